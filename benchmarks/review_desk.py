@@ -1,18 +1,19 @@
-"""How long the review desk's queue, search and filters take on a site where much was asked.
+"""How long the review desk's queue, search, filters and dashboard take on a site where much was asked.
 
-    python -m benchmarks.review_desk [--messages 100000] [--database postgresql://USER@HOST/NAME] [--runs 20] [--json]
+    python -m benchmarks.review_desk [--messages 100000] [--database postgresql://USER@HOST/NAME] [--runs 20]
+                                     [--exported 100000] [--json]
 
 Makes that many messages (half of them answers) in a temporary folder, on SQLite or, with --database, in a database of
 its own on that PostgreSQL server, and drops it afterwards: 2,000 people, two and a half years, five workflows, eight
-collections with 800 documents, a source for each answer, one answer in twelve rated, one in nine without an answer. Texts are sentences of the sample handbook, so that words are as
-frequent as in a real one, each with a code of its own. Rows are inserted in bulk; how fast `answers_record` makes the
-desk's rows from messages is measured on 1,000 of them.
+collections with 800 documents, a source for each answer, one answer in twelve rated, one in nine without an answer.
+Texts are sentences of the sample handbook, so that words are as frequent as in a real one, each with a code of its own.
+Rows are inserted in bulk; how fast `answers_record` makes the desk's rows from messages is measured on 1,000 of them.
 
 Each figure is one page of fifty with its details, as `GET /api/review/answers` reads it; "whole page" is `/review/`
-with its counts, choices and HTML, and so are the dashboard and the comparison, over 30 days and over all. The
-baseline is the same question put to the messages themselves, as the filters of
-the administration do, of fifty rows. The export is read in batches to its end, or to --exported answers; its memory is the
-process' resident memory then, looked at after each batch.
+with its counts, choices and HTML, and so are the dashboard and the comparison, over 30 days and over all. The baseline
+is the same question put to the messages themselves, as the filters of the administration do, of fifty rows. The export
+is read in batches to its end, or to --exported answers; its memory is the process' resident memory then, looked at
+after each tenth.
 """
 
 from __future__ import annotations

@@ -51,6 +51,7 @@ def chat_page(request: HttpRequest, session_id: uuid.UUID | None = None) -> Http
         "self_corrective": reverse("self_corrective"),
         "suggestions": _suggestions(request),
         "workflows": list(available_workflows()),
+        "default_workflow": settings.RAG.answer.workflow,
         "web_search": {"by_default": settings.RAG.web_search.by_default} if settings.RAG.web_search.provider else None,
     }
     return render(request, "chat/chat.html", {"boot": boot, "session": session, "section": "chat"})

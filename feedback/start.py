@@ -26,6 +26,8 @@ from feedback.curation.curated_live import LiveCuratedAnswers
 from feedback.curation.evidence_selectors import manual_boosts_in_force
 from feedback.curation.for_desk import DeskFeedback
 from feedback.curation.gap_todos import gap_document_ready
+from feedback.evaluation.letters import KIND as EVALUATION_LETTER
+from feedback.evaluation.letters import alarm_letters
 from feedback.models import Evidence, GoldenQuestion, Rating, SourceUse
 from feedback.ratings.for_chat import ChatRatings
 from feedback.rounds import retention
@@ -36,6 +38,7 @@ from feedback.rounds.judge_records import LearnedJudgeRecords
 from feedback.rounds.passages import document_forget, document_relocate
 from feedback.rounds.personal_data import FeedbackHolder
 from feedback.rounds.questions import questions_forget, questions_of
+from ragsite.accounts.letters import use_letter
 from ragsite.accounts.personal_data import use_holder
 from ragsite.core.rag_settings import RagSettings
 from retrieval.engine import use_boosts, use_curated_answers, use_judge_records
@@ -51,6 +54,7 @@ def connect() -> None:
     use_curated_answers(LiveCuratedAnswers)
     use_ratings(ChatRatings())
     use_feedback(DeskFeedback())
+    use_letter(EVALUATION_LETTER, alarm_letters)
     use_improvements(
         Improvement(_golden_question, _golden_address), Improvement(_curated_answer, _curated_address), made=_made_of
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 from billiard.process import active_children
 from celery import Celery
-from celery.signals import beat_init, worker_process_init, worker_shutting_down
+from celery.signals import beat_init, task_prerun, worker_process_init, worker_shutting_down
 
 from ragsite.runtime import file_broker
 from ragsite.runtime.die_with_parent import die_with_parent
@@ -29,6 +29,14 @@ app.autodiscover_tasks()
 def _never_outlive_the_worker(**_: Any) -> None:
     """A pool process whose worker was killed would go on with its task beside the one that takes the job over."""
     die_with_parent(os.getppid())
+
+
+@task_prerun.connect
+def _take_up_settings(**_: Any) -> None:
+    """A task works with the settings that are live when it begins."""
+    from ragsite.runtime import live_settings  # whose models can be imported only when the apps are ready
+
+    live_settings.refresh()
 
 
 @worker_shutting_down.connect

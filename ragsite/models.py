@@ -1,5 +1,5 @@
 """Tables of accounts: what people choose, browser sessions, API tokens, what the limits on guessing passwords count,
-and the work of giving out or deleting all that is a person's."""
+and the work of giving out or deleting all that is a person's. And the settings that administrators have changed."""
 
 from __future__ import annotations
 
@@ -264,3 +264,50 @@ class SignUp(models.Model):
 
     def __str__(self) -> str:
         return self.block[:8]
+
+
+class SettingRevision(models.Model):
+    """Settings as an administrator has changed them: a draft, what was tried of one, or what is or was live.
+
+    Rows are added, never rewritten, but for a draft while it is one. changes: what differs from the operator's
+    settings, `{"values": {"search.top_k": 8}, "prompts": {"generate.en": "…"}}` (`ragsite.core.rag_settings.changes`).
+    number: 1, 2, 3 … in the order of going live. base: the live one on which a draft was begun; None: there was none.
+    """
+
+    class State(models.TextChoices):
+        DRAFT = "draft", _("Draft")
+        TRIED = "tried", _("Tried")
+        LIVE = "live", _("Live")
+        REPLACED = "replaced", _("Replaced")
+        WITHDRAWN = "withdrawn", _("Withdrawn")
+
+    number = models.PositiveIntegerField(null=True, unique=True, editable=False, verbose_name=_("number"))
+    state = models.CharField(max_length=10, choices=State, default=State.DRAFT, verbose_name=_("state"))
+    changes = models.JSONField(default=dict, verbose_name=_("changes"))
+    base = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="+", verbose_name=_("based on")
+    )
+    restores = models.PositiveIntegerField(
+        null=True, help_text=_("Number of the revision that it brings back."), verbose_name=_("restores")
+    )
+    note = models.CharField(max_length=500, blank=True, help_text=_("Why it was changed."), verbose_name=_("note"))
+    made_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+", verbose_name=_("made by")
+    )
+    created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
+    changed_at = models.DateTimeField(auto_now=True, verbose_name=_("changed at"))
+    live_at = models.DateTimeField(null=True, verbose_name=_("live at"))
+    ended_at = models.DateTimeField(null=True, verbose_name=_("ended at"))
+
+    class Meta:
+        verbose_name = _("revision of settings")
+        verbose_name_plural = _("revisions of settings")
+        ordering = ["-pk"]
+        default_permissions = ()
+        constraints = [
+            models.UniqueConstraint(fields=["state"], condition=Q(state="live"), name="one_live_setting_revision"),
+            models.UniqueConstraint(fields=["made_by"], condition=Q(state="draft"), name="one_setting_draft_each"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.number or '–'} ({self.state})"

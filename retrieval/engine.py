@@ -1,7 +1,8 @@
 """Puts the engine together for the running event loop: the one place where its parts meet Django's settings.
 
-Clients of Ollama and Milvus belong to the loop that made them, so there is one engine per loop; it is made anew when
-the settings change (tests do that).
+Clients of Ollama and Milvus belong to the loop that made them, so there is one engine per loop. When the settings
+change (`ragsite.runtime.live_settings`), the next question gets another one, which keeps every part whose settings are
+the same; answers that are being written go on with the engine that they began with.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ import asyncio
 import gc
 import importlib
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from django.conf import settings
@@ -45,7 +47,34 @@ class Engine(Toolbox):
     memory_index: ChunkIndex
 
 
-_engines: WeakKeyDictionary[asyncio.AbstractEventLoop, Engine] = WeakKeyDictionary()
+@dataclass(slots=True)
+class _Engines:
+    """Of one loop. tried: with other settings than the site's, the last one asked for. left: models that answers may
+    still work with, although no engine has them any more."""
+
+    own: Engine
+    tried: Engine | None = None
+    left: list[ModelRegistry] = field(default_factory=list)
+
+    def leave(self, models: Models) -> None:
+        """Close them when the longest answer that can hold them has ended."""
+        kept = [engine.models for engine in (self.own, self.tried) if engine]
+        if isinstance(models, ModelRegistry) and not any(models is one for one in kept):
+            self.left.append(models)
+            wait_s = self.own.settings.limits.answer_timeout_s + GRACE_S
+            asyncio.get_running_loop().call_later(wait_s, self._close, models)
+
+    def _close(self, models: ModelRegistry) -> None:
+        if models in self.left:
+            self.left.remove(models)
+            task = asyncio.ensure_future(models.close())
+            _closing.add(task)
+            task.add_done_callback(_closing.discard)
+
+
+GRACE_S = 30.0  # that an answer may take beyond its time
+_closing: set[asyncio.Future[None]] = set()
+_engines: WeakKeyDictionary[asyncio.AbstractEventLoop, _Engines] = WeakKeyDictionary()
 _make_boosts: list[Callable[[Models, RagSettings], BoostSource]] = []  # one at most; filled in at start-up
 _make_judge_records: list[Callable[[], JudgeRecords]] = []  # the same
 _make_curated: list[Callable[[], CuratedAnswers]] = []  # the same
@@ -73,11 +102,26 @@ def has_engine() -> bool:
 
 def get_engine() -> Engine:
     """The engine of the running loop. Opens no connection by itself. Raises RuntimeError outside a loop."""
-    loop = asyncio.get_running_loop()
-    engine = _engines.get(loop)
-    if engine is None or engine.settings is not settings.RAG:
-        engine = _engines[loop] = _build(settings.RAG)
-    return engine
+    loop, rag = asyncio.get_running_loop(), settings.RAG
+    engines = _engines.get(loop)
+    if engines is None:
+        engines = _engines[loop] = _Engines(_build(rag))
+    elif engines.own.settings is not rag:
+        before, engines.own = engines.own, _build(rag, before=engines.own)
+        engines.leave(before.models)
+    return engines.own
+
+
+def get_engine_for(rag: RagSettings) -> Engine:
+    """The running loop's engine with other settings: to try them. It shares all that they do not change; ask for it
+    anew with each question. Raises RuntimeError outside a loop."""
+    own = get_engine()
+    engines = _engines[asyncio.get_running_loop()]
+    if engines.tried is None or engines.tried.settings != rag:
+        before, engines.tried = engines.tried, _build(rag, before=own)
+        if before:
+            engines.leave(before.models)
+    return engines.tried
 
 
 async def search_as_answered(request: SearchRequest) -> SearchResult:
@@ -95,10 +139,13 @@ async def search_as_answered(request: SearchRequest) -> SearchResult:
 
 async def close_engine() -> None:
     """Close the running loop's clients; the next `get_engine` makes new ones."""
-    if engine := _engines.pop(asyncio.get_running_loop(), None):
-        await engine.index.close()
-        await engine.memory_index.close()
-        await engine.models.close()
+    if engines := _engines.pop(asyncio.get_running_loop(), None):
+        made = [engine for engine in (engines.own, engines.tried) if engine]
+        for index in _distinct([index for engine in made for index in (engine.index, engine.memory_index)]):
+            await index.close()
+        for models in _distinct([*(engine.models for engine in made), *engines.left]):
+            await models.close()
+        engines.left.clear()
 
 
 def warm_up() -> None:
@@ -119,7 +166,46 @@ def warm_up() -> None:
     threading.Thread(target=load, name="warm-up", daemon=True).start()
 
 
-def _build(rag: RagSettings) -> Engine:
+def _distinct(things: Sequence[Any]) -> list[Any]:
+    return list({id(thing): thing for thing in things}.values())
+
+
+def _build(rag: RagSettings, *, before: Engine | None = None) -> Engine:
+    """`before`: whose parts are kept where their settings are the same."""
+    if before is None:
+        return _new(rag)
+    then = before.settings
+    if then.milvus != rag.milvus or then.data_dir != rag.data_dir:
+        return _new(rag)
+    same_models, same_search = then.ollama == rag.ollama, then.search == rag.search
+    models = before.models if same_models else ModelRegistry(rag.ollama)
+    searcher = before.searcher
+    if not (same_models and same_search):
+        hybrid = HybridSearcher(index=before.index, store=before.store, models=models, settings=rag.search)
+        searcher = CachedSearcher(hybrid, rag.search)
+    boosts = before.boosts
+    if not (same_models and then.feedback == rag.feedback):
+        boosts = _make_boosts[0](models, rag) if _make_boosts else None
+    same_prompts = (then.prompts_dir, then.prompts) == (rag.prompts_dir, rag.prompts)
+    memory = before.memory if same_models else DatabaseMemoryStore(index=before.memory_index, models=models)
+    return replace(
+        before,
+        settings=rag,
+        models=models,
+        prompts=before.prompts if same_prompts else PromptLibrary(rag.prompts_dir, rag.prompts),
+        searcher=searcher,
+        boosts=boosts,
+        reranker=before.reranker if then.rerank == rag.rerank else _reranker(rag),
+        web=before.web if then.web_search == rag.web_search else make_web_searcher(rag.web_search),
+        memory=memory,
+    )
+
+
+def _reranker(rag: RagSettings) -> HttpReranker | None:
+    return HttpReranker(rag.rerank) if rag.rerank.url else None
+
+
+def _new(rag: RagSettings) -> Engine:
     models = ModelRegistry(rag.ollama)
     index = _index(rag, rag.milvus)
     # What is remembered lies apart from the documents, under a prefix of its own, and has their schema.
@@ -127,18 +213,17 @@ def _build(rag: RagSettings) -> Engine:
     store = DatabaseChunkStore()
     hybrid = HybridSearcher(index=index, store=store, models=models, settings=rag.search)
     cached = CachedSearcher(hybrid, rag.search)
-    reranker = HttpReranker(rag.rerank) if rag.rerank.url else None
     return Engine(
         settings=rag,
         models=models,
-        prompts=PromptLibrary(rag.prompts_dir),
+        prompts=PromptLibrary(rag.prompts_dir, rag.prompts),
         index=index,
         memory_index=memory_index,
         store=store,
         documents=DatabaseDocumentReader(),
         searcher=cached,
         boosts=_make_boosts[0](models, rag) if _make_boosts else None,
-        reranker=reranker,
+        reranker=_reranker(rag),
         web=make_web_searcher(rag.web_search),
         memory=DatabaseMemoryStore(index=memory_index, models=models),
         curated=_make_curated[0]() if _make_curated else None,

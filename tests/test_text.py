@@ -33,6 +33,7 @@ def test_a_json_value_is_cleaned_all_the_way_down() -> None:
 
 def test_a_line_has_single_spaces() -> None:
     assert text.clean_line(" a\0\n\tb \u3000c\r\n") == "a b c"
+    assert text.clean_line("\u202ea\u202c \u2066b\x1b\u2069\x85c \u05d0\u200f") == "a b c \u05d0\u200f"
 
 
 @pytest.mark.parametrize("code", [0x07, 0x7F, 0x85, 0xAD, 0x200B, 0x202E, 0x2066, 0xFEFF, 0xE0041])

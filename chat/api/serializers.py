@@ -23,7 +23,7 @@ from retrieval.api.serializers import (
 )
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.values import AnswerOptions
-from retrieval.workflows import DEFAULT_WORKFLOW, available_workflows
+from retrieval.workflows import available_workflows
 
 
 # ------------------------------------------------------------------------------------------------ input
@@ -90,7 +90,7 @@ class AskSerializer(RequestSerializer):
         """The question; in `session_id` unless it names a session itself."""
         data = self.validated_data
         return Ask(
-            **{"workflow": DEFAULT_WORKFLOW, **self.changes()},
+            **self.changes(),
             text=data["message"],
             session_id=data.get("session_id") or session_id,
         )
@@ -155,6 +155,9 @@ class ScoresSerializer(serializers.Serializer[Any]):
     dense = serializers.FloatField(required=False, help_text="Cosine, -1 to 1.")
     bm25 = serializers.FloatField(required=False)
     fused = serializers.FloatField(required=False)
+    standing = serializers.FloatField(
+        required=False, help_text="Its place by `fused` between the worst candidate (0) and the best (1)."
+    )
     rerank = serializers.FloatField(required=False, help_text="0 to 1.")
     boost = serializers.FloatField(required=False, help_text="Multiplier from ratings.")
     final = serializers.FloatField(required=False)

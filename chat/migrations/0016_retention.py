@@ -7,66 +7,82 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('chat', '0015_source_spans'),
+        ("chat", "0015_source_spans"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='FilledPrompt',
+            name="FilledPrompt",
             fields=[
-                ('id', models.BigAutoField(primary_key=True, serialize=False)),
-                ('step', models.PositiveSmallIntegerField(verbose_name='step')),
-                ('call', models.PositiveSmallIntegerField(verbose_name='call')),
-                ('name', models.CharField(max_length=100, verbose_name='name')),
-                ('packed', models.BinaryField(default=bytes, verbose_name='packed')),
-                ('withheld', models.BooleanField(default=False, verbose_name='withheld')),
-                ('at', models.DateTimeField(db_index=True, default=django.utils.timezone.now, verbose_name='at')),
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                ("step", models.PositiveSmallIntegerField(verbose_name="step")),
+                ("call", models.PositiveSmallIntegerField(verbose_name="call")),
+                ("name", models.CharField(max_length=100, verbose_name="name")),
+                ("packed", models.BinaryField(default=bytes, verbose_name="packed")),
+                ("withheld", models.BooleanField(default=False, verbose_name="withheld")),
+                ("at", models.DateTimeField(db_index=True, default=django.utils.timezone.now, verbose_name="at")),
             ],
             options={
-                'verbose_name': 'filled prompt',
-                'verbose_name_plural': 'filled prompts',
-                'ordering': ['message', 'step', 'call'],
-                'default_permissions': (),
+                "verbose_name": "filled prompt",
+                "verbose_name_plural": "filled prompts",
+                "ordering": ["message", "step", "call"],
+                "default_permissions": (),
             },
         ),
         migrations.CreateModel(
-            name='RetentionRun',
+            name="RetentionRun",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('lease_token', models.UUIDField(blank=True, editable=False, help_text='Of the holder; new at each take.', null=True)),
-                ('lease_expires_at', models.DateTimeField(blank=True, null=True)),
-                ('state', models.CharField(choices=[('open', 'Open'), ('done', 'Done')], default='open', max_length=4, verbose_name='state')),
-                ('started_at', models.DateTimeField(default=django.utils.timezone.now, verbose_name='started at')),
-                ('finished_at', models.DateTimeField(blank=True, null=True, verbose_name='finished at')),
-                ('deleted', models.JSONField(blank=True, default=dict, verbose_name='deleted')),
-                ('failed', models.JSONField(blank=True, default=dict, verbose_name='failed')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "lease_token",
+                    models.UUIDField(
+                        blank=True, editable=False, help_text="Of the holder; new at each take.", null=True
+                    ),
+                ),
+                ("lease_expires_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[("open", "Open"), ("done", "Done")], default="open", max_length=4, verbose_name="state"
+                    ),
+                ),
+                ("started_at", models.DateTimeField(default=django.utils.timezone.now, verbose_name="started at")),
+                ("finished_at", models.DateTimeField(blank=True, null=True, verbose_name="finished at")),
+                ("deleted", models.JSONField(blank=True, default=dict, verbose_name="deleted")),
+                ("failed", models.JSONField(blank=True, default=dict, verbose_name="failed")),
             ],
             options={
-                'verbose_name': 'retention run',
-                'verbose_name_plural': 'retention runs',
-                'ordering': ['-pk'],
-                'default_permissions': (),
+                "verbose_name": "retention run",
+                "verbose_name_plural": "retention runs",
+                "ordering": ["-pk"],
+                "default_permissions": (),
             },
         ),
         migrations.AddField(
-            model_name='rollupday',
-            name='closed',
-            field=models.BooleanField(db_default=False, default=False, verbose_name='closed'),
+            model_name="rollupday",
+            name="closed",
+            field=models.BooleanField(db_default=False, default=False, verbose_name="closed"),
         ),
         migrations.AddIndex(
-            model_name='session',
-            index=models.Index(fields=['updated_at', 'id'], name='session_by_last_use'),
+            model_name="session",
+            index=models.Index(fields=["updated_at", "id"], name="session_by_last_use"),
         ),
         migrations.AddField(
-            model_name='filledprompt',
-            name='message',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='filled_prompts', to='chat.message', verbose_name='message'),
+            model_name="filledprompt",
+            name="message",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.CASCADE,
+                related_name="filled_prompts",
+                to="chat.message",
+                verbose_name="message",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='retentionrun',
-            constraint=models.UniqueConstraint(condition=models.Q(('state', 'open')), fields=('state',), name='one_open_retention_run'),
+            model_name="retentionrun",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("state", "open")), fields=("state",), name="one_open_retention_run"
+            ),
         ),
     ]

@@ -14,7 +14,9 @@ def make(apps, schema_editor):
     task.objects.get_or_create(
         name=NIGHTLY,
         defaults={
-            "task": "chat.tasks.retention_nightly", "crontab": crontab, "expire_seconds": 3600,
+            "task": "chat.tasks.retention_nightly",
+            "crontab": crontab,
+            "expire_seconds": 3600,
             "description": "What is older than RAGSITE_RETENTION_… says. Change the schedule here.",
         },
     )
@@ -24,7 +26,9 @@ def make(apps, schema_editor):
     task.objects.get_or_create(
         name=GO_ON,
         defaults={
-            "task": "chat.tasks.retention_go_on", "interval": interval, "expire_seconds": 600,
+            "task": "chat.tasks.retention_go_on",
+            "interval": interval,
+            "expire_seconds": 600,
             "description": "A nightly run whose process was stopped, or whose message was lost.",
         },
     )

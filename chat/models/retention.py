@@ -33,9 +33,7 @@ class RetentionRun(Leased):
         ordering = ["-pk"]
         default_permissions = ()
         constraints = [
-            models.UniqueConstraint(
-                fields=["state"], condition=models.Q(state="open"), name="one_open_retention_run"
-            )
+            models.UniqueConstraint(fields=["state"], condition=models.Q(state="open"), name="one_open_retention_run")
         ]
 
     def __str__(self) -> str:

@@ -74,7 +74,10 @@ class AnswerRollup(models.Model):
         verbose_name_plural = _("answers of days")
         ordering = ["day", "id"]
         default_permissions = ()
-        indexes = [models.Index(fields=["collection", "day"], name="rollup_collection_day")]
+        indexes = [
+            models.Index(fields=["collection", "day"], name="rollup_collection_day"),
+            models.Index(fields=["day", "collection"], name="rollup_day_collection"),  # of all collections
+        ]
 
     def __str__(self) -> str:
         return f"{self.day}: {self.answers}"

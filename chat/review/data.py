@@ -127,14 +127,14 @@ def prompts_of(path: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """The prompts that the path's model calls name, each once. text: null where the file has changed since."""
     calls = [call for step in path for call in step["detail"].get("model_calls", ()) if isinstance(call, dict)]
     named = dict.fromkeys((call.get("prompt", ""), call.get("prompt_hash", "")) for call in calls)
-    library = PromptLibrary(settings.RAG.prompts_dir)
+    library = PromptLibrary(settings.RAG.prompts_dir, settings.RAG.prompts)
     return [{"name": name, "hash": hash_, "text": _prompt_text(library, name, hash_)} for name, hash_ in named if name]
 
 
 def filled_prompts_of(answer: Message, access: DeskAccess) -> list[dict[str, Any]]:
-    """What the models were asked, where the site keeps that. text: null where it held what is remembered for the user.
+    """What the models were asked, where the site keeps that. text: null where it held what is remembered of the user.
 
-    For those who see names alone: candidates of a search stand there too, of collections that tell whose question it was.
+    For those who see names alone: candidates of a search stand there, too, whose collections may tell who asked.
     """
     if not access.sees_names:
         return []

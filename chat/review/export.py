@@ -17,6 +17,7 @@ from chat.review.data import reasons_of
 from chat.review.queue import SORTS, AnswerFilters, answers_after, answers_queue
 from chat.review.roles import DeskAccess, desk_access
 from ragsite.core.database import database_call, own_database_thread
+from ragsite.core.text import spreadsheet_cell
 
 BATCH = 500
 COLUMNS = (
@@ -28,7 +29,6 @@ OWN = [field.attname for field in AnswerReview._meta.fields]
 USER = ("user__username", "user__first_name", "user__last_name")
 USAGE = ("llm_calls", "prompt_tokens", "completion_tokens", "first_token_ms", "total_ms")
 BYTE_ORDER_MARK = "\ufeff"  # spreadsheets read a file without it in the computer's own encoding
-_FORMULA = re.compile(r"\s*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]")
 _E_MAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}")
 MASK = "…"
 LEAST_NAME = 4  # characters of a name that is masked: shorter ones stand in other words
@@ -64,9 +64,11 @@ def _data(row: AnswerReview, *, names: bool) -> dict[str, Any]:
     message, question = row.message, row.message.reply_to
     usage = message.usage if isinstance(message.usage, dict) else {}
     texts = {"question": question.text if question else "", "answer": message.text, "note": row.note}
+    titles = list(dict.fromkeys(source.title for source in message.sources.all()))
     if not names:
         masked = _names(row.user)
         texts = {name: anonymised(text, masked) for name, text in texts.items()}
+        titles = [anonymised(title, masked) for title in titles]
     data = {
         "message_id": str(row.message_id),
         "session_id": str(row.session_id),
@@ -82,7 +84,7 @@ def _data(row: AnswerReview, *, names: bool) -> dict[str, Any]:
         "state": row.state,
         "assignee": row.assignee.get_username() if row.assignee else None,
         "labels": [label.name for label in row.labels.all()],
-        "sources": list(dict.fromkeys(source.title for source in message.sources.all())),
+        "sources": titles,
         **{name: usage.get(name) for name in USAGE},
         **texts,
     }
@@ -118,12 +120,9 @@ def _cells(data: dict[str, Any]) -> list[Any]:
 
 
 def _cell(value: Any) -> Any:
-    """A spreadsheet takes a text that begins with certain signs for a formula: an apostrophe before it stops that."""
     if isinstance(value, list):
         value = "; ".join(value)
-    if isinstance(value, str) and _FORMULA.match(value):
-        return f"'{value}"
-    return value
+    return spreadsheet_cell(value) if isinstance(value, str) else value
 
 
 def _csv(rows: Iterable[Sequence[Any]]) -> str:

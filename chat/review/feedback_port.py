@@ -58,6 +58,14 @@ class GapShown:
     answered: int = 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeskNotice:
+    """What people at the desk have to know of wherever they are. text: in the active language; url: of its page."""
+
+    text: str
+    url: str
+
+
 class Feedback(Protocol):
     """What staff and ratings have made better, and what is missing."""
 
@@ -78,6 +86,10 @@ class Feedback(Protocol):
 
     def golden_sets(self) -> Sequence[tuple[str, int]]:
         """Names, "" for questions in none, with the number of questions in use."""
+        ...
+
+    def notices(self) -> Sequence[DeskNotice]:
+        """Newest first; mostly none."""
         ...
 
     def gaps(self, *, days: int, limit: int) -> Sequence[GapShown]:

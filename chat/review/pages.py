@@ -19,6 +19,7 @@ from rest_framework.exceptions import ValidationError
 from chat.models import AnswerReview, DeskEvent, Message
 from chat.review import labels
 from chat.review.data import answer_detail, reasons_of
+from chat.review.feedback_port import get_feedback
 from chat.review.fields import FILTER_NAMES, FiltersSerializer, QueueQuerySerializer, read_filters
 from chat.review.improvements import improvements_of, made_of
 from chat.review.marks import reading_log
@@ -105,6 +106,7 @@ def queue_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     context = {
         "section": "review",
         "access": access,
+        "notices": get_feedback().notices(),
         "rows": [{"review": row, "reasons": _reasons(row), "status": _status(row)} for row in page.rows],
         "filters": filters,
         "problems": problems,

@@ -180,8 +180,8 @@ def counts_up_to(wanted: Mapping[str, tuple[QuerySet[AnswerReview], int]]) -> di
     counts = dict.fromkeys(wanted, 0)
     if parts:
         with connection.cursor() as cursor:
-            counted = ", ".join(f"(SELECT COUNT(*) FROM ({sql}) counted)" for sql, _ in parts.values())
-            cursor.execute(f"SELECT {counted}", [value for _, values in parts.values() for value in values])  # noqa: S608
+            counted = ", ".join(f"(SELECT COUNT(*) FROM ({sql}) counted)" for sql, _ in parts.values())  # noqa: S608
+            cursor.execute(f"SELECT {counted}", [value for _, values in parts.values() for value in values])
             counts |= dict(zip(parts, cursor.fetchone(), strict=True))
     return counts
 
@@ -261,11 +261,11 @@ def values_found(*columns: str) -> dict[str, list[str]]:
     steps, picks = [], []
     for name in columns:
         column = connection.ops.quote_name(str(AnswerReview._meta.get_field(name).column))
-        least = f"SELECT MIN({column}) FROM {table} WHERE {column} >"
-        steps.append(f"{name}_found(value) AS ({least} '' UNION ALL SELECT ({least} value) FROM {name}_found "  # noqa: S608
-                     "WHERE value IS NOT NULL)")  # fmt: skip
-        picks.append(f"SELECT * FROM (SELECT '{name}', value FROM {name}_found WHERE value IS NOT NULL LIMIT {CHOICES}) "  # noqa: S608
-                     f"{name}_picked")  # fmt: skip
+        least = f"SELECT MIN({column}) FROM {table} WHERE {column} >"  # noqa: S608
+        onward = f"SELECT ({least} value) FROM {name}_found WHERE value IS NOT NULL"  # noqa: S608
+        steps.append(f"{name}_found(value) AS ({least} '' UNION ALL {onward})")
+        pick = f"SELECT '{name}', value FROM {name}_found WHERE value IS NOT NULL LIMIT {CHOICES}"  # noqa: S608
+        picks.append(f"SELECT * FROM ({pick}) {name}_picked")  # noqa: S608
     found: dict[str, list[str]] = {name: [] for name in columns}
     with connection.cursor() as cursor:
         cursor.execute(f"WITH RECURSIVE {', '.join(steps)} {' UNION ALL '.join(picks)}")

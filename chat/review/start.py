@@ -1,4 +1,5 @@
-"""What makes the desk's rows: an answer that ends. `feedback` says when one is rated. And what it holds of a person, and how long."""
+"""What makes the desk's rows: an answer that ends. `feedback` says when one is rated. And what it holds of a person,
+and for how long."""
 
 from __future__ import annotations
 

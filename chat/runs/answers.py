@@ -192,7 +192,10 @@ def _silent_run() -> Q:
 
 @transaction.atomic
 def _store_sources(message: Message, sources: Sequence[values.Source]) -> None:
-    """Rows that are there already stay, with what users said of them; only what is cited may have changed."""
+    """Rows that are there already stay, with what users said of them; what is cited, and where, may have changed.
+
+    While the answer is being written, its text is not told here, and where it is cited is left for the end.
+    """
     there = {row.marker: row for row in message.sources.all()}
     new, changed = [], []
     for source in sources:
@@ -201,17 +204,23 @@ def _store_sources(message: Message, sources: Sequence[values.Source]) -> None:
             if row is not None:
                 row.delete()
             new.append(_source_row(message, source))
-        elif row.cited != source.cited:
-            row.cited = source.cited
-            changed.append(row)
+        else:
+            spans = _spans(message, source) if message.text else row.spans
+            if (row.cited, row.spans) != (source.cited, spans):
+                row.cited, row.spans = source.cited, spans
+                changed.append(row)
     Source.objects.filter(pk__in=[row.pk for row in there.values()]).delete()
     Source.objects.bulk_create(new)
-    Source.objects.bulk_update(changed, ["cited"])
+    Source.objects.bulk_update(changed, ["cited", "spans"])
+
+
+def _spans(message: Message, source: values.Source) -> list[dict[str, Any]]:
+    return source_spans(source, answer=message.text, grounding=message.grounding or [])
 
 
 def _source_row(message: Message, source: values.Source) -> Source:
     fields = source_data(source)
-    fields["spans"] = source_spans(source, answer=message.text, grounding=message.grounding or [])
+    fields["spans"] = _spans(message, source)
     if source.chunk.kind != "web":
         fields["document_id"] = _document_id(source.chunk.document_id)
     return Source(message=message, **_fitted(Source, fields))

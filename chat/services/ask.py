@@ -34,14 +34,15 @@ from chat.runs.attachments import FINISHED
 from chat.runs.run import Assignment, detach, run_start
 from chat.services.experiments import experiment_assign
 from ragsite.core.errors import InvalidInputError, PermissionDeniedError
-from ragsite.core.text import clean_text
+from ragsite.core.text import clean_line, clean_text
 from ragsite.core.wording import worded
+from ragsite.runtime import live_settings
 from retrieval.engine import get_engine
 from retrieval.providers.discovery import canonical
 from retrieval.selectors import attached_documents, collection_addresses, scope_as_asked, scope_attached, scope_for
 from retrieval.text import quoting
 from retrieval.values import AnswerOptions, FiltersMode, Question, SearchFilters, SearchScope
-from retrieval.workflows import DEFAULT_WORKFLOW, available_workflows
+from retrieval.workflows import available_workflows
 
 logger = logging.getLogger(__name__)
 
@@ -55,13 +56,13 @@ class Ask:
     """A question as it was put. `collections`: names or other addresses; none means all that is searched unasked.
 
     `session_id`: of a session, or of files that were attached to a conversation which begins with this question.
-    `workflow_chosen`: it was named, were it the default one. `model` writes the answer; "": the site's own.
-    `model_kept`: it was chosen before, and may have gone since.
+    `workflow`: "" the site's default. `workflow_chosen`: it was named, were it the default one. `model` writes the
+    answer; "": the site's own. `model_kept`: it was chosen before, and may have gone since.
     """
 
     text: str
     session_id: UUID | None = None
-    workflow: str = DEFAULT_WORKFLOW
+    workflow: str = ""
     workflow_chosen: bool = False
     collections: tuple[str, ...] = ()
     filters: SearchFilters = field(default_factory=SearchFilters)
@@ -90,8 +91,12 @@ async def ask(
 async def run_begin(create: Callable[[], Assignment]) -> Assignment:
     """Set a run to what `create` stores; called off the event loop."""
 
+    def created() -> Assignment:
+        live_settings.refresh()
+        return create()
+
     async def begin() -> Assignment:
-        assignment = await sync_to_async(create)()
+        assignment = await sync_to_async(created)()
         await run_start(assignment)
         # The open tabs learn that an answer has begun; each then follows the log by itself.
         event = {"type": "run.started", "message_id": str(assignment.message_id), "again": assignment.again}
@@ -130,6 +135,7 @@ def asked_before(*, user: User, answer: Message, changes: Mapping[str, Any]) -> 
 
 def _answer_create(*, user: User, ask: Ask, regenerated: Message | None, edited: Message | None) -> Assignment:
     """Store the question, unless there is a row of it, and the empty answer; says what its run is to do."""
+    ask = replace(ask, workflow=ask.workflow or settings.RAG.answer.workflow)
     _check(ask)
     assigned, asked_workflow = None, ask.workflow  # the conversation goes on with what its user chose
     if regenerated is None and not ask.workflow_chosen:
@@ -312,7 +318,7 @@ def check_limits(user: User) -> None:
 
 def session_title(text: str) -> str:
     """The first question on one line, cut at a word where there is one near the end."""
-    title = " ".join(clean_text(text).split())
+    title = clean_line(text)
     if len(title) <= TITLE_CHARS:
         return title
     cut = title[: TITLE_CHARS - 1]

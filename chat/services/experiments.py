@@ -12,9 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from django.conf import settings
+
 from chat.models import Experiment
 from retrieval.values import AnswerOptions
-from retrieval.workflows import DEFAULT_WORKFLOW, available_workflows
+from retrieval.workflows import available_workflows
 
 Arm = Literal["A", "B"]
 
@@ -37,7 +39,7 @@ def arm_of(*, salt: str, user_id: int, share: float) -> Arm:
 
 def experiment_assign(*, user_id: int, workflow: str, options: AnswerOptions) -> Assigned | None:
     """None: no experiment runs, or the question asks for a workflow of its own."""
-    if workflow != DEFAULT_WORKFLOW:
+    if workflow != settings.RAG.answer.workflow:
         return None
     experiment = Experiment.objects.filter(state=Experiment.State.RUNNING).first()
     if experiment is None:

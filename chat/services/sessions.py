@@ -14,7 +14,7 @@ from chat import selectors
 from chat.models import Message, Session
 from chat.services.stop import run_stop
 from ragsite.core.errors import InvalidInputError
-from ragsite.core.text import clean_text
+from ragsite.core.text import clean_line
 from ragsite.core.wording import worded
 
 TITLE_MAX_CHARS = 200
@@ -44,7 +44,7 @@ def session_update(*, user: User, session_id: UUID, changes: Mapping[str, Any]) 
 
 
 def _named(text: str, *, field: str, least: int, most: int) -> str:
-    name = " ".join(clean_text(text).split())
+    name = clean_line(text)
     if not least <= len(name) <= most:
         raise InvalidInputError(fields={field: [worded("From {least} to {most} characters.", least=least, most=most)]})
     return name

@@ -84,9 +84,11 @@ def share_signature(share_id: UUID) -> str:
 
 
 def share_open(*, share_id: UUID, reader: User | AnonymousUser, signature: str | None = None) -> Share:
-    """The share that an address means. Raises NotFoundError, whatever is the matter with it."""
+    """The share that an address means; that of a closed account leads nowhere. Raises NotFoundError, whatever is the
+    matter with it."""
     scope = Share.Scope.SITE if signature is None else Share.Scope.LINK
-    share = Share.objects.filter(_open(), pk=share_id, scope=scope).select_related("session__user").first()
+    shares = Share.objects.filter(_open(), pk=share_id, scope=scope, session__user__is_active=True)
+    share = shares.select_related("session__user").first()
     if share is None:
         raise NotFoundError
     if signature is None:

@@ -71,7 +71,9 @@ class RevisionEventAdmin(ToolsAdmin, PartOfHistoryAdmin):
         )  # fmt: skip
 
     what = column(_("What"), lambda event: event.get_action_display(), ordering="action")
-    who = column(_("Who"), lambda event: event.by.get_username() if event.by else "the periodic round", ordering="by")
+    who = column(
+        _("Who"), lambda event: event.by.get_username() if event.by else said("the periodic round"), ordering="by"
+    )
     because = column(_("Why"), lambda event: excerpt(event.why) or "–")
 
     @admin.display(description=_("About"))
@@ -79,13 +81,15 @@ class RevisionEventAdmin(ToolsAdmin, PartOfHistoryAdmin):
         if event.revision:
             return revision_link(event.revision)
         if event.rater:
-            return f"the rater {event.rater.get_username()}"
-        if "question" in event.detail:
+            return said("the rater {name}", name=event.rater.get_username())
+        if "golden_question" in event.detail:
             return _golden_link(event.detail)
+        if "question" in event.detail:  # of a checked answer
+            return f"“{excerpt(str(event.detail['question']), 60)}”"
         if not event.document_id:
             return "–"
         document = Document.objects.filter(pk=event.document_id).first()
-        return document_link(document) if document else "a document that is deleted"
+        return document_link(document) if document else said("a document that is deleted")
 
     @admin.display(description=_("Detail"))
     def details(self, event: RevisionEvent) -> SafeString | str:
@@ -95,7 +99,7 @@ class RevisionEventAdmin(ToolsAdmin, PartOfHistoryAdmin):
 
 def round_summary(outcome: RoundOutcome) -> str:
     if outcome.status == "queued":
-        return "A worker has been told to run a round; its outcome will stand above the list of revisions."
+        return said("A worker has been told to run a round; its outcome will stand above the list of revisions.")
     reason = f": {outcome.reason.rstrip('.')}" if outcome.reason else ""
     return f"The round after it: {outcome.status}{reason}."
 
@@ -109,10 +113,10 @@ def _golden_link(detail: dict[str, Any]) -> SafeString | str:
 def _in_words(detail: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Without the keys of rows, which say nothing to people."""
     for name, value in detail.items():
-        if name in ("manual_boost", "burst", "golden_question", "chunk_id"):
+        if name in ("manual_boost", "burst", "golden_question", "curated_answer", "chunk_id"):
             continue
         if isinstance(value, bool):
-            value = "yes" if value else "no"
-        yield NAMES.get(name, name.replace("_", " ")), "none" if value is None else value
+            value = said("yes") if value else said("no")
+        yield NAMES.get(name, name.replace("_", " ")), said("none") if value is None else value
     if detail.get("chunk_id"):
-        yield "on", "one chunk of it"
+        yield said("on"), said("one chunk of it")

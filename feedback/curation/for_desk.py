@@ -10,11 +10,13 @@ from uuid import UUID
 from django.db.models import Count, Max, Prefetch, Q
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
-from chat.review.feedback_port import GapShown, GoldenAsked, RevisionChoice
+from chat.review.feedback_port import DeskNotice, GapShown, GoldenAsked, RevisionChoice
 from feedback.curation.gap_list import gaps_called
 from feedback.curation.gap_todos import gaps_refresh_if_due
 from feedback.curation.golden import golden_sets
+from feedback.evaluation.runs import open_alarms
 from feedback.models import GapQuestion, GoldenQuestion, GoldenRelevance, KnowledgeGap, Revision
 from feedback.rounds.boost_source import FixedBoosts
 from feedback.rounds.live import content_of, manual_rules, snapshot_make
@@ -22,6 +24,8 @@ from ragsite.core.errors import NotFoundError
 from ragsite.core.rag_settings import RagSettings
 from ragsite.core.wording import worded
 from retrieval.ports import BoostSource, Models
+
+NOTICES = 5
 
 
 class DeskFeedback:
@@ -64,6 +68,15 @@ class DeskFeedback:
 
     def golden_sets(self) -> Sequence[tuple[str, int]]:
         return [(row["set_name"], row["measured"]) for row in golden_sets() if row["measured"]]
+
+    def notices(self) -> Sequence[DeskNotice]:
+        return [
+            DeskNotice(
+                text=_("Search has got worse on “{name}”.").format(name=run.set.title),
+                url=reverse("review_evaluation_run", args=[run.pk]),
+            )
+            for run in open_alarms()[:NOTICES]
+        ]
 
     def gaps(self, *, days: int, limit: int) -> Sequence[GapShown]:
         gaps_refresh_if_due()

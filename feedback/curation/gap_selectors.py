@@ -20,6 +20,7 @@ from feedback.models.ratings import BAD_SCORE
 from feedback.rounds.evidence import searched_for
 from feedback.rounds.live import vector_decode
 from feedback.rounds.questions import signature
+from ragsite.core.text import spreadsheet_cell
 from retrieval.models import SITE
 from retrieval.selectors import collection_addresses
 from retrieval.text.analysis import analyze, query_terms
@@ -37,7 +38,6 @@ CSV_COLUMNS = (
     "collection", "question", "count", "people", "no_answer", "badly_rated", "failed", "first_seen", "last_seen",
     "terms", "examples",
 )  # fmt: skip
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would run what begins so
 
 
 def knowledge_gaps(*, collection: str | None = None, days: int | None = None) -> list[Gap]:
@@ -138,4 +138,4 @@ def gaps_as_csv(gaps: Iterable[Gap]) -> str:
 def _cell(value: Any) -> str:
     """Users' words are never a formula."""
     text = "\n".join(map(str, value)) if isinstance(value, list) else str(value)
-    return f"'{text}" if text.startswith(FORMULA) else text
+    return spreadsheet_cell(text)

@@ -8,9 +8,17 @@ revisions    Revision, Boost, RevisionEvent, FeedbackState: boosts made of the e
 judges       JudgeAgreement: how models' judgements have agreed with golden questions and ratings
 gaps         KnowledgeGap, GapQuestion, GapDocument, GapRun, GapEvent: what the documents do not answer, as to-dos
 curation     GoldenQuestion, GoldenRelevance, ManualBoost, CuratedAnswer, CuratedSource: what staff enter themselves
+evaluation   EvaluationSet, EvaluationRun, EvaluationQuestion, EvaluationOutcome: how search fares, run by run
 """
 
 from feedback.models.curation import CuratedAnswer, CuratedSource, GoldenQuestion, GoldenRelevance, ManualBoost
+from feedback.models.evaluation import (
+    ALL_GOLDEN,
+    EvaluationOutcome,
+    EvaluationQuestion,
+    EvaluationRun,
+    EvaluationSet,
+)
 from feedback.models.evidence import (
     Burst,
     Evidence,
@@ -30,10 +38,15 @@ from feedback.models.revisions import Boost, FeedbackState, Revision, RevisionEv
 from feedback.models.uses import SourceUse
 
 __all__ = [
+    "ALL_GOLDEN",
     "Boost",
     "Burst",
     "CuratedAnswer",
     "CuratedSource",
+    "EvaluationOutcome",
+    "EvaluationQuestion",
+    "EvaluationRun",
+    "EvaluationSet",
     "Evidence",
     "FeedbackState",
     "GapDocument",

@@ -14,6 +14,7 @@ from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
 from feedback.models import (
+    EvaluationRun,
     Evidence,
     GapEvent,
     GapQuestion,
@@ -76,6 +77,15 @@ class FeedbackHolder:
             ),
             gaps,
         )
+        runs = _evaluations(user).count()
+        yield Held(
+            counted(
+                "{count} evaluation that you started or acknowledged, without your name",
+                "{count} evaluations that you started or acknowledged, without your name",
+                runs,
+            ),
+            runs,
+        )
 
     def parts(self, user: User) -> Iterator[Part]:
         ratings = Rating.objects.filter(user=user).order_by("created_at", "pk")
@@ -94,6 +104,8 @@ class FeedbackHolder:
         yield Part("votes.json", votes.values("weight", "document_weight", "day", **about).iterator())
         weight = VoterWeight.objects.filter(voter=user).values("up", "down", "established", "reason")
         yield Part("weight-of-votes.json", weight.iterator())
+        runs = _evaluations(user).order_by("created_at", "pk").values("id", "set__golden", "set__name", "created_at")
+        yield Part("evaluations.json", runs.iterator())
         asked = GapQuestion.objects.filter(message__session__user=user).order_by("pk")
         yield Part("unanswered-questions.json", asked.values("text", "at", "message_id").iterator())
         events = GapEvent.objects.filter(by=user).order_by("pk")
@@ -105,6 +117,10 @@ class FeedbackHolder:
         yield from rows_erase(Evidence.objects.filter(voter=user), "pk")
         yield from rows_erase(SetAsideVote.objects.filter(voter=user), None)
         yield from _nameless(user)
+
+
+def _evaluations(user: User) -> QuerySet[EvaluationRun]:
+    return EvaluationRun.objects.filter(Q(made_by=user) | Q(acknowledged_by=user))
 
 
 def rows_erase(rows: QuerySet[Any], evidence_by: str | None) -> Iterator[int]:

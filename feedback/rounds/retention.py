@@ -28,7 +28,7 @@ def connect() -> None:
             read=_moment,
             rows=evidence_over,
             erase=lambda before: rows_erase(evidence_over(before), "pk"),
-        )  # fmt: skip
+        )
     )
     use_kind(
         Kind(
@@ -39,7 +39,7 @@ def connect() -> None:
             moment="updated_at",
             rows=uses_over,
             erase=_uses_erase,
-        )  # fmt: skip
+        )
     )
 
 

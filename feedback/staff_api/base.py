@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat.review.api import DeskView
-from chat.review.roles import Right
+from chat.review.roles import PERMISSIONS, Right
 from ragsite.core.api.fields import QuerySerializer, StrictSerializer, TextField
 from ragsite.core.api.pagination import Pages, page_of, page_parameters
 from ragsite.core.errors import NotFoundError
@@ -55,7 +55,8 @@ class StaffView(DeskView):
 
     def paged(self, rows: Any, row: type[serializers.BaseSerializer[Any]]) -> Response:
         """rows: anything that can be sliced and counted."""
-        return StaffPagination().answer(rows, self, lambda page: row(page, many=True).data)
+        context = {"sees_names": self.request.user.has_perm(PERMISSIONS["names"])}
+        return StaffPagination().answer(rows, self, lambda page: row(page, many=True, context=context).data)
 
 
 class WhySerializer(StrictSerializer):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 from uuid import UUID
 
 from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from chat.review.roles import Right
 from feedback.curation.evidence_selectors import (
     ShownBoost,
     boosts_explained,
@@ -110,7 +109,7 @@ class VoteSerializer(serializers.Serializer[Any]):
     rating_id = serializers.UUIDField(allow_null=True)
     message_id = serializers.UUIDField()
     session_id = serializers.UUIDField()
-    user = serializers.CharField()
+    user = serializers.CharField(allow_null=True, help_text="Null for who does not see names.")
     score = serializers.IntegerField(allow_null=True)
     tags = serializers.ListField(child=serializers.CharField())
     rated = serializers.ChoiceField(choices=["answer", "source", "opened", "copied"])
@@ -125,7 +124,8 @@ class VoteSerializer(serializers.Serializer[Any]):
     left_out = serializers.CharField(allow_blank=True)
 
     def to_representation(self, instance: Evidence) -> dict[str, Any]:
-        return vote_shown(instance).as_dict()
+        shown = vote_shown(instance).as_dict()
+        return shown if self.context.get("sees_names") else {**shown, "user": None}
 
 
 class EvidenceSerializer(serializers.Serializer[Any]):
@@ -136,8 +136,6 @@ class EvidenceSerializer(serializers.Serializer[Any]):
 
 
 class EvidenceApi(StaffView):
-    rights: ClassVar[tuple[Right, ...]] = ("names",)  # of who voted
-
     @schema(
         operation_id="feedback_evidence",
         parameters=[EvidenceQuerySerializer, *PAGE],

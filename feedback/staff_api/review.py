@@ -127,9 +127,10 @@ def gaps_told(*, access: DeskAccess, collection: str | None = None, days: int | 
     if access.sees_names:
         return knowledge_gaps(collection=collection, days=days)
     gaps = knowledge_gaps(days=days)
-    known = {one.address.removeprefix(SITE) for one in collections_offered(access)}
-    told = [gap if gap.collection in known else replace(gap, collection="") for gap in gaps]
-    return [gap for gap in told if collection in (None, gap.collection)]
+    if not access.sees_names:
+        known = {one.address.removeprefix(SITE) for one in collections_offered(access)}
+        gaps = [gap if gap.collection in known else replace(gap, collection="") for gap in gaps]
+    return [gap for gap in gaps if collection in (None, gap.collection)]
 
 
 class GapsApi(StaffView):

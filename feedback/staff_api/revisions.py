@@ -67,7 +67,7 @@ class BoostSerializer(serializers.ModelSerializer[Boost]):
 
 
 class EventSerializer(serializers.ModelSerializer[RevisionEvent]):
-    """by: null for the periodic round."""
+    """by: null for the periodic round. rater: null also for who does not see names."""
 
     revision = serializers.IntegerField(source="revision.number", default=None, allow_null=True)
     by = serializers.CharField(source="by.username", default=None, allow_null=True)
@@ -77,6 +77,10 @@ class EventSerializer(serializers.ModelSerializer[RevisionEvent]):
         model = RevisionEvent
         fields = ["id", "action", "revision", "document_id", "rater", "by", "why", "detail", "at"]
         read_only_fields = fields
+
+    def to_representation(self, instance: RevisionEvent) -> dict[str, Any]:
+        shown = super().to_representation(instance)
+        return shown if self.context.get("sees_names") else {**shown, "rater": None}
 
 
 class RevisionListQuerySerializer(QuerySerializer):

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Any
 
 from celery import current_app
 from django.conf import settings
@@ -33,7 +33,7 @@ from ragsite.accounts.email_links import confirmation_token
 from ragsite.models import Account, WaitingLetter
 
 logger = logging.getLogger(__name__)
-Kind = Literal["confirm", "address_changed", "reset", "password_changed", "deleted"]
+Kind = str  # a key of WRITERS
 CONSOLE_BACKEND = "django.core.mail.backends.console.EmailBackend"
 MOST_WAITING = 1000  # for a broker that is away: more is somebody who tries addresses
 WAITS_AT_MOST = timedelta(days=1)
@@ -206,6 +206,11 @@ WRITERS: dict[str, Callable[..., Iterator[Letter]]] = {
     "password_changed": _password_changed,
     "deleted": _deleted,
 }
+
+
+def use_letter(kind: Kind, write: Callable[..., Iterator[Letter]]) -> None:
+    """Say what a letter of another app says. write: called with the values of its message and `language`."""
+    WRITERS[kind] = write
 
 
 def is_confirmed(account: Account) -> bool:

@@ -22,42 +22,52 @@ def connect() -> None:
             name="sign_ins",
             title=worded("Signed-in browsers"),
             rule=worded("Until their cookie ends, two weeks after they signed in."),
-            moment="expire_date", rows=sign_ins_over, erase=_sign_ins_erase,
-        )  # fmt: skip
+            moment="expire_date",
+            rows=sign_ins_over,
+            erase=_sign_ins_erase,
+        )
     )
     use_kind(
         Kind(
             name="attempts",
             title=worded("Counters of attempts to sign in"),
             rule=worded("Until they count no longer, within minutes or an hour."),
-            moment="expires_at", rows=attempts_over, erase=lambda before: erased(lambda: attempts_over(before)),
-        )  # fmt: skip
+            moment="expires_at",
+            rows=attempts_over,
+            erase=lambda before: erased(lambda: attempts_over(before)),
+        )
     )
     use_kind(
         Kind(
             name="origins",
             title=worded("Places that an account has signed in from"),
             rule=worded("Since they were last used; as keyed hashes."),
-            fixed=ORIGIN_KEPT, moment="last_used_at", rows=origins_over,
+            fixed=ORIGIN_KEPT,
+            moment="last_used_at",
+            rows=origins_over,
             erase=lambda before: erased(lambda: origins_over(before)),
-        )  # fmt: skip
+        )
     )
     use_kind(
         Kind(
             name="exports",
             title=worded("Exports of a person's data"),
             rule=worded("A day after they were made, with their file."),
-            moment="expires_at", rows=exports_over, erase=_exports_erase,
-        )  # fmt: skip
+            moment="expires_at",
+            rows=exports_over,
+            erase=_exports_erase,
+        )
     )
     use_kind(
         Kind(
             name="deletions",
             title=worded("Records that a person's data were deleted"),
             rule=worded("Since it was done; they name no person, only the account's number."),
-            fixed=RECORD_KEPT, moment="finished_at", rows=records_over,
+            fixed=RECORD_KEPT,
+            moment="finished_at",
+            rows=records_over,
             erase=lambda before: erased(lambda: records_over(before)),
-        )  # fmt: skip
+        )
     )
 
 

@@ -2,10 +2,11 @@
 
 clean_text       for the database: no NUL (PostgreSQL refuses it), no lone surrogate (it has no UTF-8 form)
 clean_json       the same for a whole JSON value; and no NaN, no foreign type
-clean_line       for one line that people read: clean_text, and white space is single spaces
+clean_line       for one line that people read: clean_text, white space is single spaces, nothing turns text around
 clean_file_name  the name of an uploaded file
 without_hidden   for text that is judged or quoted: nothing in it that is not seen
 unix_lines       line ends are \\n
+spreadsheet_cell for a cell of a CSV file: never a formula
 encodable        can be written as UTF-8: of the above only the surrogates
 shortened        no longer than so many characters
 """
@@ -24,6 +25,8 @@ HIDDEN = (  # and what is not seen, or turns text around: soft hyphen, zero widt
     CONTROL + r"\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f"
 )
 _HIDDEN = re.compile(f"[{HIDDEN}]")
+_TURNING = re.compile(r"[\u0000-\u0008\u000e-\u001b\u007f\u0080-\u0084\u0086-\u009f\u202a-\u202e\u2066-\u2069]")
+_FORMULA = re.compile(r"\s*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]")
 MAX_FILE_NAME_CHARS = 300
 MAX_SUFFIX_CHARS = 20
 
@@ -58,8 +61,11 @@ def clean_json(value: Any) -> Any:
 
 
 def clean_line(text: str) -> str:
-    """On one line: every run of white space is one space, none at the ends."""
-    return " ".join(clean_text(text).split())
+    """On one line: every run of white space is one space, none at the ends.
+
+    Without control characters and marks that turn what follows them around: a name would turn the sentence it is in.
+    """
+    return " ".join(_TURNING.sub("", clean_text(text)).split())
 
 
 def clean_file_name(name: str) -> str:
@@ -90,3 +96,8 @@ def unix_lines(text: str) -> str:
 def shortened(text: str, most: int) -> str:
     """At most `most` ≥ 1 characters; "…" is the last one where something was cut off."""
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+
+
+def spreadsheet_cell(text: str) -> str:
+    """A spreadsheet takes a text that begins with certain signs for a formula: an apostrophe before it stops that."""
+    return f"'{text}" if _FORMULA.match(text) else text

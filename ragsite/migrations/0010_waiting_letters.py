@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('ragsite', '0007_take_up_personal_data_jobs'),
+        ('ragsite', '0008_setting_revisions'),
     ]
 
     operations = [

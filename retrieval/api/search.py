@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from adrf.views import APIView
 from asgiref.sync import sync_to_async
 from django.conf import settings
+from django.contrib.auth.models import User
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -14,12 +16,13 @@ from rest_framework.response import Response
 
 from ragsite.core.api.fields import StrictSerializer, TextField, WholeNumberField, checked
 from ragsite.core.api.user import asking_user
+from ragsite.runtime import live_settings
 from retrieval.api.serializers import ADDRESS, FiltersModeField, FiltersSerializer, QuestionField, search_filters
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.engine import search_as_answered
 from retrieval.ports import SearchRequest, SearchResult
 from retrieval.selectors import scope_for
-from retrieval.values import Query, ScoredChunk
+from retrieval.values import Query, ScoredChunk, SearchScope
 
 STAGES: tuple[Literal["dense", "bm25"], ...] = ("dense", "bm25")
 
@@ -65,7 +68,7 @@ class SearchApi(APIView):
         """Search your own collections, those shared with your groups and those that the site has approved; or the
         collections named."""
         asked = checked(SearchInputSerializer, request.data)
-        scope = await sync_to_async(scope_for)(user=asking_user(request), names=asked.get("collections", []))
+        scope = await sync_to_async(_scope)(user=asking_user(request), names=asked.get("collections", []))
         search = SearchRequest(
             queries=(Query(asked["query"]),),
             scope=scope,
@@ -74,6 +77,11 @@ class SearchApi(APIView):
             stages=tuple(stage for stage in STAGES if stage in asked.get("stages", STAGES)),
         )
         return Response(search_data(await search_as_answered(search)))
+
+
+def _scope(*, user: User, names: Sequence[str]) -> SearchScope:
+    live_settings.refresh()
+    return scope_for(user=user, names=names)
 
 
 def search_data(result: SearchResult) -> dict[str, Any]:

@@ -6,15 +6,17 @@ Documents are cut, embedded and analysed by the ingest's own code, so that what 
 from __future__ import annotations
 
 import asyncio
+import tempfile
 import uuid
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from ragsite.core.rag_settings import RagSettings
+from ragsite.runtime import milvus_lite
 from retrieval.evaluation.dataset import Dataset, LabelledDocument
 from retrieval.evaluation.embeddings import EmbeddingCache, KnownQueries, ModelsOfRun, ProgressBar
 from retrieval.evaluation.memory_store import MemoryChunkStore
@@ -53,12 +55,27 @@ class ThrowAwayCollection:
         return space.model if space else ""
 
 
+@contextmanager
+def index_of_its_own(settings: RagSettings) -> Iterator[str]:
+    """Where a set is indexed. Without MILVUS_URI a Milvus Lite of our own in a temporary folder: the site's, if it
+    runs, is left in peace. Raises MilvusLiteError."""
+    if settings.milvus.uri:
+        yield settings.milvus.uri
+        return
+    with (
+        tempfile.TemporaryDirectory(prefix="ragsite-evaluate-", ignore_cleanup_errors=True) as folder,
+        milvus_lite.ensure_server(folder) as uri,
+    ):
+        yield uri
+
+
 @asynccontextmanager
 async def throw_away_collection(
     dataset: Dataset, *, settings: RagSettings, index: MilvusIndex, models: Models, cache: EmbeddingCache,
     progress: Progress,
 ) -> AsyncIterator[ThrowAwayCollection]:  # fmt: skip
-    """The set, ready to be searched; gone from the index afterwards, whatever happens.
+    """The set, ready to be searched; gone from the index afterwards, whatever happens. What a killed run has left
+    under the same prefix goes before.
 
     Raises EmbeddingUnavailableError, IndexUnavailableError.
     """
@@ -73,6 +90,7 @@ async def throw_away_collection(
         vectors = await cache.embed(embedder, "document", texts, batch=batch, bar=bar)
         bar.close()
         rows = await asyncio.to_thread(_rows, chunks, [vectors[text] for text in texts], progress)
+        await index.drop(embedder.space)
         bar = progress("write the index", 1)
         await index.upsert(embedder.space, rows)
         bar.update(1)

@@ -14,13 +14,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from ragsite.core.wording import worded
+
 QueryClass = Literal["answerable", "unanswerable", "clarify"]
 FILES = ("corpus.jsonl", "queries.jsonl", "qrels.tsv")
 TREC_COLUMNS = 4
 
 
 class DatasetError(Exception):
-    """A set that can't be used; the message is one sentence that names file and line."""
+    """A set that can't be used; `message` is one sentence that names file and line."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
 
 
 class DatasetMissingError(DatasetError):
@@ -86,21 +92,36 @@ class Dataset:
         return replace(self, queries=tuple(query for query in self.queries if query.id in chosen))
 
 
-def load_dataset(folder: Path) -> Dataset:
-    """Raises DatasetMissingError, DatasetError."""
+@dataclass(frozen=True, slots=True)
+class _File:
+    """shown: how sentences about it call it."""
+
+    path: Path
+    shown: str
+
+
+def load_dataset(folder: Path, *, by_name: bool = False) -> Dataset:
+    """by_name: errors name files without their folder, for people who don't know it.
+
+    Raises DatasetMissingError, DatasetError.
+    """
     if not folder.is_dir():
-        raise DatasetMissingError(f"{folder} is not a folder.")
+        raise DatasetMissingError(worded("{file} is not a folder.", file=str(folder)))
     for name in FILES:
         if not (folder / name).is_file():
-            raise DatasetMissingError(f"{folder} holds no {name}; it needs {', '.join(FILES)}.")
-    documents = _read_rows(folder / "corpus.jsonl", _document)
-    queries = _read_rows(folder / "queries.jsonl", _query)
+            needed = ", ".join(FILES)
+            raise DatasetMissingError(
+                worded("{folder} holds no {name}; it needs {needed}.", folder=str(folder), name=name, needed=needed)
+            )
+    corpus, asked, judged = (_File(folder / name, name if by_name else str(folder / name)) for name in FILES)
+    documents = _read_rows(corpus, _document)
+    queries = _read_rows(asked, _query)
     if not documents or not queries:
-        raise DatasetError(f"{folder / ('queries.jsonl' if documents else 'corpus.jsonl')} is empty.")
-    qrels = _read_qrels(folder / "qrels.tsv")
+        raise DatasetError(worded("{file} is empty.", file=(asked if documents else corpus).shown))
+    qrels = _read_qrels(judged)
     known = {query.id: qrels[query.id] for query in queries if query.id in qrels}
     if qrels and not known:
-        raise DatasetError(f"{folder / 'qrels.tsv'} names none of the queries in queries.jsonl.")
+        raise DatasetError(worded("{file} names none of the queries in queries.jsonl.", file=judged.shown))
     return Dataset(name=folder.resolve().name, documents=tuple(documents), queries=tuple(queries), qrels=known)
 
 
@@ -108,33 +129,49 @@ def load_dataset(folder: Path) -> Dataset:
 Row = TypeVar("Row", LabelledDocument, LabelledQuery)
 
 
-def _read_rows(path: Path, read: Callable[[Mapping[str, Any]], Row]) -> list[Row]:
+def _read_rows(file: _File, read: Callable[[Mapping[str, Any]], Row]) -> list[Row]:
     rows: list[Row] = []
     lines: dict[str, int] = {}
-    for number, line in _lines(path):
+    for number, line in _lines(file):
+        place = {"file": file.shown, "line": number}
         try:
             value = json.loads(line)
-            if not isinstance(value, dict):
-                raise ValueError("is not a JSON object")
+        except (ValueError, RecursionError) as error:
+            problem = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
+            raise DatasetError(
+                worded("{file} line {line} is not JSON: {problem}.", problem=problem, **place)
+            ) from error
+        if not isinstance(value, dict):
+            raise DatasetError(worded("{file} line {line} is not a JSON object.", **place))
+        try:
             row = read(value)
-        except json.JSONDecodeError as error:
-            raise DatasetError(f"{path} line {number} is not JSON: {error.msg}.") from error
-        except ValueError as error:
-            raise DatasetError(f"{path} line {number} {error}.") from error
+        except _FieldError as error:
+            raise DatasetError(error.sentence(place)) from error
         if row.id in lines:
-            raise DatasetError(f"{path} line {number} repeats the id {row.id!r} of line {lines[row.id]}.")
+            again = {"id": repr(row.id), "first": lines[row.id]}
+            raise DatasetError(worded("{file} line {line} repeats the id {id} of line {first}.", **again, **place))
         lines[row.id] = number
         rows.append(row)
     return rows
+
+
+class _FieldError(Exception):
+    """sentence: of the file and line."""
+
+    def __init__(self, sentence: Callable[[Mapping[str, Any]], str]) -> None:
+        super().__init__()
+        self.sentence = sentence
 
 
 def _document(row: Mapping[str, Any]) -> LabelledDocument:
     tags = row.get("tags") or []
     year = row.get("policy_year")
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
-        raise ValueError("has 'tags' that are not a list of texts")
+        raise _FieldError(lambda place: worded("{file} line {line} has 'tags' that are not a list of texts.", **place))
     if year is not None and not isinstance(year, int):
-        raise ValueError("has a 'policy_year' that is not a whole number")
+        raise _FieldError(
+            lambda place: worded("{file} line {line} has a 'policy_year' that is not a whole number.", **place)
+        )
     return LabelledDocument(
         id=_id(row),
         text=_text(row, "text", required=True),
@@ -154,7 +191,7 @@ def _query(row: Mapping[str, Any]) -> LabelledQuery:
 def _id(row: Mapping[str, Any]) -> str:
     value = row.get("id", row.get("_id"))
     if not isinstance(value, str | int) or isinstance(value, bool) or value == "":
-        raise ValueError("has no 'id'")
+        raise _missing("id")
     return str(value)
 
 
@@ -163,14 +200,22 @@ def _text(row: Mapping[str, Any], name: str, *, required: bool = False) -> str:
     if value is None and not required:
         return ""
     if not isinstance(value, str):
-        raise ValueError(f"has no '{name}'" if value is None else f"has a '{name}' that is not text")
+        if value is None:
+            raise _missing(name)
+        raise _FieldError(
+            lambda place: worded("{file} line {line} has a '{field}' that is not text.", field=name, **place)
+        )
     return value
 
 
+def _missing(name: str) -> _FieldError:
+    return _FieldError(lambda place: worded("{file} line {line} has no '{field}'.", field=name, **place))
+
+
 # ------------------------------------------------------------------------------------------------ judgements
-def _read_qrels(path: Path) -> dict[str, dict[str, int]]:
+def _read_qrels(file: _File) -> dict[str, dict[str, int]]:
     qrels: dict[str, dict[str, int]] = {}
-    for number, line in _lines(path):
+    for number, line in _lines(file):
         fields = [field.strip() for field in line.split("\t" if "\t" in line else None)]
         if len(fields) == TREC_COLUMNS:
             del fields[1]
@@ -180,22 +225,26 @@ def _read_qrels(path: Path) -> dict[str, dict[str, int]]:
         except (ValueError, OverflowError) as error:
             if number == 1 and len(fields) >= len(("query", "document")):
                 continue  # a header
-            raise DatasetError(
-                f"{path} line {number} is not a query, a document and a grade, parted by tabs."
-            ) from error
+            sentence = worded(
+                "{file} line {line} is not a query, a document and a grade, parted by tabs.",
+                file=file.shown, line=number,
+            )  # fmt: skip
+            raise DatasetError(sentence) from error
         if relevant > 0:
             qrels.setdefault(query, {})[document] = relevant
     return qrels
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
+def _lines(file: _File) -> Iterator[tuple[int, str]]:
     """Line numbers from 1, without blank lines."""
     try:
-        with path.open(encoding="utf-8-sig") as lines:
+        with file.path.open(encoding="utf-8-sig") as lines:
             for number, line in enumerate(lines, start=1):
                 if line.strip():
                     yield number, line.rstrip("\r\n")
     except UnicodeDecodeError as error:
-        raise DatasetError(f"{path} is not UTF-8 text.") from error
+        raise DatasetError(worded("{file} is not UTF-8 text.", file=file.shown)) from error
     except OSError as error:
-        raise DatasetError(f"{path} can't be read: {error.strerror}.") from error
+        raise DatasetError(
+            worded("{file} can't be read: {problem}.", file=file.shown, problem=error.strerror)
+        ) from error

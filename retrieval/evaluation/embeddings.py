@@ -17,6 +17,7 @@ from retrieval.values import EmbeddingSpace
 
 Kind = Literal["document", "query"]  # models may embed them differently
 LOOKED_UP_AT_ONCE = 500
+EMBEDDINGS = "embeddings.sqlite3"  # in the folder `cache` of the data
 
 
 class ProgressBar(Protocol):

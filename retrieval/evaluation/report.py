@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from ragsite.core.wording import worded
 from retrieval.evaluation.dataset import DatasetError
 from retrieval.evaluation.runner import Evaluation
 
@@ -61,9 +62,11 @@ def load_saved(path: Path) -> dict[str, Any]:
         if not isinstance(saved["stages"], dict):
             raise TypeError
     except OSError as error:
-        raise DatasetError(f"{path} can't be read: {error.strerror}.") from error
+        raise DatasetError(
+            worded("{file} can't be read: {problem}.", file=str(path), problem=error.strerror)
+        ) from error
     except (ValueError, KeyError, TypeError) as error:
-        raise DatasetError(f"{path} is not what --save writes.") from error
+        raise DatasetError(worded("{file} is not what --save writes.", file=str(path))) from error
     return dict(saved)
 
 

@@ -28,6 +28,8 @@ LEGS: dict[str, tuple[Literal["dense", "bm25"], ...]] = {
 }
 ADDED = ("+rewrite", "+hyde", "+rerank", "+boosts")
 STAGES = (*LEGS, *ADDED)
+ASKING = ("+rewrite", "+hyde", "+rerank")  # a model, for each question
+DECISIONS = "decisions"  # beside them: what a workflow decides
 NO_RATINGS = "there are no ratings to boost by"
 
 

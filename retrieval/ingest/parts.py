@@ -20,7 +20,8 @@ HEADING_FROM = 2  # a part filled to 1/2 ends before a heading
 class DocumentPart:
     """number: from 1; of a PDF its page. char_start … char_end: its place in the document's text.
 
-    blocks: [start, end, kind, level] each, and of a table with labelled rows its columns. lines: as of `PageLines`. All starts and ends count from char_start.
+    blocks: [start, end, kind, level] each, and of a table with labelled rows its columns. lines: as of `PageLines`. All
+    starts and ends count from char_start.
     """
 
     number: int

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from ragsite.core.errors import AppError
-from ragsite.runtime import milvus_lite
+from ragsite.runtime import live_settings, milvus_lite
 from retrieval.engine import close_engine
 from retrieval.errors import ModelError
 
@@ -39,6 +39,7 @@ class EngineCommand(BaseCommand):
                 if not settings.RAG.milvus.uri:
                     lite = milvus_lite.ensure_server(settings.DATA_DIR, port=settings.RAG.milvus.lite_port)
                     stack.enter_context(lite)
+                live_settings.refresh(at_once=True)
                 return asyncio.run(main())
         except (AppError, ModelError, milvus_lite.MilvusLiteError) as error:
             raise CommandError(str(error)) from error

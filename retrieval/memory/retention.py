@@ -25,8 +25,11 @@ def connect() -> None:
             name="memories",
             title=worded("Remembered facts"),
             rule=worded("Since an answer last made or used them."),
-            setting="memories", moment="of_use_at", rows=memories_over, erase=memories_erase,
-        )  # fmt: skip
+            setting="memories",
+            moment="of_use_at",
+            rows=memories_over,
+            erase=memories_erase,
+        )
     )
 
 

@@ -29,6 +29,7 @@ from django.db.models import Exists, OuterRef
 from ragsite.core.errors import UnsupportedFileError
 from ragsite.core.leases import LeaseLostError, hold
 from ragsite.core.storage import is_full, is_lack_of_room
+from ragsite.core.text import clean_line
 from ragsite.core.wording import worded
 from retrieval.engine import Engine, get_engine
 from retrieval.errors import (
@@ -228,8 +229,8 @@ def _chunks_store(claim: Claim, read: ReadDocument) -> tuple[Document, list[Chun
     Chunk.objects.bulk_create(rows, batch_size=DB_BATCH)
     document.parts.all().delete()
     DocumentPart.objects.bulk_create(parts, batch_size=DB_BATCH)
-    if read.title and document.title == PurePosixPath(document.file_name).stem:
-        document.title = read.title[:300]  # the uploader gave no title: the document's own is better than its file name
+    if (title := clean_line(read.title)) and document.title == PurePosixPath(document.file_name).stem:
+        document.title = title[:300]  # the uploader gave no title: the document's own is better than its file name
     document.language, document.summary = read.language, read.summary
     document.page_count = read.page_count
     document.chunk_count, document.chunk_tokens = len(rows), read.chunk_tokens

@@ -46,7 +46,8 @@ def _block(text: str, block: Block, *, start: int, markdown: bool) -> str:
     if kind == "heading":
         inner = _heading(source, level, markdown=markdown)
     elif kind == "table":
-        inner = f'<div class="table-frame" tabindex="0">{_clean(_table(source.splitlines(), columns, markdown=markdown))}</div>'
+        table = _clean(_table(source.splitlines(), columns, markdown=markdown))
+        inner = f'<div class="table-frame" tabindex="0">{table}</div>'
     elif markdown:
         inner = _clean(_markdown_html(source))
     elif kind == "code":

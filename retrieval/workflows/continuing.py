@@ -31,6 +31,7 @@ async def require_writer(tools: Toolbox) -> None:
 
 async def continue_answer(begun: Begun, *, tools: Toolbox, trace: Trace) -> Answer:
     """The whole answer; its text begins with what was there. Never raises a ModelError."""
+    trace.note_settings(tools.settings.revision)
     run = Run.start(trace, tools.settings)
     context = Context(tools=tools, run=run, language=answer_language(begun.question.text))
     answer = await Continue(context)(begun)

@@ -74,6 +74,9 @@ def findings(page: Page, options: dict[str, Any]) -> list[str]:
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE)
     found: list[str] = page.evaluate(RUN, options)
+    if found:  # once more: on a busy machine a change of the theme may come after its frames
+        page.evaluate(STILL)
+        found = page.evaluate(RUN, options)
     return found
 
 

@@ -41,7 +41,6 @@ def sign_up(page: Page) -> None:
     page.get_by_role("textbox", name=re.compile("^密碼")).fill(PASSWORD)
     page.get_by_role("textbox", name="再次輸入密碼").fill(PASSWORD)
     page.get_by_role("button", name="註冊", exact=True).click()
-    expect(page.get_by_role("heading", name="您想了解什麼？")).to_be_visible()
 
 
 def answered(page: Page, text: str) -> Locator:
@@ -72,6 +71,7 @@ def test_a_whole_visit_in_chinese(open_page: OpenPage, site: Site, tmp_path: Pat
     expect(page.get_by_role("heading", name="登入")).to_be_visible()
     assert page.locator("html").get_attribute("lang") == "zh-hant"
     sign_up(page)
+    expect(page.get_by_role("heading", name="您想了解什麼？")).to_be_visible()
 
     with page.expect_file_chooser() as chooser:
         page.get_by_role("button", name="附加檔案").click()
@@ -127,8 +127,7 @@ def test_a_whole_visit_in_chinese(open_page: OpenPage, site: Site, tmp_path: Pat
 
     colleague = open_page(PHONE, locale="zh-TW")
     colleague.goto(address)
-    sign_up(colleague)
-    colleague.goto(address)
+    sign_up(colleague)  # leads to where they were going
     expect(colleague.get_by_role("article", name="回答").first).to_contain_text("每冊每日繳納五元")
     expect(colleague.get_by_text("無權閱讀的文件").first).to_be_visible()
     expect(colleague.get_by_text("圖書館借閱規則")).to_have_count(0)

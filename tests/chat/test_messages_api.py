@@ -10,9 +10,10 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.utils import timezone
 
+from chat.api.serializers import ScoresSerializer
 from chat.models import Message
 from chat.runs.event_log import close_event_log
-from retrieval.values import SearchFilters
+from retrieval.values import Scores, SearchFilters
 from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, events_of, types
 from tests.factories import MessageFactory, RatingFactory, SessionFactory, SourceFactory
 
@@ -25,6 +26,10 @@ async def _answered(api: Api) -> dict[str, Any]:
 async def test_message_in_the_history_has_the_responses_shape(api: Api, workflow: ScriptedWorkflow) -> None:
     data = await _answered(api)
     assert (await api.call("get", f"/api/messages/{data['message_id']}")).json() == data
+
+
+def test_the_schema_tells_every_score() -> None:
+    assert set(ScoresSerializer().fields) == set(Scores.__dataclass_fields__)
 
 
 async def test_question_has_a_role_and_a_text(api: Api, workflow: ScriptedWorkflow) -> None:

@@ -133,6 +133,13 @@ async def test_revoked_and_expired_shares_are_gone(api: Api, session_id: str, li
     assert (await api.call("delete", f"/api/sessions/{session_id}/share")).status_code == 204
 
 
+async def test_what_a_closed_account_shares_is_gone(api: Api, session_id: str, links: None, stranger: User) -> None:
+    site, link = [(await share(api, session_id, scope)).json()["url"] for scope in ("site", "link")]
+    await User.objects.filter(pk=api.user.pk).aupdate(is_active=False)
+    assert (await read(link)).status_code == 404
+    assert (await read(site, stranger)).status_code == 404
+
+
 async def test_sharing_again_makes_another_address(api: Api, session_id: str, links: None) -> None:
     first = (await share(api, session_id, "link")).json()
     until = (timezone.now() + timedelta(days=1)).isoformat()

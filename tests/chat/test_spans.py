@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from chat.messages.data import message_data
 from chat.messages.spans import cited_places, source_spans
-from chat.runs.answers import Outcome, answer_finish
+from chat.runs.answers import Outcome, answer_finish, answer_save_partial
 from retrieval.models import Document
 from retrieval.selectors import stored_chunk
 from retrieval.values import GroundedSentence, Scores, SentenceEvidence, Source
@@ -77,6 +78,19 @@ def test_a_finished_answer_keeps_them_and_its_message_tells_them(document: Docum
     assert told["text"][span["start"] : span["end"]] == TEN and span["page"] == 1
     [[left, top, right, bottom]] = span["boxes"]
     assert left == pytest.approx(60 / 612, abs=0.01) and 0.2 < right - left < 0.4 and 0.005 < bottom - top < 0.04
+
+
+def test_sources_that_were_stored_while_it_was_written_get_them_in_the_end(document: Document) -> None:
+    run = uuid.uuid4()
+    message = MessageFactory(lease_token=run, status="streaming", text="")
+    source, text = cited(document), f"{TEN} [1]."
+    shown = replace(source, cited=False)
+    assert answer_save_partial(message_id=message.pk, run_id=run, text="Students", sources=[shown])
+    assert message.sources.get().spans == []
+    outcome = Outcome(status="complete", text=text, decision="ANSWER", sources=[source])
+    assert answer_finish(message_id=message.pk, run_id=run, outcome=outcome)
+    [span] = message.sources.get().spans
+    assert (span["page"], len(span["boxes"])) == (1, 1)
 
 
 def test_answers_from_before_have_spans_without_boxes() -> None:

@@ -229,7 +229,13 @@ def test_only_the_newest_questions_are_looked_at(monkeypatch: pytest.MonkeyPatch
 
 
 # ------------------------------------------------------------------------------------------------ as files
-def test_csv_holds_every_column_and_no_formula() -> None:
+@pytest.mark.parametrize("question", ["=HYPERLINK(1)", " =1", "\n=1", "＝1"])
+def test_no_cell_of_the_csv_is_a_formula(question: str) -> None:
+    (row,) = list(csv.reader(io.StringIO(gaps_as_csv(found(unanswered(question))))))[1:]
+    assert f"'{question}" in row
+
+
+def test_csv_holds_every_column() -> None:
     gaps = found(unanswered("=HYPERLINK(1)", collection="校园", terms=("a",)))
     rows = list(csv.reader(io.StringIO(gaps_as_csv(gaps).removeprefix("\ufeff"))))
     assert rows[0] == list(CSV_COLUMNS)

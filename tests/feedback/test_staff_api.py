@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
 from django.urls import reverse
 from django.utils import timezone
 from rest_framework.test import APIClient
@@ -64,7 +64,7 @@ def test_users_find_nothing_staff_is_told_of_roles_and_strangers_sign_in(name: s
             assert error_of(response)["code"] == code
 
 
-READ_BY_ADMINISTRATORS = {"feedback-events", "feedback-evidence"}
+READ_BY_ADMINISTRATORS = {"feedback-events"}
 CHANGED_BY_CURATORS = {
     "feedback-golden-questions", "feedback-golden-question", "feedback-golden-sets", "feedback-golden-import",
     "feedback-manual-boosts", "feedback-manual-boost",
@@ -294,6 +294,20 @@ def test_evidence_tells_boosts_votes_and_weights(client: APIClient) -> None:
     assert (vote["score"], vote["tags"], vote["question"], vote["left_out"]) == (5, ["accurate"], QUESTION, "")
     assert (vote["weight"], vote["voter_why"]) == (1.0, "")
     assert vote["voter_weight"] == vote["counts_now"] == pytest.approx(1.0, abs=0.1)
+
+
+def test_who_voted_is_told_to_those_alone_who_see_names() -> None:
+    nameless = person()
+    nameless.user_permissions.set(Permission.objects.filter(codename__in=["read_answers", "administer_desk"]))
+    client, (_, chunk) = client_of(nameless), live_revision()
+    voter = Evidence.objects.all()[0].voter.username
+    assert client.post("/api/feedback/reset", {"rater": voter, **WHY}).status_code < 300
+    evidence, log = f"/api/feedback/evidence?document={chunk.document_id}", "/api/feedback/events?action=reset_rater"
+    assert {vote["user"] for vote in client.get(evidence).json()["votes"]["results"]} == {None}
+    assert [row["rater"] for row in client.get(log).json()["results"]] == [None]
+    administrator = client_of(person("Administrators"))
+    assert voter in {vote["user"] for vote in administrator.get(evidence).json()["votes"]["results"]}
+    assert [row["rater"] for row in administrator.get(log).json()["results"]] == [voter]
 
 
 def test_evidence_is_narrowed_to_a_chunk(client: APIClient) -> None:

@@ -120,6 +120,13 @@ def test_an_import_is_logged_with_its_counts(staff: Client, golden: GoldenQuesti
     assert (event.action, event.detail) == ("golden_imported", {"added": 0, "changed": 1})
 
 
+def test_the_log_names_the_question_of_a_checked_answer(staff: Client, admin_user: User) -> None:
+    detail = {"curated_answer": "0190", "question": "What does a late book cost?"}
+    RevisionEvent.objects.create(action=RevisionEvent.Action.CURATED_SET, by=admin_user, detail=detail)
+    page = staff.get(url("feedback_revisionevent_changelist"))
+    assert "What does a late book cost?" in page.content.decode()
+
+
 def test_the_log_leads_to_the_golden_question_while_it_is_there(staff: Client, golden: GoldenQuestion) -> None:
     staff.post(row_url(golden), golden_form(golden, text="How long?"))
     address = url("feedback_revisionevent_changelist")

@@ -112,11 +112,11 @@ def test_nothing_is_left_in_the_index_when_it_is_stopped(
 ) -> None:
     seen: list[str] = []
 
-    async def stopped(*_: object) -> None:
+    def stopped(*_: object, **__: object) -> None:
         seen.extend(collections_of(offline, milvus.prefix))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(runner, "_stages", stopped)
+    monkeypatch.setattr(runner, "measure", stopped)
     with pytest.raises(CommandError, match="Stopped"):
         evaluate(labelled)
     assert len(seen) == 1

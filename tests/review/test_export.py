@@ -125,6 +125,7 @@ def own_name(administrator: User) -> Message:
     user = UserFactory(username="quartermaine", first_name="Zebedee", last_name="Li")
     question = MessageFactory(question=True, text="I, Zebedee Li, ask.", session__user=user)
     answer: Message = MessageFactory(session=question.session, reply_to=question, text="Yes, quartermaine [1].")
+    SourceFactory(message=answer, title="CV of Quartermaine", cited=True)
     answers_record([answer.pk])
     return answer
 
@@ -133,3 +134,4 @@ async def test_without_names_an_askers_own_name_is_masked(administrator: User, o
     (line,) = await exported(administrator, format="jsonl", names="0")
     row = json.loads(line)
     assert (row["question"], row["answer"], row["user"]) == ("I, …, ask.", "Yes, … [1].", None)
+    assert row["sources"] == ["CV of …"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any
@@ -16,7 +17,7 @@ from django.utils import timezone
 
 from chat.models import Message, Replay
 from chat.review.records import answers_record
-from chat.review.replay import replays
+from chat.review.replay import replay_data, replays
 from chat.review.replay.replay_run import as_asked
 from chat.review.replay.replays import replay_cancel, replays_work
 from feedback.curation.curated import curated_save
@@ -25,7 +26,7 @@ from retrieval.models import Chunk, Memory
 from retrieval.steps.step import Context  # noqa: F401  (loaded before a test is timed)
 from tests.chat.conftest import eventually
 from tests.chat.test_end_to_end import library  # noqa: F401
-from tests.factories import CollectionFactory, MessageFactory, SessionFactory
+from tests.factories import CollectionFactory, MessageFactory, SessionFactory, SourceFactory
 from tests.ollama_server import OllamaServer
 from tests.review.people import person
 
@@ -141,12 +142,51 @@ async def test_the_asker_decides_what_may_be_seen(desk: Desk, online: OllamaServ
     assert (data["replay"]["decision"], data["replay"]["sources"]) == ("NO_ANSWER", [])
 
 
+async def test_documents_that_its_reader_may_not_read_tell_nothing(
+    desk: Desk,
+    online: OllamaServer,
+    library: Chunk,  # noqa: F811
+) -> None:
+    """The replay finds what is the asker's alone, and what the conversation has never shown."""
+    answer = await sync_to_async(stored)()
+    collection, asker = library.document.collection, await User.objects.aget(pk=answer.session.user_id)
+    collection.visibility, collection.owner = "private", asker
+    await collection.asave()
+    online.reply(structured=False, text="Undergraduates may borrow ten books for four weeks [1].")
+    replayed = (await desk.post(f"answers/{answer.pk}/replay")).json()["id"]
+    data = await desk.ended(replayed)
+    assert (data["status"], data["replay"]["decision"], data["replay"]["sources"]) == ("complete", "ANSWER", [])
+    page = (await desk.get(f"/review/replays/{replayed}/")).content.decode()
+    for told in (json.dumps(data), page):
+        assert "may not read, so its text is not shown" in told
+        assert "ten books" not in told
+        assert library.document.title not in told
+    assert {row["kind"] for row in data["differences"]}.isdisjoint({"answer", "source", "step"})
+    await sync_to_async(SourceFactory)(message=answer, document_id=library.document_id, text="Shown to the asker.")
+    shown = (await desk.get(f"replays/{replayed}")).json()
+    assert shown["replay"]["answer"] == "Undergraduates may borrow ten books for four weeks [1]."
+
+
+def test_documents_that_a_refusal_names_count_as_well() -> None:
+    named = str(uuid4())
+    refused = {"sources": [], "answer": f"The nearest documents are: [Diary](/documents/{named}/)."}
+    assert replay_data._documents_of(refused) == {named}
+
+
 def test_a_collection_that_the_asker_lost_ends_it_with_a_sentence(desk: Desk) -> None:
     answer = stored(CollectionFactory(visibility="private"))
     replay = Replay.objects.create(message=answer, question=QUESTION)
     asyncio.run(replays_work(within_s=5))
     replay.refresh_from_db()
     assert (replay.status, replay.error["code"]) == ("failed", "collection_not_found")
+
+
+def test_the_files_of_the_conversation_are_searched(db: None) -> None:
+    answer = stored()
+    attached = CollectionFactory(
+        owner=answer.session.user, visibility="private", conversation_id=answer.session_id, name="conversation"
+    )
+    assert str(attached.pk) in as_asked(answer).question.scope.ids
 
 
 def test_history_is_what_it_was_then(db: None) -> None:

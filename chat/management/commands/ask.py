@@ -22,7 +22,7 @@ from retrieval.management.engine_command import EngineCommand
 from retrieval.selectors import scope_for_all
 from retrieval.trace import NullSink, StepRecord, Trace
 from retrieval.values import Answer, Question
-from retrieval.workflows import DEFAULT_WORKFLOW, available_workflows
+from retrieval.workflows import available_workflows
 
 INTERRUPTED = 130  # the shell's exit status after Ctrl-C
 
@@ -45,7 +45,7 @@ class Command(EngineCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("question")
-        parser.add_argument("--workflow", default=DEFAULT_WORKFLOW, choices=available_workflows())
+        parser.add_argument("--workflow", choices=available_workflows(), help=_("by default the site's"))
         parser.add_argument(
             "--collection",
             action="append",
@@ -69,18 +69,17 @@ class Command(EngineCommand):
             raise SystemExit(INTERRUPTED) from None
 
     async def _ask(self, text: str, options: dict[str, Any]) -> None:
+        workflow = options["workflow"] or settings.RAG.answer.workflow
         try:
             scope = await sync_to_async(scope_for_all)(names=options["collection"])
             trace = Trace(NullSink() if options["json"] else TerminalSink(self.stdout))
             question = Question(text=text, scope=scope)
             async with asyncio.timeout(settings.RAG.limits.answer_timeout_s):
-                answer = await answer_question(question, workflow=options["workflow"], trace=trace)
+                answer = await answer_question(question, workflow=workflow, trace=trace)
         except TimeoutError as error:
             raise CommandError(said("The answer took too long and was given up.")) from error
         if options["json"]:
-            data = await sync_to_async(answer_data)(
-                answer, trace, workflow=options["workflow"], created_at=datetime.now(UTC)
-            )
+            data = await sync_to_async(answer_data)(answer, trace, workflow=workflow, created_at=datetime.now(UTC))
             self.stdout.write(json.dumps(data, ensure_ascii=False, indent=2))
         else:
             self._report(answer, trace)

@@ -16,7 +16,9 @@ from ragsite.core.retention import Kind, Over, kinds
 
 
 class Command(BaseCommand):
-    help = "Deletes what is older than RAGSITE_RETENTION_… says. Without any of these settings nothing people made goes."
+    help = (
+        "Deletes what is older than RAGSITE_RETENTION_… says. Without any of these settings nothing people made goes."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--dry-run", action="store_true", help="say what would go, and delete nothing")
@@ -49,7 +51,9 @@ class Command(BaseCommand):
 
     def _delete(self) -> None:
         retention_begin()
-        outcome = retention_work(report=lambda kind, count: self.stdout.write(f"{kind.name}: {count}") if count else None)
+        outcome = retention_work(
+            report=lambda kind, count: self.stdout.write(f"{kind.name}: {count}") if count else None
+        )
         run = last_run()
         if outcome != "done" or run is None:
             raise CommandError("Another process deletes already; wait for it to end.")

@@ -30,12 +30,14 @@ from chat.review.figures.intervals import Z_95
 from chat.review.figures.rollups import BAD_SCORE, GOOD_SCORE
 from ragsite.core.wording import Sentence, worded
 
-MOST = 20_000  # rated answers that are looked at, the newest
+MOST = 10_000  # rated answers that are looked at, the newest
 LENGTHS = (40, 120)  # characters of a question: short, middle, long
 LEAST_PEOPLE = 20  # of one side, each counted once in a stratum
 LEAST_SHARED = 0.5  # of a side's answers that have to be in strata with answers of the others
 AT_ONCE = 5_000
 Hits = tuple[float, float]  # people who say so, people
+Stratum = tuple[str, ...]
+_Cells = Mapping[tuple[Stratum, int], Mapping[str, Sequence[int]]]  # stratum, person → side → good, bad, all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +45,7 @@ class RatedAnswer:
     """side: its workflow, or model. stratum: what its question has in common with others."""
 
     side: str
-    stratum: tuple[str, ...]
+    stratum: Stratum
     person: int
     score: int
 
@@ -62,8 +64,13 @@ class Corrected:
 
 def corrected_rates(answers: Sequence[RatedAnswer]) -> dict[str, dict[str, Corrected | Sentence]]:
     """Of each side its `good` and `bad` rate against all others, or the sentence why not."""
+    cells: dict[tuple[Stratum, int], dict[str, list[int]]] = defaultdict(dict)
+    for answer in answers:
+        counts = cells[answer.stratum, answer.person].setdefault(answer.side, [0, 0, 0])
+        for at, holds in enumerate((answer.score >= GOOD_SCORE, answer.score <= BAD_SCORE, True)):
+            counts[at] += holds
     sides = sorted({answer.side for answer in answers})
-    return {side: {which: _corrected(answers, side, which) for which in ("good", "bad")} for side in sides}
+    return {side: {"good": _corrected(cells, side, 0), "bad": _corrected(cells, side, 1)} for side in sides}
 
 
 def mantel_haenszel(strata: Iterable[tuple[Hits, Hits]]) -> tuple[float, float, float] | None:
@@ -87,8 +94,8 @@ def mantel_haenszel(strata: Iterable[tuple[Hits, Hits]]) -> tuple[float, float, 
     return first / weight, second / weight, math.sqrt(max(0.0, difference * p + q)) / weight
 
 
-def _corrected(answers: Sequence[RatedAnswer], side: str, which: str) -> Corrected | Sentence:
-    own, others = _counted(answers, which, lambda name: name == side), _counted(answers, which, lambda name: name != side)
+def _corrected(cells: _Cells, side: str, which: int) -> Corrected | Sentence:
+    own, others = _counted(cells, side, which)
     people = sum(count for _, count in own.values())
     if people < LEAST_PEOPLE:
         return worded("Too few people have rated it to correct its rate ({count} of {least}).",
@@ -97,25 +104,31 @@ def _corrected(answers: Sequence[RatedAnswer], side: str, which: str) -> Correct
     found = mantel_haenszel((own[stratum], others[stratum]) for stratum in own if stratum in others)
     like = sum(count for stratum, (_, count) in others.items() if stratum in own)
     if found is None or shared < LEAST_SHARED or like < LEAST_PEOPLE:
-        return worded("Too few of its questions resemble questions that others answered ({percent} %): it can't be corrected.",
-                      percent=round(100 * shared))  # fmt: skip
+        return worded(
+            "Too few of its questions resemble questions that others answered ({percent} %): it can't be corrected.",
+            percent=round(100 * shared),
+        )
     rate, of_others, error = found
     low, high = max(0.0, rate - Z_95 * error), min(1.0, rate + Z_95 * error)
     return Corrected(rate=rate, others=of_others, low=low, high=high, shared=shared)
 
 
-def _counted(answers: Sequence[RatedAnswer], which: str, on_side: Any) -> dict[tuple[str, ...], Hits]:
-    """By stratum, each person once."""
-    given: dict[tuple[tuple[str, ...], int], list[bool]] = defaultdict(list)
-    for answer in answers:
-        if on_side(answer.side):
-            holds = answer.score >= GOOD_SCORE if which == "good" else answer.score <= BAD_SCORE
-            given[answer.stratum, answer.person].append(holds)
-    counted: dict[tuple[str, ...], Hits] = {}
-    for (stratum, _), holds in given.items():
-        hits, people = counted.get(stratum, (0.0, 0.0))
-        counted[stratum] = (hits + sum(holds) / len(holds), people + 1)
-    return counted
+def _counted(cells: _Cells, side: str, which: int) -> tuple[dict[Stratum, Hits], dict[Stratum, Hits]]:
+    """By stratum, each person once on the side and once on the others'."""
+    own: dict[Stratum, Hits] = {}
+    others: dict[Stratum, Hits] = {}
+    for (stratum, _), sides in cells.items():
+        hits, count = (sum(counts[at] for name, counts in sides.items() if name != side) for at in (which, 2))
+        if count:
+            _add(others, stratum, hits / count)
+        if mine := sides.get(side):
+            _add(own, stratum, mine[which] / mine[2])
+    return own, others
+
+
+def _add(counted: dict[Stratum, Hits], stratum: Stratum, share: float) -> None:
+    hits, people = counted.get(stratum, (0.0, 0.0))
+    counted[stratum] = (hits + share, people + 1)
 
 
 # ------------------------------------------------------------------------------------------------ read
@@ -149,5 +162,7 @@ def _collections(answers: Sequence[int]) -> Mapping[int, str]:
 
 def between(since: Any, until: Any) -> Q:
     """Answers of these days of the site, both included."""
-    first, last = (timezone.make_aware(datetime(day.year, day.month, day.day)) for day in (since, until + timedelta(days=1)))
+    first, last = (
+        timezone.make_aware(datetime(day.year, day.month, day.day)) for day in (since, until + timedelta(days=1))
+    )
     return Q(created_at__gte=first, created_at__lt=last)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -36,7 +37,7 @@ from ragsite.core.api.fields import (
 )
 from ragsite.core.api.pagination import page_of, page_parameters
 from ragsite.core.api.schema import errors
-from retrieval.workflows import DEFAULT_WORKFLOW, available_workflows
+from retrieval.workflows import available_workflows
 
 
 class ExperimentInputSerializer(StrictSerializer):
@@ -112,7 +113,7 @@ def experiment_data(experiment: Experiment) -> dict[str, Any]:
         "name": experiment.name,
         "state": experiment.state,
         "share": experiment.share,
-        "workflow": experiment.workflow or DEFAULT_WORKFLOW,
+        "workflow": experiment.workflow or settings.RAG.answer.workflow,
         "options": experiment.options,
         "minimum": experiment.minimum,
         "by": experiment.made_by.get_username() if experiment.made_by else None,

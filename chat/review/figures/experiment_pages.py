@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
@@ -23,7 +24,7 @@ from chat.review.figures.stats_pages import percents
 from chat.review.pages import desk_page
 from chat.review.replay.replay_pages import OPTIONS, change_words
 from chat.review.roles import DeskAccess
-from retrieval.workflows import DEFAULT_WORKFLOW, available_workflows
+from retrieval.workflows import available_workflows
 
 LISTED = 50
 
@@ -38,7 +39,7 @@ def experiments_page(request: HttpRequest, *, access: DeskAccess) -> HttpRespons
         "may_change": access.may("administer"),
         "rows": [_row(experiment) for experiment in experiment_list()[:LISTED]],
         "workflows": available_workflows(),
-        "default_workflow": DEFAULT_WORKFLOW,
+        "default_workflow": settings.RAG.answer.workflow,
         "options": [(name, labels.step_label(name)) for name in OPTIONS],
         "limits": {
             "least_share": round(100 * LEAST_SHARE), "most_share": round(100 * MOST_SHARE),

@@ -24,7 +24,7 @@ from chat.review.figures.stats import rate
 from chat.review.roles import DeskAccess
 from ragsite.core.errors import ConflictError, InvalidInputError, NotFoundError
 from ragsite.core.wording import worded
-from retrieval.workflows import DEFAULT_WORKFLOW, available_workflows
+from retrieval.workflows import available_workflows
 
 ALPHA = 0.05
 LEAST_SHARE, MOST_SHARE = 0.05, 0.95
@@ -57,7 +57,7 @@ def experiment_create(
     top_k = options.get("top_k")
     if top_k is not None and not 1 <= top_k <= settings.RAG.search.max_top_k:
         problems["options"] = {"top_k": [worded("From 1 to {max_top_k}.", max_top_k=settings.RAG.search.max_top_k)]}
-    if workflow in ("", DEFAULT_WORKFLOW) and not options:
+    if workflow in ("", settings.RAG.answer.workflow) and not options:
         problems.setdefault("workflow", [worded("B has to differ from A: another workflow, or an option.")])
     if problems:
         raise InvalidInputError(fields=problems)

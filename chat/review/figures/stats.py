@@ -38,8 +38,8 @@ RATES = {
 }  # fmt: skip
 CHOSEN = worded(
     "People choose workflow, model and collection themselves, so these are rates of chosen traffic: a workflow that is "
-    "used for hard questions looks worse than it is. The corrected rates compare like questions only; what the site does "
-    "not know of a question stays uncorrected. An experiment compares without that."
+    "used for hard questions looks worse than it is. The corrected rates compare like questions only; what the site "
+    "does not know of a question stays uncorrected. An experiment compares without that."
 )
 RATED = worded("Rates of ratings are of the answers that somebody rated, which are few and not drawn at random.")
 
@@ -124,7 +124,8 @@ def _summed(rows: QuerySet[AnswerRollup], column: str) -> dict[Any, _Sums]:
     sketches = {name: _sketches(rows, column, name) for name in SKETCHES}
     return {
         value: _Sums(
-            dict(zip(COUNTS, counts, strict=True)), {name: sketches[name].get(str(value), {}) for name in SKETCHES}
+            dict(zip(COUNTS, (count or 0 for count in counts), strict=True)),
+            {name: sketches[name].get(str(value), {}) for name in SKETCHES},
         )
         for value, *counts in grouped
     }

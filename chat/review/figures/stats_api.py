@@ -143,8 +143,8 @@ class RatesSerializer(serializers.Serializer[Any]):
 
 
 class CorrectedRateSerializer(serializers.Serializer[Any]):
-    """On questions that resemble questions which others answered: the rate, and theirs, both of the same questions.
-    low, high: 95 %, as far as it differs from theirs. All null where too few resemble each other, which `reason` says."""
+    """On questions that resemble some which others answered: the rate, and theirs, both of the same questions.
+    low, high: 95 %, as far as it differs from theirs. All null where too few resemble each other, as `reason` says."""
 
     rate = serializers.FloatField(allow_null=True)
     others = serializers.FloatField(allow_null=True)

@@ -82,6 +82,7 @@ def dashboard_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         "given": _given(filters),
         "choices": _choices(access),
         "wrong": wrong,
+        "notices": get_feedback().notices(),
         "totals": totals(access=access, filters=filters),
         "days": days,
         "workflows": workflows,
@@ -124,7 +125,9 @@ def compare_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
             "title": title,
             "rows": [
                 {
-                    "label": row["label"], **row["rates"][name], **percents(row["rates"][name]),
+                    "label": row["label"],
+                    **row["rates"][name],
+                    **percents(row["rates"][name]),
                     "corrected": _corrected(row["corrected"].get(name)),
                 }
                 for row in rows

@@ -150,8 +150,9 @@ def summary_of(
 
     decision, total_ms, cited (how many): [of the original, of the replay]. same_sources: share of all their passages
     that both have, 0..1; same_words: likeness of the texts, 0..1. supported: whether each answers, and its passages
-    support more of its checked sentences than they do not. found: for a golden question, whether each is as
-    expected: cites one of its `documents`, or has the decision `expects`.
+    support more of its checked sentences than they do not. For a golden question, found: whether each is as expected:
+    cites one of its `documents`, or has the decision `expects`; rank, where it has documents: the place of the first
+    passage of them among the sources, from 1, 0: in none.
     """
     chunks = [{source["chunk_id"] for source in data.get("sources") or ()} for data in (original, replay)]
     union = chunks[0] | chunks[1]
@@ -171,7 +172,13 @@ def summary_of(
             any(source["cited"] and source["document_id"] in documents for source in data.get("sources") or ())
             for data in (original, replay)
         ]
+        summary["rank"] = [_rank(data.get("sources") or (), documents) for data in (original, replay)]
     return summary
+
+
+def _rank(sources: Sequence[Data], documents: Sequence[str]) -> int:
+    places = (place for place, source in enumerate(sources, start=1) if source["document_id"] in documents)
+    return next(places, 0)
 
 
 def _supported(data: Data) -> bool:

@@ -237,7 +237,7 @@ class ReplayApi(DeskView):
         """Both answers and how they differ."""
         replay = replay_get(replay_id)
         replay_reading_log(access=self.access, replay=replay)
-        return Response(replay_data(replay))
+        return Response(replay_data(replay, reader=self.access.user))
 
 
 class ReplayCancelApi(DeskView):

@@ -25,6 +25,7 @@ from chat.review.replay.replays import (
     batch_get,
     batch_list,
     batch_summary,
+    models_listed,
     replay_get,
     replay_list,
     replays_of,
@@ -33,7 +34,6 @@ from chat.review.replay.replays import (
 from chat.review.roles import DeskAccess
 from ragsite.core.errors import NotFoundError
 from ragsite.core.localized import localized
-from retrieval.engine import close_engine, get_engine, has_engine
 from retrieval.selectors import as_uuid
 from retrieval.workflows import available_workflows
 
@@ -91,7 +91,7 @@ def replay_new_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse
         "access": access,
         "asked": asked,
         "workflows": available_workflows(),
-        "models": async_to_sync(_models)(),
+        "models": async_to_sync(models_listed)(),
         "revisions": revisions_offered(),
         "options": [(name, labels.step_label(name)) for name in OPTIONS],
         "no_revision": NO_REVISION,
@@ -101,22 +101,12 @@ def replay_new_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse
     return render(request, "review/replay_new.html", context)
 
 
-async def _models() -> list[str]:
-    """What the model server lists; none where it is away."""
-    own = not has_engine()
-    try:
-        return list((await get_engine().models.status()).models)
-    finally:
-        if own:
-            await close_engine()
-
-
 @desk_page()
 def replay_page(request: HttpRequest, *, access: DeskAccess, replay_id: UUID) -> HttpResponse:
     """Both answers side by side."""
     replay = replay_get(replay_id)
     replay_reading_log(access=access, replay=replay)
-    data = replay_data(replay)
+    data = replay_data(replay, reader=access.user)
     context = {
         "section": "review",
         "desk_part": "replays",
@@ -234,6 +224,8 @@ def change_words(change: Mapping[str, Any]) -> list[str]:
     for name, value in change.get("options", {}).items():
         shown = value if not isinstance(value, bool) else _("on") if value else _("off")
         said.append(f"{name.replace('_', ' ')}: {shown}")
+    if change.get("settings"):
+        said.append(_("other settings"))
     if "filters" in change:
         given = ", ".join(f"{name}: {value}" for name, value in change["filters"].items())
         said.append(_("filters {names}").format(names=given) if given else _("without filters"))

@@ -28,12 +28,15 @@ from chat.runs.run import INTERNAL, MODEL_AWAY, TIMED_OUT
 from ragsite.core.database import DatabaseAwayError, database_call, is_database_away
 from ragsite.core.errors import AppError, ConflictError, NotFoundError
 from ragsite.core.leases import Lease, LeaseLostError, hold
+from ragsite.core.rag_settings import RagSettings
 from ragsite.core.text import clean_json
 from ragsite.core.wording import Wordings, worded, wordings_of
-from retrieval.engine import get_engine
+from ragsite.models import SettingRevision
+from ragsite.runtime import live_settings
+from retrieval.engine import get_engine, get_engine_for
 from retrieval.errors import ModelError
 from retrieval.ports import BoostSource, ChatModel, Models
-from retrieval.selectors import scope_as_asked, scope_for
+from retrieval.selectors import scope_as_asked, scope_attached, scope_for
 from retrieval.steps.judge.tally import JudgeTally
 from retrieval.steps.toolbox import Toolbox
 from retrieval.text import quoting
@@ -46,7 +49,7 @@ from retrieval.values import (
     Question,
     SearchFilters,
 )
-from retrieval.workflows import DEFAULT_WORKFLOW, get_workflow
+from retrieval.workflows import get_workflow
 
 LEASE_S = 6.0  # renewed three times as often, so that a cancelled replay ends within 2 s
 MAX_ATTEMPTS = 2  # a replay whose process was killed is begun once more
@@ -58,12 +61,13 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """How a question is answered. `model`: "" the site's. `revision`: "" the live one."""
+    """How a question is answered. `model`: "" the site's. `revision`: "" the live one. `settings`: None the site's."""
 
     question: Question
     workflow: str
     model: str = ""
     revision: str = ""
+    settings: RagSettings | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +82,10 @@ class Prepared:
 
 class OriginalGoneError(ConflictError):
     message = worded("The answer's question is gone, so it can't be replayed.")
+
+
+class SettingsGoneError(ConflictError):
+    message = worded("The settings to try it with are gone.")
 
 
 def replay_lease(replay_id: UUID) -> Lease:
@@ -155,15 +163,15 @@ def _store(lease: Lease, ended: Mapping[str, Any]) -> None:
 
 async def _answer(setup: Setup) -> tuple[dict[str, Any], Wordings]:
     """Raises AppError, ModelError, TimeoutError."""
-    engine, trace = get_engine(), Trace()
+    engine, trace = get_engine_for(setup.settings) if setup.settings else get_engine(), Trace()
     models: Models = FixedModels(engine.models, setup.model) if setup.model else engine.models
     boosts = engine.boosts
     if setup.revision:
-        boosts = await database_call(_boosts, setup.revision, engine.models)
+        boosts = await database_call(_boosts, setup.revision, engine.models, engine.settings)
     # What the engine makes of the question is asked for: neither what is remembered nor what somebody has written.
     tools: Toolbox = replace(engine, models=models, boosts=boosts, memory=None, curated=None, judge_tally=JudgeTally())
     began = timezone.now()
-    async with asyncio.timeout(settings.RAG.limits.answer_timeout_s):
+    async with asyncio.timeout(engine.settings.limits.answer_timeout_s):
         answer = await get_workflow(setup.workflow, engine=tools).answer(setup.question, trace=trace)
 
     def stored() -> tuple[dict[str, Any], Wordings]:  # reads where in their documents the cited sentences stand
@@ -173,9 +181,9 @@ async def _answer(setup: Setup) -> tuple[dict[str, Any], Wordings]:
     return await database_call(stored)
 
 
-def _boosts(revision: str, models: Models) -> BoostSource:
+def _boosts(revision: str, models: Models, rag: RagSettings) -> BoostSource:
     wanted = None if revision == NO_REVISION else UUID(revision)
-    return get_feedback().boosts_of(wanted, models=models, settings=settings.RAG)
+    return get_feedback().boosts_of(wanted, models=models, settings=rag)
 
 
 class FixedModels:
@@ -194,7 +202,8 @@ class FixedModels:
 
 # ------------------------------------------------------------------------------------------------ what was asked
 def _prepare(replay_id: UUID) -> Prepared:
-    """Raises OriginalGoneError, NotFoundError, CollectionNotFoundError."""
+    """Raises OriginalGoneError, NotFoundError, CollectionNotFoundError, SettingsGoneError."""
+    live_settings.refresh()
     replay = Replay.objects.select_related("made_by", "batch").filter(pk=replay_id).first()
     if replay is None:
         raise NotFoundError
@@ -203,10 +212,13 @@ def _prepare(replay_id: UUID) -> Prepared:
         if replay.made_by is None:
             raise OriginalGoneError
         scope = scope_for(user=replay.made_by, names=[replay.golden["collection"]])
-        asked = Setup(question=Question(text=replay.question, scope=scope), workflow=DEFAULT_WORKFLOW)
+        asked = Setup(question=Question(text=replay.question, scope=scope), workflow=settings.RAG.answer.workflow)
         documents = tuple(replay.golden["documents"])
+        changed = _changed(asked, change)
+        if changed.settings and not change.get("workflow"):  # it is asked as one that names no workflow
+            changed = replace(changed, workflow=changed.settings.answer.workflow)
         expects = replay.golden.get("expects", "ANSWER")  # those of an earlier version name none
-        return Prepared(changed=_changed(asked, change), original=asked, documents=documents, expects=expects)
+        return Prepared(changed=changed, original=asked, documents=documents, expects=expects)
     message = selectors.message_find(replay.message_id) if replay.message_id else None
     if message is None or message.role != Message.Role.ASSISTANT or message.reply_to is None:
         raise OriginalGoneError
@@ -214,7 +226,8 @@ def _prepare(replay_id: UUID) -> Prepared:
 
 
 def as_asked(message: Message) -> Setup:
-    """An answer's question as it was put: the asker's scope, decided anew; history and open clarification as then."""
+    """An answer's question as it was put: the asker's scope, decided anew, with the files of the conversation; history
+    and open clarification as then."""
     asked, request, user = message.reply_to, message.request, message.session.user
     assert asked is not None
     scope = scope_as_asked(
@@ -226,13 +239,13 @@ def as_asked(message: Message) -> Setup:
     return Setup(
         question=Question(
             text=asked.text,
-            scope=scope,
+            scope=scope.beside(scope_attached(user=user, conversation_id=message.session_id)),
             history=_history_then(asked),
             filters=search_filters(request.get("filters", {})).in_mode(request.get("filters_mode", "strict")),
             options=AnswerOptions(**request.get("options", {})),
             open_clarification=_open_clarification_then(asked),
         ),
-        workflow=message.workflow or DEFAULT_WORKFLOW,
+        workflow=message.workflow or settings.RAG.answer.workflow,
     )
 
 
@@ -285,7 +298,16 @@ def _changed(setup: Setup, change: Mapping[str, Any]) -> Setup:
         workflow=change.get("workflow") or setup.workflow,
         model=change.get("model") or setup.model,
         revision=change.get("revision") or "",
+        settings=settings_of(change["settings"]) if change.get("settings") else None,
     )
+
+
+def settings_of(revision: int) -> RagSettings:
+    """Those of a stored revision, as they would be live. Raises SettingsGoneError."""
+    stored = SettingRevision.objects.filter(pk=revision).first()
+    if stored is None:
+        raise SettingsGoneError
+    return live_settings.resolve(stored.changes, revision=stored.number or 0).rag
 
 
 def search_filters(stored: Mapping[str, Any]) -> SearchFilters:

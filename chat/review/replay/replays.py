@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from time import monotonic
 from typing import Any
@@ -25,7 +26,7 @@ from ragsite.core.database import database_call
 from ragsite.core.errors import ConflictError, InvalidInputError, NotFoundError
 from ragsite.core.leases import run_out
 from ragsite.core.wording import worded, wordings_of
-from retrieval.engine import get_engine
+from retrieval.engine import close_engine, get_engine, has_engine
 from retrieval.workflows import available_workflows
 
 MAX_QUESTIONS = 500  # of a batch
@@ -63,6 +64,16 @@ async def change_check(change: Mapping[str, Any]) -> None:
         known_ids = {str(choice.id) for choice in await database_call(revisions_offered)}
         if revision not in known_ids:
             raise InvalidInputError(fields={"revision": [worded("There is no such revision; choose another one.")]})
+
+
+async def models_listed() -> list[str]:
+    """By the model server; none where it is away."""
+    own = not has_engine()
+    try:
+        return list((await get_engine().models.status()).models)
+    finally:
+        if own:
+            await close_engine()
 
 
 def revisions_offered() -> Sequence[Any]:
@@ -247,9 +258,12 @@ def replay_cancel(*, replays: QuerySet[Replay]) -> int:
 
 
 def batch_summary(batch: ReplayBatch) -> dict[str, Any]:
-    """Of what has ended: how often the decision changed, how alike sources and texts are, median times.
+    """Of what has ended: how often each decision was come to (decided) and changed, how alike sources and texts are,
+    median times. Pairs are [of the originals, of the replays].
 
-    better, worse: of golden questions, those where only the replay, or only the original, is as expected.
+    Of golden questions, better, worse: those where only the replay, or only the original, is as expected; ranked: those
+    with right documents; among_sources: those of which one is among the sources; mrr: the mean of 1 / its place there,
+    0 where there is none.
     """
     rows = [row for row in batch.replays.filter(status=Replay.Status.COMPLETE).values_list("summary", flat=True) if row]
     moves: dict[str, int] = {}
@@ -258,9 +272,12 @@ def batch_summary(batch: ReplayBatch) -> dict[str, Any]:
         moves[move] = moves.get(move, 0) + 1
     times = [[row["total_ms"][side] for row in rows if row["total_ms"][side] is not None] for side in (0, 1)]
     judged = [row["found"] for row in rows if "found" in row]
+    counts = [Counter(row["decision"][side] for row in rows) for side in (0, 1)]
+    ranks = [row["rank"] for row in rows if "rank" in row]
     return {
         "complete": len(rows),
         "decisions": dict(sorted(moves.items(), key=lambda move: -move[1])),
+        "decided": {name: [counts[side][name] for side in (0, 1)] for name in sorted(counts[0] | counts[1])},
         "decision_changed": sum(row["decision"][0] != row["decision"][1] for row in rows),
         "same_sources": _mean([row["same_sources"] for row in rows]),
         "same_words": _mean([row["same_words"] for row in rows]),
@@ -269,6 +286,9 @@ def batch_summary(batch: ReplayBatch) -> dict[str, Any]:
         "found": [sum(found[side] for found in judged) for side in (0, 1)],
         "better": sum(found[1] and not found[0] for found in judged),
         "worse": sum(found[0] and not found[1] for found in judged),
+        "ranked": len(ranks),
+        "among_sources": [sum(rank[side] > 0 for rank in ranks) for side in (0, 1)],
+        "mrr": [_mean([1 / rank[side] if rank[side] else 0.0 for rank in ranks]) for side in (0, 1)],
     }
 
 

@@ -45,58 +45,78 @@ def connect() -> None:
                 "pinned, archived or shared, that run in an experiment, or that have an answer which is assigned to "
                 "somebody at the desk and still to do."
             ),
-            setting="conversations", moment="updated_at", rows=conversations_over,
+            setting="conversations",
+            moment="updated_at",
+            rows=conversations_over,
             erase=sessions_eraser(conversations_over),
-        )  # fmt: skip
+        )
     )
     use_kind(
         Kind(
             name="archived",
             title=worded("Archived conversations"),
             rule=worded("Since they were last used or archived, whichever was later; otherwise as the others."),
-            setting="archived", moment="untouched_since", rows=archived_over, erase=sessions_eraser(archived_over),
-        )  # fmt: skip
+            setting="archived",
+            moment="untouched_since",
+            rows=archived_over,
+            erase=sessions_eraser(archived_over),
+        )
     )
     use_kind(
         Kind(
             name="paths",
             title=worded("Steps of decision paths"),
             rule=worded("Since the answer, which stays; not those of an answer assigned to somebody and still to do."),
-            setting="paths", moment="message__created_at", rows=paths_over, erase=paths_erase,
-        )  # fmt: skip
+            setting="paths",
+            moment="message__created_at",
+            rows=paths_over,
+            erase=paths_erase,
+        )
     )
     use_kind(
         Kind(
             name="prompts",
             title=worded("Filled prompts"),
             rule=worded("Since the call. 0 stores none, and deletes those that were stored before."),
-            setting="prompts", zero_keeps=False, moment="at", rows=prompts_over,
+            setting="prompts",
+            zero_keeps=False,
+            moment="at",
+            rows=prompts_over,
             erase=lambda before: erased(lambda: prompts_over(before)),
-        )  # fmt: skip
+        )
     )
     use_kind(
         Kind(
             name="desk_log",
             title=worded("Entries of the desk's log"),
             rule=worded("Who read, changed and exported what, since it was done."),
-            setting="desk_log", moment="at", rows=log_over, erase=lambda before: erased(lambda: log_over(before)),
-        )  # fmt: skip
+            setting="desk_log",
+            moment="at",
+            rows=log_over,
+            erase=lambda before: erased(lambda: log_over(before)),
+        )
     )
     use_kind(
         Kind(
             name="replays",
             title=worded("Replays"),
             rule=worded("Since they ended; a batch goes with its last replay."),
-            setting="replays", moment="finished_at", rows=replays_over, erase=replays_erase,
-        )  # fmt: skip
+            setting="replays",
+            moment="finished_at",
+            rows=replays_over,
+            erase=replays_erase,
+        )
     )
     use_kind(
         Kind(
             name="unasked",
             title=worded("Files of conversations that were never begun"),
             rule=worded("Since they were attached."),
-            fixed=UNASKED_KEPT, moment="created_at", rows=attachments_unasked, erase=_unasked_erase,
-        )  # fmt: skip
+            fixed=UNASKED_KEPT,
+            moment="created_at",
+            rows=attachments_unasked,
+            erase=_unasked_erase,
+        )
     )
 
 
@@ -116,9 +136,7 @@ def _unheld() -> QuerySet[Session]:
     of_it = {"session": OuterRef("pk")}
     shared = Share.objects.filter(Q(expires_at=None) | Q(expires_at__gt=now), **of_it)
     written = Message.objects.filter(status=Message.Status.STREAMING, **of_it)
-    tried = ExperimentAnswer.objects.filter(
-        experiment__state=Experiment.State.RUNNING, message__session=OuterRef("pk")
-    )
+    tried = ExperimentAnswer.objects.filter(experiment__state=Experiment.State.RUNNING, message__session=OuterRef("pk"))
     held = (shared, written, AnswerReview.objects.filter(_under_review(), **of_it), tried)
     return Session.objects.filter(*(~Exists(rows) for rows in held), pinned_at=None)
 
@@ -129,14 +147,16 @@ def _under_review(prefix: str = "") -> Q:
 
 
 def sessions_eraser(over: Callable[[datetime], QuerySet[Any]]) -> Callable[[datetime], Iterator[int]]:
-    """As their users delete them: with them go memories, attached files, ratings and evidence (`chat.services.deletion`,
-    `feedback.start`). The dashboard's counts of their days are closed first."""
+    """As their users delete them: with them go memories, attached files, ratings and evidence
+    (`chat.services.deletion`, `feedback.start`). The dashboard's counts of their days are closed first."""
 
     def erase(before: datetime) -> Iterator[int]:
         while ids := list(over(before).order_by("updated_at", "pk").values_list("pk", flat=True)[:SESSIONS_AT_ONCE]):
             messages = Message.objects.filter(session__in=ids)
             days_close(messages.exclude(review=None).order_by().values_list("created_at", flat=True))
-            counted = messages.order_by().values_list("session").annotate(Count("pk")).values_list("session", "pk__count")
+            counted = (
+                messages.order_by().values_list("session").annotate(Count("pk")).values_list("session", "pk__count")
+            )
             sizes = dict(counted)
             batch: list[Any] = []
             for pk in ids:

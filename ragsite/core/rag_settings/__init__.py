@@ -27,8 +27,15 @@ from ragsite.core.rag_settings.retrieval import (
     VerifySettings,
 )
 from ragsite.core.rag_settings.services import MilvusSettings, OllamaSettings, WebSearchSettings
-from ragsite.core.rag_settings.site import LimitSettings, QuotaSettings, RetentionSettings, SiteSettings, StorageSettings
+from ragsite.core.rag_settings.site import (
+    LimitSettings,
+    QuotaSettings,
+    RetentionSettings,
+    SiteSettings,
+    StorageSettings,
+)
 from ragsite.core.rag_settings.workflows import (
+    AnswerSettings,
     CorrectiveSettings,
     MemorySettings,
     PlannedSettings,
@@ -37,6 +44,7 @@ from ragsite.core.rag_settings.workflows import (
 
 __all__ = [
     "GROUPS",
+    "AnswerSettings",
     "CompressSettings",
     "CorrectiveSettings",
     "FeedbackSettings",
@@ -65,7 +73,11 @@ __all__ = [
 
 
 class RagSettings(BaseModel):
-    """The settings of retrieval and answering: all groups but the site's own."""
+    """The settings of retrieval and answering: all groups but the site's own.
+
+    prompts: (file name without its ending, text) of those that administrators have replaced. revision: the number of
+    the live revision of settings (`ragsite.runtime.live_settings`); 0: none is live.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -80,6 +92,7 @@ class RagSettings(BaseModel):
     compress: CompressSettings = CompressSettings()
     verify: VerifySettings = VerifySettings()
     grade: GradeSettings = GradeSettings()
+    answer: AnswerSettings = AnswerSettings()
     corrective: CorrectiveSettings = CorrectiveSettings()
     self_corrective: SelfCorrectiveSettings = SelfCorrectiveSettings()
     memory: MemorySettings = MemorySettings()
@@ -92,6 +105,8 @@ class RagSettings(BaseModel):
     web_search: WebSearchSettings = WebSearchSettings()
     data_dir: str = "var"
     prompts_dir: str = ""
+    prompts: tuple[tuple[str, str], ...] = ()
+    revision: int = 0
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str], *, data_dir: str = "var", prompts_dir: str = "") -> Self:

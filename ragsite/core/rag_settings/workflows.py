@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 from pydantic_settings import SettingsConfigDict
 
 from ragsite.core.rag_settings.fields import Count, Group, Seconds, Share, WholeNumber
+
+
+class AnswerSettings(Group):
+    model_config = SettingsConfigDict(env_prefix="RAG_ANSWER_")
+
+    workflow: Literal["corrective", "self_corrective", "dual_loop", "planned", "react"] = Field(
+        "corrective", validation_alias="RAG_DEFAULT_WORKFLOW"
+    )
+    """The workflow of questions that name none."""
 
 
 class CorrectiveSettings(Group):

@@ -7,9 +7,7 @@ import json
 import logging
 import signal
 import sys
-import tempfile
 from argparse import ArgumentParser
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +17,13 @@ from django.utils.translation import gettext as _
 from tqdm import tqdm
 
 from ragsite.core.errors import AppError
-from ragsite.core.localized import said
+from ragsite.core.localized import localized, said
 from ragsite.runtime import milvus_lite
 from retrieval.errors import ModelError
 from retrieval.evaluation import report
+from retrieval.evaluation.collection import index_of_its_own
 from retrieval.evaluation.dataset import Dataset, DatasetError, DatasetMissingError, load_dataset
-from retrieval.evaluation.embeddings import EmbeddingCache
+from retrieval.evaluation.embeddings import EMBEDDINGS, EmbeddingCache
 from retrieval.evaluation.runner import Evaluation, Plan, evaluate
 from retrieval.evaluation.stages import STAGES, UnknownStageError, parse_stages
 
@@ -61,7 +60,7 @@ class Command(BaseCommand):
             before = report.load_saved(options["compare"]) if options["compare"] else None
         except DatasetError as error:
             missing = isinstance(error, DatasetMissingError)
-            raise CommandError(str(error), returncode=USAGE_ERROR if missing else 1) from error
+            raise CommandError(localized(error.message), returncode=USAGE_ERROR if missing else 1) from error
         logging.disable(logging.WARNING)  # fallbacks are counted and told below
         result = _evaluated(dataset, plan, options["cache"] or Path(settings.DATA_DIR) / "cache")
         self._tell(result, options["json"])
@@ -108,14 +107,8 @@ def _plan(options: dict[str, Any]) -> Plan:
 
 
 def _evaluated(dataset: Dataset, plan: Plan, cache_dir: Path) -> Evaluation:
-    """Without MILVUS_URI a Milvus Lite of our own in a temporary folder: the site's, if it runs, is left in peace."""
     try:
-        with ExitStack() as stack:
-            uri = settings.RAG.milvus.uri
-            if not uri:
-                folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="ragsite-evaluate-"))
-                uri = stack.enter_context(milvus_lite.ensure_server(folder))
-            cache = stack.enter_context(EmbeddingCache(cache_dir / "embeddings.sqlite3"))
+        with index_of_its_own(settings.RAG) as uri, EmbeddingCache(cache_dir / EMBEDDINGS) as cache:
             return asyncio.run(_run(dataset, plan, uri, cache))
     except (AppError, milvus_lite.MilvusLiteError) as error:
         raise CommandError(str(error)) from error

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.core.files.base import ContentFile
 from rest_framework.test import APIClient
 
-from retrieval.models import Document
+from retrieval.models import Document, DocumentPart
 from retrieval.services import document_pages
 from tests.constants import constants
 from tests.factories import CollectionFactory, DocumentFactory, UserFactory
@@ -124,3 +124,33 @@ def test_a_turned_page_has_its_boxes_turned(client: APIClient, user: User) -> No
     assert (body["width"], body["height"]) == (792, 612)
     [box] = body["boxes"]
     assert box["height"] > box["width"] and box["left"] > 0.9
+
+
+def test_a_page_that_the_ingest_knows_is_told_without_its_file(client: APIClient, document: Document) -> None:
+    DocumentPart.objects.create(
+        document=document, number=2, page=2, char_start=0, char_end=9, width=300.0, height=400.0
+    )
+    Document.objects.filter(pk=document.pk).update(page_count=2)
+    with constants(document_pages, TIMEOUT_S=0.0001):  # no reader is asked
+        body = page(client, document, number=2).json()
+    assert (body["page"], body["page_count"], body["width"], body["height"], body["boxes"]) == (2, 2, 300, 400, [])
+
+
+def test_a_picture_that_the_browser_has_is_not_drawn_again(client: APIClient, document: Document) -> None:
+    address = f"/api/documents/{document.pk}/pages/1/picture"
+    tag = client.get(address, {"width": "306"})["ETag"]
+    with constants(document_pages, TIMEOUT_S=0.0001):
+        again = client.get(address, {"width": "306"}, headers={"If-None-Match": tag})
+    assert (again.status_code, again.content, again["ETag"]) == (304, b"", tag)
+    assert client.get(address, {"width": "400"}, headers={"If-None-Match": tag}).status_code == 200
+
+
+@pytest.mark.parametrize(("colour", "mode"), [(b"0 0 0 rg", 0), (b"1 0 0 rg", 2)])
+def test_a_page_without_colours_is_drawn_in_greys(client: APIClient, user: User, colour: bytes, mode: int) -> None:
+    data = pdf_bytes(["Ten books."])
+    at = data.index(b"BT 60")
+    length = int(data[: data.index(b" >>\nstream", at - 40)].rpartition(b"/Length ")[2])
+    data = data.replace(b"/Length %d >>" % length, b"/Length %d >>" % (length + len(colour) + 1))
+    data = data.replace(b"BT 60", colour + b" BT 60")
+    picture = client.get(f"/api/documents/{stored(user, data).pk}/pages/1/picture", {"width": "306"})
+    assert picture.content[25] == mode  # colour type of the PNG's header: 0 greys, 2 RGB

@@ -175,7 +175,7 @@ declare namespace Boot {
   interface Chat {
     session: Named | null; username: string;
     limits: { message_chars: number; file_bytes: number; files: number }; accept: string[]; self_corrective: string;
-    suggestions: Suggestion[]; workflows: string[]; web_search: { by_default: boolean } | null;
+    suggestions: Suggestion[]; workflows: string[]; default_workflow: string; web_search: { by_default: boolean } | null;
   }
   interface SelfCorrective {
     limits: { message_chars: number; top_k: number; rewrites: number }; suggestions: Suggestion[]; username: string;

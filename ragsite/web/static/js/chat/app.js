@@ -45,7 +45,7 @@ const transport = new Transport({
   onLostAsk: recoverAsk,
 });
 const composer = new Composer(byId("composer"), {
-  workflows: boot.workflows, limits: boot.limits, accept: boot.accept, page: boot.self_corrective, web: boot.web_search, username: boot.username,
+  workflows: boot.workflows, standard: boot.default_workflow, limits: boot.limits, accept: boot.accept, page: boot.self_corrective, web: boot.web_search, username: boot.username,
   onSend: ask, onStop: stop,
 });
 const sessions = new SessionList(byId("session-list"), byId("session-search", HTMLInputElement), {

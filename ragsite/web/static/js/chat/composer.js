@@ -19,6 +19,7 @@ export class Composer extends QuestionBox {
    * @param {HTMLElement} form
    * @param {object} options
    * @param {string[]} options.workflows
+   * @param {string} [options.standard] the site's default workflow
    * @param {{message_chars: number, file_bytes: number, files: number}} options.limits characters of a question; of files
    * @param {string[]} options.accept suffixes of files, as ".pdf"
    * @param {string} options.page the self-corrective workflow's
@@ -27,7 +28,7 @@ export class Composer extends QuestionBox {
    * @param {(text: string) => boolean} options.onSend false: not now, the text stays
    * @param {() => unknown} options.onStop
    */
-  constructor(form, { workflows, limits, accept, page, web, username, onSend, onStop }) {
+  constructor(form, { workflows, standard, limits, accept, page, web, username, onSend, onStop }) {
     super(form, { limit: limits.message_chars, onSend, onStop });
     this.limits = limits;
     this.accept = accept;
@@ -58,7 +59,7 @@ export class Composer extends QuestionBox {
     this.webChosen = webChosen ? webChosen === "1" : null;
     this.takeFiles();
     this.showPlaces = this.pickCollections(query(this.form, "[data-collections]"));
-    this.effort = new Effort(query(form, "[data-workflow]"), { workflows, page, kept: this.kept, onChange: () => this.showPlaces() });
+    this.effort = new Effort(query(form, "[data-workflow]"), { workflows, standard, page, kept: this.kept, onChange: () => this.showPlaces() });
     this.filters = new Filters(query(form, "[data-filters]"), () => this.filterQuery(), () => this.showChips());
     this.showPlaces();
   }

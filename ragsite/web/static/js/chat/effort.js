@@ -24,7 +24,10 @@ const WORKFLOWS = {
   planned: [gettext("Planned"), gettext("Splits a question into steps")],
   react: [gettext("ReAct"), gettext("Rewrites the query until what it finds is enough")],
 };
-const BY_DEFAULT = "careful";
+/** The effort that means no more than this workflow; empty: the workflow goes by its own name. @param {string} workflow */
+function effortOf(workflow) {
+  return Object.keys(EFFORTS).find((name) => EFFORTS[name].workflow === workflow && !EFFORTS[name].options) || "";
+}
 
 /** @typedef {{get: (name: string) => string | null, set: (name: string, value: string | null) => void}} Kept the reader's last choices */
 
@@ -33,11 +36,12 @@ export class Effort {
    * @param {HTMLElement} button
    * @param {object} options
    * @param {string[]} options.workflows
+   * @param {string} [options.standard] the site's workflow for questions that choose none
    * @param {string} options.page of the self-corrective workflow
    * @param {Kept} options.kept
    * @param {() => unknown} options.onChange
    */
-  constructor(button, { workflows, page, kept, onChange }) {
+  constructor(button, { workflows, standard = workflows[0], page, kept, onChange }) {
     this.button = button;
     this.workflows = workflows;
     this.page = page;
@@ -45,9 +49,9 @@ export class Effort {
     this.onChange = onChange;
     const workflow = kept.get("workflow");
     /** Empty: the workflow was chosen by its own name. */
-    this.effort = kept.get("effort") || (workflow && workflows.includes(workflow) ? "" : BY_DEFAULT);
+    this.effort = kept.get("effort") || (workflow && workflows.includes(workflow) ? "" : effortOf(standard));
     if (this.effort && !(EFFORTS[this.effort] && workflows.includes(EFFORTS[this.effort].workflow))) this.effort = "";
-    this.named = workflow && workflows.includes(workflow) ? workflow : workflows[0];
+    this.named = workflow && workflows.includes(workflow) ? workflow : standard;
     this.model = kept.get("model") || "";
     this.show();
     menuButton(button, () => this.items(), { align: "start", title: gettext("How much is done for an answer") });

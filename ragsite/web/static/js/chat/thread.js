@@ -8,6 +8,7 @@ const NEAR_END_PX = 120;
 const KEEPS_PLACE = globalThis.CSS?.supports?.("overflow-anchor", "auto") ?? false; // what is looked at, when something grows above it
 const LEISURE_MS = 12; // at a time, of a page that has nothing else to do
 const LEISURE_WITHIN_MS = 300;
+const NEAR_START_PX = 3000; // of what is there: a few screens
 
 /** @typedef {import("./answer.js").Actions & {edit?: (id: Api.Id, text: string) => unknown}} Actions */
 
@@ -122,7 +123,7 @@ export class Thread {
     try {
       for (let rows = await before(); rows.length; rows = await before()) {
         while (rows.length && own === this.filling) {
-          const time = await leisure();
+          const time = await leisure(this.scroll.scrollTop < NEAR_START_PX);
           const ends = performance.now() + time;
           do this.putBefore(waiting, /** @type {Api.Message} */ (rows.pop())); while (rows.length && performance.now() < ends);
         }
@@ -302,10 +303,14 @@ export class Thread {
   }
 }
 
-/** Waits until the page has nothing to do; for how many milliseconds. @returns {Promise<number>} */
-function leisure() {
+/**
+ * Waits until the page has nothing to do, or only for the next frame; for how many milliseconds.
+ * @param {boolean} urgent somebody is about to see it @returns {Promise<number>}
+ */
+function leisure(urgent) {
   return new Promise((done) => {
-    if ("requestIdleCallback" in globalThis) requestIdleCallback((deadline) => done(Math.min(deadline.timeRemaining(), LEISURE_MS)), { timeout: LEISURE_WITHIN_MS });
+    if (urgent) requestAnimationFrame(() => done(LEISURE_MS));
+    else if ("requestIdleCallback" in globalThis) requestIdleCallback((deadline) => done(Math.min(deadline.timeRemaining(), LEISURE_MS)), { timeout: LEISURE_WITHIN_MS });
     else setTimeout(() => done(LEISURE_MS), 30);
   });
 }

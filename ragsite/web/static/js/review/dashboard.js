@@ -2,6 +2,7 @@
 import { api } from "../api.js";
 import { bootData, byId, h, replace } from "../dom.js";
 import { gettext, ngettext } from "../i18n.js";
+import { colour, legend, onThemeChange } from "./charts.js";
 
 /**
  * @typedef {{p50: number | null, p95: number | null}} Percentiles
@@ -16,16 +17,6 @@ const Chart = /** @type {any} */ (window).Chart;
 /** @type {any[]} */
 let charts = [];
 
-/** A colour of the theme as it is now. @param {string} name */
-function colour(name) {
-  const probe = h("span", { hidden: true });
-  document.body.append(probe);
-  probe.style.color = `var(--${name})`;
-  const found = getComputedStyle(probe).color;
-  probe.remove();
-  return found;
-}
-
 const days = boot.days.map((row) => row.key.slice(5));
 /** @param {(row: Row) => number | null | undefined} value */
 const ofDays = (value) => boot.days.map(value);
@@ -38,13 +29,6 @@ const percent = (part, whole) => (whole ? Math.round((1000 * part) / whole) / 10
 const bar = (label, data, name, more = {}) => ({ type: "bar", label, data, backgroundColor: colour(name), borderRadius: 2, maxBarThickness: 28, ...more });
 /** @param {string} label @param {any[]} data @param {string} name of a colour @param {object} more */
 const line = (label, data, name, more = {}) => ({ type: "line", label, data, borderColor: colour(name), backgroundColor: colour(name), borderWidth: 2, pointRadius: days.length > 40 ? 0 : 2, tension: 0.25, spanGaps: true, ...more });
-
-/** Lines as lines, with their dashes, and bars as boxes. @param {any} drawn */
-function legend(drawn) {
-  return Chart.defaults.plugins.legend.labels.generateLabels(drawn).map((/** @type {any} */ item) => ({
-    ...item, pointStyle: drawn.data.datasets[item.datasetIndex].type === "line" ? "line" : "rect", fontColor: colour("ink-3"),
-  }));
-}
 
 /** @param {string} id @param {any[]} datasets @param {{labels?: string[], stacked?: boolean, second?: boolean, across?: boolean}} how */
 function chart(id, datasets, { labels = days, stacked = false, second = false, across = false } = {}) {
@@ -127,8 +111,6 @@ async function loadGaps() {
 
 if (boot.days.some((row) => row.answers)) {
   draw();
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  dark.addEventListener("change", draw);
-  new MutationObserver(draw).observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
+  onThemeChange(draw);
 }
 loadGaps();
