@@ -79,7 +79,7 @@ def test_golden_questions_that_the_api_adds_changes_and_deletes_are_logged(admin
 
 def test_those_of_the_admins_form_are_logged_too(staff: Client, admin_user: User) -> None:
     document = DocumentFactory()
-    body = {"text": QUESTION, "collection": document.collection_id, "enabled": "on"}
+    body = {"text": QUESTION, "collection": document.collection_id, "expects": "ANSWER", "enabled": "on"}
     staff.post(url("feedback_goldenquestion_add"), {**body, **inline(document=document.pk, grade=3)})
     question = GoldenQuestion.objects.get()
     staff.post(row_url(question), golden_form(question, text="How long?"))
