@@ -17,7 +17,7 @@ def make(apps, schema_editor):
             "task": "chat.tasks.retention_nightly",
             "crontab": crontab,
             "expire_seconds": 3600,
-            "description": "What is older than RAGSITE_RETENTION_… says. Change the schedule here.",
+            "description": "What is older than RAGSITE_RETENTION says. Change the schedule here.",
         },
     )
     interval, _ = apps.get_model("django_celery_beat", "IntervalSchedule").objects.get_or_create(

@@ -1,4 +1,4 @@
-"""Prompts as they were filled, where the site keeps them (`RAGSITE_RETENTION_PROMPTS`)."""
+"""Prompts as they were filled, where the site keeps them (`RAGSITE_RETENTION: prompts`)."""
 
 from __future__ import annotations
 

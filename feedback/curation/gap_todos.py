@@ -26,13 +26,8 @@ from chat.models import Message, Replay
 from chat.review.replay.replay_run import OPEN
 from chat.review.replay.replays import batch_create, replays_queue
 from chat.review.roles import DeskAccess, desk_access, people_at_the_desk
-from feedback.curation.gap_selectors import (
-    GAP_COSINE,
-    GAP_DAYS,
-    GAP_OVERLAP,
-    GAP_QUESTIONS,
-    unanswered_questions,
-)
+from feedback.curation import gap_selectors
+from feedback.curation.gap_selectors import unanswered_questions
 from feedback.curation.gaps import Gap, Unanswered, find_clusters
 from feedback.models import GapDocument, GapEvent, GapQuestion, GapRun, KnowledgeGap
 from ragsite.core.errors import AppError, InvalidInputError
@@ -82,10 +77,10 @@ def gaps_refresh() -> int:
 
 
 def _refresh() -> int:
-    since = timezone.now() - timedelta(days=GAP_DAYS)
-    asked = list(unanswered_questions(since, GAP_QUESTIONS))
-    clusters = find_clusters(asked, overlap=GAP_OVERLAP, cosine=GAP_COSINE)
-    if len(asked) >= GAP_QUESTIONS:  # older ones were not looked at
+    since = timezone.now() - timedelta(days=gap_selectors.GAP_DAYS)
+    asked = list(unanswered_questions(since, gap_selectors.GAP_QUESTIONS))
+    clusters = find_clusters(asked, overlap=gap_selectors.GAP_OVERLAP, cosine=gap_selectors.GAP_COSINE)
+    if len(asked) >= gap_selectors.GAP_QUESTIONS:  # older ones were not looked at
         since = min(question.at for question in asked)
     _forget_those_answered(since, {question.message for question in asked})
     collections = {gap.collection: _collection(gap.collection) for gap, _ in clusters}

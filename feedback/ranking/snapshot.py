@@ -455,7 +455,8 @@ class Snapshot:
         similarity = similarities.of(questions)[back].astype(np.float64)
         if self._further_down:
             normalized = normalized_scores(candidates)
-            own = np.asarray([normalized[chunk_id] for chunk_id in rated])[owner]
+            apart = any(normalized.values())  # else there is one, or all are found alike: none is further down
+            own = np.asarray([normalized[chunk_id] if apart else 1.0 for chunk_id in rated])[owner]
             similarity = answers_too(similarity, own, bias=self._bias, further_down=self._further_down)
         up, down = sums(similarity * self._rows.up[rows]), sums(similarity * self._rows.down[rows])
         multipliers = query_multiplier(up, down, full_votes=self._full_votes)

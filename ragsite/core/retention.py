@@ -16,6 +16,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Count, F, Max, Min, QuerySet
 
+from ragsite.core.rag_settings.site import RETAINED
 from ragsite.core.wording import Sentence
 
 
@@ -23,7 +24,7 @@ from ragsite.core.wording import Sentence
 class Kind:
     """Rows of one kind.
 
-    setting: a field of `RAG.retention`, in days; empty: the age is `fixed`, and they go without being asked.
+    setting: a kind of `RAGSITE_RETENTION`, in days; empty: the age is `fixed`, and they go without being asked.
     zero_keeps: what 0 days means: for good, or not at all.
     rows: those that are over, given the moment before which they are. moment: the column that says how old one is, and
     read: what its value means.
@@ -46,12 +47,12 @@ class Kind:
         """How long one is kept; None: for good."""
         if not self.setting:
             return self.fixed
-        days: int = getattr(settings.RAG.retention, self.setting)
+        days: int = settings.RAG.retention.ages.get(self.setting, 0)
         return None if days == 0 and self.zero_keeps else timedelta(days=days)
 
     def variable(self) -> str:
-        """The environment variable that says the age; empty where it is fixed."""
-        return type(settings.RAG.retention).variables()[self.setting] if self.setting else ""
+        """Where the age is set; empty where it is fixed."""
+        return f"RAGSITE_RETENTION: {self.setting}" if self.setting else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,8 +75,7 @@ def use_kind(kind: Kind) -> None:
 
 def kinds() -> list[Kind]:
     """Those that operators decide about first, in the order of the settings."""
-    fields = list(type(settings.RAG.retention).model_fields)
-    return sorted(_kinds.values(), key=lambda kind: fields.index(kind.setting) if kind.setting else len(fields))
+    return sorted(_kinds.values(), key=lambda kind: RETAINED.index(kind.setting) if kind.setting else len(RETAINED))
 
 
 def over(kind: Kind, *, now: datetime, most: int | None = None) -> Over:

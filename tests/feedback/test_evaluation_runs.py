@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from io import StringIO
 from pathlib import Path
@@ -55,13 +54,11 @@ TEXTS = {
 
 
 @pytest.fixture
-def offline(milvus: MilvusSettings, rag_settings: Callable[..., Any], tmp_path: Path, settings: Any) -> Iterator[None]:
+def offline(milvus: MilvusSettings, rag_settings: Callable[..., Any], tmp_path: Path, settings: Any) -> None:
     """No model server, the session's Milvus, a data folder of one's own."""
     settings.DATA_DIR = tmp_path / "data"
     settings.MEDIA_ROOT = tmp_path / "uploads"
     rag_settings(ollama=OllamaSettings(offline="1"), milvus=milvus)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 @pytest.fixture

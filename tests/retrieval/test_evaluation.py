@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -45,12 +44,11 @@ def labelled(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def offline(milvus: MilvusSettings, rag_settings: Callable[..., Any], tmp_path: Path, settings: Any) -> Iterator[str]:
+def offline(milvus: MilvusSettings, rag_settings: Callable[..., Any], tmp_path: Path, settings: Any) -> str:
     """No model server; the session's Milvus. Its address."""
     settings.DATA_DIR = tmp_path / "data"
     rag_settings(ollama=OllamaSettings(offline="1"), milvus=milvus)
-    yield milvus.uri
-    logging.disable(logging.NOTSET)
+    return milvus.uri
 
 
 def write(path: Path, lines: Sequence[str]) -> None:

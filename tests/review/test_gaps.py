@@ -15,7 +15,7 @@ from django.utils import timezone
 from chat.models import Message, Replay
 from chat.review.replay.differences import summary_of
 from chat.review.roles import desk_access
-from feedback.curation import gap_todos
+from feedback.curation import gap_selectors, gap_todos
 from feedback.curation.gap_list import GapFilters, gap_get, gaps_page, gaps_shown, questions_page, wordings_page
 from feedback.curation.gap_todos import (
     gap_ask_again,
@@ -99,10 +99,10 @@ def test_a_gap_stays_the_same_when_another_wording_is_asked_more(curator: User) 
 def test_a_wording_stays_in_its_gap_whatever_cluster_it_falls_into(monkeypatch: pytest.MonkeyPatch) -> None:
     unanswered(PARKING)
     unanswered(COSTS)
-    monkeypatch.setattr(gap_todos, "GAP_OVERLAP", 1.0)
+    monkeypatch.setattr(gap_selectors, "GAP_OVERLAP", 1.0)
     assert gaps_refresh() == 2
     first, second = gap_of(PARKING), gap_of(COSTS)
-    monkeypatch.setattr(gap_todos, "GAP_OVERLAP", 0.3)
+    monkeypatch.setattr(gap_selectors, "GAP_OVERLAP", 0.3)
     unanswered(PARKING)
     assert gaps_refresh() == 0
     assert (gap_of(PARKING), gap_of(COSTS)) == (first, second)

@@ -131,7 +131,7 @@ def test_without_a_setting_nothing_that_people_made_goes() -> None:
 def test_a_conversation_goes_with_all_that_hangs_on_it(
     rag_settings: Any, settings: Any, django_capture_on_commit_callbacks: Any
 ) -> None:
-    rag_settings(retention={"conversations": 365, "prompts": 365})
+    rag_settings(retention={"ages": {"conversations": 365, "prompts": 365}})
     stays = conversation(at=NOW - timedelta(days=364))
     RatedPassage.objects.create(document=DocumentFactory(), content_hash="h")
     user = stays.user
@@ -148,7 +148,7 @@ def test_a_conversation_goes_with_all_that_hangs_on_it(
 
 @pytest.mark.parametrize("why", ["pinned", "archived", "shared", "assigned", "running", "experiment", "used"])
 def test_a_conversation_that_somebody_wants_still_is_kept(why: str, rag_settings: Any) -> None:
-    rag_settings(retention={"conversations": 30})
+    rag_settings(retention={"ages": {"conversations": 30}})
     session = conversation()
     answer = session.messages.get(role="assistant")
     rows = Session.objects.filter(pk=session.pk)
@@ -173,14 +173,14 @@ def test_a_conversation_that_somebody_wants_still_is_kept(why: str, rag_settings
 
 
 def test_an_answer_that_was_assigned_and_reviewed_holds_nothing(rag_settings: Any) -> None:
-    rag_settings(retention={"conversations": 30})
+    rag_settings(retention={"ages": {"conversations": 30}})
     conversation()
     AnswerReview.objects.update(assignee=UserFactory(), state="reviewed")
     assert run().deleted == {"conversations": 1}
 
 
 def test_archived_conversations_have_an_age_of_their_own(rag_settings: Any) -> None:
-    rag_settings(retention={"archived": 30})
+    rag_settings(retention={"ages": {"archived": 30}})
     conversation()
     lately, long_ago = (conversation(archived_at=at) for at in (NOW - timedelta(days=2), OLD))
     assert run().deleted == {"archived": 1}
@@ -191,7 +191,7 @@ def test_a_long_conversation_goes_in_parts_and_stays_where_it_is_used_meanwhile(
     rag_settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(chat_kinds, "MESSAGES_AT_ONCE", 2)
-    rag_settings(retention={"conversations": 30})
+    rag_settings(retention={"ages": {"conversations": 30}})
     session = conversation()
     for _ in range(4):
         MessageFactory(session=session, question=True)
@@ -206,7 +206,7 @@ def test_a_long_conversation_goes_in_parts_and_stays_where_it_is_used_meanwhile(
 
 # ------------------------------------------------------------------------------------------------ parts of them
 def test_a_path_goes_and_its_answer_stays(rag_settings: Any) -> None:
-    rag_settings(retention={"paths": 30})
+    rag_settings(retention={"ages": {"paths": 30}})
     old, new, held = conversation(), conversation(at=NOW), conversation()
     for session in (held, old, new):
         DecisionStepFactory.create_batch(3, message=session.messages.get(role="assistant"))
@@ -217,7 +217,7 @@ def test_a_path_goes_and_its_answer_stays(rag_settings: Any) -> None:
 
 
 def test_what_a_rating_says_goes_and_is_not_drawn_again(rag_settings: Any) -> None:
-    rag_settings(retention={"evidence": 30})
+    rag_settings(retention={"ages": {"evidence": 30}})
     session = conversation()
     with_everything(session)
     Rating.objects.update(attributed_at=Rating.objects.get().updated_at)
@@ -230,7 +230,7 @@ def test_what_a_rating_says_goes_and_is_not_drawn_again(rag_settings: Any) -> No
 
 
 def test_other_kinds_go_by_their_age(rag_settings: Any) -> None:
-    rag_settings(retention={"memories": 30, "desk_log": 30, "replays": 30})
+    rag_settings(retention={"ages": {"memories": 30, "desk_log": 30, "replays": 30}})
     for at, use in ((OLD, None), (OLD, NOW), (NOW, None)):
         Memory.objects.filter(pk=MemoryFactory().pk).update(updated_at=at, last_used_at=use)
     batch = ReplayBatch.objects.create(name="b")
@@ -246,7 +246,7 @@ def test_other_kinds_go_by_their_age(rag_settings: Any) -> None:
 
 # ------------------------------------------------------------------------------------------------ the dashboard
 def test_the_counts_of_the_dashboard_outlive_their_answers(rag_settings: Any) -> None:
-    rag_settings(retention={"conversations": 30})
+    rag_settings(retention={"ages": {"conversations": 30}})
     conversation()
     pinned = conversation(pinned_at=NOW)
     rollups_refresh(within_s=60)
@@ -261,7 +261,7 @@ def test_the_counts_of_the_dashboard_outlive_their_answers(rag_settings: Any) ->
 
 
 def test_a_day_that_was_not_counted_yet_is_counted_before_its_answers_go(rag_settings: Any) -> None:
-    rag_settings(retention={"conversations": 30})
+    rag_settings(retention={"ages": {"conversations": 30}})
     conversation()
     assert not AnswerRollup.objects.exists()
     run()
@@ -271,7 +271,7 @@ def test_a_day_that_was_not_counted_yet_is_counted_before_its_answers_go(rag_set
 # ------------------------------------------------------------------------------------------------ runs
 def test_a_run_whose_process_was_killed_is_gone_on_with(rag_settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chat_kinds, "SESSIONS_AT_ONCE", 1)
-    rag_settings(retention={"conversations": 30})
+    rag_settings(retention={"ages": {"conversations": 30}})
     for _ in range(3):
         conversation()
     retention_begin()
@@ -291,7 +291,7 @@ def test_a_run_whose_process_was_killed_is_gone_on_with(rag_settings: Any, monke
 
 def test_a_round_ends_in_time_and_the_next_one_goes_on(rag_settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chat_kinds, "SESSIONS_AT_ONCE", 1)
-    rag_settings(retention={"conversations": 30})
+    rag_settings(retention={"ages": {"conversations": 30}})
     for _ in range(2):
         conversation()
     retention_begin()
@@ -302,7 +302,7 @@ def test_a_round_ends_in_time_and_the_next_one_goes_on(rag_settings: Any, monkey
 
 
 def test_a_kind_that_fails_leaves_the_others_theirs(rag_settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    rag_settings(retention={"conversations": 30})
+    rag_settings(retention={"ages": {"conversations": 30}})
 
     def broken(before: datetime) -> Iterator[int]:
         raise OSError("the disk is away")
@@ -329,20 +329,20 @@ def test_the_nightly_task_begins_a_run_and_the_other_one_only_goes_on() -> None:
 
 # ------------------------------------------------------------------------------------------------ told
 def test_a_dry_run_tells_and_deletes_nothing(rag_settings: Any) -> None:
-    rag_settings(retention={"conversations": 30})
+    rag_settings(retention={"ages": {"conversations": 30}})
     for days in (0, 100, 200):
         conversation(at=NOW - timedelta(days=days))
     before = rows_of_all_tables()
     out = io.StringIO()
     call_command("retention", "--dry-run", "--json", stdout=out)
     (told,) = (row for row in json.loads(out.getvalue()) if row["kind"] == "conversations")
-    assert told["count"] == 2 and told["variable"] == "RAGSITE_RETENTION_CONVERSATIONS" and told["kept_days"] == 30
+    assert told["count"] == 2 and told["variable"] == "RAGSITE_RETENTION: conversations" and told["kept_days"] == 30
     assert told["oldest"][:10] == str((NOW - timedelta(days=200)).date())
     assert told["newest"][:10] == str((NOW - timedelta(days=100)).date())
     assert rows_of_all_tables() == before
     words = io.StringIO()
     call_command("retention", "--dry-run", stdout=words)
-    assert "Conversations (RAGSITE_RETENTION_CONVERSATIONS): kept 30 days; 2 would go" in words.getvalue()
+    assert "Conversations (RAGSITE_RETENTION: conversations): kept 30 days; 2 would go" in words.getvalue()
     call_command("retention", stdout=io.StringIO())
     assert Session.objects.count() == 1
     with pytest.raises(CommandError, match="no kind"):
@@ -350,7 +350,7 @@ def test_a_dry_run_tells_and_deletes_nothing(rag_settings: Any) -> None:
 
 
 def test_every_kind_can_be_looked_at_with_and_without_a_bound(rag_settings: Any) -> None:
-    rag_settings(retention={kind.setting: 1 for kind in kinds() if kind.setting})
+    rag_settings(retention={"ages": {kind.setting: 1 for kind in kinds() if kind.setting}})
     with_everything(conversation())
     with_everything(conversation(archived_at=OLD))
     for most in (None, 0, 1, 100):
@@ -361,21 +361,21 @@ def test_every_kind_can_be_looked_at_with_and_without_a_bound(rag_settings: Any)
 
 
 def test_the_page_is_for_administrators_of_the_desk(rag_settings: Any) -> None:
-    rag_settings(retention={"conversations": 30, "paths": 1})
+    rag_settings(retention={"ages": {"conversations": 30, "paths": 1}})
     conversation()
     run()
     client: Callable[[str], Any] = lambda role: client_of(person(role)).get("/review/retention/")  # noqa: E731
     page = client("Administrators")
     text = page.content.decode()
     assert page.status_code == 200
-    assert "30 days" in text and "1 day<" in text and "RAGSITE_RETENTION_CONVERSATIONS" in text
+    assert "30 days" in text and "1 day<" in text and "RAGSITE_RETENTION: conversations" in text
     assert client("Reviewers").status_code == client("Curators").status_code == 403
     assert client_of(UserFactory()).get("/review/retention/").status_code == 404
     assert client_of(None).get("/review/retention/").status_code == 302
 
 
 def test_collections_that_are_not_of_conversations_stay(rag_settings: Any) -> None:
-    rag_settings(retention={"conversations": 1})
+    rag_settings(retention={"ages": {"conversations": 1}})
     document = DocumentFactory(collection=CollectionFactory())
     run()
     document.refresh_from_db()

@@ -16,9 +16,7 @@ from ragsite.core.retention import Kind, Over, kinds
 
 
 class Command(BaseCommand):
-    help = (
-        "Deletes what is older than RAGSITE_RETENTION_… says. Without any of these settings nothing people made goes."
-    )
+    help = "Deletes what is older than RAGSITE_RETENTION says. Without it nothing that people made goes."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--dry-run", action="store_true", help="say what would go, and delete nothing")

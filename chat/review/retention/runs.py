@@ -47,7 +47,8 @@ def next_run(*, now: datetime) -> datetime | None:
     task = PeriodicTask.objects.filter(name=SCHEDULE, enabled=True).first()
     if task is None:
         return None
-    following = now + task.schedule.remaining_estimate(now) + timedelta(seconds=30)  # it looks at the clock, too
+    schedule = task.schedule  # what remains counts from its own clock
+    following: datetime = schedule.now() + schedule.remaining_estimate(now) + timedelta(seconds=30)
     return following.replace(second=0, microsecond=0)
 
 

@@ -109,7 +109,8 @@ def _faults(kind: type[Group], fields: Mapping[str, Any], error: ValidationError
         else:
             text = sentence(fault)
             said = next((words for rule, words in RULES.items() if text.startswith(rule)), Sentence(text))
-            named_fields = [field for field in fields if re.search(rf"\b{field}\b", text)]
+            told = set(re.findall(r"\w+", text))
+            named_fields = [field for field in fields if field in told]
             found |= dict.fromkeys(named_fields or fields, said)
     return found if any(field in fields for field in found) else dict.fromkeys(fields, worded("Not possible here."))
 

@@ -151,25 +151,31 @@ class StorageSettings(Group):
     """With less room than this many MiB on the disk of the data or of the uploads, nothing new is taken in."""
 
 
+RETAINED = ("conversations", "archived", "paths", "prompts", "evidence", "memories", "desk_log", "replays")
+
+
+def _ages(text: Any) -> Any:
+    """`paths=90, replays=30`."""
+    if not isinstance(text, str):
+        return text
+    pairs = [part.partition("=") for part in _split(text)]
+    return {name.strip(): days.strip() for name, _, days in pairs}
+
+
+def _check_ages(ages: dict[str, int]) -> dict[str, int]:
+    for kind in ages:
+        if kind not in RETAINED:
+            raise ValueError(f"names the kind {kind!r}; there are {', '.join(RETAINED)}")
+    return ages
+
+
 class RetentionSettings(Group):
-    """How long what people asked, and what was made of it, is kept, in days; 0: for good (docs/operations.md)."""
+    """How long what people asked, and what was made of it, is kept (docs/operations.md)."""
 
     model_config = SettingsConfigDict(env_prefix="RAGSITE_RETENTION_")
 
-    conversations: WholeNumber = 0
-    """Conversations since they were last used, with files, ratings and all else that is in them; not those that are
-    pinned, archived, shared, or assigned to somebody at the desk."""
-    archived: WholeNumber = 0
-    """Archived conversations since they were last used or archived, whichever was later."""
-    paths: WholeNumber = 0
-    """Decision paths with their model calls, since the answer; the answer stays."""
-    prompts: WholeNumber = 0
-    """Prompts as they were filled; 0: none are stored at all."""
-    evidence: WholeNumber = 0
-    """What ratings and opened sources say for ranking, since the rating; the rating stays."""
-    memories: WholeNumber = 0
-    """Remembered facts since they were last of use."""
-    desk_log: WholeNumber = 0
-    """Who read, changed and exported what at the desk."""
-    replays: WholeNumber = 0
-    """Replays since they ended."""
+    ages: Annotated[dict[str, WholeNumber], NoDecode, BeforeValidator(_ages), AfterValidator(_check_ages)] = Field(
+        {}, validation_alias="RAGSITE_RETENTION"
+    )
+    """Days by kind, as `conversations=365, paths=90`, of `conversations`, `archived`, `paths`, `prompts`, `evidence`,
+    `memories`, `desk_log` and `replays`. What is not named, or has 0, is kept for good; prompts are then not stored."""
