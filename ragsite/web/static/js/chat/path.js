@@ -100,11 +100,11 @@ function detailValue(value) {
     return h("ul", { class: "path-values" }, value.map((item) => h("li", {}, detailValue(item ?? ""))));
   }
   if (isFlat(value)) return h("ul", { class: "path-values" }, pairs(value).map((pair) => h("li", {}, pair)));
-  if (Array.isArray(value) && value.every(isFlat)) return h("ul", { class: "path-values" }, value.map((item) => h("li", {}, pairs(item).join(" · "))));
+  if (Array.isArray(value) && value.every((item) => isFlat(item))) return h("ul", { class: "path-values" }, value.map((item) => h("li", {}, pairs(item).join(" · "))));
   return h("pre", {}, JSON.stringify(value, null, 2));
 }
 
-/** Whether it is an object of single values, which needs no braces. @param {unknown} value */
+/** Whether it is an object of single values, which needs no braces. @param {unknown} value @returns {value is Record<string, unknown>} */
 function isFlat(value) {
   return typeof value === "object" && value !== null && !Array.isArray(value) && Object.values(value).every((item) => typeof item !== "object" || item === null);
 }
