@@ -270,6 +270,7 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "POSTPROCESSING_HOOKS": ["drf_spectacular.hooks.postprocess_schema_enums", "ragsite.schema_view.blank_fits_once"],
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],  # public: it describes the program and holds no data
 }
 

@@ -53,6 +53,7 @@ def test_the_worst_answer_is_found_read_and_marked_by_keyboard(api: httpx.Client
     rows = page.locator(".review-row")
     expect(rows.first).to_contain_text(QUESTIONS[1])
     expect(rows.first).to_contain_text("Badly rated")
+    page.wait_for_load_state("load")  # the keys work from then on
     page.keyboard.press("j")
     page.keyboard.press("r")
     expect(rows.first.locator("[data-state-text]")).to_have_text("Reviewed")

@@ -127,8 +127,8 @@ class SettingDifferenceSerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
     label = serializers.CharField()  # type: ignore[assignment]
     prompt = serializers.BooleanField()
-    before = serializers.JSONField(allow_null=True)
-    after = serializers.JSONField(allow_null=True)
+    before = serializers.JSONField()
+    after = serializers.JSONField()
 
 
 class DraftSerializer(serializers.Serializer[Any]):
@@ -152,7 +152,7 @@ class SettingSerializer(serializers.Serializer[Any]):
     choices = serializers.ListField(child=serializers.CharField())
     bounds = serializers.DictField(child=serializers.FloatField(), help_text="least, most; above: not taken itself.")
     value = serializers.JSONField()
-    draft = serializers.JSONField(allow_null=True)
+    draft = serializers.JSONField()
     default = serializers.JSONField()
     origin = serializers.ChoiceField(["default", "environment", "revision"])
     revision = serializers.IntegerField(allow_null=True)
@@ -170,7 +170,7 @@ class OperatorSettingSerializer(serializers.Serializer[Any]):
     """Not offered here. value: null also where it may hold an address or a secret."""
 
     variable = serializers.CharField()
-    value = serializers.JSONField(allow_null=True)
+    value = serializers.JSONField()
     reason = serializers.CharField()
 
 
