@@ -207,6 +207,7 @@ class OllamaServer:
         task = asyncio.get_running_loop().create_task(self._connection(reader, writer))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _: writer.transport.abort())  # one that was cancelled before its first step, too
 
     async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         protocol = writer.transport.get_protocol()
@@ -220,8 +221,6 @@ class OllamaServer:
                 await self._respond(request, Connection(writer, protocol.gone))
         except (ClientGoneError, ConnectionError, asyncio.IncompleteReadError):
             pass
-        finally:
-            writer.transport.abort()
 
     async def _respond(self, request: RecordedRequest, connection: Connection) -> None:
         self._running += request.endpoint in ("chat", "embed")
