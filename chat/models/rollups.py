@@ -11,6 +11,8 @@ from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+ANY = "*"  # a row's workflow, model or language: all of them together
+
 
 class RollupDay(models.Model):
     """A day that has answers. `stale`: one of them has changed since its rows were made. `closed`: conversations of it
@@ -32,8 +34,9 @@ class RollupDay(models.Model):
 
 
 class AnswerRollup(models.Model):
-    """The answers of one day that have workflow, model and language in common.
+    """The answers of one day that have workflow, model and language in common, or some of these where others are ANY.
 
+    Each combination has its row, so that no figure adds up more rows than it shows.
     collection: of those that were asked of it or found something there; an answer may be in several of these rows.
     Without one: of all, each answer once.
     """
@@ -77,6 +80,7 @@ class AnswerRollup(models.Model):
         indexes = [
             models.Index(fields=["collection", "day"], name="rollup_collection_day"),
             models.Index(fields=["day", "collection"], name="rollup_day_collection"),  # of all collections
+            models.Index(fields=["workflow", "model", "language", "day"], name="rollup_parts_day"),
         ]
 
     def __str__(self) -> str:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta
+from importlib import import_module
 from typing import Any
 
 import pytest
+from django.apps import apps
 from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
 
 from chat.api.serializers import AskSerializer
 from chat.models import AnswerRollup, AskerDay, Experiment, ExperimentAnswer, Message, RollupDay
+from chat.models.rollups import ANY
 from chat.review.figures.experiments import experiment_result
 from chat.review.figures.rollups import day_of, rollups_refresh
 from chat.review.records import answers_record
@@ -31,6 +34,7 @@ from tests.review.people import client_of, person
 
 pytestmark = pytest.mark.django_db
 TODAY = "2026-03-10"
+EVERY = {"workflow": ANY, "model": ANY, "language": ANY}
 
 
 def given_answer(*, day: str = TODAY, score: int | None = None, collections: Any = (), **fields: Any) -> Message:
@@ -83,7 +87,7 @@ def test_a_later_rating_makes_its_day_stale() -> None:
     answers_record([answer.pk])
     assert RollupDay.objects.get(day=TODAY).stale
     rollups_refresh(within_s=9)
-    assert AnswerRollup.objects.get(collection=None).rated_bad == 1
+    assert AnswerRollup.objects.get(collection=None, **EVERY).rated_bad == 1
 
 
 def test_made_again_from_rows_the_counts_are_the_same_and_what_is_gone_goes() -> None:
@@ -96,6 +100,40 @@ def test_made_again_from_rows_the_counts_are_the_same_and_what_is_gone_goes() ->
     assert list(AnswerRollup.objects.values_list("answers", "rated_good", "total_ms")) == before
     assert list(RollupDay.objects.values_list("day", flat=True)) == [date.fromisoformat(TODAY)]
     assert AskerDay.objects.count() == 1
+
+
+def test_each_combination_is_summed_beforehand_and_the_migration_sums_as_the_task_does() -> None:
+    collection = CollectionFactory()
+    for workflow, model, ms in (("corrective", "qwen", 900), ("corrective", "llama", 90), ("react", "qwen", 9000)):
+        given_answer(workflow=workflow, model=model, collections=[collection], score=2, usage={"total_ms": ms})
+    rollups_refresh(within_s=9)
+    columns = [field.name for field in AnswerRollup._meta.fields if field.name != "id"]
+    counted = sorted(AnswerRollup.objects.values_list(*columns), key=str)
+    everything = AnswerRollup.objects.get(collection=collection, **EVERY)
+    assert (everything.answers, everything.rated_bad, sum(everything.total_ms.values())) == (3, 3, 3)
+    assert AnswerRollup.objects.get(collection=None, **EVERY | {"model": "qwen"}).answers == 2
+    migration = import_module("chat.migrations.0019_rollups_of_all_together")
+    migration.drop_margins(apps, None)
+    assert AnswerRollup.objects.filter(collection=None).count() == 3
+    migration.add_margins(apps, None)
+    assert sorted(AnswerRollup.objects.values_list(*columns), key=str) == counted
+
+
+def test_filters_leave_what_they_do_not_name_together() -> None:
+    given_answer(workflow="corrective", model="qwen")
+    given_answer(workflow="corrective", model="llama", score=1)
+    given_answer(workflow="react", model="llama")
+    rollups_refresh(within_s=9)
+    client = client_of(person("Reviewers"))
+
+    def answers(**query: str) -> dict[str, int]:
+        return {row["key"]: row["answers"] for row in got(client, "stats", **query)["rows"] if row["answers"]}
+
+    assert answers(by="day", model="llama") == {TODAY: 2}
+    assert answers(by="workflow", model="llama") == {"corrective": 1, "react": 1}
+    assert answers(by="workflow", workflow="corrective", model="llama") == {"corrective": 1}
+    assert answers(by="model") == {"llama": 2, "qwen": 1}
+    assert got(client, "stats", by="day", workflow="react")["totals"]["answers"] == 1
 
 
 def test_the_day_is_the_sites_own(settings: Any) -> None:

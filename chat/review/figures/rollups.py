@@ -7,10 +7,10 @@ were deleted for their age is closed (`days_close`): nothing makes it anew, so t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from time import monotonic
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from django.db import transaction
@@ -18,9 +18,11 @@ from django.db.models import Q
 from django.utils import timezone
 
 from chat.models import AnswerReview, AnswerRollup, AskerDay, DocumentRollup, ReviewedCollection, RollupDay, Source
-from chat.review.figures.sketches import bucket
+from chat.models.rollups import ANY
+from chat.review.figures.sketches import added, bucket
 
 BATCH = 2_000
+PARTS = 3  # of a key that may be ANY
 GOOD_SCORE, BAD_SCORE = 4, 2  # and above, and below
 COUNTED = ("llm_calls", "llm_rounds", "prompt_tokens", "completion_tokens")
 MOST_OF_A_FIGURE = 10**9
@@ -129,7 +131,7 @@ def day_make(day: date) -> None:
         _day_clear(day)
         AnswerRollup.objects.bulk_create(
             AnswerRollup(day=day, workflow=workflow, model=model, language=language, collection_id=collection, **cell)
-            for (workflow, model, language, collection), cell in cells.items()
+            for (workflow, model, language, collection), cell in with_margins(cells).items()
         )
         DocumentRollup.objects.bulk_create(
             DocumentRollup(day=day, document_id=document, shown=shown_times, cited=cited_times)
@@ -153,6 +155,30 @@ def _within(day: date) -> Q:
     start = timezone.make_aware(datetime(day.year, day.month, day.day))
     end = timezone.make_aware(datetime.combine(day + timedelta(days=1), datetime.min.time()))
     return Q(created_at__gte=start, created_at__lt=end)
+
+
+def with_margins(cells: Mapping[Key, Mapping[str, Any]]) -> dict[Key, Mapping[str, Any]]:
+    """With a cell of all workflows, models and languages together, and of each two and one of these.
+
+    Source: Gray et al., "Data Cube: A Relational Aggregation Operator", Data Mining and Knowledge Discovery 1997.
+    """
+    cube = dict(cells)
+    for part in range(PARTS):
+        together: dict[Key, list[Mapping[str, Any]]] = {}
+        for key, cell in cube.items():
+            parts = (*key[:part], ANY, *key[part + 1 :])
+            together.setdefault(cast(Key, parts), []).append(cell)
+        cube |= {key: _sum(of_it) for key, of_it in together.items()}
+    return cube
+
+
+def _sum(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Of their counts, and of their sketches."""
+    sums: dict[str, Any] = {}
+    for name, value in cells[0].items():
+        values = (cell[name] for cell in cells)
+        sums[name] = added(values) if isinstance(value, dict) else sum(values)
+    return sums
 
 
 def _empty() -> dict[str, Any]:

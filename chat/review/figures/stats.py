@@ -14,6 +14,7 @@ from django.db.models import Case, CharField, Count, Exists, F, OuterRef, Q, Que
 from django.utils import timezone
 
 from chat.models import AnswerRollup, AskerDay, DocumentRollup, RollupDay
+from chat.models.rollups import ANY
 from chat.review.figures.correction import Corrected, RatedAnswer, between, corrected_rates, rated_answers
 from chat.review.figures.intervals import wilson
 from chat.review.figures.sketches import Sketch, added, percentile
@@ -78,7 +79,7 @@ def stats_by(*, access: DeskAccess, by: By, filters: StatsFilters) -> list[dict[
     An answer that was asked of several collections counts for each; who sees no names gets those that they may not
     read as one, since a private collection tells whose question it was. Raises InvalidInputError.
     """
-    rows = _rows(access, filters, by_collection=by == "collection")
+    rows = _rows(access, filters, by)
     if by == "period":
         later = When(day__gt=_middle(filters), then=Value("2"))
         rows = rows.annotate(half=Case(later, default=Value("1"), output_field=CharField()))
@@ -105,7 +106,7 @@ def totals(*, access: DeskAccess, filters: StatsFilters) -> dict[str, Any]:
     users = None
     if _unfiltered(filters):
         users = AskerDay.objects.filter(_between(filters)).aggregate(people=Count("user", distinct=True))["people"]
-    every = _rows(access, filters, by_collection=False).annotate(every=Value("", output_field=CharField()))
+    every = _rows(access, filters).annotate(every=Value("", output_field=CharField()))
     return {**_figures(list(_summed(every, "every").values())), "users": users}
 
 
@@ -118,7 +119,7 @@ class _Sums:
 
 
 def _summed(rows: QuerySet[AnswerRollup], column: str) -> dict[Any, _Sums]:
-    """By the values of a column; summed up by the database, as a year has a hundred thousand rows."""
+    """By the values of a column; summed up by the database, as some years have ten thousand rows."""
     sums = {f"sum_{name}": Sum(name) for name in COUNTS}
     grouped = list(rows.order_by().values(column).annotate(**sums).values_list(column, *sums))
     sketches = {name: _sketches(rows, column, name) for name in SKETCHES}
@@ -241,17 +242,18 @@ def counted_at() -> Any:
     return last, RollupDay.objects.filter(stale=True).exists()
 
 
-def _rows(access: DeskAccess, filters: StatsFilters, *, by_collection: bool) -> QuerySet[AnswerRollup]:
+def _rows(access: DeskAccess, filters: StatsFilters, by: By | Literal[""] = "") -> QuerySet[AnswerRollup]:
+    """One for each day and value of `by`; of each other thing the one that is filtered by, or all together."""
     rows = AnswerRollup.objects.filter(_between(filters))
     if filters.collection is not None:
         if not collections_offered(access).filter(pk=filters.collection).exists():
             raise InvalidInputError(fields={"collection": [worded("There is no such collection; choose another one.")]})
         rows = rows.filter(collection=filters.collection)
     else:
-        rows = rows.filter(collection__isnull=not by_collection)
+        rows = rows.filter(collection__isnull=by != "collection")
     for name in ("workflow", "model", "language"):
-        if value := getattr(filters, name):
-            rows = rows.filter(**{name: value})
+        value = getattr(filters, name)
+        rows = rows.exclude(**{name: ANY}) if name == by and not value else rows.filter(**{name: value or ANY})
     return rows
 
 
