@@ -44,9 +44,17 @@ def drop_margins(apps, schema_editor):
 class Migration(migrations.Migration):
     dependencies = [("chat", "0018_rollups_of_a_day")]
     operations = [
-        migrations.RunPython(add_margins, drop_margins),
+        # Indexes first: PostgreSQL makes none of a table that rows were put into before.
+        migrations.RemoveIndex(model_name="answerrollup", name="rollup_collection_day"),
         migrations.AddIndex(
             model_name="answerrollup",
-            index=models.Index(fields=["workflow", "model", "language", "day"], name="rollup_parts_day"),
+            index=models.Index(
+                fields=["collection", "language", "model", "workflow", "day"], name="rollup_parts_day"
+            ),
         ),
+        migrations.AddIndex(
+            model_name="answerrollup",
+            index=models.Index(fields=["workflow", "model", "language", "day"], name="rollup_collections_day"),
+        ),
+        migrations.RunPython(add_margins, drop_margins),
     ]

@@ -78,9 +78,9 @@ class AnswerRollup(models.Model):
         ordering = ["day", "id"]
         default_permissions = ()
         indexes = [
-            models.Index(fields=["collection", "day"], name="rollup_collection_day"),
-            models.Index(fields=["day", "collection"], name="rollup_day_collection"),  # of all collections
-            models.Index(fields=["workflow", "model", "language", "day"], name="rollup_parts_day"),
+            models.Index(fields=["collection", "language", "model", "workflow", "day"], name="rollup_parts_day"),
+            models.Index(fields=["workflow", "model", "language", "day"], name="rollup_collections_day"),
+            models.Index(fields=["day", "collection"], name="rollup_day_collection"),
         ]
 
     def __str__(self) -> str:

@@ -119,7 +119,14 @@ class _Sums:
 
 
 def _summed(rows: QuerySet[AnswerRollup], column: str) -> dict[Any, _Sums]:
-    """By the values of a column; summed up by the database, as some years have ten thousand rows."""
+    """By the values of a column; summed up by the database, as two years have some thousand rows."""
+    if column == "day":  # a row each
+        return {
+            day: _Sums(
+                dict(zip(COUNTS, figures, strict=False)), dict(zip(SKETCHES, figures[len(COUNTS) :], strict=True))
+            )
+            for day, *figures in rows.order_by().values_list("day", *COUNTS, *SKETCHES)
+        }
     sums = {f"sum_{name}": Sum(name) for name in COUNTS}
     grouped = list(rows.order_by().values(column).annotate(**sums).values_list(column, *sums))
     sketches = {name: _sketches(rows, column, name) for name in SKETCHES}
