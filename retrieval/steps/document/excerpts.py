@@ -77,11 +77,10 @@ def quoted_passages(
     """What stands between the <passages> tags. title: of the one document that they are from; sections: names that a
     summary goes by. Both are the document's own words, so they stand inside the tags as well."""
     parts = [f'<document title="{attribute(title)}">'] if title else []
-    parts += passages
-    if sections:
+    if sections:  # before the passages: a small model copies what it has read last
         named = "\n".join(f"- {one_line(section)}" for section in sections)
         parts.append(f"<sections>\n{named}\n</sections>")
-    return in_script_of("\n\n".join(parts), language)
+    return in_script_of("\n\n".join([*parts, *passages]), language)
 
 
 def fit_one_prompt(excerpts: Sequence[Excerpt], tokens: int) -> bool:

@@ -18,6 +18,7 @@ from retrieval.steps.document.sections import Section
 from retrieval.steps.grounding.align import align
 from retrieval.steps.grounding.score import ground, language_of, same_language
 from retrieval.text.answer_language import Language, in_script_of
+from retrieval.text.figures import known_figures
 from retrieval.text.language import detect_language
 from retrieval.text.sentences import split_sentences
 from retrieval.values import Scores, Source, StoredChunk
@@ -83,14 +84,17 @@ def changes_left_out(changes: Sequence[Change], text: str, markers: Mapping[str,
 
 
 def _tells(lines: Sequence[str], change: Change, spoken: str) -> bool:
-    """Whether a line has most of the newer sentence's words and its figures; of one that is gone the older's."""
+    """Whether a line has most of the newer sentence's words and its figures; of one that is gone the older's. Figures
+    that were replaced have to stand in it as well: by itself the older wording reads as if it held."""
     statement = change.new or change.old
-    if statement is None:
+    if statement is None or not same_language(spoken, language_of(statement.text)):
         return True
-    language = language_of(statement.text)
-    if not same_language(spoken, language):
-        return True
-    return any(_holds(replace(statement.chunk, title="", heading="", text=line), statement.text) for line in lines)
+    replaced = known_figures(change.old.text) - known_figures(statement.text) if change.old else frozenset()
+    return any(
+        replaced <= known_figures(line)
+        and _holds(replace(statement.chunk, title="", heading="", text=line), statement.text)
+        for line in lines
+    )
 
 
 def _holds(line: StoredChunk, statement: str) -> bool:

@@ -242,7 +242,7 @@ async def test_a_document_that_fits_is_summarised_in_one_call(online) -> None:
     assert len(online.chats) == 1
     assert "15 May 2026" in online.chats[0].prompt
     assert "written in English [1]." in result.text and "EUR 120 [3]." in result.text
-    assert "<sections>\n- Language\n- Deadlines\n- Fees\n</sections>\n</passages>" in online.chats[0].prompt
+    assert "<sections>\n- Language\n- Deadlines\n- Fees\n</sections>\n\n<passage id=" in online.chats[0].prompt
     assert trace.degraded == [] and "verify" in names(trace)
     assert events.kinds.index("sources") < events.kinds.index("chunk")
 
@@ -294,6 +294,13 @@ async def test_a_difference_that_the_model_left_out_is_quoted_behind_its_text(on
     assert "EUR 0.30" in told and "EUR 0.30" not in left
     assert "- Changed: “Students may borrow 8 books.” [1] → “Students may borrow 12 books.” [2]" in left
     assert "- Gone: “Fines are paid at the desk.” [1]" in left or "- Gone: “Fines are paid at the desk.” [3]" in left
+
+
+async def test_an_older_wording_that_the_model_gives_as_if_it_held_gets_its_pair(online) -> None:
+    """As Qwen 1.5B writes: the older sentence and the newer one as two points, which of them holds is not said."""
+    online.reply(structured=False, text="- Students may borrow 8 books.\n- Students may borrow 12 books.")
+    result, _, _ = await answer("What changed between the 2022 and the 2025 loan rules?")
+    assert "- Changed: “Students may borrow 8 books.” [1] → “Students may borrow 12 books.” [2]" in result.text
 
 
 async def test_the_model_is_given_the_older_wording_above_the_newer(online) -> None:
