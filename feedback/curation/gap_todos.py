@@ -27,6 +27,7 @@ from chat.review.replay.replay_run import OPEN
 from chat.review.replay.replays import batch_create, replays_queue
 from chat.review.roles import DeskAccess, desk_access, people_at_the_desk
 from feedback.curation import gap_selectors
+from feedback.curation.gap_letters import TODO, gap_tell
 from feedback.curation.gap_selectors import unanswered_questions
 from feedback.curation.gaps import Gap, Unanswered, find_clusters
 from feedback.models import GapDocument, GapEvent, GapQuestion, GapRun, KnowledgeGap
@@ -236,6 +237,7 @@ def gap_reopen(gap: KnowledgeGap, why: str) -> None:
     )
     if reopened:
         GapEvent.objects.create(gap=gap, kind=Kind.REOPENED, detail={"why": why})
+        gap_tell(gap, by=None, again=True)
 
 
 # ------------------------------------------------------------------------------------------------ work
@@ -245,6 +247,7 @@ def gap_mark(*, access: DeskAccess, gap: KnowledgeGap, changes: Mapping[str, Any
     kept in the gap's history. Raises InvalidInputError."""
     access.require("curate")
     gap = KnowledgeGap.objects.select_for_update(of=("self",)).select_related("assignee").get(pk=gap.pk)
+    whose, was = gap.assignee_id, gap.state
     if "state" in changes and changes["state"] != gap.state:
         if changes["state"] not in State.values:
             raise InvalidInputError(fields={"state": [worded("There is no such state; choose another one.")]})
@@ -271,6 +274,10 @@ def gap_mark(*, access: DeskAccess, gap: KnowledgeGap, changes: Mapping[str, Any
         _event(access, gap, Kind.DUE, _day(gap.due), _day(changes["due"]))
         gap.due = changes["due"]
     gap.save(update_fields=["state", "state_by", "state_at", "reopened", "assignee", "note", "due"])
+    if gap.state in TODO and gap.assignee_id != whose:
+        gap_tell(gap, by=access.user)
+    elif gap.state in TODO and was not in TODO:
+        gap_tell(gap, by=access.user, again=True)
     return gap
 
 

@@ -15,7 +15,9 @@ from django.utils import timezone
 from chat.models import Message, Replay
 from chat.review.replay.differences import summary_of
 from chat.review.roles import desk_access
+from feedback.curation import gap_letters as gap_letters_module
 from feedback.curation import gap_selectors, gap_todos
+from feedback.curation.gap_letters import gap_letters
 from feedback.curation.gap_list import GapFilters, gap_get, gaps_page, gaps_shown, questions_page, wordings_page
 from feedback.curation.gap_todos import (
     gap_ask_again,
@@ -29,6 +31,7 @@ from feedback.curation.gap_todos import (
 from feedback.models import GapEvent, GapQuestion, GapRun, KnowledgeGap
 from feedback.rounds.personal_data import FeedbackHolder
 from ragsite.core.errors import InvalidInputError, PermissionDeniedError
+from ragsite.models import Account
 from retrieval.models import Document
 from tests.factories import CollectionFactory, DocumentFactory, MessageFactory, SessionFactory, UserFactory
 from tests.feedback.rated import rate
@@ -463,3 +466,73 @@ def test_what_a_person_did_with_gaps_is_told_and_loses_the_name(curator: User) -
     events = GapEvent.objects.exclude(kind="found")
     assert "mei" not in str(list(events.values_list("by_name", "detail")))
     assert {event.by_name for event in events} == {"boss", "–"}
+
+
+# ------------------------------------------------------------------------------------------------ letters
+@pytest.fixture
+def letters(monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Any) -> Any:
+    """What a worker is asked to write while a function runs."""
+    sent: list[dict[str, Any]] = []
+    monkeypatch.setattr(gap_letters_module, "letter_queue", lambda kind, **values: sent.append(values))
+
+    def during(act: Any) -> list[dict[str, Any]]:
+        sent.clear()
+        with django_capture_on_commit_callbacks(execute=True):
+            act()
+        return list(sent)
+
+    return during
+
+
+def with_address(user: User, email: str) -> User:
+    User.objects.filter(pk=user.pk).update(email=email)
+    Account.objects.update_or_create(user=user, defaults={"confirmed_email": email, "language": "zh-hant"})
+    return user
+
+
+def test_whom_a_gap_is_given_gets_a_letter_in_their_language(curator: User, letters: Any) -> None:
+    unanswered()
+    gaps_refresh()
+    lin = with_address(person("Curators", username="lin"), "lin@example.org")
+    (asked,) = letters(lambda: gap_mark(access=desk_access(curator), gap=gap_of(), changes={"assignee": "lin"}))
+    (letter,) = gap_letters(**asked, language="en")
+    assert (letter.to, letter.language) == ("lin@example.org", "zh-hant")
+    assert "mei" in letter.paragraphs[0] and letter.url.endswith(reverse("review_gap", args=[gap_of().pk]))
+    assert PARKING not in " ".join((letter.subject, *letter.paragraphs))
+    assert list(gap_letters(**asked | {"user_id": curator.pk}, language="en")) == []
+    lin.groups.clear()
+    assert list(gap_letters(**asked, language="en")) == []
+
+
+def test_nobody_gets_a_letter_for_what_they_did_themselves(curator: User, letters: Any) -> None:
+    unanswered()
+    gaps_refresh()
+    with_address(curator, "mei@example.org")
+    access = desk_access(curator)
+    for changes in ({"assignee": "mei"}, {"state": "closed"}, {"state": "open"}, {"note": "Seen."}, {"assignee": ""}):
+        assert letters(lambda changes=changes: gap_mark(access=access, gap=gap_of(), changes=changes)) == []
+
+
+def test_a_gap_that_is_open_again_tells_its_assignee(curator: User, letters: Any) -> None:
+    unanswered(ago_days=2)
+    gaps_refresh()
+    with_address(curator, "mei@example.org")
+    gap_mark(access=desk_access(curator), gap=gap_of(), changes={"assignee": "mei", "state": "closed"})
+    KnowledgeGap.objects.update(state_at=timezone.now() - timedelta(days=1))
+    unanswered()
+    (asked,) = letters(gaps_refresh)
+    (letter,) = gap_letters(**asked, language="en")
+    assert (asked["again"], asked["by"]) == (True, "") and letter.to == "mei@example.org"
+    other = desk_access(person("Curators", username="lin"))
+    letters(lambda: gap_mark(access=other, gap=gap_of(), changes={"state": "closed"}))
+    assert list(gap_letters(**asked, language="en")) == []  # done by now
+    (asked,) = letters(lambda: gap_mark(access=other, gap=gap_of(), changes={"state": "in_work"}))
+    assert (asked["again"], asked["by"]) == (True, "lin")
+
+
+def test_without_a_confirmed_address_there_is_no_letter(curator: User, letters: Any) -> None:
+    unanswered()
+    gaps_refresh()
+    User.objects.filter(pk=person("Curators", username="lin").pk).update(email="lin@example.org")
+    (asked,) = letters(lambda: gap_mark(access=desk_access(curator), gap=gap_of(), changes={"assignee": "lin"}))
+    assert list(gap_letters(**asked, language="en")) == []
