@@ -105,6 +105,8 @@ def _made_of(message_id: UUID) -> list[Made]:
     for boost in manual_boosts_in_force().filter(document__in=list(given)).select_related("document")[:MADE_SHOWN]:
         told = gettext("Hidden: {title}") if boost.hide else gettext("Boost × {factor}: {title}")
         text = told.format(title=boost.document.title[:60], factor=f"{boost.multiplier:g}")
+        if boost.question:
+            text = gettext("{made}, for “{question}”").format(made=text, question=boost.question[:60])
         made.append(Made(text, reverse("review_boost_end", args=[boost.pk])))
     return made
 

@@ -43,7 +43,7 @@ def gap_letters(
 ) -> Iterator[Letter]:
     """None where the gap is somebody else's or done by now, or where this person has no confirmed address, or no place
     at the desk any more."""
-    gap = KnowledgeGap.objects.filter(pk=gap_id, assignee=user_id, state__in=TODO).first()
+    gap = KnowledgeGap.objects.filter(pk=gap_id, assignee=user_id, state__in=TODO, merged_into=None).first()
     account = Account.objects.select_related("user").filter(user=user_id).first()
     if gap is None or account is None or not is_confirmed(account):
         return

@@ -24,7 +24,9 @@ from feedback.curation.gap_todos import (
     gap_document_add,
     gap_document_ready,
     gap_mark,
+    gap_merge,
     gap_results_take,
+    gap_split,
     gaps_recount,
     gaps_refresh,
 )
@@ -536,3 +538,81 @@ def test_without_a_confirmed_address_there_is_no_letter(curator: User, letters: 
     User.objects.filter(pk=person("Curators", username="lin").pk).update(email="lin@example.org")
     (asked,) = letters(lambda: gap_mark(access=desk_access(curator), gap=gap_of(), changes={"assignee": "lin"}))
     assert list(gap_letters(**asked, language="en")) == []
+
+
+# ------------------------------------------------------------------------------------------------ merged by hand
+@pytest.fixture
+def two() -> tuple[KnowledgeGap, KnowledgeGap]:
+    """PARKING's gap, with two questions, and GYM's with one."""
+    for text in (PARKING, PARKING, GYM):
+        unanswered(text)
+    gaps_refresh()
+    return gap_of(PARKING), gap_of(GYM)
+
+
+def test_merged_gaps_are_one_to_do_also_for_what_is_asked_later(curator: User, two: Any) -> None:
+    parking, gym = two
+    gap_merge(access=desk_access(curator), gap=gym, into=parking)
+    unanswered(GYM)
+    gaps_refresh()
+    parking.refresh_from_db()
+    assert (parking.questions, parking.wordings, gap_of(GYM)) == (4, 2, parking)
+    shown = gaps_shown(desk_access(curator), GapFilters(state=""))
+    assert [gap.pk for gap in shown] == [parking.pk]
+    page = client_of(curator).get(reverse("review_gap", args=[gym.pk])).text
+    assert f"Merged into gap {parking.pk}" in page and "Split again" in page
+
+
+def test_split_again_each_has_its_own_with_what_came_since(curator: User, two: Any) -> None:
+    parking, gym = two
+    access = desk_access(curator)
+    gap_mark(access=access, gap=gym, changes={"note": "Ask the sports office."})
+    gap_merge(access=access, gap=gym, into=parking)
+    unanswered(GYM)
+    gaps_refresh()
+    gap_split(access=access, gap=gym)
+    parking.refresh_from_db()
+    gym.refresh_from_db()
+    assert (parking.questions, gym.questions, gym.note, gym.merged_into) == (2, 2, "Ask the sports office.", None)
+    assert gap_of(GYM) == gym
+    kinds = list(GapEvent.objects.filter(gap=gym).order_by("pk").values_list("kind", flat=True))
+    assert kinds[-2:] == ["merged", "split"]
+
+
+def test_gaps_merged_one_after_the_other_come_apart_each_by_itself(curator: User, two: Any) -> None:
+    parking, gym = two
+    unanswered("Who repairs a broken projector?")
+    gaps_refresh()
+    projector = gap_of("Who repairs a broken projector?")
+    access = desk_access(curator)
+    gap_merge(access=access, gap=gym, into=parking)
+    gap_merge(access=access, gap=KnowledgeGap.objects.get(pk=parking.pk), into=projector)
+    assert {row.gap_id for row in GapQuestion.objects.all()} == {projector.pk}
+    gap_split(access=access, gap=gym)
+    gap_split(access=access, gap=parking)
+    assert (gap_of(GYM), gap_of(PARKING)) == (gym, parking)
+
+
+def test_wrong_merges_are_refused_by_page_and_api(curator: User, two: Any) -> None:
+    parking, gym = two
+    client = client_of(curator)
+    api = f"/api/review/gaps/{gym.pk}"
+    for into in (gym.pk, 999999):
+        assert client.post(f"{api}/merge", {"into": into}, content_type="application/json").status_code == 400
+    assert client.post(f"{api}/split").status_code == 409
+    assert client.post(f"{api}/merge", {"into": parking.pk}, content_type="application/json").json()["wordings"] == 2
+    assert client.patch(api, {"note": "x"}, content_type="application/json").status_code == 409
+    assert client.post(f"{api}/merge", {"into": parking.pk}, content_type="application/json").status_code == 409
+    assert client_of(person("Reviewers")).post(f"{api}/split").status_code == 403
+    assert client.post(f"{api}/split").json()["merged_into"] is None
+
+
+def test_results_of_a_replay_reach_the_gap_that_it_was_merged_into(curator: User, two: Any) -> None:
+    parking, gym = two
+    access = desk_access(curator)
+    run = gap_ask_again(access=access, gap=gym)
+    gap_merge(access=access, gap=gym, into=parking)
+    end(run, True)
+    gap_results_take()
+    parking.refresh_from_db()
+    assert (parking.asked_again, parking.answered) == (1, 1)
