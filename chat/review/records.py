@@ -54,7 +54,7 @@ def answers_record(message_ids: Sequence[UUID]) -> int:
     rows = AnswerReview.objects.bulk_create(
         map(_row, answers), update_conflicts=True, unique_fields=["message"], update_fields=MADE
     )
-    numbers = dict(AnswerReview.objects.filter(message__in=answers).values_list("message_id", "pk"))
+    numbers = {row.message_id: row.pk for row in rows}
     AnswerTerms.objects.bulk_create(
         [
             AnswerTerms(answer_id=numbers[answer.pk], terms=terms_of(_question(answer), answer.text))
