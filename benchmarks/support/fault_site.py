@@ -1,5 +1,5 @@
-"""What `benchmarks.faults` brings up and hurts: a whole site, its database servers, and a model server, each of them
-processes of this benchmark alone.
+"""What `benchmarks.resilience.faults` brings up and hurts: a whole site, its database servers, and a model server, each
+of them processes of this benchmark alone.
 """
 
 from __future__ import annotations

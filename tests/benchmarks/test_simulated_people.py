@@ -1,4 +1,4 @@
-"""The people, the cohorts and the collection of `benchmarks.feedback_simulation` do what it says of them."""
+"""The people, the cohorts and the collection of `benchmarks.feedback.simulation` do what it says of them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.support.feedback_attacks import hostile_credits, lifted_passage
-from benchmarks.support.feedback_corpus import Asked, Corpus, Drift
-from benchmarks.support.feedback_rankers import plain, rocchio
-from benchmarks.support.feedback_users import (
+from benchmarks.feedback.attacks import hostile_credits, lifted_passage
+from benchmarks.feedback.corpus import Asked, Corpus, Drift
+from benchmarks.feedback.rankers import plain, rocchio
+from benchmarks.feedback.rated_sets import MANNERS, REWORDINGS, load, read_rewordings
+from benchmarks.feedback.users import (
     PEOPLE,
     SOURCE_RATINGS,
     UP_IF_INDIFFERENT,
@@ -23,7 +24,6 @@ from benchmarks.support.feedback_users import (
     visit,
 )
 from benchmarks.support.grader_data import Bm25
-from benchmarks.support.rated_sets import MANNERS, REWORDINGS, load, read_rewordings
 from feedback.ranking.boosts import Votes
 
 CAREFUL = Person(number=1, temper="careful", joined=0, block=0, confirmed=True, patience=0.5)

@@ -1,0 +1,1 @@
+"""What ratings do to later answers: simulated people, rounds, and questions that want the same answer."""

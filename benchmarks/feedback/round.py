@@ -1,0 +1,244 @@
+"""How long a round of the feedback loop takes, what memory it needs, and what boosts cost a search.
+
+    python -m benchmarks.feedback.round [--ratings 100000] [--documents 10000] [--users 4000] [--new 100]
+                                        [--entries 10000] [--index] [--database postgresql://USER@HOST/NAME] [--json]
+
+Makes a site whose users have rated much (`benchmarks.feedback.site`) in a temporary folder, on SQLite or, with
+--database, in a database of its own on that PostgreSQL server, and drops it afterwards. Then `manage.py
+reindex_feedback` runs three times, each time as a fresh process: over everything; after --new more ratings, as on the
+next night; and with nothing new. Processor time and peak memory are that process's with its start, which a worker of
+the site does not have each time; "round s" leaves the start out, and with it the loading of the Chinese dictionary and
+of the index's client. Milvus Lite runs beforehand, as on a running site, and is not counted. With --index the chunks
+are indexed (minutes), so that the guard finds something where it searches; without it, its searches find nothing.
+
+Last, searches on --entries live query-scoped boosts: 100 hits, all of them rated, of which 30 are candidates; each
+question has a vector of 384 numbers, as every rated one has. "The same without boosts" is the baseline of that part.
+Its embedding is left out: the search needs it anyhow.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+
+from benchmarks.support.own_site import a_database, set_up
+from benchmarks.support.tables import medians_ms, show
+
+DIM = 384
+HITS, CANDIDATES = 100, 30
+SEARCHES = 200
+MORE_DAYS = 1.0  # in which the new ratings come
+# What a worker that has ingested and searched has behind it: the Chinese dictionary and the index's client.
+RUN_A_ROUND = """
+import json, os, resource, sys
+import django
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ragsite.settings")
+django.setup()
+from retrieval.search.index import connection
+
+connection.TIMEOUT_S = 120.0  # a busy machine
+import pymilvus
+from django.core.management import execute_from_command_line
+from retrieval.text.analysis import analyze
+analyze("圖書館的開放時間")
+execute_from_command_line(["manage.py", "reindex_feedback", "--json"])
+used = resource.getrusage(resource.RUSAGE_SELF)
+high = [line for line in open("/proc/self/status") if line.startswith("VmHWM")] if sys.platform == "linux" else []
+mib = int(high[0].split()[1]) / 1024 if high else used.ru_maxrss / 2**20
+print(json.dumps({"cpu_s": used.ru_utime + used.ru_stime, "mib": mib}), file=sys.stderr)
+"""
+
+
+# ------------------------------------------------------------------------------------------------ a round
+def run_round(what: str) -> dict[str, object]:
+    """In a process of its own. Raises RuntimeError with what it printed where it fails."""
+    begun = time.perf_counter()
+    done = subprocess.run([sys.executable, "-c", RUN_A_ROUND], capture_output=True, text=True)
+    wall = time.perf_counter() - begun
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    outcome, used = json.loads(done.stdout), json.loads(done.stderr.splitlines()[-1])
+    parts = outcome.get("timings_ms", {})
+    return {
+        "round": what, "process s": wall, "round s": outcome["duration_ms"] / 1000, "CPU s": used["cpu_s"],
+        "peak MiB": round(used["mib"]),
+        "ratings": outcome["ratings"], "evidence": outcome["evidence"], "boosts": boosts_of(outcome),
+        "became": outcome["status"], **{f"{name} s": ms / 1000 for name, ms in parts.items()},
+    }  # fmt: skip
+
+
+def boosts_of(outcome: Mapping[str, Any]) -> int:
+    counts = outcome["counts"]
+    return int(counts.get("query_boosts", 0) + counts.get("document_boosts", 0))
+
+
+def measure_rounds(options: argparse.Namespace, now: datetime) -> list[dict[str, object]]:
+    from benchmarks.feedback.site import add_ratings, ratings
+
+    rows = [run_round("everything")]
+    new = ratings(
+        options.new, documents=options.documents, users=options.users, now=now + timedelta(minutes=1), seed=2,
+        days=MORE_DAYS,
+    )  # fmt: skip
+    add_ratings(new, documents=options.documents)
+    rows.append(run_round(f"{options.new} new"))
+    rows.append(run_round("nothing new"))
+    return rows
+
+
+# ------------------------------------------------------------------------------------------------ searches
+class AtOnce:
+    """`retrieval.ports.Models` and the embedder of questions whose vectors are there already."""
+
+    def __init__(self) -> None:
+        self._vector = _unit(1)[0]
+
+    async def embedder(self, space: object) -> AtOnce:
+        return self
+
+    async def embed_query(self, text: str) -> Any:
+        return self._vector
+
+
+def _unit(count: int) -> Any:
+    vectors = np.random.default_rng(count).standard_normal((count, DIM)).astype(np.float32)
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def go_live_with(entries: int) -> tuple[list[str], list[tuple[str, str]]]:
+    """The strongest entries of the live revision become a revision of their own, and each question gets a vector.
+
+    Returns the questions, and the rated chunks with their documents.
+    """
+    from dataclasses import replace
+
+    from django.db import transaction
+
+    from feedback.models import QuestionVector, RatedPassage, RatedQuestion
+    from feedback.ranking.boosts import strongest
+    from feedback.rounds.bulk_rows import rows_add
+    from feedback.rounds.live import content_of, feedback_state, vector_encode
+    from feedback.rounds.proposals import Proposal
+    from feedback.rounds.revisions import revision_create, revision_go_live
+
+    content = content_of(feedback_state().live)
+    queries = strongest(content.queries, full_votes=content.parameters["full_votes"], least_effect=0.0, limit=entries)
+    content = replace(content, queries=queries)
+    with transaction.atomic():
+        revision = revision_create(Proposal(content=content, votes=0), guard={}, summary={})
+        revision_go_live(revision=revision)
+        ids = np.unique(queries.question).tolist()
+        vectors = map(vector_encode, _unit(len(ids)))
+        rows = [(key, "a-model", DIM, vector) for key, vector in zip(ids, vectors, strict=True)]
+        rows_add(QuestionVector, ("question", "embedding_model", "embedding_dim", "vector"), rows)
+    texts = dict(RatedQuestion.objects.values_list("pk", "text"))
+    places = RatedPassage.objects.exclude(chunk_id=None).values_list("pk", "chunk_id", "document_id")
+    live = set(queries.passage.tolist())
+    return [texts[key] for key in ids], [(str(chunk), str(document)) for key, chunk, document in places if key in live]
+
+
+async def measure_searches(questions: Sequence[str], rated: Sequence[tuple[str, str]]) -> list[dict[str, object]]:
+    from asgiref.sync import sync_to_async
+    from django.conf import settings
+
+    from feedback.rounds.boost_source import LiveBoosts
+    from retrieval.search.boosting import put_boosts
+    from retrieval.selectors import DatabaseChunkStore, scope_for_all
+    from retrieval.values import Boosts
+
+    choose, store = random.Random(0), DatabaseChunkStore()
+    scope = await sync_to_async(scope_for_all)(names=["handbooks"])
+    asked = [choose.choice(questions) for _ in range(SEARCHES)]
+    results = [await _result(choose.sample(rated, HITS), store, scope) for _ in asked]
+    live = LiveBoosts(AtOnce(), settings.RAG.feedback)  # type: ignore[arg-type]
+
+    async def multipliers(number: int) -> Boosts:
+        result = results[number]
+        return await (await live.current()).boosts(asked[number], (*result.candidates, *result.tail_hits))
+
+    async def without(number: int) -> None:
+        await put_boosts(results[number], Boosts(), store=store, scope=scope)
+
+    async def whole(number: int) -> None:
+        await put_boosts(results[number], await multipliers(number), store=store, scope=scope)
+
+    runs = {"the same without boosts": without, "their multipliers": multipliers, "and put in place": whole}
+    times = await medians_ms(runs, SEARCHES, warm_up=10)
+    return [{"a search's boosts": what, "p50 ms": ms} for what, ms in times.items()]
+
+
+async def _result(hits: Sequence[tuple[str, str]], store: Any, scope: Any) -> Any:
+    """As a search gives it: the best with their texts, the others without."""
+    from retrieval.ports import SearchResult
+    from retrieval.values import ScoredChunk, Scores, TailHit
+
+    chunks = await store.fetch([chunk for chunk, _ in hits[:CANDIDATES]], scope=scope)
+    scores = [Scores(fused=2.0 - at / HITS) for at in range(HITS)]
+    return SearchResult(
+        candidates=tuple(
+            ScoredChunk(chunk=chunks[chunk], scores=score)
+            for (chunk, _), score in zip(hits[:CANDIDATES], scores, strict=False)
+        ),
+        tail_hits=tuple(
+            TailHit(chunk_id=chunk, document_id=document, scores=score)
+            for (chunk, document), score in zip(hits[CANDIDATES:], scores[CANDIDATES:], strict=True)
+        ),
+    )
+
+
+# ------------------------------------------------------------------------------------------------ the site
+def index_chunks() -> None:
+    from io import StringIO
+
+    from django.core.management import call_command
+
+    call_command("rebuild_index", stdout=StringIO())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ratings", type=int, default=100_000)
+    parser.add_argument("--documents", type=int, default=10_000)
+    parser.add_argument("--users", type=int, default=4_000)
+    parser.add_argument("--new", type=int, default=100)
+    parser.add_argument("--entries", type=int, default=10_000)
+    parser.add_argument("--index", action="store_true")
+    parser.add_argument("--database", default="", help="a PostgreSQL server's URL; its role may create databases")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    now = datetime.now(UTC)
+    with tempfile.TemporaryDirectory(prefix="ragsite-benchmark-") as folder, a_database(options.database) as database:
+        set_up(folder, database)
+        from benchmarks.feedback.site import make_site
+        from ragsite.runtime.milvus_lite import ensure_server
+
+        make_site(ratings_count=options.ratings, documents=options.documents, users=options.users, now=now)
+        with ensure_server(folder):
+            if options.index:
+                index_chunks()
+            rounds = measure_rounds(options, now)
+        searches = asyncio.run(measure_searches(*go_live_with(options.entries)))
+        from django.db import connections
+
+        connections.close_all()
+    if options.json:
+        print(json.dumps({"rounds": rounds, "searches": searches}, ensure_ascii=False, indent=2))
+        return
+    show(rounds, as_json=False)
+    print()
+    show(searches, as_json=False)
+
+
+if __name__ == "__main__":
+    main()

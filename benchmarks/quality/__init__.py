@@ -1,0 +1,1 @@
+"""How right search and answers are, on questions whose answers are known."""

@@ -1,0 +1,42 @@
+"""An empty site of a benchmark's own, in a folder and, where wanted, a database on a PostgreSQL server."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def a_database(server: str) -> Iterator[str]:
+    """The URL of a database of our own on that PostgreSQL server; empty for SQLite in the site's folder."""
+    if not server:
+        yield ""
+        return
+    import psycopg
+
+    name = f"ragsite_benchmark_{uuid.uuid4().hex[:8]}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")  # type: ignore[arg-type]
+    try:
+        yield server.rsplit("/", 1)[0] + f"/{name}"
+    finally:
+        with psycopg.connect(server, autocommit=True) as connection:
+            connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")  # type: ignore[arg-type]
+
+
+def set_up(folder: str, database: str) -> None:
+    """Django, on an empty site in this folder; child processes see the same."""
+    os.environ |= {
+        "DJANGO_SETTINGS_MODULE": "ragsite.settings", "RAGSITE_DATA_DIR": folder, "DATABASE_URL": database,
+        "REDIS_URL": "", "MILVUS_URI": "", "RAG_OFFLINE": "1",
+    }  # fmt: skip
+    import django
+    from django.core.management import call_command
+
+    django.setup()
+    from retrieval.search.index import connection
+
+    connection.TIMEOUT_S = 120.0  # a busy machine
+    call_command("migrate", verbosity=0)
