@@ -192,7 +192,7 @@ def _silent_run() -> Q:
     return Q(status=Message.Status.INTERRUPTED, lease_token__isnull=False)
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def _store_sources(message: Message, sources: Sequence[values.Source]) -> None:
     """Rows that are there already stay, with what users said of them; what is cited, and where, may have changed.
 
