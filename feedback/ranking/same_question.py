@@ -8,7 +8,7 @@ and rewordings by people further apart. So a cosine alone does not decide. Where
 names, opposites or alternatives of one kind, or ask for different kinds of answer, the probability is at most
 FORBIDDEN.
 
-The weights are in `same_question.json`; `python -m benchmarks.feedback.question_pairs --train` writes them, and reports.
+The weights are in `same_question.json`; `python -m benchmarks.question_pairs --train` writes them, and reports.
 """
 
 from __future__ import annotations
