@@ -555,7 +555,7 @@ def load_model(data: dict[str, Any]) -> SameQuestionModel:
             words=read_logistic(data["words"], WORD_SIGNALS),
         )
     except KeyError as error:
-        raise ValueError(f"the weights lack {error}: train them anew (benchmarks/feedback/question_pairs.py)") from error
+        raise ValueError(f"the weights lack {error}: train them anew (benchmarks.question_pairs)") from error
 
 
 def background_of(vectors: NDArray[np.float32], *, pairs: int = 4000, least: int = 20) -> float:
