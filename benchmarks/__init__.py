@@ -1,1 +1,9 @@
-"""Measurements: `python -m benchmarks.ROOM.NAME` (list: docs/evaluation.md). `support` is what several rooms share."""
+"""Measurements: `python -m benchmarks.NAME` (list: docs/evaluation.md), whichever room NAME is in.
+
+`support` is what several rooms share. Among each other modules are imported by their rooms.
+"""
+
+from pathlib import Path
+
+ROOMS = ("answers", "feedback", "judge", "resilience", "speed")
+__path__ += [str(Path(__file__).parent / room) for room in ROOMS]

@@ -25,6 +25,8 @@ from feedback.curation.curated import curated_check, curated_forget
 from feedback.curation.curated_live import LiveCuratedAnswers
 from feedback.curation.evidence_selectors import manual_boosts_in_force
 from feedback.curation.for_desk import DeskFeedback
+from feedback.curation.gap_letters import KIND as GAP_LETTER
+from feedback.curation.gap_letters import gap_letters
 from feedback.curation.gap_todos import gap_document_ready
 from feedback.evaluation.letters import KIND as EVALUATION_LETTER
 from feedback.evaluation.letters import alarm_letters
@@ -55,6 +57,7 @@ def connect() -> None:
     use_ratings(ChatRatings())
     use_feedback(DeskFeedback())
     use_letter(EVALUATION_LETTER, alarm_letters)
+    use_letter(GAP_LETTER, gap_letters)
     use_improvements(
         Improvement(_golden_question, _golden_address), Improvement(_curated_answer, _curated_address), made=_made_of
     )
@@ -102,6 +105,8 @@ def _made_of(message_id: UUID) -> list[Made]:
     for boost in manual_boosts_in_force().filter(document__in=list(given)).select_related("document")[:MADE_SHOWN]:
         told = gettext("Hidden: {title}") if boost.hide else gettext("Boost × {factor}: {title}")
         text = told.format(title=boost.document.title[:60], factor=f"{boost.multiplier:g}")
+        if boost.question:
+            text = gettext("{made}, for “{question}”").format(made=text, question=boost.question[:60])
         made.append(Made(text, reverse("review_boost_end", args=[boost.pk])))
     return made
 

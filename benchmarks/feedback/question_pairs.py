@@ -1,7 +1,7 @@
 """Do two questions want the same answer? Pairs written by hand, before and now.
 
-    python -m benchmarks.feedback.question_pairs --embedder all-minilm@http://127.0.0.1:11434 [--json]
-    python -m benchmarks.feedback.question_pairs --embedder … --data SETS --train
+    python -m benchmarks.question_pairs --embedder all-minilm@http://127.0.0.1:11434 [--json]
+    python -m benchmarks.question_pairs --embedder … --data SETS --train
 
 Reported, on `data/question_pairs/report.jsonl`: of the pairs that want the same answer, and of those that do not, the
 share that is taken to want the same (probability ≥ .5), with the vectors of each embedder and by words alone.

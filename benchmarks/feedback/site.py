@@ -1,4 +1,4 @@
-"""A site whose users have rated much: what `benchmarks.feedback.round` measures on. Always the same rows.
+"""A site whose users have rated much: what `benchmarks.feedback.feedback_round` measures on. Always the same rows.
 
 Texts are sentences of the sample handbook (English, Simplified and Traditional Chinese) with other numbers in them,
 about 900 characters a chunk; each document is about an institution of its own, and questions name it. A question is

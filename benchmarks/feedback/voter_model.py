@@ -1,6 +1,6 @@
 """What generated voters' votes are found to weigh, for sites of some kinds of voters and 2 to 16 votes an item.
 
-    python -m benchmarks.feedback.voter_model [--json]
+    python -m benchmarks.voter_model [--json]
 
 60 voters, 300 items (a passage for a question), every other one good; means of four sites. Weights are of up-votes and
 of down-votes, 0..1; the last column is what they would be if the voters' chances were known.

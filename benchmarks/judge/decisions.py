@@ -1,6 +1,6 @@
 """What a workflow decides without a model, on labelled sets that its grader never saw.
 
-    python -m benchmarks.judge.decisions DATA_FOLDER --embeddings EMBEDDINGS_FOLDER [--sets a b] [--limit N] [--json]
+    python -m benchmarks.decisions DATA_FOLDER --embeddings EMBEDDINGS_FOLDER [--sets a b] [--limit N] [--json]
         [--workflows corrective react]
 
 Each set's questions go through the whole workflow (offline), by default `corrective`: with their passages in the
@@ -27,8 +27,8 @@ from unittest.mock import patch
 
 import numpy as np
 
-from benchmarks.judge.report import left_out
-from benchmarks.judge.train import SETS, Examples, read_sets, relatives
+from benchmarks.judge.grader_report import left_out
+from benchmarks.judge.train_grader import SETS, Examples, read_sets, relatives
 from benchmarks.support.grader_data import LabelledSet
 from benchmarks.support.set_searcher import SetSearcher, cases, gold
 from benchmarks.support.tables import Row, show

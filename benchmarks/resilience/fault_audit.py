@@ -1,4 +1,4 @@
-"""`python -m benchmarks.resilience.fault_audit`, in a site's environment: what database and index hold, as JSON.
+"""`python -m benchmarks.fault_audit`, in a site's environment: what database and index hold, as JSON.
 
 For `benchmarks.resilience.faults`, which compares it with what the site acknowledged.
 """

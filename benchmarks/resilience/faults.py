@@ -1,6 +1,6 @@
 """Faults: what a site loses, doubles or leaves hanging while its parts are killed, stopped, cut off and filled up.
 
-    python -m benchmarks.resilience.faults [--database sqlite|postgresql|both] [--rounds 3] [--documents 300]
+    python -m benchmarks.faults [--database sqlite|postgresql|both] [--rounds 3] [--documents 300]
                                         [--only NAME]
 
 Five users ask without a pause and follow their answers as they are written, documents are uploaded, answers are rated;

@@ -1,6 +1,6 @@
 """What holds the GIL, and so everybody's answers, while hostile but legal questions are answered without a model.
 
-    python -m benchmarks.resilience.freezes [--workflows corrective,react] [--at-least 20] [--json]
+    python -m benchmarks.freezes [--workflows corrective,react] [--at-least 20] [--json]
 
 Texts of every kind that a question, a document and a history may hold, at their greatest length. A thread wakes every
 2 ms; where it could not, although the process used the CPU meanwhile, the GIL was held in one piece, and the functions

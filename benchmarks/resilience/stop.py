@@ -1,6 +1,6 @@
 """How long `manage.py up` takes to stop in the middle of its work, and what its readers saw but the database lacks.
 
-    python -m benchmarks.resilience.stop [--rounds 5] [--answers 6] [--documents 40] [--json]
+    python -m benchmarks.stop [--rounds 5] [--answers 6] [--documents 40] [--json]
 
 Each round starts a site on an empty folder with a slow simulated Ollama: answers stream over WebSockets to their
 readers, the workers wait for embeddings that do not come, more documents are queued. Then SIGTERM. The baseline, of the

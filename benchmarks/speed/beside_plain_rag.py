@@ -1,6 +1,6 @@
 """Beside a plain RAG: what the site's care costs, against sixty lines that embed, search and generate.
 
-    python -m benchmarks.speed.beside_plain_rag http://127.0.0.1:11434 DIR [--abstracts 200] [--clients 8 32] [--json]
+    python -m benchmarks.beside_plain_rag http://127.0.0.1:11434 DIR [--abstracts 200] [--clients 8 32] [--json]
 
 The address is an Ollama server's, which serves both; best `ollama_sim`, whose pace this benchmark sets: a small GPU's
 for first tokens (60 ms, 80 tokens/s, 4,000 tokens/s of prompt), none at all for processor time and throughput. Another

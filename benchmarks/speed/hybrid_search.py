@@ -1,6 +1,6 @@
 """Hybrid search against the Milvus calls it stands on, and against how others do it; same texts, same vectors.
 
-    python -m benchmarks.speed.hybrid_search [--sizes 1000,10000,50000] [--queries 30] [--json]
+    python -m benchmarks.hybrid_search [--sizes 1000,10000,50000] [--queries 30] [--json]
 
 raw: one dense and one BM25 search of the same window, at once, by pymilvus alone. Ours adds analysis, fusion, and
 reading the texts. Five wordings: a question and four rewrites that share most of its words, as rewrites do; five

@@ -1,6 +1,6 @@
 """Ingest: which share of the time is neither embedding nor writing to the index.
 
-    python -m benchmarks.speed.ingest [--documents 40] [--paragraphs 30] [--memory-after 100,1000] [--json]
+    python -m benchmarks.ingest [--documents 40] [--paragraphs 30] [--memory-after 100,1000] [--json]
 
 Made Markdown files go through `manage.py ingest` on a fresh site in a temporary folder, with the model server that the
 environment names, else with the model-free embedder. Each stage's time is what the ingest itself notes down. With

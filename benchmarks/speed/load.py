@@ -1,6 +1,6 @@
 """Load: many open WebSockets, some of them with an answer being written, against a site that runs.
 
-    python -m benchmarks.speed.load http://127.0.0.1:8000 [--sockets 200] [--streams 50] [--question "..."] [--json]
+    python -m benchmarks.load http://127.0.0.1:8000 [--sockets 200] [--streams 50] [--question "..."] [--json]
 
 The baseline, of the same run, is the same question asked by one socket of an otherwise idle site. What a token takes is
 the model's affair: run it against a simulated Ollama to see the site's own share. Accounts are made by signing up, as

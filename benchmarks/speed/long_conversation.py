@@ -1,4 +1,4 @@
-"""Conversations as if they had been held, for measuring pages: `python -m benchmarks.speed.long_conversation`.
+"""Conversations as if they had been held, for measuring pages: `python -m benchmarks.long_conversation`.
 
 Run in a site's environment, with the id of a PDF that the site has read. Prints the ids of the conversations as JSON:
 `long` with --messages messages, `cited` with one answer for each of --pages, which cites a sentence of that page.

@@ -1,7 +1,7 @@
 """What our own code costs an answer: everything but the model, which takes no time here, and the index.
 
 The index calls that an answer made are recorded and made again by pymilvus alone, in the same waves: that is the
-baseline. Chunks are rows of the site's database, as on a real site. Part of `python -m benchmarks.speed.rounds`.
+baseline. Chunks are rows of the site's database, as on a real site. Part of `python -m benchmarks.rounds`.
 """
 
 from __future__ import annotations

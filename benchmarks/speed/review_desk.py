@@ -1,6 +1,6 @@
 """How long the review desk's queue, search, filters and dashboard take on a site where much was asked.
 
-    python -m benchmarks.speed.review_desk [--messages 100000] [--database postgresql://USER@HOST/NAME] [--runs 20]
+    python -m benchmarks.review_desk [--messages 100000] [--database postgresql://USER@HOST/NAME] [--runs 20]
                                      [--exported 100000] [--json]
 
 Makes that many messages (half of them answers) in a temporary folder, on SQLite or, with --database, in a database of

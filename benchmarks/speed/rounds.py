@@ -1,6 +1,6 @@
 """Model rounds: the time to the first token, and how many calls it takes.
 
-    python -m benchmarks.speed.rounds [--questions 6] [--overhead-chunks 10000] [--overhead-questions 25] [--json]
+    python -m benchmarks.rounds [--questions 6] [--overhead-chunks 10000] [--overhead-questions 25] [--json]
 
 1. `corrective` with everything on, against the seed's own order done one call after the other: same prompts, same
    questions, same server, in turns.

@@ -16,7 +16,7 @@ from django.db.models import QuerySet
 
 from chat.models import AnswerReview, AnswerTerms, Message, ReviewedCollection
 from chat.ratings import Rating, get_ratings
-from chat.review.figures.rollups import days_touch
+from chat.review.figures.rollups import closed_days_correct, days_touch
 from chat.review.terms import terms_of
 from retrieval.models import Collection, Document
 from retrieval.selectors import as_uuid
@@ -51,9 +51,11 @@ def answers_record(message_ids: Sequence[UUID]) -> int:
     answers = list(get_ratings().with_ratings(messages.prefetch_related("sources")).order_by("created_at", "pk"))
     if not answers:
         return 0
-    rows = AnswerReview.objects.bulk_create(
-        map(_row, answers), update_conflicts=True, unique_fields=["message"], update_fields=MADE
-    )
+    counted = {row.message_id: row for row in AnswerReview.objects.select_for_update().filter(message__in=answers)}
+    made = [_row(answer) for answer in answers]
+    known = [(counted[row.message_id], row) for row in made if row.message_id in counted]
+    closed_days_correct(known, _asked([was.pk for was, _ in known]))
+    rows = AnswerReview.objects.bulk_create(made, update_conflicts=True, unique_fields=["message"], update_fields=MADE)
     numbers = dict(AnswerReview.objects.filter(message__in=answers).values_list("message_id", "pk"))
     AnswerTerms.objects.bulk_create(
         [
@@ -68,6 +70,15 @@ def answers_record(message_ids: Sequence[UUID]) -> int:
     ReviewedCollection.objects.bulk_create(_collections(answers, numbers), ignore_conflicts=True)
     days_touch(answer.created_at for answer in answers)
     return len(rows)
+
+
+def _asked(numbers: Sequence[int]) -> dict[int, list[UUID]]:
+    """The collections of answers, as they were counted."""
+    asked: dict[int, list[UUID]] = {}
+    links = ReviewedCollection.objects.filter(answer__in=numbers)
+    for answer, collection in links.values_list("answer_id", "collection_id"):
+        asked.setdefault(answer, []).append(collection)
+    return asked
 
 
 def answers_catch_up(*, most: int, within_s: float) -> int:

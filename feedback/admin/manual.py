@@ -71,8 +71,8 @@ class ManualBoostAdmin(ToolsAdmin, PartOfHistoryAdmin):
     search_fields = ["document__title", "why", "created_by__username"]
     date_hierarchy = "created_at"
     fields = [
-        "evidence", "chunk_id", "effect", "in_force", "why", "created_by", "created_at", "expires_at", "ended_at",
-        "ended_by",
+        "evidence", "chunk_id", "question", "effect", "in_force", "why", "created_by", "created_at", "expires_at",
+        "ended_at", "ended_by",
     ]  # fmt: skip
     readonly_fields = ["evidence", "effect", "in_force"]
     nothing_yet = _(
@@ -131,7 +131,11 @@ class ManualBoostAdmin(ToolsAdmin, PartOfHistoryAdmin):
 
     about = column(
         _("Document"),
-        lambda boost: excerpt(boost.document.title, 60) + (", one chunk" if boost.chunk_id else ""),
+        lambda boost: (
+            excerpt(boost.document.title, 60)
+            + (", one chunk" if boost.chunk_id else "")
+            + (", for one question" if boost.question else "")
+        ),
         ordering="document__title",
     )
     evidence = column(_("Document"), lambda boost: document_link(boost.document))

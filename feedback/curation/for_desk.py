@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+from django.contrib.auth.models import User
 from django.db.models import Count, Max, Prefetch, Q
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from chat.review.feedback_port import DeskNotice, GapShown, GoldenAsked, RevisionChoice
+from chat.review.feedback_port import DeskNotice, GapShown, GoldenAsked, RevisionChoice, TrialResult, TrialState
 from feedback.curation.gap_list import gaps_called
 from feedback.curation.gap_todos import gaps_refresh_if_due
 from feedback.curation.golden import golden_sets
 from feedback.evaluation.runs import open_alarms
+from feedback.evaluation.trials import trial_cancel, trial_create, trial_result, trial_states
 from feedback.models import GapQuestion, GoldenQuestion, GoldenRelevance, KnowledgeGap, Revision
 from feedback.rounds.boost_source import FixedBoosts
 from feedback.rounds.live import content_of, manual_rules, snapshot_make
@@ -68,6 +70,18 @@ class DeskFeedback:
 
     def golden_sets(self) -> Sequence[tuple[str, int]]:
         return [(row["set_name"], row["measured"]) for row in golden_sets() if row["measured"]]
+
+    def trial_create(self, *, tried: int, by: User, golden: str | None, with_model: bool) -> bool:
+        return trial_create(tried=tried, by=by, golden=golden, with_model=with_model)
+
+    def trial_states(self, tried: Sequence[int]) -> Mapping[int, TrialState]:
+        return trial_states(tried)
+
+    def trial_result(self, tried: int) -> TrialResult | None:
+        return trial_result(tried)
+
+    def trial_cancel(self, tried: int) -> bool:
+        return trial_cancel(tried)
 
     def notices(self) -> Sequence[DeskNotice]:
         return [

@@ -18,6 +18,7 @@ from ragsite.core.errors import InvalidInputError, NotFoundError
 from ragsite.core.wording import worded
 from retrieval.models import SITE
 from retrieval.selectors import as_uuid
+from retrieval.text.analysis import query_terms
 
 Sort = Literal["largest", "newest"]
 SORTS: dict[Sort, tuple[str, ...]] = {
@@ -54,7 +55,7 @@ class Page:
 
 def gaps_shown(access: DeskAccess, filters: GapFilters) -> QuerySet[KnowledgeGap]:
     """With `called`, the newest question of the wording that a gap is known by. Raises InvalidInputError."""
-    gaps = gaps_called()
+    gaps = gaps_called().filter(merged_into=None)
     if filters.state == TODO:
         gaps = gaps.filter(state__in=TODO_STATES)
     elif filters.state:
@@ -77,7 +78,9 @@ def gaps_called() -> QuerySet[KnowledgeGap]:
     newest = GapQuestion.objects.filter(gap=OuterRef("pk")).order_by("-at", "-id").values("text")[:1]
     of_leader = GapQuestion.objects.filter(gap=OuterRef("pk"), key=OuterRef("leader")).order_by("-at", "-id")
     called = Coalesce(Subquery(of_leader.values("text")[:1]), Subquery(newest))
-    return KnowledgeGap.objects.select_related("assignee", "state_by", "collection__owner").annotate(called=called)
+    return KnowledgeGap.objects.select_related("assignee", "state_by", "collection__owner", "merged_into").annotate(
+        called=called
+    )
 
 
 def gaps_page(gaps: QuerySet[KnowledgeGap], *, sort: Sort, size: int, after: str = "") -> Page:
@@ -116,9 +119,22 @@ def collection_named_for(access: DeskAccess, gaps: Sequence[KnowledgeGap]) -> di
     return {gap.pk: names[gap.collection_id] for gap in gaps if gap.collection_id in names}
 
 
+def gaps_like(gap: Any, *, most: int) -> list[Any]:
+    """Gaps that `gap` could be one with: to do, those first whose names have most terms in common."""
+    others = gaps_called().filter(state__in=TODO_STATES, merged_into=None).exclude(pk=gap.pk)
+    own = set(query_terms(gap.called or ""))
+    found = list(others.order_by("-questions", "-id")[:most])
+    return sorted(found, key=lambda other: -len(own & set(query_terms(other.called or ""))))
+
+
+def gaps_reopened() -> int:
+    """How many are to do again."""
+    return KnowledgeGap.objects.filter(state__in=TODO_STATES, merged_into=None).exclude(reopened="").count()
+
+
 def gap_counts() -> dict[str, int]:
     """How many gaps are in each state."""
-    return dict(KnowledgeGap.objects.order_by().values_list("state").annotate(Count("pk")))
+    return dict(KnowledgeGap.objects.filter(merged_into=None).order_by().values_list("state").annotate(Count("pk")))
 
 
 # ------------------------------------------------------------------------------------------------ cursors

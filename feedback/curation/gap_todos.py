@@ -27,10 +27,11 @@ from chat.review.replay.replay_run import OPEN
 from chat.review.replay.replays import batch_create, replays_queue
 from chat.review.roles import DeskAccess, desk_access, people_at_the_desk
 from feedback.curation import gap_selectors
+from feedback.curation.gap_letters import TODO, gap_tell
 from feedback.curation.gap_selectors import unanswered_questions
 from feedback.curation.gaps import Gap, Unanswered, find_clusters
 from feedback.models import GapDocument, GapEvent, GapQuestion, GapRun, KnowledgeGap
-from ragsite.core.errors import AppError, InvalidInputError
+from ragsite.core.errors import AppError, ConflictError, InvalidInputError
 from ragsite.core.text import clean_text
 from ragsite.core.wording import worded
 from retrieval.models import Collection, Document
@@ -236,6 +237,7 @@ def gap_reopen(gap: KnowledgeGap, why: str) -> None:
     )
     if reopened:
         GapEvent.objects.create(gap=gap, kind=Kind.REOPENED, detail={"why": why})
+        gap_tell(gap, by=None, again=True)
 
 
 # ------------------------------------------------------------------------------------------------ work
@@ -245,6 +247,9 @@ def gap_mark(*, access: DeskAccess, gap: KnowledgeGap, changes: Mapping[str, Any
     kept in the gap's history. Raises InvalidInputError."""
     access.require("curate")
     gap = KnowledgeGap.objects.select_for_update(of=("self",)).select_related("assignee").get(pk=gap.pk)
+    if gap.merged_into_id:
+        raise GapMergedError
+    whose, was = gap.assignee_id, gap.state
     if "state" in changes and changes["state"] != gap.state:
         if changes["state"] not in State.values:
             raise InvalidInputError(fields={"state": [worded("There is no such state; choose another one.")]})
@@ -271,6 +276,59 @@ def gap_mark(*, access: DeskAccess, gap: KnowledgeGap, changes: Mapping[str, Any
         _event(access, gap, Kind.DUE, _day(gap.due), _day(changes["due"]))
         gap.due = changes["due"]
     gap.save(update_fields=["state", "state_by", "state_at", "reopened", "assignee", "note", "due"])
+    if gap.state in TODO and gap.assignee_id != whose:
+        gap_tell(gap, by=access.user)
+    elif gap.state in TODO and was not in TODO:
+        gap_tell(gap, by=access.user, again=True)
+    return gap
+
+
+class GapMergedError(ConflictError):
+    message = worded("It was merged into another gap; work on that one, or split them again.")
+
+
+@transaction.atomic
+def gap_merge(*, access: DeskAccess, gap: KnowledgeGap, into: KnowledgeGap) -> KnowledgeGap:
+    """Both are one to-do: `gap`'s wordings go to `into`, with those of gaps that were merged into it before. It keeps
+    its state, note and history for `gap_split`. Raises InvalidInputError, GapMergedError."""
+    access.require("curate")
+    if gap.pk == into.pk:
+        raise InvalidInputError(fields={"into": [worded("Choose another gap.")]})
+    locked = KnowledgeGap.objects.select_for_update(of=("self",)).order_by("pk").in_bulk([gap.pk, into.pk])
+    if any(one.merged_into_id for one in locked.values()):
+        raise GapMergedError
+    gap.rows.filter(merged_from=None).update(merged_from=gap)
+    gap.rows.update(gap=into)
+    KnowledgeGap.objects.filter(merged_into=gap).update(merged_into=into)
+    KnowledgeGap.objects.filter(pk=gap.pk).update(merged_into=into)
+    for one in (gap, into):
+        _event(access, one, Kind.MERGED, str(gap.pk), str(into.pk))
+    gaps_recount([gap.pk, into.pk])
+    return into
+
+
+@transaction.atomic
+def gap_split(*, access: DeskAccess, gap: KnowledgeGap) -> KnowledgeGap:
+    """Undo it: its wordings come back, also as asked since. Raises ConflictError where it is merged into none."""
+    access.require("curate")
+    gap = KnowledgeGap.objects.select_for_update(of=("self",)).get(pk=gap.pk)
+    home = gap.merged_into_id
+    if home is None:
+        raise ConflictError(worded("This gap is merged into no other."))
+    there = GapQuestion.objects.filter(gap=home)
+    wordings = set(there.filter(merged_from=gap).order_by().values_list("scope", "key").distinct())
+    keys = sorted({key for _, key in wordings})
+    for start in range(0, len(keys), ROWS_AT_ONCE):
+        rows = there.filter(key__in=keys[start : start + ROWS_AT_ONCE]).values_list("pk", "scope", "key")
+        ids = [pk for pk, scope, key in rows if (scope, key) in wordings]
+        for first in range(0, len(ids), ROWS_AT_ONCE):
+            batch = ids[first : first + ROWS_AT_ONCE]
+            GapQuestion.objects.filter(pk__in=batch).update(gap=gap, merged_from=None)
+    gap.merged_into = None
+    gap.save(update_fields=["merged_into"])
+    for one in (gap.pk, home):
+        _event(access, KnowledgeGap(pk=one), Kind.SPLIT, str(home), str(gap.pk))
+    gaps_recount([gap.pk, home])
     return gap
 
 
@@ -279,6 +337,8 @@ def gap_document_add(*, access: DeskAccess, gap: KnowledgeGap, document: Documen
     """A document that should answer the gap's questions. They are asked again as soon as it is ready (at once where it
     is); close: the gap is closed with it, and reopened where some are not answered then."""
     access.require("curate")
+    if gap.merged_into_id:
+        raise GapMergedError
     added, is_new = GapDocument.objects.get_or_create(gap=gap, document=document, defaults={"added_by": access.user})
     if not is_new:  # once more: its questions are to be asked again
         GapDocument.objects.filter(pk=added.pk).update(asked=False, added_by=access.user)
@@ -294,12 +354,13 @@ def gap_document_add(*, access: DeskAccess, gap: KnowledgeGap, document: Documen
 
 def gap_document_ready(document_id: UUID) -> None:
     """Ask the questions of the gaps that it was added for, in the name of who added it."""
-    waiting = GapDocument.objects.filter(document=document_id, asked=False).select_related("gap", "added_by")
+    waiting = GapDocument.objects.filter(document=document_id, asked=False)
+    waiting = waiting.select_related("gap__merged_into", "added_by")
     for added in list(waiting):
         if not GapDocument.objects.filter(pk=added.pk, asked=False).update(asked=True) or added.added_by is None:
             continue
         try:
-            gap_ask_again(access=desk_access(added.added_by, "curate"), gap=added.gap)
+            gap_ask_again(access=desk_access(added.added_by, "curate"), gap=added.gap.merged_into or added.gap)
         except AppError as error:  # no right any more, or too many replays: a person asks again by hand
             logger.info("gap %s is not asked again by itself: %s", added.gap_id, error)
 
@@ -331,17 +392,18 @@ def gap_ask_again(*, access: DeskAccess, gap: KnowledgeGap) -> GapRun:
 def gap_results_take() -> None:
     """What replays of gaps have found since the last look. A closed gap of which some question is not answered is
     reopened when all were asked."""
-    for run in GapRun.objects.filter(taken=False).select_related("gap").order_by("pk")[:100]:
+    for run in GapRun.objects.filter(taken=False).select_related("gap__merged_into").order_by("pk")[:100]:
         replays = run.batch.replays
         still = replays.filter(status__in=OPEN).exists()  # read first: what ends meanwhile is taken next time
         rows = replays.filter(status=Replay.Status.COMPLETE).values_list("pk", "message", "summary", "finished_at")
         with transaction.atomic():
-            _take(run.gap, list(rows))
+            gap = run.gap.merged_into or run.gap
+            _take(gap, list(rows))
             if not still:
                 GapRun.objects.filter(pk=run.pk).update(taken=True)
-        gaps_recount([run.gap_id])
+        gaps_recount([gap.pk])
         if not still:
-            _judge(run, {message for _, message, _, _ in rows})
+            _judge(run, gap.pk, {message for _, message, _, _ in rows})
 
 
 def _take(gap: KnowledgeGap, rows: Sequence[tuple[UUID, UUID, dict[str, Any], Any]]) -> None:
@@ -355,8 +417,8 @@ def _take(gap: KnowledgeGap, rows: Sequence[tuple[UUID, UUID, dict[str, Any], An
             )
 
 
-def _judge(run: GapRun, messages: set[UUID]) -> None:
-    gap = KnowledgeGap.objects.get(pk=run.gap_id)
+def _judge(run: GapRun, gap_id: int, messages: set[UUID]) -> None:
+    gap = KnowledgeGap.objects.get(pk=gap_id)
     failed = gap.rows.filter(message__in=messages, answered=False, asked_again_at__gte=run.at).exists()
     if failed and gap.state == State.CLOSED:
         gap_reopen(gap, KnowledgeGap.Reopened.FAILED)

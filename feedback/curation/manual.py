@@ -7,15 +7,19 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from feedback.models import ManualBoost, RevisionEvent
+from feedback.ranking.near_identical import MAX_CHARS
 from feedback.rounds.live import version_bump
 from ragsite.core.errors import ConflictError, InvalidInputError
+from ragsite.core.text import clean_text
 from ragsite.core.wording import worded
 from retrieval.models import Chunk, Document
 
 MIN_MULTIPLIER, MAX_MULTIPLIER = 0.5, 2.0
+MOST_OF_QUESTIONS = 500  # in force: each search compares its question with theirs
 
 
 @transaction.atomic
@@ -28,8 +32,14 @@ def manual_boost_set(
     multiplier: float = 1.0,
     hide: bool = False,
     expires_at: datetime | None = None,
+    question: str = "",
 ) -> ManualBoost:
-    """Replaces an earlier one on the same document or chunk. Raises InvalidInputError."""
+    """Replaces an earlier one on the same document or chunk, for the same question. question: that alone, and the same
+    in nearly the same words (`feedback.ranking.near_identical`); empty: every question.
+
+    Raises InvalidInputError, ConflictError where too many are in force for single questions.
+    """
+    question = " ".join(clean_text(question).split())
     fields: dict[str, list[str]] = {}
     if not MIN_MULTIPLIER <= multiplier <= MAX_MULTIPLIER:
         fields["multiplier"] = [f"From {MIN_MULTIPLIER:g} to {MAX_MULTIPLIER:g}."]
@@ -39,11 +49,17 @@ def manual_boost_set(
         fields["expires_at"] = ["This moment has passed."]
     if chunk_id is not None and not Chunk.objects.filter(pk=chunk_id, document=document).exists():
         fields["chunk_id"] = ["The document has no such chunk."]
+    if len(question) > MAX_CHARS:
+        fields["question"] = [worded("Use at most {most} characters.", most=MAX_CHARS)]
     if not hide and multiplier == 1.0:
         fields.setdefault("multiplier", ["1 changes nothing; choose another, or hide it."])
     if fields:
         raise InvalidInputError(fields=fields)
-    earlier = ManualBoost.objects.filter(document=document, chunk_id=chunk_id, ended_at=None)
+    earlier = ManualBoost.objects.filter(document=document, chunk_id=chunk_id, question=question, ended_at=None)
+    if question and not earlier.exists() and _of_questions() >= MOST_OF_QUESTIONS:
+        raise ConflictError(
+            worded("{most} are in force for single questions already; end some first.", most=MOST_OF_QUESTIONS)
+        )
     earlier.update(ended_at=timezone.now(), ended_by=by)
     boost = ManualBoost.objects.create(
         document=document,
@@ -53,9 +69,16 @@ def manual_boost_set(
         why=why.strip()[:500],
         created_by=by,
         expires_at=expires_at,
+        question=question,
     )
     _logged(RevisionEvent.Action.MANUAL_SET, boost, by, boost.why)
     return boost
+
+
+def _of_questions() -> int:
+    """How many are in force for single questions."""
+    rows = ManualBoost.objects.filter(ended_at=None).exclude(question="")
+    return rows.filter(Q(expires_at=None) | Q(expires_at__gt=timezone.now())).count()
 
 
 @transaction.atomic
@@ -71,5 +94,7 @@ def manual_boost_end(*, boost: ManualBoost, by: User, why: str = "") -> ManualBo
 def _logged(action: str, boost: ManualBoost, by: User, why: str) -> None:
     chunk = str(boost.chunk_id or "")
     detail = {"manual_boost": str(boost.pk), "chunk_id": chunk, "multiplier": boost.multiplier, "hide": boost.hide}
+    if boost.question:
+        detail["question"] = boost.question
     RevisionEvent.log(action, document_id=boost.document_id, by=by, why=why, detail=detail)
     version_bump()

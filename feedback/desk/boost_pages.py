@@ -20,6 +20,7 @@ from feedback.curation.evidence_selectors import manual_boosts_in_force
 from feedback.curation.manual import manual_boost_end, manual_boost_set
 from feedback.desk.problems import problem_sentence
 from feedback.models import ManualBoost
+from feedback.ranking.near_identical import MAX_CHARS
 from ragsite.core.errors import AppError, InvalidInputError, NotFoundError
 from ragsite.core.localized import localized
 from ragsite.core.wording import worded
@@ -70,7 +71,8 @@ def boost_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
             if answer is not None:
                 return redirect("review_answer", message_id=answer.pk)
             return redirect(f"{reverse('review_boosts')}#boost-{boost.pk}")
-    asked = " ".join(answer.reply_to.text.split())[:120] if answer and answer.reply_to else ""
+    asked_in_full = " ".join(answer.reply_to.text.split()) if answer and answer.reply_to else ""
+    asked = asked_in_full[:120]
     context = {
         "section": "review",
         "access": access,
@@ -80,6 +82,9 @@ def boost_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         "back": reverse("review_answer", args=[answer.pk]) if answer else reverse("review_boosts"),
         "why": request.POST.get("why") or (_("Seen for “{question}”").format(question=asked) if asked else ""),
         "whole": request.POST.get("part") == "document" or chunk is None,
+        "question": request.POST.get("question", asked_in_full[:MAX_CHARS]),
+        "asked": bool(asked_in_full),
+        "for_all": request.POST.get("for") == "all",
         "days": DAYS,
         "chosen_days": request.POST.get("days", str(DEFAULT_DAYS)),
         "problem": problem,
@@ -130,6 +135,9 @@ def _save(request: HttpRequest, access: DeskAccess, document: Document, chunk: C
     if days not in ("", *map(str, DAYS)):
         raise InvalidInputError(worded("Choose until when it holds."))
     multiplier, hide = effect
+    question = request.POST.get("question", "") if request.POST.get("for") == "question" else ""
+    if request.POST.get("for") == "question" and not question.strip():
+        raise InvalidInputError(worded("Write the question that it holds for."))
     return manual_boost_set(
         document=document,
         by=access.user,
@@ -137,5 +145,6 @@ def _save(request: HttpRequest, access: DeskAccess, document: Document, chunk: C
         chunk_id=chunk.pk if chunk and request.POST.get("part") != "document" else None,
         multiplier=multiplier,
         hide=hide,
+        question=question,
         expires_at=timezone.now() + timedelta(days=int(days)) if days else None,
     )

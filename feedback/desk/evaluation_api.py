@@ -94,6 +94,8 @@ class EvaluationRunSerializer(serializers.Serializer[Any]):
     set = serializers.CharField()
     status = serializers.ChoiceField(EvaluationRun.Status.choices)
     trigger = serializers.ChoiceField(EvaluationRun.Trigger.choices)
+    tried = serializers.IntegerField(allow_null=True, help_text="A draft of settings that was tried by this run.")
+    with_draft = serializers.BooleanField(help_text="Of such a run: whether with the draft or with what was live.")
     stages = serializers.ListField(child=serializers.CharField())
     k = serializers.IntegerField()
     workflow = serializers.CharField()

@@ -44,6 +44,8 @@ def run_data(run: EvaluationRun) -> dict[str, Any]:
         "set": run.set.title,
         "status": run.status,
         "trigger": run.trigger,
+        "tried": run.tried_id,
+        "with_draft": run.with_draft,
         "stages": run.stages,
         "k": run.k,
         "workflow": run.workflow,

@@ -35,6 +35,7 @@ from feedback.evaluation.sets import (
     may_decide,
     measurable,
 )
+from feedback.evaluation.stage_names import stage_label
 from feedback.models import ALL_GOLDEN, EvaluationRun, EvaluationSet, GoldenQuestion
 from ragsite.core.errors import InvalidInputError, NotFoundError
 from ragsite.core.localized import localized
@@ -167,15 +168,6 @@ def evaluation_compare_page(request: HttpRequest, *, access: DeskAccess) -> Http
 
 
 # ------------------------------------------------------------------------------------------------ words
-def stage_label(stage: str) -> str:
-    names = {
-        "dense": _("Embeddings alone"), "bm25": _("Words alone (BM25)"), "hybrid": _("Hybrid"),
-        "+rewrite": _("With rewriting"), "+hyde": _("With an imagined passage"), "+rerank": _("With reranking"),
-        "+boosts": _("With boosts"), DECISIONS: _("Decisions"),
-    }  # fmt: skip
-    return names.get(stage, stage)
-
-
 def activity_label(label: str) -> str:
     """What a run does at the moment."""
     names = {
@@ -219,7 +211,7 @@ def _set_row(chosen: EvaluationSet) -> dict[str, Any]:
     before = history[-2] if len(history) > 1 else None
     score = main_score(latest) if latest else None
     earlier = main_score(before) if before else None
-    open_run = chosen.runs.select_related("set").filter(status__in=OPEN).first()
+    open_run = chosen.runs.select_related("set").filter(status__in=OPEN, tried=None).first()
     stage = main_stage(list(latest.figures)) if latest else ""
     figures = latest.figures.get(stage, {}) if latest else {}
     return set_data(chosen) | {
@@ -236,10 +228,10 @@ def _set_row(chosen: EvaluationSet) -> dict[str, Any]:
         "open": open_run,
         "open_row": _run_row(open_run) if open_run else None,
         "failed": chosen.runs.order_by("-created_at")
-        .filter(status=Status.FAILED, created_at__gt=latest.created_at)
+        .filter(status=Status.FAILED, tried=None, created_at__gt=latest.created_at)
         .exists()
         if latest
-        else chosen.runs.filter(status=Status.FAILED).exists(),
+        else chosen.runs.filter(status=Status.FAILED, tried=None).exists(),
     }
 
 

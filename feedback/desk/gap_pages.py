@@ -29,6 +29,7 @@ from feedback.curation.gap_list import (
     collection_named_for,
     gap_counts,
     gap_get,
+    gaps_like,
     gaps_page,
     gaps_shown,
     questions_page,
@@ -39,12 +40,14 @@ from feedback.curation.gap_todos import (
     gap_ask_again,
     gap_document_add,
     gap_mark,
+    gap_merge,
     gap_results_take,
+    gap_split,
     gaps_refresh_if_due,
 )
 from feedback.desk.problems import problem_sentence
 from feedback.models import GapEvent, KnowledgeGap
-from ragsite.core.errors import AppError, InvalidInputError
+from ragsite.core.errors import AppError, InvalidInputError, NotFoundError
 from ragsite.core.text import clean_file_name
 from ragsite.core.wording import worded
 from retrieval.models import SITE, Collection, Document
@@ -55,6 +58,8 @@ GAPS_A_PAGE = 50
 WORDINGS_A_PAGE = 50
 EVENTS_SHOWN = 100
 CHOICES = 200
+MAX_DIGITS = 19
+LIKE = 100  # gaps offered to be merged with
 FOUND_DOCUMENTS = 20
 State = KnowledgeGap.State
 
@@ -97,7 +102,7 @@ def gaps_list(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         ],
         "next": _address(given | {"after": page.after}) if page.after else "",
         "is_later": bool(request.GET.get("after")),
-        "reopened": KnowledgeGap.objects.filter(state__in=gap_list.TODO_STATES).exclude(reopened="").count(),
+        "reopened": gap_list.gaps_reopened(),
         "today": timezone.localdate(),
     }  # fmt: skip
     return render(request, "review/gaps.html", context, status=400 if problem else 200)
@@ -167,6 +172,8 @@ def gap_page(request: HttpRequest, *, access: DeskAccess, gap_id: int) -> HttpRe
         "documents": documents,
         "targets": _targets(gap, access) if access.may("curate") else [],
         "people": _people(),
+        "merged": list(gap.merged.order_by("pk")[:CHOICES]),
+        "like": gaps_like(gap, most=LIKE) if access.may("curate") and not gap.merged_into_id else [],
         "events": [_event(event) for event in gap.events.order_by("-at", "-id")[:EVENTS_SHOWN]],
         "document_query": query,
         "found": list(document_list(user=access.user, search=query[:200], versions="current")[:FOUND_DOCUMENTS])
@@ -229,6 +236,8 @@ def _event(event: GapEvent) -> dict[str, Any]:
         told = after or "–"
     elif event.kind == GapEvent.Kind.REOPENED:
         told = str(dict(KnowledgeGap.Reopened.choices).get(event.detail.get("why", ""), ""))
+    elif event.kind in (GapEvent.Kind.MERGED, GapEvent.Kind.SPLIT):
+        told = f"{before} → {after}"
     elif event.kind in (GapEvent.Kind.FOUND, GapEvent.Kind.DOCUMENT, GapEvent.Kind.ASKED):
         told = ""
     return {"event": event, "told": told}
@@ -301,3 +310,21 @@ def gap_again(request: HttpRequest, *, access: DeskAccess, gap: KnowledgeGap) ->
     run = gap_ask_again(access=access, gap=gap)
     count = run.batch.replays.count()
     return ngettext("{count} question is asked again.", "{count} questions are asked again.", count).format(count=count)
+
+
+@_acting
+def gap_join(request: HttpRequest, *, access: DeskAccess, gap: KnowledgeGap) -> str:
+    """`into`: the number of the gap that it is one with."""
+    wanted = request.POST.get("into", "")
+    try:
+        other = gap_get(int(wanted) if wanted.isascii() and wanted.isdigit() and len(wanted) < MAX_DIGITS else 0)
+    except NotFoundError as error:
+        raise InvalidInputError(fields={"into": [worded("There is no such gap; choose another one.")]}) from error
+    gap_merge(access=access, gap=gap, into=other)
+    return _("Merged. Its questions stand there now.")
+
+
+@_acting
+def gap_apart(request: HttpRequest, *, access: DeskAccess, gap: KnowledgeGap) -> str:
+    gap_split(access=access, gap=gap)
+    return _("They are two gaps again.")

@@ -19,12 +19,14 @@ from django.conf import settings
 from django.db.models import Count, Q, Sum
 from django.db.models.functions import Coalesce
 
-from feedback.evaluation.sets import golden_of, set_dataset
+from feedback.evaluation.sets import golden_named, set_dataset
 from feedback.models import EvaluationRun, FeedbackState, GoldenQuestion
 from feedback.rounds.live import manual_rules
 from ragsite.core.database import database_call
 from ragsite.core.rag_settings import RagSettings
-from retrieval.engine import Engine, get_engine
+from ragsite.models import SettingRevision
+from ragsite.runtime.live_settings import resolve
+from retrieval.engine import Engine, get_engine, get_engine_for
 from retrieval.evaluation.collection import Progress, index_of_its_own
 from retrieval.evaluation.dataset import QueryClass
 from retrieval.evaluation.embeddings import EMBEDDINGS, EmbeddingCache
@@ -76,10 +78,9 @@ async def bench_of(run: EvaluationRun, place: IndexPlace, *, progress: Progress)
 # ------------------------------------------------------------------------------------------------ golden questions
 async def _golden_bench(run: EvaluationRun) -> Bench:
     asked, labels = await database_call(_golden_questions, run)
+    engine = get_engine_for(await database_call(trial_settings, run)) if run.tried_id else get_engine()
     spaces = {ref.space.model for question in asked for ref in question.scope.collections if ref.space}
-    return Bench(
-        questions=asked, tools=_uncached(get_engine()), labels=labels, embedding_model=", ".join(sorted(spaces))
-    )
+    return Bench(questions=asked, tools=_uncached(engine), labels=labels, embedding_model=", ".join(sorted(spaces)))
 
 
 def _uncached(engine: Engine) -> Engine:
@@ -89,9 +90,17 @@ def _uncached(engine: Engine) -> Engine:
     return replace(engine, searcher=hybrid, memory=None, curated=None, web=None, judge_tally=JudgeTally())
 
 
+def trial_settings(run: EvaluationRun) -> RagSettings:
+    """Of the draft, or of what was live when it was tried: what goes live meanwhile changes neither side."""
+    tried = SettingRevision.objects.select_related("base").get(pk=run.tried_id or 0)
+    stored = tried if run.with_draft else tried.base
+    return resolve(stored.changes if stored else {}).rag
+
+
 def _golden_questions(run: EvaluationRun) -> tuple[list[AskedQuestion], GoldenLabels]:
     """Of more than the limit always the same, also when others are added or deleted."""
-    rows = golden_of(run.set).select_related("collection").prefetch_related("relevant")
+    named = run.set.golden if run.golden is None else run.golden
+    rows = golden_named(named).select_related("collection").prefetch_related("relevant")
     chosen = sorted(rows, key=lambda row: hashlib.sha256(row.pk.bytes).digest())[: run.limit]
     labels = GoldenLabels()
     asked = []

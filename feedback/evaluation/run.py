@@ -28,6 +28,7 @@ from feedback.evaluation.runs import (
     good_run_before,
     run_take,
     runs_tidy,
+    trials_tidy,
 )
 from feedback.models import EvaluationOutcome, EvaluationQuestion, EvaluationRun
 from ragsite.core.database import DatabaseAwayError, database_call, is_database_away
@@ -258,9 +259,9 @@ def _complete(lease: Lease, run: EvaluationRun, bench: Bench, problems: Mapping[
     """Raises LeaseLostError."""
     outcomes = run_outcomes(run, kinds={question.id: question.kind for question in bench.questions})
     measured = [stage for stage in run.stages if stage not in problems]
-    baseline = good_run_before(run)
+    baseline = run.baseline if run.tried_id else good_run_before(run)
     worse: list[dict[str, Any]] = []
-    if baseline is not None:
+    if baseline is not None and not run.tried_id:
         before, after = run_scores(baseline), run_scores(run)
         for stage in problems:
             after.pop(stage, None)
@@ -281,6 +282,7 @@ def _complete(lease: Lease, run: EvaluationRun, bench: Bench, problems: Mapping[
         lease.release(status=Status.COMPLETE, finished_at=timezone.now(), activity=None, worked_s=worked_s)
         if worse and _is_new(run, worse):
             alarm_tell(run)
+    trials_tidy()
     runs_tidy(run.set)
 
 

@@ -29,6 +29,7 @@ MAX_ATTEMPTS = 3  # takes one after the other that come to nothing
 MAX_OPEN = 20
 KEPT_OUTCOMES = 14  # the latest complete runs of a set whose questions are kept, beside the last good one's
 KEPT_RUNS = 500  # of a set
+KEPT_TRIALS = 20  # drafts of settings whose runs are kept
 LOST = worded("The process that measured was stopped three times and got no further; try again.")
 
 logger = logging.getLogger(__name__)
@@ -65,7 +66,7 @@ def run_create(
         raise InvalidInputError(fields={"limit": [worded("From 1 to {most}.", most=MAX_LIMIT)]})
     if not measurable(chosen, workflow=asked):
         raise InvalidInputError(worded("There is no question to measure in this set."))
-    if chosen.runs.filter(status__in=OPEN).exists():
+    if chosen.runs.filter(status__in=OPEN, tried=None).exists():
         raise RunOpenError
     if EvaluationRun.objects.filter(status__in=OPEN).count() >= MAX_OPEN:
         raise TooManyRunsError
@@ -134,9 +135,9 @@ def _open() -> QuerySet[EvaluationRun]:
 
 # ------------------------------------------------------------------------------------------------ read
 def evaluation_runs(chosen: EvaluationSet | None = None) -> QuerySet[EvaluationRun]:
-    """Newest first."""
+    """Newest first; those of a set without the ones that tried a draft of settings."""
     rows = EvaluationRun.objects.select_related("set", "made_by", "acknowledged_by", "baseline")
-    rows = rows if chosen is None else rows.filter(set=chosen)
+    rows = rows if chosen is None else rows.filter(set=chosen, tried=None)
     return rows.order_by("-created_at", "id")
 
 
@@ -151,7 +152,7 @@ def evaluation_run_get(run_id: UUID) -> EvaluationRun:
 def open_alarms() -> QuerySet[EvaluationRun]:
     """Of each set the latest complete run, where it is worse and nobody has acknowledged it. Newest first."""
     newer = EvaluationRun.objects.filter(
-        set=OuterRef("set"), status=Status.COMPLETE, created_at__gt=OuterRef("created_at")
+        set=OuterRef("set"), status=Status.COMPLETE, tried=None, created_at__gt=OuterRef("created_at")
     )
     return evaluation_runs().filter(~Exists(newer), status=Status.COMPLETE, alarm=True, acknowledged_at=None)
 
@@ -191,6 +192,7 @@ def good_run_before(run: EvaluationRun) -> EvaluationRun | None:
         set=run.set_id,
         status=Status.COMPLETE,
         k=run.k,
+        tried=None,
         created_at__lt=run.created_at,
     )
     kept = good.filter(pk__in=EvaluationOutcome.objects.filter(run__set=run.set_id).values("run"))
@@ -199,21 +201,32 @@ def good_run_before(run: EvaluationRun) -> EvaluationRun | None:
 
 def complete_run_before(run: EvaluationRun) -> EvaluationRun | None:
     """The latest of its set, good or not."""
-    complete = EvaluationRun.objects.filter(set=run.set_id, status=Status.COMPLETE, created_at__lt=run.created_at)
+    complete = EvaluationRun.objects.filter(
+        set=run.set_id, status=Status.COMPLETE, tried=None, created_at__lt=run.created_at
+    )
     return complete.order_by("-created_at", "id").first()
+
+
+def trials_tidy() -> None:
+    """Delete the runs of drafts that were tried long ago."""
+    trials = EvaluationRun.objects.exclude(tried=None).exclude(status__in=OPEN)
+    last = trials.order_by("-tried").values_list("tried", flat=True).distinct()[:KEPT_TRIALS]
+    if len(last) == KEPT_TRIALS:
+        trials.filter(tried__lt=min(last)).delete()
 
 
 def runs_tidy(chosen: EvaluationSet) -> None:
     """Delete what came of the questions of older runs, and the runs that nobody looks at any more."""
-    complete = EvaluationRun.objects.filter(set=chosen, status=Status.COMPLETE).order_by("-created_at", "id")
+    runs = EvaluationRun.objects.filter(set=chosen, tried=None)
+    complete = runs.filter(status=Status.COMPLETE).order_by("-created_at", "id")
     keep = set(complete.values_list("pk", flat=True)[:KEPT_OUTCOMES])
     good = complete.filter(Q(alarm=False) | Q(accepted=True)).values_list("pk", flat=True).first()
     keep |= {good} if good else set()
-    ended = EvaluationOutcome.objects.filter(run__set=chosen).exclude(run__status__in=OPEN)
+    ended = EvaluationOutcome.objects.filter(run__set=chosen, run__tried=None).exclude(run__status__in=OPEN)
     ended.exclude(run__in=keep).delete()
     left = EvaluationOutcome.objects.filter(run__set=chosen).values("question")
     EvaluationQuestion.objects.filter(set=chosen).exclude(pk__in=left).delete()
-    old = EvaluationRun.objects.filter(set=chosen).exclude(status__in=OPEN).exclude(pk__in=keep)
+    old = runs.exclude(status__in=OPEN).exclude(pk__in=keep)
     EvaluationRun.objects.filter(
         pk__in=list(old.order_by("-created_at", "id").values_list("pk", flat=True)[KEPT_RUNS:])
     ).delete()

@@ -57,8 +57,13 @@ def evaluation_set_get(set_id: UUID) -> EvaluationSet:
 
 def golden_of(chosen: EvaluationSet) -> QuerySet[GoldenQuestion]:
     """The golden questions of a golden set that are in use."""
+    return golden_named(chosen.golden)
+
+
+def golden_named(golden: str | None) -> QuerySet[GoldenQuestion]:
+    """Those in use of a named set, or of all of them."""
     rows = GoldenQuestion.objects.filter(enabled=True)
-    return rows if chosen.golden == ALL_GOLDEN else rows.filter(set_name=chosen.golden)
+    return rows if golden == ALL_GOLDEN else rows.filter(set_name=golden)
 
 
 def measurable(chosen: EvaluationSet, *, workflow: str | None = None, limit: int | None = None) -> int:

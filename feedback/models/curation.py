@@ -128,6 +128,11 @@ class ManualBoost(models.Model):
         default=1.0, validators=[MinValueValidator(0.5), MaxValueValidator(2.0)], verbose_name=_("multiplier")
     )
     hide = models.BooleanField(default=False, help_text=_("Never shown as a source."), verbose_name=_("hide"))
+    question = models.CharField(
+        max_length=600, blank=True, default="",
+        help_text=_("For this question alone, and the same in nearly the same words; empty: for every question."),
+        verbose_name=_("question"),
+    )  # fmt: skip
     why = models.CharField(max_length=500, verbose_name=_("why"))
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -158,10 +163,12 @@ class ManualBoost(models.Model):
                 condition=Q(multiplier__gte=0.5, multiplier__lte=2.0), name="manual_boost_within_bounds"
             ),
             models.UniqueConstraint(
-                fields=["document"], condition=Q(ended_at=None, chunk_id=None), name="one_manual_boost_per_document"
+                fields=["document", "question"],
+                condition=Q(ended_at=None, chunk_id=None),
+                name="one_manual_boost_per_document",
             ),
             models.UniqueConstraint(
-                fields=["chunk_id"],
+                fields=["chunk_id", "question"],
                 condition=Q(ended_at=None, chunk_id__isnull=False),
                 name="one_manual_boost_per_chunk",
             ),

@@ -13,6 +13,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from ragsite.core.leases import Leased
+from ragsite.models import SettingRevision
 
 ALL_GOLDEN = "*"
 
@@ -99,6 +100,9 @@ class EvaluationRun(Leased):
 
     worse: what fell against `baseline`, the last good run; a run where something did is not good, unless a person has
     accepted it.
+
+    tried: a draft of settings that is measured beside the ones that were live then, in two runs; with_draft: which of
+    the two. Such runs tell nothing of the site over time: they stand in no list of their set and ring no alarm.
     """
 
     class Status(models.TextChoices):
@@ -122,6 +126,15 @@ class EvaluationRun(Leased):
     k = models.PositiveSmallIntegerField(default=10, verbose_name=_("cut-off"))
     workflow = models.CharField(max_length=40, blank=True, verbose_name=_("workflow"))
     limit = models.PositiveIntegerField(default=300, verbose_name=_("limit"))
+    tried = models.ForeignKey(
+        SettingRevision, null=True, blank=True, on_delete=models.CASCADE, related_name="+",
+        verbose_name=_("draft of settings"),
+    )  # fmt: skip
+    with_draft = models.BooleanField(default=False, verbose_name=_("with the draft"))
+    golden = models.CharField(
+        max_length=100, null=True, blank=True,
+        help_text=_("Where a draft is measured on one golden set."), verbose_name=_("golden set"),
+    )  # fmt: skip
     attempts = models.PositiveSmallIntegerField(default=0, verbose_name=_("attempts without progress"))
     worked_s = models.FloatField(default=0.0, verbose_name=_("seconds worked"))
     activity: Any = models.JSONField(null=True, blank=True, editable=False, verbose_name=_("what it does"))
@@ -164,6 +177,7 @@ class EvaluationRun(Leased):
             models.Index(
                 fields=["created_at", "id"], condition=Q(status__in=["queued", "running"]), name="evaluation_open"
             ),
+            models.Index(fields=["tried"], condition=Q(tried__isnull=False), name="evaluation_of_draft"),
             models.Index(
                 fields=["-created_at"], condition=Q(alarm=True, acknowledged_at=None), name="evaluation_alarm"
             ),

@@ -54,6 +54,10 @@ class KnowledgeGap(models.Model):
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+",
         verbose_name=_("assignee"),
     )  # fmt: skip
+    merged_into = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="merged",
+        help_text=_("Somebody has said that both are one; its questions stand there."), verbose_name=_("merged into"),
+    )  # fmt: skip
     note = models.TextField(blank=True, max_length=4000, verbose_name=_("note"))
     due = models.DateField(null=True, blank=True, verbose_name=_("due"))
     questions = models.PositiveIntegerField(default=0)
@@ -83,7 +87,8 @@ class KnowledgeGap(models.Model):
 class GapQuestion(models.Model):
     """An answer that did not answer, in a gap. It goes with its conversation.
 
-    key: the same for questions in nearly the same words; a wording stays in the gap that it came into. answered:
+    key: the same for questions in nearly the same words; a wording stays in the gap that it came into. merged_from: the
+    gap that it came into first, where that one was merged into `gap`. answered:
     whether its wording was answered when it was last asked again; None: it was not, or could not be asked.
     """
 
@@ -92,6 +97,7 @@ class GapQuestion(models.Model):
     message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="+")
     scope = models.CharField(max_length=300, blank=True)
     key = models.CharField(max_length=32)
+    merged_from = models.ForeignKey(KnowledgeGap, null=True, on_delete=models.SET_NULL, related_name="+")
     text = models.TextField(max_length=1000)
     at = models.DateTimeField()
     no_answer = models.BooleanField(default=False)
@@ -170,6 +176,8 @@ class GapEvent(models.Model):
         DUE = "due", _("Due")
         DOCUMENT = "document", _("Document added")
         ASKED = "asked", _("Asked again")
+        MERGED = "merged", _("Merged")
+        SPLIT = "split", _("Split again")
 
     id = models.BigAutoField(primary_key=True)
     gap = models.ForeignKey(KnowledgeGap, on_delete=models.CASCADE, related_name="events")

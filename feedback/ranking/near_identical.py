@@ -33,17 +33,22 @@ class NearIdentical:
 
     def find(self, question: str) -> int | None:
         """The place of the wording that fits best, if one does. Some ms: keep it off the event loop."""
+        fitting = self.find_all(question)
+        return fitting[0] if fitting else None
+
+    def find_all(self, question: str) -> list[int]:
+        """The places of the wordings that fit, the best first."""
         if not self._wordings or len(question) > MAX_CHARS:
-            return None
+            return []
         terms = _terms(question)
         overlap, _ = self._index.compare(terms)
         nearest = np.argsort(-overlap, kind="stable")[:MOST_COMPARED]
-        best, most = None, 0.0
+        likely: dict[int, float] = {}
         for place in nearest.tolist():
-            likely = self._likely(place, question, frozenset(terms)) if overlap[place] > 0.0 or not terms else 0.0
-            if likely > most:
-                best, most = place, likely
-        return best if most >= NEARLY else None
+            if overlap[place] > 0.0 or not terms:
+                likely[place] = self._likely(place, question, frozenset(terms))
+        fitting = [place for place, probability in likely.items() if probability >= NEARLY]
+        return sorted(fitting, key=lambda place: -likely[place])
 
     def _likely(self, place: int, question: str, terms: frozenset[str]) -> float:
         wording, given = read_question(self._wordings[place]), read_question(question)

@@ -8,7 +8,7 @@ and rewordings by people further apart. So a cosine alone does not decide. Where
 names, opposites or alternatives of one kind, or ask for different kinds of answer, the probability is at most
 FORBIDDEN.
 
-The weights are in `same_question.json`; `python -m benchmarks.feedback.question_pairs --train` writes them, and reports.
+The weights are in `same_question.json`; `python -m benchmarks.question_pairs --train` writes them, and reports.
 """
 
 from __future__ import annotations
@@ -555,7 +555,7 @@ def load_model(data: dict[str, Any]) -> SameQuestionModel:
             words=read_logistic(data["words"], WORD_SIGNALS),
         )
     except KeyError as error:
-        raise ValueError(f"the weights lack {error}: train them anew (benchmarks/feedback/question_pairs.py)") from error
+        raise ValueError(f"the weights lack {error}: train them anew (benchmarks.question_pairs)") from error
 
 
 def background_of(vectors: NDArray[np.float32], *, pairs: int = 4000, least: int = 20) -> float:

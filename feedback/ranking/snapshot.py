@@ -20,6 +20,7 @@ from feedback.ranking import boosts, query_moves, question_similarity
 from feedback.ranking.boosts import QueryTallies, query_multiplier
 from feedback.ranking.exploration import Votes
 from feedback.ranking.groups import Groups
+from feedback.ranking.near_identical import NearIdentical
 from feedback.ranking.query_moves import Bounds, PassageVectors
 from feedback.ranking.question_groups import LEAST_COSINE, LEAST_OVERLAP, SAME_FROM, DecidedPairs
 from feedback.ranking.question_similarity import AskedQuestion, QuestionSimilarity, TermIndex
@@ -194,12 +195,18 @@ def bounds_of(parameters: Mapping[str, float]) -> Bounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManualRule:
-    """A boost that staff set. expires_at: seconds since 1970-01-01, None: never."""
+    """A boost that staff set. expires_at: seconds since 1970-01-01, None: never.
+
+    question: where it holds for one question and those that want the same in nearly the same words; target: the id of
+    its chunk or document then.
+    """
 
     multiplier: float
     hide: bool
     expires_at: float | None
     why: str = ""
+    question: str = ""
+    target: str = ""
 
     def holds(self, now: float) -> bool:
         return self.expires_at is None or now < self.expires_at
@@ -263,7 +270,8 @@ class Snapshot:
     ) -> None:
         """chunk_of: the id of the chunk that holds each passage now; rows of other passages are left out.
 
-        manual: by the id of a chunk or document. passages: what queries are moved towards; without them, none is.
+        manual: by the id of a chunk or document, those of one question by an id of their own. passages: what queries
+        are moved towards; without them, none is.
         """
         self.revision = revision
         self.version = version
@@ -278,7 +286,11 @@ class Snapshot:
             overlap_full=content.parameters.get("overlap_full", question_similarity.OVERLAP_FULL),
         )
         self._documents = {str(document): prior for document, prior in content.documents.items()}
-        self._manual = dict(manual or {})
+        rules = manual or {}
+        self._manual = {key: rule for key, rule in rules.items() if not rule.question}
+        self._of_questions = [rule for rule in rules.values() if rule.question]
+        self._targets = frozenset(rule.target for rule in self._of_questions)
+        self._wordings = NearIdentical([rule.question for rule in self._of_questions])
         self._terms = TermIndex(questions.terms)
         self._common = Commonness.of(self._terms.holders(), len(self._terms))
         self._vectors = questions.vectors
@@ -321,7 +333,7 @@ class Snapshot:
 
     @property
     def is_empty(self) -> bool:
-        return not (self._by_chunk or self._documents or self._manual)
+        return not (self._by_chunk or self._documents or self._manual or self._of_questions)
 
     @property
     def spaces(self) -> tuple[EmbeddingSpace, ...]:
@@ -420,19 +432,32 @@ class Snapshot:
         """
         query_boosts = self._query_boosts(similarities or self.similarities(asked), candidates)
         by_chunk: dict[str, Boost] = {}
+        own = self._rules_of(asked, candidates, now)
         for candidate in candidates:
             boost = query_boosts.get(candidate.chunk_id)
             prior = self._documents.get(candidate.document_id)
-            rule = self._rule(candidate, now) if self._manual else None
+            rule = self._rule(candidate, now, own) if self._manual or own else None
             if prior or rule:
                 boost = _joined(boost or Boost(), prior, rule)
             if boost and (boost.hide or boost.similar_questions or abs(boost.multiplier - 1.0) >= NO_DIFFERENCE):
                 by_chunk[candidate.chunk_id] = boost
         return Boosts(by_chunk=by_chunk, revision=self.revision)
 
-    def _rule(self, candidate: Candidate, now: float) -> ManualRule | None:
-        """The chunk's own before its document's."""
-        rules = (self._manual.get(key) for key in (candidate.chunk_id, candidate.document_id))
+    def _rules_of(self, asked: AskedQuestion, candidates: Sequence[Candidate], now: float) -> dict[str, ManualRule]:
+        """By chunk or document, those that hold for this question: of several the one whose wording fits best."""
+        if not any(key in self._targets for one in candidates for key in (one.chunk_id, one.document_id)):
+            return {}
+        rules: dict[str, ManualRule] = {}
+        for place in self._wordings.find_all(asked.text):
+            rule = self._of_questions[place]
+            if rule.holds(now):
+                rules.setdefault(rule.target, rule)
+        return rules
+
+    def _rule(self, candidate: Candidate, now: float, own: Mapping[str, ManualRule]) -> ManualRule | None:
+        """The question's own before those of every question, and the chunk's before its document's."""
+        keys = (candidate.chunk_id, candidate.document_id)
+        rules = (of.get(key) for of in (own, self._manual) for key in keys)
         return next((rule for rule in rules if rule and rule.holds(now)), None)
 
     def highest_similarity(self, asked: AskedQuestion) -> float:
@@ -543,7 +568,12 @@ def _joined(boost: Boost, prior: DocumentPrior | None, rule: ManualRule | None) 
         origins.append(_document_origin(prior))
     if rule:
         multiplier *= rule.multiplier
-        origins.append(worded("hidden by staff") if rule.hide else worded("set by staff"))
+        if rule.question:
+            origins.append(
+                worded("hidden by staff for this question") if rule.hide else worded("set by staff for this question")
+            )
+        else:
+            origins.append(worded("hidden by staff") if rule.hide else worded("set by staff"))
     return replace(boost, multiplier=multiplier, origin=joined("; ", origins), hide=bool(rule and rule.hide))
 
 

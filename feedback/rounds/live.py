@@ -156,14 +156,16 @@ def chunks_of(passages: list[int]) -> dict[int, str]:
 
 
 def manual_rules() -> dict[str, ManualRule]:
-    """The boosts that staff set and that are in force, by chunk or document id."""
+    """The boosts that staff set and that are in force, by chunk or document id; those of one question by their own."""
     rows = ManualBoost.objects.filter(ended_at=None).filter(Q(expires_at=None) | Q(expires_at__gt=timezone.now()))
     return {
-        str(row.chunk_id or row.document_id): ManualRule(
+        str(row.pk if row.question else row.chunk_id or row.document_id): ManualRule(
             multiplier=row.multiplier,
             hide=row.hide,
             expires_at=row.expires_at.timestamp() if row.expires_at else None,
             why=row.why,
+            question=row.question,
+            target=str(row.chunk_id or row.document_id),
         )
         for row in rows
     }

@@ -36,6 +36,7 @@ from ragsite.core.api.fields import (
     NumberField,
     QueryFlagField,
     QuerySerializer,
+    TextField,
     checked,
 )
 from ragsite.core.api.pagination import page_of
@@ -58,8 +59,8 @@ class ManualBoostSerializer(serializers.ModelSerializer[ManualBoost]):
     class Meta:
         model = ManualBoost
         fields = [
-            "id", "document", "document_title", "chunk_id", "multiplier", "hide", "why", "created_by", "created_at",
-            "expires_at", "ended_at", "ended_by",
+            "id", "document", "document_title", "chunk_id", "question", "multiplier", "hide", "why", "created_by",
+            "created_at", "expires_at", "ended_at", "ended_by",
         ]  # fmt: skip
         read_only_fields = fields
 
@@ -73,6 +74,10 @@ class ManualBoostChangesSerializer(WhySerializer):
 class ManualBoostInputSerializer(ManualBoostChangesSerializer):
     document = IdField()
     chunk_id = IdField(required=False, allow_null=True, help_text="One chunk of it; null: all of it.")
+    question = TextField(
+        required=False, allow_blank=True, max_length=600,
+        help_text="For this question alone, and the same in nearly the same words; empty: for every question.",
+    )  # fmt: skip
 
 
 class ManualBoostListQuerySerializer(QuerySerializer):
@@ -199,7 +204,10 @@ class ManualBoostApi(StaffView):
         boost, changes = row_get(MANUAL, pk=boost_id), checked(ManualBoostChangesSerializer, request.data)
         if boost.ended_at is not None:
             raise ConflictError(worded("This boost has ended already; make a new one."))
-        kept = {name: getattr(boost, name) for name in ("document", "chunk_id", "multiplier", "hide", "expires_at")}
+        kept = {
+            name: getattr(boost, name)
+            for name in ("document", "chunk_id", "question", "multiplier", "hide", "expires_at")
+        }
         new = manual_boost_set(by=asking_user(request), **{**kept, **changes})
         return Response(ManualBoostSerializer(new).data)
 

@@ -1,7 +1,7 @@
 """The trained model: signals in, probabilities out. Its weights are in `grader.json`, readable and small.
 
 Two logistic models, each for lists with and without vectors: P(the passage answers the question), and P(the documents
-hold the answer) for the list. `benchmarks/judge/train.py` fits them; docs/grader.md says how well they do.
+hold the answer) for the list. `benchmarks.train_grader` fits them; docs/grader.md says how well they do.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def load_model(data: Mapping[str, Any]) -> AnswerabilityModel:
         )
         return AnswerabilityModel(hybrid=hybrid, text=text, evidence=read_evidence(data["evidence"]))
     except KeyError as error:
-        raise ValueError(f"the file of the grader lacks {error}: train it anew (benchmarks/judge/train.py)") from error
+        raise ValueError(f"the file of the grader lacks {error}: train it anew (benchmarks.train_grader)") from error
 
 
 def read_evidence(data: Mapping[str, float]) -> Matrix:

@@ -3,7 +3,7 @@
 Order: byte-order mark, UTF-8, a declared encoding, then the best-looking of the East Asian and Western candidates, then
 chardet for everything else. General detectors are unsure of short Chinese and Japanese texts and of files with a broken
 byte, so candidates are judged by how common their characters are: each East Asian standard keeps its common characters
-in a block of its own, and a wrong guess lands outside of it. Measured by `benchmarks.quality.encodings` (docs/evaluation.md).
+in a block of its own, and a wrong guess lands outside of it. Measured by `benchmarks.encodings` (docs/evaluation.md).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The people, the cohorts and the collection of `benchmarks.feedback.simulation` do what it says of them."""
+"""The people, the cohorts and the collection of `benchmarks.feedback.feedback_simulation` do what it says of them."""
 
 from __future__ import annotations
 

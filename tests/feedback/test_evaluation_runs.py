@@ -15,7 +15,10 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.utils import timezone
 
+from chat.review.roles import desk_access
+from chat.review.settings.revisions import draft_save, draft_try
 from feedback.evaluation import run as run_module
+from feedback.evaluation.benches import trial_settings
 from feedback.evaluation.run import evaluations_work
 from feedback.evaluation.runs import (
     RunOpenError,
@@ -27,6 +30,7 @@ from feedback.evaluation.runs import (
     runs_tidy,
 )
 from feedback.evaluation.sets import evaluation_set_change, evaluation_set_import, set_folder
+from feedback.evaluation.trials import trial_result
 from feedback.models import (
     ALL_GOLDEN,
     EvaluationOutcome,
@@ -44,6 +48,7 @@ from retrieval.providers.lexical import SPACE
 from retrieval.services.index_sync import index_repair
 from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory, UserFactory
 from tests.feedback.labelled import files
+from tests.review.people import person
 
 pytestmark = pytest.mark.django_db(transaction=True)
 TEXTS = {
@@ -266,3 +271,22 @@ def test_what_would_not_be_measured_is_refused(golden: EvaluationSet, imported: 
     GoldenQuestion.objects.all().delete()
     with pytest.raises(InvalidInputError, match="no question"):
         run_create(chosen=golden, by=None)
+
+
+# ------------------------------------------------------------------------------------------------ drafts of settings
+def test_a_draft_is_measured_by_stage_beside_the_present_settings(golden: EvaluationSet) -> None:
+    before = measured(golden, stages=["bm25", "hybrid"])
+    access = desk_access(person("Administrators"))
+    draft_save(access=access, values={"search.formula": "seed"})
+    tried = draft_try(access=access, set_name=None, answers=False).revision.pk
+    present, draft = EvaluationRun.objects.filter(tried=tried).order_by("with_draft")
+    assert [trial_settings(run).search.formula for run in (present, draft)] == ["zscore", "seed"]
+    while evaluations_work() != "idle":
+        pass
+    result = trial_result(tried)
+    assert result and result.complete and result.questions == 3
+    assert [stage.name for stage in result.stages] == ["dense", "bm25", "hybrid", "+boosts"]
+    words = result.stages[1]
+    assert words.metrics["ndcg@10"] == (before.figures["bm25"]["ndcg@10"],) * 2
+    assert (words.change, words.worse, words.is_worse, words.problem) == (0.0, 0, False, "")
+    assert (result.state.open, result.state.done, result.state.total) == (False, 24, 24)

@@ -523,3 +523,34 @@ def test_a_question_that_names_only_the_product_does_not_match_all_others_about_
     own, other = "Acme, what is it?", "Where are the logs of Acme?"
     assert snap.highest_similarity(AskedQuestion(text=own, terms=query_terms(own))) >= 0.6
     assert snap.highest_similarity(AskedQuestion(text=other, terms=query_terms(other))) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("question", "hidden"),
+    [
+        ("How many books may a student borrow?", True),
+        ("How many books may a student borrow", True),
+        ("How many books may a teacher borrow?", False),
+        ("When does the library open?", False),
+    ],
+)
+def test_a_rule_for_one_question_holds_for_it_alone(question: str, hidden: bool) -> None:
+    rule = ManualRule(
+        multiplier=1.0, hide=True, expires_at=None, question="How many books may a student borrow?", target="a"
+    )
+    found = snapshot(tallies(), manual={"rule": rule}).boosts(asked(question), [Hit("a"), Hit("b")]).by_chunk
+    assert list(found) == (["a"] if hidden else [])
+    assert not hidden or found["a"].origin == "hidden by staff for this question"
+
+
+def test_a_rule_for_one_question_comes_before_one_for_every_question() -> None:
+    words = "How many books may a student borrow?"
+    manual = {
+        "a": ManualRule(multiplier=1.0, hide=True, expires_at=None),
+        "own": ManualRule(multiplier=1.5, hide=False, expires_at=None, question=words, target="a"),
+        "over": ManualRule(multiplier=0.5, hide=False, expires_at=1.0, question=words, target="a"),
+    }
+    one = snapshot(tallies(), manual=manual)
+    boost = one.boosts(asked(words), [Hit("a")], now=2.0).by_chunk["a"]
+    assert (boost.multiplier, boost.hide) == (1.5, False)
+    assert one.boosts(asked("When does the library open?"), [Hit("a")], now=2.0).by_chunk["a"].hide

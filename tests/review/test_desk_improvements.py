@@ -11,6 +11,7 @@ from django.urls import reverse
 from chat.models import Message
 from chat.review.records import answers_record
 from feedback.models import GoldenQuestion, ManualBoost, RevisionEvent
+from feedback.rounds.live import manual_rules
 from retrieval.models import Chunk
 from tests.factories import CollectionFactory, DocumentFactory, UserFactory
 from tests.feedback.rated import answered, passage
@@ -180,3 +181,37 @@ def test_only_curators_and_administrators_improve(answer: Message, chunks: list[
     if who == "Reviewers":
         page = client.get(reverse("review_answer", args=[answer.pk])).content.decode()
         assert reverse(GOLDEN) not in page and "made-list" not in page
+
+
+def test_a_boost_for_one_question_is_set_shown_logged_and_undone(answer: Message, chunks: list[Chunk]) -> None:
+    client = client_of(person("Curators"))
+    address = boost_address(chunks[0], answer)
+    form = client.get(address).content.decode()
+    assert f">{QUESTION}</textarea>" in form, "two clicks: the question is there already"
+    body = {"effect": "hide", "why": "Of another library.", "days": "30", "for": "question", "question": QUESTION}
+    assert client.post(address, body).status_code == 302
+    boost = ManualBoost.objects.get()
+    assert (boost.question, boost.hide) == (QUESTION, True)
+    rule = manual_rules()[str(boost.pk)]
+    assert (rule.question, rule.target) == (QUESTION, str(chunks[0].pk))
+    assert RevisionEvent.objects.latest("pk").detail["question"] == QUESTION
+    assert QUESTION in client.get(reverse("review_boosts")).content.decode()
+    end = reverse("review_boost_end", args=[boost.pk])
+    assert end in client.get(reverse("review_answer", args=[answer.pk])).content.decode()
+    client.post(address, {**body, "for": "all", "effect": "lift"})
+    assert ManualBoost.objects.filter(ended_at=None).count() == 2, "one for every question stands beside it"
+    assert client.post(address, {**body, "question": " "}).status_code == 400
+    client.post(end)
+    assert ManualBoost.objects.get(pk=boost.pk).ended_at is not None
+
+
+def test_boosts_for_single_questions_are_bounded(
+    answer: Message, chunks: list[Chunk], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("feedback.curation.manual.MOST_OF_QUESTIONS", 1)
+    client = client_of(person("Curators"))
+    body = {"effect": "hide", "why": "x", "days": "30", "for": "question", "question": "When does it close?"}
+    assert client.post(boost_address(chunks[0], answer), body).status_code == 302
+    assert client.post(boost_address(chunks[0], answer), body).status_code == 302  # in place of the first
+    response = client.post(boost_address(chunks[0], answer), {**body, "question": QUESTION})
+    assert response.status_code == 400 and "end some first" in response.content.decode()

@@ -15,20 +15,25 @@ from django.utils import timezone
 from chat.models import Message, Replay
 from chat.review.replay.differences import summary_of
 from chat.review.roles import desk_access
+from feedback.curation import gap_letters as gap_letters_module
 from feedback.curation import gap_selectors, gap_todos
+from feedback.curation.gap_letters import gap_letters
 from feedback.curation.gap_list import GapFilters, gap_get, gaps_page, gaps_shown, questions_page, wordings_page
 from feedback.curation.gap_todos import (
     gap_ask_again,
     gap_document_add,
     gap_document_ready,
     gap_mark,
+    gap_merge,
     gap_results_take,
+    gap_split,
     gaps_recount,
     gaps_refresh,
 )
 from feedback.models import GapEvent, GapQuestion, GapRun, KnowledgeGap
 from feedback.rounds.personal_data import FeedbackHolder
 from ragsite.core.errors import InvalidInputError, PermissionDeniedError
+from ragsite.models import Account
 from retrieval.models import Document
 from tests.factories import CollectionFactory, DocumentFactory, MessageFactory, SessionFactory, UserFactory
 from tests.feedback.rated import rate
@@ -463,3 +468,151 @@ def test_what_a_person_did_with_gaps_is_told_and_loses_the_name(curator: User) -
     events = GapEvent.objects.exclude(kind="found")
     assert "mei" not in str(list(events.values_list("by_name", "detail")))
     assert {event.by_name for event in events} == {"boss", "–"}
+
+
+# ------------------------------------------------------------------------------------------------ letters
+@pytest.fixture
+def letters(monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Any) -> Any:
+    """What a worker is asked to write while a function runs."""
+    sent: list[dict[str, Any]] = []
+    monkeypatch.setattr(gap_letters_module, "letter_queue", lambda kind, **values: sent.append(values))
+
+    def during(act: Any) -> list[dict[str, Any]]:
+        sent.clear()
+        with django_capture_on_commit_callbacks(execute=True):
+            act()
+        return list(sent)
+
+    return during
+
+
+def with_address(user: User, email: str) -> User:
+    User.objects.filter(pk=user.pk).update(email=email)
+    Account.objects.update_or_create(user=user, defaults={"confirmed_email": email, "language": "zh-hant"})
+    return user
+
+
+def test_whom_a_gap_is_given_gets_a_letter_in_their_language(curator: User, letters: Any) -> None:
+    unanswered()
+    gaps_refresh()
+    lin = with_address(person("Curators", username="lin"), "lin@example.org")
+    (asked,) = letters(lambda: gap_mark(access=desk_access(curator), gap=gap_of(), changes={"assignee": "lin"}))
+    (letter,) = gap_letters(**asked, language="en")
+    assert (letter.to, letter.language) == ("lin@example.org", "zh-hant")
+    assert "mei" in letter.paragraphs[0] and letter.url.endswith(reverse("review_gap", args=[gap_of().pk]))
+    assert PARKING not in " ".join((letter.subject, *letter.paragraphs))
+    assert list(gap_letters(**asked | {"user_id": curator.pk}, language="en")) == []
+    lin.groups.clear()
+    assert list(gap_letters(**asked, language="en")) == []
+
+
+def test_nobody_gets_a_letter_for_what_they_did_themselves(curator: User, letters: Any) -> None:
+    unanswered()
+    gaps_refresh()
+    with_address(curator, "mei@example.org")
+    access = desk_access(curator)
+    for changes in ({"assignee": "mei"}, {"state": "closed"}, {"state": "open"}, {"note": "Seen."}, {"assignee": ""}):
+        assert letters(lambda changes=changes: gap_mark(access=access, gap=gap_of(), changes=changes)) == []
+
+
+def test_a_gap_that_is_open_again_tells_its_assignee(curator: User, letters: Any) -> None:
+    unanswered(ago_days=2)
+    gaps_refresh()
+    with_address(curator, "mei@example.org")
+    gap_mark(access=desk_access(curator), gap=gap_of(), changes={"assignee": "mei", "state": "closed"})
+    KnowledgeGap.objects.update(state_at=timezone.now() - timedelta(days=1))
+    unanswered()
+    (asked,) = letters(gaps_refresh)
+    (letter,) = gap_letters(**asked, language="en")
+    assert (asked["again"], asked["by"]) == (True, "") and letter.to == "mei@example.org"
+    other = desk_access(person("Curators", username="lin"))
+    letters(lambda: gap_mark(access=other, gap=gap_of(), changes={"state": "closed"}))
+    assert list(gap_letters(**asked, language="en")) == []  # done by now
+    (asked,) = letters(lambda: gap_mark(access=other, gap=gap_of(), changes={"state": "in_work"}))
+    assert (asked["again"], asked["by"]) == (True, "lin")
+
+
+def test_without_a_confirmed_address_there_is_no_letter(curator: User, letters: Any) -> None:
+    unanswered()
+    gaps_refresh()
+    User.objects.filter(pk=person("Curators", username="lin").pk).update(email="lin@example.org")
+    (asked,) = letters(lambda: gap_mark(access=desk_access(curator), gap=gap_of(), changes={"assignee": "lin"}))
+    assert list(gap_letters(**asked, language="en")) == []
+
+
+# ------------------------------------------------------------------------------------------------ merged by hand
+@pytest.fixture
+def two() -> tuple[KnowledgeGap, KnowledgeGap]:
+    """PARKING's gap, with two questions, and GYM's with one."""
+    for text in (PARKING, PARKING, GYM):
+        unanswered(text)
+    gaps_refresh()
+    return gap_of(PARKING), gap_of(GYM)
+
+
+def test_merged_gaps_are_one_to_do_also_for_what_is_asked_later(curator: User, two: Any) -> None:
+    parking, gym = two
+    gap_merge(access=desk_access(curator), gap=gym, into=parking)
+    unanswered(GYM)
+    gaps_refresh()
+    parking.refresh_from_db()
+    assert (parking.questions, parking.wordings, gap_of(GYM)) == (4, 2, parking)
+    shown = gaps_shown(desk_access(curator), GapFilters(state=""))
+    assert [gap.pk for gap in shown] == [parking.pk]
+    page = client_of(curator).get(reverse("review_gap", args=[gym.pk])).text
+    assert f"Merged into gap {parking.pk}" in page and "Split again" in page
+
+
+def test_split_again_each_has_its_own_with_what_came_since(curator: User, two: Any) -> None:
+    parking, gym = two
+    access = desk_access(curator)
+    gap_mark(access=access, gap=gym, changes={"note": "Ask the sports office."})
+    gap_merge(access=access, gap=gym, into=parking)
+    unanswered(GYM)
+    gaps_refresh()
+    gap_split(access=access, gap=gym)
+    parking.refresh_from_db()
+    gym.refresh_from_db()
+    assert (parking.questions, gym.questions, gym.note, gym.merged_into) == (2, 2, "Ask the sports office.", None)
+    assert gap_of(GYM) == gym
+    kinds = list(GapEvent.objects.filter(gap=gym).order_by("pk").values_list("kind", flat=True))
+    assert kinds[-2:] == ["merged", "split"]
+
+
+def test_gaps_merged_one_after_the_other_come_apart_each_by_itself(curator: User, two: Any) -> None:
+    parking, gym = two
+    unanswered("Who repairs a broken projector?")
+    gaps_refresh()
+    projector = gap_of("Who repairs a broken projector?")
+    access = desk_access(curator)
+    gap_merge(access=access, gap=gym, into=parking)
+    gap_merge(access=access, gap=KnowledgeGap.objects.get(pk=parking.pk), into=projector)
+    assert {row.gap_id for row in GapQuestion.objects.all()} == {projector.pk}
+    gap_split(access=access, gap=gym)
+    gap_split(access=access, gap=parking)
+    assert (gap_of(GYM), gap_of(PARKING)) == (gym, parking)
+
+
+def test_wrong_merges_are_refused_by_page_and_api(curator: User, two: Any) -> None:
+    parking, gym = two
+    client = client_of(curator)
+    api = f"/api/review/gaps/{gym.pk}"
+    for into in (gym.pk, 999999):
+        assert client.post(f"{api}/merge", {"into": into}, content_type="application/json").status_code == 400
+    assert client.post(f"{api}/split").status_code == 409
+    assert client.post(f"{api}/merge", {"into": parking.pk}, content_type="application/json").json()["wordings"] == 2
+    assert client.patch(api, {"note": "x"}, content_type="application/json").status_code == 409
+    assert client.post(f"{api}/merge", {"into": parking.pk}, content_type="application/json").status_code == 409
+    assert client_of(person("Reviewers")).post(f"{api}/split").status_code == 403
+    assert client.post(f"{api}/split").json()["merged_into"] is None
+
+
+def test_results_of_a_replay_reach_the_gap_that_it_was_merged_into(curator: User, two: Any) -> None:
+    parking, gym = two
+    access = desk_access(curator)
+    run = gap_ask_again(access=access, gap=gym)
+    gap_merge(access=access, gap=gym, into=parking)
+    end(run, True)
+    gap_results_take()
+    parking.refresh_from_db()
+    assert (parking.asked_again, parking.answered) == (1, 1)

@@ -262,6 +262,28 @@ def test_the_counts_of_the_dashboard_outlive_their_answers(rag_settings: Any) ->
     assert RollupDay.objects.get(day=day_of(OLD)).closed
 
 
+def test_a_late_rating_counts_on_a_closed_day_and_so_does_one_that_is_changed_or_taken_back(rag_settings: Any) -> None:
+    rag_settings(retention={"ages": {"conversations": 30}})
+    conversation()
+    pinned = conversation(pinned_at=NOW)
+    run()
+    answer = pinned.messages.get(role="assistant")
+
+    def counted() -> set[tuple[int, ...]]:
+        names = ("answers", "rated", "rated_good", "rated_bad", "flagged")
+        answers_record([answer.pk])
+        answers_record([answer.pk])  # what is recorded again counts once
+        return set(AnswerRollup.objects.filter(day=day_of(OLD)).values_list(*names))
+
+    assert counted() == {(2, 0, 0, 0, 0)}
+    rating = RatingFactory(message=answer, score=1, tags=["outdated"])
+    assert counted() == {(2, 1, 0, 1, 1)}, "in every combination of workflow, model and language"
+    Rating.objects.filter(pk=rating.pk).update(score=5, tags=[])
+    assert counted() == {(2, 1, 1, 0, 0)}
+    rating.delete()
+    assert counted() == {(2, 0, 0, 0, 0)}
+
+
 def test_a_day_that_was_not_counted_yet_is_counted_before_its_answers_go(rag_settings: Any) -> None:
     rag_settings(retention={"ages": {"conversations": 30}})
     conversation()

@@ -2,7 +2,8 @@
 
 A day is marked when one of its answers ends or is rated (`days_touch`); a periodic task makes it anew. What is deleted
 meanwhile counts until its day is made anew: `manage.py rollups_rebuild` makes all of them. A day of which conversations
-were deleted for their age is closed (`days_close`): nothing makes it anew, so that its counts outlive its answers.
+were deleted for their age is closed (`days_close`): nothing makes it anew, so that its counts outlive its answers; a
+rating of an answer that is still there is added to them (`closed_days_correct`).
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from typing import Any, cast
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import F, Q
+from django.db.models.functions import Greatest
 from django.utils import timezone
 
 from chat.models import AnswerReview, AnswerRollup, AskerDay, DocumentRollup, ReviewedCollection, RollupDay, Source
@@ -58,6 +60,43 @@ def days_close(moments: Iterable[datetime]) -> None:
         if known is None or known.stale:
             day_make(day)
         RollupDay.objects.filter(day=day).update(closed=True, stale=False)
+
+
+def closed_days_correct(changes: Iterable[tuple[AnswerReview, AnswerReview]], asked: Mapping[int, list[UUID]]) -> None:
+    """What a rating has changed of answers on closed days, added to the rows of these days; by several processes too.
+
+    changes: the desk's row of an answer as it was counted and as it is, in one transaction. asked: its collections.
+    """
+    differing = [(was, now, delta) for was, now in changes if (delta := _delta(was, now))]
+    days = {day_of(was.created_at) for was, _, _ in differing}
+    closed = set(RollupDay.objects.filter(closed=True, day__in=days).values_list("day", flat=True)) if days else set()
+    for was, _, delta in differing:
+        if day_of(was.created_at) not in closed:
+            continue
+        rows = AnswerRollup.objects.filter(
+            Q(collection=None) | Q(collection__in=asked.get(was.pk, [])),
+            day=day_of(was.created_at),
+            workflow__in=(was.workflow, ANY),
+            model__in=(was.model, ANY),
+            language__in=(was.language, ANY),
+        )
+        rows.update(**{name: Greatest(F(name) + change, 0) for name, change in delta.items()})
+
+
+def _delta(was: AnswerReview, now: AnswerReview) -> dict[str, int]:
+    """Of what a rating decides."""
+    before, after = _judged(was), _judged(now)
+    return {name: after[name] - before[name] for name in after if after[name] != before[name]}
+
+
+def _judged(row: AnswerReview) -> dict[str, bool]:
+    score = row.worst_score
+    return {
+        "flagged": row.flagged,
+        "rated": score is not None,
+        "rated_good": score is not None and score >= GOOD_SCORE,
+        "rated_bad": score is not None and score <= BAD_SCORE,
+    }
 
 
 def rollups_refresh(*, within_s: float) -> int:
@@ -191,13 +230,10 @@ def _empty() -> dict[str, Any]:
 
 def _count(cell: dict[str, Any], row: AnswerReview) -> None:
     usage = row.message.usage if isinstance(row.message.usage, dict) else {}
-    score = row.worst_score
     for name, holds in (
         ("answers", True), ("answered", row.decision == "ANSWER"), ("clarified", row.decision == "CLARIFY"),
         ("no_answer", row.no_answer), ("cut", row.cut), ("weak", row.weak), ("degraded", row.degraded),
-        ("slow", row.slow), ("flagged", row.flagged), ("rated", score is not None),
-        ("rated_good", score is not None and score >= GOOD_SCORE),
-        ("rated_bad", score is not None and score <= BAD_SCORE),
+        ("slow", row.slow), *_judged(row).items(),
     ):  # fmt: skip
         cell[name] += bool(holds)
     for name in COUNTED:

@@ -7,6 +7,7 @@ one (`draft_rebase`), so that nobody undoes another one's change without seeing 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,8 @@ from django.db.models import Max, QuerySet
 from django.utils import timezone
 
 from chat.models import ReplayBatch
-from chat.review.replay.replays import batch_create_golden, replays_queue
+from chat.review.feedback_port import TrialState, get_feedback
+from chat.review.replay.replays import batch_create_golden, replay_cancel, replays_queue
 from chat.review.roles import DeskAccess
 from ragsite.core.errors import ConflictError, InvalidInputError, NotFoundError
 from ragsite.core.rag_settings import RagSettings
@@ -105,24 +107,38 @@ def is_outdated(draft: SettingRevision) -> bool:
     return draft.base_id != (live.pk if live else None)
 
 
-def tries() -> list[tuple[SettingRevision, ReplayBatch]]:
-    """The last ones, the newest first, each with its job."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Try:
+    """A copy of a draft that was tried: on whole answers, by stage of the search, or both."""
+
+    revision: SettingRevision
+    batch: ReplayBatch | None
+    trial: TrialState | None
+
+
+def tries() -> list[Try]:
+    """The last ones, the newest first."""
     tried = SettingRevision.objects.filter(state=State.TRIED).select_related("made_by").order_by("-pk")[:TRIES_SHOWN]
     batches = {batch.change.get("settings"): batch for batch in ReplayBatch.objects.filter(
         change__settings__in=[revision.pk for revision in tried]
     )}  # fmt: skip
-    return [(revision, batches[revision.pk]) for revision in tried if revision.pk in batches]
+    trials = get_feedback().trial_states([revision.pk for revision in tried])
+    made = [Try(revision=row, batch=batches.get(row.pk), trial=trials.get(row.pk)) for row in tried]
+    return [found for found in made if found.batch or found.trial]
 
 
-def try_get(pk: int) -> tuple[SettingRevision, ReplayBatch]:
+def try_get(pk: int) -> Try:
     """Raises NotFoundError."""
     if pk > MOST_NUMBER:
         raise NotFoundError
     revision = SettingRevision.objects.filter(pk=pk, state=State.TRIED).select_related("made_by", "base").first()
-    batch = ReplayBatch.objects.filter(change__settings=pk).first()
-    if revision is None or batch is None:
+    if revision is None:
         raise NotFoundError
-    return revision, batch
+    batch = ReplayBatch.objects.filter(change__settings=pk).first()
+    found = Try(revision=revision, batch=batch, trial=get_feedback().trial_states([pk]).get(pk))
+    if not (found.batch or found.trial):
+        raise NotFoundError
+    return found
 
 
 # ------------------------------------------------------------------------------------------------ a draft
@@ -270,23 +286,45 @@ def _draft_locked(access: DeskAccess) -> SettingRevision:
 
 # ------------------------------------------------------------------------------------------------ try
 @transaction.atomic
-def draft_try(*, access: DeskAccess, set_name: str | None) -> tuple[SettingRevision, ReplayBatch]:
-    """Answer golden questions as the site does now and with the draft, as a job of replays; None: of all sets.
+def draft_try(
+    *, access: DeskAccess, set_name: str | None, answers: bool = True, search: bool = True, with_model: bool = False
+) -> Try:
+    """Put golden questions to the site as it is and with the draft; set_name None: of all sets.
 
-    What is tried is a copy: the draft may change meanwhile. Raises NoDraftError, NothingChangedError,
-    InvalidInputError, TooManyReplaysError.
+    answers: answer them, as a job of replays. search: measure each stage of the search, as an evaluation does;
+    with_model: also those that ask a model. What is tried is a copy: the draft may change meanwhile.
+    Raises NoDraftError, NothingChangedError, InvalidInputError, ConflictError.
     """
     access.require("administer")
+    if not (answers or search):
+        raise InvalidInputError(worded("Choose what is to be tried: the search, whole answers, or both."))
     draft = draft_get(access)
     if changes_of(draft) == changes_of(live_revision()):
         raise NothingChangedError
     tried = SettingRevision.objects.create(
         state=State.TRIED, changes=draft.changes, base=live_revision(), made_by=access.user, ended_at=timezone.now()
     )
-    name = worded("Draft of settings {number}", number=tried.pk)
-    batch = batch_create_golden(access=access, name=str(name), set_name=set_name, change={"settings": tried.pk})
-    transaction.on_commit(replays_queue, robust=True)
-    return tried, batch
+    batch = None
+    if answers:
+        name = worded("Draft of settings {number}", number=tried.pk)
+        batch = batch_create_golden(access=access, name=str(name), set_name=set_name, change={"settings": tried.pk})
+        transaction.on_commit(replays_queue, robust=True)
+    feedback = get_feedback()
+    measured = search and feedback.trial_create(tried=tried.pk, by=access.user, golden=set_name, with_model=with_model)
+    if not (measured or answers):
+        raise InvalidInputError(worded("None of these golden questions has a document to find; try whole answers."))
+    return Try(revision=tried, batch=batch, trial=feedback.trial_states([tried.pk]).get(tried.pk))
+
+
+@transaction.atomic
+def try_cancel(*, access: DeskAccess, pk: int) -> None:
+    """Both of its jobs. Raises NotFoundError."""
+    access.require("administer")
+    made = try_get(pk)
+    if made.batch:
+        replay_cancel(replays=made.batch.replays.all())
+    if made.trial:
+        get_feedback().trial_cancel(pk)
 
 
 # ------------------------------------------------------------------------------------------------ go live

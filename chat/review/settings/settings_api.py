@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from asgiref.sync import async_to_sync
+from django.urls import reverse
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -24,6 +25,8 @@ from chat.review.settings.revisions import (
     history,
     restore,
     revision_get,
+    try_cancel,
+    try_get,
 )
 from chat.review.settings.shown import (
     draft_data,
@@ -32,6 +35,7 @@ from chat.review.settings.shown import (
     prompt_rows,
     revision_data,
     sections_data,
+    try_data,
     view_of,
 )
 from ragsite.core.api.fields import NoFieldsSerializer, StrictSerializer, TextField, checked
@@ -101,6 +105,13 @@ class TrySerializer(StrictSerializer):
         allow_blank=True,
         max_length=100,
         help_text="A set of golden questions; *: all.",
+    )
+    answers = serializers.BooleanField(required=False, default=True, help_text="Answer them.")
+    search = serializers.BooleanField(
+        required=False, default=True, help_text="Measure each stage of the search, as an evaluation does."
+    )
+    with_model = serializers.BooleanField(
+        required=False, default=False, help_text="Of the search: also the stages that ask a model."
     )
 
 
@@ -212,9 +223,62 @@ class RebasedSerializer(DraftSerializer):
 
 
 class TriedSerializer(serializers.Serializer[Any]):
-    """id: of the job of replays, `/api/review/replay-batches/{id}`. url: the page with the result."""
+    """id: of the job of replays, `/api/review/replay-batches/{id}`, where whole answers are tried. tried: of all that
+    is tried, `/api/review/settings/tries/{tried}`. url: the page with the result."""
 
-    id = serializers.UUIDField()
+    id = serializers.UUIDField(allow_null=True)
+    tried = serializers.IntegerField()
+    url = serializers.CharField()
+
+
+class StageTriedSerializer(serializers.Serializer[Any]):
+    """change: of nDCG, draft less present, with its interval; above 0: better. is_worse, is_better: where the interval
+    does not hold 0. metrics: name → [present, draft]."""
+
+    stage = serializers.CharField()
+    metrics = serializers.DictField(child=serializers.ListField(child=serializers.FloatField(allow_null=True)))
+    questions = serializers.IntegerField()
+    change = serializers.FloatField()
+    low = serializers.FloatField()
+    high = serializers.FloatField()
+    confidence = serializers.FloatField()
+    better = serializers.IntegerField()
+    worse = serializers.IntegerField()
+    left_out = serializers.IntegerField()
+    is_worse = serializers.BooleanField()
+    is_better = serializers.BooleanField()
+    problem = serializers.CharField(allow_blank=True)
+
+
+class QuestionTriedSerializer(serializers.Serializer[Any]):
+    question = serializers.CharField()
+    stage = serializers.CharField()
+    change = serializers.FloatField()
+    place_before = serializers.IntegerField(allow_null=True)
+    place_after = serializers.IntegerField(allow_null=True)
+
+
+class SearchTriedSerializer(serializers.Serializer[Any]):
+    complete = serializers.BooleanField()
+    cancelled = serializers.BooleanField()
+    error = serializers.CharField(allow_blank=True)
+    done = serializers.IntegerField()
+    total = serializers.IntegerField()
+    questions = serializers.IntegerField()
+    stages = StageTriedSerializer(many=True)
+    fell = QuestionTriedSerializer(many=True)
+    url = serializers.CharField()
+
+
+class TryResultSerializer(serializers.Serializer[Any]):
+    """answers: the job of replays. search: null where it was not tried, or too long ago."""
+
+    tried = serializers.IntegerField()
+    open = serializers.BooleanField()
+    done = serializers.IntegerField()
+    total = serializers.IntegerField()
+    answers = serializers.UUIDField(allow_null=True)
+    search = SearchTriedSerializer(allow_null=True)
     url = serializers.CharField()
 
 
@@ -309,10 +373,41 @@ class SettingsDraftTryApi(SettingsView):
         responses={202: TriedSerializer, **errors(404, 409)},
     )
     def post(self, request: Request) -> Response:
-        """Answer golden questions as the site does now and with your draft, as a job of the workers."""
-        chosen = checked(TrySerializer, request.data)["golden"]
-        tried, batch = draft_try(access=self.access, set_name=None if chosen == ALL_SETS else chosen)
-        return Response({"id": str(batch.pk), "url": f"/review/settings/tries/{tried.pk}/"}, status=202)
+        """Put golden questions to the site as it is and with your draft, as jobs of the workers: whole answers, and
+        the search stage by stage."""
+        given = checked(TrySerializer, request.data)
+        chosen = given["golden"]
+        made = draft_try(
+            access=self.access,
+            set_name=None if chosen == ALL_SETS else chosen,
+            answers=given["answers"],
+            search=given["search"],
+            with_model=given["with_model"],
+        )
+        url = reverse("review_settings_try", args=[made.revision.pk])
+        return Response(
+            {"id": str(made.batch.pk) if made.batch else None, "tried": made.revision.pk, "url": url}, status=202
+        )
+
+
+class SettingsTryApi(SettingsView):
+    """`/api/review/settings/tries/{tried}`."""
+
+    @schema(operation_id="review_settings_try", responses={200: TryResultSerializer})
+    def get(self, request: Request, pk: int) -> Response:
+        """What came of it so far. Whole answers: `/api/review/replay-batches/{answers}`."""
+        return Response(try_data(try_get(pk)))
+
+
+class SettingsTryCancelApi(SettingsView):
+    """`/api/review/settings/tries/{tried}/cancel`."""
+
+    @schema(operation_id="review_settings_try_cancel", request=NoFieldsSerializer, responses={200: TryResultSerializer})
+    def post(self, request: Request, pk: int) -> Response:
+        """Stop what of it has not ended; what came of it so far stays."""
+        checked(NoFieldsSerializer, request.data)
+        try_cancel(access=self.access, pk=pk)
+        return Response(try_data(try_get(pk)))
 
 
 class SettingsDraftLiveApi(SettingsView):

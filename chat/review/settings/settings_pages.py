@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 
 from chat.models import Replay
 from chat.review import labels
-from chat.review.feedback_port import get_feedback
+from chat.review.feedback_port import StageTried, TrialResult, get_feedback
 from chat.review.pages import desk_page
 from chat.review.replay.replay_data import batch_data, replay_row
 from chat.review.replay.replays import batch_get, batch_summary, models_listed, replays_of
@@ -24,6 +24,7 @@ from chat.review.settings.revisions import (
     ALL_SETS,
     LISTED,
     NOTE_CHARS,
+    Try,
     changes_of,
     draft_discard,
     draft_live,
@@ -49,6 +50,8 @@ from chat.review.settings.shown import (
     prompt_rows,
     said_value,
     sections_data,
+    try_is_open,
+    try_progress,
     view_of,
 )
 from ragsite.core.errors import AppError, InvalidInputError, NotFoundError
@@ -97,7 +100,7 @@ def settings_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
             {"label": localized(OFFERED[name].label) if name in OFFERED else name, "said": localized(said)}
             for name, said in view.live_problems.items()
         ],
-        "tries": [_try(tried, batch.pk) for tried, batch in tries()],
+        "tries": [_try(made) for made in tries()],
         "golden_sets": [{"name": name, "count": count} for name, count in get_feedback().golden_sets()],
         "all_sets": ALL_SETS,
         "history": [_past(revision) for revision in history()[:LISTED]],
@@ -192,9 +195,15 @@ def draft_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
                 said = _("Revision {number} is live. Questions that are asked from now on are answered with it.")
                 messages.success(request, said.format(number=revision.number))
             case "try":
-                chosen = request.POST.get("set", ALL_SETS)
-                tried, _batch = draft_try(access=access, set_name=None if chosen == ALL_SETS else chosen)
-                return redirect("review_settings_try", tried.pk)
+                chosen, what = request.POST.get("set", ALL_SETS), request.POST.get("what", "")
+                made = draft_try(
+                    access=access,
+                    set_name=None if chosen == ALL_SETS else chosen,
+                    answers=what != "search",
+                    search=what != "answers",
+                    with_model="with_model" in request.POST,
+                )
+                return redirect("review_settings_try", made.revision.pk)
             case _unknown:
                 raise NotFoundError
     except AppError as error:
@@ -351,11 +360,13 @@ def _changed_prompts(view: View, given: Mapping[str, str | None]) -> dict[str, s
 @desk_page("administer")
 def try_page(request: HttpRequest, *, access: DeskAccess, pk: int) -> HttpResponse:
     """Golden questions with what is live and with the draft: figures beside each other, and what got worse."""
-    tried, batch = try_get(pk)
-    view = view_of(access)
-    batch = batch_get(batch.pk)
-    data, summary = batch_data(batch), batch_summary(batch)
-    is_open = data["ended"] < data["total"]
+    made = try_get(pk)
+    tried, view = made.revision, view_of(access)
+    batch = batch_get(made.batch.pk) if made.batch else None
+    data = batch_data(batch) if batch else None
+    summary = batch_summary(batch) if batch else {}
+    is_open, (done, total) = try_is_open(made, data), try_progress(made, data)
+    result = get_feedback().trial_result(tried.pk)
     context = {
         **_base(access),
         "tried": tried,
@@ -369,21 +380,60 @@ def try_page(request: HttpRequest, *, access: DeskAccess, pk: int) -> HttpRespon
         "data": data,
         "open": is_open,
         "summary": summary,
-        "figures": _figures(summary),
-        "worse": _worse(batch),
-        "boot": {"batch": str(batch.pk), "open": is_open},
+        "figures": _figures(summary) if summary else [],
+        "worse": _worse(batch) if batch else [],
+        "done": done,
+        "total": total,
+        "search": result,
+        "stages": [_stage(stage) for stage in result.stages] if result else [],
+        "fell": _fell(result),
+        "boot": {"tried": tried.pk},
     }
     return render(request, "review/settings_try.html", context)
 
 
-def _try(tried: SettingRevision, batch_id: Any) -> dict[str, Any]:
-    data = batch_data(batch_get(batch_id))
+def _stage(stage: StageTried) -> dict[str, Any]:
+    """Figures as text; the change and its interval in hundredths."""
+    pairs = [
+        {"name": name, "now": _metric(now, name), "draft": _metric(draft, name)}
+        for name, (now, draft) in stage.metrics.items()
+    ]
+    points = {name: _points(getattr(stage, name)) for name in ("change", "low", "high")}
+    return {"stage": stage, "pairs": pairs, "percent": f"{100 * stage.confidence:.0f}", **points}
+
+
+def _metric(value: float | None, name: str) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.1f} ms" if name.endswith("_ms") else f"{value:.3f}"
+
+
+def _points(value: float) -> str:
+    return f"{100 * value + 0.0:+.2f}" if round(100 * value, 2) else "0"
+
+
+def _fell(result: TrialResult | None) -> list[dict[str, Any]]:
+    fell = result.fell[:WORSE_SHOWN] if result else ()
+    return [
+        {
+            "text": question.text,
+            "stage": question.stage,
+            "change": _points(question.change),
+            "places": [place or "–" for place in question.places],
+        }
+        for question in fell
+    ]
+
+
+def _try(made: Try) -> dict[str, Any]:
+    tried = made.revision
+    done, total = try_progress(made, batch_data(batch_get(made.batch.pk)) if made.batch else None)
     return {
         "pk": tried.pk,
         "by": tried.made_by.get_username() if tried.made_by else None,
         "made_at": tried.created_at,
-        "ended": data["ended"],
-        "total": data["total"],
+        "ended": done,
+        "total": total,
         "count": len(differences(changes_of(tried.base), changes_of(tried), live_settings.operator_settings())),
     }
 

@@ -19,6 +19,12 @@ urlpatterns: list[URLPattern | URLResolver] = [
         name="api-review-settings-draft-rebase",
     ),
     path("api/review/settings/draft/try", api.SettingsDraftTryApi.as_view(), name="api-review-settings-draft-try"),
+    path("api/review/settings/tries/<int:pk>", api.SettingsTryApi.as_view(), name="api-review-settings-tried"),
+    path(
+        "api/review/settings/tries/<int:pk>/cancel",
+        api.SettingsTryCancelApi.as_view(),
+        name="api-review-settings-tried-cancel",
+    ),
     path("api/review/settings/draft/live", api.SettingsDraftLiveApi.as_view(), name="api-review-settings-draft-live"),
     path("api/review/settings/revisions", api.SettingsRevisionsApi.as_view(), name="api-review-settings-revisions"),
     path(

@@ -1,7 +1,7 @@
 """Clarify: ask back when the question leaves open what the documents distinguish by.
 
 Evidence for it is found without a model (`open_readings`): documents that answer the question for different things, of
-which it names none. How well that tells ambiguous questions from others: `benchmarks.quality.clarify_report`.
+which it names none. How well that tells ambiguous questions from others: `benchmarks.answers.clarify_report`.
 
 The model's own question and options are used when it gave them; else the options are the values (year, department,
 kind of document, title) in which the documents differ that the question can be read as being about.

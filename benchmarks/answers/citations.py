@@ -1,6 +1,6 @@
 """Whether the sentences of an answer cite the passages that bear them out, and whether wrong facts are refused.
 
-    python -m benchmarks.quality.citations FOLDER [--sets squad2_en,xquad_en,cmrc2018_zh,hotpotqa_en]
+    python -m benchmarks.citations FOLDER [--sets squad2_en,xquad_en,cmrc2018_zh,hotpotqa_en]
                                             [--limit 100] [--json]
 
 FOLDER holds one folder per set: corpus.jsonl, queries.jsonl {id, text, answers}, qrels.tsv. The answer is one sentence,
@@ -20,7 +20,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.quality.context import ASKING, Case, as_statement, cases_of
+from benchmarks.answers.context import ASKING, Case, as_statement, cases_of
 from benchmarks.support.grader_data import LabelledSet
 from benchmarks.support.tables import show
 from ragsite.core.rag_settings import VerifySettings

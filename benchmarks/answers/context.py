@@ -1,6 +1,6 @@
 """What compression keeps, and what the check of answers catches, on labelled sets whose questions have short answers.
 
-    python -m benchmarks.quality.context FOLDER [--sets squad2_en,cmrc2018_zh] [--limit 300] [--json]
+    python -m benchmarks.context FOLDER [--sets squad2_en,cmrc2018_zh] [--limit 300] [--json]
 
 FOLDER holds one folder per set: corpus.jsonl, queries.jsonl {id, text, answers}, qrels.tsv. Passages are found by BM25.
 

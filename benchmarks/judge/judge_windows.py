@@ -1,9 +1,9 @@
 """What a judge is shown of the passages: whether the fact is in it, and how many tokens it costs.
 
-    python -m benchmarks.judge.windows [--sets FOLDER [--names squad2_en,cmrc2018_zh] [--limit 200]] [--data FOLDER]
+    python -m benchmarks.judge_windows [--sets FOLDER [--names squad2_en,cmrc2018_zh] [--limit 200]] [--data FOLDER]
 
 The sample handbook's answerable questions, with the passages that `corrective` finds first without a model, and with
-`--sets` labelled sets whose questions have short answers (form: `benchmarks.quality.context`). Counted are the
+`--sets` labelled sets whose questions have short answers (form: `benchmarks.answers.context`). Counted are the
 questions whose fact stands in what is shown of a passage that holds it, and the mean of all that is shown, in estimated
 tokens. The baseline shows one window of 500 characters of each passage, around the sentence nearest to the question.
 """
@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
-from benchmarks.quality.context import cases_of
-from benchmarks.quality.sample_answers import sample_site, states, then_close
+from benchmarks.answers.context import cases_of
+from benchmarks.answers.sample_answers import sample_site, states, then_close
 from benchmarks.support.grader_data import LabelledSet
 from benchmarks.support.tables import show
 from retrieval.answerability import estimate_answerability

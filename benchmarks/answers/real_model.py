@@ -1,6 +1,6 @@
 """What a real model makes of questions whose answers are known, beside no model at all.
 
-    python -m benchmarks.quality.real_model http://127.0.0.1:11434 --model qwen2.5:1.5b [--samples 30]
+    python -m benchmarks.real_model http://127.0.0.1:11434 --model qwen2.5:1.5b [--samples 30]
         [--data DATA_FOLDER --sets squad2_en cmrc2018_zh --each 15] [--workflow corrective] [--answers FILE] [--json]
 
 Sample questions are asked over the sample handbook; of each labelled set as many that its documents answer as ones that
@@ -31,7 +31,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.quality.sample_answers import sample_site, states, then_close
+from benchmarks.answers.sample_answers import sample_site, states, then_close
 from benchmarks.support.tables import show
 
 PATIENCE_S = 600.0  # for one call of the model, and twice that for an answer

@@ -1,6 +1,6 @@
 """How many text files are read without a wrong character, by the reader of ours and by detectors of others.
 
-    python -m benchmarks.quality.encodings DIR [--json]
+    python -m benchmarks.encodings DIR [--json]
 
 DIR holds a folder for each encoding, named `Big5` or `windows-1251-russian`: the `tests` folder of chardet's source
 distribution is laid out so (`pip download --no-binary :all: --no-deps chardet==5.2.0`). The Chinese sample documents

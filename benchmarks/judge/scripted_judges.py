@@ -1,6 +1,6 @@
 """What judges that are wrong in bulk make of the sample handbook's labelled questions, beside no model at all.
 
-    python -m benchmarks.judge.scripted [--workflows corrective react] [--judges echo "all 0"] [--data FOLDER] [--json]
+    python -m benchmarks.scripted_judges [--workflows corrective react] [--judges echo "all 0"] [--data FOLDER] [--json]
 
 The baseline is each workflow's row without a model, in the same run; both find the same passages. `honest` judges by
 shared words. `cited`: answers that cite a document with the fact; `stated`: that state it. No judge should cost more
@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from benchmarks.answers.sample_answers import ask_all, row, sample_site, then_close
 from benchmarks.judge.scripted_ollama import JUDGES, ScriptedOllama
-from benchmarks.quality.sample_answers import ask_all, row, sample_site, then_close
 from benchmarks.support.tables import show
 
 ALLOWED = 1  # right decisions that a judge may cost

@@ -1,6 +1,6 @@
 """What every workflow makes of the sample handbook's labelled questions, without a model.
 
-    python -m benchmarks.quality.sample_answers [--workflows corrective react] [--data FOLDER] [--misses] [--json]
+    python -m benchmarks.sample_answers [--workflows corrective react] [--data FOLDER] [--misses] [--json]
 
 The handbook is read into a fresh site in a temporary folder, or in FOLDER, which is kept and used again. Counted are
 right decisions (ANSWER, CLARIFY, NO_ANSWER), answers that cite a document with the fact, and answers that state it. The

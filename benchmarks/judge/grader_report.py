@@ -1,6 +1,6 @@
 """Report how well the model-free grader judges sets that it never saw.
 
-    python -m benchmarks.judge.report DATA_FOLDER [--embeddings FOLDER] [--sets a b] [--limit N] [--curve] [--json]
+    python -m benchmarks.grader_report DATA_FOLDER [--embeddings FOLDER] [--sets a b] [--limit N] [--curve] [--json]
 
 Each set is judged by a grader that is trained on the others, and not on sets that share its texts either (XQuAD and
 SQuAD 2.0 hold the same Wikipedia paragraphs). Passages: those of the top 10 of every answerable question. NO_ANSWER:
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
 from benchmarks.judge.asking import curve
-from benchmarks.judge.train import MODES, Example, Examples, fit_grader, parse_arguments, read_sets, relatives
+from benchmarks.judge.train_grader import MODES, Example, Examples, fit_grader, parse_arguments, read_sets, relatives
 from benchmarks.support.tables import show
 from retrieval.answerability.model import AnswerabilityModel, load_model
 

@@ -1,6 +1,6 @@
 """Do ratings make retrieval better, and nothing worse? Simulated people on labelled sets, beside others' formulas.
 
-    python -m benchmarks.feedback.simulation FOLDER --embeddings EMBEDDINGS --tune|--report|--sets a,b [--json]
+    python -m benchmarks.feedback_simulation FOLDER --embeddings EMBEDDINGS --tune|--report|--sets a,b [--json]
 
 FOLDER holds one folder per set, as for `manage.py evaluate`; EMBEDDINGS keeps vectors by the embedding model of the
 Ollama server at OLLAMA_BASE_URL. Parameters are chosen on the sets of `--tune`, figures told of those of `--report`.

@@ -1,6 +1,6 @@
 """Retrieval quality over all labelled sets of a folder: nDCG@10 of each leg and of hybrid search.
 
-    python -m benchmarks.quality.search FOLDER [--sets a,b] [--limit N] [--stages dense,bm25,hybrid]
+    python -m benchmarks.quality FOLDER [--sets a,b] [--limit N] [--stages dense,bm25,hybrid]
                                         [--traditional] [--json]
 
 The baseline of hybrid search is the better of its legs. `--traditional` asks Chinese sets in Traditional characters as

@@ -1,6 +1,6 @@
 """Train the model-free grader on labelled sets and write its weights.
 
-    python -m benchmarks.judge.train DATA_FOLDER --embeddings EMBEDDINGS_FOLDER
+    python -m benchmarks.train_grader DATA_FOLDER --embeddings EMBEDDINGS_FOLDER
 
 Needs scikit-learn (`pip install -e .[grader]`); the site itself does not. Every set weighs the same, whatever its size.
 The models for lists with vectors are fitted only where every set has embeddings; else they stay as they are.

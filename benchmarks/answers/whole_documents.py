@@ -1,6 +1,6 @@
 """Questions for whole documents: are they recognised, and how many ordinary questions are taken for one?
 
-    python -m benchmarks.quality.whole_documents [SET…] [--json]
+    python -m benchmarks.whole_documents [SET…] [--json]
 
 1. The labelled questions of benchmarks/data/whole_documents, in three scripts, over the sample handbook's titles: right
    are those that are read, asked back, refused or left alone as labelled, with the right documents.

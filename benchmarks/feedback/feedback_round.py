@@ -1,6 +1,6 @@
 """How long a round of the feedback loop takes, what memory it needs, and what boosts cost a search.
 
-    python -m benchmarks.feedback.round [--ratings 100000] [--documents 10000] [--users 4000] [--new 100]
+    python -m benchmarks.feedback_round [--ratings 100000] [--documents 10000] [--users 4000] [--new 100]
                                         [--entries 10000] [--index] [--database postgresql://USER@HOST/NAME] [--json]
 
 Makes a site whose users have rated much (`benchmarks.feedback.site`) in a temporary folder, on SQLite or, with

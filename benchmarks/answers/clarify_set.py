@@ -1,12 +1,12 @@
 """Make ambiguous questions of labelled ones, by rule: a question that should be asked back about.
 
-    python -m benchmarks.quality.clarify_set DATA_FOLDER OUT_FOLDER [--sets a b] [--traditional] [--show N]
+    python -m benchmarks.clarify_set DATA_FOLDER OUT_FOLDER [--sets a b] [--traditional] [--show N]
 
 Of an answerable question the words that tell readings apart are taken away: the name that it is about becomes a
 reference ("the film", "he", 该公司, 他), or "of NAME" and "NAME 的" are left out. Kept is what then names nothing and
 fits several things of the collection: passages of different titles, its own among them, hold all of its remaining
 words in two neighbouring sentences, and something of the kind that is asked for. The questions as they were are the
-counter-examples (`benchmarks.quality.clarify_report`). Written is one {set}.jsonl: {id, text, clarify, original, rule};
+counter-examples (`benchmarks.answers.clarify_report`). Written is one {set}.jsonl: {id, text, clarify, original, rule};
 nothing of the data belongs in the repository.
 """
 

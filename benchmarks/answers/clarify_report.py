@@ -1,9 +1,9 @@
 """How often a question is asked back about: ambiguous ones, the same as they were, and unanswerable ones.
 
-    python -m benchmarks.quality.clarify_report DATA_FOLDER [--sets a b] [--limit N] [--traditional]
+    python -m benchmarks.clarify_report DATA_FOLDER [--sets a b] [--limit N] [--traditional]
                                                  [--workflow W] [--json]
 
-The ambiguous questions are made of each set's own by `benchmarks.quality.clarify_set`. All go through the whole
+The ambiguous questions are made of each set's own by `benchmarks.answers.clarify_set`. All go through the whole
 workflow without a model, over exact BM25 searches in memory, with the grader that is shipped. Recall is the share of
 CLARIFY among the ambiguous, false alarms that among the others; baseline: a question of one or two words with a meaning
 of their own is asked back about, whatever was found.
@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.quality.clarify_set import SETS, made_of
+from benchmarks.answers.clarify_set import SETS, made_of
 from benchmarks.support.grader_data import LabelledSet
 from benchmarks.support.set_searcher import SetSearcher
 from benchmarks.support.tables import Row, show

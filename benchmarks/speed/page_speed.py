@@ -1,6 +1,6 @@
 """How the chat's pages feel in a browser: citations, a long conversation, and typing while an answer is written.
 
-    python -m benchmarks.speed.pages [--beside REVISION] [--runs 7] [--parts evidence,session,stream] [--json]
+    python -m benchmarks.page_speed [--beside REVISION] [--runs 7] [--parts evidence,session,stream] [--json]
 
 Starts a whole site (`manage.py up`) in a temporary folder with a PDF of 200 pages and conversations of 500 messages,
 beside it, with --beside, the same site run by the code of another revision of this repository, as the baseline; both
