@@ -192,7 +192,10 @@ def sites(beside: str, folder: Path) -> Iterator[list[Shown]]:
     said.write_text(answer(), encoding="utf-8")
     model = ModelServer("--tokens-per-s", "100", "--first-token-ms", "20", "--answer", str(said))
     model.start()
-    environment = {"OLLAMA_BASE_URL": model.url, "RAG_CHAT_MODEL": "test-chat:latest"}
+    environment = {
+        "OLLAMA_BASE_URL": model.url, "RAG_CHAT_MODEL": "test-chat:latest",
+        "RAG_LIMIT_QUESTIONS_PER_MINUTE": "10000",  # the made conversations' questions were all asked just now
+    }  # fmt: skip
     with contextlib.ExitStack() as stack:
         stack.callback(model.stop)
         trees = {"this": ROOT}

@@ -70,9 +70,14 @@ def _split(token: Token, markers: Collection[int]) -> list[Token]:
     for match in MARKER.finditer(token.content):
         if (number := int(match[1])) in markers:
             link = f'<a class="citation" href="#source-{number}" data-marker="{number}">[{number}]</a>'
-            pieces += [_text(token.content[position : match.start()]), _html(link)]
+            pieces += [_text(_glued(token.content[position : match.start()])), _html(link)]
             position = match.end()
     return [*pieces, _text(token.content[position:])]
+
+
+def _glued(before: str) -> str:
+    """What stands before a citation: its last space is one at which no line ends."""
+    return f"{before[:-1]}\u00a0" if before.endswith(" ") else before
 
 
 # ------------------------------------------------------------------------------------------------ weak sentences

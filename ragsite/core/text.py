@@ -8,6 +8,7 @@ without_hidden   for text that is judged or quoted: nothing in it that is not se
 unix_lines       line ends are \\n
 spreadsheet_cell for a cell of a CSV file: never a formula
 encodable        can be written as UTF-8: of the above only the surrogates
+unturned         for a document's text: nothing is shown backwards
 shortened        no longer than so many characters
 """
 
@@ -26,6 +27,7 @@ HIDDEN = (  # and what is not seen, or turns text around: soft hyphen, zero widt
 )
 _HIDDEN = re.compile(f"[{HIDDEN}]")
 _TURNING = re.compile(r"[\u0000-\u0008\u000e-\u001b\u007f\u0080-\u0084\u0086-\u009f\u202a-\u202e\u2066-\u2069]")
+_OVERRIDES = re.compile(r"[\u202d\u202e]")
 _FORMULA = re.compile(r"\s*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]")
 MAX_FILE_NAME_CHARS = 300
 MAX_SUFFIX_CHARS = 20
@@ -86,6 +88,14 @@ def clean_file_name(name: str) -> str:
 def without_hidden(text: str, by: str = "") -> str:
     """`by` in place of each character of HIDDEN. Tabs and line feeds stay."""
     return _HIDDEN.sub(by, text)
+
+
+def unturned(text: str) -> str:
+    """As long as before, with zero-width spaces for direction overrides: "42" would be read as "24".
+
+    Embeddings, isolates and marks stay: text of two directions needs them, and they turn no letters around.
+    """
+    return _OVERRIDES.sub("\u200b", text)
 
 
 def unix_lines(text: str) -> str:

@@ -1,8 +1,8 @@
 """The worker's side of the reader process: nothing of a user's file is parsed anywhere else.
 
 A reader process is started with the first file and kept for the next ones (`retrieval.ingest.reader_process`). Each
-file is read in a child of it, which has hard limits: on time, address space, processor time, and the
-size of its answer.
+file is read in a child of it, which has hard limits: on processor time, address space, and the size of its answer; and
+on time by the clock, for one that waits.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import asyncio
 import atexit
 import contextlib
 import json
-import math
 import os
 import select
 import signal
@@ -36,7 +35,8 @@ from retrieval.ingest.sniff import kind_by_name
 SUMMARY_TOKENS = 160  # of a document's summary, by which hierarchical search finds it
 MAX_PAGES = 5000  # of one document
 MAX_CHUNKS = 50_000  # of one document
-PARSE_TIMEOUT_S = 300.0  # reading one file, chunks and summary included
+PARSE_CPU_S = 300  # processor time for one file, chunks and summary included: the same file on every day
+PARSE_TIMEOUT_S = 1200.0  # by the clock: a busy machine gives a process a quarter of a processor
 PARSE_MEMORY_MIB = 2048  # address space of the process that reads a file
 PARSE_OUTPUT_MIB = 256  # what reading one file may give
 MAX_UNPACKED_MIB = 400  # what an Office file may unpack to
@@ -84,7 +84,7 @@ async def read_file(path: Path, *, file_name: str, size: ChunkSize) -> ReadDocum
         "size": asdict(size),
         "max_chunks": MAX_CHUNKS,
         "summary_tokens": SUMMARY_TOKENS,
-        "bounds": {"memory_mib": PARSE_MEMORY_MIB, "cpu_s": math.ceil(PARSE_TIMEOUT_S) + 1},
+        "bounds": {"memory_mib": PARSE_MEMORY_MIB, "cpu_s": PARSE_CPU_S},
     }
     answer = await ask_reader(request, timeout_s=PARSE_TIMEOUT_S, max_bytes=PARSE_OUTPUT_MIB * MIB)
     return await asyncio.to_thread(_document, answer)
@@ -164,7 +164,7 @@ class _Reader:
         head = _head(answer) if not refusal else {}
         status = self._end(load_chinese=bool(head.get("chinese_loaded")))
         if refusal or status == -signal.SIGXCPU:
-            raise DocumentUnreadableError(refusal or _too_slow(timeout_s))
+            raise DocumentUnreadableError(refusal or _too_slow(request["bounds"]["cpu_s"]))
         if "unreadable" in head:
             raise DocumentUnreadableError(Sentence(head["unreadable"], head["wording"]))
         if not head:
@@ -241,7 +241,10 @@ def _drained(descriptor: int, deadline: float, max_bytes: int) -> tuple[bytes, s
     while True:
         left_s = deadline - time.monotonic()
         if left_s <= 0 or not poll.poll(left_s * 1000):
-            return b"", _too_slow(deadline - begun)
+            return b"", worded(
+                "Reading the file was not done after {timeout_s:.0f} s: the machine was busy; read it again later.",
+                timeout_s=deadline - begun,
+            )
         piece = os.read(descriptor, PIECE_BYTES)
         if not piece:
             return bytes(answer), ""
@@ -258,9 +261,9 @@ def _head(answer: bytes) -> dict[str, Any]:
     return dict(json.loads(line)) if end else {}
 
 
-def _too_slow(timeout_s: float) -> str:
+def _too_slow(cpu_s: float) -> str:
     return worded(
-        "Reading the file took longer than {timeout_s:.0f} s; split it or save it more simply.", timeout_s=timeout_s
+        "Reading the file took longer than {timeout_s:.0f} s; split it or save it more simply.", timeout_s=cpu_s
     )
 
 

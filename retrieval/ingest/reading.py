@@ -7,9 +7,10 @@ Hostile files can crash, hang or bloat every one of the parsers: on a site this 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ragsite.core.text import unturned
 from ragsite.core.wording import worded
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.blocks import ParsedDocument
@@ -87,7 +88,17 @@ def parse_file(path: Path, *, kind: FileKind, limits: ParseLimits) -> ParsedDocu
     document = _parse(path, kind, limits)
     if not any(block.text.strip() for block in document.blocks):
         raise DocumentUnreadableError(worded("The file holds no text."))
-    return document
+    return _unturned(document)
+
+
+def _unturned(document: ParsedDocument) -> ParsedDocument:
+    blocks = tuple(
+        replace(
+            block, text=unturned(block.text), label=unturned(block.label), columns=tuple(map(unturned, block.columns))
+        )
+        for block in document.blocks
+    )
+    return replace(document, blocks=blocks, title=unturned(document.title))
 
 
 def _parse(path: Path, kind: FileKind, limits: ParseLimits) -> ParsedDocument:

@@ -75,7 +75,7 @@ def test_cited_markers_are_read_from_the_text() -> None:
 @pytest.mark.parametrize(
     ("text", "weak", "html"),
     [
-        ("It is 5 [1]. Dogs may enter [1].", "Dogs may enter [1].", ". <mark>Dogs may enter</mark> <a"),
+        ("It is 5 [1]. Dogs may enter [1].", "Dogs may enter [1].", ". <mark>Dogs may enter</mark>&nbsp;<a"),
         ("A **may** b.", "A **may** b.", "<mark>A</mark> <strong><mark>may</mark></strong> <mark>b.</mark>"),
         ("- a\n- Run `make all`", "Run `make all`", "<li><mark>Run</mark> <mark><code>make all</code></mark></li>"),
         ("狗可以进。猫不可以。", "猫不可以。", "狗可以进。<mark>猫不可以。</mark>"),

@@ -186,7 +186,7 @@ describe("a document", () => {
   }
   test("may be changed only by those who may write in its collection", () => {
     const labels = (writable) => documentOptions(row, { writable, on: {} }).filter(Boolean).map(({ label }) => label);
-    assert.deepEqual(labels(false), ["Open", "Download the file"]);
-    assert.deepEqual(labels(true), ["Open", "Download the file", "Edit details", "New version…", "Read again", "Delete"]);
+    assert.deepEqual(labels(false), ["Open the document", "Download the file"]);
+    assert.deepEqual(labels(true), ["Open the document", "Download the file", "Edit details", "New version…", "Read again", "Delete"]);
   });
 });

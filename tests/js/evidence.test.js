@@ -27,6 +27,16 @@ describe("the texts that bear a statement out", () => {
   test("are all of them for the source as a whole", () => {
     assert.equal(quotesFor(message, source).length, 2);
   });
+  for (const [said, rows] of [
+    ["Equipment 12 costs 120.", ["Name: Equipment 12; Amount: 120"]],
+    ["Everything has a price.", ["Name | Amount\nName: Equipment 1; Amount: 10\nName: Equipment 12; Amount: 120"]],
+  ]) {
+    test(`are of a table's rows those that say it, else all: ${said}`, () => {
+      const text = "Name | Amount\nName: Equipment 1; Amount: 10\nName: Equipment 12; Amount: 120";
+      const grounding = [{ start: 0, end: said.length, evidence: [{ marker: 1, start: 0, end: text.length }] }];
+      assert.deepEqual(quotesFor({ answer: `${said} [1]`, grounding }, { marker: 1, text }), rows);
+    });
+  }
   test("are none while the answer is written", () => assert.deepEqual(quotesFor(null, source), []));
   test("are what an answer without a model quotes", () => {
     const quoting = { answer: "From the rules:\n\n- Fines are 20 cents a day. [1]\n- Other words than there. [1]", grounding: [] };

@@ -79,6 +79,12 @@ describe("the form", () => {
     assert.deepEqual(tags((await opened(up)).form).slice(0, 2), ["helpful", "accurate"]);
     assert.deepEqual(tags((await opened({ ...up, score: 1, thumb: "down" })).form).slice(-2), ["helpful", "accurate"]);
   });
+  test("gives the focus back to the thumb when it is closed", async () => {
+    const { form } = await opened(up);
+    await press(form.querySelector("button"));
+    assert.equal(form.hidden, true);
+    assert.equal(document.activeElement.getAttribute("aria-label"), "Good answer");
+  });
   test("shows what is stored", async () => {
     const { form } = await opened(up);
     assert.deepEqual(form.querySelectorAll("input").filter((box) => box.checked).map((box) => box.value), ["5", "helpful"]);

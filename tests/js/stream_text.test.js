@@ -48,7 +48,7 @@ describe("an answer's text", () => {
     stream.hasSource = (marker) => marker === 1;
     stream.push("so [1], so [2]");
     frames.draw();
-    assert.equal(markup(prose), "<div><p>so <a>1</a>, so [2]</p></div>");
+    assert.equal(markup(prose), "<div><p>so\u00a0<a>1</a>, so [2]</p></div>");
   });
   test("code gets its language and a button, tables a frame that the keyboard reaches", () => {
     const prose = element("div");

@@ -39,6 +39,13 @@ async def test_pdf_pages_are_numbered_from_one(tmp_path: Path) -> None:
     assert (document.page_count, document.title) == (3, "Rules of loans")
 
 
+async def test_direction_overrides_show_nothing_backwards(tmp_path: Path) -> None:
+    text = "# A \u202efee\n\nIt is \u202e42 euros\u202c, \u2067שלום\u2069.\n\n| \u202eDay | Fee |\n|-|-|\n| 1 | 2 |\n"
+    document = await parsed(tmp_path, "a.md", text.encode())
+    assert "\u202e" not in document.text + document.title
+    assert "It is \u200b42 euros\u202c, \u2067שלום\u2069." in document.text
+
+
 async def test_pdf_lines_broken_by_the_page_width_are_joined(tmp_path: Path) -> None:
     text = "The library is open on every day of the week except\nSunday mornings.\nShort line\nNext"
     document = await parsed(tmp_path, "a.pdf", pdf_bytes([text]))

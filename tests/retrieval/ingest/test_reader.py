@@ -71,7 +71,7 @@ async def test_text_formats_are_not_parsed_in_this_process(tmp_path: Path, monke
 
 async def test_reader_that_takes_too_long_is_killed(tmp_path: Path) -> None:
     await read(tmp_path, b"One.")
-    with pytest.raises(DocumentUnreadableError, match="longer than 0 s"):
+    with pytest.raises(DocumentUnreadableError, match="not done after 0 s"):
         await read(tmp_path, LONG, "long.txt", PARSE_TIMEOUT_S=0.2)
     assert wait_until(lambda: not any(map(descendants, reader_processes())), within_s=5)
     assert (await read(tmp_path, b"Two.")).chunks[0].text == "Two."
@@ -89,12 +89,9 @@ async def test_reader_that_answers_too_much_is_not_listened_to(tmp_path: Path) -
     assert (await read(tmp_path, b"Two.")).chunks[0].text == "Two."
 
 
-async def test_processor_time_ends_a_reader_whose_worker_does_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(reader.math, "ceil", lambda _: 0)  # a second of processor time
-    with pytest.raises(DocumentUnreadableError, match="longer than"):
-        await read(tmp_path, LONG * 3, "long.txt")
+async def test_processor_time_ends_a_reader_whose_worker_does_not(tmp_path: Path) -> None:
+    with pytest.raises(DocumentUnreadableError, match="longer than 1 s"):
+        await read(tmp_path, LONG * 3, "long.txt", PARSE_CPU_S=1)
 
 
 async def test_cancelled_reading_ends_its_process(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ document.addEventListener("click", (event) => {
 document.addEventListener("ragsite:navigated", () => setSidebar(false));
 
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape") {
+  if (event.key === "Escape" && !document.querySelector("dialog[open]")) { // one thing at a time
     if (root.classList.contains("sidebar-open")) setSidebar(false);
     for (const popover of openPopovers()) {
       popover.open = false;

@@ -275,7 +275,7 @@ function place(menu, button, align) {
   const below = box.bottom + 6;
   const top = below + height > innerHeight - 8 && box.top - height - 6 > 8 ? box.top - height - 6 : below;
   menu.style.position = "fixed";
-  menu.style.left = `${Math.max(8, Math.min(left, innerWidth - width - 8))}px`;
+  menu.style.left = `${Math.max(8, Math.min(left, document.documentElement.clientWidth - width - 8))}px`;
   menu.style.top = `${Math.max(8, top)}px`;
 }
 

@@ -59,6 +59,12 @@ export class Answer {
       event.preventDefault();
       this.openSource(Number(link.dataset.marker), link);
     });
+    this.text.addEventListener("keydown", (event) => { // a citation is a button, to whoever hears it
+      const link = event.key === " " && /** @type {Element} */ (event.target).closest("a[data-marker]");
+      if (!link) return;
+      event.preventDefault();
+      /** @type {HTMLElement} */ (link).click();
+    });
     for (const part of [this.text, this.after]) {
       watchIntent(part, (link) => {
         const { shown, index } = this.evidenceOf(Number(link.dataset.marker), link);

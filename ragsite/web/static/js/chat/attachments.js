@@ -180,7 +180,7 @@ export class Attachments {
     const { name, document } = attached;
     const button = iconButton("more", gettext("Options of {name}", { name }), null, { class: "small chip-close" });
     menuButton(button, [
-      { label: gettext("Open"), icon: "external", href: `/documents/${document?.id}/` },
+      { label: gettext("Open the document"), icon: "external", href: `/documents/${document?.id}/` },
       { label: gettext("Keep in my documents"), icon: "folder", run: () => this.keep(attached) },
       { label: gettext("Remove"), icon: "trash", danger: true, run: () => this.remove(attached) },
     ], { align: "end" });

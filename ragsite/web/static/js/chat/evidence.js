@@ -22,8 +22,8 @@ export function quotesFor(message, source, offset = null) {
   if (!message) return [];
   const statements = (message.grounding || []).filter(({ evidence }) => evidence?.some(({ marker }) => marker === source.marker));
   const chosen = offset === null ? statements : statements.filter(({ start }) => start <= offset).slice(-1);
-  const places = chosen.flatMap(({ evidence }) => evidence.filter(({ marker }) => marker === source.marker));
-  const checked = places.map(({ start, end }) => source.text.slice(start, end));
+  const checked = chosen.flatMap(({ evidence, start: from, end: to }) => evidence.filter(({ marker }) => marker === source.marker)
+    .flatMap(({ start, end }) => rowsOf(source.text.slice(start, end), message.answer.slice(from, to))));
   return distinct(checked.length ? checked : quoted(message.answer, source, offset));
 }
 
@@ -46,8 +46,24 @@ function quoted(answer, source, offset) {
   return found;
 }
 
-/** A row that is quoted as `column: cell; column: cell`: its cells, as they follow each other in the table. @param {string} line */
-const cells = (line) => line.split("; ").map((pair) => pair.split(": ").slice(1).join(": ") || pair).join(" ");
+/** The cells of a row that is written as `column: cell; column: cell`. @param {string} line */
+const values = (line) => line.split("; ").map((pair) => pair.split(": ").slice(1).join(": ") || pair);
+
+/** Such a row's cells as they follow each other in the table. @param {string} line */
+const cells = (line) => values(line).join(" ");
+
+/**
+ * Rows of a table end no sentence, so all of them are the evidence: of these the ones with most of what was said.
+ * @param {string} text @param {string} statement @returns {string[]} the text itself where it is none, or all rows fit alike
+ */
+function rowsOf(text, statement) {
+  const rows = text.split("\n").filter((line) => cells(line) !== line);
+  const said = letters(statement);
+  const weights = rows.map((row) => values(row).map(letters).filter((cell) => said.includes(cell)).join("").length);
+  const most = Math.max(...weights);
+  const best = rows.filter((_, at) => weights[at] === most);
+  return most > 0 && best.length < rows.length ? best : [text];
+}
 
 /**
  * The offset in the answer's text of each place where it cites `marker`, in order.
@@ -266,7 +282,9 @@ export function documentFigure({ source, quotes }, { passage, copied }) {
     const words = { before: gettext("Part before"), after: gettext("Part after"), here: gettext("Part {part} of {count}", { part: content.part, count: content.part_count }) };
     replace(figure, newerNotice(content), frame, content.part_count > 1 ? partTurn(content.part, content.part_count, words, (other) => show({ part: other })) : null);
     figure.removeAttribute("aria-busy");
-    (mark ?? blockOf(part, content, source))?.scrollIntoView?.({ block: "center" });
+    // A row is marked with the names of its columns.
+    const row = mark?.closest("thead") ? part.querySelector("tbody mark.evidence") : null;
+    (row ?? mark ?? blockOf(part, content, source))?.scrollIntoView?.({ block: "center" });
   }
   show({ chunk: source.chunk_id, quote: oneALine(quotes) });
   return figure;

@@ -95,8 +95,9 @@ function drawElement(token) {
 
 /** @param {string} text @param {HasSource} hasSource */
 function withCitations(text, hasSource) {
-  return text.split(MARKER).map((part, index) => {
-    if (index % 2 === 0) return part;
+  return text.split(MARKER).map((part, index, parts) => {
+    // No line ends at the space before a citation, as the server writes it.
+    if (index % 2 === 0) return index + 1 < parts.length && hasSource(Number(parts[index + 1])) ? part.replace(/ $/, "\u00a0") : part;
     return hasSource(Number(part)) ? h("a", { class: "citation", href: `#source-${part}`, "data-marker": part }, part) : `[${part}]`;
   }).filter((part) => part !== "");
 }

@@ -108,12 +108,16 @@ function openForm(form, rating, { score, tags, comment: written }) {
   const name = `score-${Math.random().toString(36).slice(2)}`;
   const comment = h("textarea", { class: "input", rows: 2, maxlength: 2000, placeholder: gettext("Anything else? (optional)"), "aria-label": gettext("Comment") });
   comment.value = written;
+  const close = () => {
+    form.hidden = true;
+    rating.buttons[(rating.rating?.score ?? 0) >= 3 ? "up" : "down"].focus(); // the thumb that opened it, or stands for it now
+  };
   /** @param {SubmitEvent & {target: HTMLFormElement}} event */
   const save = async (event) => {
     event.preventDefault();
     const data = new FormData(event.target);
     const input = { score: Number(data.get(name)), tags: data.getAll("tag").map(String), comment: comment.value.trim() };
-    if (await rating.save(input)) form.hidden = true;
+    if (await rating.save(input)) close();
   };
   replace(form, h("form", { onsubmit: save, "aria-label": gettext("Rating") },
     h("fieldset", { class: "scale" }, h("legend", {}, gettext("How good was it?")),
@@ -122,7 +126,7 @@ function openForm(form, rating, { score, tags, comment: written }) {
       order.map((tag) => h("label", { class: "tag" }, h("input", { type: "checkbox", name: "tag", value: tag, checked: tags.includes(tag) }), h("span", {}, TAGS[tag])))),
     comment,
     h("div", { class: "rating-actions" },
-      h("button", { type: "button", class: "button quiet small", onclick: () => { form.hidden = true; } }, gettext("Close")),
+      h("button", { type: "button", class: "button quiet small", onclick: close }, gettext("Close")),
       h("button", { type: "submit", class: "button primary small" }, gettext("Save details")))));
   form.hidden = false;
   form.scrollIntoView({ block: "nearest" });

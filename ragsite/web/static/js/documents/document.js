@@ -65,7 +65,7 @@ async function showDocumentAt() {
   } catch (error) {
     const { status } = /** @type {import("../api.js").ApiError} */ (error);
     if (status !== 404) throw error;
-    replace(view, h("p", { class: "side-empty" }, row && isWorking(row) ? gettext("It can be read here as soon as it is ready.") : gettext("There is nothing to show of this document.")));
+    replace(view, row?.status === "failed" ? null : h("p", { class: "side-empty" }, row && isWorking(row) ? gettext("It can be read here as soon as it is ready.") : gettext("There is nothing to show of this document.")));
     return;
   }
   const named = content.chunks.find(({ id }) => id === chunk);

@@ -59,7 +59,7 @@ export function documentRow(row, { writable, collection, selected = false, on })
 /** @param {Api.Document} row @param {Options} options */
 export function documentOptions(row, { writable, on }) {
   return [
-    { label: gettext("Open"), icon: "documents", href: `/documents/${row.id}/` },
+    { label: gettext("Open the document"), icon: "documents", href: `/documents/${row.id}/` },
     { label: gettext("Download the file"), icon: "download", href: `/api/documents/${row.id}/file`, download: true },
     writable ? { label: gettext("Edit details"), icon: "edit", run: () => editDocument(row, on.changed) } : null,
     writable && !row.superseded ? { label: gettext("New version…"), icon: "upload", run: () => replaceDocument(row, on.changed) } : null,
