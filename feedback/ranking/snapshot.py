@@ -476,8 +476,9 @@ class Snapshot:
         def sums(values: NDArray[np.floating]) -> Sums:
             return np.bincount(owner, values, len(rated)).astype(np.float64)
 
-        questions, back = np.unique(self._question[rows], return_inverse=True)
-        similarity = similarities.of(questions)[back].astype(np.float64)
+        similarity = similarities.of(self._question[rows]).astype(np.float64)
+        if not similarity.any():
+            return {}
         if self._further_down:
             normalized = normalized_scores(candidates)
             apart = any(normalized.values())  # else there is one, or all are found alike: none is further down
@@ -538,18 +539,18 @@ class Snapshot:
         similarity = np.zeros(len(overlap), dtype=np.float32)
         apart = 0.0  # the score of the nearest one that is set apart
         own, model = read_question(asked.text), shipped_model()
-        for row in np.argsort(-score, kind="stable")[:MOST_MATCHED].tolist():
-            if score[row] <= 0.0:
-                break
+        near_rows = np.flatnonzero(score > 0.0)  # few of all, so sorting them takes no time
+        for row in near_rows[np.argsort(-score[near_rows], kind="stable")[:MOST_MATCHED]].tolist():
             near, other = float(cosine[row]), read_question(self._texts[row])
             likely = model.of_readings(own, other, cosine=None if np.isnan(near) else near, common=self._common)
             if likely <= FORBIDDEN and difference(own, other, self._common):
                 apart = float(score[row])
                 break
             similarity[row] = likely if likely >= matched_from else 0.0
-        is_apart = (score <= apart) & (apart > 0.0)
-        carried = similarity[self._pair_from] * self._pair_same
-        np.maximum.at(similarity, self._pair_to, np.where(is_apart[self._pair_to], 0.0, carried))
+        carries = np.flatnonzero(similarity[self._pair_from] > 0.0)
+        to = self._pair_to[carries]
+        carried = similarity[self._pair_from[carries]] * self._pair_same[carries]
+        np.maximum.at(similarity, to, np.where((score[to] <= apart) & (apart > 0.0), 0.0, carried))
         return similarity
 
 
