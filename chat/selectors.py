@@ -179,8 +179,12 @@ def message_find(message_id: UUID) -> Message | None:
     """Any message with its details, its owner's ratings included: for the run that wrote it and for readers who were
     let in before."""
     owner = User.objects.filter(chat_sessions__messages=message_id).first()
-    message = _with_details(Message.objects.filter(pk=message_id), owner).first()
-    return with_versions([message])[0] if message else None
+    message = _with_details(Message.objects.filter(pk=message_id).select_related("reply_to"), owner).first()
+    if message is None:
+        return None
+    if owner is not None:
+        message.session.user = owner
+    return with_versions([message])[0]
 
 
 # ------------------------------------------------------------------------------------------------ what a question needs

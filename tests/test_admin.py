@@ -157,7 +157,7 @@ def test_the_review_shows_path_sources_ratings_and_a_link_to_the_document(staff:
 def test_the_steps_of_an_answer_are_named_in_words(staff: Client) -> None:
     step = DecisionStepFactory(name="web_search")
     html = staff.get(url_of(Session, "change", step.message.session)).content.decode()
-    assert '<td data-label="Step">web search</td>' in html
+    assert '<td data-label="Step">Search the web</td>' in html
 
 
 def test_a_deleted_document_is_named_without_a_link(staff: Client) -> None:

@@ -268,7 +268,7 @@ class _Rows:
         if rated.marker is not None:
             cited.add(rated.marker)
         text = " ".join(f"It is laid down that {about.about} [{marker}]." for marker in sorted(cited))
-        self.sessions.append((session, user, question[:200], "corrective", [], rated.at, rated.at))
+        self.sessions.append((session, user, question[:200], "", "corrective", [], rated.at, rated.at))
         self.messages.append(_message(asked, session, "user", None, question, "", rated.at))
         self.messages.append(_message(answer, session, "assistant", asked, text, "ANSWER", rated.at))
         for marker, (document, seq) in enumerate(_shown(about, choose, documents), start=1):
@@ -291,7 +291,11 @@ class _Rows:
         from feedback.models import Rating
         from feedback.rounds.bulk_rows import rows_add
 
-        rows_add(Session, ("id", "user", "title", "workflow", "collections", "created_at", "updated_at"), self.sessions)
+        rows_add(
+            Session,
+            ("id", "user", "title", "folder", "workflow", "collections", "created_at", "updated_at"),
+            self.sessions,
+        )
         rows_add(Message, MESSAGE_COLUMNS, self.messages)
         rows_add(Source, (
             "message", "marker", "kind", "document_id", "chunk_id", "title", "heading", "file_name", "url", "published",
@@ -317,7 +321,7 @@ class _Rows:
 
 MESSAGE_COLUMNS = (
     "id", "session", "role", "reply_to", "text", "status", "decision", "reason", "workflow", "model", "request",
-    "usage", "degraded", "superseded", "created_at", "finished_at",
+    "usage", "degraded", "wordings", "superseded", "created_at", "finished_at",
 )  # fmt: skip
 
 
@@ -325,8 +329,8 @@ def _message(
     key: uuid.UUID, session: uuid.UUID, role: str, reply_to: uuid.UUID | None, text: str, decision: str, at: datetime
 ) -> tuple[Any, ...]:
     return (
-        key, session, role, reply_to, text, "complete", decision, "", "corrective", "a-model", {}, {}, [], False, at,
-        at,
+        key, session, role, reply_to, text, "complete", decision, "", "corrective", "a-model", {}, {}, [], {}, False,
+        at, at,
     )  # fmt: skip
 
 

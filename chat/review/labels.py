@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
+
 from django.utils.functional import Promise
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-STEPS: dict[str, str | Promise] = {
-    "memory": _("memory"), "condense": _("condense"), "route": _("route"), "plan": _("plan"),
-    "rewrite": _("rewrite"), "step_back": _("step back"), "decompose": _("decompose"), "hyde": _("hyde"),
-    "retrieve": _("retrieve"), "fuse": _("fuse"), "boost": _("boost"), "dedupe": _("dedupe"), "rerank": _("rerank"),
-    "assess": _("assess"), "grade": _("grade"), "refine": _("refine"), "web_search": _("web search"),
-    "compress": _("compress"), "order": _("order"), "clarify": _("clarify"), "generate": _("generate"),
-    "verify": _("verify"), "reflect": _("reflect"), "consolidate": _("consolidate"),
+STEPS: dict[str, str | Promise] = {  # as the chat calls them: static/js/chat/path.js
+    "memory": _("Recall"), "condense": _("Understand in context"), "route": _("Choose the way"), "plan": _("Plan"),
+    "rewrite": _("Rephrase"), "step_back": _("Step back"), "decompose": _("Split the question"),
+    "hyde": _("Imagine an answer"), "retrieve": _("Search"), "fuse": _("Merge results"), "boost": _("Apply feedback"),
+    "dedupe": _("Remove repeats"), "rerank": _("Rank"), "assess": _("Judge the evidence"),
+    "grade": _("Grade passages"), "refine": _("Search again"), "web_search": _("Search the web"),
+    "compress": _("Shorten"), "order": _("Order"), "clarify": _("Ask back"), "generate": _("Write"),
+    "verify": _("Check the answer"), "reflect": _("Reflect"), "consolidate": _("Remember"),
 }  # fmt: skip
 STATES: dict[str, str | Promise] = {
     "ok": _("ok"), "skipped": _("skipped"), "degraded": _("degraded"), "failed": _("failed"),
@@ -19,7 +23,7 @@ STATES: dict[str, str | Promise] = {
 
 
 DECISIONS: dict[str, str | Promise] = {
-    "ANSWER": _("ANSWER"), "CLARIFY": _("CLARIFY"), "NO_ANSWER": _("NO_ANSWER"),
+    "ANSWER": _("Answered"), "CLARIFY": _("Asked back"), "NO_ANSWER": _("No answer found"),
 }  # fmt: skip
 STATUSES: dict[str, str | Promise] = {  # of an answer
     "streaming": _("streaming"), "complete": _("complete"), "cut": _("cut"), "stopped": _("stopped"),
@@ -41,6 +45,18 @@ def step_label(name: str) -> str:
 
 def step_status(name: str) -> str:
     return str(STATES.get(name, name))
+
+
+BATCHES: dict[str, str | Promise] = {  # what the site calls a job of replays that nobody named
+    "Answers": _("Answers"), "Golden questions": _("Golden questions"),
+}  # fmt: skip
+_GAP = re.compile(r"Knowledge gap (\d+)")
+
+
+def batch_name(name: str) -> str:
+    if gap := _GAP.fullmatch(name):
+        return gettext("Knowledge gap %(number)s") % {"number": gap[1]}
+    return str(BATCHES.get(name, name))
 
 
 WORKFLOWS: dict[str, str | Promise] = {  # as the chat's own menu calls them

@@ -38,6 +38,7 @@ from chat.review.queue import (
     queue_counts,
     values_found,
 )
+from chat.review.replay.replay_words import replays_of_answer
 from chat.review.roles import DeskAccess, Right, desk_access, people_at_the_desk
 from chat.review.saved_views import saved_views
 from ragsite.core.api.fields import checked
@@ -285,6 +286,7 @@ def answer_page(request: HttpRequest, *, access: DeskAccess, message_id: UUID) -
         "detail": detail,
         "improvements": improvements_of(message_id, access),
         "made": made_of(message_id, access),
+        "replays": replays_of_answer(message_id),
         "back": _address(given),
         "before": _answer_address(before, given),
         "after": _answer_address(after, given),

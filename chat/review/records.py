@@ -12,9 +12,9 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Prefetch, QuerySet
 
-from chat.models import AnswerReview, AnswerTerms, Message, ReviewedCollection
+from chat.models import AnswerReview, AnswerTerms, Message, ReviewedCollection, Source
 from chat.ratings import Rating, get_ratings
 from chat.review.figures.rollups import closed_days_correct, days_touch
 from chat.review.terms import terms_of
@@ -33,6 +33,9 @@ SEVERITY = {
 }  # fmt: skip
 WORST_RATED = 10  # more for a rating of 1
 REASONS = tuple(SEVERITY)
+# What a row is made from. Passages and the wordings of the path are most of an answer, and not among it.
+READ = ("session__user", "reply_to__text", "role", "text", "request", "status", "created_at", "workflow", "model",
+        "decision", "usage", "grounding", "degraded")  # fmt: skip
 MADE = ["session", "user", "created_at", "workflow", "model", "decision", "status", "language", "worst_score",
         "total_ms", *REASONS, "severity"]  # fmt: skip
 
@@ -47,8 +50,9 @@ def answers_record(message_ids: Sequence[UUID]) -> int:
 
     What people added to a row stays.
     """
-    messages = ended_answers().filter(pk__in=message_ids).select_related("reply_to", "session")
-    answers = list(get_ratings().with_ratings(messages.prefetch_related("sources")).order_by("created_at", "pk"))
+    messages = ended_answers().filter(pk__in=message_ids).select_related("reply_to", "session").only(*READ)
+    documents = Prefetch("sources", Source.objects.only("message", "document_id"))
+    answers = list(get_ratings().with_ratings(messages.prefetch_related(documents)).order_by("created_at", "pk"))
     if not answers:
         return 0
     counted = {row.message_id: row for row in AnswerReview.objects.select_for_update().filter(message__in=answers)}
@@ -56,7 +60,7 @@ def answers_record(message_ids: Sequence[UUID]) -> int:
     known = [(counted[row.message_id], row) for row in made if row.message_id in counted]
     closed_days_correct(known, _asked([was.pk for was, _ in known]))
     rows = AnswerReview.objects.bulk_create(made, update_conflicts=True, unique_fields=["message"], update_fields=MADE)
-    numbers = dict(AnswerReview.objects.filter(message__in=answers).values_list("message_id", "pk"))
+    numbers = {row.message_id: row.pk for row in rows}
     AnswerTerms.objects.bulk_create(
         [
             AnswerTerms(answer_id=numbers[answer.pk], terms=terms_of(_question(answer), answer.text))

@@ -141,9 +141,11 @@ def answer_finish(*, message_id: uuid.UUID, run_id: uuid.UUID, outcome: Outcome)
     message.finished_at = timezone.now()
     message.save()
     _store_sources(message, outcome.sources)
-    if not outcome.continued:
+    before = 0
+    if outcome.continued:
+        before = message.decision_steps.aggregate(last=Max("seq"))["last"] or 0
+    else:
         message.decision_steps.all().delete()
-    before = message.decision_steps.aggregate(last=Max("seq"))["last"] or 0
     DecisionStep.objects.bulk_create(_step_row(message, step, before=before) for step in outcome.steps)
     _store_prompts(message, outcome, before=before)
     Session.objects.filter(pk=message.session_id).update(updated_at=timezone.now())
@@ -190,7 +192,7 @@ def _silent_run() -> Q:
     return Q(status=Message.Status.INTERRUPTED, lease_token__isnull=False)
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def _store_sources(message: Message, sources: Sequence[values.Source]) -> None:
     """Rows that are there already stay, with what users said of them; what is cited, and where, may have changed.
 

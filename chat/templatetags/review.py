@@ -36,6 +36,12 @@ def seconds(ms: Any) -> str:
 
 
 @register.filter
+def grouped(number: Any) -> str:
+    """12,345 of 12345; "–" where nothing was counted."""
+    return f"{number:,}" if isinstance(number, int) else "–"
+
+
+@register.filter
 def unmarked(text: str) -> str:
     """The words of a Markdown text, for a line or two in a list."""
     return _MARKUP.sub(lambda found: found[1] or "", (text or "")[:2000])

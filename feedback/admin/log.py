@@ -28,8 +28,13 @@ from retrieval.models import Document
 CHANGE = "feedback.change_revision"
 RESETS = (RevisionEvent.Action.RESET_DOCUMENT, RevisionEvent.Action.RESET_RATER)
 NAMES = {
-    "evidence": "votes", "to": "back to revision", "query_boosts": "boosts for questions",
-    "document_boosts": "boosts of documents", "moving_passages": "passages that move searches",
+    "evidence": _("votes"), "to": _("back to revision"), "query_boosts": _("boosts for questions"),
+    "document_boosts": _("boosts of documents"), "moving_passages": _("passages that move searches"),
+}  # fmt: skip
+ROUNDS = {  # the statuses of a round, as the end of a sentence
+    "live": _("its revision is live"), "held": _("its revision is held back"), "proposed": _("its revision waits"),
+    "unchanged": _("no boost changes"), "frozen": _("rounds are frozen, so that votes were gathered and no more"),
+    "busy": _("another round is running"), "failed": _("it failed"),
 }  # fmt: skip
 
 
@@ -100,8 +105,10 @@ class RevisionEventAdmin(ToolsAdmin, PartOfHistoryAdmin):
 def round_summary(outcome: RoundOutcome) -> str:
     if outcome.status == "queued":
         return said("A worker has been told to run a round; its outcome will stand above the list of revisions.")
-    reason = f": {outcome.reason.rstrip('.')}" if outcome.reason else ""
-    return f"The round after it: {outcome.status}{reason}."
+    what = str(ROUNDS.get(outcome.status, outcome.status))
+    if outcome.reason and outcome.status in ("held", "failed"):
+        what = f"{what} ({outcome.reason.rstrip('.')})"
+    return said("The round after it: {what}.", what=what)
 
 
 def _golden_link(detail: dict[str, Any]) -> SafeString | str:
@@ -117,6 +124,6 @@ def _in_words(detail: dict[str, Any]) -> Iterator[tuple[str, Any]]:
             continue
         if isinstance(value, bool):
             value = said("yes") if value else said("no")
-        yield NAMES.get(name, name.replace("_", " ")), "–" if value is None else value
+        yield str(NAMES.get(name, name.replace("_", " "))), "–" if value is None else value
     if detail.get("chunk_id"):
         yield said("part"), said("one chunk of it")

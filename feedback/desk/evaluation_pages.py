@@ -34,6 +34,7 @@ from feedback.evaluation.sets import (
     golden_left,
     may_decide,
     measurable,
+    without_document,
 )
 from feedback.evaluation.stage_names import stage_label
 from feedback.models import ALL_GOLDEN, EvaluationRun, EvaluationSet, GoldenQuestion
@@ -99,6 +100,7 @@ def evaluation_set_page(request: HttpRequest, *, access: DeskAccess, set_id: UUI
         "runs": [_run_row(run) for run in runs[:RUNS_A_PAGE]], "page": page, "more": len(runs) > RUNS_A_PAGE,
         "charted": len(history) > 1, "deletable": chosen.golden != ALL_GOLDEN,
         "measurable": data["questions"] or _could_be_asked(chosen),
+        "without_document": without_document(chosen),
         "comparable": sum(run.status == Status.COMPLETE for run in runs) > 1,
         "all_stages": [_stage_choice(stage, chosen.stages) for stage in STAGES], "workflows": available_workflows(),
         "max_limit": MAX_LIMIT, "boot": boot, "margin_points": f"{100 * chosen.margin:g}",
@@ -216,6 +218,8 @@ def _set_row(chosen: EvaluationSet) -> dict[str, Any]:
     figures = latest.figures.get(stage, {}) if latest else {}
     return set_data(chosen) | {
         "set": chosen,
+        "without_document": without_document(chosen),
+        "no_worse": bool(latest and latest.baseline_id and not latest.worse),
         "history": history,
         "latest": latest,
         "score": score,
@@ -339,7 +343,7 @@ def _setup_rows(run: EvaluationRun) -> list[tuple[str, Any]]:
     ]
     rows.append((_("Cut-off"), run.k))
     if run.workflow:
-        rows.append((_("Workflow"), run.workflow.replace("_", " ")))
+        rows.append((_("Workflow"), labels.workflow_label(run.workflow)))
     return rows
 
 

@@ -80,6 +80,13 @@ def measurable(chosen: EvaluationSet, *, workflow: str | None = None, limit: int
     return min(count, limit or chosen.limit)
 
 
+def without_document(chosen: EvaluationSet) -> int:
+    """How many golden questions in use expect no document, so that no run measures them until a workflow answers."""
+    if chosen.is_imported or chosen.workflow:
+        return 0
+    return golden_of(chosen).filter(relevant=None).exclude(expects=GoldenQuestion.Expected.ANSWER).count()
+
+
 def may_decide(chosen: EvaluationSet) -> bool:
     """Whether it is known what is right for its questions, so that a workflow may be asked them."""
     return not chosen.is_imported or chosen.decided > 0

@@ -91,6 +91,8 @@ def wordings_of(*values: Any) -> Wordings:
         match value:
             case Sentence():
                 found[clean_text(value)] = value.wording
+            case str() | float() | int() | None:
+                pass  # before it is asked for an abstract class
             case Mapping():
                 found |= wordings_of(*value.values())
             case list() | tuple():

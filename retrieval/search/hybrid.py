@@ -10,7 +10,6 @@ default formula sums z-scores instead, which labelled questions show to be bette
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -46,7 +45,6 @@ SHORT_WINDOW_MULTIPLIER = 50  # the same for short queries
 BOOST_WINDOW = 100  # the best so many of what was found can be lifted or lowered by ratings
 SEARCH_TIMEOUT_S = 10.0  # one search, all legs
 
-_SPACE = re.compile(r"\s+")
 NO_DOCUMENT = worded("no document's summary fits the question: all chunks were searched")
 
 
@@ -345,4 +343,4 @@ def _tail_hit(chunk_id: str, fused: float, results: Sequence[SpaceResult]) -> Ta
 
 
 def _comparable(text: str) -> str:
-    return _SPACE.sub("", text).casefold()
+    return "".join(text.split()).casefold()

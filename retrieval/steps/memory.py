@@ -52,7 +52,10 @@ class RecallMemory(Step[Asked, tuple[RememberedFact, ...]]):
 
     async def act(self, given: Asked, entry: StepRecord) -> tuple[RememberedFact, ...]:
         user_id = given.question.user_id
-        if self.tools.memory is None or not user_id:
+        if self.tools.memory is None:
+            entry.skip(worded("earlier answers are not recalled here"))
+            return ()
+        if not user_id:
             entry.skip(worded("nobody is signed in whose earlier answers could be remembered"))
             return ()
         try:

@@ -233,7 +233,7 @@ def test_a_document_is_reset(staff: Client, admin_user: User) -> None:
     _, chunk = live_revision()
     address = url("feedback_reset_document", chunk.document_id)
     response = staff.post(address, {"why": "It was rewritten."}, follow=True)
-    assert "The votes are discarded. The round after it: live" in response.content.decode()
+    assert "The votes are discarded. The round after it: its revision is live." in response.content.decode()
     assert not Evidence.objects.filter(discarded_by=None).exists()
     assert ("reset_document", admin_user, "It was rewritten.") in logged()
 

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlencode
 from uuid import UUID
 
 from asgiref.sync import async_to_sync
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.utils.translation import gettext as _
+from django.urls import reverse
 
-from chat.models import Message, Replay
+from chat.models import AnswerReview, Message, Replay
 from chat.review import labels
 from chat.review.feedback_port import get_feedback
 from chat.review.fields import FiltersSerializer
+from chat.review.improvements import improvements_of
 from chat.review.pages import desk_page
 from chat.review.replay.differences import source_differences, step_differences, text_differences
 from chat.review.replay.replay_api import answers_chosen, replay_reading_log
 from chat.review.replay.replay_data import batch_data, replay_data, replay_row
 from chat.review.replay.replay_run import NO_REVISION, OPEN
+from chat.review.replay.replay_words import change_words, option_label
 from chat.review.replay.replays import (
     MAX_QUESTIONS,
     batch_get,
@@ -43,6 +47,7 @@ FIGURES = (
     ("completion_tokens", ""),
 )  # fmt: skip
 OPTIONS = ("rewrite", "hyde", "rerank", "web_search")
+_DOCUMENT_LINK = re.compile(r"\[([^\[\]\n]{1,300})\]\(/documents/[0-9a-f-]{36}/\)")
 SHOWN_SCORES = ("dense", "bm25", "rerank", "boost", "final")
 
 
@@ -62,38 +67,47 @@ def replays_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
 
 @desk_page()
 def replay_new_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
-    """The form. `answer`: of this one; `golden`: of a set, or * for all; else of the queue's answers."""
+    """The form. `answer`: of this one; `answers`: of these, their ids with commas between; `golden`: of a set, or *
+    for all; else of the queue's answers."""
     target: dict[str, Any]
+    back = reverse("review")
     if answer := request.GET.get("answer"):
         answers = Message.objects.select_related("reply_to").filter(reply_to__isnull=False)
         message = answers.filter(pk__in=filter(None, [as_uuid(answer)])).first()
         if message is None or message.reply_to is None:
             raise NotFoundError
-        target = {"message_id": str(message.pk)}
+        target, back = {"message_id": str(message.pk)}, reverse("review_answer", args=[message.pk])
         asked: dict[str, Any] = {
             "question": message.reply_to.text, "workflow": message.workflow, "model": message.model,
             "filters": message.request.get("filters", {}), "options": message.request.get("options", {}), "count": 1,
         }  # fmt: skip
     elif (golden := request.GET.get("golden")) is not None:
-        target = {"golden": golden}
+        target, back = {"golden": golden}, reverse("review_replays")
         set_name = None if golden == "*" else golden
         count = len(get_feedback().golden_questions(set_name=set_name, limit=MAX_QUESTIONS))
         asked = {"golden": golden, "count": count}
+    elif picked := request.GET.get("answers"):
+        ids = [key for text in picked.split(",")[:MAX_QUESTIONS] if (key := as_uuid(text))]
+        found = set(Message.objects.filter(pk__in=ids, reply_to__isnull=False).values_list("pk", flat=True))
+        target = {"message_ids": [str(key) for key in ids if key in found]}
+        asked = {"count": len(target["message_ids"]), "picked": True}
     else:
         names: list[str] = list(FiltersSerializer().get_fields())
         given = {name: request.GET[name] for name in names if request.GET.get(name)}
         chosen = answers_chosen(access=access, given=given, most=MAX_QUESTIONS + 1)
         target = {"answers": given}
+        back = f"{back}?{urlencode(given)}" if given else back
         asked = {"answers": given, "count": min(len(chosen), MAX_QUESTIONS), "more": len(chosen) > MAX_QUESTIONS}
     context = {
         "section": "review",
         "desk_part": "replays",
         "access": access,
         "asked": asked,
+        "back": back,
         "workflows": available_workflows(),
         "models": async_to_sync(models_listed)(),
         "revisions": revisions_offered(),
-        "options": [(name, labels.step_label(name)) for name in OPTIONS],
+        "options": [(name, option_label(name)) for name in OPTIONS],
         "no_revision": NO_REVISION,
         "most": MAX_QUESTIONS,
         "boot": {"target": target},
@@ -107,6 +121,7 @@ def replay_page(request: HttpRequest, *, access: DeskAccess, replay_id: UUID) ->
     replay = replay_get(replay_id)
     replay_reading_log(access=access, replay=replay)
     data = replay_data(replay, reader=access.user)
+    of_answer = replay.message_id if AnswerReview.objects.filter(message=replay.message_id).exists() else None
     context = {
         "section": "review",
         "desk_part": "replays",
@@ -115,6 +130,7 @@ def replay_page(request: HttpRequest, *, access: DeskAccess, replay_id: UUID) ->
         "row": _row(replay),
         "data": data,
         "open": replay.status in OPEN,
+        "improvements": improvements_of(of_answer, access) if of_answer else [],
         "comparison": comparison(data["original"], data["replay"]) if data["original"] and data["replay"] else None,
         "boot": {"replay": str(replay.pk), "open": replay.status in OPEN},
     }
@@ -125,17 +141,19 @@ def replay_page(request: HttpRequest, *, access: DeskAccess, replay_id: UUID) ->
 def batch_page(request: HttpRequest, *, access: DeskAccess, batch_id: UUID) -> HttpResponse:
     """A job: progress, summary, a row of each question."""
     batch = batch_get(batch_id)
-    data = batch_data(batch)
+    data, summary = batch_data(batch), batch_summary(batch)
     context = {
         "section": "review",
         "desk_part": "replays",
         "access": access,
         "batch": batch,
+        "name": labels.batch_name(batch.name),
         "data": data,
         "change": change_words(batch.change),
         "percent": round(100 * data["progress"]),
         "open": data["ended"] < data["total"],
-        "summary": batch_summary(batch),
+        "summary": summary,
+        "moves": [(_moved(move), count) for move, count in summary["decisions"].items()],
         "replays": [_row(row) for row in replays_of(batch)[:MAX_QUESTIONS]],
         "boot": {"batch": str(batch.pk), "open": data["ended"] < data["total"]},
     }
@@ -150,7 +168,7 @@ def comparison(original: Mapping[str, Any], replay: Mapping[str, Any]) -> dict[s
     return {
         "decisions": [labels.decision_label(data["decision"] or "") for data in (original, replay)],
         "statuses": [labels.answer_status(data["status"]) for data in (original, replay)],
-        "words": text_differences(original["answer"], replay["answer"]),
+        "words": text_differences(_words(original["answer"]), _words(replay["answer"])),
         "same_text": original["answer"] == replay["answer"],
         "sources": [row | {"scores": _scores(row["scores"]), "moved_down": -row["moved"]} for row in sources],
         "both": sum(row["in"] == "both" for row in sources),
@@ -167,6 +185,11 @@ def comparison(original: Mapping[str, Any], replay: Mapping[str, Any]) -> dict[s
     }  # fmt: skip
 
 
+def _words(answer: str) -> str:
+    """Without the addresses of the documents that it names."""
+    return _DOCUMENT_LINK.sub(r"\1", answer)
+
+
 def _scores(scores: Mapping[str, Mapping[str, float] | None]) -> list[dict[str, Any]]:
     sides = [scores["original"] or {}, scores["replay"] or {}]
     return [
@@ -174,6 +197,12 @@ def _scores(scores: Mapping[str, Mapping[str, float] | None]) -> list[dict[str, 
         for name in SHOWN_SCORES
         if any(name in side for side in sides)
     ]
+
+
+def _moved(move: str) -> str:
+    """ANSWER → NO_ANSWER, for people; what stayed is said once."""
+    before, after = (labels.decision_label(name) for name in move.split(" → "))
+    return before if before == after else f"{before} → {after}"
 
 
 def _change(old: int | None, new: int | None) -> int | None:
@@ -200,6 +229,7 @@ def _percent(share: float | None) -> int | None:
 def _batch(batch: Any) -> dict[str, Any]:
     data = batch_data(batch)
     return data | {
+        "name": labels.batch_name(batch.name),
         "percent": round(100 * data["progress"]),
         "change_words": change_words(batch.change),
         "made_at": batch.created_at,
@@ -208,25 +238,3 @@ def _batch(batch: Any) -> dict[str, Any]:
 
 def _golden_sets() -> list[dict[str, Any]]:
     return [{"name": name, "count": count} for name, count in get_feedback().golden_sets()]
-
-
-def change_words(change: Mapping[str, Any]) -> list[str]:
-    """What is done otherwise, for people."""
-    said: list[str] = []
-    if workflow := change.get("workflow"):
-        said.append(_("workflow {name}").format(name=labels.workflow_label(workflow)))
-    if model := change.get("model"):
-        said.append(_("model {name}").format(name=model))
-    if revision := change.get("revision"):
-        said.append(
-            _("without boosts") if revision == NO_REVISION else _("boost revision {name}").format(name=revision[:8])
-        )
-    for name, value in change.get("options", {}).items():
-        shown = value if not isinstance(value, bool) else _("on") if value else _("off")
-        said.append(f"{name.replace('_', ' ')}: {shown}")
-    if change.get("settings"):
-        said.append(_("other settings"))
-    if "filters" in change:
-        given = ", ".join(f"{name}: {value}" for name, value in change["filters"].items())
-        said.append(_("filters {names}").format(names=given) if given else _("without filters"))
-    return said or [_("nothing changed")]

@@ -230,6 +230,7 @@ def as_asked(message: Message) -> Setup:
     and open clarification as then."""
     asked, request, user = message.reply_to, message.request, message.session.user
     assert asked is not None
+    earlier = _earlier_then(asked)
     scope = scope_as_asked(
         user=user,
         names=request.get("collections", []),
@@ -240,10 +241,10 @@ def as_asked(message: Message) -> Setup:
         question=Question(
             text=asked.text,
             scope=scope.beside(scope_attached(user=user, conversation_id=message.session_id)),
-            history=_history_then(asked),
+            history=_history_of(earlier),
             filters=search_filters(request.get("filters", {})).in_mode(request.get("filters_mode", "strict")),
             options=AnswerOptions(**request.get("options", {})),
-            open_clarification=_open_clarification_then(asked),
+            open_clarification=_open_clarification_of(earlier),
         ),
         workflow=message.workflow or settings.RAG.answer.workflow,
     )
@@ -268,16 +269,16 @@ def _earlier_then(asked: Message) -> list[Message]:
     return [turn[role] for turn in turns for role in (Message.Role.USER, Message.Role.ASSISTANT) if role in turn]
 
 
-def _history_then(asked: Message) -> tuple[HistoryMessage, ...]:
-    said = [one for one in _earlier_then(asked) if one.text and one.status in selectors.REMEMBERED]
+def _history_of(earlier: list[Message]) -> tuple[HistoryMessage, ...]:
+    said = [one for one in earlier if one.text and one.status in selectors.REMEMBERED]
     return tuple(
         HistoryMessage(role="user" if one.role == Message.Role.USER else "assistant", text=one.text)
         for one in said[-quoting.HISTORY_MESSAGES :]
     )
 
 
-def _open_clarification_then(asked: Message) -> OpenClarification | None:
-    answers = [one for one in _earlier_then(asked) if one.role == Message.Role.ASSISTANT]
+def _open_clarification_of(earlier: list[Message]) -> OpenClarification | None:
+    answers = [one for one in earlier if one.role == Message.Role.ASSISTANT]
     last = answers[-1] if answers else None
     if last is None or last.decision != Message.Decision.CLARIFY or last.reply_to is None or not last.clarification:
         return None

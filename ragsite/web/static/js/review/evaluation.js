@@ -14,6 +14,7 @@ import { sentences } from "./problems.js";
 const boot = bootData();
 const FIRST_MS = 1000;
 const LONGEST_MS = 6000;
+const HOUR_MS = 3600 * 1000;
 const COLOURS = ["accent", "amber", "ink", "ink-3", "accent", "amber", "ink"];
 const DASHES = [[], [6, 3], [2, 3], [9, 3, 2, 3]];
 
@@ -65,7 +66,9 @@ function draw() {
   Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
   const all = made.flatMap((line) => line.points);
   const times = all.map((point) => point.x);
-  const hours = Math.max(...times) - Math.min(...times) < 3 * 24 * 3600 * 1000;
+  const [first, last] = [Math.min(...times), Math.max(...times)];
+  const hours = last - first < 3 * 24 * HOUR_MS;
+  const room = first === last ? HOUR_MS : 0; // runs of one minute would be drawn on an axis of years
   const lowest = Math.min(...all.map((point) => point.y ?? 1));
   const [grid, text, red] = [colour("line"), colour("ink-3"), colour("red")];
   drawn = new Chart(byId(id), {
@@ -89,7 +92,7 @@ function draw() {
         if (hits.length) location.assign(made[hits[0].datasetIndex].points[hits[0].index].point.url);
       },
       scales: {
-        x: { type: "linear", grid: { display: false }, border: { color: grid }, ticks: { color: text, maxRotation: 0, autoSkipPadding: 14, maxTicksLimit: 8, callback: (/** @type {number} */ ms) => tick(ms, hours) } },
+        x: { type: "linear", min: first - room, max: last + room, grid: { display: false }, border: { color: grid }, ticks: { color: text, maxRotation: 0, autoSkipPadding: 14, maxTicksLimit: 8, callback: (/** @type {number} */ ms) => tick(ms, hours) } },
         y: { min: Math.max(0, Math.floor(10 * lowest - 0.5) / 10), suggestedMax: 1, grid: { color: grid }, border: { display: false }, ticks: { color: text } },
       },
       plugins: {

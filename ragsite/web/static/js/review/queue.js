@@ -86,6 +86,7 @@ const note = () => withChosen((save) => noteDialog("", (text) => save({ note: te
 function showPicked() {
   const count = picked().length;
   bulk.hidden = !count;
+  byId("bulk-replay", HTMLAnchorElement).search = `?answers=${picked().map(idOf).join(",")}`;
   replace(byId("picked"), ngettext("{count} selected", "{count} selected", count));
   byId("select-all", HTMLInputElement).checked = Boolean(count) && count === rows.length;
 }
@@ -118,6 +119,7 @@ filters.addEventListener("submit", () => {
     if (!field.value || (field.name === "sort" && field.value === "newest")) field.disabled = true; // an address to read
   }
 });
+query(filters, "[name=sort]", HTMLSelectElement).addEventListener("change", () => filters.requestSubmit());
 addEventListener("pageshow", () => {
   for (const field of filters.querySelectorAll(/** @type {"input"} */ ("input, select"))) field.disabled = false;
 });

@@ -4,7 +4,7 @@ import { bootData, byId } from "../dom.js";
 import { gettext } from "../i18n.js";
 import { sentences } from "./problems.js";
 
-/** @type {{target: {message_id?: string, golden?: string, answers?: Record<string, string>}}} */
+/** @type {{target: {message_id?: string, message_ids?: string[], golden?: string, answers?: Record<string, string>}}} */
 const { target } = bootData();
 const form = byId("replay-form", HTMLFormElement);
 const fields = byId("filter-fields");
