@@ -2,6 +2,7 @@
 
 pdfium is not thread-safe: one process reads one file (`reader_process`).
 
+Lines whose words stand in the same columns as those of the line above or below are rows of a table.
 Headings are known by the file's bookmarks; where it has none, by their type (larger than the running text, or a bold
 line that begins with a section's number), and where all of it is set alike, by how they read.
 """
@@ -50,12 +51,19 @@ _MADE_UP = re.compile(
     re.I,
 )
 _NUMBERED = re.compile(r"(\d{1,2}(?:\.\d{1,2}){0,3})\.?\s+\S")
+_BLANKS = re.compile(r"\s+")
+# What stands before the text of a list's entry: a bullet, "1.", "2.3", "(a)", "iv."
+_LABEL = re.compile(r"\W{0,3}(?:\d{1,3}(?:\.\d{1,3}){0,3}|[A-Za-z]|[ivx]{1,5})?\W{0,2}")
 _SENTENCE_END = tuple("。！？；：.!?;:”」』）)")
 _WIDE = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef"
 _WIDE_END = re.compile(f"[{_WIDE}]$")
 _WIDE_START = re.compile(f"^[{_WIDE}]")
 REPEATED_SHARE = 0.6  # a first or last line on this share of the pages is a running header or footer
 MIN_PAGES_FOR_HEADERS = 4
+CELL_JOIN = " | "
+CELL_GAP = 1.2  # of a line's height, between two words: they stand in different cells
+SAME_BASELINE = 0.5  # of a line's height
+ALIGNED = 3.0  # points that the sides or middles of one column's cells may lie apart
 FULL_LINE_SHARE = 0.7  # a line this long, of the page's longest, goes on in the next one
 
 
@@ -101,12 +109,23 @@ def _scanned(document: pypdfium2.PdfDocument) -> ParsedDocument:
 
 
 @dataclass(frozen=True, slots=True)
+class _Cell:
+    """A part of a line that stands far from the others. left, right: in points."""
+
+    text: str
+    left: float
+    right: float
+
+
+@dataclass(frozen=True, slots=True)
 class _Line:
-    """A line of text with its type. height: of its characters with ascender and descender, in points; 0: not known."""
+    """A line of text with its type. height: of its characters with ascender and descender, in points; 0: not known.
+    cells: its parts that stand far from each other; of several it may be a table's row."""
 
     text: str
     height: float = 0.0
     bold: bool = False
+    cells: tuple[_Cell, ...] = ()
 
 
 def _page_lines(document: pypdfium2.PdfDocument, limits: ParseLimits) -> list[list[_Line]]:
@@ -140,10 +159,49 @@ def _lines_of(textpage: pypdfium2.PdfTextPage) -> Iterator[_Line]:
         if not _ENDS_HYPHENED.search(match[0]):
             if words.strip():
                 height, bold = _type_of(textpage, first.start() + len(first[0]) - len(first[0].lstrip()))
-                yield _Line(words.strip(), height, bold)
+                yield _Line(words.strip(), height, bold, _cells(textpage, match) if first is match else ())
             words, first = "", None
     if words.strip():
         yield _Line(words.strip())
+
+
+def _cells(textpage: pypdfium2.PdfTextPage, line: re.Match[str]) -> tuple[_Cell, ...]:
+    """In their order; none where the page does not tell."""
+    text, begin = line[0], len(line[0]) - len(line[0].lstrip())
+    starts: list[tuple[int, float]] = []  # of each cell: place in the line, left side
+    ends: list[tuple[int, float]] = []
+    for blanks in _BLANKS.finditer(text, begin, len(text.rstrip())):
+        before, after = (_box(textpage, line.start() + at) for at in (blanks.start() - 1, blanks.end()))
+        if before is None or after is None:
+            continue
+        height = before.top - before.bottom
+        if after.left - before.right > CELL_GAP * height > 0 and (
+            abs(after.bottom - before.bottom) < SAME_BASELINE * height
+        ):
+            starts.append((blanks.end(), after.left))
+            ends.append((blanks.start(), before.right))
+    first, last = _box(textpage, line.start() + begin), _box(textpage, line.start() + len(text.rstrip()) - 1)
+    if first is None or last is None:
+        return ()
+    starts.insert(0, (begin, first.left))
+    ends.append((len(text.rstrip()), last.right))
+    cells = tuple(
+        _Cell(" ".join(_HYPHEN_BREAK.sub("", clean_text(text[start:end])).split()), left, right)
+        for (start, left), (end, right) in zip(starts, ends, strict=True)
+    )
+    return () if _is_entry(cells) else cells
+
+
+def _is_entry(cells: Sequence[_Cell]) -> bool:
+    """Whether it is an entry of a list, with its label set apart."""
+    return len(cells) == 2 and bool(_LABEL.fullmatch(cells[0].text))
+
+
+def _box(textpage: pypdfium2.PdfTextPage, place: int) -> pdfium_c.FS_RECTF | None:
+    """Of the character at this place of the page's text, with ascender and descender."""
+    at = pdfium_c.FPDFText_GetCharIndexFromTextIndex(textpage, place)
+    box = pdfium_c.FS_RECTF()
+    return box if at >= 0 and pdfium_c.FPDFText_GetLooseCharBox(textpage, at, box) else None
 
 
 def _type_of(textpage: pypdfium2.PdfTextPage, place: int) -> tuple[float, bool]:
@@ -236,22 +294,93 @@ def _level(line: _Line, sizes: Sequence[float], above: int) -> int:
 def _page_blocks(
     lines: Sequence[_Line], page: int, outline: dict[int, dict[str, int]], by_type: dict[_Line, int]
 ) -> Iterator[Block]:
-    """The page's headings; what lies between is one block of joined lines."""
+    """The page's headings and tables; what lies between is one block of joined lines."""
     titles = outline.get(page, {})
-    width = max((_width(line.text) for line in lines), default=0)
+    rows = _rows(lines)
+    width = max((_width(line.text) for at, line in enumerate(lines) if at not in rows), default=0)
     text: list[str] = []
-    for line in lines:
-        if outline:  # bookmarks decide; guessing would only add noise to them
+    table: list[list[str]] = []
+    for at, line in enumerate(lines):
+        if at in rows:
+            level = 0
+        elif outline:  # bookmarks decide; guessing would only add noise to them
             level = titles.get(_plain(line.text), 0)
         else:
             level = by_type.get(line, 0) if by_type else heading_level(line.text)
-        if level:
+        if text and (level or at in rows):
             yield from _text_block(text, page, width)
             text = []
+        if table and at not in rows:
+            yield _table_block(table, page)
+            table = []
+        if level:
             yield Block(text=line.text, kind="heading", level=level, label=line.text, page=page)
-        else:
+        elif at not in rows:
             text.append(line.text)
+        elif (column := rows[at]) < 0:
+            table.append([cell.text for cell in line.cells])
+        else:
+            cell = table[-1][column]
+            table[-1][column] = (
+                cell + ("" if _WIDE_END.search(cell) and _WIDE_START.match(line.text) else " ") + line.text
+            )
+    if table:
+        yield _table_block(table, page)
     yield from _text_block(text, page, width)
+
+
+def _rows(lines: Sequence[_Line]) -> dict[int, int]:
+    """The lines that make up tables: -1 for a row, else the column whose cell of the row above goes on in the line.
+
+    A table has three rows, or two that have two columns in common behind the first one.
+    """
+    rows: dict[int, int] = {}
+    run: list[int] = []  # of the table at hand
+    shared = 0
+    for at, line in enumerate(lines):
+        above = lines[run[-1]].cells if run else ()
+        common = _shared_columns(above, line.cells)
+        column = _goes_on(above, line.cells) if run else -1
+        if common or (column > 0 and at - 1 in rows):
+            shared = max(shared, common)
+        else:
+            _settle(rows, run, shared)
+            run, shared = [], 0
+        if len(line.cells) > 1:
+            run.append(at)
+            rows[at] = -1
+        elif run:
+            rows[at] = column
+    _settle(rows, run, shared)
+    return rows
+
+
+def _settle(rows: dict[int, int], run: Sequence[int], shared: int) -> None:
+    """Takes out again what is no table."""
+    if run and len(run) < 3 and shared < 2:
+        for at in [at for at in rows if at >= run[0]]:
+            del rows[at]
+
+
+def _goes_on(row: Sequence[_Cell], line: Sequence[_Cell]) -> int:
+    """The column behind the first one below which the line's only part begins, or -1."""
+    if len(line) != 1:
+        return -1
+    return next((at for at, cell in enumerate(row) if at and abs(cell.left - line[0].left) <= ALIGNED), -1)
+
+
+def _table_block(rows: Sequence[Sequence[str]], page: int) -> Block:
+    return Block(text="\n".join(CELL_JOIN.join(row) for row in rows), kind="table", page=page)
+
+
+def _shared_columns(first: Sequence[_Cell], second: Sequence[_Cell]) -> int:
+    """Columns behind the first one that both have: their left sides, right sides or middles are at one place."""
+    return sum(any(_below_each_other(one, other) for other in second[1:]) for one in first[1:])
+
+
+def _below_each_other(one: _Cell, other: _Cell) -> bool:
+    left, right = one.left - other.left, one.right - other.right
+    return min(abs(left), abs(right), abs(left + right) / 2) <= ALIGNED
 
 
 def _text_block(lines: Sequence[str], page: int, width: int) -> Iterator[Block]:

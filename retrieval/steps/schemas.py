@@ -327,11 +327,16 @@ class CheckedStatements(BaseModel):
     supported: list[bool] = Field(description="Whether the passages say so, for each statement in their order")
 
 
+POINT_CHARS = 200  # of a note on a document
+
+
 class DocumentNote(BaseModel):
     passage: int = Field(
         description="The number of the passage that says it", json_schema_extra={"minimum": 1, "maximum": 999}
     )
-    point: Annotated[str, _chars(200, least=3, quotes=True)] = Field(description="What it says, in one sentence")
+    point: Annotated[str, _chars(POINT_CHARS, least=3, quotes=True)] = Field(
+        description="What it says, in one sentence"
+    )
 
 
 class DocumentNotes(BaseModel):

@@ -22,7 +22,7 @@ MESSAGE_CHARS = 1200  # of one earlier message
 NO_HISTORY = "-"
 _OPEN, _CLOSE = r"(?:<|＜|&lt;)", r"(?:>|＞|&gt;)"
 _TAG = re.compile(
-    rf"{_OPEN}\s*+(/?)\s*+(passages?|statements?|conversation|memories|answer|system|instructions?)\b"
+    rf"{_OPEN}\s*+(/?)\s*+(passages?|sections|statements?|conversation|memories|answer|system|instructions?)\b"
     rf"([^<>＜＞\n]{{0,80}}?){_CLOSE}",
     re.IGNORECASE,
 )
@@ -87,11 +87,12 @@ def quote_source(number: int, chunk: StoredChunk, language: Language = "other") 
         "about": ", ".join(facts),
         "from_the_web": ", ".join(web_facts(chunk)),
     }
-    attributes = "".join(f' {name}="{_attribute(value)}"' for name, value in named.items() if value)
+    attributes = "".join(f' {name}="{attribute(value)}"' for name, value in named.items() if value)
     return in_script_of(f'<passage id="{number}"{attributes}>\n{neutralise(chunk.text)}\n</passage>', language)
 
 
-def _attribute(value: str) -> str:
+def attribute(value: str) -> str:
+    """A value for quotation marks in a tag."""
     return one_line(value).replace('"', "'").replace("<", "‹").replace(">", "›")
 
 

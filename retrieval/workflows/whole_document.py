@@ -29,21 +29,28 @@ from retrieval.steps.document.compose import (
     differences,
     listing,
     outline,
+    paired,
     side_by_side,
 )
-from retrieval.steps.document.excerpts import Excerpt, excerpts_of, fit_one_prompt
-from retrieval.steps.document.extract import find
+from retrieval.steps.document.excerpts import MOST_SOURCES, Excerpt, excerpts_of, fit_one_prompt
+from retrieval.steps.document.extract import find, may_hold
+from retrieval.steps.document.left_out import changes_left_out, part_leads, part_names, parts_left_out
 from retrieval.steps.document.naming import Meant, Missing, Unclear
 from retrieval.steps.document.notes import Noted, TakeNotes, ToNote
 from retrieval.steps.document.phrases import phrase
 from retrieval.steps.document.read import ReadDocuments, ToRead, WholeDocument
-from retrieval.steps.document.task import Task, Wanted, as_written
+from retrieval.steps.document.sections import Statement
+from retrieval.steps.document.task import Task, Wanted, as_written, wants_it_short
 from retrieval.steps.document.write import Material, WriteAboutDocuments, WriteList
 from retrieval.steps.grounding.verify import Verify
 from retrieval.steps.judge.evaluator import WrittenAnswer
 from retrieval.steps.schemas import VERDICTS
 from retrieval.steps.step import Context
+from retrieval.text.analysis import analyze
+from retrieval.text.answer_language import Language
 from retrieval.text.figures import known_figures
+from retrieval.text.sentences import split_sentences
+from retrieval.text.tokens import estimate_tokens
 from retrieval.values import Answer, Clarification, Question
 
 TASKS: dict[Task, Sentence] = {  # as the decision path says them
@@ -95,13 +102,15 @@ async def _summarise(document: WholeDocument, request: Request, context: Context
     author = await step.author("document_summary", request.question)
     read = len(document.sections)
     if author.room is not None and not fit_one_prompt(excerpts, author.room):
-        to_note = ToNote(excerpts, read, request.question, author.room)
+        to_note = ToNote(excerpts, read, request.question, author.room, document.ref.title)
         noted = await TakeNotes(context)(to_note)
         author = Author(failure=noted.failure) if noted.failure else author
         excerpts, read = _fitting(noted.notes, author.room or 0), noted.read
     lead = ""
     if read < document.total:
         lead = phrase("read_in_part", language, read=read, sections=document.total)
+    # A wish for a few sentences leaves no room for a point for each section.
+    whole = read == document.total and not wants_it_short(request.question)
     answer = await step(
         Material(
             prompt="document_summary",
@@ -110,6 +119,10 @@ async def _summarise(document: WholeDocument, request: Request, context: Context
             excerpts=excerpts,
             quoted=lambda: outline(document, language),
             lead=lead,
+            title=document.ref.title,
+            sections=part_names(document, language) if whole else (),
+            rest=(lambda text, markers: parts_left_out(document, text, markers, language)) if whole else None,
+            beside=part_leads(document) if whole else (),
         )
     )
     return replace(answer, reason=_read_of(document, read if answer.model else len(document.sections)))
@@ -131,7 +144,7 @@ async def _compare(older: WholeDocument, newer: WholeDocument, request: Request,
     author = await step.author("document_changes", request.question)
     if not comparison.of_versions:
         return replace(await _side_by_side(older, newer, author, request, context), reason=reason)
-    excerpts, told = await asyncio.to_thread(_changed_excerpts, comparison, author.room or 0)
+    excerpts, told = await asyncio.to_thread(_changed_excerpts, comparison, author.room or 0, language)
     notes = list(compared_in_part(older, newer, language))
     if told < len(comparison.changes):
         notes.append(phrase("changes_in_part", language, count=len(comparison.changes), shown=told))
@@ -143,6 +156,8 @@ async def _compare(older: WholeDocument, newer: WholeDocument, request: Request,
             excerpts=excerpts if author.model else (),
             quoted=lambda: differences(comparison, older, newer, language=language),
             lead="\n\n".join(notes),
+            paired=lambda markers: paired(comparison.changes[:told], markers, language),
+            rest=lambda text, markers: changes_left_out(comparison.changes[:told], text, markers, language),
         )
     )
     return replace(answer, reason=reason)
@@ -152,15 +167,20 @@ async def _side_by_side(
     first: WholeDocument, second: WholeDocument, author: Author, request: Request, context: Context
 ) -> Answer:
     """Of two documents that are no versions of one: from all of both, or from notes on them."""
-    excerpts: list[Excerpt] = [one for each in (first, second) for one in excerpts_of(each.sections)]
+    excerpts: list[Excerpt] = [
+        one for each in (first, second) for one in excerpts_of(each.sections, title=each.ref.title)
+    ]
     lead = ""
     if author.room is not None and not fit_one_prompt(excerpts, author.room):
         noted = [
             await TakeNotes(context)(
-                ToNote(excerpts_of(one.sections), len(one.sections), request.question, author.room // 2)
+                ToNote(
+                    excerpts_of(one.sections, title=one.ref.title), len(one.sections), request.question,
+                    author.room // 2, one.ref.title,
+                )
             )
             for one in (first, second)
-        ]
+        ]  # fmt: skip
         if failure := next((one.failure for one in noted if one.failure), ""):
             author = Author(failure=failure)
         excerpts = _fitting([note for one in noted for note in one.notes], author.room or 0)
@@ -185,7 +205,8 @@ async def _list(document: WholeDocument, request: Request, context: Context) -> 
     noted = Noted((), len(document.sections))
     if author.model is not None:
         excerpts = excerpts_of(document.sections)
-        to_note = ToNote(excerpts, len(document.sections), request.question, 0, prompt="document_items")
+        sections, title = len(document.sections), document.ref.title
+        to_note = ToNote(excerpts, sections, request.question, 0, title, prompt="document_items")
         noted = await TakeNotes(context)(to_note)
         if noted.failure:
             author = Author(failure=noted.failure)
@@ -222,45 +243,52 @@ def _fitting(notes: Sequence[Excerpt], room: int) -> list[Excerpt]:
     return kept
 
 
-def _changed_excerpts(comparison: Comparison, room: int) -> tuple[list[Excerpt], int]:
-    """The first changes that fit, section by section, the older wording before the newer; and how many these are."""
-    excerpts: list[Excerpt] = []
+def _changed_excerpts(comparison: Comparison, room: int, language: Language) -> tuple[list[Excerpt], int]:
+    """The chunks of the first changes that fit, each once, and how many changes these are."""
+    excerpts: dict[str, Excerpt] = {}
     for told, change in enumerate(comparison.changes):
-        added = list(excerpts)
-        for statement in (change.old, change.new):
-            if statement is None:
-                continue
-            at = next(
-                (
-                    at
-                    for at, one in enumerate(added)
-                    if one.chunk.chunk_id == statement.chunk.chunk_id and one.heading == change.heading
-                ),
-                None,
-            )
-            if at is None:
-                added.append(Excerpt(statement.text, change.heading, 0, statement.chunk))
-            else:
-                added[at] = replace(added[at], text=f"{added[at].text}\n{statement.text}")
-        if not fit_one_prompt(added, room):
-            return excerpts, told
+        both = [one for one in (change.old, change.new) if one is not None]
+        room -= estimate_tokens(paired([change], dict.fromkeys((one.chunk.chunk_id for one in both), 99), language)) + 1
+        added = excerpts | {one.chunk.chunk_id: Excerpt("", "", 0, one.chunk) for one in both}
+        if room < 0 or len(added) > MOST_SOURCES:
+            return list(excerpts.values()), told
         excerpts = added
-    return excerpts, len(comparison.changes)
+    return list(excerpts.values()), len(comparison.changes)
 
 
 def _found(document: WholeDocument, wanted: Wanted, noted: Noted) -> list[Found]:
-    """In the document's order. A sentence of which the model has noted all figures is not listed a second time."""
+    """In the document's order. A note that says nothing but words of one sentence or row is given as that one, with the
+    names of the row's columns; a sentence of which the model has noted all figures is not listed a second time."""
     by_chunk: dict[str, list[Excerpt]] = {}
-    for note in noted.notes:
-        by_chunk.setdefault(note.chunk.chunk_id, []).append(note)
-    found: list[Found] = []
+    found: dict[tuple[int, str], Found] = {}
     for number, section in enumerate(document.sections):
-        mine = [note for note in noted.notes if note.section == number]
-        found += [Found(note.text, section.heading, note.chunk) for note in mine]
-        for statement in find(section.statements(), wanted.kinds, wanted.thing):
+        statements = section.statements()
+        for note in (part for one in noted.notes if one.section == number for part in _sentences(one)):
+            quoted = _quoted_by(note, statements)
+            text = quoted.text if quoted else note.text
+            if not may_hold(text, wanted.kinds):
+                continue
+            by_chunk.setdefault(note.chunk.chunk_id, []).append(replace(note, text=text))
+            found.setdefault((number, text), Found(text, section.heading, note.chunk))
+        for statement in find(statements, wanted.kinds, wanted.thing):
             if not any(_tells(note, statement.text) for note in by_chunk.get(statement.chunk.chunk_id, ())):
-                found.append(Found(statement.text, section.heading, statement.chunk))
-    return found
+                found.setdefault((number, statement.text), Found(statement.text, section.heading, statement.chunk))
+    return list(found.values())
+
+
+def _sentences(note: Excerpt) -> list[Excerpt]:
+    """A model that copies a paragraph makes one note of several sentences."""
+    return [replace(note, text=sentence) for sentence in split_sentences(note.text)]
+
+
+def _quoted_by(note: Excerpt, statements: Sequence[Statement]) -> Statement | None:
+    words = set(analyze(note.text))
+    holding = [
+        one
+        for one in statements
+        if one.chunk.chunk_id == note.chunk.chunk_id and words and words <= set(analyze(one.text))
+    ]
+    return min(holding, key=lambda one: len(one.text), default=None)
 
 
 def _tells(note: Excerpt, statement: str) -> bool:

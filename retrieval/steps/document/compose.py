@@ -6,8 +6,8 @@ there are at most MOST_SOURCES. What did not find room is counted, and the text 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from retrieval.steps.document.changes import Change, Comparison
 from retrieval.steps.document.excerpts import MOST_SOURCES
@@ -15,7 +15,7 @@ from retrieval.steps.document.phrases import phrase
 from retrieval.steps.document.read import WholeDocument
 from retrieval.steps.document.sections import Section, Statement
 from retrieval.text.answer_language import Language, in_script_of
-from retrieval.text.quoting import one_line
+from retrieval.text.quoting import neutralise, one_line
 from retrieval.values import Scores, Source, StoredChunk
 
 MOST_LINES = 120  # of a list
@@ -93,24 +93,22 @@ def side_by_side(first: WholeDocument, second: WholeDocument, *, language: Langu
 def _outlined(document: WholeDocument, cited: _Citations, most: int, language: Language) -> tuple[list[str], int]:
     """Lines, and how many sections they stand for. most: sources that there may be after it."""
     lines, covered = list[str](), 0
-    parts = _parts(document.sections, most - len(cited.chunks))
+    parts = parts_of(document.sections, most - len(cited.chunks))
     for number, part in enumerate(parts, start=1):
-        leads = [(lead, cited.marker(lead.chunk)) for lead in _leads(part, OUTLINE_LINES // len(parts))]
+        leads = [(lead, cited.marker(lead.chunk)) for lead in leads_of(part, OUTLINE_LINES // len(parts))]
         if leads and (not leads[0][1] or len(cited.chunks) > most):
             break
         covered += len(part)
         quotes = [f"{in_script_of(lead.text, language)} {marker}" for lead, marker in leads if marker]
         if quotes:
-            name = _named(part[0], number, language, depth=_depth(parts))
-            last = _named(part[-1], number, language, depth=1)
-            name = f"{name} – {last}" if part[-1].path[:1] != part[0].path[:1] else name
+            name = name_of(part, number, language, parts)
             colon = "：" if language.startswith("zh") else ": "
             lines.append(f"- **{name}**{colon}{quotes[0]}" if len(quotes) == 1 else f"- **{name}**")
             lines += [f"    - {quote}" for quote in quotes] if len(quotes) > 1 else []
     return lines, covered
 
 
-def _parts(sections: Sequence[Section], most: int) -> list[list[Section]]:
+def parts_of(sections: Sequence[Section], most: int) -> list[list[Section]]:
     """Neighbouring sections together, as deep in their headings as there is room for sources; where even the
     outermost headings are too many, runs of equal length."""
     deepest = max((len(section.path) for section in sections), default=0)
@@ -139,7 +137,7 @@ def _depth(parts: Sequence[Sequence[Section]]) -> int:
     return max((len(part[0].path) for part in parts if len(part) == 1), default=1)
 
 
-def _leads(part: Sequence[Section], most: int) -> list[Statement]:
+def leads_of(part: Sequence[Section], most: int) -> list[Statement]:
     """One at least, where there is any; of a document of few sections the leads of their paragraphs."""
     leads = [lead for section in part for lead in section.leads()]
     telling = [lead for lead in leads if len(lead.text.split()) > LEAD_WORDS or not lead.text.isascii()]
@@ -153,6 +151,13 @@ def _named(section: Section, number: int, language: Language, *, depth: int) -> 
     if page is not None:
         return phrase("page", language, page=page)
     return phrase("beginning", language) if number == 1 else phrase("part", language, number=number)
+
+
+def name_of(part: Sequence[Section], number: int, language: Language, parts: Sequence[Sequence[Section]]) -> str:
+    """What one of `parts`, the `number`th, is called."""
+    name = _named(part[0], number, language, depth=_depth(parts))
+    last = _named(part[-1], number, language, depth=1)
+    return f"{name} – {last}" if part[-1].path[:1] != part[0].path[:1] else name
 
 
 def _heading(heading: str, language: Language) -> str:
@@ -194,19 +199,8 @@ def listing(document: WholeDocument, found: Sequence[Found], *, read: int, langu
 
 # ------------------------------------------------------------------------------------------------ what differs
 def differences(comparison: Comparison, older: WholeDocument, newer: WholeDocument, *, language: Language) -> Quoted:
-    cited, lines = _Citations(), list[str]()
-    heading: str | None = None
-    shown = 0
-    for change in comparison.changes[:MOST_CHANGES]:
-        line = _line(change, cited, language)
-        if line is None:
-            break
-        if change.heading != heading:
-            name = _heading(change.heading, language) if change.heading else phrase("beginning", language)
-            lines += ["", f"**{name}**", ""]
-        heading = change.heading
-        lines.append(line)
-        shown += 1
+    cited = _Citations()
+    shown, lines = _change_lines(comparison.changes[:MOST_CHANGES], cited.marker, language)
     count = len(comparison.changes)
     head = phrase(
         "differences",
@@ -220,7 +214,36 @@ def differences(comparison: Comparison, older: WholeDocument, newer: WholeDocume
     notes = list(compared_in_part(older, newer, language))
     notes += [phrase("changes_in_part", language, count=count, shown=shown)] if shown < count else []
     told = [part for note in notes for part in ("", note)]
-    return Quoted("\n".join([head, *told, *lines]), cited.sources(), shown, count)
+    # The first change without room may have taken the last place for one of its two passages.
+    sources = tuple(one for one in cited.sources() if any(f"[{one.marker}]" in line for line in lines))
+    return Quoted("\n".join([head, *told, *lines]), sources, shown, count)
+
+
+def change_lines(changes: Sequence[Change], markers: Mapping[str, int], language: Language) -> list[str]:
+    """Those whose chunks have a marker, under their headings, as in `differences`."""
+    known = [
+        change
+        for change in changes[:MOST_CHANGES]
+        if all(one is None or one.chunk.chunk_id in markers for one in (change.old, change.new))
+    ]
+    return _change_lines(known, lambda chunk: f"[{markers[chunk.chunk_id]}]", language)[1]
+
+
+def paired(changes: Sequence[Change], markers: Mapping[str, int], language: Language) -> str:
+    """What a model is given of a comparison: under each heading the older wording and the newer one below it."""
+    lines = list[str]()
+    heading: str | None = None
+    for change in changes:
+        if change.heading != heading:
+            name = _heading(change.heading, language) if change.heading else phrase("beginning", language)
+            lines += ["", f"## {name}"]
+        heading = change.heading
+        for statement, both, alone in ((change.old, "older", "only_older"), (change.new, "newer", "only_newer")):
+            if statement is not None:
+                side = phrase(both if change.kind == "changed" else alone, language)
+                text = in_script_of(neutralise(statement.text), language)
+                lines.append(f"{side} [{markers[statement.chunk.chunk_id]}]: {text}")
+    return "\n".join(lines).strip()
 
 
 def compared_in_part(older: WholeDocument, newer: WholeDocument, language: Language) -> Iterator[str]:
@@ -229,18 +252,23 @@ def compared_in_part(older: WholeDocument, newer: WholeDocument, language: Langu
         yield phrase("compared_in_part", language, read=read, sections=total)
 
 
-def _line(change: Change, cited: _Citations, language: Language) -> str | None:
-    """None where there is no room for its sources."""
-    before = replace(cited, chunks=dict(cited.chunks))
-    parts = []
-    for statement in (change.old, change.new):
-        if statement is not None:
-            marker = cited.marker(statement.chunk)
-            if not marker:
-                cited.chunks = before.chunks
-                return None
-            parts.append(f"{_in_quotes(in_script_of(statement.text, language), language)} {marker}")
-    return f"- {phrase(change.kind, language)} " + " → ".join(parts)
+def _change_lines(
+    changes: Sequence[Change], marker: Callable[[StoredChunk], str], language: Language
+) -> tuple[int, list[str]]:
+    """How many are shown, and their lines; up to the first without room for its sources (an empty marker)."""
+    lines = list[str]()
+    heading: str | None = None
+    for shown, change in enumerate(changes):
+        markers = [(one, marker(one.chunk)) for one in (change.old, change.new) if one is not None]
+        if not all(told for _, told in markers):
+            return shown, lines
+        if change.heading != heading:
+            name = _heading(change.heading, language) if change.heading else phrase("beginning", language)
+            lines += ["", f"**{name}**", ""]
+        heading = change.heading
+        parts = [f"{_in_quotes(in_script_of(one.text, language), language)} {told}" for one, told in markers]
+        lines.append(f"- {phrase(change.kind, language)} " + " → ".join(parts))
+    return len(changes), lines
 
 
 def _in_quotes(text: str, language: Language) -> str:

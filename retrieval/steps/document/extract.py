@@ -29,6 +29,7 @@ _HAN_LIMIT = re.compile(
     r"[\d一二三四五六七八九十两百]{1,4}个?(?:工作日|小时|学期|日|天|周|月|年)(?:之?内|以内|之?前|为限)|前[\d一二三四五六七八九十两]{1,3}个?(?:工作日|日|天|周|月)"
     r"|不(?:得)?(?:超过|逾|迟于)[\d一二三四五六七八九十两百]{1,4}个?(?:工作日|小时|学期|日|天|周|月|年)|每(?:学期|年|月).{0,8}[周月日]内"
 )
+_HAN_SPAN = re.compile(r"[\d一二三四五六七八九十两百]{1,4}个?(?:工作日|小时|学期|日|天|周|月|年)")
 _CONTACT = re.compile(
     r"[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,4}|https?://|\bwww\.|(?<![\d-])\+?\d[\d ()/-]{6,18}\d(?!\d)"
     r"|\b(?:contact|telephone|phone|e-?mail|helpdesk|help desk|service desk|hotline|room \w{1,8})\b"
@@ -52,6 +53,28 @@ def find(statements: Iterable[Statement], kinds: Iterable[Kind], thing: str = ""
         if any(_holds(statement.text, kind, terms) for kind in wanted):
             found.setdefault(" ".join(statement.text.split()), statement)
     return list(found.values())
+
+
+def may_hold(text: str, kinds: Iterable[Kind]) -> bool:
+    """Whether what a model has noted may be of one of the kinds, less strictly than `find`: a deadline has a date, a
+    span of time or a word for a limit, an amount a sum. Of other kinds the model's word is enough."""
+    text = to_simplified(text)
+    for kind in kinds:
+        if kind == "amounts":
+            held = _has_unit(text, _MONEY_UNITS)
+        elif kind == "dates":
+            held = _is_dated(text)
+        elif kind == "deadlines":
+            held = _is_dated(text) or _has_unit(text, _SPAN_UNITS) or _says_limit(text)
+        else:
+            held = True
+        if held:
+            return True
+    return False
+
+
+def _says_limit(text: str) -> bool:
+    return bool(_LIMITS.search(text) or _HAN_SPAN.search(text))
 
 
 def _holds(text: str, kind: Kind, terms: frozenset[str]) -> bool:

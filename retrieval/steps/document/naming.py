@@ -18,7 +18,9 @@ from retrieval.text.analysis import query_terms
 from retrieval.text.language import HAN, converted
 from retrieval.values import DocumentRef
 
+NEARLY = 0.9  # where a quoted name differs from a title in its word for a document alone: 學生請假規定, 學生請假規則
 EXACT = 2.0  # share of a document whose title, or file, is named letter by letter
+LEAST_NAME_HAN = 3  # characters, without the word for a document, that such a name has at least
 LEAST_SHARE = 0.5  # of a title's words that a question must hold which does not say that it means a document
 PREFIX = 4  # letters that a shortened word has at least: exam, examination
 MAX_OPTIONS = 8  # titles to choose among
@@ -283,6 +285,8 @@ def _share(mention: Mention, document: DocumentRef) -> float | None:
             shares.append(1.0)
         elif len(quoted) > 2 and _core(quoted) and _core(quoted) in title:
             shares.append(len(_core(quoted)) / max(1, len(_core(title))))
+        elif len(_called_han(quoted)) >= LEAST_NAME_HAN and _called_han(quoted) == _called_han(title):
+            shares.append(NEARLY)
         else:
             return None
     if mention.words:
@@ -318,6 +322,13 @@ def _share_han(text: str, title: str) -> float | None:
 def _left(han: str) -> str:
     """Without what says nothing at both ends."""
     return _BACK_HAN.sub("", _FRONT_HAN.sub("", han))
+
+
+def _called_han(plain: str) -> str:
+    """A Chinese name without its year and its word for a document; empty where it does not end in one."""
+    core = _core(plain)
+    name = _NOUN_BACK.sub("", core)
+    return name if name != core else ""
 
 
 def _left_over(mention: Mention) -> bool:

@@ -15,10 +15,10 @@ from typing import Literal
 
 from ragsite.core.wording import counted, worded
 from retrieval.errors import ModelError
-from retrieval.steps.document.excerpts import Excerpt, fit_one_prompt, numbered, packed
+from retrieval.steps.document.excerpts import Excerpt, fit_one_prompt, numbered, packed, quoted_passages
 from retrieval.steps.document.sections import STATEMENT_CHARS
 from retrieval.steps.grounding.align import align
-from retrieval.steps.schemas import DocumentNotes, shaped
+from retrieval.steps.schemas import POINT_CHARS, DocumentNote, DocumentNotes, shaped
 from retrieval.steps.step import Step
 from retrieval.text.quoting import one_line
 from retrieval.text.sentences import split_sentences
@@ -30,9 +30,12 @@ MOST_CALLS = 60  # of one answer
 MOST_FIRST_CALLS = 48  # of them, those that read the document itself
 MOST_ROUNDS = 4  # of noting: three rounds turn 2,000 parts into one
 NOTES_OF_PART = 6  # that one call may make
+ITEMS_OF_PART = 24  # entries of a list: a table has many
 SHRINK = 3  # of so many notes one is made in the next round
 GIVE_UP = 3  # calls that fail one after the other, from the first on: this model can't do it
 LEAST_TIME_S = 1.0  # for a call to be begun
+CUT_MARGIN = 3  # characters below the limit of a note's length from which it counts as cut
+_SENTENCE_END = tuple(".!?。！？；;")
 LEADS_OF_PART = 2  # sentences that stand for a part that the model could not read
 
 NotesPrompt = Literal["document_notes", "document_items"]
@@ -47,6 +50,7 @@ class ToNote:
     sections: int
     question: str
     tokens: int
+    title: str
     prompt: NotesPrompt = "document_notes"
 
 
@@ -173,8 +177,10 @@ class _Round:
     async def _note(self, at: int, part: list[Excerpt]) -> None:
         given, step, limit_s = self._given, self._step, self._time()
         language = step.context.language
-        most = NOTES_OF_PART if self._first else max(1, -(-len(part) // SHRINK))
-        least = 0 if given.prompt == "document_items" else 1
+        listing = given.prompt == "document_items"
+        most = (ITEMS_OF_PART if listing else NOTES_OF_PART) if self._first else max(1, -(-len(part) // SHRINK))
+        # One for each passage, or a small model copies the first one and is done.
+        least = 0 if listing else min(len(part), most)
         schema = shaped(DocumentNotes, notes={"minItems": least, "maxItems": most})
         try:
             with ends_within(limit_s):
@@ -182,7 +188,11 @@ class _Round:
                     reply = await step.complete(
                         given.prompt,
                         schema,
-                        passages="\n\n".join(one.quoted(number, language) for number, one in enumerate(part, start=1)),
+                        passages=quoted_passages(
+                            [one.quoted(number, language) for number, one in enumerate(part, start=1)],
+                            language,
+                            title=given.title,
+                        ),
                         question=one_line(given.question),
                     )
         except ModelError as error:
@@ -190,11 +200,13 @@ class _Round:
         except TimeoutError:
             self._reason = worded("no result within {timeout_s:.1f} s", timeout_s=limit_s)
         else:
-            told = [(note.passage, " ".join(note.point.split())) for note in reply.notes if note.point.strip()]
+            told = _whole_points(reply.notes)
             kept = await asyncio.to_thread(_borne_out, told, part, given.question)
-            self._dropped += len(told) - len(kept)
+            self._dropped += len(reply.notes) - len(kept)
+            if kept and self._first and not listing:
+                kept = await asyncio.to_thread(_with_leads, kept, part)
             self._results[at] = kept
-            if kept or given.prompt == "document_items":
+            if kept or listing:
                 return
             self._reason = worded("its notes were not borne out by what it read")
         self._failed += 1
@@ -225,6 +237,35 @@ def _borne_out(told: Sequence[tuple[int, str]], part: Sequence[Excerpt], questio
             chosen = passage if passage in markers else markers[0]
             kept.setdefault(point, (chosen, replace(part[chosen - 1], text=point)))
     return [excerpt for _, excerpt in sorted(kept.values(), key=lambda pair: pair[0])]
+
+
+def _whole_points(notes: Sequence[DocumentNote]) -> list[tuple[int, str]]:
+    """Passage and point of each note, without the end that the length limit cut off, and without a note that only goes
+    on where the one before was cut: a model that copies a passage does both."""
+    told: list[tuple[int, str]] = []
+    cut = False
+    for note in notes:
+        text = " ".join(note.point.split())
+        goes_on = cut and text[:1].islower()
+        cut = len(text) >= POINT_CHARS - CUT_MARGIN and not text.endswith(_SENTENCE_END)
+        if cut:
+            sentences = split_sentences(text)[:-1]
+            text = text[: text.rindex(sentences[-1]) + len(sentences[-1])] if sentences else ""
+        if text and not goes_on:
+            told.append((note.passage, text))
+    return told
+
+
+def _with_leads(kept: Sequence[Excerpt], part: Sequence[Excerpt]) -> list[Excerpt]:
+    """The notes, and the first sentence of each passage of which none was made, in the document's order."""
+    noted = {(one.section, one.chunk.chunk_id) for one in kept}
+    added = [
+        replace(one, text=lead[0][:STATEMENT_CHARS])
+        for one in part
+        if (one.section, one.chunk.chunk_id) not in noted and (lead := split_sentences(one.text))
+    ]
+    places = {(one.section, one.chunk.chunk_id): at for at, one in enumerate(part)}
+    return sorted([*kept, *added], key=lambda one: places[one.section, one.chunk.chunk_id])
 
 
 def _leads(part: Sequence[Excerpt]) -> list[Excerpt]:

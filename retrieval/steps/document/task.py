@@ -44,13 +44,18 @@ _THIS = re.compile(
 _THIS_HAN = re.compile(
     rf"(?:(?:这|那|该|本|此|上述|上传的|所附的?|附上的|附件(?:中|里)?的)(?:一)?(?:份|个|篇|部|项|本)?(?:pdf|{NOUNS_HAN}))|附件"
 )
+PLACE = "◇"  # stands where a quoted name stood
 _QUOTED = re.compile(
     r"《([^《》]{1,120})》|「([^「」]{1,120})」|『([^『』]{1,120})』|“([^“”]{2,120})”|\"([^\"]{2,120})\""
 )
 _FILE = re.compile(r"(?<![\w.])[\w()（）.-]{1,100}\.(?:pdf|docx?|pptx?|xlsx?|csv|md|txt|html?)(?![\w.])")
+# "the document “Fees”", 附件《收费》: the word points at nothing but what is named beside it.
+_CALLED = re.compile(
+    rf"(?:\b(?:the|this|my) (?:(?:attached|uploaded|whole|entire|full) )*(?:{_SINGULAR})(?: (?:called|named|titled))?"
+    rf"|(?:(?:这|该|此)(?:份|个|篇)?)?(?:{UNIVERSAL_HAN}))[ :：]*({PLACE})"
+)
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d{2}(?!\d)(?:[-/–](?:19|20)?\d{2}(?!\d))?\s?(?:学年度?|年度|年版|年|版)?")
 _YEAR_HAN = re.compile(r"[一二][〇零一二三四五六七八九]{3}(?:学年度?|年度|年版|年|级|届)")
-PLACE = "◇"  # stands where a quoted name stood
 _WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
 
 
@@ -99,6 +104,19 @@ def read_task(text: str) -> Wanted | None:
     return wanted if wanted and wanted.readings else None
 
 
+_SHORT = re.compile(
+    r"\b(?:brief(?:ly)?|short(?:ly)?|concise(?:ly)?|tl;? ?dr|nutshell|gist|(?:a few|\d+|two|three|four|five|ten|one)"
+    r" (?:sentences?|words|lines|points|bullets|bullet points|paragraphs?))\b"
+    r"|(?:[\d一二两兩三四五]|几|幾)(?:句|点|點|段|行|条|條|个字|個字|百字|个要点)|简短|簡短|简要|簡要|简单|簡單|扼要|简述|簡述",
+    re.IGNORECASE,
+)
+
+
+def wants_it_short(question: str) -> bool:
+    """Whether a summary is wanted that is shorter than a point for each section."""
+    return bool(_SHORT.search(question))
+
+
 def mention_of(text: str) -> Mention:
     """What a text names, of which all but the names has been taken out. `text` is folded."""
     quoted = [next(filter(None, match.groups())).strip() for match in _QUOTED.finditer(text)]
@@ -107,6 +125,7 @@ def mention_of(text: str) -> Mention:
     text = _FILE.sub(f" {PLACE} ", text)
     years = tuple(years_in(text))
     text = _YEAR_HAN.sub(" ", _YEAR.sub(" ", text))
+    text = _CALLED.sub(r" \1 ", text)
     this = bool(_THIS.search(text) or _THIS_HAN.search(text))
     text = _THIS_HAN.sub("", _THIS.sub(" ", text))
     words = [word for word in _WORD.findall(text) if word not in _EMPTY]

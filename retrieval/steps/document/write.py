@@ -8,28 +8,33 @@ and what was not read.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ragsite.core.wording import counted, worded
 from retrieval.errors import ModelError
 from retrieval.ports import Prompt
 from retrieval.steps.answer.generate import AnswerWriter, Author, CitedWriter, Ended, stream_answer
-from retrieval.steps.answer.markers import cited_markers
+from retrieval.steps.answer.markers import cited_markers, without_markers
 from retrieval.steps.document.compose import Quoted
-from retrieval.steps.document.excerpts import Excerpt, distinct_chunks, numbered
+from retrieval.steps.document.excerpts import MOST_SOURCES, Excerpt, distinct_chunks, numbered, quoted_passages
 from retrieval.steps.step import Step
 from retrieval.text.answer_language import NAMES
 from retrieval.text.quoting import one_line
 from retrieval.text.tokens import estimate_tokens
 from retrieval.trace import StepRecord
-from retrieval.values import Answer, Source
+from retrieval.values import Answer, Source, StoredChunk
 
 
 @dataclass(frozen=True, slots=True)
 class Material:
     """`excerpts`: what the model is given, in the order in which it reads it; they fit its prompt. `lead`: what the
-    site says before. `quoted`: the answer without a model."""
+    site says before. `quoted`: the answer without a model.
+
+    title: of the one document that all is from. sections: names that the model goes by. paired: quotes changes in place
+    of the excerpts, with the marker of each chunk. rest: what the model's text leaves out, quoted with these markers;
+    it runs in a thread. beside: chunks that it may cite although the model was not given them.
+    """
 
     prompt: str
     question: str
@@ -37,6 +42,11 @@ class Material:
     excerpts: Sequence[Excerpt]
     quoted: Callable[[], Quoted]
     lead: str = ""
+    title: str = ""
+    sections: Sequence[str] = ()
+    paired: Callable[[Mapping[str, int]], str] | None = None
+    rest: Callable[[str, Mapping[str, int]], str] | None = None
+    beside: Sequence[StoredChunk] = ()
 
 
 class WriteAboutDocuments(Step[Material, Answer]):
@@ -59,13 +69,15 @@ class WriteAboutDocuments(Step[Material, Answer]):
         model, failure = given.author.model, given.author.failure
         text, sources, ended = "", tuple[Source, ...](), Ended()
         if model and given.excerpts:
-            sources = numbered(list(distinct_chunks(given.excerpts).values()))
+            sources = numbered([*distinct_chunks(given.excerpts).values(), *given.beside])[:MOST_SOURCES]
             await self.run.trace.sink.sources_chosen(sources)
             writer = _LedWriter(self, sources, given)
             try:
-                prompt = self._prompt(given.prompt, given.question, self._passages(given.excerpts, sources))
+                prompt = self._prompt(given.prompt, given.question, self._passages(given, sources))
                 ended = await stream_answer(model, prompt, writer, run=self.run)
                 failure = ended.failure
+                if given.rest and not failure:
+                    await writer.append(await asyncio.to_thread(given.rest, writer.own, _markers(sources)))
             except ModelError as error:
                 failure = error.reason
             text = writer.text
@@ -104,10 +116,12 @@ class WriteAboutDocuments(Step[Material, Answer]):
         entry.summary += worded(", by {name}", name=model) if model else worded(", without a model")
         return Answer(decision="ANSWER", text=writer.text, sources=quoted.sources, model=model)
 
-    def _passages(self, excerpts: Sequence[Excerpt], sources: Sequence[Source]) -> str:
-        markers = {source.chunk.chunk_id: source.marker for source in sources}
-        language = self.context.language
-        return "\n\n".join(excerpt.quoted(markers[excerpt.chunk.chunk_id], language) for excerpt in excerpts)
+    def _passages(self, given: Material, sources: Sequence[Source]) -> str:
+        markers, language = _markers(sources), self.context.language
+        if given.paired:
+            return given.paired(markers)
+        quoted = [excerpt.quoted(markers[excerpt.chunk.chunk_id], language) for excerpt in given.excerpts]
+        return quoted_passages(quoted, language, title=given.title, sections=given.sections)
 
     def _prompt(self, prompt: str, question: str, passages: str) -> Prompt:
         language = self.context.language
@@ -126,8 +140,12 @@ class WriteList(WriteAboutDocuments):
         return await self.quote(await asyncio.to_thread(given.quoted), entry, model=model.name if model else "")
 
 
+def _markers(sources: Sequence[Source]) -> dict[str, int]:
+    return {source.chunk.chunk_id: source.marker for source in sources}
+
+
 class _LedWriter(CitedWriter):
-    """Says the site's own line before the model's first word."""
+    """Says the site's own line before the model's first word, and what the model left out behind its last."""
 
     def __init__(self, step: WriteAboutDocuments, sources: Sequence[Source], given: Material) -> None:
         language = step.context.language
@@ -138,3 +156,13 @@ class _LedWriter(CitedWriter):
         if piece.strip() and self._lead:
             piece, self._lead = self._lead + piece.lstrip(), ""
         await super().write(piece)
+
+    @property
+    def own(self) -> str:
+        """The model's text, without markers."""
+        return without_markers(self.text)
+
+    async def append(self, text: str) -> None:
+        """Behind the finished text; it has its markers."""
+        if text:
+            await self._emit(f"\n\n{text}")

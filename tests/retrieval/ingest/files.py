@@ -14,7 +14,8 @@ import pptx
 def pdf_bytes(pages: Sequence[str], *, encrypted: bool = False, title: str = "") -> bytes:
     """A PDF with one page per text, each line of it a line on the page; "" makes a page without text.
 
-    A line that begins with "# " is larger than the others, one with "** " is bold, without those marks. Lines that
+    A line that begins with "# " is larger than the others, one with "** " is bold, without those marks; what follows a
+    tab stands in the next column. Lines that
     Latin-1 does not hold are set in a Chinese font that the reader has to bring.
     """
     fonts = (b"Helvetica", b"Helvetica-Bold")
@@ -47,7 +48,14 @@ def pdf_bytes(pages: Sequence[str], *, encrypted: bool = False, title: str = "")
     return _assembled(objects, trailer)
 
 
+COLUMN = 160  # points
+
+
 def _shown(line: str) -> str:
+    cells = line.split("\t")
+    if len(cells) > 1:
+        across = f" {COLUMN} 20 Td ".join(_shown(cell) for cell in cells)
+        return f"{across} {-COLUMN * (len(cells) - 1)} 0 Td"
     font = "/F1 18 Tf" if line.startswith("# ") else "/F2 12 Tf" if line.startswith("** ") else "/F1 12 Tf"
     text = line.removeprefix("# ").removeprefix("** ").replace("(", "").replace(")", "")
     if not text.isascii() and any(ord(character) > 255 for character in text):

@@ -82,6 +82,42 @@ async def test_the_sample_guide_files_each_section_under_itself() -> None:
     ]  # fmt: skip
 
 
+def tables(document: ParsedDocument) -> list[str]:
+    return [block.text for block in document.blocks if block.kind == "table"]
+
+
+async def test_rows_of_a_pdfs_table_have_their_cells_apart(tmp_path: Path) -> None:
+    page = "Fees are due in May.\nGroup\tBooks\tFee\nStaff\t20\tEUR 5\nAlumni\t15\tEUR 12\nPay online."
+    document = await parsed(tmp_path, "a.pdf", pdf_bytes([page]))
+    assert [block.text for block in document.blocks] == [
+        "Fees are due in May.", "Group | Books | Fee\nStaff | 20 | EUR 5\nAlumni | 15 | EUR 12", "Pay online.",
+    ]  # fmt: skip
+
+
+async def test_a_cell_of_two_lines_is_one_cell_of_a_pdfs_table(tmp_path: Path) -> None:
+    page = "Step\tWhen\nNotice\t3 months before\n\tthe submission\nDeposit\twithin 30 days"
+    document = await parsed(tmp_path, "a.pdf", pdf_bytes([page]))
+    assert tables(document) == ["Step | When\nNotice | 3 months before the submission\nDeposit | within 30 days"]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "1.\tThe first rule\n2.\tThe second rule\n(c)\tThe third rule",  # a list
+        "Rules of loans\tMay 2025\nThe library is open.\nIt is closed on Sunday.",  # one line set apart
+        "by the end.\tIt was\nhome again.\tMany a",  # two lines of a scan with wide gaps, by chance
+    ],
+)
+async def test_what_only_has_wide_gaps_is_no_table(tmp_path: Path, page: str) -> None:
+    assert tables(await parsed(tmp_path, "a.pdf", pdf_bytes([page]))) == []
+
+
+async def test_the_sample_guides_tables_have_their_cells_apart() -> None:
+    path = Path("retrieval/samples/handbook/thesis-submission-guide-2025.pdf")
+    document = parse_file(path, kind="pdf", limits=parse_limits())
+    assert any("Corrections | minor: 3 months, major: 6 months | GS-24" in table for table in tables(document))
+
+
 async def test_pdf_running_headers_and_page_numbers_are_left_out(tmp_path: Path) -> None:
     pages = [f"University handbook\nText number {word}\nPage {n}" for n, word in enumerate("abcde", 1)]
     document = await parsed(tmp_path, "a.pdf", pdf_bytes(pages))

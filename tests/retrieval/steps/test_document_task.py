@@ -58,6 +58,22 @@ def test_every_title_is_understood_as_it_stands(one: DocumentRef) -> None:
 
 
 @pytest.mark.parametrize(
+    ("question", "title"),
+    [
+        ('List all deadlines in the document "Refund of Tuition Fees (2025)"', "Refund of Tuition Fees (2025)"),
+        ("Summarise the attached file “annual-leave-policy-2025.md”", "Annual Leave and Other Leave for Staff (2025)"),
+        ("总结文件《学籍管理规定》", "北湖大学学籍管理规定（2025年）"),
+        ("列出《學生請假規定》中的所有期限", "學生請假規則（2023年）"),
+    ],
+)
+def test_a_quoted_name_may_follow_a_word_for_a_document_or_end_in_another_one(question: str, title: str) -> None:
+    wanted = read_task(question)
+    assert wanted is not None
+    resolved = resolve(wanted, looked_up(hints_of(wanted)))
+    assert isinstance(resolved, Meant) and [one.title for one in resolved.documents] == [title]
+
+
+@pytest.mark.parametrize(
     "text",
     ["", "?", "Summarise", "Summarise ", "总结", "List all", "what changed", "《》", "Summarise 2025", "compare and"],
 )

@@ -242,9 +242,73 @@ async def test_a_document_that_fits_is_summarised_in_one_call(online) -> None:
     assert len(online.chats) == 1
     assert "15 May 2026" in online.chats[0].prompt
     assert "written in English [1]." in result.text and "EUR 120 [3]." in result.text
-    assert [source.chunk.seq for source in result.sources] == [0, 2]
+    assert "<sections>\n- Language\n- Deadlines\n- Fees\n</sections>\n\n<passage id=" in online.chats[0].prompt
     assert trace.degraded == [] and "verify" in names(trace)
     assert events.kinds.index("sources") < events.kinds.index("chunk")
+
+
+async def test_a_section_that_the_model_left_out_is_quoted_behind_its_text(online) -> None:
+    online.reply(structured=False, text=SUMMARY)
+    result, _, _ = await answer("Summarise the Thesis Guide")
+    assert result.text.endswith(
+        "The text above does not mention these parts; their first sentences:\n\n"
+        "- **Deadlines**: The thesis is handed in by 15 May 2026. [2]"
+    )
+    assert [source.chunk.seq for source in result.sources] == [0, 1, 2]
+
+
+async def test_a_vague_summary_of_a_small_model_holds_what_the_outline_does(online) -> None:
+    """Qwen 1.5B wrote it, of a regulation of six chapters."""
+    online.reply(
+        structured=False, text="学籍管理规定涵盖了新生报到等各个方面，旨在规范学生的学习和生活行为，保障学生的权益。"
+    )
+    result, _, _ = await answer("总结《学籍管理规定》")
+    assert "- **第二章 休学**：休学累计不得超过两年。 [2]" in result.text
+
+
+async def test_what_tells_of_every_section_is_left_as_it_is(online) -> None:
+    text = SUMMARY + " Corrections are due within 30 days, and the thesis is handed in by 15 May 2026."
+    online.reply(structured=False, text=text)
+    result, _, _ = await answer("Summarise the Thesis Guide")
+    assert "does not mention" not in result.text
+
+
+@pytest.mark.parametrize("question", ["Summarise the Thesis Guide in one sentence", "用一句话总结《学籍管理规定》"])
+async def test_a_summary_that_is_wanted_short_stays_short(online, question: str) -> None:
+    online.reply(structured=False, text=SUMMARY)
+    result, _, _ = await answer(question)
+    assert "does not mention" not in result.text and "没有提到" not in result.text
+    assert "<sections>" not in online.chats[0].prompt
+
+
+async def test_a_summary_in_another_language_is_not_held_against_the_passages_words(online) -> None:
+    online.reply(structured=False, text="这份指南说明论文的语言、期限和费用。")
+    result, _, _ = await answer("总结“Thesis Guide”")
+    assert "没有提到" not in result.text
+
+
+async def test_a_difference_that_the_model_left_out_is_quoted_behind_its_text(online) -> None:
+    online.reply(structured=False, text="- The fine rises from EUR 0.20 to EUR 0.30 for each day.")
+    result, _, _ = await answer("What changed between the 2022 and the 2025 loan rules?")
+    told, left = result.text.split("The text above does not mention these differences, word for word:")
+    assert "EUR 0.30" in told and "EUR 0.30" not in left
+    assert "- Changed: “Students may borrow 8 books.” [1] → “Students may borrow 12 books.” [2]" in left
+    assert "- Gone: “Fines are paid at the desk.” [1]" in left or "- Gone: “Fines are paid at the desk.” [3]" in left
+
+
+async def test_an_older_wording_that_the_model_gives_as_if_it_held_gets_its_pair(online) -> None:
+    """As Qwen 1.5B writes: the older sentence and the newer one as two points, which of them holds is not said."""
+    online.reply(structured=False, text="- Students may borrow 8 books.\n- Students may borrow 12 books.")
+    result, _, _ = await answer("What changed between the 2022 and the 2025 loan rules?")
+    assert "- Changed: “Students may borrow 8 books.” [1] → “Students may borrow 12 books.” [2]" in result.text
+
+
+async def test_the_model_is_given_the_older_wording_above_the_newer(online) -> None:
+    online.reply(structured=False, text="The fine rises.")
+    await answer("What changed between the 2022 and the 2025 loan rules?")
+    prompt = online.chats[0].prompt
+    assert "older [1]: Students may borrow 8 books.\nnewer [2]: Students may borrow 12 books." in prompt
+    assert "only in the older [" in prompt and "only in the newer [" in prompt
 
 
 def long_document(sections: int = 40) -> list[StoredChunk]:
@@ -301,6 +365,51 @@ async def test_an_invented_note_never_reaches_the_answer(online) -> None:
     online.reply(structured=False, text="Form F-1 costs EUR 101.")
     await answer("Summarise the Long Handbook", long_document())
     assert "lunar" not in online.chats[-1].prompt
+
+
+async def test_a_note_that_its_length_limit_cut_ends_with_a_whole_sentence(online) -> None:
+    """Qwen 1.5B copies a passage up to the limit, in the middle of a figure, and goes on with it in the next note."""
+    first, rest = "Rule 1 says that form F-1 costs EUR 101. ", "It applies to all members of the organisation by the 2"
+    cut = (first + rest + " and so on" * 30)[:199] + "2"
+    notes = [{"passage": 1, "point": cut}, {"passage": 1, "point": "nd day of the month, as form F-1 costs EUR 101"}]
+    online.reply(structured=True, json={"notes": notes}, times=1)
+    online.reply(structured=False, text="Form F-1 costs EUR 101.")
+    await answer("Summarise the Long Handbook", long_document())
+    written = online.chats[-1].prompt
+    assert first.strip() in written and "by the 2" not in written and "nd day" not in written
+
+
+async def test_of_a_passage_without_a_note_the_first_sentence_stands(online) -> None:
+    note = {"passage": 1, "point": "Rule 1 says that form F-1 costs EUR 101."}
+    online.reply(structured=True, match="Rule 1 says", json={"notes": [note]})
+    online.reply(structured=False, text="Form F-1 costs EUR 101.")
+    await answer("Summarise the Long Handbook", long_document())
+    assert "Rule 2 says that form F-2 costs EUR 102" in online.chats[-1].prompt
+
+
+async def test_the_cells_of_a_row_that_the_model_copied_are_listed_as_the_row(online) -> None:
+    table = "| 假別 | 上限 | 證明 |\n|---|---|---|\n| 病假 | 20日 | 診斷證明 |\n| 事假 | 8日 | 事由 |"
+    leave = document(
+        "leave", "學生請假規則（2023年）", [("第一條 假別", table), ("第二條 程序", "學生應於五日內補辦手續。")]
+    )
+    online.reply(structured=True, json={"notes": [{"passage": 1, "point": "病假 | 20日 | 診斷證明"}]})
+    result, _, _ = await answer("列出《學生請假規則》中的所有期限", leave)
+    assert "假別: 病假; 上限: 20日; 證明: 診斷證明 [1]" in result.text
+    assert "五日內補辦" in result.text
+
+
+async def test_what_is_of_another_kind_than_the_list_is_left_out(online) -> None:
+    notes = [{"passage": 3, "point": "A second submission costs EUR 120."},
+             {"passage": 2, "point": "Corrections are due within 30 days."}]  # fmt: skip
+    online.reply(structured=True, json={"notes": notes})
+    result, _, _ = await answer("List all deadlines in the Thesis Guide")
+    assert "EUR 120" not in result.text and "within 30 days" in result.text
+
+
+async def test_a_list_takes_more_entries_of_a_part_than_a_summary_takes_notes(online) -> None:
+    online.reply(structured=True, json={"notes": []})
+    await answer("List all deadlines in the Thesis Guide")
+    assert online.chats[0].body["format"]["properties"]["notes"]["maxItems"] == 24
 
 
 async def test_the_model_words_the_changes_and_both_are_cited(online) -> None:

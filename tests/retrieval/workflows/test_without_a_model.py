@@ -152,3 +152,18 @@ async def test_a_model_that_writes_changes_nothing_about_what_is_asked_back(onli
     result = await answer(name, VERSIONS)
     assert result.decision == "CLARIFY"
     assert result.clarification is not None and result.clarification.options == ("2025", "2022")
+
+
+@every_workflow
+async def test_two_questions_in_one_are_answered_from_an_attached_file_that_holds_either(offline, name: str) -> None:
+    rules = [chunk(1, "图书馆晚上十点关门。\n图书逾期一天罚款五元。", title="a", file_name="a.pdf")]
+    result = await answer(name, ask("图书馆几点关门？逾期一天罚多少？", scope=LEXICAL), rules)
+    assert result.decision == "ANSWER"
+    assert "十点关门" in result.text and "罚款五元" in result.text
+
+
+@every_workflow
+async def test_two_questions_in_one_that_a_file_does_not_hold_are_refused(offline, name: str) -> None:
+    rules = [chunk(1, "图书馆晚上十点关门。\n图书逾期一天罚款五元。", title="a", file_name="a.pdf")]
+    result = await answer(name, ask("食堂有几个窗口？宿舍押金交多少？", scope=LEXICAL), rules)
+    assert result.decision == "NO_ANSWER"
