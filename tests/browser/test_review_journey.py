@@ -1,0 +1,162 @@
+"""From the worst answers to a closed gap: the way of a curator through the desk, by roles and names alone."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import DESKTOP, PASSWORD, Site
+from tests.browser.test_journey import sign_up
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(400)]
+
+OpenPage = Callable[..., Page]
+HOURS = "# Canteen hours\nThe canteen opens at half past eleven and closes at two.\n"
+PRICES = "# Canteen prices\nLunch in the canteen costs four euros. The price of lunch is the same for guests.\n"
+OPENS, CUP = "When does the canteen open?", "Who won the canteen football cup?"
+GAP = (  # two of them have the same words
+    "What does lunch in the canteen cost?",
+    "How much does lunch in the canteen cost?",
+    "Canteen lunch: what cost?",
+)
+LUNCH = re.compile("lunch", re.IGNORECASE)
+GAPS_WITHIN_S = 150.0  # a process looks for new questions every two minutes
+
+
+@pytest.fixture
+def asked(site: Site, tmp_path: Path) -> None:
+    """An administrator's five questions: one was answered, and all were rated badly."""
+    site.ollama.reset()
+    with httpx.Client(base_url=site.url, timeout=120) as api:
+        token = api.post("/api/auth/token", json={"username": "admin", "password": PASSWORD}).json()["token"]
+        api.headers["Authorization"] = f"Token {token}"
+        file = {"file": ("Canteen hours.md", HOURS.encode(), "text/markdown")}
+        document = api.post("/api/documents", data={"collection": "canteen"}, files=file).json()["documents"][0]["id"]
+        until = time.monotonic() + 60
+        while (status := api.get(f"/api/documents/{document}").json()["status"]) != "ready":
+            assert status != "failed" and time.monotonic() < until
+            time.sleep(0.1)
+        for question in (OPENS, CUP, *GAP):
+            answer = api.post("/api/chat", json={"message": question, "collections": ["canteen"]}).json()
+            assert answer["decision"] == ("ANSWER" if question == OPENS else "NO_ANSWER"), (question, answer["answer"])
+            rating = {"score": 1, "tags": ["incomplete"]}
+            assert api.put(f"/api/messages/{answer['message_id']}/rating", json=rating).is_success
+
+
+def to_the_desk(page: Page) -> None:
+    page.goto("/accounts/login/?next=/review/")
+    page.get_by_label("Name", exact=True).fill("admin")
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("heading", name="Review desk")).to_be_visible()
+
+
+def go(page: Page, link: str) -> None:
+    page.get_by_role("navigation").get_by_role("link", name=link, exact=True).click()
+    expect(page.get_by_role("heading", name=link, level=1)).to_be_visible()
+
+
+def until_shown(page: Page, name: re.Pattern[str]) -> None:
+    """Comes back to the page until it has a link of this name."""
+    until = time.monotonic() + GAPS_WITHIN_S
+    while not page.get_by_role("link", name=name).count():
+        assert time.monotonic() < until, page.get_by_role("main").inner_text()
+        page.wait_for_timeout(500)
+        page.reload()
+
+
+def measure(page: Page, *, runs: int) -> None:
+    expect(page.get_by_role("heading", name="Canteen", level=1)).to_be_visible()
+    page.wait_for_load_state("load")  # the button works from then on
+    page.get_by_label("answered by").first.select_option(label="Corrective")
+    page.get_by_role("button", name="Measure now").click()
+    expect(page.get_by_role("table").get_by_text("Complete", exact=True)).to_have_count(runs, timeout=60_000)
+
+
+def test_the_worst_answers_become_golden_questions_and_a_closed_gap(
+    asked: None, open_page: OpenPage, tmp_path: Path
+) -> None:
+    page = open_page(DESKTOP)
+    to_the_desk(page)
+
+    # the worst answers of a subject, three of them replayed
+    page.get_by_role("searchbox", name="Search questions and answers").fill("canteen")
+    page.get_by_role("combobox", name="Order").select_option(label="Worst first")
+    expect(page.get_by_text("5 answers")).to_be_visible()
+    assert "sort=worst" in page.url
+    expect(page.get_by_role("main").get_by_role("listitem").filter(has_text=OPENS)).to_contain_text("Badly rated")
+    page.wait_for_load_state("load")
+    for number in range(3):
+        page.get_by_role("checkbox", name="Select this answer").nth(number).check()
+    page.get_by_role("region", name="Change the selected answers").get_by_role("link", name="Replay").click()
+    expect(page.get_by_text("3 questions that you selected are asked again.")).to_be_visible()
+    page.get_by_role("combobox", name="Workflow").select_option(label="Dual loop")
+    page.wait_for_load_state("load")
+    page.get_by_role("button", name="Replay", exact=True).click()
+    expect(page.get_by_text("3 / 3")).to_be_visible(timeout=60_000)
+    expect(page.get_by_role("cell", name="Complete")).to_have_count(3)
+    page.get_by_role("table").get_by_role("link").first.click()
+    expect(page.get_by_role("region", name="Both answers")).to_contain_text("Dual loop")
+    page.get_by_role("link", name="The answer at the desk").click()
+    expect(page.get_by_role("list", name="Replays of it")).to_contain_text("Dual loop")
+
+    # two golden questions
+    for question, button, made in (
+        (OPENS, "Expect the ticked documents", "Golden question made. It is measured from now on."),
+        (CUP, "Expect that there is no answer", "Golden question made."),
+    ):
+        page.goto("/review/?search=canteen&sort=worst")
+        page.get_by_role("link", name=question).click()
+        page.get_by_role("link", name="Golden question").click()
+        page.get_by_role("textbox", name=re.compile("^Set")).fill("Canteen")
+        page.get_by_role("button", name=button).click()
+        expect(page.get_by_role("status").filter(has_text=made)).to_be_visible()
+        expect(page.get_by_role("button", name="Undo")).to_be_visible()
+
+    # how it is now
+    page.goto("/review/")
+    go(page, "Evaluation")
+    page.wait_for_load_state("load")
+    page.get_by_role("button", name="Measure “Canteen” (2)").click()
+    expect(page.get_by_text("1 golden question expects no document")).to_be_visible()
+    measure(page, runs=1)
+    expect(page.get_by_role("cell", name="2 / 2")).to_be_visible()
+
+    # the gap, closed with a document
+    go(page, "Knowledge gaps")
+    page.goto("/review/gaps/?search=lunch")
+    until_shown(page, LUNCH)
+    page.get_by_role("link", name=LUNCH).first.click()
+    prices = tmp_path / "Canteen prices.md"
+    prices.write_text(PRICES)
+    page.get_by_label("File", exact=True).set_input_files(prices)
+    collection = page.get_by_role("combobox", name="Collection", exact=True)
+    offered = collection.get_by_role("option", name=re.compile("canteen"))
+    collection.select_option(value=offered.first.get_attribute("value"))
+    page.get_by_role("button", name="Upload").click()
+    expect(page.get_by_text("2 / 2")).to_be_visible(timeout=60_000)
+    expect(page.get_by_role("cell", name=re.compile("^Answered"))).to_have_count(2)
+    expect(page.get_by_role("button", name="Closed")).to_have_attribute("aria-pressed", "true")
+
+    # nothing got worse by it, and people get an answer now
+    go(page, "Evaluation")
+    card = page.get_by_role("main").get_by_role("listitem").filter(has=page.get_by_role("heading", name="Canteen"))
+    card.get_by_role("link", name="Canteen").click()
+    measure(page, runs=2)
+    go(page, "Evaluation")
+    expect(card).to_contain_text("nothing got worse")
+    expect(card).to_contain_text("2 / 2")
+    go(page, "Dashboard")
+    gap = page.get_by_role("listitem").filter(has_text=LUNCH)
+    expect(gap).to_contain_text("2 of 2 answered now")
+
+    stranger = open_page(DESKTOP)
+    stranger.goto("/")
+    sign_up(stranger)
+    assert stranger.request.get("/review/gaps/").status == 404
