@@ -100,6 +100,7 @@ def test_large_documents_are_compared_at_once() -> None:
     [
         ("Registration closes on 1 July.", {"deadlines", "dates"}),
         ("It is paid back within 30 days.", {"deadlines"}),
+        ("The office decides within 15 working days.", {"deadlines"}),
         ("申請截止後七日內公佈。", {"deadlines"}),
         ("The library was founded in 1911.", {"dates"}),
         ("A late resit costs EUR 55.", {"amounts"}),
