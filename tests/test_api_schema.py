@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from drf_spectacular.checks import schema_check
 
 from ragsite.schema_view import api_schema
 
@@ -95,3 +96,9 @@ def test_the_schema_is_built_once(client: Client) -> None:
 def test_a_blank_text_fits_its_schema() -> None:
     switch = api_schema()["components"]["schemas"]["GoldenSetSwitchRequest"]["properties"]["set"]
     assert "oneOf" not in switch and {"type": "string", "maxLength": 0} in switch["anyOf"]
+
+
+def test_no_two_components_share_a_name() -> None:
+    """The one would be told with the other's fields."""
+    told = [warning.msg for warning in schema_check(None)]
+    assert [message for message in told if "identical names" in message] == []

@@ -116,7 +116,7 @@ class TrySerializer(StrictSerializer):
 
 
 # ------------------------------------------------------------------------------------------------ output
-class RevisionSerializer(serializers.Serializer[Any]):
+class SettingRevisionSerializer(serializers.Serializer[Any]):
     """Settings that are or were live. values, prompts: what differs from the operator's; of prompts the names."""
 
     number = serializers.IntegerField()
@@ -198,7 +198,7 @@ class PromptRowSerializer(serializers.Serializer[Any]):
 class AllSettingsSerializer(serializers.Serializer[Any]):
     """problems: stored values that are left out, by name."""
 
-    live = RevisionSerializer(allow_null=True)
+    live = SettingRevisionSerializer(allow_null=True)
     draft = DraftSerializer(allow_null=True)
     sections = SectionSerializer(many=True)
     prompts = PromptRowSerializer(many=True)
@@ -206,7 +206,7 @@ class AllSettingsSerializer(serializers.Serializer[Any]):
     problems = serializers.DictField(child=serializers.CharField())
 
 
-class PromptSerializer(serializers.Serializer[Any]):
+class SettingPromptSerializer(serializers.Serializer[Any]):
     """live, draft: null where the shipped text stands."""
 
     name = serializers.CharField()
@@ -317,7 +317,7 @@ class SettingsApi(SettingsView):
 class SettingsPromptApi(SettingsView):
     """`/api/review/settings/prompts/{name}`."""
 
-    @schema(operation_id="review_settings_prompt", responses={200: PromptSerializer})
+    @schema(operation_id="review_settings_prompt", responses={200: SettingPromptSerializer})
     def get(self, request: Request, name: str) -> Response:
         """One prompt file, such as generate.en."""
         if name not in built_in_prompts():
@@ -416,7 +416,7 @@ class SettingsDraftLiveApi(SettingsView):
     @schema(
         operation_id="review_settings_draft_live",
         request=NoteSerializer,
-        responses={200: RevisionSerializer, **errors(404, 409)},
+        responses={200: SettingRevisionSerializer, **errors(404, 409)},
     )
     def post(self, request: Request) -> Response:
         """Make your draft live: every process takes it up within seconds; answers that run keep what they have."""
@@ -430,7 +430,7 @@ class SettingsRevisionsApi(SettingsView):
     @schema(
         operation_id="review_settings_revisions",
         parameters=page_parameters(ReplayPages),
-        responses={200: page_of("SettingRevisionPage", RevisionSerializer(many=True))},
+        responses={200: page_of("SettingRevisionPage", SettingRevisionSerializer(many=True))},
     )
     def get(self, request: Request) -> Response:
         """What is and was live, the newest first."""
@@ -440,7 +440,7 @@ class SettingsRevisionsApi(SettingsView):
 class SettingsRevisionApi(SettingsView):
     """`/api/review/settings/revisions/{number}`."""
 
-    @schema(operation_id="review_settings_revision", responses={200: RevisionSerializer})
+    @schema(operation_id="review_settings_revision", responses={200: SettingRevisionSerializer})
     def get(self, request: Request, number: int) -> Response:
         return Response(revision_data(revision_get(number)))
 
@@ -451,7 +451,7 @@ class SettingsRestoreApi(SettingsView):
     @schema(
         operation_id="review_settings_restore",
         request=NoteSerializer,
-        responses={200: RevisionSerializer, **errors(404, 409)},
+        responses={200: SettingRevisionSerializer, **errors(404, 409)},
     )
     def post(self, request: Request, number: int) -> Response:
         """Make these settings live again, as a new revision; 0: the operator's, without any change."""
