@@ -221,7 +221,7 @@ def runs_over(before: datetime) -> QuerySet[EvaluationRun]:
     kept = set()
     for chosen, k in EvaluationRun.objects.order_by().values_list("set", "k").distinct():
         kept |= {runs.filter(set=chosen, k=k).values_list("pk", flat=True).first() for runs in (complete, good)}
-    return old.exclude(pk__in=kept - {None})
+    return old.exclude(pk__in=[pk for pk in kept if pk])
 
 
 def runs_erase(before: datetime) -> Iterator[int]:
