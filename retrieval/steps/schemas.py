@@ -209,11 +209,6 @@ class DraftedPlan(BaseModel):
 
 
 # ------------------------------------------------------------------------------------------------ evidence
-class PassageScore(BaseModel):
-    passage: int = Field(description="The number of the passage")
-    score: float = Field(description="How well this passage answers the question, from 0 to 1")
-
-
 class RetrievalJudgement(BaseModel):
     """Rerank and assessment in one call; about 20 tokens, however many passages. See `judgement_of`.
 

@@ -19,7 +19,8 @@ NAMES: dict[Language, str] = {
     "zh-hant": "繁體中文（用繁體字書寫）",
     "other": "the language of the question",
 }
-_CONFIGS = {"zh-hans": "t2s", "zh-hant": "s2t"}
+# Traditional as Taiwan's standard has it: without it (`s2t`) 核准 becomes 覈准, 吃 喫 and 群 羣, which nobody writes.
+_CONFIGS = {"zh-hans": "t2s", "zh-hant": "s2tw"}
 # Simplified forms that are words of their own in Traditional text: no sign of the other script.
 _BOTH = frozenset("后里台干面系只余于谷征制准范丑卜仆冲出叶斗曲朴松板沈洒淀胡症致舍须郁钟才几了云吁回")
 _OPEN_CLAUSE = re.compile(rf"(?<![{HAN}])[{HAN}]+\Z")
@@ -72,9 +73,10 @@ def in_script(text: str, language: Language) -> str:
         return to_simplified(text)
     if language != "zh-hant" or not text:
         return text
-    turned = converted(text, "s2t")
-    if len(turned) == len(text) and all(
-        before == after or before in _BOTH for before, after in zip(text, turned, strict=True)
+    turned, simplified = converted(text, _CONFIGS[language]), to_simplified(text)
+    if len(turned) == len(text) == len(simplified) and all(
+        before == after or before in _BOTH or before != folded
+        for before, after, folded in zip(text, turned, simplified, strict=True)
     ):
-        return text
+        return text  # what differs are other Traditional forms: 裏 and 裡
     return turned

@@ -44,7 +44,20 @@ _UNIT_WORDS = {
     "kg": "kg kilogram kilograms kilo kilos 公斤 千克",
     "credit": "credit credits ects 学分",
 }  # fmt: skip
-_UNITS = {word: unit for unit, words in _UNIT_WORDS.items() for word in words.split()}
+_UNITS = (
+    {word: unit for unit, words in _UNIT_WORDS.items() for word in words.split()}
+    | {
+        f"{kind} {word}": unit
+        for unit, kinds, words in (
+            ("workday", "working business", "day days"),  # ten of these are no ten days
+            ("day", "calendar consecutive full whole clear", "day days"),
+            ("week", "full whole consecutive teaching", "week weeks"),
+        )
+        for kind in kinds.split()
+        for word in words.split()
+    }
+    | dict.fromkeys(("工作日", "个工作日", "weekdays"), "workday")
+)
 _MONEY = frozenset(("eur", "usd", "gbp", "cny", "money"))
 _PLACE, _COUNT = "place", "count"  # roles of bare numbers in a searched text
 _DATED = frozenset(("month", "date", "time"))

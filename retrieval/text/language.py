@@ -116,7 +116,7 @@ _loading = threading.Lock()
 
 
 def converted(text: str, config: str) -> str:
-    """By OpenCC: `s2t`, `t2s`. A lone surrogate, which has no UTF-8 form, becomes a question mark."""
+    """By OpenCC: `s2t`, `s2tw`, `t2s`. A lone surrogate, which has no UTF-8 form, becomes a question mark."""
     with _loading:  # its dictionaries take a moment and are loaded at the first use, once
         converter = _load_converter(config)
     return str(converter.convert(encodable(text)))

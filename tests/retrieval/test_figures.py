@@ -24,6 +24,7 @@ def missing(statement: str, known: str) -> list[str]:
         ("in March", "from March on"), ("2025年", "二〇二五年"), ("８ am", "08:00"), ("17:00", "5 p.m."),
         ("two weeks", "14 days"), ("48 hours", "two days"), ("12 months", "a year"), ("每周三次", "每周3次"),
         ("about 6 million", "6,123,000 people"), ("第三章", "chapter 3"), ("10-day", "10 days"), ("2015/16", "2015–16"),
+        ("20 business days", "twenty working days"), ("15个工作日", "15 working days"), ("7 calendar days", "a week"),
     ],
 )  # fmt: skip
 def test_the_same_figure_in_another_form_is_there(statement: str, known: str) -> None:
@@ -39,6 +40,7 @@ def test_the_same_figure_in_another_form_is_there(statement: str, known: str) ->
         ("in April", "in March", "April"),
         ("2026年", "2025年", "2026"), ("八千元", "五千元", "八千"), ("three weeks", "14 days", "three"),
         ("6.5 million", "6,123,000 people", "6.5 million"), ("1 June 2025", "1 July 2025", "1 June 2025"),
+        ("within 20 days", "within 20 working days", "20 days"), ("15天", "15个工作日", "15天"),
     ],
 )  # fmt: skip
 def test_another_figure_is_missing(statement: str, known: str, told: str) -> None:

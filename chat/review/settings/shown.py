@@ -242,11 +242,6 @@ def as_text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def revision_address(revision: SettingRevision | Mapping[str, Any]) -> str:
-    number = revision.number if isinstance(revision, SettingRevision) else revision["number"]
-    return reverse("review_settings_revision", args=[number])
-
-
 def try_data(made: Try) -> dict[str, Any]:
     """As JSON, in the active language."""
     answers = batch_data(batch_get(made.batch.pk)) if made.batch else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_args, get_origin
+from typing import Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
@@ -143,11 +143,6 @@ def variable_of(name: str) -> str:
 def meaning_of(name: str) -> str:
     """Its docstring on one line, English: the key of its translation."""
     return " ".join((field_of(name).description or "").split())
-
-
-def default_of(name: str) -> Any:
-    """Where no variable and no revision sets it."""
-    return field_of(name).default
 
 
 def kind_of(name: str) -> Kind:

@@ -16,7 +16,7 @@ from retrieval.text.figures import known_figures, stated_figures
 from retrieval.text.language import to_simplified
 
 _DATE_UNITS = frozenset(("month", "date"))
-_SPAN_UNITS = frozenset(("day", "week", "months", "hour", "years"))
+_SPAN_UNITS = frozenset(("day", "workday", "week", "months", "hour", "minute", "years"))
 _MONEY_UNITS = frozenset(("eur", "usd", "gbp", "cny", "money", "%"))
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d{2}(?!\d)")
 _LIMITS = re.compile(

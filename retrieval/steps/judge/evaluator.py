@@ -3,9 +3,9 @@
 An evaluator of evidence works in four moves. Only the third differs from one to the other:
 
 1. `estimate`: the trained model's answerability of each passage and of all of them together;
-2. `consult`: a language model's reply, where one may be asked; `ask_about` quotes the passages to it;
+2. `blend`: a language model's reply, where its word could change the outcome; `ask_about` quotes the passages to it;
 3. its own part: the prompt, the schema of the reply, and what the reply means;
-4. `passage_scores` and `rank`: the reply's scores beside the estimate, and the order with what ratings say.
+4. `rank`: the order by the scores, with what ratings say.
 
 Evaluators: `judge` (rerank and assess), `grade` (each document by itself), `sufficiency` (react), and of the workflows
 `planned.reflect`, `planned.answer_check` and `dual_loop.answer_grade`.
@@ -15,19 +15,17 @@ Source: Yan et al., Corrective RAG, 2024, arXiv:2401.15884 (the retrieval evalua
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from ragsite.core.wording import worded
 from retrieval.answerability import LIST_LENGTH, Estimate, estimate_answerability
-from retrieval.errors import ModelOutputError
 from retrieval.ports import Schema
 from retrieval.steps.judge import excerpts
 from retrieval.steps.judge.blending import Judge, blend, why_not_to_ask
 from retrieval.steps.query.question_parts import is_comparison, split_question
-from retrieval.steps.schemas import PassageScore, Verdict
+from retrieval.steps.schemas import Verdict
 from retrieval.steps.step import Given, Result, Step
 from retrieval.text.answer_language import Language
 from retrieval.text.language import HAN_CHARACTER
@@ -40,7 +38,6 @@ Reply = TypeVar("Reply")
 REASON_CHARS = 300
 SNIPPET_LENGTH = 500  # characters of each passage that the model reads
 BOOST_SHARE = 0.5  # exponent of what ratings gave a candidate: how far it counts on after reranking; 0: not at all
-BY_MODEL = "the model's judgement"  # the reason where the model gives none
 EAGER = Judge(model="", record=JudgeRecord(yes_held=1e9, no_absent=1e9))  # whose word could change anything
 
 
@@ -199,20 +196,6 @@ class Evaluator(Step[Given, Result]):
         """Why a model's word is not worth its time; empty where it is. See `blending.why_not_to_ask`."""
         return why_not_to_ask(probability, judge, line=line, band=self.settings.corrective)
 
-    async def consult(
-        self,
-        entry: StepRecord,
-        evidence: Evidence,
-        estimate: Estimate,
-        ask: Callable[[], Coroutine[Any, Any, Reply]],
-    ) -> Reply | None:
-        """The model's reply. None where no model may be asked, where there are no passages to ask about, and, with the
-        reason in the entry, where the reply can't be used."""
-        if not evidence.use_model or not estimate.passages:
-            return None
-        work: Coroutine[Any, Any, Reply | None] = ask()
-        return await self.attempt(entry, work, fallback=lambda: None)
-
     async def ask_about(
         self,
         passages: Sequence[ScoredChunk],
@@ -313,34 +296,6 @@ def quote_windows(
     return "\n\n".join(
         quote_passage(number, chunk, best_window(chunk.text, question, length), language) for number, chunk in passages
     )
-
-
-def unit_score(value: float, *, highest: float | None = None, unreadable: float = 0.0) -> float:
-    """0..1 of a number that was meant as 0–1, 0–10 or 0–100; `unreadable` for NaN and infinity.
-
-    highest: of all numbers in the reply, where there are several: it tells the scale.
-    """
-    if not math.isfinite(value):
-        return unreadable
-    highest = value if highest is None else highest
-    unit = 1.0 if highest <= 1.0 else 10.0 if highest <= 10.0 else 100.0
-    return min(1.0, max(0.0, value / unit))
-
-
-def passage_scores(scores: Sequence[PassageScore], estimates: Sequence[float]) -> list[float]:
-    """The model's scores as 0..1, in the passages' order.
-
-    A passage that it left out keeps half of its estimate: such a passage is seldom the answer.
-    Raises ModelOutputError when it scored none of the passages.
-    """
-    if not any(1 <= entry.passage <= len(estimates) for entry in scores):
-        raise ModelOutputError(worded("the model scored none of the passages"))
-    given = {entry.passage: entry.score for entry in scores if math.isfinite(entry.score)}
-    highest = max(given.values(), default=0.0)
-    return [
-        unit_score(given[number], highest=highest) if number in given else estimate / 2
-        for number, estimate in enumerate(estimates, start=1)
-    ]
 
 
 def best_score(passages: Sequence[ScoredChunk]) -> float:

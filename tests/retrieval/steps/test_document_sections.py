@@ -62,9 +62,18 @@ def test_long_text_without_headings_is_parted_at_its_chunks() -> None:
     assert sections_of([]) == []
 
 
-def test_a_table_without_outer_bars_is_read_by_its_rows() -> None:
-    sections = sections_of(cut("假別 | 上限\n病假 | 20日\n事假 | 8日"))
-    assert said(sections) == [("", ["假別; 上限", "病假; 20日", "事假; 8日"])]
+@pytest.mark.parametrize(
+    ("table", "rows"),
+    [
+        ("假別 | 上限\n病假 | 20日\n事假 | 8日", ["假別: 病假; 上限: 20日", "假別: 事假; 上限: 8日"]),
+        ("Copy | EUR 1\nScan | EUR 2", ["Copy; EUR 1", "Scan; EUR 2"]),
+        ("Dean | Ann Lee\nRector | Bo Xu", ["Dean; Ann Lee", "Rector; Bo Xu"]),
+        ("Kind | Days | Proof\nillness | 20\nother | 8", ["Kind; Days; Proof", "illness; 20", "other; 8"]),
+        ("Kind | Days", ["Kind; Days"]),
+    ],
+)
+def test_a_first_row_is_a_header_where_only_the_rows_below_have_figures(table: str, rows: list[str]) -> None:
+    assert said(sections_of(cut(table))) == [("", rows)]
 
 
 # ------------------------------------------------------------------------------------------------ what changed
@@ -100,6 +109,7 @@ def test_large_documents_are_compared_at_once() -> None:
     [
         ("Registration closes on 1 July.", {"deadlines", "dates"}),
         ("It is paid back within 30 days.", {"deadlines"}),
+        ("The office decides within 15 working days.", {"deadlines"}),
         ("申請截止後七日內公佈。", {"deadlines"}),
         ("The library was founded in 1911.", {"dates"}),
         ("A late resit costs EUR 55.", {"amounts"}),

@@ -557,14 +557,3 @@ async def test_instructions_in_documents_and_memories_change_nothing(online) -> 
     assert "EUR 300" in result.text
     assert all(request.prompt.count("</memories>") <= 1 for request in online.chats)
     assert all("Ignore" not in exchange.fact for _, exchange in memory.kept)
-
-
-async def test_stopping_reaches_the_models_connection(online, asked) -> None:
-    online.reply(match=ROUTE, delay_s=30)
-    task = asyncio.create_task(answer(DEPOSIT))
-    while not online.chats:
-        await asyncio.sleep(0.01)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert await asyncio.to_thread(online.chats[0].wait_client_closed)

@@ -123,6 +123,19 @@ def _stop_at_the_first_call(server: Any) -> None:
     server.stop()
 
 
+async def test_stopping_reaches_the_models_connection(online, workflow: str) -> None:
+    online.reply(delay_s=60.0)
+    tools = make_tools(settings.RAG, HANDBOOK, judge_records=TRUSTED)
+    task = asyncio.create_task(get_workflow(workflow, engine=tools).answer(ask(QUESTION), trace=Trace(Events())))
+    while not online.chats:
+        await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert all(await asyncio.gather(*(asyncio.to_thread(chat.wait_client_closed) for chat in online.chats)))
+    await tools.models.close()
+
+
 @pytest.mark.parametrize("fault", BREAKS)
 async def test_an_answer_that_breaks_off_is_marked_as_a_part(
     online, workflow: str, fault: str, monkeypatch: pytest.MonkeyPatch
