@@ -159,7 +159,7 @@ export class SessionList {
     const rows = this.open.get(name);
     return h("li", { class: "side-folder-item" },
       h("button", { type: "button", class: "side-link side-folder", "data-name": name, "aria-expanded": String(Boolean(rows)), onclick: () => this.toggle(name) },
-        icon("chevron"), icon("folder"), h("span", { class: "text" }, name), h("span", { class: "count" }, count)),
+        icon("chevron"), icon("folder"), h("span", { class: "text", dir: "auto" }, name), h("span", { class: "count" }, count)),
       rows ? h("ul", { class: "side-rows", "aria-label": name }, this.visible(rows).map((row) => this.row(row))) : null,
       rows ? this.more(rows) : null);
   }
@@ -176,7 +176,7 @@ export class SessionList {
         event.preventDefault();
         this.onOpen(session);
       },
-    }, session.pinned ? icon("pin") : null, h("span", { class: "text" }, title));
+    }, session.pinned ? icon("pin") : null, h("span", { class: "text", dir: "auto" }, title));
     return h("li", { class: `side-item${session.id === this.current ? " is-current" : ""}` }, link, more);
   }
 
