@@ -13,6 +13,7 @@ and gives its worker back soon. Jobs without a user are the site's own; they tak
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -198,7 +199,7 @@ def turns() -> list[int | None]:
     return [row["user"] for row in rows]
 
 
-def _may_take(counts: dict[str, Any]) -> bool:
+def _may_take(counts: Mapping[str, Any]) -> bool:
     if counts["takeable_small"] and _has_room_for_a_small_one(counts["running"], counts["running_small"]):
         return True
     return bool(counts["running"] < running_limit())
