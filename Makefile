@@ -8,8 +8,9 @@ WORKERS := 2
 INSTALL = $(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt
 OURS := ragsite chat retrieval feedback tests benchmarks docs/pictures.py manage.py
 
-# Tests see neither ./var nor the services that the shell points at.
-TEST_ENV = env -u DATABASE_URL -u REDIS_URL -u MILVUS_URI -u MILVUS_TOKEN -u MILVUS_LITE_PORT -u OLLAMA_BASE_URL \
+# Tests see neither ./var nor the services that the shell points at. They start some hundred processes, each of which
+# would compile the whole project by itself where PYTHONDONTWRITEBYTECODE is set: seconds of processor time.
+TEST_ENV = env -u PYTHONDONTWRITEBYTECODE -u DATABASE_URL -u REDIS_URL -u MILVUS_URI -u MILVUS_TOKEN -u MILVUS_LITE_PORT -u OLLAMA_BASE_URL \
 	-u RAG_CHAT_MODEL -u RAG_FAST_MODEL -u RAG_EMBED_MODEL -u RAG_OFFLINE RAGSITE_DATA_DIR="$$data"
 
 .DEFAULT_GOAL := help

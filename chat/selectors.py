@@ -187,6 +187,19 @@ def message_find(message_id: UUID) -> Message | None:
     return with_versions([message])[0]
 
 
+def message_ended(message: Message) -> Message:
+    """The same of a message that `answer_finish` has just stored: what it holds is not read again."""
+    owner = message.session.user_id
+    if not hasattr(message, "shown_ratings"):
+        get_ratings().read_for(message)
+    message.shown_ratings = [  # type: ignore[attr-defined]
+        rating
+        for rating in message.shown_ratings  # type: ignore[attr-defined]
+        if rating.user.pk == owner
+    ]
+    return with_versions([message])[0]
+
+
 # ------------------------------------------------------------------------------------------------ what a question needs
 def _earlier(question: Message) -> QuerySet[Message]:
     messages = _shown(question.session_id).exclude(pk=question.pk)

@@ -379,7 +379,7 @@ class DatabaseChunkStore:
         if not ids or not scope.collections:
             return {}
         current = Chunk.objects.filter(document__collection__in=_ids(scope), document__superseded_at=None)
-        rows = current.filter(pk__in=ids).values_list(*STORED_CHUNK)
+        rows = current.filter(pk__in=ids).order_by().values_list(*STORED_CHUNK)
         return {str(row[0]): _stored_row(row) for row in await database_call(lambda: list(rows.all()))}
 
     async def vocabulary(self, scope: SearchScope) -> Vocabulary:

@@ -187,6 +187,19 @@ def test_a_wrong_network_is_named() -> None:
         SiteSettings.from_env({"RAGSITE_TRUSTED_PROXIES": "10.0.0.0/8, x"})
 
 
+@pytest.mark.parametrize(
+    "value", ["rag.example.org", "ftp://rag.example.org", "https://", "https://rag.example.org/chat", "https://a b"]
+)
+def test_what_is_no_origin_is_named(value: str) -> None:
+    with pytest.raises(SettingsError, match=r"RAGSITE_TRUSTED_ORIGINS=.*which is no origin such as"):
+        SiteSettings.from_env({"RAGSITE_TRUSTED_ORIGINS": f"https://a.example.org, {value}"})
+
+
+def test_a_slash_behind_an_origin_is_left_out() -> None:
+    site = SiteSettings.from_env({"RAGSITE_TRUSTED_ORIGINS": "https://a.example.org/, https://*.b.org:8443"})
+    assert site.trusted_origins == ["https://a.example.org", "https://*.b.org:8443"]
+
+
 def test_the_page_of_settings_is_what_the_code_says() -> None:
     assert (ROOT / "docs" / "settings.md").read_text(encoding="utf-8") == render(), "run: manage.py settings_doc"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import stat
@@ -21,6 +22,7 @@ from django.contrib.auth import authenticate, get_user_model
 
 from ragsite.runtime import start_checks
 from ragsite.runtime.milvus_lite import LiteServer
+from tests.database import MigratedDatabase
 from tests.processes import alive, descendants, wait_until
 
 pytestmark = [
@@ -171,7 +173,12 @@ def test_sigterm_leaves_nothing_running(site: Site) -> None:
     assert [line for pid, line in parts.items() if alive(pid)] == []
 
 
-def test_a_killed_supervisor_leaves_nothing_running_and_the_folder_free(tmp_path: Path) -> None:
+def test_a_killed_supervisor_leaves_nothing_running_and_the_folder_free(
+    tmp_path: Path, migrated_database: MigratedDatabase
+) -> None:
+    (tmp_path / "var").mkdir()
+    with migrated_database.sqlite() as file:
+        shutil.copyfile(file, tmp_path / "var" / "db.sqlite3")
     first = start(tmp_path / "var")
     assert wait_until(lambda: first.part("uvicorn") > 0 and first.part("milvus_lite_server") > 0, within_s=START_S)
     parts = descendants(first.process.pid)

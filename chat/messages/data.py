@@ -90,13 +90,32 @@ def answer_data_in_english(message: Message) -> dict[str, Any]:
     return _answer_record(message) | {"html": _html(message)}
 
 
+def keep_details(message: Message, *, sources: Sequence[Source], steps: Sequence[DecisionStep] | None) -> None:
+    """Of a message that was just written: its rows in their order, so that they need not be read. None: read them."""
+    message.kept_sources, message.kept_steps = sources, steps  # type: ignore[attr-defined]
+
+
+def has_details(message: Message) -> bool:
+    return hasattr(message, "kept_sources")
+
+
+def sources_of(message: Message) -> list[Source]:
+    kept: Sequence[Source] | None = getattr(message, "kept_sources", None)
+    return list(message.sources.all() if kept is None else kept)
+
+
+def steps_of(message: Message) -> list[DecisionStep]:
+    kept: Sequence[DecisionStep] | None = getattr(message, "kept_steps", None)
+    return list(message.decision_steps.all() if kept is None else kept)
+
+
 def _html(message: Message) -> str:
-    markers = {source.marker for source in message.sources.all()}
+    markers = {source.marker for source in sources_of(message)}
     return render_answer(message.text, markers=markers, weak=weak_sentences(message.grounding or []))
 
 
 def _answer_record(message: Message) -> dict[str, Any]:
-    sources = list(message.sources.all())
+    sources = sources_of(message)
     ratings = {rating.source_id: rating_data(rating) for rating in getattr(message, "shown_ratings", ())}
     return {
         "session_id": str(message.session_id),
@@ -116,7 +135,7 @@ def _answer_record(message: Message) -> dict[str, Any]:
             {**_columns(source, SOURCE_FIELDS), "spans": _spans(source, message), "rating": ratings.get(source.pk)}
             for source in sources
         ],
-        "decision_path": [_columns(step, STEP_FIELDS) for step in message.decision_steps.all()],
+        "decision_path": [_columns(step, STEP_FIELDS) for step in steps_of(message)],
         "usage": message.usage,
         "degraded": message.degraded,
         "error": message.error,

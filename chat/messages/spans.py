@@ -8,6 +8,7 @@ from typing import Any
 
 from retrieval.ingest.parts import Box
 from retrieval.services.document_content import MOST_SPANS, page_spans
+from retrieval.text.language import to_simplified
 from retrieval.values import Source
 
 LEAST_LETTERS = 8  # of a line of the answer that is looked for in a source: less stands anywhere
@@ -19,7 +20,7 @@ def cited_places(answer: str, grounding: Sequence[Mapping[str, Any]], *, marker:
     """(start, end) in a source's text, in order: what of it bears out the sentences that cite it.
 
     grounding: as a message keeps it. Without any, as of answers that quote, the lines that stand in the source word for
-    word are found.
+    word are found, in either script of Chinese.
     """
     checked = [
         (place["start"], place["end"])
@@ -80,7 +81,9 @@ def _cells(line: str) -> str:
 
 
 def _letters(text: str) -> str:
-    return "".join(character.lower()[:1] for character in text if character.isalnum())
+    letters = "".join(character.lower()[:1] for character in text if character.isalnum())
+    folded = to_simplified(letters)  # a quote is shown in its reader's script
+    return folded if len(folded) == len(letters) else letters  # places are counted by letters
 
 
 def _with_stop(text: str, end: int) -> int:

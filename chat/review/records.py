@@ -11,9 +11,10 @@ from time import monotonic
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import Prefetch, QuerySet
 
+from chat.messages.data import has_details, sources_of
 from chat.models import AnswerReview, AnswerTerms, Message, ReviewedCollection, Source
 from chat.ratings import Rating, get_ratings
 from chat.review.figures.rollups import closed_days_correct, days_touch
@@ -51,14 +52,34 @@ def answers_record(message_ids: Sequence[UUID]) -> int:
     What people added to a row stays.
     """
     messages = ended_answers().filter(pk__in=message_ids).select_related("reply_to", "session").only(*READ)
-    documents = Prefetch("sources", Source.objects.only("message", "document_id"))
-    answers = list(get_ratings().with_ratings(messages.prefetch_related(documents)).order_by("created_at", "pk"))
+    documents = Prefetch("sources", Source.objects.only("message", "document_id").order_by())
+    return _record(list(get_ratings().with_ratings(messages.prefetch_related(documents)).order_by("created_at", "pk")))
+
+
+def answer_record(message: Message) -> bool:
+    """The same of an answer that its run has just stored, whose question, session and sources are not read again.
+
+    False where they are not at hand, or the answer has gone meanwhile.
+    """
+    if not has_details(message):
+        return False
+    try:
+        with transaction.atomic():
+            get_ratings().read_for(message)
+            _record([message])
+    except IntegrityError:
+        return False
+    return True
+
+
+def _record(answers: Sequence[Message]) -> int:
     if not answers:
         return 0
     counted = {row.message_id: row for row in AnswerReview.objects.select_for_update().filter(message__in=answers)}
     made = [_row(answer) for answer in answers]
     known = [(counted[row.message_id], row) for row in made if row.message_id in counted]
-    closed_days_correct(known, _asked([was.pk for was, _ in known]))
+    if known:
+        closed_days_correct(known, _asked([was.pk for was, _ in known]))
     rows = AnswerReview.objects.bulk_create(made, update_conflicts=True, unique_fields=["message"], update_fields=MADE)
     numbers = {row.message_id: row.pk for row in rows}
     AnswerTerms.objects.bulk_create(
@@ -70,7 +91,8 @@ def answers_record(message_ids: Sequence[UUID]) -> int:
         unique_fields=["answer"],
         update_fields=["terms"],
     )
-    ReviewedCollection.objects.filter(answer__in=numbers.values()).delete()
+    if known:
+        ReviewedCollection.objects.filter(answer__in=[was.pk for was, _ in known]).delete()
     ReviewedCollection.objects.bulk_create(_collections(answers, numbers), ignore_conflicts=True)
     days_touch(answer.created_at for answer in answers)
     return len(rows)
@@ -155,14 +177,17 @@ def _question(answer: Message) -> str:
 
 def _collections(answers: Sequence[Message], numbers: dict[UUID, int]) -> list[ReviewedCollection]:
     """Of all answers at once: those asked in, and those of the documents that were found; as far as they exist."""
-    documents = {source.document_id for answer in answers for source in answer.sources.all() if source.document_id}
-    collection_of = dict(Document.objects.filter(pk__in=documents).values_list("pk", "collection_id"))
+    documents = {source.document_id for answer in answers for source in sources_of(answer) if source.document_id}
+    found_in = Document.objects.filter(pk__in=documents).order_by()
+    collection_of = dict(found_in.values_list("pk", "collection_id")) if documents else {}
     wanted: dict[UUID, set[UUID]] = {}
     for answer in answers:
         asked = answer.request.get("collection_ids", ()) if isinstance(answer.request, dict) else ()
-        found = {collection_of.get(source.document_id) for source in answer.sources.all() if source.document_id}
+        found = {collection_of.get(source.document_id) for source in sources_of(answer) if source.document_id}
         wanted[answer.pk] = {pk for pk in (*map(_uuid, asked), *found) if pk is not None}
-    there = set(Collection.objects.filter(pk__in=set().union(*wanted.values())).values_list("pk", flat=True))
+    there = set(collection_of.values())  # those that have a document
+    if unknown := set().union(*wanted.values()) - there:
+        there.update(Collection.objects.filter(pk__in=unknown).order_by().values_list("pk", flat=True))
     return [
         ReviewedCollection(answer_id=numbers[pk], collection_id=collection)
         for pk, collections in wanted.items()

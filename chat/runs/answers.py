@@ -18,7 +18,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Max, Q
 from django.utils import timezone
 
-from chat.messages.data import source_data
+from chat.messages.data import keep_details, source_data
 from chat.messages.spans import source_spans
 from chat.models import DecisionStep, FilledPrompt, Message, Session, Source
 from ragsite.core.leases import Lease, LeaseLostError, run_out
@@ -31,6 +31,10 @@ from retrieval.trace import StepRecord
 STALE_AFTER_S = 10.0  # an answer without a sign of life for this long was interrupted
 
 STREAMING = Message.Status.STREAMING
+FINISHED_FIELDS = [
+    "lease_token", "lease_expires_at", "status", "text", "decision", "reason", "model", "clarification", "grounding",
+    "curated", "usage", "degraded", "error", "wordings", "finished_at",
+]  # fmt: skip
 UNLEASED: dict[str, Any] = {"lease_token": None, "lease_expires_at": None}
 PROMPT_CHARS, PROMPTS_KEPT = 60_000, 60  # of one call; of one answer
 LOST_AFTER = 3  # times STALE_AFTER_S, after which a silent run is no longer waited for
@@ -57,7 +61,8 @@ class Failure:
 class Outcome:
     """How a run ended, as it is stored. `text`: all that was sent in chunks, no more and no less.
 
-    continued: it went on with an answer that was there; its steps come behind those of before.
+    continued: it went on with an answer that was there; its steps come behind those of before. again: an earlier run
+    may have stored a path, which goes.
     """
 
     status: EndStatus
@@ -74,6 +79,7 @@ class Outcome:
     degraded: list[dict[str, str]] = field(default_factory=list)
     failure: Failure | None = None
     continued: bool = False
+    again: bool = True
 
     def wordings(self) -> Wordings:
         """Of all sentences of the site that its reader may see."""
@@ -117,14 +123,16 @@ def answer_save_partial(
 
 
 @transaction.atomic
-def answer_finish(*, message_id: uuid.UUID, run_id: uuid.UUID, outcome: Outcome) -> bool:
-    """Store the whole answer at once: text, decision, sources, decision path, usage.
+def answer_finish(*, message_id: uuid.UUID, run_id: uuid.UUID, outcome: Outcome) -> Message | None:
+    """Store the whole answer at once: text, decision, sources, decision path, usage. Gives what was stored, with its
+    details, so that nobody who needs it at this moment has to read it again.
 
-    False where it is not this run's to finish: deleted, stopped elsewhere, asked again, or finished already.
+    None where it is not this run's to finish: deleted, stopped elsewhere, asked again, or finished already.
     """
-    message = answer_lease(message_id, run_id=run_id).held().select_for_update().first()
+    held = answer_lease(message_id, run_id=run_id).held().select_related("session", "reply_to")
+    message: Message | None = held.select_for_update(of=("self",)).order_by().first()
     if message is None:
-        return False
+        return None
     message.lease_token = message.lease_expires_at = None
     message.status = outcome.status
     message.text = clean_text(outcome.text)
@@ -139,17 +147,18 @@ def answer_finish(*, message_id: uuid.UUID, run_id: uuid.UUID, outcome: Outcome)
     message.error = outcome.failure.as_dict() if outcome.failure else None
     message.wordings = (message.wordings if outcome.continued else {}) | outcome.wordings()
     message.finished_at = timezone.now()
-    message.save()
-    _store_sources(message, outcome.sources)
+    message.save(update_fields=FINISHED_FIELDS)
+    sources = _store_sources(message, outcome.sources)
     before = 0
     if outcome.continued:
         before = message.decision_steps.aggregate(last=Max("seq"))["last"] or 0
-    else:
+    elif outcome.again:
         message.decision_steps.all().delete()
-    DecisionStep.objects.bulk_create(_step_row(message, step, before=before) for step in outcome.steps)
+    steps = DecisionStep.objects.bulk_create(_step_row(message, step, before=before) for step in outcome.steps)
     _store_prompts(message, outcome, before=before)
     Session.objects.filter(pk=message.session_id).update(updated_at=timezone.now())
-    return True
+    keep_details(message, sources=sources, steps=None if before else sorted(steps, key=lambda step: step.seq))
+    return message
 
 
 def answers_mark_interrupted(*, at_start: bool = False, **where: Any) -> int:
@@ -193,13 +202,14 @@ def _silent_run() -> Q:
 
 
 @transaction.atomic(savepoint=False)
-def _store_sources(message: Message, sources: Sequence[values.Source]) -> None:
+def _store_sources(message: Message, sources: Sequence[values.Source]) -> list[Source]:
     """Rows that are there already stay, with what users said of them; what is cited, and where, may have changed.
+    Gives the rows as they are now, by their markers.
 
     While the answer is being written, its text is not told here, and where it is cited is left for the end.
     """
-    there = {row.marker: row for row in message.sources.all()}
-    new, changed = [], []
+    there = {row.marker: row for row in message.sources.order_by()}
+    new, kept, changed = list[Source](), list[Source](), list[Source]()
     for source in sources:
         row = there.pop(source.marker, None)
         if row is None or row.chunk_id != source.chunk.chunk_id[:100]:
@@ -207,13 +217,17 @@ def _store_sources(message: Message, sources: Sequence[values.Source]) -> None:
                 row.delete()
             new.append(_source_row(message, source))
         else:
+            kept.append(row)
             spans = _spans(message, source) if message.text else row.spans
             if (row.cited, row.spans) != (source.cited, spans):
                 row.cited, row.spans = source.cited, spans
                 changed.append(row)
-    Source.objects.filter(pk__in=[row.pk for row in there.values()]).delete()
+    if there:
+        Source.objects.filter(pk__in=[row.pk for row in there.values()]).delete()
     Source.objects.bulk_create(new)
-    Source.objects.bulk_update(changed, ["cited", "spans"])
+    if changed:
+        Source.objects.bulk_update(changed, ["cited", "spans"])
+    return sorted([*kept, *new], key=lambda row: row.marker)
 
 
 def _spans(message: Message, source: values.Source) -> list[dict[str, Any]]:
@@ -244,7 +258,7 @@ def _step_row(message: Message, step: StepRecord, *, before: int) -> DecisionSte
 
 def _store_prompts(message: Message, outcome: Outcome, *, before: int) -> None:
     """As they were filled, where the site keeps them; of each PROMPT_CHARS at most, its end left out."""
-    if not outcome.continued:
+    if outcome.again and not outcome.continued:
         message.filled_prompts.all().delete()
     if not settings.RAG.retention.ages.get("prompts"):
         return

@@ -342,6 +342,7 @@ class Run:
             steps=tuple(self.trace.steps),
             usage=usage,
             degraded=degraded,
+            again=self.assignment.again,
             continued=begun is not None,
             **fields,
         )
@@ -353,8 +354,9 @@ class Run:
 
         def store_and_read() -> list[Event] | None:
             nonlocal finished
-            finished = finished or answer_finish(message_id=message_id, run_id=run_id, outcome=outcome)
-            stored = selectors.message_find(message_id)
+            stored = None if finished else answer_finish(message_id=message_id, run_id=run_id, outcome=outcome)
+            finished = finished or stored is not None
+            stored = selectors.message_ended(stored) if stored else selectors.message_find(message_id)
             if stored is None or (not finished and stored.status == Message.Status.STREAMING):
                 return None if stored is None else []
             return ending(message_data(stored), stored.wordings)

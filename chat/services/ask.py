@@ -195,7 +195,9 @@ def _answer_create(*, user: User, ask: Ask, regenerated: Message | None, edited:
                 ExperimentAnswer.objects.create(experiment=assigned.experiment, message_id=answer_id, arm=assigned.arm)
     except IntegrityError as error:  # one_answer_at_once_per_session
         raise AnswerInProgressError from error
-    attached = dict(attached_documents(user=user, conversation_id=session.pk).values_list("pk", "status"))
+    attached = {}
+    if ask.session_id is not None:  # files are attached to a conversation by its id
+        attached = dict(attached_documents(user=user, conversation_id=session.pk).values_list("pk", "status"))
     if attached:
         scope = scope.beside(scope_attached(user=user, conversation_id=session.pk))
     return Assignment(
@@ -231,7 +233,7 @@ def question_to_answer(*, user: User, ask: Ask, asked: Message, scope: SearchSco
 
 def lock_asking(user: User) -> None:
     """One ask of a user at a time. Raises PermissionDeniedError: an open socket may outlive its account."""
-    if not User.objects.select_for_update().filter(pk=user.pk, is_active=True).first():
+    if not User.objects.select_for_update().filter(pk=user.pk, is_active=True).order_by().values_list("pk").first():
         raise PermissionDeniedError
 
 

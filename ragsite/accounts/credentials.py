@@ -111,21 +111,32 @@ async def unless_signed_out(work: Awaitable[Item], credential: Credential | None
 
 
 async def _unless(ended: Ended, work: Awaitable[Item]) -> Item:
-    task = asyncio.ensure_future(_awaited(work))
-    try:
-        racing: set[asyncio.Future[Any]] = {task, ended}
-        await asyncio.wait(racing, return_when=asyncio.FIRST_COMPLETED)
-        if ended.done():
-            raise SignedOutError
-        return task.result()
-    finally:
-        if not task.done():
+    """In the caller's own task, which is interrupted as `asyncio.timeout` does it: this runs for every event."""
+    task = asyncio.current_task()
+    assert task is not None
+    waiting, interrupted, before = True, False, task.cancelling()
+
+    def interrupt(_: Ended) -> None:
+        nonlocal interrupted
+        if waiting:  # what is scheduled can't be taken back
+            interrupted = True
             task.cancel()
-            await asyncio.wait({task})
 
-
-async def _awaited(work: Awaitable[Item]) -> Item:
-    return await work
+    ended.add_done_callback(interrupt)
+    try:
+        item = await work
+    except asyncio.CancelledError:
+        if interrupted and task.uncancel() <= before:
+            raise SignedOutError from None
+        raise
+    finally:
+        waiting = False
+        ended.remove_done_callback(interrupt)
+    if interrupted:  # the work had its result at the same moment, and passed the cancellation over
+        task.uncancel()
+    if ended.done():
+        raise SignedOutError
+    return item
 
 
 # ------------------------------------------------------------------------------------------------ the check

@@ -25,6 +25,7 @@ from retrieval.selectors import scope_for
 from retrieval.values import Query, ScoredChunk, SearchScope
 
 STAGES: tuple[Literal["dense", "bm25"], ...] = ("dense", "bm25")
+HYBRID = "hybrid"  # both, by the name that `manage.py evaluate` has for it
 
 
 class SearchInputSerializer(StrictSerializer):
@@ -36,7 +37,10 @@ class SearchInputSerializer(StrictSerializer):
     filters_mode = FiltersModeField()
     top_k = WholeNumberField(required=False, min_value=1, max_value=settings.RAG.search.max_top_k)
     stages = serializers.ListField(
-        child=serializers.ChoiceField(choices=STAGES), required=False, allow_empty=False, help_text="Default: both."
+        child=serializers.ChoiceField(choices=(*STAGES, HYBRID)),
+        required=False,
+        allow_empty=False,
+        help_text="hybrid (default): both, fused.",
     )
 
 
@@ -74,9 +78,13 @@ class SearchApi(APIView):
             scope=scope,
             filters=search_filters(asked.get("filters", {})).in_mode(asked.get("filters_mode", "strict")),
             top_k=asked.get("top_k", settings.RAG.search.top_k),
-            stages=tuple(stage for stage in STAGES if stage in asked.get("stages", STAGES)),
+            stages=_legs(asked.get("stages", [HYBRID])),
         )
         return Response(search_data(await search_as_answered(search)))
+
+
+def _legs(stages: Sequence[str]) -> tuple[Literal["dense", "bm25"], ...]:
+    return tuple(stage for stage in STAGES if stage in stages or HYBRID in stages)
 
 
 def _scope(*, user: User, names: Sequence[str]) -> SearchScope:

@@ -16,6 +16,7 @@ import redis
 from channels.layers import get_channel_layer
 
 from chat.runs.event_log import PREFIX, Event, EventLogGoneError, RedisEventLog, close_event_log
+from chat.runs.run import runs_shut_down
 from ragsite.runtime.channel_layer import RESTORED
 from ragsite.settings import redis_channel_layer
 from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, eventually
@@ -148,6 +149,7 @@ async def site(server: Server, settings: Any, monkeypatch: pytest.MonkeyPatch) -
     settings.REDIS_URL = server.url
     settings.CHANNEL_LAYERS = {"default": redis_channel_layer(server.url)}
     yield server
+    await runs_shut_down()  # a run that still listens for its stop would open a connection that nobody closes
     await close_event_log()
     await get_channel_layer().close_pools()
 

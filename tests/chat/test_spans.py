@@ -40,6 +40,18 @@ def test_a_quoted_line_is_found_in_its_source_whatever_its_case_and_space() -> N
     assert text[start:end] == "Students may  borrow ten books."
 
 
+@pytest.mark.parametrize(
+    ("text", "quote", "place"),
+    [
+        ("第二条 申请。申请时间为每年5月6日。", "- 申請時間為每年5月6日。 [1]", "申请时间为每年5月6日。"),
+        ("四、寄送全校信件須由主管核准。", "四、寄送全校信件须由主管核准。 [1]", "四、寄送全校信件須由主管核准。"),
+    ],
+)
+def test_a_quote_in_the_other_script_is_found_in_its_source(text: str, quote: str, place: str) -> None:
+    [(start, end)] = cited_places(quote, [], marker=1, text=text)
+    assert text[start:end] == place
+
+
 def test_a_row_quoted_with_its_columns_is_found_in_the_table() -> None:
     text = "| Code | Meaning |\n|---|---|\n| E104 | too many devices |\n"
     [(start, end)] = cited_places("Code: E104; Meaning: too many devices [1].", [], marker=1, text=text)

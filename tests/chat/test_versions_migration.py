@@ -31,6 +31,7 @@ def old_apps(transactional_db: None) -> Iterator[Any]:
     migrate(*leaves)
 
 
+@pytest.mark.timeout(300)  # a loaded machine takes long, and half a migration would break the tests that follow
 def test_questions_follow_each_other_and_cut_answers_say_so(old_apps: Any) -> None:
     leaves = MigrationExecutor(connection).loader.graph.leaf_nodes()
     user = old_apps.get_model("auth", "User").objects.create(username="reader")

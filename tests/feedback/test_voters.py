@@ -228,6 +228,7 @@ def test_a_revision_tells_how_many_voters_were_silenced_and_why() -> None:
     assert VoterWeight.objects.get(voter=contrary).up == 0.0
 
 
+@pytest.mark.timeout(300)  # a loaded machine takes long, and half a migration would break the tests that follow
 @pytest.mark.django_db(transaction=True)
 def test_the_migration_keeps_bursts_and_evidence_of_before() -> None:
     """As an earlier version left them: a burst of no kind, evidence with a weight of its voter."""

@@ -27,6 +27,7 @@ def old_apps(transactional_db: None) -> Iterator[Any]:
     migrate(*leaves)
 
 
+@pytest.mark.timeout(300)  # a loaded machine takes long, and half a migration would break the tests that follow
 def test_public_collections_of_staff_and_site_are_approved_and_others_stay_public(old_apps: Any) -> None:
     users, collections = (
         old_apps.get_model("auth", "User").objects,

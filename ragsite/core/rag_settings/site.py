@@ -14,6 +14,8 @@ from pydantic_settings import NoDecode, SettingsConfigDict
 from ragsite.core.rag_settings.email_address import email_settings
 from ragsite.core.rag_settings.fields import VERBATIM, Count, Group, Seconds, WholeNumber
 
+_ORIGIN = re.compile(r"https?://[^/\s?#@]+/?")  # a `*.` before the host is Django's
+
 
 def _split(names: Any) -> Any:
     return [name.strip() for name in names.split(",") if name.strip()] if isinstance(names, str) else names
@@ -30,6 +32,14 @@ def _check_networks(proxies: list[str]) -> list[str]:
         except ValueError:
             raise ValueError(f"holds {proxy!r}, which is neither an address nor a network such as 10.0.0.0/8") from None
     return proxies
+
+
+def _check_origins(origins: list[str]) -> list[str]:
+    """Django compares whole origins: one without its scheme would never be met, and say nothing."""
+    for origin in origins:
+        if not _ORIGIN.fullmatch(origin):
+            raise ValueError(f"holds {origin!r}, which is no origin such as https://rag.example.org")
+    return [origin.rstrip("/") for origin in origins]
 
 
 Names = Annotated[list[str], NoDecode, BeforeValidator(_split)]
@@ -59,7 +69,7 @@ class SiteSettings(Group):
     """1: behind a proxy that speaks HTTPS: secure cookies, `X-Forwarded-Proto` is believed."""
     allowed_hosts: Names = []
     """Further host names of the site, with commas."""
-    trusted_origins: Names = []
+    trusted_origins: Annotated[Names, AfterValidator(_check_origins)] = []
     """Origins such as https://rag.example.org from which forms are taken, with commas."""
     trusted_proxies: Annotated[Names, AfterValidator(_check_networks)] = []
     """Addresses and networks of proxies whose X-Forwarded-For and -Proto are believed, with commas."""

@@ -88,6 +88,12 @@ def test_filters_of_a_request_are_not_relaxed(library: None, client: APIClient, 
     assert (body["candidates"], body["relaxed"]) == ([], [])
 
 
+def test_hybrid_is_both_stages(library: None, client: APIClient) -> None:
+    both = search(client, query="books", stages=["dense", "bm25"]).json()["candidates"]
+    for stages in (["hybrid"], ["hybrid", "bm25"]):
+        assert search(client, query="books", stages=stages).json()["candidates"] == both
+
+
 @pytest.mark.parametrize("stages", [["bm25"], ["dense", "bm25"]])
 def test_preferred_filters_give_way_and_the_result_says_so(library: None, client: APIClient, stages: list[str]) -> None:
     asked = {"query": "How many books may be borrowed?", "filters_mode": "prefer", "stages": stages}
