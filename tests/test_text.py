@@ -33,6 +33,8 @@ def test_a_json_value_is_cleaned_all_the_way_down() -> None:
 
 def test_a_line_has_single_spaces() -> None:
     assert text.clean_line(" a\0\n\tb \u3000c\r\n") == "a b c"
+    assert text.clean_line("\u200b \u3164\u2060") == ""
+    assert text.clean_line("می\u200cخواهم") == "می\u200cخواهم"
     assert text.clean_line("\u202ea\u202c \u2066b\x1b\u2069\x85c \u05d0\u200f") == "a b c \u05d0\u200f"
 
 

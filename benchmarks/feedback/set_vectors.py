@@ -17,7 +17,6 @@ from retrieval.evaluation.embeddings import EmbeddingCache, Kind
 from retrieval.providers.registry import ModelRegistry
 
 Vector = NDArray[np.float32]
-BATCH = 16
 NO_SERVER = "http://127.0.0.1:9"  # not asked
 
 
@@ -36,6 +35,6 @@ async def _embedded(texts: Sequence[str], kind: Kind, cache: Path) -> dict[str, 
     models = ModelRegistry(settings)
     try:
         with EmbeddingCache(cache) as known, tqdm(total=len(set(texts)), desc="embedding", leave=False) as bar:
-            return await known.embed(await models.default_embedder(), kind, texts, batch=BATCH, bar=bar)
+            return await known.embed(await models.default_embedder(), kind, texts, bar=bar)
     finally:
         await models.close()

@@ -62,10 +62,12 @@ class GapShown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeskNotice:
-    """What people at the desk have to know of wherever they are. text: in the active language; url: of its page."""
+    """What people at the desk have to know of wherever they are. text: in the active language; url: of its page.
+    alarms: something is wrong, and not merely new."""
 
     text: str
     url: str
+    alarms: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,8 +175,8 @@ class Feedback(Protocol):
         """False: it had ended."""
         ...
 
-    def notices(self) -> Sequence[DeskNotice]:
-        """Newest first; mostly none."""
+    def notices(self, user: User, *, curates: bool) -> Sequence[DeskNotice]:
+        """For this person; mostly none."""
         ...
 
     def gaps(self, *, days: int, limit: int) -> Sequence[GapShown]:

@@ -14,7 +14,14 @@ from chat.models import AnswerReview, Message
 from chat.review.marks import MAX_AT_ONCE, MAX_LABEL_CHARS, MAX_LABELS, MAX_NOTE_CHARS
 from chat.review.queue import RATED, SORTS, AnswerFilters
 from chat.review.records import REASONS
-from ragsite.core.api.fields import FlagField, IdField, QueryFlagField, QuerySerializer, StrictSerializer, TextField
+from ragsite.core.api.fields import (
+    FlagField,
+    IdField,
+    QueryFlagField,
+    StrictQuerySerializer,
+    StrictSerializer,
+    TextField,
+)
 from ragsite.core.localized import localized
 from ragsite.core.wording import worded
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
@@ -60,8 +67,8 @@ def _choice(values: Any, help_text: str = "") -> serializers.ChoiceField:
     return serializers.ChoiceField(list(values), required=False, allow_blank=True, help_text=help_text)
 
 
-class FiltersSerializer(QuerySerializer):
-    """Filters of the queue; an empty one is left out. Unknown parameters are ignored."""
+class FiltersSerializer(StrictQuerySerializer):
+    """Filters of the queue; an empty one is left out. Unknown parameters are refused."""
 
     reason = _choice(REASONS, "Why an answer is to be looked at.")
     rating = _choice([*RATED, "up", "down"], "The worst of its ratings: bad (1–2), good (4–5), any, none, or 1 to 5.")

@@ -19,10 +19,10 @@ from rest_framework.exceptions import ValidationError
 from chat.models import AnswerReview, DeskEvent, Message
 from chat.review import labels
 from chat.review.data import answer_detail, reasons_of
-from chat.review.feedback_port import get_feedback
 from chat.review.fields import FILTER_NAMES, FiltersSerializer, QueueQuerySerializer, read_filters
 from chat.review.improvements import improvements_of, made_of
 from chat.review.marks import reading_log
+from chat.review.notices import desk_notices
 from chat.review.queue import (
     COUNTED,
     NOBODY,
@@ -41,8 +41,8 @@ from chat.review.queue import (
 from chat.review.replay.replay_words import replays_of_answer
 from chat.review.roles import DeskAccess, Right, desk_access, people_at_the_desk
 from chat.review.saved_views import saved_views
-from ragsite.core.api.fields import checked
-from ragsite.core.errors import AppError, NotFoundError, PermissionDeniedError
+from ragsite.core.api.fields import checked, unknown_parameters
+from ragsite.core.errors import AppError, InvalidInputError, NotFoundError, PermissionDeniedError
 from ragsite.core.localized import localized
 
 CHOICES = 200  # of a filter
@@ -56,8 +56,13 @@ SORT_LABELS = {
 }
 
 
-def desk_page(*rights: Right, methods: Sequence[str] = ("GET", "HEAD")) -> Callable[[View], View]:
-    """The view gets `access`. Strangers sign in first, who has no business here finds nothing, staff is told why."""
+def desk_page(
+    *rights: Right, methods: Sequence[str] = ("GET", "HEAD"), query: Sequence[str] | None = None
+) -> Callable[[View], View]:
+    """The view gets `access`. Strangers sign in first, who has no business here finds nothing, staff is told why.
+
+    query: the parameters that the page reads; another one is refused, since a misspelt filter would show everything.
+    """
 
     def decorated(view: View) -> View:
         @require_http_methods(methods)
@@ -67,6 +72,8 @@ def desk_page(*rights: Right, methods: Sequence[str] = ("GET", "HEAD")) -> Calla
         def page(request: HttpRequest, **kwargs: Any) -> HttpResponse:
             try:
                 access = desk_access(request.user, *rights)
+                if query is not None and (unknown := unknown_parameters(request.GET, query)):
+                    raise InvalidInputError(next(iter(unknown.values()))[0])
                 return view(request, access=access, **kwargs)
             except NotFoundError as error:
                 raise Http404 from error
@@ -107,7 +114,7 @@ def queue_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     context = {
         "section": "review",
         "access": access,
-        "notices": get_feedback().notices(),
+        "notices": desk_notices(access),
         "rows": [{"review": row, "reasons": _reasons(row), "status": _status(row)} for row in page.rows],
         "filters": filters,
         "problems": problems,
@@ -321,7 +328,7 @@ def _answer_address(message_id: UUID | None, given: Mapping[str, str]) -> str:
 
 
 # ------------------------------------------------------------------------------------------------ the log
-@desk_page("administer")
+@desk_page("administer", query=("before",))
 def log_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     """Who read, changed and exported what, the latest first."""
     events = DeskEvent.objects.select_related("answer__message__reply_to").order_by("-pk")

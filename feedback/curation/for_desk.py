@@ -12,8 +12,10 @@ from django.db.models import Count, Max, Prefetch, Q
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from chat.review.feedback_port import DeskNotice, GapShown, GoldenAsked, RevisionChoice, TrialResult, TrialState
+from feedback.curation.curated import curated_withdrawn
 from feedback.curation.gap_list import gaps_called
 from feedback.curation.gap_todos import gaps_refresh_if_due
 from feedback.curation.golden import golden_sets
@@ -83,8 +85,15 @@ class DeskFeedback:
     def trial_cancel(self, tried: int) -> bool:
         return trial_cancel(tried)
 
-    def notices(self) -> Sequence[DeskNotice]:
-        return [
+    def notices(self, user: User, *, curates: bool) -> Sequence[DeskNotice]:
+        withdrawn = curated_withdrawn(user).count() if curates else 0
+        told = ngettext(
+            "{count} checked answer of yours was withdrawn, because what it cites has changed.",
+            "{count} checked answers of yours were withdrawn, because what they cite has changed.",
+            withdrawn,
+        ).format(count=withdrawn)
+        own = [DeskNotice(text=told, url=f"{reverse('review_curated')}?state=ended")] if withdrawn else []
+        return own + [
             DeskNotice(
                 text=_("Search has got worse on “{name}”.").format(name=run.set.title),
                 url=reverse("review_evaluation_run", args=[run.pk]),

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
-from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Case, Count, Exists, IntegerField, Max, OuterRef, Q, QuerySet, Subquery, When
 from django.db.models.functions import Coalesce
 
 from chat.review.queue import collections_offered
 from chat.review.roles import DeskAccess
-from feedback.models import GapQuestion, KnowledgeGap
+from feedback.models import GapDocument, GapQuestion, KnowledgeGap
 from ragsite.core.errors import InvalidInputError, NotFoundError
 from ragsite.core.wording import worded
 from retrieval.models import SITE
@@ -97,13 +97,24 @@ def gap_get(gap_id: int) -> KnowledgeGap:
 
 
 def wordings_page(gap: KnowledgeGap, *, size: int, after: str = "") -> Page:
-    """Its wordings, the latest asked first: key, asked (how often), newest_at, newest (the row), people."""
-    wordings = gap.rows.order_by().values("key").annotate(asked=Count("pk"), newest_at=Max("at"), last=Max("pk"))
-    page = _page(wordings, ("-newest_at", "-last"), size, after)
+    """Its wordings: key, asked (how often), newest_at, newest (the row). Those that were not answered when they were
+    asked again come first, then those that were not asked again, each the latest asked first."""
+    left = Case(When(answered=False, then=2), When(answered=None, then=1), default=0, output_field=IntegerField())
+    wordings = (
+        gap.rows.order_by()
+        .values("key")
+        .annotate(left=Max(left), asked=Count("pk"), newest_at=Max("at"), last=Max("pk"))
+    )
+    page = _page(wordings, ("-left", "-newest_at", "-last"), size, after)
     newest = GapQuestion.objects.filter(pk__in=[row["last"] for row in page.rows]).select_related("replay")
     by_pk = newest.in_bulk()
     rows = [{**row, "newest": by_pk[row["last"]]} for row in page.rows if row["last"] in by_pk]
     return Page(rows=rows, after=page.after)
+
+
+def gap_documents(gap: KnowledgeGap) -> QuerySet[GapDocument]:
+    """What was added for it, and for the gaps that were merged into it."""
+    return GapDocument.objects.filter(Q(gap=gap) | Q(gap__merged_into=gap))
 
 
 def questions_page(gap: KnowledgeGap, *, key: str, size: int, after: str = "") -> Page:

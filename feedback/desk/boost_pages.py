@@ -34,7 +34,7 @@ DAYS = (7, 30, 90, 365)
 DEFAULT_DAYS = 30
 
 
-@desk_page("curate")
+@desk_page("curate", query=("state", "page"))
 def boosts_list(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     """In force, or ?state=ended. Titles of documents that this person may not read are left out."""
     ended = request.GET.get("state") == "ended"

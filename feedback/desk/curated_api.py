@@ -23,8 +23,8 @@ from feedback.curation.curated import (
     curated_save,
 )
 from feedback.models import CuratedAnswer, CuratedSource
-from feedback.staff_api.base import StaffPagination, row_get
-from ragsite.core.api.fields import DateTimeField, IdField, QuerySerializer, StrictSerializer, TextField, checked
+from feedback.staff_api.base import StaffPagination, StaffQuerySerializer, row_get
+from ragsite.core.api.fields import DateTimeField, IdField, StrictSerializer, TextField, checked
 from ragsite.core.api.pagination import page_of, page_parameters
 from ragsite.core.api.schema import errors
 from ragsite.core.errors import InvalidInputError
@@ -56,7 +56,7 @@ class CuratedAnswerSerializer(serializers.ModelSerializer[CuratedAnswer]):
         read_only_fields = fields
 
 
-class CuratedListQuerySerializer(QuerySerializer):
+class CuratedListQuerySerializer(StaffQuerySerializer):
     state = serializers.ChoiceField(choices=["in_force", "ended"], required=False, help_text="Absent: all.")
     search = serializers.CharField(required=False, allow_blank=True, max_length=200, default="")
 
@@ -76,7 +76,7 @@ class CuratedInputSerializer(StrictSerializer):
     replaces = IdField(required=False, allow_null=True, default=None, help_text="The one whose place it takes.")
 
 
-class CuratedWhyQuerySerializer(QuerySerializer):
+class CuratedWhyQuerySerializer(StaffQuerySerializer):
     why = serializers.CharField(required=False, allow_blank=True, max_length=500, default="")
 
 

@@ -61,7 +61,7 @@ class CuratedForm(forms.Form):
         return timezone.make_aware(datetime.combine(day, time.max)) if day else None
 
 
-@desk_page("curate")
+@desk_page("curate", query=("state", "page"))
 def curated_list(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     ended = request.GET.get("state") == "ended"
     rows = CuratedAnswer.objects.select_related("created_by", "ended_by")

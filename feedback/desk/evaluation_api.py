@@ -42,12 +42,11 @@ from feedback.evaluation.sets import (
     golden_set_add,
 )
 from feedback.models import EvaluationRun
-from feedback.staff_api.base import StaffPagination
+from feedback.staff_api.base import StaffPagination, StaffQuerySerializer
 from ragsite.core.api.fields import (
     FlagField,
     NoFieldsSerializer,
     NumberField,
-    QuerySerializer,
     StrictSerializer,
     TextField,
     WholeNumberField,
@@ -213,7 +212,7 @@ class EvaluationAcknowledgeSerializer(StrictSerializer):
     accept = FlagField(default=False, help_text="Later runs are compared with this one.")
 
 
-class EvaluationStageQuerySerializer(QuerySerializer):
+class EvaluationStageQuerySerializer(StaffQuerySerializer):
     stage = serializers.ChoiceField(choices=[*STAGES, DECISIONS], default="hybrid")
 
 

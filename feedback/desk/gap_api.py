@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from chat.review.api import DeskView
 from chat.review.replay.replay_run import OPEN
 from chat.review.roles import DeskAccess, Right
-from feedback.curation.gap_list import collection_named_for, gap_get
+from feedback.curation.gap_list import collection_named_for, gap_documents, gap_get
 from feedback.curation.gap_todos import gap_ask_again, gap_mark, gap_merge, gap_results_take, gap_split
 from feedback.models import GapRun, KnowledgeGap
 from ragsite.core.api.fields import StrictSerializer, TextField, checked
@@ -151,5 +151,5 @@ class GapSplitApi(DeskView):
 
 def gap_is_busy(gap: KnowledgeGap) -> bool:
     done = (Document.Status.READY, Document.Status.FAILED)
-    reading = gap.documents.exclude(document__status__in=done).exists()
+    reading = gap_documents(gap).exclude(document__status__in=done).exists()
     return reading or GapRun.objects.filter(gap=gap, batch__replays__status__in=OPEN).exists()

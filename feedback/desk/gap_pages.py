@@ -28,6 +28,7 @@ from feedback.curation.gap_list import (
     GapFilters,
     collection_named_for,
     gap_counts,
+    gap_documents,
     gap_get,
     gaps_like,
     gaps_page,
@@ -62,14 +63,15 @@ MAX_DIGITS = 19
 LIKE = 100  # gaps offered to be merged with
 FOUND_DOCUMENTS = 20
 State = KnowledgeGap.State
+GIVEN = ("state", "assignee", "collection", "search", "sort")  # parameters of the list
 
 
 # ------------------------------------------------------------------------------------------------ the list
-@desk_page()
+@desk_page(query=(*GIVEN, "after"))
 def gaps_list(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     """Filters that are wrong show no rows and say why."""
     gaps_refresh_if_due()
-    given = {name: request.GET.get(name, "") for name in ("state", "assignee", "collection", "search", "sort")}
+    given = {name: request.GET.get(name, "") for name in GIVEN}
     filters, problem = _filters(given), ""
     page = gap_list.Page(rows=[])
     try:
@@ -138,7 +140,7 @@ def _people() -> list[str]:
 
 
 # ------------------------------------------------------------------------------------------------ one gap
-@desk_page()
+@desk_page(query=("wording", "after", "document"))
 def gap_page(request: HttpRequest, *, access: DeskAccess, gap_id: int) -> HttpResponse:
     """?wording= shows each time that one wording was asked. ?document= looks for documents that are there."""
     gap_results_take()
@@ -197,8 +199,8 @@ def _asking(gap: KnowledgeGap) -> tuple[bool, int, Any]:
 
 
 def _documents(gap: KnowledgeGap, access: DeskAccess) -> list[dict[str, Any]]:
-    """What was added; titles only of those that this person may read."""
-    added = list(gap.documents.select_related("added_by"))
+    """What was added, also for gaps that were merged into it; titles only of those that this person may read."""
+    added = list(gap_documents(gap).select_related("added_by"))
     readable = visible_documents(access.user).in_bulk([row.document_id for row in added])
     status = dict(Document.objects.filter(pk__in=[row.document_id for row in added]).values_list("pk", "status"))
     done = (Document.Status.READY, Document.Status.FAILED)
@@ -210,6 +212,7 @@ def _documents(gap: KnowledgeGap, access: DeskAccess) -> list[dict[str, Any]]:
             "status": status.get(row.document_id, ""),
             "reading": status.get(row.document_id) not in done,
             "failed": status.get(row.document_id) == Document.Status.FAILED,
+            "merged": row.gap_id if row.gap_id != gap.pk else None,
         }
         for row in added
     ]

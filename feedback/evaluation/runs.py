@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 from uuid import UUID
 
 from celery import current_app
@@ -17,6 +18,7 @@ from feedback.evaluation.sets import MAX_LIMIT, measurable, stages_checked, work
 from feedback.models import EvaluationOutcome, EvaluationQuestion, EvaluationRun, EvaluationSet
 from ragsite.core.errors import ConflictError, InvalidInputError, NotFoundError
 from ragsite.core.leases import Lease, run_out
+from ragsite.core.retention import erased
 from ragsite.core.wording import worded, wordings_of
 from retrieval.evaluation.runner import DEFAULT_K
 
@@ -29,6 +31,7 @@ MAX_ATTEMPTS = 3  # takes one after the other that come to nothing
 MAX_OPEN = 20
 KEPT_OUTCOMES = 14  # the latest complete runs of a set whose questions are kept, beside the last good one's
 KEPT_RUNS = 500  # of a set
+RUNS_AT_ONCE = 5  # deleted in a transaction, each with all its questions
 KEPT_TRIALS = 20  # drafts of settings whose runs are kept
 LOST = worded("The process that measured was stopped three times and got no further; try again.")
 
@@ -205,6 +208,29 @@ def complete_run_before(run: EvaluationRun) -> EvaluationRun | None:
         set=run.set_id, status=Status.COMPLETE, tried=None, created_at__lt=run.created_at
     )
     return complete.order_by("-created_at", "id").first()
+
+
+def runs_over(before: datetime) -> QuerySet[EvaluationRun]:
+    """Runs that began earlier and are over. Of each set and cut-off the newest complete one and the newest good one
+    stay, since the next is compared with them; so do alarms that nobody has acknowledged."""
+    old = EvaluationRun.objects.filter(created_at__lt=before).exclude(status__in=OPEN)
+    old = old.exclude(alarm=True, acknowledged_at=None, tried=None)
+    complete = EvaluationRun.objects.filter(status=Status.COMPLETE, tried=None).order_by("-created_at", "id")
+    known = complete.filter(Exists(EvaluationOutcome.objects.filter(run=OuterRef("pk"))))
+    good = known.filter(Q(alarm=False) | Q(accepted=True))
+    kept = set()
+    for chosen, k in EvaluationRun.objects.order_by().values_list("set", "k").distinct():
+        kept |= {runs.filter(set=chosen, k=k).values_list("pk", flat=True).first() for runs in (complete, good)}
+    return old.exclude(pk__in=[pk for pk in kept if pk])
+
+
+def runs_erase(before: datetime) -> Iterator[int]:
+    """With what came of their questions, and the questions of which nothing is left."""
+    yield from erased(lambda: runs_over(before), at_once=RUNS_AT_ONCE)
+    for chosen in EvaluationSet.objects.exclude(runs__status__in=OPEN):
+        left = EvaluationOutcome.objects.filter(run__set=chosen).values("question")
+        EvaluationQuestion.objects.filter(set=chosen).exclude(pk__in=left).delete()
+        yield 0
 
 
 def trials_tidy() -> None:

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 
 from chat.review.api import DeskView
 from chat.review.roles import Right
-from ragsite.core.api.fields import QuerySerializer, StrictSerializer, TextField
+from ragsite.core.api.fields import StrictQuerySerializer, StrictSerializer, TextField
 from ragsite.core.api.pagination import Pages, page_of, page_parameters
 from ragsite.core.errors import NotFoundError
 
@@ -28,11 +28,17 @@ class StaffPagination(Pages):
     max_page_size = 500
 
 
+class StaffQuerySerializer(StrictQuerySerializer):
+    """Of a list in pages."""
+
+    beside = ("page", "page_size")
+
+
 PAGE = page_parameters(StaffPagination)
 
 
 def list_schema(
-    operation_id: str, name: str, row: type[serializers.BaseSerializer[Any]], *query: type[QuerySerializer]
+    operation_id: str, name: str, row: type[serializers.BaseSerializer[Any]], *query: type[StrictQuerySerializer]
 ) -> Any:
     """Of a view that answers with a page of rows. name: the page's, in the schema."""
     responses = {200: page_of(name, row(many=True))}
@@ -64,7 +70,7 @@ class WhySerializer(StrictSerializer):
     why = TextField(max_length=500)
 
 
-class WhyQuerySerializer(QuerySerializer):
+class WhyQuerySerializer(StrictQuerySerializer):
     why = TextField(max_length=500, help_text="The reason, kept in the log; or in the body.")
 
 

@@ -22,6 +22,7 @@ from feedback.curation.manual import MAX_MULTIPLIER, MIN_MULTIPLIER, manual_boos
 from feedback.models import Evidence, ManualBoost
 from feedback.staff_api.base import (
     PAGE,
+    StaffQuerySerializer,
     StaffView,
     WhyQuerySerializer,
     WhySerializer,
@@ -35,7 +36,6 @@ from ragsite.core.api.fields import (
     IdField,
     NumberField,
     QueryFlagField,
-    QuerySerializer,
     TextField,
     checked,
 )
@@ -80,12 +80,12 @@ class ManualBoostInputSerializer(ManualBoostChangesSerializer):
     )  # fmt: skip
 
 
-class ManualBoostListQuerySerializer(QuerySerializer):
+class ManualBoostListQuerySerializer(StaffQuerySerializer):
     document = serializers.UUIDField(required=False)
     in_force = QueryFlagField(required=False, default=True, help_text="false: also what has ended.")
 
 
-class EvidenceQuerySerializer(QuerySerializer):
+class EvidenceQuerySerializer(StaffQuerySerializer):
     document = serializers.UUIDField()
     chunk = serializers.UUIDField(required=False)
 

@@ -27,12 +27,11 @@ from feedback.curation.golden import (
 )
 from feedback.curation.golden_files import golden_import
 from feedback.models import GoldenQuestion, GoldenRelevance
-from feedback.staff_api.base import StaffView, list_schema, row_get, schema
+from feedback.staff_api.base import StaffQuerySerializer, StaffView, list_schema, row_get, schema
 from ragsite.core.api.fields import (
     FlagField,
     IdField,
     QueryFlagField,
-    QuerySerializer,
     StrictSerializer,
     TextField,
     WholeNumberField,
@@ -89,7 +88,7 @@ class GoldenInputSerializer(StrictSerializer):
     set = TextField(max_length=MAX_SET_CHARS, required=False, allow_blank=True, help_text="A name; empty: in none.")
 
 
-class GoldenListQuerySerializer(QuerySerializer):
+class GoldenListQuerySerializer(StaffQuerySerializer):
     collection = serializers.CharField(required=False, max_length=MAX_ADDRESS_CHARS)
     enabled = QueryFlagField(required=False)
     set = serializers.CharField(required=False, allow_blank=True, max_length=MAX_SET_CHARS, help_text="Its name.")

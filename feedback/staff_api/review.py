@@ -20,8 +20,8 @@ from feedback.curation.gap_selectors import MAX_DAYS, knowledge_gaps
 from feedback.curation.gaps import Gap
 from feedback.models import Burst
 from feedback.rounds.bursts import burst_decide
-from feedback.staff_api.base import StaffView, WhySerializer, list_schema, row_get, schema
-from ragsite.core.api.fields import FlagField, QuerySerializer, checked
+from feedback.staff_api.base import StaffQuerySerializer, StaffView, WhySerializer, list_schema, row_get, schema
+from ragsite.core.api.fields import FlagField, checked
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
@@ -50,7 +50,7 @@ class BurstSerializer(serializers.ModelSerializer[Burst]):
         read_only_fields = fields
 
 
-class BurstListQuerySerializer(QuerySerializer):
+class BurstListQuerySerializer(StaffQuerySerializer):
     status = serializers.ChoiceField(choices=Burst.Status.choices, required=False)
 
 
@@ -108,7 +108,7 @@ class GapSerializer(serializers.Serializer[Gap]):
         return instance.as_dict()
 
 
-class GapQuerySerializer(QuerySerializer):
+class GapQuerySerializer(StaffQuerySerializer):
     collection = serializers.CharField(
         required=False,
         allow_blank=True,

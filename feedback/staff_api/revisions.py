@@ -17,8 +17,8 @@ from feedback.models import Boost, Revision, RevisionEvent
 from feedback.rounds.live import feedback_state
 from feedback.rounds.resets import reset_document, reset_rater
 from feedback.rounds.revisions import feedback_freeze, revision_hold, revision_release, revision_roll_back
-from feedback.staff_api.base import StaffView, WhySerializer, list_schema, row_get, schema
-from ragsite.core.api.fields import FlagField, IdField, QuerySerializer, TextField, checked
+from feedback.staff_api.base import StaffQuerySerializer, StaffView, WhySerializer, list_schema, row_get, schema
+from ragsite.core.api.fields import FlagField, IdField, TextField, checked
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 from retrieval.models import Document
@@ -79,7 +79,7 @@ class EventSerializer(serializers.ModelSerializer[RevisionEvent]):
         read_only_fields = fields
 
 
-class RevisionListQuerySerializer(QuerySerializer):
+class RevisionListQuerySerializer(StaffQuerySerializer):
     status = serializers.ChoiceField(choices=Revision.Status.choices, required=False)
 
 
@@ -210,7 +210,7 @@ class ResetApi(DecidingView):
         return Response(outcome.as_dict())
 
 
-class EventsQuerySerializer(QuerySerializer):
+class EventsQuerySerializer(StaffQuerySerializer):
     revision = serializers.UUIDField(required=False)
     document = serializers.UUIDField(required=False)
     action = serializers.ChoiceField(choices=RevisionEvent.Action.choices, required=False)

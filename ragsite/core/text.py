@@ -3,6 +3,7 @@
 clean_text       for the database: no NUL (PostgreSQL refuses it), no lone surrogate (it has no UTF-8 form)
 clean_json       the same for a whole JSON value; and no NaN, no foreign type
 clean_line       for one line that people read: clean_text, white space is single spaces, nothing turns text around
+is_seen          whether a text shows anything
 clean_file_name  the name of an uploaded file
 without_hidden   for text that is judged or quoted: nothing in it that is not seen
 unix_lines       line ends are \\n
@@ -27,6 +28,9 @@ HIDDEN = (  # and what is not seen, or turns text around: soft hyphen, zero widt
 )
 _HIDDEN = re.compile(f"[{HIDDEN}]")
 _TURNING = re.compile(r"[\u0000-\u0008\u000e-\u001b\u007f\u0080-\u0084\u0086-\u009f\u202a-\u202e\u2066-\u2069]")
+_BLANKS = re.compile(
+    r"[\u034f\u115f\u1160\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0]"
+)  # letters and marks that show nothing
 _OVERRIDES = re.compile(r"[\u202d\u202e]")
 _FORMULA = re.compile(r"\s*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]")
 MAX_FILE_NAME_CHARS = 300
@@ -73,8 +77,15 @@ def clean_line(text: str) -> str:
     """On one line: every run of white space is one space, none at the ends.
 
     Without control characters and marks that turn what follows them around: a name would turn the sentence it is in.
+    Empty where nothing of it can be seen.
     """
-    return " ".join(_TURNING.sub("", clean_text(text)).split())
+    line = " ".join(_TURNING.sub("", clean_text(text)).split())
+    return line if is_seen(line) else ""
+
+
+def is_seen(text: str) -> bool:
+    """Whether there is anything in it that can be seen."""
+    return bool(_BLANKS.sub("", without_hidden(text)).strip())
 
 
 def clean_file_name(name: str) -> str:

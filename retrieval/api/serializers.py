@@ -20,7 +20,7 @@ from ragsite.core.api.fields import (
     WholeNumberField,
 )
 from ragsite.core.localized import localized
-from ragsite.core.text import CONTROL
+from ragsite.core.text import CONTROL, is_seen
 from ragsite.core.wording import worded
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.models import Chunk, Collection, CollectionPerson, Document
@@ -29,7 +29,7 @@ from retrieval.selectors import SORTS, VERSIONS, is_approved, writable_collectio
 from retrieval.services.embedding_space import recorded_size
 from retrieval.values import FILTERS_MODES, SearchFilters
 
-_SAYS_NOTHING = rf"\s{CONTROL}\ufeff"  # characters of a question
+_SAYS_NOTHING = rf"\s{CONTROL}\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff"
 MAX_NAMES = 50
 MAX_BULK = 200  # documents of one call
 ADDRESS = "An id, `owner/name`, `site:name`, or a plain name: your own collection first."
@@ -376,7 +376,7 @@ class CollectionInputSerializer(StrictSerializer):
 
 
 class QuestionField(TextField):
-    """A text with something to search for in it: control characters alone are as good as blank.
+    """A text with something to search for in it: control characters and what is not seen alone are as good as blank.
 
     A text beyond the site's limit is not wrong but too large, where the view says so with 413.
     """
@@ -388,6 +388,6 @@ class QuestionField(TextField):
 
     def to_internal_value(self, data: Any) -> str:
         text = super().to_internal_value(data)
-        if not query_text(text):
+        if not query_text(text) or not is_seen(text):
             self.fail("blank")
         return text

@@ -84,10 +84,9 @@ async def throw_away_collection(
         collection_id = uuid.uuid4()
         size = chunk_size(settings.ingest, context=await models.context_length(embedder.space))
         documents, chunks = await asyncio.to_thread(_cut, dataset, size, collection_id, progress)
-        batch = settings.ollama.embed_batch_size
         texts = [embedding_text(chunk.document, chunk) for chunk in chunks]
         bar = progress("embed documents", len(set(texts)))
-        vectors = await cache.embed(embedder, "document", texts, batch=batch, bar=bar)
+        vectors = await cache.embed(embedder, "document", texts, bar=bar)
         bar.close()
         rows = await asyncio.to_thread(_rows, chunks, [vectors[text] for text in texts], progress)
         await index.drop(embedder.space)
@@ -97,7 +96,7 @@ async def throw_away_collection(
         bar.close()
         questions = [query.text for query in dataset.queries if query.text.strip()]
         bar = progress("embed questions", len(set(questions)))
-        known = await cache.embed(embedder, "query", questions, batch=batch, bar=bar)
+        known = await cache.embed(embedder, "query", questions, bar=bar)
         bar.close()
         ref = CollectionRef(id=str(collection_id), name=dataset.name, space=embedder.space, version=1)
         yield ThrowAwayCollection(

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval.ports import ChatModel, Embedder, Models, ModelStatus, Vectors
+from retrieval.providers import ollama
 from retrieval.values import EmbeddingSpace
 
 Kind = Literal["document", "query"]  # models may embed them differently
@@ -66,7 +67,7 @@ class EmbeddingCache:
             self._database.executemany("INSERT OR REPLACE INTO embedding VALUES (?, ?, ?, ?)", rows)
 
     async def embed(
-        self, embedder: Embedder, kind: Kind, texts: Sequence[str], *, batch: int, bar: ProgressBar
+        self, embedder: Embedder, kind: Kind, texts: Sequence[str], *, bar: ProgressBar
     ) -> dict[str, NDArray[np.float32]]:
         """text → vector, shape (dim,). Texts of about one length go together. Raises EmbeddingUnavailableError."""
         wanted = list(dict.fromkeys(texts))
@@ -74,8 +75,8 @@ class EmbeddingCache:
         bar.update(len(known))
         missing = sorted((text for text in wanted if text not in known), key=len)
         embed = embedder.embed_documents if kind == "document" else embedder.embed_queries
-        for start in range(0, len(missing), batch):
-            some = missing[start : start + batch]
+        for start in range(0, len(missing), ollama.EMBED_BATCH_SIZE):
+            some = missing[start : start + ollama.EMBED_BATCH_SIZE]
             vectors = await embed(some)
             self.put(embedder.space, kind, some, vectors)
             known.update(zip(some, vectors, strict=True))

@@ -67,6 +67,7 @@ FIRST_TOKEN_MOST_S = 180.0  # to the first token of an answer, on however slow a
 FIRST_TOKEN_SLACK = 2.0  # times what the model's measured speed makes one expect
 ANSWER_ROOM = 1024  # tokens of the window that prompts leave free; a shorter prompt leaves its answer more
 THINKING_TOKENS = 1024  # more for a model that can't be told not to think
+EMBED_BATCH_SIZE = 32  # texts in one call; halved where a call takes too long
 BUSY_RETRY_S = 0.3  # wait before the one new attempt after "server busy"
 
 PATIENCE = 0.75  # a call given up after this share of its time limit counts as a failure of the server
@@ -440,11 +441,11 @@ class OllamaEmbedder:
     """An embedding model that made, or will make, a space. Queries are cached."""
 
     def __init__(self, space: EmbeddingSpace, *, server: OllamaServer, cache: VectorCache) -> None:
-        self._settings = settings = server.settings
+        settings = server.settings
         self._server = server
         self._space = space
         self._cache = cache
-        self._batch_size = settings.embed_batch_size
+        self._batch_size = EMBED_BATCH_SIZE
         self._query_prefix, self._document_prefix = prefixes(space.model)
         self._model = OllamaEmbeddings(
             model=space.model,
@@ -481,9 +482,8 @@ class OllamaEmbedder:
     async def embed_queries(self, texts: Sequence[str]) -> Vectors:
         vectors = {text: self._cache.get((self._space, text)) for text in texts}
         missing = [text for text, vector in vectors.items() if vector is None]
-        size = self._settings.embed_batch_size
-        for start in range(0, len(missing), size):
-            batch = missing[start : start + size]
+        for start in range(0, len(missing), EMBED_BATCH_SIZE):
+            batch = missing[start : start + EMBED_BATCH_SIZE]
             for text, vector in zip(batch, await self._embed([self._query_prefix + t for t in batch]), strict=True):
                 vectors[text] = vector
                 self._cache[self._space, text] = vector
@@ -501,7 +501,7 @@ class OllamaEmbedder:
 
     async def _rows(self, texts: list[str]) -> list[list[float]]:
         """One POST, through the gate and into the trace. Raises EmbeddingUnavailableError."""
-        limit_s = self._settings.embed_timeout_s
+        limit_s = self._server.settings.embed_timeout_s
         call = begin_model_call(ModelCall(kind="embed", model=self._space.model))
         reason: str = worded("stopped by the caller")
         try:

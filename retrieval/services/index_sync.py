@@ -14,8 +14,6 @@ from functools import partial
 from itertools import groupby
 from uuid import UUID
 
-import numpy as np
-from django.conf import settings
 from django.db.models import F, Q, QuerySet
 
 from retrieval.engine import Engine, get_engine
@@ -185,10 +183,7 @@ async def in_batches(chunks: QuerySet[Chunk], row_ids: Sequence[str]) -> AsyncIt
 
 async def embed(embedder: Embedder, chunks: Sequence[Chunk]) -> Vectors:
     """Raises EmbeddingUnavailableError."""
-    texts = [embedding_text(chunk.document, chunk) for chunk in chunks]
-    size = settings.RAG.ollama.embed_batch_size
-    parts = [await embedder.embed_documents(texts[start : start + size]) for start in range(0, len(texts), size)]
-    return np.concatenate(parts)
+    return await embedder.embed_documents([embedding_text(chunk.document, chunk) for chunk in chunks])
 
 
 def rows_of(chunks: Sequence[Chunk], vectors: Vectors) -> list[IndexRow]:

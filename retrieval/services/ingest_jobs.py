@@ -6,12 +6,14 @@ Who is next is decided when a worker is free, not when a file comes in: a messag
 job". Users take turns: first who has the fewest documents being read, of those who has cost the workers the least time
 within the last hour, of those who has waited the longest. A slow file counts by its time, so many files and slow files
 alike wait behind those of others. Nobody has more than `running_limit()` documents read at once: one worker stays free
-for the next user. Jobs without a user are the site's own; they take turns like a user's, without that bound.
+for the next user. Beyond it a user has one small file read while a large one of theirs is: it need not wait for that,
+and gives its worker back soon. Jobs without a user are the site's own; they take turns like a user's, without bounds.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -38,6 +40,7 @@ MAX_WAITS = 150  # times a job is put off while the model server or the index is
 RETRY_FIRST_S = 5.0  # the first pause of such a job; each next one is twice as long
 RETRY_LAST_S = 300.0  # the longest pause before a new attempt
 RUNNING_INGESTS = 0  # documents of one user that are read at once; 0: one less than there are workers
+SMALL_BYTES = 256 * 1024  # of a file that is read in a moment: some eighty pages of text
 
 logger = logging.getLogger(__name__)
 ERROR_CHARS = 500
@@ -180,19 +183,31 @@ def turns() -> list[int | None]:
         .values("user")
         .annotate(
             takeable=Count("pk", filter=_takeable(now)),
+            takeable_small=Count("pk", filter=_takeable(now) & _small()),
             running=Count("pk", filter=_running(now)),
+            running_small=Count("pk", filter=_running(now) & _small()),
             run_time=Sum(this_run, filter=finished | _running(now), default=timedelta()),
             earlier_s=Sum("worked_s"),
             waiting_since=Min("created_at", filter=_takeable(now)),
         )
         .filter(takeable__gt=0)
     )
-    limit = running_limit()
-    rows = [row for row in users if row["user"] is None or row["running"] < limit]
+    rows = [row for row in users if row["user"] is None or _may_take(row)]
     rows.sort(
         key=lambda row: (row["running"], row["run_time"].total_seconds() + row["earlier_s"], row["waiting_since"])
     )
     return [row["user"] for row in rows]
+
+
+def _may_take(counts: Mapping[str, Any]) -> bool:
+    if counts["takeable_small"] and _has_room_for_a_small_one(counts["running"], counts["running_small"]):
+        return True
+    return bool(counts["running"] < running_limit())
+
+
+def _has_room_for_a_small_one(running: int, small: int) -> bool:
+    """For one file beyond the limit, while a large one is read that it would wait for."""
+    return running == running_limit() and small < running
 
 
 def storage_is_full() -> bool:
@@ -215,13 +230,16 @@ def turn_claim(*, user_id: int | None) -> Claim | None:
     """Take this user's oldest job, unless others were quicker and the user has enough documents being read."""
     now = timezone.now()
     jobs = IngestJob.objects.filter(user=user_id)
+    takeable = jobs.filter(_takeable(now))
     if user_id is not None:
         # Two workers must not count at the same time. Rows that refer to the user may be written meanwhile.
         User.objects.select_for_update(no_key=True).filter(pk=user_id).first()
-        if jobs.filter(_running(now)).count() >= running_limit():
+        sizes = jobs.filter(_running(now)).aggregate(all=Count("pk"), small=Count("pk", filter=_small()))
+        if _has_room_for_a_small_one(sizes["all"], sizes["small"]):
+            takeable = takeable.filter(_small())
+        elif sizes["all"] >= running_limit():
             return None
-    takeable = jobs.filter(_takeable(now)).order_by("created_at")[:CLAIMS_TRIED]
-    for document_id in takeable.values_list("document_id", flat=True):
+    for document_id in takeable.order_by("created_at").values_list("document_id", flat=True)[:CLAIMS_TRIED]:
         if claim := job_claim(document_id=document_id):
             return claim
     return None
@@ -240,6 +258,10 @@ def open_jobs_of(user: User) -> QuerySet[IngestJob]:
 
 def _running(now: datetime) -> Q:
     return Q(state=IngestJob.State.RUNNING, lease_expires_at__gt=now)
+
+
+def _small() -> Q:
+    return Q(document__size_bytes__lte=SMALL_BYTES)
 
 
 def _takeable(now: datetime) -> Q:

@@ -5,7 +5,8 @@
 NLU-E107 or B2, is none.
 
 A figure is read generously in a text that is searched, and only where it clearly is one in a statement that is
-checked: "one", 一般 and "second" state no amount.
+checked: "one", 一般 and "second" state no amount. There a bare number has a role: the 7 of "§7" names a place in a text
+and is no amount, the 7 of "7 books" counts something and is neither a date nor a time.
 """
 
 from __future__ import annotations
@@ -58,6 +59,8 @@ _UNITS = (
     | dict.fromkeys(("工作日", "个工作日", "weekdays"), "workday")
 )
 _MONEY = frozenset(("eur", "usd", "gbp", "cny", "money"))
+_PLACE, _COUNT = "place", "count"  # roles of bare numbers in a searched text
+_DATED = frozenset(("month", "date", "time"))
 _DURATION = {"second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86400.0, "week": 604800.0}
 _SPAN = {"months": 1.0, "years": 12.0}
 _SCALES = {
@@ -132,6 +135,33 @@ _AFTER = re.compile(rf"[ -]?(?P<unit>{_UNIT})(?![A-Za-z])", re.IGNORECASE)
 _HAN_FIGURE = re.compile(
     rf"(?P<share>百分之)?(?P<number>[{_HAN}]{{1,12}})(?P<tenths>成)?(?P<unit>{_UNIT})?(?P<next>[\u4e00-\u9fff]?)"
 )
+# A number that names a part of a text: §7, sections 7 and 8, 第七章, and the one that begins an item of a list.
+_PARTS_OF_TEXT = (
+    r"§{1,2}|№|#|(?<![A-Za-z])(?:sections?|sect\.|chapters?|chap\.|ch\.|articles?|art\.|paragraphs?|para\.|clauses?|pages?|pp?\."
+    r"|parts?|steps?|items?|rules?|tables?|figures?|fig\.|appendix|annex|footnotes?|notes?|volumes?|vol\.|no\.|nos\.)"
+)
+_PLACE_NUMBER = r"\d{1,3}(?:\.\d{1,3}){0,3}"
+_NOT_ALONE = rf"(?!\d|[.,]\d| ?-?(?:{_SCALE}|{_UNIT})(?![A-Za-z])| ?(?-i:{_MONTH})\b)"
+_REFERENCE = re.compile(
+    rf"(?:{_PARTS_OF_TEXT}) ?(?P<first>{_PLACE_NUMBER})(?:(?: ?[,–-] ?| and | to | or )(?P<second>{_PLACE_NUMBER}))?"
+    rf"{_NOT_ALONE}",
+    re.IGNORECASE,
+)
+_HAN_REFERENCE = re.compile(
+    rf"(?:第 ?(?P<first>\d{{1,3}}|[{_HAN}]{{1,4}})(?:[至到、和–-]第?(?P<second>\d{{1,3}}|[{_HAN}]{{1,4}}))?"
+    r" ?(?:章|节|条|款|页|项|编|卷|册|段|部分|步)"
+    rf"|附[录表件] ?(?P<third>\d{{1,3}}|[{_HAN}]{{1,2}}))"
+)
+_ITEM = re.compile(r"^[ \t>#*-]{0,9}(?P<first>\d{1,3})[.)、．](?=[ \t]|[\u4e00-\u9fff])", re.MULTILINE)
+# What may stand behind a number that counts nothing: "from 9 to 17 on Mondays", "the 7th of July".
+_NO_UNIT = (
+    "a after an and are as at before between but by daily during each every for from if in is of on or per since the"
+    " then through thru till to until was were when while with"
+)
+_COUNTS_NOTHING = frozenset(_NO_UNIT.split())
+_COUNTED_WORD = re.compile(r"[ -](?P<word>[a-z]+)")
+_HAN_JOINTS = "日号至到和及与或"
+_COUNTED_HAN = re.compile(rf" ?(?![{_HAN_JOINTS}])[\u4e00-\u9fff]")
 _ROUNDED = re.compile(
     r"\b(?:about|around|nearly|almost|roughly|approximately|over|more than|some|circa|ca)\b|约|近|将近|左右|超过|多",
     re.IGNORECASE,
@@ -159,7 +189,11 @@ def known_figures(text: str) -> frozenset[tuple[float, str]]:
 
 @lru_cache(maxsize=2048)
 def _known(text: str) -> frozenset[tuple[float, str]]:
-    return frozenset((figure.value, figure.unit) for figure in _figures(_plain(text), loose=True))
+    items = (float(match["first"]) for match in _ITEM.finditer(text))
+    rest = _plain(_ITEM.sub(" , ", text))
+    return frozenset(
+        (*((value, _PLACE) for value in items), *((figure.value, figure.unit) for figure in _figures(rest, loose=True)))
+    )
 
 
 def missing_figures(
@@ -209,6 +243,8 @@ def _is_there(figure: Figure, there: dict[float, set[str]], *, rounded: bool) ->
 def _agree(left: str, right: str) -> bool:
     if left == right or not left or not right:
         return True
+    if right == _COUNT:
+        return left not in _DATED
     if left in _MONEY and right in _MONEY:
         return "money" in (left, right)
     return False
@@ -228,11 +264,37 @@ def _figures(text: str, *, loose: bool) -> Iterator[Figure]:
 
 
 def _all(text: str, *, loose: bool) -> Iterator[Figure]:
+    if loose:
+        text = yield from _references(text)
     text = yield from _dates(text, loose=loose)
     text = yield from _times(text)
     yield from _digits(text, loose=loose)
     yield from _spelt(text, loose=loose)
     yield from _chinese(text, loose=loose)
+
+
+def _references(text: str) -> Generator[Figure, None, str]:
+    """Returns the text without them."""
+    for pattern in (_REFERENCE, _HAN_REFERENCE):
+        rest, end = [], 0
+        for match in pattern.finditer(text):
+            for number in filter(None, match.groups()):
+                whole, _, part = number.partition(".")
+                if (value := _value(whole)) is not None:
+                    yield Figure(float(value), _PLACE, match.group())
+                if part.isdigit():
+                    yield Figure(float(number), _PLACE, match.group())
+            rest += [text[end : match.start()], " , "]
+            end = match.end()
+        text = "".join((*rest, text[end:])) if end else text
+    return text
+
+
+def _role(text: str, end: int) -> str:
+    """Of a bare number of a searched text that ends there."""
+    if word := _COUNTED_WORD.match(text, end):
+        return "" if word["word"] in _COUNTS_NOTHING else _COUNT
+    return _COUNT if _COUNTED_HAN.match(text, end) else ""
 
 
 def _dates(text: str, *, loose: bool) -> Generator[Figure, None, str]:
@@ -278,6 +340,8 @@ def _digits(text: str, *, loose: bool) -> Iterator[Figure]:
         value = float(written) * _SCALES.get((match["scale"] or "").lower(), 1)
         unit = _unit(match["unit"]) or _unit((match["before"] or "").strip())
         text_of = match.group().strip()
+        if loose and not unit:
+            unit = _role(text, match.end())
         yield Figure(value, unit, text_of)
         if loose and match["scale"]:
             yield Figure(float(written), "", text_of)
@@ -341,8 +405,9 @@ def _spelt(text: str, *, loose: bool) -> Iterator[Figure]:
         value = total + part
         unit_match = _AFTER.match(text, words[last][2])
         written = text[words[at][1] : words[last][2]]
+        unit = _unit(unit_match["unit"]) if unit_match else _role(text, words[last][2]) if loose else ""
         if loose or value != 1:
-            yield Figure(value, _unit(unit_match["unit"]) if unit_match else "", written)
+            yield Figure(value, unit, written)
         at = last + 1
 
 
@@ -364,6 +429,8 @@ def _chinese(text: str, *, loose: bool) -> Iterator[Figure]:
         elif match["tenths"]:
             yield Figure(float(value) * 10, "%", match.group().removesuffix(following))
         else:
+            if loose and not unit and following and following not in _HAN_JOINTS:
+                unit = _COUNT
             yield Figure(float(value), unit, run)
     if loose and "半" in text:
         yield Figure(0.5, "", "半")

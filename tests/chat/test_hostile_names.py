@@ -59,3 +59,25 @@ async def test_a_question_of_emoji_is_answered_and_one_that_is_too_long_refused(
     refused = await api.call("post", "/api/chat", {"message": "😀" * 10_000})
     assert (refused.status_code, refused.json()["error"]["code"]) == (413, "message_too_large")
     assert refused.json()["error"]["message"]
+
+
+UNSEEN_ALONE = ["\u200b\u200c\u200d", "\ufeff", "\u2060 \u00ad", "\u202e"]
+
+
+@pytest.mark.parametrize("name", UNSEEN_ALONE)
+async def test_a_title_of_which_nothing_is_seen_is_refused_with_a_sentence(api: Api, name: str) -> None:
+    session = await Session.objects.acreate(user=api.user, title="Before")
+    response = await api.call("patch", f"/api/sessions/{session.pk}", {"title": name})
+    assert response.status_code == 400 and response.json()["error"]["fields"]["title"]
+
+
+@pytest.mark.parametrize("name", UNSEEN_ALONE)
+async def test_a_folder_of_which_nothing_is_seen_is_none(api: Api, name: str) -> None:
+    session = await Session.objects.acreate(user=api.user, title="Before", folder="Before")
+    assert (await api.call("patch", f"/api/sessions/{session.pk}", {"folder": name})).json()["folder"] == ""
+
+
+@pytest.mark.parametrize("question", UNSEEN_ALONE)
+async def test_a_question_of_which_nothing_is_seen_is_refused_with_a_sentence(api: Api, question: str) -> None:
+    response = await api.call("post", "/api/chat", {"message": question})
+    assert response.status_code == 400 and response.json()["error"]["fields"]["message"]

@@ -454,6 +454,33 @@ describe("the list of conversations", () => {
     sessions.remove(row("1"));
     assert.deepEqual(titles(), ["Title 2"]);
     assert.equal(on.onGone.mock.callCount(), 1);
+    t.mock.timers.tick(9999);
+    assert.equal(calls.length, 0);
+    t.mock.timers.tick(1);
+    await settled();
+    assert.equal(calls[0].call, "DELETE /api/sessions/1");
+  });
+  test("deletes when its note is closed, or another one takes its place", async () => {
+    const { sessions, calls } = await made({ "DELETE /api/sessions/1": [204], "DELETE /api/sessions/2": [204] });
+    sessions.remove(row("1"));
+    sessions.remove(row("2"));
+    await settled();
+    assert.deepEqual(calls.map(({ call }) => call), ["DELETE /api/sessions/1"]);
+    document.querySelectorAll("#toasts button")[1].click();
+    await settled();
+    assert.deepEqual(calls.map(({ call }) => call), ["DELETE /api/sessions/1", "DELETE /api/sessions/2"]);
+  });
+  test("does not delete while its note is under the pointer or has the focus", async (t) => {
+    const { sessions, calls } = await made({ "DELETE /api/sessions/1": [204] });
+    t.mock.timers.enable({ apis: ["setTimeout", "Date"] });
+    sessions.remove(row("1"));
+    const note = document.querySelector("#toasts .toast");
+    for (const [begins, ends] of [["pointerenter", "pointerleave"], ["focusin", "focusout"]]) {
+      t.mock.timers.tick(2000);
+      note.dispatchEvent(new Event(begins));
+      t.mock.timers.tick(60_000);
+      note.dispatchEvent(new Event(ends));
+    }
     t.mock.timers.tick(5999);
     assert.equal(calls.length, 0);
     t.mock.timers.tick(1);

@@ -48,6 +48,36 @@ def test_another_figure_is_missing(statement: str, known: str, told: str) -> Non
 
 
 @pytest.mark.parametrize(
+    ("statement", "known", "told"),
+    [
+        ("on July 7", "§7 of the rules, in force since July", "July 7"),
+        ("on July 7", "July, see sections 6 and 7", "July 7"), ("on July 7", "7. Fees\nPay in July.", "July 7"),
+        ("on July 12", "12 books in July", "July 12"), ("on July 2", "two books in July", "July 2"),
+        ("7 days", "§7", "7 days"), ("at 7:00", "Table 7", "7:00"), ("7 %", "page 7", "7 %"),
+        ("7月7日", "第7条：七月起施行", "7月7日"), ("七月七日", "第七章，七月起施行", "七月七日"),
+        ("7月12日", "7月可借12册", "7月12日"), ("7天", "附录7", "7天"), ("7月3日", "7月借三本书", "7月3日"),
+    ],
+)  # fmt: skip
+def test_a_number_of_another_role_vouches_for_no_date_and_no_amount(statement: str, known: str, told: str) -> None:
+    assert missing(statement, known) == [told]
+
+
+@pytest.mark.parametrize(
+    ("statement", "known"),
+    [
+        ("on July 7", "in July, on the 7th"), ("on July 9", "from July 7 to 9"), ("July 14", "7–14 July"),
+        ("on July 8", "on July 7 and 8"), ("on July 7", "| July | 7 |"), ("by July 7", "till the 7th of July"),
+        ("on July 2", "July, the second of the month"), ("at 17:00", "open from 9 to 17 on Mondays"),
+        ("7月8日", "7月7、8日"), ("7月9日", "7月5日至9日"), ("7月5日", "七月，五日至九日"),
+        ("7 books", "7 books"), ("7 books", "books: 7"), ("§7 says so", "7. Fees"), ("第7条", "第七条"),
+        ("7 days", "part 7: 7 days"), ("20 %", "in part 20 %"), ("on May 7", "article 3, on 7 May"),
+    ],
+)  # fmt: skip
+def test_a_date_or_amount_that_is_only_written_apart_is_there(statement: str, known: str) -> None:
+    assert missing(statement, known) == []
+
+
+@pytest.mark.parametrize(
     "text", ["NLU-E107", "一般来说，十分重要", "the first one", "a second opinion", "B2", "万一", "you may"]
 )
 def test_what_states_no_amount_is_no_figure(text: str) -> None:

@@ -16,6 +16,7 @@ from chat.models import DeskEvent, SavedView
 from chat.review.fields import ExportQuerySerializer, FiltersSerializer
 from chat.review.records import answers_record
 from chat.review.urls import urlpatterns
+from feedback.models import KnowledgeGap
 from tests.factories import (
     CollectionFactory,
     DocumentFactory,
@@ -211,3 +212,32 @@ def test_what_was_read_and_exported_is_shown_to_administrators(answer_id: str) -
     assert reviewer.username in page
     assert answer_id in page
     assert reviewer.username in json.dumps(administrator.get(f"/api/review/answers/{answer_id}").json()["read_by"])
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/review/?worklow=react", "/review/gaps/?stat=all", "/review/gaps/{gap}/?word=x",
+        "/review/curated/?sate=ended",
+        "/review/boosts/?sate=ended", "/review/replays/new/?worklow=react", "/review/log/?befor=3",
+        "/api/review/answers?worklow=react", "/api/review/answers?reson=slow&state=todo",
+        "/api/review/export?worklow=x",
+        "/api/review/stats?worklow=react", "/api/review/compare?worklow=react", "/api/review/gaps?day=3",
+        "/api/review/curated?sate=ended", "/api/feedback/gaps/export?colection=x", "/api/feedback/gaps?colection=x",
+        "/api/feedback/golden-questions?sett=x", "/api/feedback/golden-questions/export?sett=x",
+        "/api/feedback/manual-boosts?documnt=x", "/api/feedback/revisions?sttus=live", "/api/feedback/events?acton=x",
+        "/api/feedback/bursts?sttus=x",
+    ],
+)  # fmt: skip
+def test_a_misspelt_filter_does_not_show_everything(answer_id: str, address: str) -> None:
+    gap = KnowledgeGap.objects.create()
+    response = client_of(person("Administrators")).get(address.format(gap=gap.pk))
+    page = response.content.decode()
+    assert response.status_code == 400, page
+    assert address.partition("?")[2].partition("=")[0] in page
+    assert answer_id not in page
+
+
+def test_the_dashboard_says_that_a_filter_is_unknown(answer_id: str) -> None:
+    page = client_of(person("Administrators")).get("/review/dashboard/?worklow=react").content.decode()
+    assert 'role="alert"' in page

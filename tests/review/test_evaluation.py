@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -13,8 +14,10 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.http import HttpResponse
 from django.test import Client
 from django.urls import URLPattern
+from django.utils import timezone
 
 from feedback.evaluation.letters import alarm_letters
+from feedback.evaluation.runs import good_run_before, runs_erase, runs_over
 from feedback.evaluation.sets import set_folder
 from feedback.models import (
     ALL_GOLDEN,
@@ -26,6 +29,7 @@ from feedback.models import (
     GoldenRelevance,
 )
 from feedback.urls import evaluation
+from ragsite.core.retention import kinds, over
 from ragsite.models import Account
 from retrieval.models import Document
 from tests.factories import DocumentFactory, UserFactory
@@ -296,3 +300,39 @@ def test_pages_without_anything_say_so(curator: Client) -> None:
 def test_forgotten_questions_are_told(curator: Client, two: tuple[EvaluationRun, EvaluationRun]) -> None:
     EvaluationOutcome.objects.filter(run=two[1]).delete()
     assert "latest 14 runs" in curator.get(f"/review/evaluation/runs/{two[1].pk}/").content.decode()
+
+
+# ------------------------------------------------------------------------------------------------ kept
+def test_runs_go_by_their_age_but_not_those_that_the_next_is_compared_with(golden: EvaluationSet) -> None:
+    old = timezone.now() - timedelta(days=40)
+    runs = [complete(golden, {"a": 1.0, "b": 0.5}) for _ in range(3)]
+    worse = complete(golden, {"a": 0.1}, alarm=True, acknowledged_at=timezone.now())
+    seen = complete(golden, {"a": 0.1}, alarm=True, acknowledged_at=timezone.now())
+    unseen = complete(golden, {"c": 0.1}, alarm=True)
+    failed = EvaluationRun.objects.create(set=golden, status="failed")
+    waiting = EvaluationRun.objects.create(set=golden, status="queued")
+    for number, run in enumerate([*runs, unseen, worse, failed, waiting, seen]):
+        EvaluationRun.objects.filter(pk=run.pk).update(created_at=old + timedelta(hours=number))
+    cutoff = timezone.now() - timedelta(days=30)
+    assert set(runs_over(cutoff)) == {runs[0], runs[1], worse, failed}
+    list(runs_erase(cutoff))
+    assert set(EvaluationRun.objects.all()) == {runs[2], unseen, seen, waiting}
+    assert good_run_before(seen) == runs[2]
+
+
+def test_questions_of_which_nothing_is_left_go_too(golden: EvaluationSet) -> None:
+    complete(golden, {"gone": 1.0})
+    EvaluationRun.objects.update(created_at=timezone.now() - timedelta(days=40))
+    complete(golden, {"a": 1.0})
+    list(runs_erase(timezone.now() - timedelta(days=30)))
+    assert list(EvaluationQuestion.objects.values_list("key", flat=True)) == ["a"]
+
+
+def test_the_age_of_evaluations_is_a_kind_of_the_retention(golden: EvaluationSet, rag_settings: Any) -> None:
+    complete(golden, {"a": 1.0})
+    EvaluationRun.objects.update(created_at=timezone.now() - timedelta(days=40))
+    complete(golden, {"a": 1.0})
+    kind = next(kind for kind in kinds() if kind.name == "evaluations")
+    assert over(kind, now=timezone.now()).count == 0
+    rag_settings(retention={"ages": {"evaluations": 30}})
+    assert over(kind, now=timezone.now()).count == 1

@@ -342,6 +342,18 @@ def test_wordings_and_the_times_each_was_asked_are_paged(curator: User) -> None:
     assert page.content.decode().count(PARKING) >= 3
 
 
+def test_wordings_that_are_not_answered_stand_first(curator: User) -> None:
+    gap = KnowledgeGap.objects.create()
+    for text, answered in (("new", True), ("never asked again", None), ("not answered", False), ("older", True)):
+        message = unanswered(text)
+        GapQuestion.objects.create(gap=gap, message=message, key=text, text=text, at=timezone.now(), answered=answered)
+    pages, after = [], ""
+    while not pages or after:
+        page = wordings_page(gap, size=1, after=after)
+        pages, after = pages + [row["key"] for row in page.rows], page.after
+    assert pages == ["not answered", "never asked again", "older", "new"]
+
+
 def test_the_list_filters_by_state_person_collection_and_words(curator: User) -> None:
     unanswered(PARKING)
     unanswered(GYM)
@@ -561,6 +573,20 @@ def test_merged_gaps_are_one_to_do_also_for_what_is_asked_later(curator: User, t
     assert [gap.pk for gap in shown] == [parking.pk]
     page = client_of(curator).get(reverse("review_gap", args=[gym.pk])).text
     assert f"Merged into gap {parking.pk}" in page and "Split again" in page
+
+
+def test_documents_of_a_merged_gap_stand_on_the_page_of_the_other(curator: User, two: Any) -> None:
+    parking, gym = two
+    drawer = CollectionFactory(owner=curator)
+    shown, secret = DocumentFactory(collection=drawer, title="Gym hours"), DocumentFactory(title="Nobody's business")
+    for document in (shown, secret):
+        gym.documents.create(document_id=document.pk, added_by=curator)
+    gap_merge(access=desk_access(curator), gap=gym, into=parking)
+    client = client_of(curator)
+    page = client.get(reverse("review_gap", args=[parking.pk])).text
+    assert "Gym hours" in page and f"for gap {gym.pk}" in page and "Nobody's business" not in page
+    gap_split(access=desk_access(curator), gap=gym)
+    assert "Gym hours" not in client.get(reverse("review_gap", args=[parking.pk])).text
 
 
 def test_split_again_each_has_its_own_with_what_came_since(curator: User, two: Any) -> None:

@@ -22,7 +22,7 @@ from chat.review.figures.stats import (
     totals,
 )
 from chat.review.queue import collections_offered
-from ragsite.core.api.fields import QuerySerializer, checked
+from ragsite.core.api.fields import StrictQuerySerializer, checked
 from ragsite.core.localized import localized
 from retrieval.models import SITE
 
@@ -42,7 +42,7 @@ class DayField(serializers.DateField):
         return day
 
 
-class StatsQuerySerializer(QuerySerializer):
+class StatsQuerySerializer(StrictQuerySerializer):
     """The last 30 days unless `from` and `to` name others, both included."""
 
     workflow = serializers.CharField(required=False, max_length=40)
@@ -62,7 +62,7 @@ class CompareQuerySerializer(StatsQuerySerializer):
     by = serializers.ChoiceField(COMPARED, required=False, default="workflow")
 
 
-class GapsQuerySerializer(QuerySerializer):
+class GapsQuerySerializer(StrictQuerySerializer):
     days = serializers.IntegerField(required=False, default=30, min_value=1, max_value=365)
     limit = serializers.IntegerField(required=False, default=10, min_value=1, max_value=MOST_GAPS)
 

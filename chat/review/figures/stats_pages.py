@@ -25,6 +25,7 @@ from chat.review.figures.stats import (
     totals,
 )
 from chat.review.figures.stats_api import COMPARED, CompareQuerySerializer, StatsQuerySerializer, read_filters
+from chat.review.notices import desk_notices
 from chat.review.pages import desk_page
 from chat.review.queue import collections_offered, values_found
 from chat.review.roles import DeskAccess
@@ -38,7 +39,7 @@ CHOICES = 200
 
 
 def _query(request: HttpRequest, serializer: Any) -> tuple[dict[str, Any], StatsFilters, bool]:
-    """What the address asks for; wrong parameters count as none, and the third says so."""
+    """What the address asks for; wrong ones, and unknown ones, count as none, and the third says so."""
     given = request.GET.copy()
     for name in [name for name in given if not given[name]]:  # a form sends its empty fields
         del given[name]
@@ -82,7 +83,7 @@ def dashboard_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         "given": _given(filters),
         "choices": _choices(access),
         "wrong": wrong,
-        "notices": get_feedback().notices(),
+        "notices": desk_notices(access),
         "totals": totals(access=access, filters=filters),
         "days": days,
         "workflows": workflows,

@@ -16,7 +16,7 @@ from django.urls import reverse
 from chat.models import AnswerReview, Message, Replay
 from chat.review import labels
 from chat.review.feedback_port import get_feedback
-from chat.review.fields import FiltersSerializer
+from chat.review.fields import FILTER_NAMES
 from chat.review.improvements import improvements_of
 from chat.review.pages import desk_page
 from chat.review.replay.differences import source_differences, step_differences, text_differences
@@ -65,7 +65,7 @@ def replays_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     return render(request, "review/replays.html", context)
 
 
-@desk_page()
+@desk_page(query=("answer", "answers", "golden", *FILTER_NAMES))
 def replay_new_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     """The form. `answer`: of this one; `answers`: of these, their ids with commas between; `golden`: of a set, or *
     for all; else of the queue's answers."""
@@ -92,8 +92,7 @@ def replay_new_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse
         target = {"message_ids": [str(key) for key in ids if key in found]}
         asked = {"count": len(target["message_ids"]), "picked": True}
     else:
-        names: list[str] = list(FiltersSerializer().get_fields())
-        given = {name: request.GET[name] for name in names if request.GET.get(name)}
+        given = {name: request.GET[name] for name in FILTER_NAMES if request.GET.get(name)}
         chosen = answers_chosen(access=access, given=given, most=MAX_QUESTIONS + 1)
         target = {"answers": given}
         back = f"{back}?{urlencode(given)}" if given else back

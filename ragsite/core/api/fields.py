@@ -1,7 +1,7 @@
 """Input of the API: serializers that refuse what they do not know, and fields that take their own JSON type alone.
 
 5 is no text, "5" no number, and a number no id. Query parameters are text by nature: their fields are REST framework's
-own, and parameters that are not known are ignored.
+own, and parameters that are not known are ignored, except where a list is of people's texts (`StrictQuerySerializer`).
 
 `schema_rules` of a serializer or field is added to its JSON Schema: rules that its Python code checks.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 from django.http import QueryDict
@@ -34,6 +34,15 @@ def unknown_fields(given: Iterable[Any], known: Sequence[str]) -> dict[str, list
     if known:
         reason = worded("There is no such field. Known are: {fields}.", fields=joined(", ", known))
     return {name: [reason] for name in sorted(set(map(str, given)) - set(known))}
+
+
+def unknown_parameters(given: Iterable[Any], known: Sequence[str]) -> dict[str, list[str]]:
+    """As `unknown_fields`, of an address."""
+    names = joined(", ", known)
+    return {
+        name: [worded("There is no parameter “{name}”. Known are: {fields}.", name=name[:60], fields=names)]
+        for name in sorted(set(map(str, given)) - set(known))
+    }
 
 
 class StrictSerializer(serializers.Serializer[Any]):
@@ -71,6 +80,20 @@ class QuerySerializer(serializers.Serializer[Any]):
     def to_internal_value(self, data: Any) -> Any:
         if repeated := sorted(self._repeated & set(self.fields)):
             raise serializers.ValidationError({name: [localized(worded("Give it once."))] for name in repeated})
+        return super().to_internal_value(data)
+
+
+class StrictQuerySerializer(QuerySerializer):
+    """Refuses parameters that it does not know: a misspelt filter would show, or export, everything.
+
+    beside: parameters that are read elsewhere, such as those of a page.
+    """
+
+    beside: ClassVar[Sequence[str]] = ()
+
+    def to_internal_value(self, data: Any) -> Any:
+        if unknown := unknown_parameters(data, [*self.fields, *self.beside]):
+            raise serializers.ValidationError(localized(unknown))
         return super().to_internal_value(data)
 
 

@@ -114,7 +114,6 @@ REASONS: dict[str, Sentence] = {  # of a group, or of one setting; what is not h
     "ollama.offline": ADDRESS,
     "ollama.embed_model": INDEX,
     "ollama.num_ctx": INDEX,
-    "ollama.embed_batch_size": OPERATOR,
     "ollama.keep_alive": OPERATOR,
     "rerank.url": ADDRESS,
     "rerank.model": ADDRESS,

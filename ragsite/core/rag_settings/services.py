@@ -36,8 +36,6 @@ class OllamaSettings(Group):
     """Embedding one batch of texts."""
     max_concurrency: Count = 4
     """Calls at once from this process; the server queues without limit."""
-    embed_batch_size: Count = 32
-    """Texts in one embedding call."""
     max_answer_tokens: Count = 4096
     """The longest answer, in tokens, where `RAG_NUM_CTX` leaves so many beside the prompt; it ends there and can be
     continued."""

@@ -161,7 +161,9 @@ class StorageSettings(Group):
     """With less room than this many MiB on the disk of the data or of the uploads, nothing new is taken in."""
 
 
-RETAINED = ("conversations", "archived", "paths", "prompts", "evidence", "memories", "desk_log", "replays")
+RETAINED = (
+    "conversations", "archived", "paths", "prompts", "evidence", "memories", "desk_log", "replays", "evaluations"
+)  # fmt: skip
 
 
 def _ages(text: Any) -> Any:
@@ -188,4 +190,5 @@ class RetentionSettings(Group):
         {}, validation_alias="RAGSITE_RETENTION"
     )
     """Days by kind, as `conversations=365, paths=90`, of `conversations`, `archived`, `paths`, `prompts`, `evidence`,
-    `memories`, `desk_log` and `replays`. What is not named, or has 0, is kept for good; prompts are then not stored."""
+    `memories`, `desk_log`, `replays` and `evaluations`. What is not named, or has 0, is kept for good; prompts are then
+    not stored."""

@@ -288,7 +288,9 @@ def _refuted(
 
 def _is_computed(figure: Figure, texts: Sequence[str]) -> bool:
     """Whether two figures that stand beside the statement's words make it, or the hundredth part of a product does."""
-    values = sorted({value for text in texts for value, unit in known_figures(text) if unit not in ("month", "date")})
+    values = sorted(
+        {value for text in texts for value, unit in known_figures(text) if unit not in ("month", "date", "place")}
+    )
     wanted = figure.value
     for left, right in combinations(values[:MAX_TERMS_OF_SUM], 2):
         product = left * right

@@ -38,13 +38,18 @@ TEXT = "\n\n".join(f"第{n}条 学生借阅图书不得超过{n}册，逾期每�
 
 @pytest_asyncio.fixture(autouse=True)
 async def site(
-    rag_settings: Callable[..., None], milvus_settings: MilvusSettings, settings: Any, tmp_path: Path
+    rag_settings: Callable[..., None],
+    milvus_settings: MilvusSettings,
+    settings: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> AsyncIterator[None]:
     """A site without a model server: the lexical embedder and a real index. Small chunks make several batches."""
     settings.MEDIA_ROOT = tmp_path / "uploads"
+    monkeypatch.setattr("retrieval.providers.ollama.EMBED_BATCH_SIZE", BATCH)
     rag_settings(
         milvus=milvus_settings,
-        ollama={"offline": "1", "embed_batch_size": BATCH, "embed_model": ""},
+        ollama={"offline": "1", "embed_model": ""},
         ingest={"chunk_tokens": 80, "chunk_overlap_tokens": 10},
     )
     yield

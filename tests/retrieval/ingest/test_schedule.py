@@ -13,10 +13,12 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from retrieval.models import IngestJob
-from retrieval.services.ingest_jobs import turn_claim, turns
+from retrieval.services.ingest_jobs import SMALL_BYTES, turn_claim, turns
 from tests.factories import CollectionFactory, DocumentFactory, IngestJobFactory, UserFactory
 
 pytestmark = pytest.mark.django_db
+
+LARGE = SMALL_BYTES + 1
 
 
 @pytest.fixture
@@ -24,11 +26,17 @@ def users() -> list[User]:
     return [UserFactory(), UserFactory()]
 
 
-def jobs_of(user: User | None, count: int = 1, **fields: Any) -> list[IngestJob]:
+def jobs_of(user: User | None, count: int = 1, *, size_bytes: int = 0, **fields: Any) -> list[IngestJob]:
     collection = CollectionFactory(owner=user)
     return [
-        IngestJobFactory(document=DocumentFactory(collection=collection), user=user, **fields) for _ in range(count)
+        IngestJobFactory(document=DocumentFactory(collection=collection, size_bytes=size_bytes), user=user, **fields)
+        for _ in range(count)
     ]
+
+
+def sizes_running(user: User) -> list[int]:
+    running = IngestJob.objects.filter(user=user, state="running").order_by("created_at")
+    return list(running.values_list("document__size_bytes", flat=True))
 
 
 def take() -> User | str | None:
@@ -65,6 +73,48 @@ def test_more_workers_still_leave_one_free(users: list[User], rag_settings: Call
     rag_settings(ingest={"workers": 4})
     jobs_of(users[0], 9)
     assert [take() for _ in range(4)] == [users[0]] * 3 + ["nobody's"]
+
+
+def test_a_small_file_does_not_wait_behind_a_large_one_of_its_user(users: list[User]) -> None:
+    jobs_of(users[0], 2, size_bytes=LARGE)
+    jobs_of(users[0], 3, size_bytes=SMALL_BYTES)
+    assert [take(), take(), take()] == [users[0], users[0], "nobody's"]
+    assert sizes_running(users[0]) == [LARGE, SMALL_BYTES]
+
+
+def test_a_large_file_waits_behind_a_large_one_of_its_user(users: list[User]) -> None:
+    jobs_of(users[0], 2, size_bytes=LARGE)
+    assert [take(), take()] == [users[0], "nobody's"]
+
+
+def test_small_files_alone_leave_a_worker_free(users: list[User]) -> None:
+    jobs_of(users[0], 3, size_bytes=SMALL_BYTES)
+    jobs_of(users[0], size_bytes=LARGE)
+    assert [take(), take()] == [users[0], "nobody's"]
+
+
+def test_another_users_file_comes_before_the_small_one_beside_a_large_one(users: list[User]) -> None:
+    jobs_of(users[0], size_bytes=LARGE)
+    jobs_of(users[0], size_bytes=SMALL_BYTES)
+    assert take() == users[0]
+    jobs_of(users[1], size_bytes=LARGE)
+    assert take() == users[1]
+
+
+def test_the_place_beyond_the_limit_is_one(users: list[User], rag_settings: Callable[..., None]) -> None:
+    rag_settings(ingest={"workers": 4})
+    jobs_of(users[0], 3, size_bytes=LARGE)
+    jobs_of(users[0], 3, size_bytes=SMALL_BYTES)
+    assert [take() for _ in range(5)] == [users[0]] * 4 + ["nobody's"]
+    assert sizes_running(users[0]) == [LARGE] * 3 + [SMALL_BYTES]
+
+
+def test_the_place_beyond_the_limit_is_refused_once_it_is_taken(users: list[User]) -> None:
+    """Two workers may have seen the same list of turns."""
+    jobs_of(users[0], size_bytes=LARGE)
+    jobs_of(users[0], 2, size_bytes=SMALL_BYTES)
+    claims = [turn_claim(user_id=users[0].pk) for _ in range(3)]
+    assert [claim is not None for claim in claims] == [True, True, False]
 
 
 def test_who_cost_less_time_lately_comes_first(users: list[User]) -> None:

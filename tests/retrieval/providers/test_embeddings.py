@@ -20,10 +20,11 @@ async def embedder(registry: RegistryMaker, **fields: object) -> Embedder:
 
 
 async def test_documents_come_in_batches_in_order_and_unit_length(
-    ollama: OllamaServer, registry: RegistryMaker
+    ollama: OllamaServer, registry: RegistryMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("retrieval.providers.ollama.EMBED_BATCH_SIZE", 4)
     texts = [f"document{number} words" for number in range(10)]
-    vectors = await (await embedder(registry, embed_batch_size=4)).embed_documents(texts)
+    vectors = await (await embedder(registry)).embed_documents(texts)
     assert vectors.shape == (10, EMBED_DIM)
     assert vectors.dtype == np.float32
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1)

@@ -1,5 +1,5 @@
 // Building and formatting. Text from people and models only ever becomes text nodes here.
-import { LOCALE, gettext } from "./i18n.js";
+import { DATES, gettext } from "./i18n.js";
 
 /**
  * An element: `h("a", {class: "x", href: "/", onclick: fn}, "text", child)`. null, undefined and false children are left out.
@@ -115,12 +115,12 @@ export function dayOf(isoTime) {
   if (days === 1) return gettext("Yesterday");
   if (days < 7) return gettext("This week");
   if (days < 31) return gettext("This month");
-  return date.toLocaleDateString(LOCALE, { month: "long", year: "numeric" });
+  return date.toLocaleDateString(DATES, { month: "long", year: "numeric" });
 }
 
 /** @param {Api.Time} isoTime */
 export function dateOf(isoTime) {
-  return new Date(isoTime).toLocaleDateString(LOCALE, { day: "numeric", month: "short", year: "numeric" });
+  return new Date(isoTime).toLocaleDateString(DATES, { day: "numeric", month: "short", year: "numeric" });
 }
 
 /** Calls `action` when nothing has asked for it for `wait` ms. @param {() => unknown} action @param {number} wait */

@@ -3,6 +3,7 @@
 
 /** The language of the page, for dates and numbers. */
 export const LOCALE = globalThis.document?.documentElement?.lang || "en";
+export const DATES = LOCALE === "en" ? "en-GB" : LOCALE; // "23 Nov 2026", as the server writes it
 
 /** @type {() => Record<string, string | string[]>} by the English text; a list has a form for each number */
 const texts = () => globalThis.ragsiteTexts ?? Object.create(null);

@@ -1,18 +1,71 @@
 // Toasts, dialogs and menus.
-import { append, byId, h, icon, query, replace } from "./dom.js";
+import { append, byId, h, icon, iconButton, query, replace } from "./dom.js";
 import { gettext } from "./i18n.js";
 
+const UNDO_MS = 10_000; // long enough to be read, reached and pressed; the clock stands still while it is
+const STILL_MS = 3000; // at least what is left of it after that
+let closeToast = () => {};
+
 /**
- * A short note; the next one takes its place. Returns a function that takes it away.
+ * A short note; the next one takes its place. One with an action stays longer, has a button that closes it and hears
+ * Ctrl+Z; `onGone` is called when it has gone without its action. Returns a function that takes it away.
  * @param {string} text
- * @param {{action?: {label: string, run: () => unknown} | null, ms?: number}} options
+ * @param {{action?: {label: string, run: () => unknown} | null, ms?: number, onGone?: () => unknown}} options
  */
-export function toast(text, { action = null, ms = 5000 } = {}) {
-  const close = () => note.remove();
-  const button = action && h("button", { type: "button", onclick: () => { close(); action.run(); } }, action.label);
-  const note = h("div", { class: "toast" }, h("span", {}, text), button);
+export function toast(text, { action = null, ms = action ? UNDO_MS : 5000, onGone = () => {} } = {}) {
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  /** @type {Element | null} */
+  let before = null;
+  let left = ms, since = 0, open = true, hovered = false, focused = false;
+  const close = (undone = false) => {
+    if (!open) return;
+    open = false;
+    clearTimeout(timer);
+    document.removeEventListener("keydown", keys);
+    if (note.contains(document.activeElement) && before instanceof HTMLElement && before.isConnected) before.focus();
+    note.remove();
+    if (!undone) onGone();
+  };
+  const act = () => { close(true); action?.run(); };
+  const run = () => {
+    since = Date.now();
+    if (open && !hovered && !focused) timer = setTimeout(() => close(), left);
+  };
+  const wait = () => {
+    clearTimeout(timer);
+    left = Math.max(STILL_MS, left - (Date.now() - since));
+  };
+  /** @param {KeyboardEvent} event */
+  const keys = (event) => {
+    if (!(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey || event.key.toLowerCase() !== "z") return;
+    if (event.defaultPrevented || /** @type {HTMLInputElement} */ (event.target).value) return; // that text is meant
+    event.preventDefault();
+    act();
+  };
+  const note = h("div", {
+    class: "toast",
+    ...(action && {
+      onpointerenter: () => { hovered = true; wait(); },
+      onpointerleave: () => { hovered = false; run(); },
+      onfocusin: (/** @type {FocusEvent} */ event) => {
+        if (!focused) before = /** @type {Element | null} */ (event.relatedTarget);
+        focused = true;
+        wait();
+      },
+      onfocusout: (/** @type {FocusEvent} */ event) => {
+        focused = note.contains(/** @type {Node | null} */ (event.relatedTarget));
+        run();
+      },
+    }),
+  }, h("span", {}, text),
+    action && h("button", { type: "button", class: "toast-action", onclick: act }, action.label),
+    action && iconButton("close", gettext("Close"), () => close()));
+  closeToast();
+  closeToast = close;
   byId("toasts").replaceChildren(note);
-  setTimeout(close, ms);
+  if (action) document.addEventListener("keydown", keys);
+  run();
   return close;
 }
 

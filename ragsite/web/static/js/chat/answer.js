@@ -268,7 +268,7 @@ export class Answer {
       : [pageOf(source), citedPage(source) === source.page ? placeIn(source).split(" › ").at(-1) || firstLine(source) : null].filter(Boolean).join(" · ");
     return h("button", { type: "button", class: "source-card", "data-marker": source.marker, onclick: (event) => this.openSource(source.marker, event.currentTarget) },
       h("span", { class: "source-number", "aria-hidden": "true" }, source.marker),
-      h("span", { class: "source-text" }, h("span", { class: "source-title" }, isWeb(source) ? icon("globe") : null, source.title), place ? h("span", { class: "source-place" }, place) : null));
+      h("span", { class: "source-text" }, h("span", { class: "source-title", dir: "auto" }, isWeb(source) ? icon("globe") : null, source.title), place ? h("span", { class: "source-place" }, place) : null));
   }
 
   /** @param {number} marker @param {HTMLElement} opener */

@@ -5,7 +5,6 @@ import { gettext } from "../i18n.js";
 import { PagedRows } from "../paged.js";
 import { errorToast, formDialog, menuButton, toast } from "../ui.js";
 
-const UNDO_MS = 6000;
 const EXPORTS = {
   markdown: { label: gettext("Export as Markdown"), icon: "download" },
   json: { label: gettext("Export as JSON"), icon: "code" },
@@ -42,11 +41,11 @@ export class SessionList {
     this.known = new Map();
     /** @type {Api.Id | null} */
     this.current = null;
-    /** @type {Map<Api.Id, ReturnType<typeof setTimeout>>} sessions about to be deleted → timer */
-    this.leaving = new Map();
+    /** @type {Set<Api.Id>} sessions about to be deleted: once their note has gone */
+    this.leaving = new Set();
     search.addEventListener("input", debounce(() => this.load(), 200));
     addEventListener("pagehide", () => {
-      for (const id of this.leaving.keys()) this.deleteNow(id);
+      for (const id of this.leaving) this.deleteNow(id);
     });
   }
 
@@ -160,7 +159,7 @@ export class SessionList {
     const rows = this.open.get(name);
     return h("li", { class: "side-folder-item" },
       h("button", { type: "button", class: "side-link side-folder", "data-name": name, "aria-expanded": String(Boolean(rows)), onclick: () => this.toggle(name) },
-        icon("chevron"), icon("folder"), h("span", { class: "text" }, name), h("span", { class: "count" }, count)),
+        icon("chevron"), icon("folder"), h("span", { class: "text", dir: "auto" }, name), h("span", { class: "count" }, count)),
       rows ? h("ul", { class: "side-rows", "aria-label": name }, this.visible(rows).map((row) => this.row(row))) : null,
       rows ? this.more(rows) : null);
   }
@@ -177,7 +176,7 @@ export class SessionList {
         event.preventDefault();
         this.onOpen(session);
       },
-    }, session.pinned ? icon("pin") : null, h("span", { class: "text" }, title));
+    }, session.pinned ? icon("pin") : null, h("span", { class: "text", dir: "auto" }, title));
     return h("li", { class: `side-item${session.id === this.current ? " is-current" : ""}` }, link, more);
   }
 
@@ -250,14 +249,12 @@ export class SessionList {
 
   /** @param {Named} session */
   remove(session) {
-    const timer = setTimeout(() => this.deleteNow(session.id), UNDO_MS);
-    this.leaving.set(session.id, timer);
+    this.leaving.add(session.id);
     this.draw();
     if (session.id === this.current) this.onGone();
     toast(gettext("Conversation deleted."), {
-      ms: UNDO_MS,
+      onGone: () => this.leaving.has(session.id) && this.deleteNow(session.id),
       action: { label: gettext("Undo"), run: () => {
-        clearTimeout(timer);
         this.leaving.delete(session.id);
         this.draw();
       } },
@@ -266,7 +263,6 @@ export class SessionList {
 
   /** @param {Api.Id} id */
   async deleteNow(id) {
-    clearTimeout(this.leaving.get(id));
     try {
       await request("DELETE", `/api/sessions/${id}`, { keepalive: true });
       for (const rows of this.lists()) rows.remove(id);

@@ -46,7 +46,7 @@ export function documentRow(row, { writable, collection, selected = false, on })
   return h("li", { class: `doc${row.status === "failed" ? " is-failed" : ""}${selected ? " is-selected" : ""}`, "data-id": row.id },
     h("label", { class: "doc-select" }, writable ? h("input", { type: "checkbox", class: "doc-tick", checked: selected, "aria-label": gettext("Select {name}", { name: row.title }), onchange: (event) => on.selected?.(row, event.target.checked) }) : null),
     h("div", { class: "doc-main" },
-      h("a", { class: "doc-title", href: `/documents/${row.id}/` }, h("bdi", {}, row.title)),
+      h("a", { class: "doc-title", dir: "auto", href: `/documents/${row.id}/` }, h("bdi", {}, row.title)),
       row.superseded ? h("span", {}, h("span", { class: "doc-badge" }, gettext("Earlier version"))) : null,
       h("span", { class: "doc-meta" }, [row.file_name && row.file_name !== row.title ? row.file_name : null, bytes(row.size_bytes), collection].filter(Boolean).join(" · ")),
       metadataChips(row),

@@ -5,7 +5,6 @@ import { gettext, ngettext } from "../i18n.js";
 import { PagedRows } from "../paged.js";
 import { announcer, confirmDialog, errorToast, toast } from "../ui.js";
 
-const UNDO_MS = 6000;
 
 /** @type {Boot.Memory} */
 const boot = bootData();
@@ -17,8 +16,8 @@ const emptyState = byId("empty");
 const enabled = byId("enabled", HTMLInputElement);
 /** @type {PagedRows<Api.Memory>} */
 const memories = new PagedRows();
-/** @type {Map<Api.Id, ReturnType<typeof setTimeout>>} id → timer: off the page, deleted when the time to undo is over */
-const going = new Map();
+/** @type {Set<Api.Id>} off the page, deleted when the note with the undo has gone */
+const going = new Set();
 
 // --------------------------------------------------------------------------------------------- the list
 async function load() {
@@ -68,24 +67,22 @@ function memoryRow(row) {
 /** @param {Api.Memory} row */
 function takeOff(row) {
   const at = [...list.children].findIndex((item) => item.getAttribute("data-id") === row.id);
-  going.set(row.id, setTimeout(() => forget(row.id), UNDO_MS));
+  going.add(row.id);
   draw();
   /** @type {HTMLElement | null | undefined} */
   const beside = list.children[Math.min(at, list.children.length - 1)]?.querySelector(".icon-button");
   (beside ?? search).focus({ preventScroll: true });
   announce(gettext("Deleted."));
-  toast(gettext("Deleted."), { ms: UNDO_MS, action: { label: gettext("Undo"), run: () => keep(row.id) } });
+  toast(gettext("Deleted."), { onGone: () => going.has(row.id) && forget(row.id), action: { label: gettext("Undo"), run: () => keep(row.id) } });
 }
 
 /** @param {Api.Id} id */
 function keep(id) {
-  clearTimeout(going.get(id));
   if (going.delete(id)) draw();
 }
 
 /** @param {Api.Id} id @param {{keepalive?: boolean}} options */
 async function forget(id, options = {}) {
-  clearTimeout(going.get(id));
   try {
     await request("DELETE", `/api/memory/${id}`, options);
   } catch (error) {
@@ -106,7 +103,6 @@ async function clear() {
   if (!sure) return;
   try {
     await api.delete("/api/memory");
-    for (const timer of going.values()) clearTimeout(timer);
     going.clear();
     announce(gettext("Everything was deleted."));
     toast(gettext("Everything was deleted."));

@@ -5,7 +5,7 @@ import { TAGS } from "../chat/rating.js";
 import { isWeb, placeIn, scoreShare, webPlace } from "../chat/source_panel.js";
 import { drawPassage } from "../chat/stream_text.js";
 import { bootData, byId, dateOf, h, icon, query, replace, seconds } from "../dom.js";
-import { LOCALE, gettext, ngettext } from "../i18n.js";
+import { DATES, LOCALE, gettext, ngettext } from "../i18n.js";
 import { errorToast } from "../ui.js";
 import { listenForKeys } from "./keys.js";
 import { STATES, assignDialog, labelDialog, mark, noteDialog, setState } from "./marking.js";
@@ -128,7 +128,7 @@ replace(byId("filled"), reviewed.filled_prompts.map(({ step, name, text }) => h(
   text === null ? h("p", { class: "muted" }, gettext("It held what is remembered for the user, and was not stored.")) : h("pre", { dir: "auto" }, text))));
 
 /** @param {Api.Time} at */
-const moment = (at) => `${dateOf(at)} ${new Date(at).toLocaleTimeString(LOCALE, { hour: "2-digit", minute: "2-digit" })}`;
+const moment = (at) => `${dateOf(at)} ${new Date(at).toLocaleTimeString(DATES, { hour: "2-digit", minute: "2-digit" })}`;
 /** @type {Record<string, string>} */
 const KINDS = { state: gettext("State"), assignee: gettext("Assigned"), note: gettext("Note"), labels: gettext("Labels") };
 
