@@ -21,7 +21,7 @@ from feedback.models import GoldenQuestion, RevisionEvent
 from feedback.rounds.resets import reset_undo
 from feedback.rounds.round import RoundOutcome
 from ragsite.core.api.user import asking_user
-from ragsite.core.localized import said
+from ragsite.core.localized import localized, said
 from ragsite.core.read_only_admin import PartOfHistoryAdmin, excerpt
 from retrieval.models import Document
 
@@ -46,8 +46,8 @@ class RevisionEventAdmin(ToolsAdmin, PartOfHistoryAdmin):
     list_per_page = 100
     search_fields = ["why", "by__username", "rater__username", "=document_id"]
     date_hierarchy = "at"
-    fields = ["at", "what", "who", "why", "about", "details"]
-    readonly_fields = ["what", "who", "about", "details"]
+    fields = ["at", "what", "who", "told", "about", "details"]
+    readonly_fields = ["what", "who", "told", "about", "details"]
     nothing_yet = _("Nobody has decided anything yet, and no round has run.")
     pages = [Page("<uuid:event_id>/take-back/", "undo_view", "feedback_reset_undo", CHANGE)]
 
@@ -71,7 +71,7 @@ class RevisionEventAdmin(ToolsAdmin, PartOfHistoryAdmin):
             facts=[
                 (said("Reset"), reset.get_action_display()), (said("About"), self.about(reset)),
                 (said("When"), reset.at),
-                (said("Why"), reset.why or "–"), (said("Votes"), reset.discarded.count()),
+                (said("Why"), reset.why_said or "–"), (said("Votes"), reset.discarded.count()),
             ],
         )  # fmt: skip
 
@@ -79,7 +79,8 @@ class RevisionEventAdmin(ToolsAdmin, PartOfHistoryAdmin):
     who = column(
         _("Who"), lambda event: event.by.get_username() if event.by else said("the periodic round"), ordering="by"
     )
-    because = column(_("Why"), lambda event: excerpt(event.why) or "–")
+    because = column(_("Why"), lambda event: excerpt(event.why_said) or "–")
+    told = column(_("Why"), lambda event: event.why_said or "–")
 
     @admin.display(description=_("About"))
     def about(self, event: RevisionEvent) -> SafeString | str:
@@ -98,7 +99,7 @@ class RevisionEventAdmin(ToolsAdmin, PartOfHistoryAdmin):
 
     @admin.display(description=_("Detail"))
     def details(self, event: RevisionEvent) -> SafeString | str:
-        lines = [(f"{name}: {value}",) for name, value in _in_words(event.detail)]
+        lines = [(f"{name}: {value}",) for name, value in _in_words(event.facts)]
         return format_html("<ul>{}</ul>", format_html_join("", "<li>{}</li>", lines)) if lines else "–"
 
 
@@ -107,7 +108,7 @@ def round_summary(outcome: RoundOutcome) -> str:
         return said("A worker has been told to run a round; its outcome will stand above the list of revisions.")
     what = str(ROUNDS.get(outcome.status, outcome.status))
     if outcome.reason and outcome.status in ("held", "failed"):
-        what = f"{what} ({outcome.reason.rstrip('.')})"
+        what = f"{what} ({str(localized(outcome.reason, outcome.wordings)).rstrip('.')})"
     return said("The round after it: {what}.", what=what)
 
 

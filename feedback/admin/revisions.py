@@ -100,7 +100,7 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
         return super().changelist_view(request, {"state": feedback_state(), **(extra_context or {})})
 
     name = column(_("Revision"), lambda revision: f"Revision {revision.number}", ordering="number")
-    why = column(_("Why"), lambda revision: excerpt(revision.reason) or "–")
+    why = column(_("Why"), lambda revision: excerpt(revision.reason_said) or "–")
 
     @admin.display(description=_("Boosts"))
     def changes(self, revision: Revision) -> str:
@@ -127,10 +127,10 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
             **super().row_context(request, row),
             "boosts": page,
             "events": row.events.select_related("by"),
-            "measured": guard_sentences(row.guard),
+            "measured": guard_sentences(row.measured),
         }
 
-    because = column(_("Why"), lambda revision: revision.reason or "–")
+    because = column(_("Why"), lambda revision: revision.reason_said or "–")
     maker = column(
         _("Made by"), lambda revision: revision.made_by.get_username() if revision.made_by else "the periodic round"
     )
@@ -161,7 +161,7 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
             act=partial(revision_release, revision=revision, by=asking_user(request)),
             done=said("Revision {number} is live.", number=revision.number),
             facts=[
-                (said("Status"), revision.get_status_display()), (said("Because"), revision.reason or "–"),
+                (said("Status"), revision.get_status_display()), (said("Because"), revision.reason_said or "–"),
                 *_measured(revision),
             ],
         )  # fmt: skip
@@ -275,7 +275,7 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
 
 
 def _measured(revision: Revision) -> list[tuple[str, Any]]:
-    guard = revision.guard
+    guard = revision.measured
     facts: list[tuple[str, Any]] = [("Measured", " ".join(guard_sentences(guard, verdict=False)))] if guard else []
     if guard.get("ndcg_before") is not None:
         facts.append(("nDCG@10 of golden questions", f"{guard['ndcg_before']:.4f} → {guard['ndcg_after']:.4f}"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from typing import Any
 
 from django.conf import settings
@@ -11,6 +12,8 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from feedback.models.evidence import RatedPassage, RatedQuestion
+from ragsite.core.localized import localized
+from ragsite.core.wording import wordings_of
 from retrieval.models import Document
 
 
@@ -76,6 +79,22 @@ class Revision(models.Model):
 
     def __str__(self) -> str:
         return f"Revision {self.number} ({self.get_status_display().lower()})"
+
+    def reason_set(self, why: str) -> None:
+        """Cut to 500 characters; what a sentence was made of is kept beside what was measured. Not saved."""
+        self.reason = why[:500]
+        if wordings := wordings_of(why):
+            self.guard = {**self.guard, "wordings": {**self.guard.get("wordings", {}), **wordings}}
+
+    @property
+    def measured(self) -> dict[str, Any]:
+        """The guard's report without what reasons were made of; empty: nothing was measured."""
+        return {name: value for name, value in self.guard.items() if name != "wordings"}
+
+    @property
+    def reason_said(self) -> str:
+        """In the reader's language, as far as the site wrote it. Earlier versions kept the English text alone."""
+        return str(localized(self.reason, self.guard.get("wordings")))
 
 
 class Boost(models.Model):
@@ -191,9 +210,22 @@ class RevisionEvent(models.Model):
         return f"{self.get_action_display()}, {self.at:%Y-%m-%d %H:%M}"
 
     @classmethod
-    def log(cls, action: str, *, why: str = "", **fields: Any) -> RevisionEvent:
-        """Write an entry. why: cut to 500 characters."""
-        return cls.objects.create(action=action, why=why[:500], **fields)
+    def log(
+        cls, action: str, *, why: str = "", detail: Mapping[str, Any] | None = None, **fields: Any
+    ) -> RevisionEvent:
+        """Write an entry. why: cut to 500 characters; what a sentence was made of is kept in the detail."""
+        known = {"wordings": wordings} if (wordings := wordings_of(why)) else {}
+        return cls.objects.create(action=action, why=why[:500], detail={**(detail or {}), **known}, **fields)
+
+    @property
+    def why_said(self) -> str:
+        """In the reader's language, as far as the site wrote it. Earlier versions kept the English text alone."""
+        return str(localized(self.why, self.detail.get("wordings")))
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The detail without what `why` was made of."""
+        return {name: value for name, value in self.detail.items() if name != "wordings"}
 
 
 class FeedbackState(models.Model):
@@ -217,3 +249,8 @@ class FeedbackState(models.Model):
 
     def __str__(self) -> str:
         return f"version {self.version}{', frozen' if self.frozen else ''}"
+
+    @property
+    def last_reason(self) -> str:
+        """Of the last round, in the reader's language."""
+        return str(localized(self.last_round.get("reason", ""), self.last_round.get("wordings")))

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from ragsite.core.wording import Sentence, counted, joined, worded, wordings_of
 from retrieval.evaluation.metrics import ndcg
 
 GOLDEN_MARGIN = 0.005  # nDCG@10 on the golden questions may drop by this much, not more
@@ -91,8 +92,12 @@ class Loss:
         """More than one question tells of it."""
         return self.low > 0.0
 
-    def __str__(self) -> str:
-        return f"{self.mean:.4f} ({CONFIDENCE:.0%} interval {self.low:.4f} to {self.high:.4f})"
+    @property
+    def said(self) -> Sentence:
+        return worded(
+            "{mean} ({confidence} interval {low} to {high})",
+            mean=f"{self.mean:.4f}", confidence=f"{CONFIDENCE:.0%}", low=f"{self.low:.4f}", high=f"{self.high:.4f}",
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,7 +166,9 @@ class GuardReport:
 
     def as_dict(self) -> dict[str, Any]:
         lists = {name: list(map(asdict, getattr(self, name))) for name in ("worse", "moved")}
-        return {**asdict(self), **lists, "notes": list(self.notes), "outcome": str(self.outcome), "passed": self.passed}
+        known = {"wordings": wordings} if (wordings := wordings_of(self.reason)) else {}
+        told = {"notes": list(self.notes), "outcome": str(self.outcome), "passed": self.passed}
+        return {**asdict(self), **lists, **told, **known}
 
 
 # ------------------------------------------------------------------------------------------------ the judgement
@@ -218,7 +225,7 @@ def judge(
         moved_count=len(moved),
         worse=sorted(worse, key=lambda question: question.after - question.before)[:SHOWN],
         moved=sorted(moved, key=lambda found: (not found.first, found.overlap))[:SHOWN],
-        reason="; ".join(reasons),
+        reason=joined("; ", reasons) if reasons else "",
         notes=() if golden else (NO_GOLDEN,),
     )
 
@@ -226,43 +233,66 @@ def judge(
 NO_GOLDEN = "there are no golden questions: whether the right documents come first was not measured"
 
 
-def _golden_reasons(live: Loss | None, none: Loss | None, *, count: int, margin: float) -> list[str]:
+def _golden_reasons(live: Loss | None, none: Loss | None, *, count: int, margin: float) -> list[Sentence]:
     """Against no feedback only what does not mend the live revision is held: that would keep the worse one live."""
-    questions = "1 golden question" if count == 1 else f"{count} golden questions"
+    questions = counted("{count} golden question", "{count} golden questions", count)
     if count < FEWEST_GOLDEN:
-        questions += f", counted as {FEWEST_GOLDEN},"
-    found = [(live, "the live revision")] if live else []
+        questions = worded("{questions}, counted as {fewest},", questions=questions, fewest=FEWEST_GOLDEN)
+    found = [(live, worded("the live revision"))] if live else []
     if none and live and live.mean >= 0.0:
-        found.append((none, "no feedback"))
+        found.append((none, worded("no feedback")))
     reasons = []
     for loss, other in found:
         most = margin if loss.clear else UNCLEAR * margin
-        bound = f"more than {most:g}" if loss.mean > most else ""
-        bound = bound or (f"so it may be more than {MOST_LOSS:g}" if loss.high > max(MOST_LOSS, margin) else "")
+        bound = worded("more than {most}", most=f"{most:g}") if loss.mean > most else ""
+        if not bound and loss.high > max(MOST_LOSS, margin):
+            bound = worded("so it may be more than {most}", most=f"{MOST_LOSS:g}")
         if bound:
-            reasons.append(f"nDCG@{TOP} on the {questions} drops by {loss} against {other}, {bound}")
+            reasons.append(
+                worded(
+                    "nDCG@{top} on the {questions} drops by {loss} against {other}, {bound}",
+                    top=TOP, questions=questions, loss=loss.said, other=other, bound=bound,
+                )
+            )  # fmt: skip
     return reasons
 
 
-def _recent_reasons(changed: float | None, first_changed: int, touched: int, *, max_churn: float) -> list[str]:
+def _recent_reasons(changed: float | None, first_changed: int, touched: int, *, max_churn: float) -> list[Sentence]:
     reasons = []
     if changed is not None and changed > max_churn:
-        reasons.append(f"{changed:.0%} of the top results of recent questions would change, more than {max_churn:.0%}")
+        reasons.append(
+            worded(
+                "{share} of the top results of recent questions would change, more than {most}",
+                share=f"{changed:.0%}", most=f"{max_churn:.0%}",
+            )
+        )  # fmt: skip
     if first_changed > FIRST_FREE and first_changed > MAX_FIRST_CHANGED * touched:
         reasons.append(
-            f"the first result of {first_changed} of {touched} recent questions near a changed boost would be another,"
-            f" more than {MAX_FIRST_CHANGED:.0%}"
+            worded(
+                "the first result of {changed} of {count} recent questions near a changed boost would be another, more "
+                "than {most}",
+                changed=first_changed,
+                count=touched,
+                most=f"{MAX_FIRST_CHANGED:.0%}",
+            )
         )
     return reasons
 
 
-def _contrast_reasons(moved: Sequence[Moved], count: int) -> list[str]:
+def _contrast_reasons(moved: Sequence[Moved], count: int) -> list[Sentence]:
     if len(moved) <= MAX_CONTRAST_MOVED * count:
         return []
     worst = min(moved, key=lambda found: (not found.first, found.overlap))
     return [
-        f"{len(moved)} of {count} contrast questions are ranked otherwise by votes for another question, more than"
-        f" {MAX_CONTRAST_MOVED:.0%}: “{worst.question[:100]}” by those for “{worst.contrast_of[:100]}”"
+        worded(
+            "{moved} of {count} contrast questions are ranked otherwise by votes for another question, more than "
+            "{most}: “{question}” by those for “{other}”",
+            moved=len(moved),
+            count=count,
+            most=f"{MAX_CONTRAST_MOVED:.0%}",
+            question=worst.question[:100],
+            other=worst.contrast_of[:100],
+        )
     ]
 
 

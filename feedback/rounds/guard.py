@@ -32,6 +32,7 @@ from feedback.rounds.proposals import Proposal
 from feedback.rounds.query_moves import moved_request
 from feedback.rounds.questions import with_engine
 from ragsite.core.errors import AppError
+from ragsite.core.wording import worded
 from ragsite.runtime import milvus_lite
 from retrieval.engine import Engine
 from retrieval.errors import EmbeddingUnavailableError
@@ -49,7 +50,7 @@ CONTRAST_QUESTIONS = 60  # made from a sample of the questions whose boosts chan
 RECENT_DAYS = 30  # how far back they are taken from
 AT_ONCE = 4  # searches
 SEED = 5  # the same sample for the same questions
-NOTHING_TO_MEASURE = "there is no question to measure it with: nobody knows what it does to the first results"
+NOTHING_TO_MEASURE = worded("there is no question to measure it with: nobody knows what it does to the first results")
 Item = TypeVar("Item")
 Hits = Sequence[ScoredChunk | TailHit]
 
@@ -117,7 +118,7 @@ def _judge(questions: _Questions, proposal: Proposal, live: Content, report: Cal
         try:
             measured = _measure([(every[place], asked[place]) for place in touched], rankers, report)
         except (AppError, milvus_lite.MilvusLiteError) as error:
-            reason = f"it could not be measured: {error}"
+            reason = worded("it could not be measured: {error}", error=getattr(error, "message", None) or str(error))
             return GuardReport(
                 golden=len(questions.golden), recent=len(questions.recent), contrast=len(questions.contrast),
                 outcome=Outcome.NOT_MEASURED, reason=reason, notes=notes,

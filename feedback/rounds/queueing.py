@@ -29,7 +29,7 @@ def round_queue(*, by: User) -> RoundOutcome:
     Raises QueueAwayError.
     """
     at = timezone.localtime().strftime("%Y-%m-%d %H:%M")
-    reason = f"A worker was told to run a round at {at}; its outcome will stand in the state of feedback."
+    reason = worded("A worker was told to run a round at {at}; its outcome will stand in the state of feedback.", at=at)
     outcome = RoundOutcome(status="queued", reason=reason, by=by.get_username())
     before = feedback_state().last_round
     state = FeedbackState.objects.filter(pk=1)

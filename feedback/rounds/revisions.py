@@ -85,7 +85,7 @@ def revision_go_live(
         )
     _supersede_waiting(revision)
     if state.live:
-        _end(state.live, Status.SUPERSEDED, f"Revision {revision.number} took its place.")
+        _end(state.live, Status.SUPERSEDED, worded("Revision {number} took its place.", number=revision.number))
     _point_at(state, revision, by=by, why=why)
     RevisionEvent.log(action, revision=revision, by=by, why=why)
     return revision
@@ -110,8 +110,9 @@ def revision_hold(*, revision: Revision, by: User | None = None, why: str) -> Re
             )
         )
     _supersede_waiting(revision)
-    revision.status, revision.reason = Status.HELD, why[:500]
-    revision.save(update_fields=["status", "reason"])
+    revision.status = Status.HELD
+    revision.reason_set(why)
+    revision.save(update_fields=["status", "reason", "guard"])
     RevisionEvent.log(Action.HELD, revision=revision, by=by, why=why)
     return revision
 
@@ -145,10 +146,14 @@ def revision_roll_back(
     if target is None:
         FeedbackState.objects.filter(pk=state.pk).update(live=None, version=state.version + 1)
     else:
-        _point_at(state, target, by=by, why=f"Rolled back from revision {live.number}: {why}")
+        _point_at(
+            state, target, by=by, why=worded("Rolled back from revision {number}: {why}", number=live.number, why=why)
+        )
     if freeze and not state.frozen:
         FeedbackState.objects.filter(pk=state.pk).update(frozen=True)
-        RevisionEvent.log(Action.FROZEN, by=by, why=f"Rolled back revision {live.number}: {why}")
+        RevisionEvent.log(
+            Action.FROZEN, by=by, why=worded("Rolled back revision {number}: {why}", number=live.number, why=why)
+        )
     return target
 
 
@@ -177,21 +182,24 @@ def _locked() -> FeedbackState:
 
 def _point_at(state: FeedbackState, revision: Revision, *, by: User | None, why: str) -> None:
     revision.status, revision.live_at, revision.live_by, revision.ended_at = Status.LIVE, timezone.now(), by, None
-    revision.reason = why[:500]
-    revision.save(update_fields=["status", "live_at", "live_by", "ended_at", "reason"])
+    revision.reason_set(why)
+    revision.save(update_fields=["status", "live_at", "live_by", "ended_at", "reason", "guard"])
     FeedbackState.objects.filter(pk=state.pk).update(live=revision, version=state.version + 1)
 
 
 def _supersede_waiting(revision: Revision) -> None:
     """Those before it that nobody has decided on."""
     waiting = Revision.objects.filter(status__in=(Status.PROPOSED, Status.HELD), number__lt=revision.number)
-    reason = f"Revision {revision.number} came after it."
-    waiting.update(status=Status.SUPERSEDED, ended_at=timezone.now(), reason=reason)
+    for row in waiting.defer("content"):
+        _end(row, Status.SUPERSEDED, worded("Revision {number} came after it.", number=revision.number))
 
 
 def _end(revision: Revision, status: str, why: str) -> None:
     """Before another one becomes live: there is only ever one."""
-    Revision.objects.filter(pk=revision.pk).update(status=status, ended_at=timezone.now(), reason=why[:500])
+    revision.reason_set(why)
+    Revision.objects.filter(pk=revision.pk).update(
+        status=status, ended_at=timezone.now(), reason=revision.reason, guard=revision.guard
+    )
 
 
 def revisions_forget() -> int:

@@ -44,7 +44,7 @@ from feedback.rounds.revisions import revision_create, revision_go_live, revisio
 from feedback.rounds.voters import voter_weights_write
 from ragsite.core.errors import ConflictError
 from ragsite.core.leases import Lease, LeaseLostError
-from ragsite.core.wording import worded
+from ragsite.core.wording import worded, wordings_of
 from retrieval.services.write_lease import lease_is_held, lease_release, lease_take, space_lease
 
 LEASE = "feedback round"
@@ -64,7 +64,7 @@ class RoundOutcome:
 
     ratings: how many were new or had changed. bursts: how many were found or have grown. counts: of the proposal.
     timings_ms: of its parts, in their order. by: the user name of who started it; empty: the schedule. queued: a worker
-    was told to run it.
+    was told to run it. wordings: what the reason was made of.
     """
 
     status: Status
@@ -81,12 +81,13 @@ class RoundOutcome:
     notes: tuple[str, ...] = ()
     timings_ms: dict[str, int] = field(default_factory=dict)
     duration_ms: int = 0
+    wordings: dict[str, Any] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "notes": list(self.notes)}
+        return {**asdict(self), "notes": list(self.notes), "wordings": {**self.wordings, **wordings_of(self.reason)}}
 
 
-BUSY = RoundOutcome(status="busy", reason="Another round is running.")
+BUSY = RoundOutcome(status="busy", reason=worded("Another round is running."))
 
 
 class RoundLostError(ConflictError):
@@ -143,7 +144,9 @@ def _failure_recorded(by: User | None) -> Iterator[None]:
         raise  # the other round records its own outcome
     except Exception:
         at = timezone.localtime().strftime("%Y-%m-%d %H:%M")
-        reason = f"It broke off at {at}; the worker's log says why. What was rated waits for the next one."
+        reason = worded(
+            "It broke off at {at}; the worker's log says why. What was rated waits for the next one.", at=at
+        )
         with suppress(DatabaseError):
             # `last_round_at` stays: the next round looks at documents that have changed since then.
             state = FeedbackState.objects.filter(pk=1)
@@ -166,7 +169,9 @@ def _round(renew: Callable[[], None], by: User | None) -> RoundOutcome:
         "timings_ms": laps.ms,
     }  # fmt: skip
     if state.frozen:
-        return RoundOutcome(status="frozen", reason="Rounds are frozen: evidence was gathered, no more.", **done)
+        return RoundOutcome(
+            status="frozen", reason=worded("Rounds are frozen: evidence was gathered, no more."), **done
+        )
     live = content_of(state.live)
     proposal = proposal_make(ballot, live)
     del ballot
@@ -182,7 +187,7 @@ def _round(renew: Callable[[], None], by: User | None) -> RoundOutcome:
     done["counts"] = proposal.counts()
     known_moves = bool(np.isin(content.moving, live.moving).all())
     if not proposal.changes and known_moves and content.parameters == live.parameters:
-        return RoundOutcome(status="unchanged", reason="No boost changes.", **done)
+        return RoundOutcome(status="unchanged", reason=worded("No boost changes."), **done)
     revision = _waits_already(proposal, state)
     if revision is None or _to_measure_again(revision):
         report = guard_measure(proposal, live=live, report=renew)
@@ -192,7 +197,7 @@ def _round(renew: Callable[[], None], by: User | None) -> RoundOutcome:
             laps.end("revision")
     return RoundOutcome(
         status=cast("Status", revision.status), reason=revision.reason, revision=str(revision.pk),
-        number=revision.number, guard=revision.guard, **done,
+        number=revision.number, guard=revision.guard, wordings=revision.guard.get("wordings", {}), **done,
     )  # fmt: skip
 
 
@@ -236,12 +241,13 @@ def _decide(
     taken_back = Revision.objects.filter(status=Revision.Status.ROLLED_BACK, digest=revision.digest).first()
     if taken_back:
         revision = revision_hold(
-            revision=revision, why=f"It does the same as revision {taken_back.number}, which was rolled back."
+            revision=revision,
+            why=worded("It does the same as revision {number}, which was rolled back.", number=taken_back.number),
         )
     elif not report.passed:
         revision = revision_hold(revision=revision, why=report.reason)
     elif settings.RAG.feedback.auto_live:
-        revision = revision_go_live(revision=revision, why="The guard let it pass.")
+        revision = revision_go_live(revision=revision, why=worded("The guard let it pass."))
     revisions_forget()
     return revision
 

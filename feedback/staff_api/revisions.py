@@ -38,8 +38,11 @@ class RevisionSerializer(serializers.ModelSerializer[Revision]):
     live_by = serializers.CharField(source="live_by.username", default=None, allow_null=True)
     guard_sentences = serializers.SerializerMethodField()
 
+    reason = serializers.CharField(source="reason_said", read_only=True)
+    guard = serializers.JSONField(source="measured", read_only=True)
+
     def get_guard_sentences(self, revision: Revision) -> list[str]:
-        return guard_sentences(revision.guard)
+        return guard_sentences(revision.measured)
 
     class Meta:
         model = Revision
@@ -72,6 +75,9 @@ class EventSerializer(serializers.ModelSerializer[RevisionEvent]):
     revision = serializers.IntegerField(source="revision.number", default=None, allow_null=True)
     by = serializers.CharField(source="by.username", default=None, allow_null=True)
     rater = serializers.CharField(source="rater.username", default=None, allow_null=True)
+
+    why = serializers.CharField(source="why_said", read_only=True)
+    detail = serializers.JSONField(source="facts", read_only=True)
 
     class Meta:
         model = RevisionEvent

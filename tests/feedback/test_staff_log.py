@@ -11,13 +11,16 @@ from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db.models import Model
 from django.test import Client
+from django.utils import translation
 
 from feedback.models import Burst, Evidence, GoldenQuestion, ManualBoost, Rating, Revision, RevisionEvent
 from feedback.rounds import round as rounds
 from feedback.rounds.bursts import burst_decide
 from feedback.rounds.live import feedback_state
 from feedback.rounds.resets import reset_document
+from feedback.rounds.revisions import revision_go_live, revision_hold
 from feedback.rounds.round import feedback_round
+from ragsite.core.wording import worded
 from tests.factories import DocumentFactory, UserFactory
 from tests.feedback.rated import answered, passage, rate, regular
 from tests.feedback.staff import QUESTION, client_of, live_revision, logged
@@ -229,3 +232,33 @@ def test_a_passage_that_is_to_be_lifted_is_shown(staff: Client) -> None:
     add = f"{url('feedback_manualboost_add')}?document={chunk.document_id}&amp;chunk_id={chunk.pk}"
     assert add in html_of(staff, url("feedback_document_evidence", chunk.document_id))
     assert "Ten books for four weeks." in html_of(staff, add.replace("&amp;", "&"))
+
+
+def test_the_log_says_in_the_readers_language_what_the_site_wrote(monkeypatch: pytest.MonkeyPatch) -> None:
+    revision = Revision.objects.create(number=8, digest="d" * 32, content=b"")
+    told = worded("It does the same as revision {number}, which was rolled back.", number=3)
+    revision_hold(revision=revision, why=told)
+    revision.refresh_from_db()
+    event = RevisionEvent.objects.get(revision=revision)
+    assert event.why_said == revision.reason_said == told == revision.reason
+    assert (event.facts, revision.measured) == ({}, {})
+    monkeypatch.setattr("ragsite.core.localized.is_english", lambda: False)
+    monkeypatch.setattr("ragsite.core.localized.say", lambda wording, _: f"{wording['text']} {wording['values']}")
+    said = "It does the same as revision {number}, which was rolled back. {'number': 3}"
+    assert event.why_said == revision.reason_said == said
+
+
+def test_entries_of_earlier_versions_and_peoples_own_words_stay_as_they_are() -> None:
+    for why in ("The guard let it pass.", "{name} said so"):
+        event = RevisionEvent.log("frozen", why=why)
+        with translation.override("zh-hans"):
+            assert event.why_said == why
+        assert event.detail == {}
+
+
+def test_a_taken_back_revision_keeps_the_reason_in_its_parts() -> None:
+    first, second = (Revision.objects.create(number=number, digest=f"{number}" * 32, content=b"") for number in (8, 9))
+    for revision in (first, second):
+        revision_go_live(revision=revision)
+    first.refresh_from_db()
+    assert first.guard["wordings"][first.reason]["values"] == {"number": second.number}
