@@ -1,4 +1,5 @@
 from django.apps import AppConfig
+from django.core import checks
 
 from ragsite.celery import app as celery_app
 
@@ -17,9 +18,11 @@ class RagsiteConfig(AppConfig):
         from ragsite.accounts.account_data import AccountHolder
         from ragsite.accounts.personal_data import use_holder
         from ragsite.retired_settings import apply_retired, warn_of_gone
+        from ragsite.unknown_settings import check_variables
 
         apply_retired(settings.RETIRED)
         warn_of_gone(settings.GONE)
+        checks.register(check_variables)
         signing_out.connect()
         personal_data_jobs.connect()
         retention.connect()

@@ -16,9 +16,12 @@ from chat.routing import websocket_urlpatterns  # noqa: E402
 from chat.runs.lifespan import lifespan  # noqa: E402
 from ragsite.accounts.signed_out_sockets import ClosesWhenSignedOut  # noqa: E402
 from ragsite.runtime.watchdog import watched  # noqa: E402
+from ragsite.unknown_settings import unknown_variables, warn_of_unknown  # noqa: E402
 from ragsite.web.chunked_bodies import LengthOfChunkedBodies  # noqa: E402
 from ragsite.web.database_thread import KeptDatabaseThread  # noqa: E402
 from ragsite.web.full_disk import FullDiskAnswers  # noqa: E402
+
+warn_of_unknown(unknown_variables(settings.ENVIRON))
 
 routes = ProtocolTypeRouter(
     {
