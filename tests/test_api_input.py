@@ -97,3 +97,30 @@ def test_objects_inside_a_change_are_whole() -> None:
     change = Change(data={"places": [{"page": 7.0}]}, partial=True)
     change.is_valid(raise_exception=True)
     assert change.validated_data == {"places": [{"page": 7, "grade": 1}]}
+
+
+def _form(name: str, *, boundary: str = "b") -> bytes:
+    disposition = f'Content-Disposition: form-data; name="file"; filename="{name}"'
+    return f"--{boundary}\r\n{disposition}\r\nContent-Type: text/plain\r\n\r\nhello\r\n--{boundary}--\r\n".encode()
+
+
+@pytest.mark.parametrize("path", ["/api/documents", "/api/rag/upload", "/api/attachments"])
+def test_a_file_name_of_thousands_of_characters_is_refused_in_the_readers_language(
+    client: APIClient, path: str
+) -> None:
+    response = client.post(
+        path,
+        _form("😀" * 10_000 + ".txt"),
+        content_type="multipart/form-data; boundary=b",
+        headers={"accept-language": "zh-hant"},
+    )
+    assert response.status_code == 400
+    error = response.json()["error"]
+    assert error["code"] == "invalid"
+    assert error["fields"] == {"file": ["檔案名稱太長，請改用較短的名稱。"]}
+
+
+def test_a_form_that_is_none_is_refused_in_one_sentence(client: APIClient) -> None:
+    response = client.post("/api/documents", b"hello", content_type="multipart/form-data")
+    assert response.status_code == 400
+    assert response.json()["error"]["message"].startswith("This form cannot be read")

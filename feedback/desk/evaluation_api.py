@@ -8,7 +8,6 @@ from uuid import UUID
 
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
-from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -52,6 +51,7 @@ from ragsite.core.api.fields import (
     WholeNumberField,
     checked,
 )
+from ragsite.core.api.form_parser import FormParser
 from ragsite.core.api.pagination import page_of, page_parameters
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
@@ -257,7 +257,7 @@ class EvaluationSetsApi(CuratedView):
 
 class EvaluationImportApi(DeskView):
     rights: ClassVar[tuple[Right, ...]] = ("curate",)
-    parser_classes = [MultiPartParser]
+    parser_classes = [FormParser]
 
     @schema(
         operation_id="review_evaluation_import",

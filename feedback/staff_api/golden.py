@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from rest_framework import serializers, status
-from rest_framework.parsers import BaseParser, MultiPartParser
+from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -38,6 +38,7 @@ from ragsite.core.api.fields import (
     checked,
     unknown_fields,
 )
+from ragsite.core.api.form_parser import FormParser
 from ragsite.core.api.user import asking_user
 from ragsite.core.errors import InvalidInputError, NotFoundError
 from ragsite.core.wording import worded
@@ -234,7 +235,7 @@ class LinesParser(BaseParser):
 
 
 class GoldenImportApi(StaffView):
-    parser_classes = (MultiPartParser, LinesParser)
+    parser_classes = (FormParser, LinesParser)
 
     @schema(
         operation_id="feedback_golden_import",
