@@ -96,7 +96,8 @@ class Command(EngineCommand):
         for source in answer.sources:
             chunk = source.chunk
             page = said("page {page}", page=chunk.page) if chunk.page else ""
-            place = ", ".join(part for part in (page, chunk.heading, chunk.url, chunk.published) if part)
+            heading = chunk.heading if chunk.heading != chunk.title else ""
+            place = ", ".join(part for part in (page, heading, chunk.url, chunk.published) if part)
             final = f"{source.scores.final:.3f}" if source.scores.final is not None else "-"
             mark = "*" if source.cited else " "
             self.stdout.write(f" {mark}[{source.marker}] {chunk.title}{f' ({place})' if place else ''}  {final}")
@@ -112,8 +113,8 @@ class Command(EngineCommand):
 
     def _write_path(self, steps: Sequence[StepRecord]) -> None:
         for step in steps:
-            note = f": {localized(step.detail.get('reason', ''))}" if step.status in ("degraded", "failed") else ""
+            reason = localized(step.detail.get("reason", "")) if step.status in ("degraded", "failed") else ""
+            words = ": ".join(part for part in (localized(step.summary), reason) if part)
             self.stdout.write(
-                f"  {step.seq:>2} {step.name:<11} {step.status:<9} {step.duration_ms:>6} ms"
-                f"  {localized(step.summary)}{note}"
+                f"  {step.seq:>2} {step.name:<11} {step.status:<9} {step.duration_ms:>6} ms  {words}".rstrip()
             )

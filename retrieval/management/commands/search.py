@@ -62,10 +62,11 @@ class Command(EngineCommand):
     def _print_candidate(self, number: int, candidate: ScoredChunk) -> None:
         chunk = candidate.chunk
         page = said(", page {page}", page=chunk.page) if chunk.page else ""
+        heading = f" › {chunk.heading}" if chunk.heading not in ("", chunk.title) else ""
         scores = "  ".join(f"{name} {value:.3f}" for name, value in candidate.scores.as_dict().items())
         ranks = "  ".join(f"{leg} #{rank}" for leg, rank in candidate.ranks.items())
         snippet = " ".join(chunk.text.split())[:SNIPPET_CHARS]
-        self.stdout.write(f"{number:>2}. {chunk.title}{page}{f' › {chunk.heading}' if chunk.heading else ''}")
+        self.stdout.write(f"{number:>2}. {chunk.title}{page}{heading}")
         self.stdout.write(f"    {scores}   ({ranks})\n    {snippet}")
 
 
