@@ -17,7 +17,7 @@ TEST_ENV = env -u PYTHONDONTWRITEBYTECODE -u DATABASE_URL -u REDIS_URL -u MILVUS
 .PHONY: help run test test-js schemathesis mutation lint format messages pictures clean
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile | expand -t 22
 
 run: $(VENV)/.installed ## start the site: web, worker, scheduler and Milvus Lite; Ctrl-C stops it
 	@exec $(PYTHON) manage.py up
