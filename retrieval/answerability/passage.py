@@ -34,7 +34,12 @@ _REASON = re.compile(
     r"|因为|由于|因此|所以|为了|导致|原因|致使",
     re.IGNORECASE,
 )
-KINDS = {"date": _DATE, "number": _NUMBER_WORD, "reason": _REASON}
+_TIME = re.compile(
+    r"\b\d{1,2}[:：]\d\d|\b\d{1,2}\s*[ap]\.?m\b|\b(?:o'clock|noon|midnight)\b|[\d一二三四五六七八九十]\s*[点时](?!间)"
+    r"|中午|正午|午夜",
+    re.IGNORECASE,
+)
+KINDS = {"time": _TIME, "date": _DATE, "number": _NUMBER_WORD, "reason": _REASON}
 _CAPITAL = re.compile(r"\b[A-Z\u00c0-\u00de][\w'’-]+")
 
 

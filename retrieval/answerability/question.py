@@ -15,7 +15,7 @@ from retrieval.text.language import HAN_CHARACTER, to_simplified
 from retrieval.text.negation import NEGATION
 from retrieval.text.numbers import numbers_in
 
-AnswerKind = Literal["date", "number", "person", "place", "reason", "other"]
+AnswerKind = Literal["time", "date", "number", "person", "place", "reason", "other"]
 # Words that a question needs and its answer seldom repeats, and general words for which a text has many others. Of the
 # prepositions, those that only tie a verb to what it is about: place and time may be what is asked.
 _WEAK_WORDS = (
@@ -35,13 +35,14 @@ _WEAK_WORDS = (
     " most least less new old first last next final only one two three four original responsible able likely lend"
     " attempt serve served act lie lies located location live lived born die died year day month date time period"
     " century decade country city"
-    " 多少 多久 什么 怎么 怎样 如何 可以 需要 应该 能否 是否 必须 最多 最少 多长 时间 时候 几天 几个 哪些"
+    " 多少 多久 什么 怎么 怎样 如何 可以 需要 应该 能否 是否 必须 最多 最少 多长 时间 时候 几点 几天 几个 哪些"
     " 哪个 规定 要求 办理 情况 发生 进行 允许 谁 何 哪里 哪 几 为什么 原因 请问 分别 属于 称为 叫做 指"
     " 主要 包括 具体 位于 成为 开始 结束 认为 通过 使用 根据 关于 由于 其中 名字 名称 地方 位置 城市 国家"
     " 日期 年份 第一 一个"
 )
 _FOCUS = re.compile(r"\b(?:what|which|whose|how many|how much)\s+([a-z]+)", re.IGNORECASE)
 _KINDS: tuple[tuple[AnswerKind, re.Pattern[str]], ...] = (
+    ("time", re.compile(r"\bwhat time\b|几点(?!建议|意见|要求|原因|理由|内容)", re.IGNORECASE)),
     (
         "date",
         re.compile(

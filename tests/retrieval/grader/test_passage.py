@@ -74,6 +74,10 @@ def test_names_of_a_sentence_are_its_words_with_capitals() -> None:
         ("It rained in May.", {"date"}),
         ("It rained twice.", {"number"}),
         ("It closed due to rain.", {"reason"}),
+        ("It closed at 22:30.", {"time", "number"}),
+        ("Lunch is at noon.", {"time"}),
+        ("早上八点开门。", {"time", "number"}),
+        ("一小时后关门。", {"number"}),
         ("It closed in 1931 because of rain.", {"date", "number", "reason"}),
     ],
 )

@@ -16,6 +16,9 @@ from retrieval.answerability.question import view_question
         ("一共有多少个座位？", "number"),
         ("谁写了这份报告？", "person"),
         ("Does it open on Sunday?", "other"),
+        ("What time does the desk close?", "time"),
+        ("圖書館幾點關門？", "time"),
+        ("这个方案有几点建议？", "other"),
     ],
 )
 def test_the_kind_of_answer_is_read_from_the_question(question: str, kind: str) -> None:
