@@ -64,7 +64,8 @@ def nearest_links_text(documents: Sequence[tuple[str, str]], language: Language)
         return ""
     links = [f"[{_escaped(title)}]({address})" for title, address in documents]
     separator, stop = ("、", "。") if language.startswith("zh") else ("; ", ".")
-    return phrase("nearest", language) + separator.join(links) + stop
+    of_web = not all(address.startswith(PAGES) for _, address in documents)
+    return phrase("nearest_with_web" if of_web else "nearest", language) + separator.join(links) + stop
 
 
 def document_page(document_id: str) -> str:

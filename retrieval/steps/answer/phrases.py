@@ -46,6 +46,11 @@ _PHRASES: dict[str, dict[str, str]] = {
         "zh-hans": "最接近的文档是：",
         "zh-hant": "最接近的文件是：",
     },
+    "nearest_with_web": {
+        "en": "The nearest documents and web pages are: ",
+        "zh-hans": "最接近的文档和网页是：",
+        "zh-hant": "最接近的文件與網頁是：",
+    },
     "clarify_policy_year": {
         "en": "Which year do you mean?",
         "zh-hans": "您指的是哪一年？",
