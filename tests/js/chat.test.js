@@ -190,6 +190,12 @@ describe("a source", () => {
   for (const [text, line] of [["# Leave\n\n30 days", "30 days"], ["\n", ""], [`${"x".repeat(90)}`, "x".repeat(80)]]) {
     test(`begins with ${JSON.stringify(line.slice(0, 10))}`, () => assert.equal(firstLine({ title: "Leave", text }), line));
   }
+  test("lies below the document's first line, which holds its title", () => {
+    const place = { title: "學生宿舍申請辦法", heading: "北湖大學學生宿舍申請辦法 › 第三條" };
+    assert.equal(placeIn(place), "第三條");
+    assert.equal(placeIn({ ...place, heading: "第三條 › 附學生宿舍申請辦法" }), "第三條 › 附學生宿舍申請辦法");
+    assert.equal(firstLine({ ...place, text: "# 北湖大學學生宿舍申請辦法\n\n## 第三條" }), "第三條");
+  });
   for (const [name, value, share] of [
     ["final", 0.5, 0.5], ["final", 1.7, 1], ["dense", -0.2, 0], ["bm25", 8, 0.5], ["boost", 1, 0.5], ["fused", 0.05, 0.5], ["fused", 3, 0.5],
   ]) test(`the bar of ${name} ${value}: ${share}`, () => assert.equal(scoreShare(name, value), share));

@@ -186,15 +186,21 @@ function webLink({ url }) {
   return h("a", { class: "button small", href: url, target: "_blank", rel: "noopener noreferrer" }, icon("globe"), gettext("Open the web page"));
 }
 
+/** A title that is long enough to be told from a section's stands at the end of the document's own first line, too. */
+const LONG_TITLE = 8;
+
+/** Says it no more than the title? "Northlake University Leave Regulations" of "Leave Regulations". @param {string} line @param {string} title */
+const isTitle = (line, title) => line === title || (title.length >= LONG_TITLE && line.endsWith(title));
+
 /** The path of headings, without the title that stands above it. @param {{title: string, heading: string}} place */
 export function placeIn({ title, heading }) {
-  return heading.split(" › ").filter((part) => part && part !== title).join(" › ");
+  return heading.split(" › ").filter((part, at) => part && part !== title && !(at === 0 && isTitle(part, title))).join(" › ");
 }
 
 /** How a passage begins, where no heading says what it is about. @param {Api.Source} source */
 export function firstLine({ title, text }) {
   const lines = text.split("\n").map((line) => line.replace(/^#+\s*/, "").trim());
-  return (lines.find((line) => line && line !== title) || "").slice(0, 80);
+  return (lines.find((line) => line && !isTitle(line, title)) || "").slice(0, 80);
 }
 
 /** Where the evidence stands. @param {Evidence} shown */
