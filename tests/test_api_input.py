@@ -117,7 +117,8 @@ def test_a_file_name_of_thousands_of_characters_is_refused_in_the_readers_langua
     assert response.status_code == 400
     error = response.json()["error"]
     assert error["code"] == "invalid"
-    assert error["fields"] == {"file": ["檔案名稱太長，請改用較短的名稱。"]}
+    assert error["message"] == "檔案名稱太長，請改用較短的名稱。"
+    assert error["fields"] == {"file": [error["message"]]}
 
 
 def test_a_form_that_is_none_is_refused_in_one_sentence(client: APIClient) -> None:

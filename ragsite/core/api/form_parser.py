@@ -26,5 +26,5 @@ class FormParser(MultiPartParser):
             # A part's headers hold little but names, of which a file's is the one that people choose.
             cause = error.__context__
             if isinstance(cause, MultiPartParserError) and "header size" in str(cause):
-                raise InvalidInputError(fields={"file": [NAME_TOO_LONG]}) from error
+                raise InvalidInputError(NAME_TOO_LONG, fields={"file": [NAME_TOO_LONG]}) from error
             raise InvalidInputError(UNREADABLE) from error
