@@ -50,7 +50,7 @@ function draw() {
   emptyState.hidden = shown.length > 0 || Boolean(next);
   replace(emptyState, searching
     ? [h("h2", {}, gettext("Nothing found")), h("p", {}, gettext("Nothing that is remembered has all of these words."))]
-    : [h("h2", {}, gettext("Nothing is remembered yet")), h("p", {}, gettext("Ask with “Dual loop” or “Planned”, under the question. What their answers cite is kept here, one sentence each."))]);
+    : [h("h2", {}, gettext("Nothing is remembered yet")), h("p", {}, gettext("Ask with “Thorough”, or with the workflow “Planned”, under the question. What their answers cite is kept here, one sentence each."))]);
 }
 
 /** @param {Api.Memory} row */
