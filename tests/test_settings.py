@@ -104,6 +104,11 @@ def test_a_command_before_the_first_start_says_what_to_do(tmp_path: Path, folder
     assert "make run" in done.stderr
 
 
+def test_a_wrong_part_of_a_value_is_named() -> None:
+    with pytest.raises(SettingsError, match="RAGSITE_RETENTION: paths='soon' is not a whole number"):
+        RagSettings.from_env({"RAGSITE_RETENTION": "conversations=365, paths=soon"})
+
+
 @pytest.mark.parametrize(
     ("url", "values"),
     [

@@ -83,7 +83,8 @@ class Group(BaseSettings):
             return re.sub(r"\w+", lambda word: variables.get(word[0], word[0]), sentence(fault))
         named = str(fault["loc"][0])
         name = next(name for name, variable in variables.items() if named in (name, variable))
-        value = f"={fault['input']!r}" if cls.model_fields[name].repr else ""
+        part = "".join(f": {inner}" for inner in fault["loc"][1:] if isinstance(inner, str))  # of a mapping
+        value = f"{part}={fault['input']!r}" if cls.model_fields[name].repr else ""
         return f"{variables[name]}{value} {sentence(fault)}"
 
 
