@@ -14,6 +14,7 @@ from django.conf import settings
 from django.core import checks
 
 from ragsite.core.rag_settings import GROUPS, SiteSettings
+from ragsite.core.rag_settings.fields import Group
 from ragsite.retired_settings import GONE, RETIRED
 
 logger = logging.getLogger(__name__)
@@ -28,7 +29,8 @@ def unknown_variables(environ: Mapping[str, str]) -> dict[str, str]:
 
     Small letters do not make another name of it: `rag_chat_model` is as good as misspelt.
     """
-    read = {variable for group in (SiteSettings, *GROUPS.values()) for variable in group.variables().values()}
+    groups: list[type[Group]] = [SiteSettings, *GROUPS.values()]
+    read = {variable for group in groups for variable in group.variables().values()}
     known = read | set(RETIRED) | set(GONE)
     return {
         name: _nearest(name.upper(), sorted(read))
