@@ -1,11 +1,11 @@
 // The documents page: collections at the side, uploads and the list with live progress.
-import { api, fetchAll } from "../api.js";
+import { api, fetchAll, request } from "../api.js";
 import { bootData, bytes, byId, debounce, h, icon, iconButton, query, replace, store } from "../dom.js";
 import { LOCALE, gettext, ngettext } from "../i18n.js";
 import { PagedRows } from "../paged.js";
-import { announcer, errorToast, menuButton } from "../ui.js";
+import { announcer, errorToast, menuButton, toast } from "../ui.js";
 import { Collections, isUnapproved, wantsReembedding } from "./collections.js";
-import { documentRow, isWorking } from "./document_row.js";
+import { documentRow, freesVersion, isWorking } from "./document_row.js";
 import { groupItems } from "./groups.js";
 import { Selection } from "./selection.js";
 import { Uploads } from "./uploads.js";
@@ -26,6 +26,8 @@ const emptyState = byId("empty");
 const more = byId("more");
 /** @type {PagedRows<Api.Document>} */
 const documents = new PagedRows();
+/** @type {Set<Api.Id>} off the list, deleted when the note with the undo has gone */
+const leaving = new Set();
 /** @type {Api.Status | null} */
 let models = null;
 /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -104,19 +106,20 @@ async function loadMore() {
 function draw() {
   if (document.querySelector("body > .menu")) return; // an open menu belongs to a row: leave it until the next look
   const focused = document.activeElement?.closest("[data-id]")?.getAttribute("data-id");
-  replace(list, documents.rows.map((row) => documentRow(row, {
+  const shown = documents.rows.filter(({ id }) => !leaving.has(id));
+  replace(list, shown.map((row) => documentRow(row, {
     writable: row.editable,
     collection: collections.current ? null : collectionOf(row),
     selected: selection.ids.has(row.id),
-    on: { changed: () => load({ quiet: true }), removed, selected: select },
+    on: { changed: () => load({ quiet: true }), leave, removed, selected: select },
   })));
   /** @type {HTMLElement | null} */
   const again = list.querySelector(`[data-id="${focused}"] .icon-button`);
   again?.focus({ preventScroll: true });
   more.hidden = !documents.next;
   const filtered = Boolean(status() || search.value.trim() || isNarrowed());
-  byId("filters").hidden = moreFilters.hidden = !documents.rows.length && !filtered;
-  emptyState.hidden = documents.rows.length > 0;
+  byId("filters").hidden = moreFilters.hidden = !shown.length && !filtered;
+  emptyState.hidden = shown.length > 0;
   replace(emptyState, filtered
     ? [h("h2", {}, gettext("Nothing found")), h("p", {}, gettext("No document is like that. Widen the filters, or look inside the texts."))]
     : [h("h2", {}, collections.current ? gettext("This collection is empty") : gettext("No documents yet")), h("p", {}, gettext("Drop files here or choose them above. They can be asked about as soon as they are ready."))]);
@@ -136,6 +139,39 @@ function collectionOf(row) {
   const collection = collections.find(row.collection_id);
   return collection ? collections.labelOf(collection) : row.collection;
 }
+
+/** Off the list; deleted as soon as it can't be undone any more. @param {Api.Document} row */
+function leave(row) {
+  leaving.add(row.id);
+  selection.set(row.id, false);
+  draw();
+  const said = gettext("Document deleted.") + freesVersion(row);
+  announce(said);
+  toast(said, {
+    onGone: () => leaving.has(row.id) && deleteNow(row.id),
+    action: { label: gettext("Undo"), run: () => {
+      leaving.delete(row.id);
+      draw();
+    } },
+  });
+}
+
+/** @param {Api.Id} id */
+async function deleteNow(id) {
+  try {
+    await request("DELETE", `/api/documents/${id}`, { keepalive: true });
+    removed(id);
+  } catch (error) {
+    errorToast(error);
+  } finally {
+    leaving.delete(id);
+    draw();
+  }
+}
+
+addEventListener("pagehide", () => {
+  for (const id of leaving) deleteNow(id);
+});
 
 /** @param {Api.Id} id */
 function removed(id) {

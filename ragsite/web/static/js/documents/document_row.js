@@ -6,7 +6,8 @@ import { confirmDialog, errorToast, formDialog, menuButton, toast } from "../ui.
 import { splitList } from "./collections.js";
 
 /**
- * @typedef {{changed: () => unknown, removed: (id: Api.Id) => unknown, selected?: (row: Api.Document, is: boolean) => unknown}} On
+ * @typedef {{changed: () => unknown, removed: (id: Api.Id) => unknown, selected?: (row: Api.Document, is: boolean) => unknown,
+ *   leave?: (row: Api.Document) => unknown}} On `leave`: deletes a row with a way back; without it, it is asked for first
  * @typedef {{writable: boolean, on: On}} Options `writable`: whether the user may change it
  */
 
@@ -65,7 +66,7 @@ export function documentOptions(row, { writable, on }) {
     writable && !row.superseded ? { label: gettext("New version…"), icon: "upload", run: () => replaceDocument(row, on.changed) } : null,
     writable && !row.superseded && !isWorking(row) ? { label: gettext("Read again"), icon: "retry", run: () => readAgain(row, on.changed) } : null,
     writable && row.superseded ? { label: gettext("Search it again"), icon: "search", run: () => searchAgain(row, on.changed) } : null,
-    writable ? { label: gettext("Delete"), icon: "trash", danger: true, run: () => removeDocument(row, on.removed) } : null,
+    writable ? { label: gettext("Delete"), icon: "trash", danger: true, run: () => (on.leave ? on.leave(row) : removeDocument(row, on.removed)) } : null,
   ];
 }
 
@@ -149,9 +150,12 @@ export function yearFrom(text) {
   return year === "" ? null : /^\d+$/.test(year) ? Number(year) : year;
 }
 
+/** What its end means for the version before it, behind another sentence. @param {Api.Document} row */
+export const freesVersion = (row) => (row.replaces && !row.superseded ? ` ${gettext("The version that it replaced is searched again.")}` : "");
+
 /** @param {Api.Document} row @param {(id: Api.Id) => unknown} removed */
 async function removeDocument(row, removed) {
-  const before = row.replaces && !row.superseded ? ` ${gettext("The version that it replaced is searched again.")}` : "";
+  const before = freesVersion(row);
   if (!(await confirmDialog(gettext("Delete “{name}”?", { name: row.title }), gettext("Its passages will no longer be found. Answers already given keep what they cited.") + before))) return;
   try {
     await api.delete(`/api/documents/${row.id}`);
