@@ -136,7 +136,10 @@ class IngestJobInline(PartOfHistoryAdmin, admin.TabularInline):
 
     model = IngestJob
     extra = 0
-    fields = readonly_fields = [
+    fields = [
+        "state", "attempts", "holder", "error", "timings_ms", "created_at", "started_at", "finished_at",
+    ]  # fmt: skip
+    readonly_fields = [
         "state", "attempts", "holder", "error", "timings_ms", "created_at", "started_at", "finished_at",
     ]  # fmt: skip
 

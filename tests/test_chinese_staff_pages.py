@@ -32,7 +32,7 @@ from feedback.rounds import round as rounds
 from feedback.rounds.resets import reset_rater
 from feedback.rounds.revisions import feedback_freeze
 from feedback.rounds.round import feedback_round
-from ragsite.core.wording import worded
+from ragsite.core.wording import worded, wordings_of
 from ragsite.library_texts import ROUNDS
 from ragsite.models import PersonalDataJob
 from ragsite.runtime import live_settings
@@ -67,6 +67,7 @@ ACTIONS = {
     "retrieval.Document": ("read_again", "delete_selected"),
     "feedback.GoldenQuestion": ("switch_on", "switch_off", "delete_selected"),
 }
+WEAK = worded("no ratings bear on what was found")
 SHOWN = ("title", "placeholder", "aria-label", "alt", "data-label")
 SKIPPED = {"script", "style", "pre", "code", "kbd", "textarea", "svg"}
 VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
@@ -242,12 +243,17 @@ def fill(staff: User, monkeypatch: pytest.MonkeyPatch) -> None:
     curated_save(by=staff, question="可以借几本书？", text="十本[1]。", chunk_ids=[ten.pk])
     last = asked("逾期罚多少？", [fee])
     Message.objects.filter(pk=last.pk).update(
-        degraded=[{"step": "rerank", "reason": "模型没有回答。"}], status="interrupted", reason="证据不足。"
+        degraded=[{"step": "rerank", "reason": "模型没有回答。"}],
+        status="interrupted",
+        reason=str(WEAK),
+        wordings=wordings_of(WEAK),
     )
     for number, (name, status) in enumerate(
         (("condense", "ok"), ("rewrite", "skipped"), ("rerank", "degraded"), ("generate", "failed")), start=1
     ):
-        DecisionStepFactory(message=last, seq=number, name=name, status=status, summary="三十个候选")
+        DecisionStepFactory(
+            message=last, seq=number, name=name, status=status, summary=str(WEAK), detail={"why": str(WEAK)}
+        )
     for _, decision in ((0, "NO_ANSWER"), (1, "CLARIFY")):
         asked("谁赢了比赛？", [], decision=decision)
     failed = DocumentFactory(
