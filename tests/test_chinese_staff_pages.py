@@ -55,7 +55,7 @@ STARTS = ("/admin/", "/review/")
 EACH = 5  # addresses of the same page, each with other parameters, that are looked at
 WORD = r"[A-Za-z][A-Za-z'’-]*"
 FIELDS = re.compile(r"\w+-(?:TOTAL|INITIAL)_FORMS")
-ENGLISH = re.compile(rf"{WORD}(?:[ ,;:]+{WORD})+")
+ENGLISH = re.compile(rf"{WORD}(?:[,;:]? +{WORD})+")
 with override("en"):
     STORED = "|".join(re.escape(str(name)) for name in ROUNDS)  # of the schedules, which an administrator may change
 NAMES = re.compile(  # of things, which have no other name in Chinese
