@@ -18,7 +18,9 @@ from django.utils.translation import gettext_lazy as _
 from chat.models import DecisionStep, Message, Session, Source
 from chat.ratings import get_ratings
 from chat.review.filters import DecisionFilter, DegradedFilter, RatingFilter, StatusFilter, WorkflowFilter
+from chat.review.labels import STEPS, step_label, step_status
 from chat.review.transcript import SCORES, conversation_page, reviewed_messages
+from ragsite.core.localized import localized
 from ragsite.core.read_only_admin import PartOfHistoryAdmin, ReadOnlyAdmin, excerpt, json_block
 
 FILTERS = (DecisionFilter, RatingFilter, WorkflowFilter, DegradedFilter, StatusFilter)
@@ -26,11 +28,12 @@ PAGE_PARAMETER = "messages_page"
 
 
 def _json_column(name: str, title: Any) -> Any:
-    """A column that shows a field's JSON in lines."""
+    """A column that shows a field's JSON in lines, the site's sentences in it in the reader's language."""
 
     @admin.display(description=title)
     def column(self: Any, row: Any) -> SafeString | str:
-        return json_block(getattr(row, name))
+        message = row if isinstance(row, Message) else row.message
+        return json_block(localized(getattr(row, name), message.wordings))
 
     return column
 
@@ -108,9 +111,21 @@ class DecisionStepInline(PartOfHistoryAdmin, admin.TabularInline):
 
     model = DecisionStep
     extra = 0
-    fields = ["seq", "name", "status", "summary", "started_ms", "duration_ms", "details"]
-    readonly_fields = ["details"]
+    fields = ["seq", "named", "state", "told", "started_ms", "duration_ms", "details"]
+    readonly_fields = ["named", "state", "told", "details"]
     details = _json_column("detail", _("Detail"))
+
+    @admin.display(description=_("Step"))
+    def named(self, step: DecisionStep) -> str:
+        return step_label(step.name)
+
+    @admin.display(description=_("Status"))
+    def state(self, step: DecisionStep) -> str:
+        return step_status(step.status)
+
+    @admin.display(description=_("Summary"))
+    def told(self, step: DecisionStep) -> str:
+        return str(localized(step.summary, step.message.wordings))
 
 
 @admin.register(Message)
@@ -129,12 +144,13 @@ class MessageAdmin(PartOfHistoryAdmin, WorstRatedFirst):
     show_full_result_count = False
     inlines = [SourceInline, DecisionStepInline]
     fields = [
-        "conversation", "user", "role", "text", "decision", "reason", "status", "workflow", "model",
+        "conversation", "user", "role", "text", "decision", "why", "status", "workflow", "model",
         "clarification_json", "request_json", "usage_json", "degraded_json", "error_json", "superseded", "created_at",
         "finished_at",
     ]  # fmt: skip
     readonly_fields = [
-        "conversation", "user", "clarification_json", "request_json", "usage_json", "degraded_json", "error_json",
+        "conversation", "user", "why", "clarification_json", "request_json", "usage_json", "degraded_json",
+        "error_json",
     ]  # fmt: skip
     clarification_json = _json_column("clarification", _("Clarification"))
     request_json = _json_column("request", _("Asked with"))
@@ -160,6 +176,10 @@ class MessageAdmin(PartOfHistoryAdmin, WorstRatedFirst):
     @admin.display(description=_("User"), ordering="session__user__username")
     def user(self, message: Message) -> str:
         return message.session.user.get_username()
+
+    @admin.display(description=_("Reason"))
+    def why(self, message: Message) -> str:
+        return str(localized(message.reason, message.wordings)) or "–"
 
     @admin.display(description=_("Fallback"), boolean=True)
     def fell_back(self, message: Message) -> bool:
@@ -190,16 +210,42 @@ class SourceAdmin(PartOfHistoryAdmin, admin.ModelAdmin):
         return _answer_link(source.message)
 
 
+class StepFilter(admin.SimpleListFilter):
+    title = _("step")
+    parameter_name = "name"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(name, str(label)) for name, label in STEPS.items()]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[DecisionStep]) -> QuerySet[DecisionStep]:
+        return queryset.filter(name=self.value()) if self.value() else queryset
+
+
 @admin.register(DecisionStep)
 class DecisionStepAdmin(PartOfHistoryAdmin, admin.ModelAdmin):
     """Steps of all answers, to look for slow or failing ones."""
 
-    list_display = ["name", "status", "summary", "duration_ms", "answer"]
-    list_filter = ["status", "name"]
+    list_display = ["named", "state", "told", "duration_ms", "answer"]
+    fields = ["answer", "seq", "named", "state", "told", "started_ms", "duration_ms", "details"]
+    readonly_fields = ["answer", "seq", "named", "state", "told", "started_ms", "duration_ms", "details"]
+    details = _json_column("detail", _("Detail"))
+    list_filter = ["status", StepFilter]
     list_select_related = ["message"]
     search_fields = ["summary", "=name"]
     date_hierarchy = "message__created_at"
     show_full_result_count = False
+
+    @admin.display(description=_("Step"), ordering="name")
+    def named(self, step: DecisionStep) -> str:
+        return step_label(step.name)
+
+    @admin.display(description=_("Status"), ordering="status")
+    def state(self, step: DecisionStep) -> str:
+        return step_status(step.status)
+
+    @admin.display(description=_("Summary"), ordering="summary")
+    def told(self, step: DecisionStep) -> str:
+        return str(localized(step.summary, step.message.wordings))
 
     @admin.display(description=_("Answer"))
     def answer(self, step: DecisionStep) -> SafeString:

@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin, messages
-from django.contrib.auth.admin import UserAdmin
-from django.contrib.auth.models import User
+from django.contrib.auth.admin import GroupAdmin, UserAdmin
+from django.contrib.auth.models import Group, Permission, User
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
@@ -17,13 +17,20 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from rest_framework.authtoken.models import TokenProxy
 
-from ragsite.accounts.forms import AdminSignInForm, PersonalDataForm
+from ragsite.accounts.forms import AdminSignInForm, PasswordOfAnotherForm, PersonalDataForm
 from ragsite.accounts.personal_data import what_goes, what_stays
 from ragsite.accounts.personal_data_jobs import deletion_start, export_latest, export_start
 from ragsite.core.errors import AppError
 from ragsite.core.localized import localized
 from ragsite.core.read_only_admin import ReadOnlyAdmin
 from ragsite.models import ApiToken, PersonalDataJob
+from ragsite.schedule_admin import CrontabAdmin, RoundAdmin
+
+__all__ = ["CrontabAdmin", "RoundAdmin"]  # registered where they are
+STANDARD = {
+    "add": _("Can add: %(name)s"), "change": _("Can change: %(name)s"), "delete": _("Can delete: %(name)s"),
+    "view": _("Can view: %(name)s"),
+}  # fmt: skip
 
 admin.site.site_header = "Ragsite"
 admin.site.site_title = "Ragsite"
@@ -55,9 +62,34 @@ class PersonalDataJobAdmin(ReadOnlyAdmin, admin.ModelAdmin):
     list_display = ("created_at", "kind", "user_number", "requested_by", "reason", "state", "finished_at")
     list_filter = ("kind", "state")
     search_fields = ("=user_number", "reason", "requested_by__username")
+    fields = ("created_at", "kind", "user_number", "requested_by", "reason", "state", "finished_at")
 
 
 admin.site.unregister(User)
+admin.site.unregister(Group)
+
+
+def permission_told(permission: Permission) -> str:
+    """As it is named in the database, in the reader's language: Django shows its English name."""
+    action, _line, model = permission.codename.partition("_")
+    what = permission.content_type.model_class()
+    if action not in STANDARD or what is None or model != what._meta.model_name:
+        return f"{permission.content_type} | {gettext(permission.name)}"
+    name = str(what._meta.verbose_name)
+    return f"{permission.content_type} | {STANDARD[action] % {'name': name}}"
+
+
+def _permissions_told(field: Any) -> Any:
+    """The field of a form with the names that `permission_told` gives."""
+    if field is not None and field.queryset.model is Permission:
+        field.label_from_instance = permission_told
+    return field
+
+
+@admin.register(Group)
+class RoleAdmin(GroupAdmin):
+    def formfield_for_manytomany(self, db_field: Any, request: Any = None, **kwargs: Any) -> Any:
+        return _permissions_told(super().formfield_for_manytomany(db_field, request=request, **kwargs))
 
 
 @admin.register(User)
@@ -65,6 +97,10 @@ class PersonAdmin(UserAdmin):
     """Django's, with the page of a person's data."""
 
     change_form_template = "admin/auth/user/change_form.html"
+    change_password_form = PasswordOfAnotherForm
+
+    def formfield_for_manytomany(self, db_field: Any, request: Any = None, **kwargs: Any) -> Any:
+        return _permissions_told(super().formfield_for_manytomany(db_field, request=request, **kwargs))
 
     def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
         """The page of a person's data deletes, in small steps that leave nothing behind; a cascade would lock the
@@ -113,6 +149,11 @@ class PersonAdmin(UserAdmin):
         except AppError as error:
             form.add_error(None, localized(error.message))
             return False
-        self.log_change(request, person, f"personal data, {form.cleaned_data['action']}: {reason}")
+        wanted = (
+            gettext("Personal data deleted: %(reason)s")
+            if form.deletes
+            else gettext("Personal data exported: %(reason)s")
+        )
+        self.log_change(request, person, wanted % {"reason": reason})
         messages.success(request, said)
         return True

@@ -50,7 +50,7 @@ class AccountSession(AbstractBaseSession):
         verbose_name_plural = _("browser sessions")  # type: ignore[assignment]
 
     def __str__(self) -> str:
-        return "a browser session"  # never its key, with which anybody could use the session
+        return str(self._meta.verbose_name)  # never its key, with which anybody could use the session
 
     @classmethod
     def get_session_store_class(cls) -> type[SessionBase]:
@@ -95,7 +95,7 @@ class Account(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"account of user {self.user_id}"
+        return f"{self._meta.verbose_name} {self.user_id}"
 
 
 class PersonalDataJob(Leased):
@@ -164,7 +164,7 @@ class PersonalDataJob(Leased):
         indexes = [models.Index(fields=["state", "lease_expires_at"], name="personal_data_job_open")]
 
     def __str__(self) -> str:
-        return f"{self.kind} of user {self.user_number}: {self.state}"
+        return f"{self.get_kind_display()} {self.user_number}: {self.get_state_display()}"
 
 
 class ApiToken(models.Model):

@@ -136,6 +136,9 @@ class IngestJobInline(PartOfHistoryAdmin, admin.TabularInline):
 
     model = IngestJob
     extra = 0
+    fields = [
+        "state", "attempts", "holder", "error", "timings_ms", "created_at", "started_at", "finished_at",
+    ]  # fmt: skip
     readonly_fields = [
         "state", "attempts", "holder", "error", "timings_ms", "created_at", "started_at", "finished_at",
     ]  # fmt: skip
@@ -295,6 +298,10 @@ class IngestJobAdmin(PartOfHistoryAdmin, admin.ModelAdmin):
         "finished_at",
     ]
     list_filter = ["state", "attempts"]
+    fields = [
+        "document_link", "state", "attempts", "holder", "error", "timings_ms", "created_at", "started_at",
+        "finished_at",
+    ]  # fmt: skip
     list_select_related = ["document"]
     search_fields = ["document__title", "document__file_name", "error", "holder"]
     date_hierarchy = "created_at"
@@ -316,9 +323,14 @@ class IngestJobAdmin(PartOfHistoryAdmin, admin.ModelAdmin):
 class WriteLeaseAdmin(ReadOnlyAdmin, admin.ModelAdmin):
     """Who writes into which index now."""
 
-    list_display = ["space", "holder", "lease_expires_at"]
+    list_display = ["space", "holder", "until"]
+    fields = ["space", "holder", "until"]
     search_fields = ["space", "holder"]
     date_hierarchy = "lease_expires_at"
+
+    @admin.display(description=_("Until"), ordering="lease_expires_at")
+    def until(self, lease: WriteLease) -> Any:
+        return lease.lease_expires_at
 
 
 @admin.register(MemoryOwner)

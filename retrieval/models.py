@@ -146,7 +146,7 @@ class CollectionPerson(models.Model):
         constraints = [models.UniqueConstraint(fields=["collection", "user"], name="person_once_per_collection")]
 
     def __str__(self) -> str:
-        return f"user {self.user_id}, {self.role} of {self.collection_id}"
+        return f"{self.user_id}, {self.get_role_display()}: {self.collection_id}"
 
 
 class KeptGroup(models.Model):
@@ -167,7 +167,7 @@ class KeptGroup(models.Model):
         verbose_name_plural = _("groups kept by users")
 
     def __str__(self) -> str:
-        return f"group {self.group_id} of user {self.owner_id}"
+        return f"{self.group_id}: {self.owner_id}"
 
 
 def upload_path(document: Document, file_name: str) -> str:
@@ -343,7 +343,7 @@ class DocumentPart(models.Model):
         constraints = [models.UniqueConstraint(fields=["document", "number"], name="part_number_per_document")]
 
     def __str__(self) -> str:
-        return f"{self.document_id}, part {self.number}"
+        return f"{self.document_id}, {self.number}"
 
 
 class IngestJob(Leased):
@@ -399,17 +399,21 @@ class IngestJob(Leased):
         ]
 
     def __str__(self) -> str:
-        return f"{self.document_id} {self.state}"
+        return f"{self.document_id}: {self.get_state_display()}"
 
 
 class WriteLease(Leased):
     """The one writer of an embedding space (Milvus Lite loses concurrent writers' rows at a kill)."""
 
-    space = models.CharField(max_length=255, primary_key=True)
-    holder = models.CharField(max_length=100, help_text="Host and process, for people.")
+    space = models.CharField(max_length=255, primary_key=True, verbose_name=_("space"))
+    holder = models.CharField(max_length=100, help_text=_("Host and process, for people."), verbose_name=_("holder"))
+
+    class Meta:
+        verbose_name = _("write lease")
+        verbose_name_plural = _("write leases")
 
     def __str__(self) -> str:
-        return f"{self.space} held by {self.holder}"
+        return f"{self.space}: {self.holder}"
 
 
 class IndexCheck(models.Model):
@@ -430,7 +434,7 @@ class IndexCheck(models.Model):
         verbose_name_plural = _("index checks")
 
     def __str__(self) -> str:
-        return f"{self.space} compared at {self.checked_at}"
+        return f"{self.space}: {self.checked_at}"
 
 
 class Memory(models.Model):
@@ -472,7 +476,7 @@ class Memory(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"memory {self.pk}"
+        return f"{self._meta.verbose_name} {self.pk}"
 
 
 class MemoryOrigin(models.Model):
@@ -490,7 +494,7 @@ class MemoryOrigin(models.Model):
         constraints = [models.UniqueConstraint(fields=["memory", "answer_id"], name="memory_origin_once")]
 
     def __str__(self) -> str:
-        return f"memory {self.memory_id} of answer {self.answer_id}"
+        return f"{self.memory_id}: {self.answer_id}"
 
 
 class MemoryPreference(models.Model):
@@ -511,7 +515,7 @@ class MemoryPreference(models.Model):
         verbose_name_plural = _("memory preferences")
 
     def __str__(self) -> str:
-        return f"memory of user {self.user_id}: {'on' if self.enabled else 'off'}"
+        return f"{self._meta.verbose_name} {self.user_id}"
 
 
 class MemoryOwner(User):

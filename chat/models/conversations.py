@@ -149,7 +149,7 @@ class Message(Leased):
         ]
 
     def __str__(self) -> str:
-        return f"{self.role}: {self.text[:60]}"
+        return f"{self.get_role_display()}: {self.text[:60]}"
 
 
 class Source(models.Model):

@@ -108,7 +108,7 @@ class AnswerReview(models.Model):
         ]  # fmt: skip
 
     def __str__(self) -> str:
-        return f"{self.state}: {self.message_id}"
+        return f"{self.get_state_display()}: {self.message_id}"
 
 
 class AnswerTerms(models.Model):
@@ -208,7 +208,7 @@ class DeskEvent(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.by_name}: {self.kind}"
+        return f"{self.by_name}: {self.get_kind_display()}"
 
 
 class SavedView(models.Model):

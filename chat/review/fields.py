@@ -25,6 +25,7 @@ from ragsite.core.api.fields import (
 from ragsite.core.localized import localized
 from ragsite.core.wording import worded
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
+from retrieval.workflows import available_workflows
 
 MAX_SEARCH_CHARS = 300
 PAGE_SIZE, MAX_PAGE_SIZE = 50, 100
@@ -73,7 +74,7 @@ class FiltersSerializer(StrictQuerySerializer):
     reason = _choice(REASONS, "Why an answer is to be looked at.")
     rating = _choice([*RATED, "up", "down"], "The worst of its ratings: bad (1–2), good (4–5), any, none, or 1 to 5.")
     decision = _choice(Message.Decision.values)
-    workflow = _text(40)
+    workflow = _choice(available_workflows())
     model = _text(200)
     language = _text(10, "Of the question: en, zh-hans, zh-hant …")
     state = _choice(AnswerReview.State.values)

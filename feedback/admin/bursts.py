@@ -17,7 +17,7 @@ from feedback.curation.evidence_selectors import RELATED, vote_shown
 from feedback.models import Burst
 from feedback.rounds.bursts import burst_decide, burst_reopen
 from ragsite.core.api.user import asking_user
-from ragsite.core.localized import said
+from ragsite.core.localized import localized, said
 from ragsite.core.read_only_admin import PartOfHistoryAdmin, excerpt
 
 CHANGE = "feedback.change_burst"
@@ -71,12 +71,20 @@ class BurstAdmin(ToolsAdmin, PartOfHistoryAdmin):
         return {**super().row_context(request, row), "burst_votes": votes}
 
     def accept_view(self, request: HttpRequest, burst_id: UUID) -> HttpResponse:
-        title, explanation = "Count these votes", "They count from the next round on."
-        return self._decide(request, burst_id, True, title, explanation, "{} votes count from the next round on.")
+        texts = (
+            said("Count these votes"),
+            said("They count from the next round on."),
+            said("These votes count from the next round on."),
+        )
+        return self._decide(request, burst_id, True, *texts)
 
     def reject_view(self, request: HttpRequest, burst_id: UUID) -> HttpResponse:
-        explanation = "They do not count. To discard all votes of an account, reset the rater."
-        return self._decide(request, burst_id, False, "Leave these votes out", explanation, "{} votes are left out.")
+        texts = (
+            said("Leave these votes out"),
+            said("They do not count. To discard all votes of an account, reset the rater."),
+            said("These votes are left out."),
+        )
+        return self._decide(request, burst_id, False, *texts)
 
     def _decide(
         self, request: HttpRequest, burst_id: UUID, accept: bool, title: str, explanation: str, done: str
@@ -89,7 +97,7 @@ class BurstAdmin(ToolsAdmin, PartOfHistoryAdmin):
             button=title,
             back=row_url(burst),
             act=partial(burst_decide, burst=burst, accept=accept, by=asking_user(request)),
-            done=done.format(burst.votes),
+            done=done,
             facts=_facts(burst),
         )
 
@@ -111,12 +119,12 @@ class BurstAdmin(ToolsAdmin, PartOfHistoryAdmin):
 
     headline = column(_("Document"), lambda burst: excerpt(burst.document.title, 60), ordering="document__title")
     evidence = column(_("Document"), lambda burst: document_link(burst.document))
-    asked = column(_("Question"), lambda burst: burst.question.text if burst.question else "any")
-    explained = column(_("Why it waits"), lambda burst: burst.explanation())
+    asked = column(_("Question"), lambda burst: burst.question.text if burst.question else said("any"))
+    explained = column(_("Why it waits"), lambda burst: localized(burst.explanation()))
 
 
 def _facts(burst: Burst) -> list[tuple[str, Any]]:
     return [
-        ("Document", burst.document.title), ("Why it waits", burst.explanation()), ("Day", burst.day),
-        ("Votes", burst.votes), ("Accounts", burst.accounts),
+        (said("Document"), burst.document.title), (said("Why it waits"), localized(burst.explanation())),
+        (said("Day"), burst.day), (said("Votes"), burst.votes), (said("Accounts"), burst.accounts),
     ]  # fmt: skip

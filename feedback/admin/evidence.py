@@ -83,7 +83,7 @@ class EvidenceAdmin(ToolsAdmin, PartOfHistoryAdmin):
         """All boosts that are live, the strongest first, and those by hand."""
         page = Paginator(live_boosts(), PER_PAGE).get_page(request.GET.get("page"))
         context = {
-            "title": "Boosts in force",
+            "title": said("Boosts in force"),
             "state": feedback_state(),
             "boosts_page": page,
             "boosts": boosts_explained(page.object_list),
@@ -96,7 +96,7 @@ class EvidenceAdmin(ToolsAdmin, PartOfHistoryAdmin):
         document = get_object_or_404(Document.objects.select_related("collection"), pk=document_id)
         page = Paginator(votes_on(document=document), PER_PAGE).get_page(request.GET.get("page"))
         context = {
-            "title": f"Why is “{excerpt(document.title, 80)}” up or down?",
+            "title": said("Why is “{title}” up or down?", title=excerpt(document.title, 80)),
             "document": document,
             "state": feedback_state(),
             "boosts": boosts_explained(live_boosts(document_id=document.pk)[:200]),
@@ -127,4 +127,6 @@ class EvidenceAdmin(ToolsAdmin, PartOfHistoryAdmin):
     @admin.display(description=_("Counts"))
     def state(self, row: Evidence) -> str:
         vote = vote_shown(row)
-        return vote.left_out or (f"{vote.counts_now:+.2f} today" if row.weight else "not for this question")
+        if vote.left_out or not row.weight:
+            return vote.left_out or said("not for this question")
+        return said("{weight} today", weight=f"{vote.counts_now:+.2f}")

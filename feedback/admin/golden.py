@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 from uuid import UUID
 
@@ -12,6 +13,7 @@ from django.core.files.uploadedfile import UploadedFile
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
+from django.utils.functional import lazy
 from django.utils.translation import gettext_lazy as _
 
 from chat.models import Message, Source
@@ -33,18 +35,23 @@ from feedback.models import GoldenQuestion, GoldenRelevance, RevisionEvent
 from feedback.rounds.evidence import searched_for
 from ragsite.core.api.user import asking_user
 from ragsite.core.errors import InvalidInputError
-from ragsite.core.localized import said
+from ragsite.core.localized import localized, said
 from ragsite.core.read_only_admin import excerpt
+from ragsite.core.wording import worded
 from retrieval.models import Chunk, Collection, Document
 
 ADD = "feedback.add_goldenquestion"
 LIST = "feedback_goldenquestion_changelist"
-GRADES = ((0, "not relevant"), *GoldenRelevance.Grade.choices)
-EXAMPLE_LINE = '{"question": "How many books may I borrow?", "collection": "policies", "relevant": ["loans.md"]}'
+GRADES = ((0, _("not relevant")), *GoldenRelevance.Grade.choices)
+
+
+def _file_help() -> str:
+    line = {"question": said("How many books may I borrow?"), "collection": "policies", "relevant": ["loans.md"]}
+    return said("JSONL, UTF-8, one question a line: {line}", line=json.dumps(line, ensure_ascii=False))
 
 
 class ImportForm(forms.Form):
-    file = forms.FileField(help_text=f"JSONL, UTF-8, one question a line: {EXAMPLE_LINE}")
+    file = forms.FileField(label=_("File"), help_text=lazy(_file_help, str)())
 
 
 class SetFilter(admin.SimpleListFilter):
@@ -54,7 +61,7 @@ class SetFilter(admin.SimpleListFilter):
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         names = [row["set_name"] for row in golden_sets()]
-        return [(name or self.NONE, name or "in none") for name in names]
+        return [(name or self.NONE, name or said("in none")) for name in names]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[GoldenQuestion]) -> QuerySet[GoldenQuestion]:
         name = self.value()
@@ -74,7 +81,9 @@ class RelevanceFormSet(forms.BaseInlineFormSet):
         try:
             golden_check(self.instance.text, self.instance.collection, relevant, expects=self.instance.expects)
         except InvalidInputError as error:
-            raise forms.ValidationError([str(text) for texts in error.fields.values() for text in texts]) from error
+            raise forms.ValidationError(
+                [str(localized(text)) for texts in error.fields.values() for text in texts]
+            ) from error
 
 
 class RelevanceInline(admin.TabularInline):
@@ -83,7 +92,7 @@ class RelevanceInline(admin.TabularInline):
     extra = 1
     autocomplete_fields = ["document"]
     fields = ["document", "chunk_id", "grade"]
-    verbose_name_plural = "what should be found for it"
+    verbose_name_plural = _("what should be found for it")
 
 
 @admin.register(GoldenQuestion)
@@ -244,11 +253,13 @@ def from_answer_form(message: Message) -> tuple[type[forms.Form], dict[str, Sour
             label=_("Question"), max_length=4000, initial=asked, widget=forms.Textarea(attrs={"rows": 2, "cols": 80})
         ),
         "collection": forms.ModelChoiceField(
-            Collection.objects.filter(pk__in=collections), initial=next(iter(sorted(collections, key=str)), None)
+            Collection.objects.filter(pk__in=collections),
+            label=_("Collection"),
+            initial=next(iter(sorted(collections, key=str)), None),
         ),
         "level": forms.ChoiceField(
             label=_("What is relevant"),
-            choices=[("document", "the documents as a whole"), ("chunk", "just these passages")],
+            choices=[("document", _("the documents as a whole")), ("chunk", _("just these passages"))],
         ),
     }
     for name, source in sources.items():
@@ -273,7 +284,7 @@ def _relevant(graded: list[tuple[Source, int]], level: str) -> list[Relevant]:
     relevant = []
     for source, grade in graded:
         if not Chunk.objects.filter(pk=source.chunk_id, document=source.document_id).exists():
-            gone = "This passage is not in its document any more; take the document as a whole."
+            gone = worded("This passage is not in its document any more; take the document as a whole.")
             raise InvalidInputError(fields={f"source_{source.marker}": [gone]})
         assert source.document_id is not None
         relevant.append(Relevant(document_id=source.document_id, chunk_id=UUID(source.chunk_id), grade=grade))

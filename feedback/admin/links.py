@@ -12,6 +12,7 @@ from django.utils.safestring import SafeString
 
 from chat.models import Message
 from feedback.models import Revision
+from ragsite.core.localized import said
 from ragsite.core.read_only_admin import excerpt
 from retrieval.models import Document
 
@@ -25,7 +26,9 @@ def row_url(row: Any) -> str:
 
 
 def revision_link(revision: Revision | None) -> SafeString | str:
-    return format_html('<a href="{}">{}</a>', row_url(revision), f"Revision {revision.number}") if revision else "–"
+    if revision is None:
+        return "–"
+    return format_html('<a href="{}">{}</a>', row_url(revision), said("Revision {number}", number=revision.number))
 
 
 def document_link(document: Document) -> SafeString:
@@ -41,5 +44,5 @@ def answer_link(message: Message, *, text: str = "") -> SafeString:
     """To the conversation's review. text: to show in place of the answer's beginning."""
     url = page_url("chat_session_change", quote(str(message.session_id)))
     return format_html(
-        '<a href="{}#message-{}">{}</a>', url, message.pk, excerpt(text or message.text, 60) or "(empty)"
+        '<a href="{}#message-{}">{}</a>', url, message.pk, excerpt(text or message.text, 60) or said("(empty)")
     )

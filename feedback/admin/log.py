@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy as _
 
 from feedback.admin.links import document_link, page_url, revision_link, row_url
 from feedback.admin.pages import Page, Tool, ToolsAdmin, column
-from feedback.models import GoldenQuestion, RevisionEvent
+from feedback.models import ROUND_STATUSES, Burst, CuratedAnswer, GoldenQuestion, RevisionEvent
 from feedback.rounds.resets import reset_undo
 from feedback.rounds.round import RoundOutcome
 from ragsite.core.api.user import asking_user
@@ -27,14 +27,20 @@ from retrieval.models import Document
 
 CHANGE = "feedback.change_revision"
 RESETS = (RevisionEvent.Action.RESET_DOCUMENT, RevisionEvent.Action.RESET_RATER)
-NAMES = {
-    "evidence": _("votes"), "to": _("back to revision"), "query_boosts": _("boosts for questions"),
-    "document_boosts": _("boosts of documents"), "moving_passages": _("passages that move searches"),
+COUNTS = {  # what a round makes and what a revision has
+    "ratings": _("new or changed ratings"), "evidence": _("votes"), "votes": _("votes that count"),
+    "bursts": _("bursts"),    "query_boosts": _("boosts for questions"), "document_boosts": _("boosts of documents"),
+    "moving_passages": _("passages that move searches"), "silenced_voters": _("voters who count for nothing"),
+    "added": _("added"), "changed": _("changed"), "removed": _("removed"),
 }  # fmt: skip
-ROUNDS = {  # the statuses of a round, as the end of a sentence
-    "live": _("its revision is live"), "held": _("its revision is held back"), "proposed": _("its revision waits"),
-    "unchanged": _("no boost changes"), "frozen": _("rounds are frozen, so that votes were gathered and no more"),
-    "busy": _("another round is running"), "failed": _("it failed"),
+NAMES = {
+    **COUNTS, "to": _("back to revision"), "question": _("question"), "collection": _("collection"),
+    "enabled": _("measured"), "set": _("set"), "expects": _("expects"), "relevant": _("relevant"),
+    "end": _("why it ended"), "multiplier": _("multiplier"), "hide": _("hidden"), "kind": _("kind"),
+    "accounts": _("accounts"),
+}  # fmt: skip
+CHOICES = {  # what values of some facts are called
+    "kind": Burst.Kind.choices, "end": CuratedAnswer.End.choices, "expects": GoldenQuestion.Expected.choices,
 }  # fmt: skip
 
 
@@ -106,7 +112,7 @@ class RevisionEventAdmin(ToolsAdmin, PartOfHistoryAdmin):
 def round_summary(outcome: RoundOutcome) -> str:
     if outcome.status == "queued":
         return said("A worker has been told to run a round; its outcome will stand above the list of revisions.")
-    what = str(ROUNDS.get(outcome.status, outcome.status))
+    what = str(ROUND_STATUSES.get(outcome.status, outcome.status))
     if outcome.reason and outcome.status in ("held", "failed"):
         what = f"{what} ({str(localized(outcome.reason, outcome.wordings)).rstrip('.')})"
     return said("The round after it: {what}.", what=what)
@@ -125,6 +131,8 @@ def _in_words(detail: dict[str, Any]) -> Iterator[tuple[str, Any]]:
             continue
         if isinstance(value, bool):
             value = said("yes") if value else said("no")
-        yield str(NAMES.get(name, name.replace("_", " "))), "–" if value is None else value
+        elif name in CHOICES:
+            value = dict(CHOICES[name]).get(value, value)
+        yield str(NAMES.get(name, name.replace("_", " "))), "–" if value in (None, "") else value
     if detail.get("chunk_id"):
         yield said("part"), said("one chunk of it")

@@ -32,16 +32,18 @@ CHANGE = "feedback.change_manualboost"
 
 class ManualBoostForm(WhyForm):
     document = forms.ModelChoiceField(
-        Document.objects.all(), widget=AutocompleteSelect(ManualBoost._meta.get_field("document"), admin.site)
-    )
+        Document.objects.all(), label=_("Document"),
+        widget=AutocompleteSelect(ManualBoost._meta.get_field("document"), admin.site),
+    )  # fmt: skip
     chunk_id = forms.UUIDField(label=_("Chunk"), required=False, help_text=_("The id of one chunk; empty: all of it."))
     multiplier = forms.FloatField(
+        label=_("Multiplier"),
         min_value=MIN_MULTIPLIER,
         max_value=MAX_MULTIPLIER,
         initial=1.0,
         help_text=_("0.5 lowers it, 2 lifts it; times what ratings say."),
     )
-    hide = forms.BooleanField(required=False, help_text=_("Never shown as a source."))
+    hide = forms.BooleanField(label=_("Hide"), required=False, help_text=_("Never shown as a source."))
     expires_at = forms.DateTimeField(
         label=_("Until"), required=False, widget=forms.DateTimeInput(attrs={"type": "datetime-local"}),
         help_text=_("Empty: until somebody ends it."),
@@ -95,7 +97,8 @@ class ManualBoostAdmin(ToolsAdmin, PartOfHistoryAdmin):
             raise PermissionDenied
 
         def done(boost: ManualBoost) -> str:
-            return f"“{excerpt(boost.document.title, 60)}”: {self.effect(boost)}. Searches see it in a moment."
+            title = excerpt(boost.document.title, 60)
+            return said("“{title}”: {effect}. Searches see it in a moment.", title=title, effect=self.effect(boost))
 
         return self.form_page(
             request,
@@ -129,17 +132,17 @@ class ManualBoostAdmin(ToolsAdmin, PartOfHistoryAdmin):
             ],
         )
 
-    about = column(
-        _("Document"),
-        lambda boost: (
-            excerpt(boost.document.title, 60)
-            + (", one chunk" if boost.chunk_id else "")
-            + (", for one question" if boost.question else "")
-        ),
-        ordering="document__title",
-    )
+    @admin.display(description=_("Document"), ordering="document__title")
+    def about(self, boost: ManualBoost) -> str:
+        title = excerpt(boost.document.title, 60)
+        if boost.chunk_id and boost.question:
+            return said("{title}, one chunk, for one question", title=title)
+        if boost.chunk_id:
+            return said("{title}, one chunk", title=title)
+        return said("{title}, for one question", title=title) if boost.question else title
+
     evidence = column(_("Document"), lambda boost: document_link(boost.document))
-    effect = column(_("Effect"), lambda boost: "hidden" if boost.hide else f"× {boost.multiplier:g}")
+    effect = column(_("Effect"), lambda boost: said("hidden") if boost.hide else f"× {boost.multiplier:g}")
     in_force = column(
         _("In force"),
         lambda boost: boost.ended_at is None and (boost.expires_at is None or boost.expires_at > timezone.now()),
@@ -149,8 +152,10 @@ class ManualBoostAdmin(ToolsAdmin, PartOfHistoryAdmin):
     @admin.display(description=_("Until"), ordering="expires_at")
     def until(self, boost: ManualBoost) -> str:
         if boost.ended_at:
-            return f"ended on {timezone.localtime(boost.ended_at):%Y-%m-%d %H:%M}"
-        return f"{timezone.localtime(boost.expires_at):%Y-%m-%d %H:%M}" if boost.expires_at else "somebody ends it"
+            return said("ended on {time}", time=f"{timezone.localtime(boost.ended_at):%Y-%m-%d %H:%M}")
+        if boost.expires_at:
+            return f"{timezone.localtime(boost.expires_at):%Y-%m-%d %H:%M}"
+        return said("until somebody ends it")
 
     reason = column(_("Why"), lambda boost: excerpt(boost.why))
 
@@ -161,4 +166,4 @@ def _passage(chunk_id: str) -> list[tuple[str, Any]]:
         chunk = Chunk.objects.filter(pk=UUID(chunk_id)).first()
     except ValueError:
         return []
-    return [("Passage", excerpt(chunk.text, 300))] if chunk else []
+    return [(said("Passage"), excerpt(chunk.text, 300))] if chunk else []

@@ -33,7 +33,7 @@ class TagFilter(admin.SimpleListFilter):
     parameter_name = "tag"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(value, value.replace("_", " ")) for value in Rating.Tag.values]
+        return [(value, str(label)) for value, label in Rating.Tag.choices]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Rating]) -> QuerySet[Rating]:
         # As text: SQLite has no containment for JSON. The quotes keep one tag from matching inside another.
@@ -53,7 +53,10 @@ class TargetFilter(admin.SimpleListFilter):
 
 class GapForm(forms.Form):
     collection = forms.CharField(
-        required=False, max_length=MAX_ADDRESS_CHARS, help_text=_("A name, or owner/name; empty: all.")
+        label=_("Collection"),
+        required=False,
+        max_length=MAX_ADDRESS_CHARS,
+        help_text=_("A name, or owner/name; empty: all."),
     )
     days = forms.IntegerField(label=_("Days back"), required=False, min_value=1, max_value=MAX_DAYS)
 
@@ -87,7 +90,7 @@ class RatingAdmin(ToolsAdmin, ReadOnlyAdmin):
         gaps = knowledge_gaps(**form.chosen()) if form.is_valid() else []
         page = Paginator(gaps, GAPS_PER_PAGE).get_page(request.GET.get("page"))
         context = {
-            "title": "Knowledge gaps",
+            "title": said("Knowledge gaps"),
             "form": form,
             "gaps": page,
             "days": form.chosen().get("days", gap_selectors.GAP_DAYS) if form.is_valid() else None,
@@ -111,4 +114,6 @@ class RatingAdmin(ToolsAdmin, ReadOnlyAdmin):
     rated_source = column(_("Source"), lambda rating: str(rating.source) if rating.source else "–")
     tag_list = column(_("Tags"), lambda rating: rating.tags_text() or "–")
     remark = column(_("Comment"), lambda rating: excerpt(rating.comment) or "–")
-    decision = column(_("Decision"), lambda rating: rating.message.decision or "–", ordering="message__decision")
+    decision = column(
+        _("Decision"), lambda rating: rating.message.get_decision_display() or "–", ordering="message__decision"
+    )

@@ -16,9 +16,9 @@ from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext_lazy as _
 
 from feedback.admin.links import page_url, revision_link, row_url
-from feedback.admin.log import round_summary
+from feedback.admin.log import COUNTS, round_summary
 from feedback.admin.pages import Page, Tool, ToolsAdmin, WhyForm, column
-from feedback.curation.sentences import guard_sentences
+from feedback.curation.sentences import guard_sentences, paragraph
 from feedback.models import Revision
 from feedback.rounds.live import feedback_state
 from feedback.rounds.queueing import round_queue
@@ -99,7 +99,7 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         return super().changelist_view(request, {"state": feedback_state(), **(extra_context or {})})
 
-    name = column(_("Revision"), lambda revision: f"Revision {revision.number}", ordering="number")
+    name = column(_("Revision"), lambda revision: said("Revision {number}", number=revision.number), ordering="number")
     why = column(_("Why"), lambda revision: excerpt(revision.reason_said) or "–")
 
     @admin.display(description=_("Boosts"))
@@ -132,20 +132,21 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
 
     because = column(_("Why"), lambda revision: revision.reason_said or "–")
     maker = column(
-        _("Made by"), lambda revision: revision.made_by.get_username() if revision.made_by else "the periodic round"
+        _("Made by"),
+        lambda revision: revision.made_by.get_username() if revision.made_by else said("the periodic round"),
     )
 
     @admin.display(description=_("Made live by"))
     def released_by(self, revision: Revision) -> str:
         if revision.live_by:
             return revision.live_by.get_username()
-        return "the guard let it pass" if revision.live_at else "–"
+        return said("the guard let it pass") if revision.live_at else "–"
 
     parent_link = column(_("Compared with"), lambda revision: revision_link(revision.parent))
     counts = column(
         _("Counts"),
         lambda revision: (
-            ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in revision.summary.items()) or "–"
+            "; ".join(f"{COUNTS.get(name, name)}: {count}" for name, count in revision.summary.items()) or "–"
         ),
     )
 
@@ -184,8 +185,12 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
         revision = get_object_or_404(Revision, pk=revision_id)
 
         def done(target: Revision | None) -> str:
-            now = f"revision {target.number} is live again" if target else "no boosts are live"
-            return f"Revision {revision.number} is rolled back: {now}."
+            if target is None:
+                return said("Revision {number} is rolled back: no boosts are live.", number=revision.number)
+            return said(
+                "Revision {number} is rolled back: revision {target} is live again.",
+                number=revision.number, target=target.number,
+            )  # fmt: skip
 
         return self.form_page(
             request,
@@ -276,11 +281,13 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
 
 def _measured(revision: Revision) -> list[tuple[str, Any]]:
     guard = revision.measured
-    facts: list[tuple[str, Any]] = [("Measured", " ".join(guard_sentences(guard, verdict=False)))] if guard else []
+    facts: list[tuple[str, Any]] = []
+    if guard:
+        facts.append((said("Measured"), paragraph(guard_sentences(guard, verdict=False))))
     if guard.get("ndcg_before") is not None:
-        facts.append(("nDCG@10 of golden questions", f"{guard['ndcg_before']:.4f} → {guard['ndcg_after']:.4f}"))
+        facts.append((said("nDCG@10 of golden questions"), f"{guard['ndcg_before']:.4f} → {guard['ndcg_after']:.4f}"))
     if guard.get("worse"):
-        facts.append(("Questions that get worse", len(guard["worse"])))
+        facts.append((said("Questions that get worse"), len(guard["worse"])))
     if guard.get("churn") is not None:
-        facts.append(("Changed top results", f"{guard['churn']:.0%}"))
+        facts.append((said("Changed top results"), f"{guard['churn']:.0%}"))
     return facts

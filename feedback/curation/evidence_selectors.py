@@ -27,6 +27,7 @@ from feedback.models import (
 from feedback.ranking import boosts
 from feedback.rounds.evidence import day_of
 from feedback.rounds.live import content_of, feedback_state
+from ragsite.core.localized import said
 from retrieval.models import Chunk, Document
 
 EPOCH = date(1970, 1, 1)
@@ -212,10 +213,13 @@ class Vote:
         """5/5 of the answer; opened the source at place 2"""
         rating, use = self.evidence.rating, self.evidence.use
         if rating is not None:
-            return f"{rating.score}/5 of the {self.origin}"
+            if rating.source_id:
+                return said("{score}/5 of the source", score=rating.score)
+            return said("{score}/5 of the answer", score=rating.score)
         assert use is not None
-        deed = "copied from the source" if use.copied_at else "opened the source"
-        return f"{deed} at place {use.place}"
+        if use.copied_at:
+            return said("copied from the source at place {place}", place=use.place)
+        return said("opened the source at place {place}", place=use.place)
 
     @property
     def day(self) -> date:
@@ -247,7 +251,7 @@ def vote_shown(row: Evidence) -> Vote:
     age_days = max(0, day_of(timezone.now()) - row.day)
     weighed: VoterWeight | None = getattr(row.voter, "voter_weight", None)  # no row before the first round
     weight = None if weighed is None else weighed.down if row.weight < 0.0 else weighed.up
-    why = weighed.reason if weighed else "no round has weighed this voter's votes yet"
+    why = weighed.reason_said if weighed else said("no round has weighed this voter's votes yet")
     fading = 0.5 ** (age_days / boosts.HALF_LIFE_DAYS)
     return Vote(evidence=row, fading=fading, left_out=_left_out(row), voter_weight=weight, why=why)
 
@@ -259,11 +263,17 @@ def _voter_counts(vote: Vote) -> tuple[float, str]:
 
 def _left_out(row: Evidence) -> str:
     if row.discarded_by is not None:
-        return f"discarded on {row.discarded_by.at:%Y-%m-%d}: {row.discarded_by.why}".rstrip(": ")
+        day, why = f"{row.discarded_by.at:%Y-%m-%d}", row.discarded_by.why_said
+        return said("discarded on {day}: {why}", day=day, why=why) if why else said("discarded on {day}", day=day)
     if row.burst is not None and row.burst.status == Burst.Status.OPEN:
-        return "part of a burst that nobody has decided on"
+        return said("part of a burst that nobody has decided on")
     if row.burst is not None and row.burst.status == Burst.Status.REJECTED:
-        return f"part of a burst that was rejected: {row.burst.why}".rstrip(": ")
+        why = row.burst.why
+        return (
+            said("part of a burst that was rejected: {why}", why=why)
+            if why
+            else said("part of a burst that was rejected")
+        )
     if row.passage.chunk_id is None:
-        return "its text is gone from the document"
+        return said("its text is gone from the document")
     return ""

@@ -27,7 +27,7 @@ MAX_RELEVANT = 100
 MAX_SET_CHARS = 100
 GRADES = GoldenRelevance.Grade.values
 LOGGED_CHARS = 300
-NOTHING_RELEVANT = "Where NO_ANSWER or CLARIFY is expected, no document answers it: name none."
+NOTHING_RELEVANT = worded("Where NO_ANSWER or CLARIFY is expected, no document answers it: name none.")
 Action = RevisionEvent.Action
 
 
@@ -127,11 +127,11 @@ def golden_check(
     """Raises InvalidInputError."""
     fields: dict[str, list[str]] = {}
     if not text:
-        fields["text"] = ["Write the question."]
+        fields["text"] = [worded("Write the question.")]
     elif len(text) > MAX_TEXT_CHARS:
-        fields["text"] = [f"At most {MAX_TEXT_CHARS} characters."]
+        fields["text"] = [worded("Use at most {most} characters.", most=MAX_TEXT_CHARS)]
     if expects not in GoldenQuestion.Expected.values:
-        fields["expects"] = [f"One of {', '.join(GoldenQuestion.Expected.values)}."]
+        fields["expects"] = [worded("One of {names}.", names=", ".join(GoldenQuestion.Expected.values))]
     if expects != GoldenQuestion.Expected.ANSWER:
         wrong = NOTHING_RELEVANT if relevant else ""
     else:
@@ -144,22 +144,24 @@ def golden_check(
 
 def _wrong_with(collection: Collection, relevant: Sequence[Relevant]) -> str:
     if not relevant:
-        return "Name at least one document or chunk that answers it."
+        return worded("Name at least one document or chunk that answers it.")
     if len(relevant) > MAX_RELEVANT:
-        return f"At most {MAX_RELEVANT}."
+        return worded("Name at most {most}.", most=MAX_RELEVANT)
     if any(item.grade not in GRADES for item in relevant):
-        return "A grade is 1, 2 or 3."
+        return worded("A grade is 1, 2 or 3.")
     if len({item.chunk_id or item.document_id for item in relevant}) < len(relevant):
-        return "The same document or chunk is named twice."
+        return worded("The same document or chunk is named twice.")
     wanted = {item.document_id for item in relevant}
     there = set(Document.objects.filter(pk__in=wanted, collection=collection).values_list("pk", flat=True))
     if missing := wanted - there:
-        return f"The collection {collection.name} has no document {min(missing)}."
+        return worded(
+            "The collection {name} has no document {document}.", name=collection.name, document=str(min(missing))
+        )
     chunks = {item.chunk_id: item.document_id for item in relevant if item.chunk_id}
     known = dict(Chunk.objects.filter(pk__in=list(chunks)).values_list("pk", "document_id"))
     for chunk, document in chunks.items():
         if chunk is not None and known.get(chunk) != document:
-            return f"The document {document} has no chunk {chunk}."
+            return worded("The document {document} has no chunk {chunk}.", document=str(document), chunk=str(chunk))
     return ""
 
 

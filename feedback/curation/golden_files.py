@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, cast
 from uuid import UUID
 
 from django.contrib.auth.models import User
@@ -36,7 +36,7 @@ from feedback.models import GoldenQuestion, GoldenRelevance, RevisionEvent
 from ragsite.core.api.json_parser import InvalidJsonError, parse_json
 from ragsite.core.errors import InvalidInputError, TooLargeError
 from ragsite.core.text import clean_text
-from ragsite.core.wording import worded
+from ragsite.core.wording import Sentence, counted, joined, worded
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.models import Chunk, Collection, Document
 
@@ -72,7 +72,7 @@ class _Line(BaseModel):
     @classmethod
     def _one_line(cls, text: str) -> str:
         if not (text := " ".join(text.split())):
-            raise ValueError("is empty")
+            raise ValueError(worded("is empty"))
         return text
 
     @field_validator("relevant", mode="before")
@@ -85,9 +85,11 @@ class _Line(BaseModel):
     @model_validator(mode="after")
     def _relevant_as_expected(self) -> _Line:
         if self.expects == "ANSWER" and not self.relevant:
-            raise ValueError('relevant: name at least one document, or say "expects": "NO_ANSWER" or "CLARIFY"')
+            raise ValueError(worded('relevant: name at least one document, or say "expects": "NO_ANSWER" or "CLARIFY"'))
         if self.expects != "ANSWER" and self.relevant:
-            raise ValueError("relevant: where NO_ANSWER or CLARIFY is expected, no document answers it; name none")
+            raise ValueError(
+                worded("relevant: where NO_ANSWER or CLARIFY is expected, no document answers it; name none")
+            )
         return self
 
 
@@ -111,9 +113,13 @@ def golden_import(*, content: bytes, by: User) -> Imported:
     relevant = _relevant_of(lines, collections, errors)
     if errors:
         first_errors = {f"line {number}": [text] for number, text in sorted(errors.items())[:SHOWN_ERRORS]}
-        count = "1 line is" if len(errors) == 1 else f"{len(errors)} lines are"
         raise InvalidInputError(
-            worded("Nothing was imported: {count} not valid; see the fields.", count=count), fields=first_errors
+            counted(
+                "Nothing was imported: {count} line is not valid; see the fields.",
+                "Nothing was imported: {count} lines are not valid; see the fields.",
+                len(errors),
+            ),
+            fields=first_errors,
         )
     return _store(lines, collections, relevant, by)
 
@@ -145,20 +151,47 @@ def _parse(content: bytes, errors: dict[int, str]) -> dict[int, _Line]:
         try:
             lines[number] = _Line.model_validate(parse_json(line))
         except InvalidJsonError as error:
-            errors[number] = f"This is not a JSON object that can be read. {error}"
+            errors[number] = worded("This is not a JSON object that can be read. {error}", error=str(error))
         except ValidationError as error:
-            errors[number] = "; ".join(map(_in_words, error.errors()[:3]))
+            errors[number] = joined("; ", map(_in_words, error.errors()[:3]))
         else:
             if any(clean_text(text) != text for text in lines[number].texts()):
-                errors[number] = "It holds a character that cannot be stored."
+                errors[number] = worded("It holds a character that cannot be stored.")
     if not lines and not errors:
         raise InvalidInputError(worded("The file holds no questions."), fields={"file": [worded("It is empty.")]})
     return {number: line for number, line in lines.items() if number not in errors}
 
 
-def _in_words(error: Any) -> str:
+def _in_words(error: Any) -> Sentence:
     place = ".".join(str(part) for part in error["loc"])
-    return f"{place}: {error['msg']}" if place else str(error["msg"])
+    problem = _problem(error)
+    return worded("{place}: {problem}", place=place, problem=problem) if place else worded("{it}", it=problem)
+
+
+def _problem(error: Any) -> str:
+    """In words of ours where somebody may well make the mistake; what is rarer in the library's."""
+    match error["type"]:
+        case "value_error":
+            return cast("str", error["ctx"]["error"].args[0])
+        case "missing":
+            return worded("is missing")
+        case "extra_forbidden":
+            return worded("is not known here")
+        case "string_type":
+            return worded("has to be text")
+        case "list_type":
+            return worded("has to be a list")
+        case "model_type" | "model_attributes_type" | "dict_type":
+            return worded("has to be an object")
+        case "bool_type" | "bool_parsing":
+            return worded("has to be true or false")
+        case "int_type" | "int_parsing" | "int_from_float":
+            return worded("has to be a whole number")
+        case "string_too_long":
+            return worded("may have {most} characters", most=error["ctx"]["max_length"])
+        case "literal_error":
+            return worded("has to be one of {names}", names=error["ctx"]["expected"].replace(" or ", ", "))
+    return cast("str", error["msg"])
 
 
 def _collections(lines: dict[int, _Line], errors: dict[int, str]) -> dict[int, Collection]:
@@ -169,7 +202,7 @@ def _collections(lines: dict[int, _Line], errors: dict[int, str]) -> dict[int, C
         try:
             return collection_find(name)
         except InvalidInputError as error:
-            return str(error.fields["collection"][0])
+            return error.fields["collection"][0]
 
     collections: dict[int, Collection] = {}
     seen: dict[tuple[UUID, str], int] = {}
@@ -180,7 +213,7 @@ def _collections(lines: dict[int, _Line], errors: dict[int, str]) -> dict[int, C
         if isinstance(collection, str):
             errors[number] = collection
         elif (earlier := seen.setdefault((collection.pk, line.question), number)) != number:
-            errors[number] = f"The same question stands in line {earlier}."
+            errors[number] = worded("The same question stands in line {earlier}.", earlier=earlier)
         else:
             collections[number] = collection
     return collections
@@ -197,10 +230,10 @@ def _relevant_of(
         try:
             relevant[number] = [_relevant(named, documents, chunks, collection) for named in lines[number].relevant]
         except LookupError as error:
-            errors[number] = str(error.args[0])
+            errors[number] = error.args[0]
         else:
             if len({item.chunk_id or item.document_id for item in relevant[number]}) < len(relevant[number]):
-                errors[number] = "relevant: the same document or chunk is named twice."
+                errors[number] = worded("relevant: the same document or chunk is named twice.")
     return relevant
 
 
@@ -234,14 +267,18 @@ def _relevant(named: _Named, documents: Documents, chunks: dict[str, UUID], coll
     keys = next((keys for name in names if name and (keys := documents.get((collection.pk, name)))), set())
     called = (named.document or named.file_name)[:100]
     if not called:
-        raise LookupError("relevant.document: is missing.")
+        raise LookupError(worded("relevant.document: is missing."))
     if not keys:
-        raise LookupError(f"The collection {collection.name} has no document {called}.")
+        raise LookupError(
+            worded("The collection {name} has no document {document}.", name=collection.name, document=called)
+        )
     if len(keys) > 1:
-        raise LookupError(f"Several documents are called {called}; give the id of one.")
+        raise LookupError(worded("Several documents are called {name}; give the id of one.", name=called))
     (document,) = keys
     if named.chunk and chunks.get(named.chunk) != document:
-        raise LookupError(f"The document {called} has no chunk {named.chunk[:100]}.")
+        raise LookupError(
+            worded("The document {document} has no chunk {chunk}.", document=called, chunk=named.chunk[:100])
+        )
     return Relevant(document_id=document, chunk_id=UUID(named.chunk) if named.chunk else None, grade=named.grade)
 
 

@@ -42,17 +42,19 @@ def manual_boost_set(
     question = " ".join(clean_text(question).split())
     fields: dict[str, list[str]] = {}
     if not MIN_MULTIPLIER <= multiplier <= MAX_MULTIPLIER:
-        fields["multiplier"] = [f"From {MIN_MULTIPLIER:g} to {MAX_MULTIPLIER:g}."]
+        fields["multiplier"] = [
+            worded("From {least} to {most}.", least=f"{MIN_MULTIPLIER:g}", most=f"{MAX_MULTIPLIER:g}")
+        ]
     if not why.strip():
-        fields["why"] = ["Say why."]
+        fields["why"] = [worded("Say why.")]
     if expires_at is not None and expires_at <= timezone.now():
-        fields["expires_at"] = ["This moment has passed."]
+        fields["expires_at"] = [worded("This moment has passed.")]
     if chunk_id is not None and not Chunk.objects.filter(pk=chunk_id, document=document).exists():
-        fields["chunk_id"] = ["The document has no such chunk."]
+        fields["chunk_id"] = [worded("The document has no such chunk.")]
     if len(question) > MAX_CHARS:
         fields["question"] = [worded("Use at most {most} characters.", most=MAX_CHARS)]
     if not hide and multiplier == 1.0:
-        fields.setdefault("multiplier", ["1 changes nothing; choose another, or hide it."])
+        fields.setdefault("multiplier", [worded("1 changes nothing; choose another, or hide it.")])
     if fields:
         raise InvalidInputError(fields=fields)
     earlier = ManualBoost.objects.filter(document=document, chunk_id=chunk_id, question=question, ended_at=None)

@@ -34,11 +34,12 @@ from feedback.models.evidence import (
 from feedback.models.gaps import GapDocument, GapEvent, GapQuestion, GapRun, KnowledgeGap
 from feedback.models.judges import JudgeAgreement
 from feedback.models.ratings import Rating
-from feedback.models.revisions import Boost, FeedbackState, Revision, RevisionEvent
+from feedback.models.revisions import ROUND_STATUSES, Boost, FeedbackState, Revision, RevisionEvent, round_told
 from feedback.models.uses import SourceUse
 
 __all__ = [
     "ALL_GOLDEN",
+    "ROUND_STATUSES",
     "Boost",
     "Burst",
     "CuratedAnswer",
@@ -70,4 +71,5 @@ __all__ = [
     "SetAsideVote",
     "SourceUse",
     "VoterWeight",
+    "round_told",
 ]

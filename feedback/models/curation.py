@@ -11,6 +11,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from chat.models import Message
+from ragsite.core.localized import said
 from retrieval.models import Collection, Document
 
 
@@ -175,7 +176,7 @@ class ManualBoost(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.document.title[:60]}: {'hidden' if self.hide else f'×{self.multiplier:g}'}"
+        return f"{self.document.title[:60]}: {said('hidden') if self.hide else f'×{self.multiplier:g}'}"
 
 
 class CuratedAnswer(models.Model):

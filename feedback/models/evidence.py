@@ -15,6 +15,8 @@ from django.utils.translation import gettext_lazy as _
 from chat.models import Message, Source
 from feedback.models.ratings import Rating
 from feedback.models.uses import SourceUse
+from ragsite.core.localized import localized, said
+from ragsite.core.wording import Sentence, counted, worded
 from retrieval.models import Document
 
 
@@ -68,7 +70,7 @@ class QuestionVector(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.question_id} in {self.embedding_model}"
+        return f"{self.question_id}, {self.embedding_model}"
 
 
 class RatedPassage(models.Model):
@@ -120,7 +122,7 @@ class PassageSketch(models.Model):
         verbose_name_plural = _("passage sketchs")
 
     def __str__(self) -> str:
-        return f"sketch of passage {self.passage_id}"
+        return f"{self._meta.verbose_name} {self.passage_id}"
 
 
 class PassageVector(models.Model):
@@ -145,7 +147,7 @@ class PassageVector(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.passage_id} in {self.embedding_model}"
+        return f"{self.passage_id}, {self.embedding_model}"
 
 
 class Burst(models.Model):
@@ -211,22 +213,41 @@ class Burst(models.Model):
         indexes = [models.Index(fields=["status"])]
 
     def __str__(self) -> str:
-        return f"{self.summary()} on “{self.document.title[:60]}”, {self.day}"
+        title = self.document.title[:60]
+        return said("{summary} on “{title}”, {day}", summary=self.summary(), title=title, day=str(self.day))
 
-    def summary(self) -> str:
+    def summary(self) -> Sentence:
         """16 votes of 1 account; 12 votes of 10 new accounts that all say the same"""
-        accounts = f"account{'s'[: self.accounts != 1]}"
         if self.kind == self.Kind.BUSY:
-            return f"{self.votes} votes of {self.accounts} {accounts}"
-        about = " for one question" if self.question_id else ""
-        return f"{self.votes} votes of {self.accounts} new {accounts} that all say the same{about}"
+            return counted(
+                "{votes} votes of {count} account", "{votes} votes of {count} accounts", self.accounts, votes=self.votes
+            )
+        if self.question_id:
+            return counted(
+                "{votes} votes of {count} new account that all say the same for one question",
+                "{votes} votes of {count} new accounts that all say the same for one question",
+                self.accounts,
+                votes=self.votes,
+            )
+        return counted(
+            "{votes} votes of {count} new account that all say the same",
+            "{votes} votes of {count} new accounts that all say the same",
+            self.accounts,
+            votes=self.votes,
+        )
 
-    def explanation(self) -> str:
+    def explanation(self) -> Sentence:
         """Why it waits, as a sentence."""
         if self.kind == self.Kind.BUSY:
-            return "Very few accounts gave this document many votes on one day."
-        about = "on this document for one question" if self.question_id else "on this document"
-        return f"New accounts voted the same way {about} within a few days, each of them perhaps only once."
+            return worded("Very few accounts gave this document many votes on one day.")
+        if self.question_id:
+            return worded(
+                "New accounts voted the same way on this document for one question within a few days, each of them "
+                "perhaps only once."
+            )
+        return worded(
+            "New accounts voted the same way on this document within a few days, each of them perhaps only once."
+        )
 
 
 class Evidence(models.Model):
@@ -289,7 +310,10 @@ class Evidence(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.voter}: {self.weight:+.2f} for “{self.question}”"
+        return said(
+            "{voter}: {weight} for “{question}”",
+            voter=str(self.voter), weight=f"{self.weight:+.2f}", question=str(self.question),
+        )  # fmt: skip
 
     @property
     def message(self) -> Message:
@@ -345,7 +369,7 @@ class SetAsideVote(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.voter_id} on document {self.document_id}: {'up' if self.up else 'down'}"
+        return f"{self.voter_id}, {self.document_id}: {'+' if self.up else '−'}"
 
 
 class QuestionPair(models.Model):
@@ -372,14 +396,15 @@ class QuestionPair(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.first_id} and {self.second_id}: {self.same:.2f}"
+        return f"{self.first_id}, {self.second_id}: {self.same:.2f}"
 
 
 class VoterWeight(models.Model):
     """What a voter's votes weighed in the last round, on average over all of them, and why.
 
     up, down: of votes for and against, 0..1, of staff 1.5. established: the voter belongs to the core that others are
-    judged by. reason: in words; empty: nothing to say.
+    judged by. reason: in words; empty: nothing to say. wordings: what it was made of; empty in rows of earlier
+    versions, which the next round writes anew.
     """
 
     voter = models.OneToOneField(
@@ -393,10 +418,16 @@ class VoterWeight(models.Model):
     down = models.FloatField(verbose_name=_("down"))
     established = models.BooleanField(default=False, verbose_name=_("established"))
     reason = models.CharField(max_length=200, blank=True, verbose_name=_("reason"))
+    wordings = models.JSONField(default=dict, blank=True, editable=False, verbose_name=_("wordings"))
 
     class Meta:
         verbose_name = _("weight of a voter")
         verbose_name_plural = _("weights of voters")
 
     def __str__(self) -> str:
-        return f"{self.voter}: {self.up:.2f} for, {self.down:.2f} against"
+        return f"{self.voter}: +{self.up:.2f} −{self.down:.2f}"
+
+    @property
+    def reason_said(self) -> str:
+        """In the reader's language. Earlier versions kept the English text alone."""
+        return str(localized(self.reason, self.wordings))

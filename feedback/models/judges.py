@@ -31,4 +31,4 @@ class JudgeAgreement(models.Model):
         ordering = ["model"]
 
     def __str__(self) -> str:
-        return f"{self.model}: {self.golden} golden questions, {self.ratings} ratings"
+        return f"{self.model}: {self.golden}, {self.ratings}"

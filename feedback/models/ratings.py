@@ -88,4 +88,5 @@ class Rating(models.Model):
 
     def tags_text(self) -> str:
         """wrong source, outdated"""
-        return ", ".join(str(tag).replace("_", " ") for tag in self.tags)
+        known = dict(self.Tag.choices)
+        return ", ".join(str(known[tag]).lower() if tag in known else str(tag) for tag in self.tags)

@@ -12,9 +12,16 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from feedback.models.evidence import RatedPassage, RatedQuestion
-from ragsite.core.localized import localized
-from ragsite.core.wording import wordings_of
+from ragsite.core.localized import localized, said
+from ragsite.core.wording import Wordings, wordings_of
 from retrieval.models import Document
+
+ROUND_STATUSES = {  # of a round, as the end of a sentence
+    "live": _("its revision is live"), "held": _("its revision is held back"), "proposed": _("its revision waits"),
+    "unchanged": _("no boost changes"), "frozen": _("rounds are frozen, so that votes were gathered and no more"),
+    "busy": _("another round is running"), "failed": _("it failed"),
+}  # fmt: skip
+TOLD = ("reason", "notes", "moved")  # of a guard's report: what holds sentences
 
 
 class Revision(models.Model):
@@ -78,7 +85,9 @@ class Revision(models.Model):
         indexes = [models.Index(fields=["status", "-number"])]
 
     def __str__(self) -> str:
-        return f"Revision {self.number} ({self.get_status_display().lower()})"
+        return said(
+            "Revision {number} ({status})", number=self.number, status=str(self.get_status_display()).lower()
+        )  # fmt: skip
 
     def reason_set(self, why: str) -> None:
         """Cut to 500 characters; what a sentence was made of is kept beside what was measured. Not saved."""
@@ -88,13 +97,20 @@ class Revision(models.Model):
 
     @property
     def measured(self) -> dict[str, Any]:
-        """The guard's report without what reasons were made of; empty: nothing was measured."""
-        return {name: value for name, value in self.guard.items() if name != "wordings"}
+        """The guard's report in the reader's language, without what its sentences were made of; empty: nothing was
+        measured."""
+        return _report_told(self.guard, self.wordings)
+
+    @property
+    def wordings(self) -> Wordings:
+        """What its reason and the guard's sentences were made of, by their English text."""
+        found: Wordings = self.guard.get("wordings", {})
+        return found
 
     @property
     def reason_said(self) -> str:
         """In the reader's language, as far as the site wrote it. Earlier versions kept the English text alone."""
-        return str(localized(self.reason, self.guard.get("wordings")))
+        return str(localized(self.reason, self.wordings))
 
 
 class Boost(models.Model):
@@ -149,7 +165,7 @@ class Boost(models.Model):
         indexes = [models.Index(fields=["document", "revision"])]
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.document_id}: {self.before:.2f} → {self.after:.2f}"
+        return f"{self.get_kind_display()} {self.document_id}: {self.before:.2f} → {self.after:.2f}"
 
 
 class RevisionEvent(models.Model):
@@ -254,3 +270,27 @@ class FeedbackState(models.Model):
     def last_reason(self) -> str:
         """Of the last round, in the reader's language."""
         return str(localized(self.last_round.get("reason", ""), self.last_round.get("wordings")))
+
+    @property
+    def last_status(self) -> str:
+        """Of the last round, in the reader's language, as the end of a sentence."""
+        status = self.last_round.get("status", "")
+        return str(ROUND_STATUSES.get(status, status))
+
+    @property
+    def last_round_told(self) -> dict[str, Any]:
+        return round_told(self.last_round)
+
+
+def round_told(outcome: Mapping[str, Any]) -> dict[str, Any]:
+    """A round's outcome in the reader's language, without what its sentences were made of."""
+    guard = outcome.get("guard", {})
+    known = {**guard.get("wordings", {}), **outcome.get("wordings", {})}
+    told = _report_told(outcome, known)
+    return {**told, "guard": _report_told(guard, known)} if "guard" in told else told
+
+
+def _report_told(report: Mapping[str, Any], known: Wordings) -> dict[str, Any]:
+    return {
+        name: localized(value, known) if name in TOLD else value for name, value in report.items() if name != "wordings"
+    }

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from feedback.ranking.question_similarity import TermIndex
+from ragsite.core.wording import worded
 from retrieval.answerability.oppositions import turned_round
 from retrieval.answerability.question import names_in
 from retrieval.text.analysis import query_terms
@@ -129,10 +130,10 @@ def _negation(text: str, names: Sequence[str]) -> str:
 
 
 _CHANGES: tuple[tuple[str, Callable[[str, Sequence[str]], str]], ...] = (
-    ("another number", _another_number),
-    ("the opposite", _opposite),
-    ("another name", _another_name),
-    ("negated", _negation),
+    (worded("another number"), _another_number),
+    (worded("the opposite"), _opposite),
+    (worded("another name"), _another_name),
+    (worded("negated"), _negation),
 )
 
 

@@ -164,9 +164,12 @@ class GuardReport:
     def passed(self) -> bool:
         return not self.reason
 
+    def _sentences(self) -> list[str]:
+        return [self.reason, *self.notes, *(found.change for found in self.moved)]
+
     def as_dict(self) -> dict[str, Any]:
         lists = {name: list(map(asdict, getattr(self, name))) for name in ("worse", "moved")}
-        known = {"wordings": wordings} if (wordings := wordings_of(self.reason)) else {}
+        known = {"wordings": wordings} if (wordings := wordings_of(self._sentences())) else {}
         told = {"notes": list(self.notes), "outcome": str(self.outcome), "passed": self.passed}
         return {**asdict(self), **lists, **told, **known}
 
@@ -230,7 +233,7 @@ def judge(
     )
 
 
-NO_GOLDEN = "there are no golden questions: whether the right documents come first was not measured"
+NO_GOLDEN = worded("there are no golden questions: whether the right documents come first was not measured")
 
 
 def _golden_reasons(live: Loss | None, none: Loss | None, *, count: int, margin: float) -> list[Sentence]:

@@ -30,6 +30,7 @@ from feedback.ranking.voters import (
     account_age,
     account_weight,
 )
+from ragsite.core.wording import Sentence, worded
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -51,7 +52,7 @@ class RaterWeights:
 
     site: 0..1, for voters of whom nothing is known. rater: shape (raters,), ascending ids. up, down: of each, what
     their up-votes and down-votes weigh on average, 0..1 (staff 1.5), with all caps. core: who belongs to it. reasons:
-    why, in words; empty: nothing to say. key, factor, document_factor: of each single vote, ascending keys.
+    why, as sentences; empty: nothing to say. key, factor, document_factor: of each single vote, ascending keys.
     """
 
     site: float
@@ -278,33 +279,44 @@ class _Crowd:
         """Of each voter, why their votes weigh what they weigh."""
         voters = len(core)
         lowered = capped < weight - 1e-9
-        groups = (
-            (self.alike, "in a group of {} accounts that vote alike: together they count as {}"),
-            (self.by_day, "one of {} new accounts made on one day: together they count as one"),
-            (self.by_block, "one of {} new accounts made from one network: together they count as one"),
-        )
+        groups = ((self.alike, _alike_told), (self.by_day, _day_told), (self.by_block, _block_told))
         told = [""] * voters
         by_account = account_weight(self.known, self.place, self.votes.day)
         fresh = np.bincount(self.place, by_account == accounts.NEW_ACCOUNT_WEIGHT, voters)
         for one in np.flatnonzero(fresh > 0).tolist():
-            told[one] = f"new account: counts {accounts.NEW_ACCOUNT_WEIGHT:g}"
+            told[one] = worded("new account: counts {weight}", weight=f"{accounts.NEW_ACCOUNT_WEIGHT:g}")
         outvoted = np.bincount(self.place[lowered & ~core[self.place]], minlength=voters)
         for one in np.flatnonzero(outvoted > 0).tolist():
-            told[one] = told[one] or "votes against established voters: counts little there"
-        for cohort, text in reversed(groups):
+            told[one] = told[one] or worded("votes against established voters: counts little there")
+        for cohort, tell in reversed(groups):
             rows = np.flatnonzero((cohort != UNKNOWN) & lowered)
             of_voter = Groups.by(self.place[rows])
             sizes = _accounts(cohort, self.place)
             for row in rows[of_voter.first].tolist():
-                share = "a tenth of a voter" if not core[self.place[row]] else "one"
-                told[int(self.place[row])] = text.format(sizes[int(cohort[row])], share)
+                told[int(self.place[row])] = tell(sizes[int(cohort[row])], bool(core[self.place[row]]))
         for one in np.flatnonzero((up == 0.0) & (down == 0.0)).tolist():
-            told[one] = "agrees with others no more than by chance"
+            told[one] = worded("agrees with others no more than by chance")
         for one in np.flatnonzero(self.known.staff).tolist():
-            told[one] = f"staff: counts {accounts.STAFF_WEIGHT:g} times"
+            told[one] = worded("staff: counts {times} times", times=f"{accounts.STAFF_WEIGHT:g}")
         for one in np.flatnonzero(core).tolist():
-            told[one] = told[one] or "established: an old account whose votes agreed with others"
+            told[one] = told[one] or worded("established: an old account whose votes agreed with others")
         return tuple(told)
+
+
+def _alike_told(count: int, core: bool) -> Sentence:
+    if core:
+        return worded("in a group of {count} accounts that vote alike: together they count as one", count=count)
+    return worded(
+        "in a group of {count} accounts that vote alike: together they count as a tenth of a voter", count=count
+    )
+
+
+def _day_told(count: int, _: bool) -> Sentence:
+    return worded("one of {count} new accounts made on one day: together they count as one", count=count)
+
+
+def _block_told(count: int, _: bool) -> Sentence:
+    return worded("one of {count} new accounts made from one network: together they count as one", count=count)
 
 
 def _accounts(cohort: Ints, place: Ints) -> dict[int, int]:

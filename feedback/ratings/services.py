@@ -100,7 +100,7 @@ def _rateable_message(*, user: User, message_id: UUID) -> Message:
 
 def _score(*, score: int | None, thumb: Thumb | None) -> int:
     if score is None and thumb is None:
-        text = "Give a score from 1 to 5 or a thumb, up or down."
+        text = worded("Give a score from 1 to 5 or a thumb, up or down.")
         raise InvalidInputError(fields={"score": [text], "thumb": [text]})
     if score is not None and not 1 <= score <= 5:
         raise InvalidInputError(fields={"score": [worded("Give a whole number from 1 to 5.")]})

@@ -64,7 +64,11 @@ def _flag(document_id: UUID, found: BurstFound, evidence: list[int]) -> bool:
     burst.votes, burst.accounts = rows.count(), rows.order_by().values("voter").distinct().count()
     burst.save(update_fields=["votes", "accounts"])
     if made:
-        _log(Action.BURST_FLAGGED, burst, f"{burst.summary()}, {burst.day}. {burst.explanation()}")
+        told = worded(
+            "{summary}, {day}. {explanation}",
+            summary=burst.summary(), day=str(burst.day), explanation=burst.explanation(),
+        )  # fmt: skip
+        _log(Action.BURST_FLAGGED, burst, told)
     return True
 
 
@@ -75,7 +79,7 @@ def burst_decide(*, burst: Burst, accept: bool, by: User, why: str = "") -> Burs
     deletions_wait()
     burst = Burst.objects.select_for_update().get(pk=burst.pk)
     if burst.status != Burst.Status.OPEN:
-        raise ConflictError(worded("This burst has been {status} already.", status=burst.status))
+        raise ConflictError(worded("Somebody has decided on this burst already."))
     burst.status = Burst.Status.ACCEPTED if accept else Burst.Status.REJECTED
     burst.decided_by, burst.decided_at, burst.why = by, timezone.now(), why[:500]
     burst.save()

@@ -282,7 +282,12 @@ def _without_vectors(asked: Sequence[AskedQuestion], spaces: Sequence[EmbeddingS
     count = sum(len(question.vectors) < len(spaces) for question in asked)
     if not count:
         return ()
-    return (f"{count} of {len(asked)} questions were compared by words alone: an embedding model could not be asked",)
+    return (
+        worded(
+            "{count} of {total} questions were compared by words alone: an embedding model could not be asked",
+            count=count, total=len(asked),
+        ),
+    )  # fmt: skip
 
 
 async def _asked(text: str, spaces: Sequence[EmbeddingSpace], engine: Engine) -> AskedQuestion:

@@ -102,8 +102,7 @@ class FeedbackHolder:
         votes = Evidence.objects.filter(voter=user).order_by("pk")
         about = {"asked": F("question__text"), "document": F("passage__document_id")}
         yield Part("votes.json", votes.values("weight", "document_weight", "day", **about).iterator())
-        weight = VoterWeight.objects.filter(voter=user).values("up", "down", "established", "reason")
-        yield Part("weight-of-votes.json", weight.iterator())
+        yield Part("weight-of-votes.json", map(_weight_told, VoterWeight.objects.filter(voter=user).iterator()))
         runs = _evaluations(user).order_by("created_at", "pk").values("id", "set__golden", "set__name", "created_at")
         yield Part("evaluations.json", runs.iterator())
         asked = GapQuestion.objects.filter(message__session__user=user).order_by("pk")
@@ -117,6 +116,11 @@ class FeedbackHolder:
         yield from rows_erase(Evidence.objects.filter(voter=user), "pk")
         yield from rows_erase(SetAsideVote.objects.filter(voter=user), None)
         yield from _nameless(user)
+
+
+def _weight_told(weight: VoterWeight) -> dict[str, Any]:
+    told = {"reason": weight.reason_said}
+    return {"up": weight.up, "down": weight.down, "established": weight.established, **told}
 
 
 def _evaluations(user: User) -> QuerySet[EvaluationRun]:

@@ -24,6 +24,7 @@ from feedback.rounds.bulk_rows import Key, parts_of, raw
 from feedback.rounds.evidence import day_of
 from feedback.rounds.question_pairs import decided_pairs
 from feedback.rounds.voters import voters_load
+from ragsite.core.wording import joined, worded
 from retrieval.models import Document
 
 Ints = NDArray[np.int64]
@@ -83,8 +84,11 @@ class Proposal:
 
     def silenced_text(self) -> str:
         """As a sentence for the log; empty: nobody is."""
-        parts = [f"{count} ({reason or 'no reason'})" for reason, count in self.silenced().items()]
-        return f"Voters who count for nothing: {', '.join(parts)}." if parts else ""
+        parts = [
+            worded("{count} ({reason})", count=count, reason=reason or worded("no reason"))
+            for reason, count in self.silenced().items()
+        ]
+        return worded("Voters who count for nothing: {voters}.", voters=joined(", ", parts)) if parts else ""
 
 
 # ------------------------------------------------------------------------------------------------ votes

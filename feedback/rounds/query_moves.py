@@ -27,6 +27,7 @@ from feedback.rounds.deletions import written
 from feedback.rounds.live import vector_encode
 from feedback.rounds.questions import with_engine
 from ragsite.core.errors import AppError
+from ragsite.core.wording import worded
 from ragsite.runtime import milvus_lite
 from retrieval.engine import Engine
 from retrieval.ports import SearchRequest
@@ -90,8 +91,9 @@ def _vectors_fetch(passages: Sequence[int], report: Callable[[], None]) -> str:
                 stack.enter_context(milvus_lite.ensure_server(settings.DATA_DIR, port=settings.RAG.milvus.lite_port))
             absent = with_engine(work)
     except (AppError, milvus_lite.MilvusLiteError) as error:
-        return f"the index could not be read: {error}"
-    return f"{absent} are not in the index yet" if absent else ""
+        told = getattr(error, "message", None) or str(error)
+        return worded("the index could not be read: {error}", error=told)
+    return worded("{count} are not in the index yet", count=absent) if absent else ""
 
 
 def _missing(passages: Sequence[int]) -> dict[EmbeddingSpace, dict[int, str]]:

@@ -19,6 +19,7 @@ from feedback.rounds.bulk_rows import rows_add
 from feedback.rounds.deletions import written
 from feedback.rounds.live import vector_encode
 from feedback.rounds.passages import text_digest
+from ragsite.core.wording import joined
 from retrieval.engine import Engine, close_engine, get_engine, has_engine
 from retrieval.errors import EmbeddingUnavailableError
 from retrieval.models import Collection
@@ -70,7 +71,7 @@ def questions_embed(*, report: Callable[[], None] = lambda: None) -> str:
     rows = Collection.objects.exclude(embedding_model="").order_by().values_list("embedding_model", "embedding_dim")
     spaces = [EmbeddingSpace(model, dim) for model, dim in rows.distinct() if dim]
     reasons = [_embed(space, report) for space in spaces if space != LEXICAL_SPACE]
-    return "; ".join(dict.fromkeys(filter(None, reasons)))
+    return joined("; ", dict.fromkeys(filter(None, reasons))) if any(reasons) else ""
 
 
 def _embed(space: EmbeddingSpace, report: Callable[[], None]) -> str:

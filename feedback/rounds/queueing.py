@@ -48,4 +48,4 @@ def round_queue_or_run(*, by: User) -> RoundOutcome:
         return round_queue(by=by)
     except QueueAwayError:
         outcome = feedback_round(by=by)
-        return replace(outcome, notes=(*outcome.notes, "the task queue was away, so the round was run at once"))
+        return replace(outcome, notes=(*outcome.notes, worded("the task queue was away, so the round was run at once")))

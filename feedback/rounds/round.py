@@ -64,7 +64,7 @@ class RoundOutcome:
 
     ratings: how many were new or had changed. bursts: how many were found or have grown. counts: of the proposal.
     timings_ms: of its parts, in their order. by: the user name of who started it; empty: the schedule. queued: a worker
-    was told to run it. wordings: what the reason was made of.
+    was told to run it. wordings: what the reason and the notes were made of.
     """
 
     status: Status
@@ -84,7 +84,8 @@ class RoundOutcome:
     wordings: dict[str, Any] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "notes": list(self.notes), "wordings": {**self.wordings, **wordings_of(self.reason)}}
+        known = {**self.wordings, **wordings_of(self.reason, self.notes)}
+        return {**asdict(self), "notes": list(self.notes), "wordings": known}
 
 
 BUSY = RoundOutcome(status="busy", reason=worded("Another round is running."))
@@ -155,6 +156,12 @@ def _failure_recorded(by: User | None) -> Iterator[None]:
 
 
 # ------------------------------------------------------------------------------------------------ its parts
+def _notes(not_embedded: str) -> tuple[str, ...]:
+    if not not_embedded:
+        return ()
+    return (worded("some rated questions are compared by words alone: {reason}", reason=not_embedded),)
+
+
 def _round(renew: Callable[[], None], by: User | None) -> RoundOutcome:
     state, laps = feedback_state(), _Laps()
     gathered, not_embedded = _gather(state, renew, laps)
@@ -162,7 +169,7 @@ def _round(renew: Callable[[], None], by: User | None) -> RoundOutcome:
     laps.end("votes")
     judges_learn(ballot)
     laps.end("judges")
-    notes = (f"some rated questions are compared by words alone: {not_embedded}",) if not_embedded else ()
+    notes = _notes(not_embedded)
     renew()
     done: dict[str, Any] = {
         "ratings": gathered.ratings, "evidence": gathered.evidence, "bursts": bursts, "notes": notes,
@@ -181,7 +188,8 @@ def _round(renew: Callable[[], None], by: User | None) -> RoundOutcome:
     content, not_moving = moves_add(proposal.content, report=renew)
     proposal = replace(proposal, content=content)
     if not_moving:
-        done["notes"] = (*notes, f"searches are not moved towards some well-rated passages: {not_moving}")
+        moved = worded("searches are not moved towards some well-rated passages: {reason}", reason=not_moving)
+        done["notes"] = (*notes, moved)
     laps.end("moves")
     renew()
     done["counts"] = proposal.counts()

@@ -18,14 +18,15 @@ from feedback.ranking.weighing import RaterWeights
 from feedback.rounds.deletions import written
 from feedback.rounds.evidence import day_of
 from feedback.rounds.questions import signature
+from ragsite.core.wording import Wordings, wordings_of
 from ragsite.models import SignUp
 from retrieval.text.analysis import query_terms
 
 Ints = NDArray[np.int64]
 ROWS_AT_ONCE = 20_000
-Row = tuple[float, float, bool, str]
+Row = tuple[float, float, bool, str, Wordings]
 PRECISION = 3  # decimals of a weight that are kept: rounds that change less write nothing
-COLUMNS = ("up", "down", "established", "reason")
+COLUMNS = ("up", "down", "established", "reason", "wordings")
 
 
 def voters_load(votes: Votes, document_ids: Sequence[UUID]) -> Voters:
@@ -81,7 +82,7 @@ def _golden_agreement(votes: Votes, document_ids: Sequence[UUID], voter: Ints) -
 def voter_weights_write(weights: RaterWeights) -> int:
     """Keep what each voter's votes weigh, and why. Returns how many rows have changed; only those are written."""
     found = {
-        voter: (round(up, PRECISION), round(down, PRECISION), core, reason[:200])
+        voter: (round(up, PRECISION), round(down, PRECISION), core, reason[:200], wordings_of(reason))
         for voter, up, down, core, reason in zip(
             weights.rater.tolist(), weights.up.tolist(), weights.down.tolist(), weights.core.tolist(),
             weights.reasons, strict=True,

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from chat.review.roles import Right
 from feedback.curation.sentences import guard_sentences
-from feedback.models import Boost, Revision, RevisionEvent
+from feedback.models import Boost, Revision, RevisionEvent, round_told
 from feedback.rounds.live import feedback_state
 from feedback.rounds.resets import reset_document, reset_rater
 from feedback.rounds.revisions import feedback_freeze, revision_hold, revision_release, revision_roll_back
@@ -97,7 +97,7 @@ class StateSerializer(serializers.Serializer[Any]):
     version = serializers.IntegerField()
     frozen = serializers.BooleanField()
     last_round_at = serializers.DateTimeField(allow_null=True)
-    last_round = serializers.DictField()
+    last_round = serializers.DictField(source="last_round_told")
 
 
 class RollBackSerializer(WhySerializer):
@@ -213,7 +213,7 @@ class ResetApi(DecidingView):
         else:
             rater = row_get(User.objects.all(), username=wanted["rater"])
             outcome = reset_rater(rater=rater, by=by, why=wanted["why"])
-        return Response(outcome.as_dict())
+        return Response(round_told(outcome.as_dict()))
 
 
 class EventsQuerySerializer(StaffQuerySerializer):

@@ -8,7 +8,13 @@ from typing import Any
 
 from django import forms
 from django.contrib.admin.forms import AdminAuthenticationForm
-from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm, SetPasswordForm, UserCreationForm
+from django.contrib.auth.forms import (
+    AdminPasswordChangeForm,
+    AuthenticationForm,
+    PasswordChangeForm,
+    SetPasswordForm,
+    UserCreationForm,
+)
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
@@ -53,6 +59,23 @@ class SignInForm(AuthenticationForm):
     def clean(self) -> dict[str, Any]:
         with _refusal_as_form_error():
             return super().clean()
+
+
+class PasswordOfAnotherForm(AdminPasswordChangeForm):
+    """Of the administration. Django joins a help text of it at import, in English for good."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if choice := self.fields.get("usable_password"):
+            choice.help_text = " ".join(
+                (
+                    _(
+                        "Whether the user will be able to authenticate using a password or not. If disabled, they may "
+                        "still be able to authenticate using other backends, such as Single Sign-On or LDAP."
+                    ),
+                    _("If disabled, the current password for this user will be lost."),
+                )
+            )
 
 
 class AdminSignInForm(AdminAuthenticationForm):

@@ -216,7 +216,7 @@ def test_a_second_import_writes_the_same_questions_anew(staff: User, loans: Chun
 
 WRONG_LINES = [
     ("nonsense", "not a JSON object"),
-    ("[1]", "dictionary"),
+    ("[1]", "has to be an object"),
     ("[" * 5000, "not a JSON object"),
     (line(question=" "), "question: "),
     (line(question=5), "question: "),

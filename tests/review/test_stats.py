@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from datetime import date, datetime, timedelta
 from importlib import import_module
 from typing import Any
@@ -174,7 +175,7 @@ def test_a_comparison_has_rates_with_intervals_and_says_what_they_are_of() -> No
     [
         ("stats", {"by": "user"}), ("stats", {"from": "x"}), ("stats", {"from": "2026-03-02", "to": "2026-03-01"}),
         ("stats", {"from": "1980-01-01", "to": "2026-01-01"}), ("compare", {"by": "day"}),
-        ("stats", {"collection": "x"}), ("stats", {"to": ""}), ("gaps", {"days": "0"}),
+        ("stats", {"collection": "x"}), ("stats", {"workflow": "zzz"}), ("stats", {"to": ""}), ("gaps", {"days": "0"}),
         ("stats", {"from": "9999-12-31"}),
     ],
 )  # fmt: skip
@@ -194,9 +195,22 @@ def test_pages_with_and_without_answers() -> None:
     assert document.title in page
     for by in ("workflow", "model", "collection", "language", "period"):
         assert client.get("/review/compare/", {"by": by, **query}).status_code == 200
-    assert client.get("/review/dashboard/", {"from": "nonsense"}).status_code == 200
     empty = {"workflow": "", "collection": "", **query}
     assert document.title in client.get("/review/dashboard/", empty).content.decode()
+
+
+@pytest.mark.parametrize("page", ["dashboard", "compare"])
+@pytest.mark.parametrize(
+    ("query", "problem"),
+    [
+        ({"from": "nonsense"}, "from: Date has wrong format."), ({"wokflow": "react"}, "no parameter “wokflow”"),
+        ({"workflow": "zzz"}, 'workflow: "zzz" is not a valid choice.'),
+    ],
+)  # fmt: skip
+def test_a_page_says_which_filter_is_wrong(page: str, query: dict[str, str], problem: str) -> None:
+    answer = client_of(person("Reviewers")).get(f"/review/{page}/", query)
+    assert answer.status_code == 400
+    assert problem in html.unescape(answer.content.decode())
 
 
 # ------------------------------------------------------------------------------------------------ experiments

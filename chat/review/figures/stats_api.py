@@ -25,6 +25,7 @@ from chat.review.queue import collections_offered
 from ragsite.core.api.fields import StrictQuerySerializer, checked
 from ragsite.core.localized import localized
 from retrieval.models import SITE
+from retrieval.workflows import available_workflows
 
 GROUPED = ("day", "workflow", "collection", "model", "language")
 COMPARED = ("workflow", "model", "collection", "language", "period")
@@ -45,7 +46,7 @@ class DayField(serializers.DateField):
 class StatsQuerySerializer(StrictQuerySerializer):
     """The last 30 days unless `from` and `to` name others, both included."""
 
-    workflow = serializers.CharField(required=False, max_length=40)
+    workflow = serializers.ChoiceField(available_workflows(), required=False)
     model = serializers.CharField(required=False, max_length=200)
     language = serializers.CharField(required=False, max_length=10)
     collection = serializers.UUIDField(required=False)

@@ -31,23 +31,32 @@ from chat.review.queue import collections_offered, values_found
 from chat.review.roles import DeskAccess
 from ragsite.core.api.fields import checked
 from ragsite.core.errors import AppError
-from ragsite.core.localized import localized
+from ragsite.core.localized import localized, said
 
 DOCUMENTS = 10
 REVISIONS = 8
 CHOICES = 200
 
 
-def _query(request: HttpRequest, serializer: Any) -> tuple[dict[str, Any], StatsFilters, bool]:
-    """What the address asks for; wrong ones, and unknown ones, count as none, and the third says so."""
+def _query(request: HttpRequest, serializer: Any) -> tuple[dict[str, Any], StatsFilters, list[str]]:
+    """What the address asks for. Where some of it is wrong or unknown, nothing of it counts, and the third says why."""
     given = request.GET.copy()
     for name in [name for name in given if not given[name]]:  # a form sends its empty fields
         del given[name]
     try:
         query = checked(serializer, given)
-        return query, read_filters(query), False
-    except (ValidationError, AppError):
-        return {}, stats_filters(), True
+        return query, read_filters(query), []
+    except (ValidationError, AppError) as error:
+        return {}, stats_filters(), _problems(error)
+
+
+def _problems(error: ValidationError | AppError) -> list[str]:
+    """A sentence for each field, with its name."""
+    fields = localized(error.detail if isinstance(error, ValidationError) else error.fields)
+    if not isinstance(fields, dict) or not fields:
+        return [str(localized(getattr(error, "message", "")))]
+    first = {name: reasons[0] if isinstance(reasons, list) else reasons for name, reasons in fields.items()}
+    return [said("{name}: {problem}", name=name, problem=str(reason)) for name, reason in first.items()]
 
 
 def _choices(access: DeskAccess) -> dict[str, list[tuple[str, str]]]:
@@ -101,7 +110,7 @@ def dashboard_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
             "gaps": reverse("api-review-gaps"),
         },
     }
-    return render(request, "review/dashboard.html", context)
+    return render(request, "review/dashboard.html", context, status=400 if wrong else 200)
 
 
 def _named(rows: list[dict[str, Any]], by: str) -> list[dict[str, Any]]:
@@ -154,7 +163,7 @@ def compare_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         "rows": rows,
         "notes": localized([CHOSEN, RATED]),
     }
-    return render(request, "review/compare.html", context)
+    return render(request, "review/compare.html", context, status=400 if wrong else 200)
 
 
 def _corrected(found: dict[str, Any] | None) -> dict[str, Any] | None:

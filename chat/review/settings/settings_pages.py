@@ -43,6 +43,7 @@ from chat.review.settings.shown import (
     PROMPT_LANGUAGES,
     View,
     as_text,
+    choice_label,
     differences,
     operator_data,
     prompt_data,
@@ -126,8 +127,9 @@ def _section(section: Mapping[str, Any], typed: Mapping[str, str], wrong: Mappin
                 "was": as_text(now),
                 "text": typed.get(name, as_text(now)),
                 "problems": wrong.get(name, ()),
-                "said_live": said_value(row["value"]),
-                "said_default": said_value(row["default"]),
+                "said_live": said_value(row["value"], name),
+                "said_default": said_value(row["default"], name),
+                "choices": [(choice, choice_label(name, choice)) for choice in row["choices"]],
                 "least": as_text(bounds["least"]) if "least" in bounds else "0" if "above" in bounds else "",
                 "most": as_text(bounds["most"]) if "most" in bounds else "",
             }
@@ -150,7 +152,7 @@ def _draft(view: View) -> dict[str, Any] | None:
 
 def _difference(row: Mapping[str, Any]) -> dict[str, Any]:
     if not row["prompt"]:
-        return {**row, "before": said_value(row["before"]), "after": said_value(row["after"])}
+        return {**row, "before": said_value(row["before"], row["name"]), "after": said_value(row["after"], row["name"])}
     stem = row["name"]
     address = reverse("review_settings_prompt", args=[stem.partition(".")[0]])
     shipped, own = _("shipped text"), _("own text")

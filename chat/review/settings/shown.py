@@ -10,6 +10,7 @@ from typing import Any
 from django.urls import reverse
 
 from chat.review.feedback_port import TrialResult, get_feedback
+from chat.review.labels import workflow_label
 from chat.review.replay.replay_data import batch_data
 from chat.review.replay.replays import batch_get
 from chat.review.roles import DeskAccess
@@ -82,6 +83,14 @@ class View:
         return resolve(self.live_changes).problems | _prompt_problems(self.live_changes)
 
 
+CHOICES = {  # of settings, by setting and value
+    ("search.formula", "zscore"): worded("Standardised scores, added"),
+    ("search.formula", "seed"): worded("Vector and BM25 scores, weighted"),
+    ("rerank.evaluator", "overall"): worded("One number"),
+    ("rerank.evaluator", "eight_criteria"): worded("Eight criteria"),
+}  # fmt: skip
+
+
 def view_of(access: DeskAccess) -> View:
     return View(live=live_revision(), draft=draft_find(access))
 
@@ -92,6 +101,13 @@ def _prompt_problems(changes: Changes) -> Problems:
 
 
 # ------------------------------------------------------------------------------------------------ one setting
+def choice_label(name: str, value: str) -> str:
+    """What people call a choice of a setting."""
+    if name == "answer.workflow":
+        return workflow_label(value)
+    return str(localized(CHOICES.get((name, value), value)))
+
+
 def setting_data(view: View, name: str) -> dict[str, Any]:
     """`default`: where no revision sets it. `origin`: of what is live: default, environment or revision."""
     live, drafted, default = (value_of(rag, name) for rag in (view.live_rag, view.draft_rag, view.operators))
@@ -224,8 +240,11 @@ def differences(old: Changes, new: Changes, operators: RagSettings) -> list[dict
     return rows
 
 
-def said_value(value: Any) -> str:
-    """For people: a number without an idle fraction, a flag in words, an empty text as a dash."""
+def said_value(value: Any, name: str = "") -> str:
+    """For people: a number without an idle fraction, a flag or a choice in words, an empty text as a dash. name: of the
+    setting."""
+    if isinstance(value, str) and name in OFFERED and kind_of(name) == "choice":
+        return choice_label(name, value)
     if isinstance(value, bool):
         return str(localized(worded("Switched on") if value else worded("Switched off")))
     if value is None or value == "":

@@ -10,14 +10,12 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
 
+from feedback.models import round_told
 from feedback.rounds.round import RoundOutcome, feedback_round, rare_collections
 from ragsite.core.errors import AppError
+from ragsite.core.localized import localized, said, said_count
 
-STATUS_TEXTS = {
-    "live": "is live",
-    "held": "is held",
-    "proposed": "waits for a decision",
-}
+COUNTS = ("query_boosts", "document_boosts", "added", "changed", "removed")
 
 
 class Command(BaseCommand):
@@ -34,33 +32,58 @@ class Command(BaseCommand):
             logging.disable(logging.WARNING)
         by = User.objects.filter(username=options["by"]).first() if options["by"] else None
         if options["by"] and by is None:
-            raise CommandError(f"There is no user {options['by']}.")
+            raise CommandError(said("There is no user {name}.", name=options["by"]))
         try:
             with rare_collections():
                 outcome = feedback_round(by=by, dry_run=options["dry_run"])
         except AppError as error:
-            raise CommandError(str(error)) from error
+            raise CommandError(str(localized(error.message))) from error
         if options["json"]:
-            self.stdout.write(json.dumps(outcome.as_dict(), ensure_ascii=False, indent=2))
+            self.stdout.write(json.dumps(round_told(outcome.as_dict()), ensure_ascii=False, indent=2))
         else:
             self._print(outcome)
 
     def _print(self, outcome: RoundOutcome) -> None:
-        self.stdout.write(f"{outcome.ratings} new or changed ratings, {outcome.evidence} rows of evidence")
-        if outcome.bursts:
-            self.stdout.write(f"Bursts of votes that wait for a decision in the admin: {outcome.bursts}")
-        counts = outcome.counts
-        if counts:
-            self.stdout.write(
-                f"{counts['query_boosts']} boosts for questions, {counts['document_boosts']} of documents: "
-                f"{counts['added']} added, {counts['changed']} changed, {counts['removed']} removed"
+        self.stdout.write(
+            said_count(
+                "{count} new or changed rating; rows of evidence: {evidence}",
+                "{count} new or changed ratings; rows of evidence: {evidence}",
+                outcome.ratings,
+                evidence=outcome.evidence,
             )
-        for note in outcome.notes:
-            self.stdout.write(f"Note: {note}")
-        if outcome.status not in STATUS_TEXTS:
-            self.stdout.write(outcome.reason)
-        else:
-            name = "A revision" if outcome.number is None else f"Revision {outcome.number}"
-            self.stdout.write(f"{name} {STATUS_TEXTS[outcome.status]}: {outcome.reason}")
+        )
+        if outcome.bursts:
+            self.stdout.write(
+                said("Bursts of votes that wait for a decision in the admin: {count}", count=outcome.bursts)
+            )
+        if outcome.counts:
+            self.stdout.write(
+                said(
+                    "Boosts for questions: {query_boosts}, of documents: {document_boosts}; {added} added, {changed} "
+                    "changed, {removed} removed",
+                    **{name: outcome.counts[name] for name in COUNTS},
+                )
+            )
+        told = round_told(outcome.as_dict())
+        for note in told["notes"]:
+            self.stdout.write(said("Note: {note}", note=note))
+        self.stdout.write(_ending(outcome, told["reason"]))
         if outcome.dry_run:
-            self.stdout.write("Dry run: nothing was kept.")
+            self.stdout.write(said("Dry run: nothing was kept."))
+
+
+def _ending(outcome: RoundOutcome, reason: str) -> str:
+    match outcome.status, outcome.number:
+        case "live", None:  # a dry run makes none
+            return said("A revision is live: {reason}", reason=reason)
+        case "held", None:
+            return said("A revision is held: {reason}", reason=reason)
+        case "proposed", None:
+            return said("A revision waits for a decision: {reason}", reason=reason)
+        case "live", number:
+            return said("Revision {number} is live: {reason}", number=number, reason=reason)
+        case "held", number:
+            return said("Revision {number} is held: {reason}", number=number, reason=reason)
+        case "proposed", number:
+            return said("Revision {number} waits for a decision: {reason}", number=number, reason=reason)
+    return reason
