@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from string import Formatter
 from typing import Any
@@ -47,8 +48,9 @@ NO_DATE = datetime(2026, 1, 1, tzinfo=UTC)  # the repository knows when a text w
 Id = str | tuple[str, ...]
 
 
+@cache
 def collected(domain: str) -> Catalog:
-    """Every text in the sources, in the order of files and lines, with the files it stands in."""
+    """Every text in the sources, in the order of files and lines, with the files it stands in. They are read once."""
     catalogue = Catalog(charset="utf-8")
     for path in _sources(domain):
         name = path.relative_to(settings.BASE_DIR).as_posix()

@@ -34,7 +34,7 @@ RETIRED: dict[str, tuple[str, Any]] = {  # variable → `module:constant`, and w
     "RAG_OLLAMA_BREAKER_FAILURES": ("retrieval.providers.server:BREAKER_FAILURES", Count),
     "RAG_OLLAMA_BREAKER_RESET_S": ("retrieval.providers.server:BREAKER_RESET_S", Number),
     "RAG_OLLAMA_TEMPERATURE": ("retrieval.providers.ollama:TEMPERATURE", Number),
-    "RAG_OLLAMA_EMBED_BATCH_SIZE": ("retrieval.providers.ollama:EMBED_BATCH_SIZE", Count),
+    "RAG_OLLAMA_EMBED_BATCH_SIZE": ("retrieval.providers.batches:EMBED_BATCH_SIZE", Count),
     "RAG_OLLAMA_BUSY_RETRY_S": ("retrieval.providers.ollama:BUSY_RETRY_S", Number),
     "RAG_MILVUS_TIMEOUT_S": ("retrieval.search.index.connection:TIMEOUT_S", Number),
     "RAG_MILVUS_WRITE_TIMEOUT_S": ("retrieval.search.index.milvus:WRITE_TIMEOUT_S", Number),

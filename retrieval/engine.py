@@ -37,6 +37,7 @@ from retrieval.steps.step import Context
 from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.text import analysis
 from retrieval.trace import Trace
+from retrieval.workflows import WORKFLOWS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,6 +164,7 @@ def warm_up() -> None:
         analysis.warm_up()
         import_client()
         importlib.import_module("retrieval.providers.ollama")
+        list(WORKFLOWS.values())
         gc.collect()
         gc.freeze()
         gc.set_threshold(*COLLECTED_EVERY)

@@ -20,7 +20,10 @@ pytest_plugins = ["tests.database", "tests.milvus", "tests.ollama_server", "test
 
 BROWSER = "tests/browser"
 # What takes longest goes first, so that no worker is left alone with it in the end. One site serves all browser tests.
-LONGEST = (BROWSER, "tests/test_up.py", "tests/retrieval/workflows", "tests/test_settings.py", "tests/patterns")
+LONGEST = (
+    BROWSER, "tests/test_up.py", "tests/test_data_migrations.py", "tests/retrieval/workflows", "tests/test_settings.py",
+    "tests/patterns",
+)  # fmt: skip
 LOOPBACK = ("127.0.0.1", "::1", "localhost", "0.0.0.0", "")
 
 

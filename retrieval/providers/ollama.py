@@ -34,6 +34,7 @@ from retrieval.errors import (
     ModelUnavailableError,
 )
 from retrieval.ports import Prompt, Schema, Vectors
+from retrieval.providers import batches
 from retrieval.providers.breaker import Ticket, WholeReplyTimeoutError
 from retrieval.providers.failures import FAILURES, explain, is_busy, refuses_think
 from retrieval.providers.reply_schema import reply_schema
@@ -67,7 +68,6 @@ FIRST_TOKEN_MOST_S = 180.0  # to the first token of an answer, on however slow a
 FIRST_TOKEN_SLACK = 2.0  # times what the model's measured speed makes one expect
 ANSWER_ROOM = 1024  # tokens of the window that prompts leave free; a shorter prompt leaves its answer more
 THINKING_TOKENS = 1024  # more for a model that can't be told not to think
-EMBED_BATCH_SIZE = 32  # texts in one call; halved where a call takes too long
 BUSY_RETRY_S = 0.3  # wait before the one new attempt after "server busy"
 
 PATIENCE = 0.75  # a call given up after this share of its time limit counts as a failure of the server
@@ -445,7 +445,7 @@ class OllamaEmbedder:
         self._server = server
         self._space = space
         self._cache = cache
-        self._batch_size = EMBED_BATCH_SIZE
+        self._batch_size = batches.EMBED_BATCH_SIZE
         self._query_prefix, self._document_prefix = prefixes(space.model)
         self._model = OllamaEmbeddings(
             model=space.model,
@@ -482,8 +482,8 @@ class OllamaEmbedder:
     async def embed_queries(self, texts: Sequence[str]) -> Vectors:
         vectors = {text: self._cache.get((self._space, text)) for text in texts}
         missing = [text for text, vector in vectors.items() if vector is None]
-        for start in range(0, len(missing), EMBED_BATCH_SIZE):
-            batch = missing[start : start + EMBED_BATCH_SIZE]
+        for start in range(0, len(missing), batches.EMBED_BATCH_SIZE):
+            batch = missing[start : start + batches.EMBED_BATCH_SIZE]
             for text, vector in zip(batch, await self._embed([self._query_prefix + t for t in batch]), strict=True):
                 vectors[text] = vector
                 self._cache[self._space, text] = vector

@@ -6,29 +6,45 @@ compares.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from langgraph.graph.state import CompiledStateGraph
+import importlib
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from ragsite.core.errors import InvalidInputError
 from ragsite.core.wording import worded
 from retrieval.steps.toolbox import Toolbox
-from retrieval.workflows.base import GraphWorkflow
-from retrieval.workflows.corrective import CorrectiveWorkflow
-from retrieval.workflows.dual_loop.workflow import DualLoopWorkflow
-from retrieval.workflows.planned.workflow import PlannedWorkflow
-from retrieval.workflows.react import ReactWorkflow
-from retrieval.workflows.self_corrective import SelfCorrectiveWorkflow
+
+if TYPE_CHECKING:
+    from langgraph.graph.state import CompiledStateGraph
+
+    from retrieval.workflows.base import GraphWorkflow
 
 DEFAULT_WORKFLOW = "corrective"
-WORKFLOWS: Mapping[str, type[GraphWorkflow]] = {
-    "corrective": CorrectiveWorkflow,
-    "self_corrective": SelfCorrectiveWorkflow,
-    "dual_loop": DualLoopWorkflow,
-    "planned": PlannedWorkflow,
-    "react": ReactWorkflow,
+_CLASSES = {
+    "corrective": ("retrieval.workflows.corrective", "CorrectiveWorkflow"),
+    "self_corrective": ("retrieval.workflows.self_corrective", "SelfCorrectiveWorkflow"),
+    "dual_loop": ("retrieval.workflows.dual_loop.workflow", "DualLoopWorkflow"),
+    "planned": ("retrieval.workflows.planned.workflow", "PlannedWorkflow"),
+    "react": ("retrieval.workflows.react", "ReactWorkflow"),
 }
+
+
+class _LoadedWhenAskedFor(Mapping[str, "type[GraphWorkflow]"]):
+    """LangGraph takes half a second to load, and every command and process knows the workflows' names."""
+
+    def __getitem__(self, name: str) -> type[GraphWorkflow]:
+        module, class_name = _CLASSES[name]
+        workflow: type[GraphWorkflow] = getattr(importlib.import_module(module), class_name)
+        return workflow
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_CLASSES)
+
+    def __len__(self) -> int:
+        return len(_CLASSES)
+
+
+WORKFLOWS: Mapping[str, type[GraphWorkflow]] = _LoadedWhenAskedFor()
 
 
 def available_workflows() -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, TypedDict
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
-from ragsite.core.errors import AppError, UnavailableError
+from ragsite.core.errors import UnavailableError
 from ragsite.core.rag_settings import CorrectiveSettings
 from ragsite.core.wording import joined, worded
 from retrieval.answerability import LIST_LENGTH, estimate_answerability
@@ -28,12 +28,12 @@ from retrieval.steps.judge.evaluator import Assessment, is_of_the_web
 from retrieval.steps.query.condense import chooses, condense_without_model, takes_up
 from retrieval.steps.query.small_talk import small_talk_kind
 from retrieval.steps.retrieve.retrieve import breadth, search_documents
-from retrieval.steps.schemas import VERDICTS
 from retrieval.steps.step import Context
 from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.text.answer_language import answer_language
 from retrieval.trace import Trace
 from retrieval.values import Answer, Query, Question, ScoredChunk, SearchFilters
+from retrieval.workflows.closing import close_path
 from retrieval.workflows.whole_document import answer_from_whole_documents
 
 CLEARLY_NOT = 0.25  # below it, estimate and judge together say no, although the estimate alone does not
@@ -116,24 +116,6 @@ class GraphWorkflow(ABC):
         state = await self.graph.ainvoke(given, {"recursion_limit": RECURSION_LIMIT}, context=context)
         answer: Answer = state["answer"]
         return answer
-
-
-async def close_path(trace: Trace, outcome: Answer | AppError) -> None:
-    """The last entry of every decision path: an `assess` whose detail has `decision` (ANSWER, CLARIFY or NO_ANSWER) and
-    `reason`. Where there is an error instead of an answer, no decision, and the entry has failed. A workflow that has
-    written such an entry last has closed the path itself."""
-    if trace.steps and trace.steps[-1].name == "assess" and "decision" in trace.steps[-1].detail:
-        return
-    async with trace.step("assess") as entry:
-        if isinstance(outcome, AppError):
-            entry.status, entry.summary = "failed", worded("no decision: {reason}", reason=outcome.message)
-            entry.detail["reason"] = outcome.message
-            return
-        reason = outcome.reason or (
-            worded("this is what was found") if outcome.sources else worded("it needed no documents")
-        )
-        entry.summary = worded("{decision}: {reason}", decision=VERDICTS[outcome.decision], reason=reason)
-        entry.detail |= {"decision": outcome.decision, "reason": reason}
 
 
 async def require_model(tools: Toolbox) -> None:

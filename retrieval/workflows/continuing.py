@@ -16,7 +16,7 @@ from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.text.answer_language import answer_language
 from retrieval.trace import Trace
 from retrieval.values import Answer
-from retrieval.workflows.base import close_path
+from retrieval.workflows.closing import close_path
 
 
 async def require_writer(tools: Toolbox) -> None:

@@ -23,7 +23,8 @@ from tests.feedback.rated import answered, liked, passage, rate
 from tests.ollama_server import EMBED_DIM, EMBED_MODEL, OllamaServer
 from tests.processes import wait_until
 
-pytestmark = pytest.mark.django_db(transaction=True)
+# Without the session's Milvus Lite each engine would start one of its own.
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("milvus")]
 QUESTION = "How many books may I borrow?"
 
 

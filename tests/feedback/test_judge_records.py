@@ -16,7 +16,8 @@ from retrieval.values import JudgeRecord
 from tests.factories import DecisionStepFactory, UserFactory
 from tests.feedback.rated import answered, passage, rate, regular
 
-pytestmark = pytest.mark.django_db
+# Without the session's Milvus Lite each engine would start one of its own.
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("milvus")]
 
 
 def judged(message: Message, said: str, *, model: str = "small", shown: Sequence[Chunk] = ()) -> Message:

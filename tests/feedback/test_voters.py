@@ -6,8 +6,6 @@ from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
 from django.test import Client, RequestFactory
 from django.utils import timezone
 
@@ -226,23 +224,3 @@ def test_a_revision_tells_how_many_voters_were_silenced_and_why() -> None:
     event = RevisionEvent.objects.get(action="proposed")
     assert event.why == "Voters who count for nothing: 1 (agrees with others no more than by chance)."
     assert VoterWeight.objects.get(voter=contrary).up == 0.0
-
-
-@pytest.mark.timeout(300)  # a loaded machine takes long, and half a migration would break the tests that follow
-@pytest.mark.django_db(transaction=True)
-def test_the_migration_keeps_bursts_and_evidence_of_before() -> None:
-    """As an earlier version left them: a burst of no kind, evidence with a weight of its voter."""
-    executor = MigrationExecutor(connection)
-    leaves = executor.loader.graph.leaf_nodes()
-    chunk = passage("Ten books.")
-    rate(answered(QUESTION, [chunk]), 5)
-    evidence_gather()
-    executor.migrate([("feedback", "0009_judge_agreement")])
-    old = executor.loader.project_state([("feedback", "0009_judge_agreement")]).apps
-    old.get_model("feedback", "Evidence").objects.update(voter_weight=0.3)
-    old.get_model("feedback", "Burst").objects.create(
-        document_id=chunk.document_id, day="2026-01-02", votes=16, accounts=1
-    )
-    MigrationExecutor(connection).migrate(leaves)
-    assert Burst.objects.get().summary() == "16 votes of 1 account"
-    assert Evidence.objects.get().weight == 1.0

@@ -158,7 +158,8 @@ def test_no_filter_search_or_order_finds_out_a_name(answer_id: str, asker: User,
     guesses = {"collection": (PRIVATE, f"{NAME}/{PRIVATE}", str(drawer.pk)), "user": (NAME,), "group": ("small group",)}
     for parameter in (*FiltersSerializer().fields, "after", "before", "ordering", "user__username"):
         for guess in guesses.get(parameter, (NAME, "Zebedee", MAIL)):  # each against the same letters, reversed
-            for address in ("/api/review/answers", "/review/"):
+            page = ["/review/"] if guess == NAME or parameter in guesses else []  # its status alone is looked at
+            for address in ("/api/review/answers", *page):
                 right, wrong = (client.get(address, {parameter: value}) for value in (guess, guess[::-1]))
                 assert right.status_code == wrong.status_code, (parameter, guess)
                 if parameter in guesses:

@@ -54,11 +54,8 @@ _REFERS = re.compile(
 )
 # General words that stand for what documents call by narrower ones: "my money" is a deposit here and a fee there.
 _NARROWER = {
-    word: frozenset(query_terms(narrower))
-    for word, narrower in {
-        "money": "fee fees deposit rent charge refund payment scholarship allowance",
-        "钱": "费用 学费 押金 保证金 住宿费 租金 退款 奖学金 补助",
-    }.items()
+    "money": "fee fees deposit rent charge refund payment scholarship allowance",
+    "钱": "费用 学费 押金 保证金 住宿费 租金 退款 奖学金 补助",
 }
 # Folded to Simplified. 其他, 其中, 因此, 他人 and 此外 refer to nothing.
 _REFERS_CHINESE = re.compile(
@@ -148,7 +145,7 @@ def _things(assessment: Assessment, question: str) -> tuple[ScoredChunk, ...]:
     referring = frozenset(view_question(refers.group()).terms) if refers else frozenset[str]()
     terms = frozenset(view.terms) - referring or frozenset(view.terms)
     strong = terms - view.weak or terms
-    narrower = {general: _NARROWER[general] for general in terms & _NARROWER.keys()}
+    narrower = {general: frozenset(query_terms(_NARROWER[general])) for general in terms & _NARROWER.keys()}
     best: dict[str, tuple[float, ScoredChunk]] = {}
     for candidate in _competing(assessment, question)[:LOOKED_AT]:
         thing = _NAMESAKE.split(candidate.chunk.title, maxsplit=1)[0].strip()

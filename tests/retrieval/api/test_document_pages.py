@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from django.contrib.auth.models import User
 from django.core.files.base import ContentFile
 from rest_framework.test import APIClient
 
+from retrieval.ingest import reader
 from retrieval.models import Document, DocumentPart
 from retrieval.services import document_pages
 from tests.constants import constants
@@ -26,6 +28,13 @@ def stored(user: User, data: bytes, name: str = "loans.pdf", media_type: str = "
     document = DocumentFactory(collection=collection, file_name=name, media_type=media_type)
     document.file.save(name, ContentFile(data))
     return document
+
+
+@pytest.fixture(autouse=True)
+def reader_ready() -> None:
+    """Each call of a test client is a thread of its own, and a reader process that it starts ends with it."""
+    if not any(each.is_usable for each in reader._idle):
+        asyncio.run(reader.reader_warm_up())
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ async def embedder(registry: RegistryMaker, **fields: object) -> Embedder:
 async def test_documents_come_in_batches_in_order_and_unit_length(
     ollama: OllamaServer, registry: RegistryMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("retrieval.providers.ollama.EMBED_BATCH_SIZE", 4)
+    monkeypatch.setattr("retrieval.providers.batches.EMBED_BATCH_SIZE", 4)
     texts = [f"document{number} words" for number in range(10)]
     vectors = await (await embedder(registry)).embed_documents(texts)
     assert vectors.shape == (10, EMBED_DIM)
