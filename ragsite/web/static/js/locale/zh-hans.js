@@ -40,7 +40,7 @@ globalThis.ragsiteTexts = {
 "Ask again": "重新提问",
 "Ask back": "反问",
 "Ask this collection": "向此文档库提问",
-"Ask with “Dual loop” or “Planned”, under the question. What their answers cite is kept here, one sentence each.": "请在提问框下选择“双循环”或“规划式”提问。它们的回答所引用的内容会保存在这里，每条一句话。",
+"Ask with “Thorough”, or with the workflow “Planned”, under the question. What their answers cite is kept here, one sentence each.": "请在提问框下选择“全面”，或选择工作流程“规划式”来提问。它们的回答所引用的内容会保存在这里，每条一句。",
 "Ask, and watch each document being judged.": "提出问题，看着每份文档被逐一评定。",
 "Asked back": "已反问",
 "Asking back": "正在反问",

@@ -40,7 +40,7 @@ globalThis.ragsiteTexts = {
 "Ask again": "重新提問",
 "Ask back": "反問",
 "Ask this collection": "向此文件庫提問",
-"Ask with “Dual loop” or “Planned”, under the question. What their answers cite is kept here, one sentence each.": "請在提問框下選擇「雙循環」或「規劃式」提問。它們的回答所引用的內容會保存在這裡，每則一句話。",
+"Ask with “Thorough”, or with the workflow “Planned”, under the question. What their answers cite is kept here, one sentence each.": "請在提問框下選擇「全面」，或選擇工作流程「規劃式」來提問。它們的回答所引用的內容會保存在這裡，每則一句。",
 "Ask, and watch each document being judged.": "提出問題，看著每份文件被逐一評定。",
 "Asked back": "已反問",
 "Asking back": "正在反問",
