@@ -73,6 +73,16 @@ class ChatModel(Protocol):
         end in the time that is left (`retrieval.time_left`)."""
         ...
 
+    async def tells_probabilities(self) -> bool:
+        """Whether `yes_probability` can be asked for: the server says how probable a token was. Never raises."""
+        ...
+
+    async def yes_probability(self, prompt: Prompt) -> float:
+        """P(Yes), 0..1, for a prompt that is to be answered by Yes or No (是 or 否): what the model gave to the one
+        word against the other, before it chose. Raises as `complete_json`; ModelOutputError where it says neither, or
+        the server does not tell."""
+        ...
+
 
 class Embedder(Protocol):
     """Raises EmbeddingUnavailableError."""

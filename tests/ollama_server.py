@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import json as jsonlib
+import math
 import re
 import threading
 import time
@@ -51,6 +52,7 @@ class Reply:
     text: str | None = None
     pieces: Sequence[str] = ()  # the text as it is cut for the stream; by default at its words
     json: Any = None  # the answer is this object as JSON
+    likeliest: dict[str, float] | None = None  # told of the first token, where probabilities are asked for: P by token
     status: int = 200
     error: str = ""
     delay_s: float = 0.0  # before the response's first byte
@@ -344,7 +346,10 @@ class OllamaServer:
             await connection.send_raw_json(b'{"message": {"content": "half')
         else:
             end = {} if reply.missing_end else self._end(request, reply, pieces, done_reason)
-            await connection.send_json({**body, **end})
+            told = (
+                {"logprobs": _told(pieces, reply.likeliest)} if reply.likeliest and request.body.get("logprobs") else {}
+            )
+            await connection.send_json({**body, **end, **told})
 
     def _end(self, request: RecordedRequest, reply: Reply, pieces: list[str], done_reason: str) -> dict[str, Any]:
         """What the last line tells; durations are nanoseconds."""
@@ -384,6 +389,13 @@ class OllamaServer:
     def _line(self, request: RecordedRequest, content: str, *, thinking: str = "") -> dict[str, Any]:
         message = {"role": "assistant", "content": content, **({"thinking": thinking} if thinking else {})}
         return {"model": request.body["model"], "created_at": "2026-01-01T00:00:00Z", "message": message, "done": False}
+
+
+def _told(pieces: Sequence[str], likeliest: dict[str, float]) -> list[dict[str, Any]]:
+    """As Ollama from 0.12.11 on tells it: of each token, and beside the first its likeliest others."""
+    others = [{"token": token, "logprob": math.log(probability)} for token, probability in likeliest.items()]
+    first = {"token": pieces[0], "logprob": math.log(likeliest.get(pieces[0], 1.0)), "top_logprobs": others}
+    return [first, *({"token": piece, "logprob": 0.0, "top_logprobs": []} for piece in pieces[1:])]
 
 
 class Connection:

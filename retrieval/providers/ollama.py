@@ -43,6 +43,7 @@ from retrieval.providers.speed import Timing
 from retrieval.providers.thinking import ThinkingFilter, without_thoughts
 from retrieval.providers.vectors import VectorCache, prefixes, unit_vectors
 from retrieval.text.language import HAN_CHARACTER
+from retrieval.text.quoting import one_line
 from retrieval.text.tokens import estimate_tokens
 from retrieval.time_left import ends_within, seconds_left
 from retrieval.trace import ModelCall, begin_model_call, end_model_call, mark_first_token
@@ -69,6 +70,11 @@ FIRST_TOKEN_SLACK = 2.0  # times what the model's measured speed makes one expec
 ANSWER_ROOM = 1024  # tokens of the window that prompts leave free; a shorter prompt leaves its answer more
 THINKING_TOKENS = 1024  # more for a model that can't be told not to think
 BUSY_RETRY_S = 0.3  # wait before the one new attempt after "server busy"
+TELLS_FROM = (0, 12, 11)  # Ollama's version whose replies hold the probabilities of tokens, where they are asked for
+LIKELIEST = 10  # tokens beside the one that was chosen, whose probabilities are told
+WORD_TOKENS = 4  # of a reply of one word; some models begin with a line break
+YES, NO = ("yes", "是"), ("no", "否", "不")  # how the word begins
+LEAST_SAID = 0.5  # of the probability, that yes and no have together, for a reply to be either
 
 PATIENCE = 0.75  # a call given up after this share of its time limit counts as a failure of the server
 GO_DURATION = re.compile(r"(?<!\d)(\d+(?:\.\d+)?)(h|ms|m|s)")
@@ -94,7 +100,7 @@ class _Progress:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Request:
     """What is asked of the model. read: tokens of the prompt that are new to the server. most_tokens: of the answer;
-    written_most: with its thoughts. limit_s: until the first token, or the whole reply where there is a schema."""
+    written_most: with its thoughts. limit_s: until the first token, or the whole reply where it comes in one piece."""
 
     messages: list[BaseMessage]
     read: int
@@ -103,6 +109,14 @@ class _Request:
     limit_s: float
     options: Mapping[str, Any]
     schema: Mapping[str, Any] | None = None
+    tokens: list[Mapping[str, Any]] | None = (
+        None  # filled with the reply's, each with its likeliest others; None: not told
+    )
+
+    @property
+    def in_one_piece(self) -> bool:
+        """Nobody reads the reply before it is whole."""
+        return self.schema is not None or self.tokens is not None
 
 
 class OllamaChatModel:
@@ -214,6 +228,43 @@ class OllamaChatModel:
             )
             raise ModelOutputError(reason) from error
 
+    async def tells_probabilities(self) -> bool:
+        """From Ollama 0.12.11 on, and not of a model whose reply begins with its thoughts."""
+        if self._habits.untold or self._habits.thinks_anyway:
+            return False
+        return await self._server.version() >= TELLS_FROM
+
+    async def yes_probability(self, prompt: Prompt) -> float:
+        """P(Yes) by the first token, Yes and No together being 1, within `structured_timeout_s`. The probabilities are
+        the model's own, before any sampling (Kadavath et al., "Language Models (Mostly) Know What They Know", 2022)."""
+        self._require_fit(prompt)
+        limit_s = self._settings.structured_timeout_s
+        tokens: list[Mapping[str, Any]] = []
+        request = self._request(
+            prompt,
+            read=self._new_tokens(prompt),
+            most_tokens=WORD_TOKENS,
+            limit_s=limit_s,
+            options=JUDGING,
+            tokens=tokens,
+        )
+        try:
+            with ends_within(limit_s):
+                async with asyncio.timeout(limit_s):
+                    text, _ = await self._complete(prompt, request)
+        except TimeoutError as error:
+            raise ModelTimeoutError(worded("Ollama timed out after {limit_s:g} s", limit_s=limit_s)) from error
+        if not tokens:
+            self._habits.untold = True
+            raise ModelOutputError(
+                worded("the server does not tell how probable the words of '{name}' are", name=self._name)
+            )
+        if (probability := yes_against_no(tokens)) is None:
+            raise ModelOutputError(
+                worded("model '{name}' said neither yes nor no: {text}", name=self._name, text=one_line(text)[:60])
+            )
+        return probability
+
     async def _complete(self, prompt: Prompt, request: _Request) -> tuple[str, bool]:
         """The whole text, and whether it was cut."""
         self._require_time(prompt, request)
@@ -231,7 +282,7 @@ class OllamaChatModel:
     async def _answer(self, prompt: Prompt, request: _Request) -> AsyncGenerator[str, None]:
         """One call: through the gate, and into the trace."""
         limit_s = request.limit_s
-        patience_s = PATIENCE * limit_s if request.schema is None else math.inf
+        patience_s = math.inf if request.in_one_piece else PATIENCE * limit_s
         call = ModelCall(kind="chat", model=self._name, prompt_name=prompt.name, prompt_hash=prompt.hash, prompt=prompt)
         begin_model_call(call)
         reason: str = worded("stopped by the caller")
@@ -251,13 +302,15 @@ class OllamaChatModel:
 
     async def _pieces(self, request: _Request, call: ModelCall, ticket: Ticket) -> AsyncGenerator[str, None]:
         progress = _Progress(began=time.monotonic())
-        thoughts = ThinkingFilter() if request.schema is None else None
+        thoughts = None if request.in_one_piece else ThinkingFilter()
         speed, ended = self._habits.speed, False
         try:
             with speed.running(request.read, speed.usual_tokens(call.prompt_name, request.most_tokens)):
                 async with aclosing(self._chunks(request, progress)) as chunks:
                     async for chunk in chunks:
                         progress.chunks += 1
+                        if request.tokens is not None:
+                            request.tokens.extend(chunk.response_metadata.get("logprobs") or ())
                         if usage := chunk.usage_metadata:
                             call.prompt_tokens, call.completion_tokens = usage["input_tokens"], usage["output_tokens"]
                         if done_reason := chunk.response_metadata.get("done_reason"):
@@ -275,7 +328,7 @@ class OllamaChatModel:
                             break
             ended = True
         finally:
-            if not ended and request.schema is not None and self._out_of_time(request, progress):
+            if not ended and request.in_one_piece and self._out_of_time(request, progress):
                 speed.observe_given_up(request.read, request.most_tokens // 2, time.monotonic() - progress.began)
                 self._server.look_for_life()
         if thoughts:
@@ -357,16 +410,18 @@ class OllamaChatModel:
         return refused
 
     def _open(self, request: _Request) -> AsyncGenerator[AIMessageChunk, None]:
-        """A structured reply comes in one piece: nobody reads it before it is whole, and reading it token by token
-        costs more processor time than all else about the call."""
+        """A reply that nobody reads before it is whole comes in one piece: reading it token by token costs more
+        processor time than all else about the call."""
         told = self._thinking and not self._habits.thinks_anyway
         options = {**request.options, "num_ctx": self._settings.num_ctx, "num_predict": request.written_most}
+        told_of: dict[str, Any] = {} if request.tokens is None else {"logprobs": True, "top_logprobs": LIKELIEST}
         chunks: Any = self._llm.astream(
             request.messages,
             options=options,
             format=request.schema,
-            stream=request.schema is None,
+            stream=not request.in_one_piece,
             reasoning=False if told else None,
+            **told_of,
         )
         return chunks
 
@@ -380,7 +435,7 @@ class OllamaChatModel:
         if time.monotonic() - progress.began >= STREAM_TIMEOUT_S:
             limit_s = STREAM_TIMEOUT_S
         explained = explain(error, model=self._name, server=self._server.address, limit_s=limit_s, begun=progress.text)
-        if request.schema is not None and isinstance(explained, ModelTimeoutError):
+        if request.in_one_piece and isinstance(explained, ModelTimeoutError):
             return WholeReplyTimeoutError(explained.reason)
         return explained
 
@@ -435,6 +490,20 @@ class OllamaChatModel:
                     window=self._window,
                 )
             )
+
+
+def yes_against_no(tokens: Sequence[Mapping[str, Any]]) -> float | None:
+    """P(yes), 0..1, by the first token that is no blank. tokens: as Ollama tells them, each with `top_logprobs`. None:
+    it says neither."""
+    first = next((token for token in tokens if str(token.get("token", "")).strip()), None)
+    if first is None:
+        return None
+    yes = no = 0.0
+    for likely in first.get("top_logprobs") or [first]:
+        word, probability = str(likely["token"]).strip().lower(), math.exp(min(0.0, float(likely["logprob"])))
+        yes += probability if word.startswith(YES) else 0.0
+        no += probability if word.startswith(NO) else 0.0
+    return yes / (yes + no) if yes + no >= LEAST_SAID else None
 
 
 class OllamaEmbedder:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import ssl
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,14 +22,17 @@ DISCOVERY_TIMEOUT_S = 10.0  # asking for the list of models; questions wait for 
 LIFE_TIMEOUT_S = 3.0  # for its version
 BREAKER_FAILURES = 3  # consecutive failures that open the circuit
 BREAKER_RESET_S = 20.0  # after which one probe is let through
+VERSION = re.compile(r"v?(\d{1,4})\.(\d{1,4})\.(\d{1,4})")
 
 
 @dataclass(slots=True)
 class ModelHabits:
-    """What calls of a model have shown. `thinks_anyway`: it can't be told not to think."""
+    """What calls of a model have shown. `thinks_anyway`: it can't be told not to think. `untold`: it was asked how
+    probable its words were, and the reply did not say."""
 
     speed: ModelSpeed = field(default_factory=ModelSpeed)
     thinks_anyway: bool = False
+    untold: bool = False
 
 
 class OllamaServer:
@@ -49,6 +53,7 @@ class OllamaServer:
         self.chat_gate, self.embed_gate = self._gate(), self._gate()
         self._habits: dict[str, ModelHabits] = {}
         self._looking: asyncio.Task[None] | None = None
+        self._version: tuple[int, ...] | None = None
 
     def client_kwargs(self, read_timeout_s: float) -> dict[str, Any]:
         """For langchain-ollama's clients. The read timeout is the second line: the calls themselves watch the time."""
@@ -62,6 +67,18 @@ class OllamaServer:
     def habits(self, model: str) -> ModelHabits:
         """What this process has learned about a model of this server."""
         return self._habits.setdefault(model, ModelHabits())
+
+    async def version(self) -> tuple[int, ...]:
+        """Of the server, (0, 12, 11), asked for once; empty where it can't be found out now. Never raises."""
+        if self._version is None:
+            try:
+                async with asyncio.timeout(LIFE_TIMEOUT_S):
+                    reply = await self.http.get("/api/version")
+                    told = VERSION.match(str(reply.raise_for_status().json()["version"]))
+            except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, ValueError, KeyError, TypeError):
+                return ()
+            self._version = tuple(map(int, told.groups())) if told else ()
+        return self._version
 
     def look_for_life(self) -> None:
         """A reply that comes in one piece was not there in time: slow models do that, and servers that hang.

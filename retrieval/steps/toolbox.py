@@ -72,6 +72,11 @@ class Toolbox:
         model = await self.models.chat(role, name=model_name)
         return without_echo(await model.complete_json(prompt, schema), prompt)
 
+    async def yes_probability(self, name: str, *, language: Language, **variables: object) -> float:
+        """P(Yes) by the fast model, 0..1, for the prompt of this name. Raises ModelError."""
+        prompt = self.prompts.render(name, language=language, **variables)
+        return await (await self.models.chat("fast")).yes_probability(prompt)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:

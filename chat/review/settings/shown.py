@@ -86,7 +86,8 @@ class View:
 CHOICES = {  # of settings, by setting and value
     ("search.formula", "zscore"): worded("Standardised scores, added"),
     ("search.formula", "seed"): worded("Vector and BM25 scores, weighted"),
-    ("rerank.evaluator", "overall"): worded("One number"),
+    ("rerank.evaluator", "overall"): worded("All passages in one reply"),
+    ("rerank.evaluator", "best_passage"): worded("The likeliest passage, by the probability of a yes"),
     ("rerank.evaluator", "eight_criteria"): worded("Eight criteria"),
 }  # fmt: skip
 

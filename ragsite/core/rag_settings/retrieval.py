@@ -87,8 +87,9 @@ class RerankSettings(Group):
     """Order the candidates anew."""
     max_candidates: int = Field(10, ge=1, le=50)
     """Candidates that are reranked."""
-    evaluator: Literal["overall", "eight_criteria"] = "overall"
-    """How the model scores a passage: by one number, or by seed 002's eight criteria, whose mean counts."""
+    evaluator: Literal["overall", "best_passage", "eight_criteria"] = "overall"
+    """How the model judges: by naming those of all passages that answer; by the probability of its yes to the likeliest
+    passage, where the server tells it (Ollama from 0.12.11 on; else as overall); or by seed 002's eight criteria."""
     url: Address = Field("", repr=False, validation_alias="RAG_RERANK_URL")
     """A cross-encoder server; empty: the model reranks."""
     model: str = ""

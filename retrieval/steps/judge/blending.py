@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ragsite.core.rag_settings import CorrectiveSettings
 from ragsite.core.wording import worded
@@ -19,30 +19,39 @@ from retrieval.values import JudgeRecord
 EDGE = 1e-4  # a probability counts as no nearer than this to 0 or 1
 YES_SCORE = 6  # the best passage's score from which the model has said that the answer is there
 MIDDLE = TOP_SCORE / 2  # speaks neither for a passage nor against it
+# A word whose probability is told: its weight for each unit of the log-odds that the model gave it, and at most.
+SURENESS, MOST_SURE = 2.0, 2.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judge:
-    """A model that may be asked. trust: 0..1, of the running tally; 0: it has always said the same."""
+    """A model that may be asked. trust: 0..1, of the running tally; 0: it has always said the same. sureness: of its
+    word, 0..MOST_SURE; 1 where only the word is known."""
 
     model: str
     record: JudgeRecord
     trust: float = 1.0
+    sureness: float = 1.0
 
     @property
     def weight_yes(self) -> float:
         """What its yes adds to the log-odds, at least 0."""
-        return self.trust * self.record.llr_yes
+        return self.trust * self.sureness * self.record.llr_yes
 
     @property
     def weight_no(self) -> float:
         """What its no takes from the log-odds, at least 0."""
-        return self.trust * self.record.llr_no
+        return self.trust * self.sureness * self.record.llr_no
 
     def word(self, said: bool) -> dict[str, str | float]:
         """What it said, for the decision path; judgements are counted from there (`JudgeRecord`)."""
         weight = self.weight_yes if said else self.weight_no
         return {"model": self.model, "said": "yes" if said else "no", "weight": round(weight, 3)}
+
+    def as_sure_as(self, yes_probability: float) -> Judge:
+        """With what a word is worth that the model gave this probability, 0..1: a word said by a hair is worth next to
+        nothing, one said for sure MOST_SURE times a word of which nothing is known."""
+        return replace(self, sureness=min(MOST_SURE, SURENESS * abs(log_odds(yes_probability))))
 
 
 def log_odds(probability: float) -> float:

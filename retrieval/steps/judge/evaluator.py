@@ -23,7 +23,7 @@ from ragsite.core.wording import worded
 from retrieval.answerability import LIST_LENGTH, Estimate, estimate_answerability
 from retrieval.ports import Schema
 from retrieval.steps.judge import excerpts
-from retrieval.steps.judge.blending import Judge, blend, why_not_to_ask
+from retrieval.steps.judge.blending import MOST_SURE, Judge, blend, why_not_to_ask
 from retrieval.steps.query.question_parts import is_comparison, split_question
 from retrieval.steps.schemas import Verdict
 from retrieval.steps.step import Given, Result, Step
@@ -153,13 +153,15 @@ class Evaluator(Step[Given, Result]):
         *,
         said: Callable[[Reply], bool],
         line: float | None = None,
+        weigh: Callable[[], Coroutine[Any, Any, tuple[Reply, float]]] | None = None,
     ) -> Opinion[Reply]:
         """The model's reply where it is worth asking for, and the estimate blended with its word.
 
         probability: the estimate. `ask` makes the call; it raises ModelError, a ModelOutputError for a reply that is no
         judgement. `said` tells whether a reply means yes. line: the probability from which another thing is done, by
-        default `good_score`. The entry's detail gets `judge` and `blended`, or `not_asked`; a call that fails degrades
-        the entry, and the estimate stands. Never raises a ModelError.
+        default `good_score`. weigh: makes another call in its place where the server tells how probable words are; it
+        gives P(yes), too, by which the word weighs. The entry's detail gets `judge` and `blended`, or `not_asked`; a
+        call that fails degrades the entry, and the estimate stands. Never raises a ModelError.
         """
         unasked: Opinion[Reply] = Opinion(probability=probability)
         band = self.settings.corrective
@@ -170,9 +172,16 @@ class Evaluator(Step[Given, Result]):
             if not evidence.insist and (why := why_not_to_ask(probability, EAGER, line=line, band=band)):
                 return replace(unasked, why_not=why)
             judge = await self.judge()
-            if not evidence.insist and (why := self.why_not_to_ask(probability, judge, line=line)):
+            weighs = weigh is not None and await self._tells_probabilities()
+            surest = replace(judge, sureness=MOST_SURE) if weighs else judge
+            if not evidence.insist and (why := self.why_not_to_ask(probability, surest, line=line)):
                 return replace(unasked, judge=judge, why_not=why)
-            reply = await ask()
+            if weigh is not None and weighs:
+                reply, yes_probability = await weigh()
+                judge = judge.as_sure_as(yes_probability)
+                entry.detail["yes"] = round(yes_probability, 3)
+            else:
+                reply = await ask()
             yes = said(reply)
             blended = blend(probability, said=yes, judge=judge)
             return Opinion(probability=blended, reply=reply, judge=judge, said=yes)
@@ -191,6 +200,10 @@ class Evaluator(Step[Given, Result]):
         elif opinion.why_not:
             entry.detail["not_asked"] = opinion.why_not
         return opinion
+
+    async def _tells_probabilities(self) -> bool:
+        """Whether the fast model's server says how probable a yes was. Raises ModelError where there is none."""
+        return await (await self.tools.models.chat("fast")).tells_probabilities()
 
     def why_not_to_ask(self, probability: float, judge: Judge, *, line: float) -> str:
         """Why a model's word is not worth its time; empty where it is. See `blending.why_not_to_ask`."""
@@ -212,8 +225,26 @@ class Evaluator(Step[Given, Result]):
         probabilities: P(it answers) of each, of the trained estimate; then likely ones are quoted at greater length.
         tokens: of all that is quoted, by default `excerpts.TOKENS` or CHINESE_TOKENS. Raises ModelError.
         """
+        quoted = await self._quoted(passages, question, probabilities, tokens)
+        return await self.complete(prompt, schema, passages=quoted, question=one_line(question), **variables)
+
+    async def yes_about(
+        self, passages: Sequence[ScoredChunk], question: str, prompt: str, *, probabilities: Sequence[float]
+    ) -> float:
+        """P(Yes), 0..1, of the fast model about the quoted passages; see `ask_about`. Raises ModelError."""
+        quoted = await self._quoted(passages, question, probabilities, None)
+        language = self.context.language
+        return await self.tools.yes_probability(prompt, language=language, passages=quoted, question=one_line(question))
+
+    async def _quoted(
+        self,
+        passages: Sequence[ScoredChunk],
+        question: str,
+        probabilities: Sequence[float] | None,
+        tokens: int | None,
+    ) -> str:
         chunks, language = [passage.chunk for passage in passages], self.context.language
-        quoted = await asyncio.to_thread(
+        return await asyncio.to_thread(
             quote_excerpts,
             question,
             chunks,
@@ -221,7 +252,6 @@ class Evaluator(Step[Given, Result]):
             tokens=tokens or (excerpts.CHINESE_TOKENS if language.startswith("zh") else excerpts.TOKENS),
             language=language,
         )
-        return await self.complete(prompt, schema, passages=quoted, question=one_line(question), **variables)
 
     def rank(self, passages: Sequence[ScoredChunk], scores: Sequence[float]) -> tuple[ScoredChunk, ...]:
         """By score × boost^BOOST_SHARE; equal ones stay in the order that retrieval and ratings gave them.

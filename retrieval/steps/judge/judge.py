@@ -2,10 +2,13 @@
 
 Source: seed 003 §2.5 (scores for the first N candidates) and §2.6 (CRAG: ANSWER, CLARIFY, REFINE, NO_ANSWER). The model
 names the passages that answer and says whether any does, in some 20 tokens, since every token is waited for before the
-answer's first word; the scores that a model of 1.5B gives tell nothing (docs/evaluation.md). With the setting
-`rerank.evaluator` = eight_criteria (seed 002, LLMEvaluatorPrompt) a passage's score is the mean of eight, for some 250
-tokens, and the model's word follows from the scores. The seed asks about one document a call and lets the model take
-the mean; here all are in one call, and the mean is taken in code: small models add badly.
+answer's first word; the scores that a model of 1.5B gives tell nothing (docs/evaluation.md).
+
+With the setting `rerank.evaluator` = best_passage, and a server that tells how probable a word was, the model is asked
+about the likeliest passage alone, for one word, which weighs by its probability: a small model tells near misses better
+so (docs/evaluation.md). With eight_criteria (seed 002, LLMEvaluatorPrompt) a passage's score is the mean of eight, for
+some 250 tokens, and the word follows from the scores. The seed asks about one document a call and lets the model
+take the mean; here all are in one call, and the mean is taken in code: small models add badly.
 """
 
 from __future__ import annotations
@@ -40,11 +43,13 @@ from retrieval.values import ScoredChunk
 
 PROMPT = "rerank_assess"  # its file in retrieval/prompts
 CRITERIA_PROMPT = "rerank_criteria"  # its file in retrieval/prompts, with eight_criteria
+YES_PROMPT = "answered"  # its file in retrieval/prompts, with best_passage
 MIN_SCORE = 0.0  # candidates below it are dropped
 BESIDE = 3  # best passages so far that those newly found are compared with
 SHOWN_SHARE = 0.02  # of the best passage's probability: those below it are not shown to a model, whatever their number
 LEAST_SHOWN = 5  # passages that it is shown all the same
 RIVAL_SHARE = 0.5  # of the best candidate's probability, from which another document's competes with it
+TOGETHER = 3  # passages that are shown for a yes or no
 FIGURES_CHARS = 240  # of each, around the sentence nearest to the question, whose figures are compared
 
 
@@ -65,9 +70,10 @@ class Retrieved(Evidence):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """A model's scores, 0..10, one for each passage that it was shown; None where it said nothing of it. `yes`: whether
-    the passages answer, by its word."""
+    """A model's scores, 0..10, one for each passage that it was shown, by their places in the list; None where it said
+    nothing of it. `yes`: whether the passages answer, by its word."""
 
+    shown: Sequence[int]
     scores: Sequence[float | None]
     verdict: JudgedAs
     yes: bool
@@ -123,6 +129,7 @@ class Rerank(Evaluator[Retrieved, Reranked]):
             scores, reranker = crossed, self.tools.reranker.name if self.tools.reranker else ""
         else:
             shown = worth_showing(estimate.passages)
+            by_best_passage = self.settings.rerank.evaluator == "best_passage"
             opinion = await self.ask_judge(
                 entry,
                 given,
@@ -130,9 +137,10 @@ class Rerank(Evaluator[Retrieved, Reranked]):
                 lambda: self._ask(given, pool, estimate, shown, entry),
                 said=lambda judgement: judgement.yes,
                 line=given.line,
+                weigh=(lambda: self._weigh(given, pool, estimate)) if by_best_passage else None,
             )
             if opinion.reply and opinion.judge:
-                given_scores = dict(zip(shown, opinion.reply.scores, strict=True))
+                given_scores = dict(zip(opinion.reply.shown, opinion.reply.scores, strict=True))
                 scores = passage_odds(estimate.passages, list(map(given_scores.get, range(len(pool)))), opinion.judge)
                 entry.detail["given"] = {pool[at].chunk_id: score for at, score in given_scores.items()}
             elif opinion.why_not and entry.status != "degraded":  # unless the cross-encoder was asked, and failed
@@ -189,7 +197,7 @@ class Rerank(Evaluator[Retrieved, Reranked]):
             entry.detail["criteria"] = by_criteria.by_passage()
             scores = by_criteria.scores(count)
             check_scores(scores)
-            return Judgement(scores=scores, verdict=by_criteria.verdict, yes=says_yes(scores))
+            return Judgement(shown=shown, scores=scores, verdict=by_criteria.verdict, yes=says_yes(scores))
         reply = await self.ask_about(
             passages, given.question, PROMPT, judgement_of(count), probabilities=probabilities, count=count
         )
@@ -199,7 +207,26 @@ class Rerank(Evaluator[Retrieved, Reranked]):
             scores = [float(TOP_SCORE) if number in named else None for number in range(1, count + 1)]
         else:  # also of one that it named: small models name the nearest one beside a no
             scores = [0.0] * count
-        return Judgement(scores=scores, verdict=reply.verdict, yes=yes)
+        return Judgement(shown=shown, scores=scores, verdict=reply.verdict, yes=yes)
+
+    async def _weigh(
+        self, given: Retrieved, pool: Sequence[ScoredChunk], estimate: Estimate
+    ) -> tuple[Judgement, float]:
+        """The model's yes or no about the likeliest passage, and P(yes). Passages about as likely are shown with it: an
+        answer may be put together of several. Raises ModelError."""
+        shown = likeliest(estimate.passages)
+        passages, probabilities = [pool[at] for at in shown], [estimate.passages[at] for at in shown]
+        probability = await self.yes_about(passages, given.question, YES_PROMPT, probabilities=probabilities)
+        yes = probability >= 0.5
+        scores = [TOP_SCORE * probability if len(shown) == 1 or not yes else None] * len(shown)
+        return Judgement(shown=shown, scores=scores, verdict="ANSWER" if yes else "NO_ANSWER", yes=yes), probability
+
+
+def likeliest(probabilities: Sequence[float]) -> list[int]:
+    """Places, in their order, of the likeliest passage and of those about as likely, TOGETHER at most."""
+    least = RIVAL_SHARE * max(probabilities, default=0.0)
+    best = sorted(range(len(probabilities)), key=lambda at: -probabilities[at])[:TOGETHER]
+    return sorted(at for at in best if probabilities[at] >= least)
 
 
 def worth_showing(probabilities: Sequence[float]) -> list[int]:
