@@ -13,7 +13,7 @@ import pytest
 from django.apps import apps
 from django.core.files.base import ContentFile
 from django.core.management import CommandError, call_command
-from django.utils import timezone
+from django.utils import timezone, translation
 from django_celery_beat.models import PeriodicTask
 
 from chat.models import (
@@ -371,6 +371,18 @@ def test_a_dry_run_tells_and_deletes_nothing(rag_settings: Any) -> None:
     assert Session.objects.count() == 1
     with pytest.raises(CommandError, match="no kind"):
         call_command("retention", "--dry-run", "--kind", "cats", stdout=io.StringIO())
+
+
+@pytest.mark.parametrize(
+    ("language", "told"),
+    [("zh-hans", "保留 30 天；没有要删除的"), ("zh-hant", "保留 30 天；沒有要刪除的")],
+)
+def test_a_dry_run_tells_in_the_terminals_language(rag_settings: Any, language: str, told: str) -> None:
+    rag_settings(retention={"ages": {"conversations": 30}})
+    words = io.StringIO()
+    with translation.override(language):
+        call_command("retention", "--dry-run", "--kind", "conversations", stdout=words)
+    assert told in words.getvalue()
 
 
 def test_every_kind_can_be_looked_at_with_and_without_a_bound(rag_settings: Any) -> None:

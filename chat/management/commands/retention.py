@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from chat.review.retention.runs import kinds_over, last_run, next_run, retention_begin, retention_work
-from ragsite.core.localized import said
+from ragsite.core.localized import said, said_count
 from ragsite.core.retention import Kind, Over, kinds
 
 
@@ -26,11 +26,13 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         known = [kind.name for kind in kinds()]
         if options["kind"] and options["kind"] not in known:
-            raise CommandError(f"There is no kind {options['kind']!r}; one of {', '.join(known)}.")
+            raise CommandError(
+                said("There is no kind “{kind}”; one of {known}.", kind=options["kind"], known=", ".join(known))
+            )
         if options["dry_run"]:
             self._dry(kinds_over(now=timezone.now(), only=options["kind"]), as_json=options["json"])
         elif options["kind"] or options["json"]:
-            raise CommandError("--kind and --json go with --dry-run.")
+            raise CommandError(said("--kind and --json go with --dry-run."))
         else:
             self._delete()
 
@@ -39,13 +41,15 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps([_data(kind, gone) for kind, gone in found], indent=2))
             return
         for kind, gone in found:
-            age = kind.age()
-            kept = "kept" if age is None else f"kept {age.days} days" if age else "until it ends"
-            span = f", {_day(gone.oldest)} to {_day(gone.newest)}" if gone.count else ""
             name = f" ({kind.variable()})" if kind.setting else ""
-            self.stdout.write(f"{said(kind.title)}{name}: {kept}; {gone.count} would go{span}")
+            title = f"{said(kind.title)}{name}"
+            self.stdout.write(said("{kind}: {kept}; {going}", kind=title, kept=_kept(kind), going=_going(gone)))
         following = next_run(now=timezone.now())
-        self.stdout.write(f"Next run: {following:%Y-%m-%d %H:%M %Z}" if following else "No run is scheduled.")
+        self.stdout.write(
+            said("Next run: {time}", time=f"{following:%Y-%m-%d %H:%M %Z}")
+            if following
+            else said("No run is scheduled.")
+        )
 
     def _delete(self) -> None:
         retention_begin()
@@ -54,12 +58,28 @@ class Command(BaseCommand):
         )
         run = last_run()
         if outcome != "done" or run is None:
-            raise CommandError("Another process deletes already; wait for it to end.")
+            raise CommandError(said("Another process deletes already; wait for it to end."))
         for name, count in run.deleted.items():
-            self.stdout.write(f"{name}: {count} deleted")
+            self.stdout.write(said("{kind}: {count} deleted", kind=name, count=count))
         if run.failed:
-            raise CommandError(f"Not deleted: {', '.join(run.failed)}; the log says why.")
-        self.stdout.write("Nothing is left that is over.")
+            raise CommandError(said("Not deleted: {kinds}; the log says why.", kinds=", ".join(run.failed)))
+        self.stdout.write(said("Nothing is left that is over."))
+
+
+def _kept(kind: Kind) -> str:
+    age = kind.age()
+    if age is None:
+        return said("kept")
+    return said_count("kept {count} day", "kept {count} days", age.days) if age else said("kept until it ends")
+
+
+def _going(gone: Over) -> str:
+    if not gone.count:
+        return said("nothing would go")
+    return said(
+        "{count} would go, of {oldest} to {newest}",
+        count=gone.count, oldest=_day(gone.oldest), newest=_day(gone.newest),
+    )  # fmt: skip
 
 
 def _data(kind: Kind, gone: Over) -> dict[str, Any]:
