@@ -15,6 +15,7 @@ from django.contrib.auth.models import Permission
 from django.contrib.contenttypes.models import ContentType
 from django.core.management.commands import flush
 from django.db import transaction
+from django.utils import translation
 
 pytest_plugins = ["tests.database", "tests.milvus", "tests.ollama_server", "tests.search_engine"]
 
@@ -82,6 +83,13 @@ def _commands_silence_themselves_alone() -> Iterator[None]:
     """A command that a test calls in this process quiets its logging for good, as its process ends with it."""
     yield
     logging.disable(logging.NOTSET)
+
+
+@pytest.fixture(autouse=True)
+def _the_language_of_a_request_ends_with_its_test() -> Iterator[None]:
+    """A thread keeps the language of its last request until the next one, and so would a command in the next test."""
+    yield
+    translation.deactivate()
 
 
 @pytest.fixture(autouse=True)
