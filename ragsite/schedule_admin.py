@@ -42,7 +42,7 @@ def crontab_told(crontab: CrontabSchedule) -> str:
         told = str(get_description(written, options))
     except (FormatException, MissingFieldException, WrongArgumentException):
         told = written
-    return f"{converted(told, 's2t') if language == 'zh-hant' else told} {crontab.timezone}"
+    return f"{converted(told, 's2tw') if language == 'zh-hant' else told} {crontab.timezone}"
 
 
 @admin.register(PeriodicTask)

@@ -173,6 +173,8 @@ class Evaluator(Step[Given, Result]):
                 return replace(unasked, why_not=why)
             judge = await self.judge()
             weighs = weigh is not None and await self._tells_probabilities()
+            if weigh is not None:
+                entry.detail["weighed"] = weighs  # false: the server does not tell, so another call is made
             surest = replace(judge, sureness=MOST_SURE) if weighs else judge
             if not evidence.insist and (why := self.why_not_to_ask(probability, surest, line=line)):
                 return replace(unasked, judge=judge, why_not=why)

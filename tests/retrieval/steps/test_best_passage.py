@@ -74,6 +74,7 @@ async def test_a_server_that_does_not_tell_is_asked_about_all_passages(online) -
     _, [rerank, _] = await judge()
     assert "relevant_passages" in online.chats[0].body["format"]["properties"]
     assert "yes" not in rerank.detail
+    assert rerank.detail["weighed"] is False
 
 
 async def test_by_default_all_passages_are_judged_in_one_reply(online, rag_settings) -> None:
