@@ -271,6 +271,14 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "POSTPROCESSING_HOOKS": ["drf_spectacular.hooks.postprocess_schema_enums", "ragsite.schema_view.blank_fits_once"],
+    "ENUM_NAME_OVERRIDES": {  # else several fields named alike get names made of a hash
+        "DocumentStatusEnum": "retrieval.models.Document.Status",
+        "RunStatusEnum": "feedback.models.EvaluationRun.Status",
+        "GapStateEnum": "feedback.models.KnowledgeGap.State",
+        "ReviewStateEnum": "chat.models.AnswerReview.State",
+        "ExperimentStateEnum": "chat.models.Experiment.State",
+        "EvaluationStageEnum": "retrieval.evaluation.stages.STAGES",
+    },
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],  # public: it describes the program and holds no data
 }
 
