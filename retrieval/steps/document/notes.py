@@ -149,6 +149,7 @@ class _Round:
 
     async def run(self, parts: Sequence[list[Excerpt]]) -> _Done:
         queue = iter(enumerate(parts))
+        await self._tell()  # the first part takes a model as long as any
 
         async def work() -> None:
             for at, part in queue:
@@ -156,7 +157,8 @@ class _Round:
                     self._stop = True
                     return
                 await self._note(at, part)
-                await self._tell(part)
+                self._read = max(self._read, part[-1].section + 1)
+                await self._tell()
 
         async with asyncio.TaskGroup() as group:
             for _ in range(min(len(parts), self._step.settings.ollama.max_concurrency)):
@@ -214,10 +216,9 @@ class _Round:
         if self._failed >= GIVE_UP and self._failed == len(self._results):
             self._stop = True
 
-    async def _tell(self, part: Sequence[Excerpt]) -> None:
+    async def _tell(self) -> None:
         if not self._first:
             return
-        self._read = max(self._read, part[-1].section + 1)
         text = worded("Read {read} of {total} sections", read=self._read, total=self._sections)
         self._entry.summary = text
         await self._step.run.trace.sink.tool_called("read", text, self._entry)

@@ -120,12 +120,14 @@ class Events:
 
     def __init__(self) -> None:
         self.log: list[tuple[str, Any]] = []
+        self.told: list[str] = []  # what tools said of themselves
 
     async def step_finished(self, step: StepRecord) -> None:
         self.log.append(("step", step.name))
 
     async def tool_called(self, tool: str, content: str, step: StepRecord) -> None:
         self.log.append(("tool", tool))
+        self.told.append(content)
 
     async def sources_chosen(self, sources: Sequence[Source]) -> None:
         self.log.append(("sources", tuple(sources)))

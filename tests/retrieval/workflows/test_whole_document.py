@@ -328,6 +328,8 @@ async def test_a_long_document_is_read_in_parts_that_fit(online) -> None:
     assert "EUR 101 [1]" in result.text and "EUR 140" in result.text
     assert len(result.sources) <= 40 and all(source.cited for source in result.sources)
     assert ("tool", "read") in events.log
+    told = [text for text in events.told if text.endswith("of 40 sections")]
+    assert (told[0], told[-1]) == ("Read 0 of 40 sections", "Read 40 of 40 sections")  # before the first call, too
     noted = next(step for step in trace.steps if step.name == "compress")
     assert noted.detail["read"] == 40 and noted.detail["calls"] == len(parts)
     assert result.reason == "all 40 sections were read"
