@@ -200,9 +200,10 @@ async def on_samples(options: argparse.Namespace) -> list[tuple[str, str, list[R
 
 
 async def on_set(name: str, options: argparse.Namespace) -> list[tuple[str, str, list[Result]]]:
+    from django.conf import settings as site
+
     from benchmarks.support.grader_data import LabelledSet
     from benchmarks.support.set_searcher import SetSearcher
-    from ragsite.core.rag_settings import RagSettings
     from retrieval.evaluation.memory_store import MemoryChunkStore
     from retrieval.prompting import PromptLibrary
     from retrieval.providers.registry import ModelRegistry
@@ -210,7 +211,7 @@ async def on_set(name: str, options: argparse.Namespace) -> list[tuple[str, str,
     from retrieval.values import CollectionRef, EmbeddingSpace, SearchScope
     from retrieval.workflows import WORKFLOWS
 
-    labelled, settings = LabelledSet(name, options.data, None), RagSettings()
+    labelled, settings = LabelledSet(name, options.data, None), site.RAG
     offline = settings.replace(ollama=settings.ollama.replace(offline="1"))
     scope = SearchScope((CollectionRef(id=name, name=name, space=EmbeddingSpace("words", 384)),))
     found = []
