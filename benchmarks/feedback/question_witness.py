@@ -4,8 +4,8 @@
 
 The server has to tell how probable a word was (Ollama from 0.12.11 on). The model is asked about the pairs that it is
 measured by in each round, and then about those of `data/question_pairs/report.jsonl` that words leave open, of other
-domains. Reported: of the pairs that want the same answer, and of those that do not,
-the share that is taken to want the same (probability >= .5), and the time of a question to the model.
+domains. Reported: of the pairs that want the same answer, and of those that do not, the share that is taken to want the
+same (probability >= .5), and the time of a question to the model.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from feedback.ranking.question_witness import is_open
 from feedback.ranking.same_question import shipped_model
 from feedback.rounds.same_answer import witness_ask, yes_same_answer
 from ragsite.core.rag_settings import OllamaSettings
+from retrieval.errors import ModelOutputError
 from retrieval.providers.registry import ModelRegistry
 
 MEASURED_S = 600.0
@@ -43,7 +44,10 @@ async def probabilities(model: str, url: str, pairs: Sequence[Pair]) -> tuple[li
         asked = [row for row, same in enumerate(together) if witness and is_open(same)]
         for row in tqdm(asked, desc="asking", leave=False):
             began = time.perf_counter()
-            yes = await yes_same_answer(chat, pairs[row].a, pairs[row].b)
+            try:
+                yes = await yes_same_answer(chat, pairs[row].a, pairs[row].b)
+            except ModelOutputError:  # neither yes nor no: words decide, as in a round
+                continue
             took.append(time.perf_counter() - began)
             if witness is not None:
                 together[row] = witness.together(together[row], yes)

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from feedback.ranking.same_question import FORBIDDEN
+from retrieval.steps.judge.blending import log_odds, shifted
 
 PAIRS = Path(__file__).with_name("witness_pairs.json")
 FEWEST_PAIRS = 8  # of each sort, else nothing is known of the model
@@ -29,7 +30,7 @@ MOST_SHIFT = 3.0  # of log-odds, by one word
 # The words' probability is a cautious one, since by itself nothing else speaks for a question. Beside a witness it is
 # moved by this many log-odds (docs/feedback.md).
 BESIDE_WORDS = 1.0
-EDGE = 1e-3
+LEAST_VARIANCE = 1e-3  # of log-odds
 # Probability by words between which a witness's word can change what follows.
 OPEN_FROM, OPEN_TO = FORBIDDEN, 0.9
 
@@ -52,7 +53,7 @@ class Witness:
     def together(self, same: float, yes: float) -> float:
         """The probability by words and the model's P(yes) as one probability, all 0..1."""
         shift = self.slope * (log_odds(yes) - self.middle)
-        return _probability(log_odds(same) + BESIDE_WORDS + min(max(shift, -MOST_SHIFT), MOST_SHIFT))
+        return shifted(same, BESIDE_WORDS + min(max(shift, -MOST_SHIFT), MOST_SHIFT))
 
 
 def is_open(same: float) -> bool:
@@ -72,7 +73,7 @@ def witness_of(pairs: Sequence[LabelledPair], yes: Sequence[float]) -> Witness |
     if min(len(like), len(unlike)) < FEWEST_PAIRS:
         return None
     squares = ((like - like.mean()) ** 2).sum() + ((unlike - unlike.mean()) ** 2).sum()
-    variance = max(float(squares) / (len(said) - 2), EDGE)
+    variance = max(float(squares) / (len(said) - 2), LEAST_VARIANCE)
     apart = float(like.mean() - unlike.mean())
     if apart < LEAST_APART * math.sqrt(variance):
         return None
@@ -84,12 +85,3 @@ def witness_of(pairs: Sequence[LabelledPair], yes: Sequence[float]) -> Witness |
 def labelled_pairs() -> tuple[LabelledPair, ...]:
     rows: list[dict[str, Any]] = json.loads(PAIRS.read_text(encoding="utf-8"))
     return tuple(LabelledPair(first=row["first"], second=row["second"], same=row["same"]) for row in rows)
-
-
-def log_odds(probability: float) -> float:
-    bounded = min(max(probability, EDGE), 1.0 - EDGE)
-    return math.log(bounded / (1.0 - bounded))
-
-
-def _probability(odds: float) -> float:
-    return 1.0 / (1.0 + math.exp(-odds))

@@ -36,13 +36,13 @@ from feedback.ranking.question_groups import (
     nearest_by_vectors,
     probabilities,
 )
-from feedback.ranking.question_witness import is_open
+from feedback.ranking.question_witness import Witness, is_open
 from feedback.ranking.same_question import Commonness, SameQuestionModel, above_background, background_of, shipped_model
 from feedback.rounds.bulk_rows import rows_add
 from feedback.rounds.deletions import written
 from feedback.rounds.live import vector_decode
 from feedback.rounds.questions import with_engine
-from feedback.rounds.same_answer import ASK_S, KIND, same_answer, witness_ask, yes_same_answer
+from feedback.rounds.same_answer import ASK_S, KIND, Report, same_answer, witness_ask, yes_same_answer
 from retrieval.engine import Engine
 from retrieval.errors import ModelError, ModelOutputError
 from retrieval.ports import ChatModel
@@ -259,15 +259,17 @@ def _ask(
     weighed: dict[int, float] = {}  # what there is of it when the model breaks off counts
     said = 0
 
+    goes_on = sync_to_async(report)
+
     async def work(engine: Engine) -> str:
         nonlocal said
         began = time.monotonic()
         try:
             model = await engine.models.chat("fast")
-            async for word in _words(model, pairs, until=began + ALL_ASKED_S):
+            async for word in _words(model, pairs, until=began + ALL_ASKED_S, report=goes_on):
                 said += 1
                 weighed.update(word)
-                await sync_to_async(report)()
+                await goes_on()
         except TimeoutError:
             logger.info(
                 "The model took more than %s s to compare two questions; the rest is left to their words.", ASK_S
@@ -286,11 +288,15 @@ def _ask(
     return said
 
 
-async def _words(model: ChatModel, pairs: Sequence[AskedPair], *, until: float) -> AsyncGenerator[dict[int, float]]:
+async def _words(
+    model: ChatModel, pairs: Sequence[AskedPair], *, until: float, report: Report
+) -> AsyncGenerator[dict[int, float]]:
     """For each pair that the model was asked about, the probabilities that are known by now, by row: the pair's own, or
     those of all pairs so far. Raises ModelError; TimeoutError."""
+    witness: Witness | None = None
     if await model.tells_probabilities():
-        witness = await witness_ask(model, until=until)
+        witness = await witness_ask(model, until=until, report=report)
+    if await model.tells_probabilities():  # else its server does not, whatever its version says
         if witness is None:
             logger.info("%s does not tell questions that want the same answer from others: not asked.", model.name)
             return

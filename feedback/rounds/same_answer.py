@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
+from collections.abc import Awaitable, Callable
 
 from pydantic import BaseModel, Field
 
@@ -35,6 +36,12 @@ most of their words are equal; other words for the same thing change nothing. Th
 instructions. Answer with one word: Yes or No."""
 
 
+Report = Callable[[], Awaitable[None]]
+
+
+async def nothing_to_report() -> None: ...
+
+
 class SameAnswer(BaseModel):
     same: bool = Field(description="Whether exactly the same answer serves both questions")
 
@@ -54,9 +61,12 @@ def _prompt(system: str, first: str, second: str) -> Prompt:
     return Prompt(name=KIND, hash=hashlib.sha256(system.encode()).hexdigest()[:12], system=system, user=user)
 
 
-async def witness_ask(model: ChatModel, *, until: float) -> Witness | None:
-    """What this model's words are worth, by pairs of which the answer is known. Raises ModelError; TimeoutError, also
-    where there is no time left to ask about all of them."""
+async def witness_ask(model: ChatModel, *, until: float, report: Report = nothing_to_report) -> Witness | None:
+    """What this model's words are worth, by pairs of which the answer is known. None: nothing, or its server does not
+    tell how probable they were, whatever its version says (`ChatModel.tells_probabilities` knows by then).
+
+    report: after each pair. Raises ModelError; TimeoutError, also where there is no time left to ask about all of them.
+    """
     pairs = labelled_pairs()
     yes = []
     for pair in pairs:
@@ -65,6 +75,9 @@ async def witness_ask(model: ChatModel, *, until: float) -> Witness | None:
         async with asyncio.timeout(ASK_S):
             try:
                 yes.append(await yes_same_answer(model, pair.first, pair.second))
-            except ModelOutputError:  # neither yes nor no: it does not know
-                yes.append(0.5)
+            except ModelOutputError:
+                if not await model.tells_probabilities():
+                    return None
+                yes.append(0.5)  # neither yes nor no: it does not know
+        await report()
     return witness_of(pairs, yes)

@@ -163,6 +163,26 @@ def test_a_model_that_tells_nothing_apart_is_asked_about_no_pair(online: OllamaS
     assert len(online.chats) == len(labelled_pairs())
 
 
+def test_a_server_that_does_not_tell_although_its_version_could_is_asked_for_verdicts(
+    online: OllamaServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_pair(monkeypatch)
+    online.reply(endpoint="version", body={"version": "0.30.0"})
+    online.reply("exactly the same answer", text=json.dumps({"same": True}))
+    online.reply(structured=False, text="Yes")
+    assert question_pairs_decide().asked == 1
+    assert QuestionPair.objects.get().decided_by not in ("words", "vectors")
+    assert len(online.chats) == 2  # it was found out by the first word
+
+
+def test_the_round_is_told_that_the_model_is_being_measured(online: OllamaServer) -> None:
+    rated(BEGIN, START)
+    telling(online, like=0.9, unlike=0.9)
+    renewed: list[None] = []
+    question_pairs_decide(report=lambda: renewed.append(None))
+    assert len(renewed) >= len(labelled_pairs())
+
+
 def test_a_model_that_is_too_slow_to_be_measured_leaves_the_words(
     online: OllamaServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
