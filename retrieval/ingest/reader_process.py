@@ -150,7 +150,7 @@ TASKS = {"document": _document, "page": _page, "picture": _picture}
 
 
 def load_chinese() -> None:
-    """The dictionaries of Chinese: over a second, and 80 MiB that a site without Chinese documents need not have."""
+    """The dictionaries of Chinese: half a second, and 50 MiB that a site without Chinese documents need not have."""
     warm_up()
     chinese_variant("圖書館")
     _freeze()

@@ -17,7 +17,6 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
@@ -132,7 +131,7 @@ def _terms(text: str, chinese: Callable[[str], Iterable[str]]) -> Iterator[str]:
 
 
 def warm_up() -> None:
-    """Load jieba's and OpenCC's dictionaries now (about a second), not in somebody's first question."""
+    """Load jieba's tables and OpenCC's dictionaries now (half a second), not in somebody's first question."""
     analyze("繁體字和 running 分詞")
 
 
@@ -293,12 +292,6 @@ def _segmenter() -> Any:
 
 @lru_cache(maxsize=1)
 def _load_segmenter() -> Any:
-    with warnings.catch_warnings():  # jieba's sources hold escapes that newer Pythons warn of
-        warnings.simplefilter("ignore")
-        import jieba
-    import logging
+    from retrieval.text.chinese_words import load_segmenter
 
-    jieba.setLogLevel(logging.WARNING)
-    segmenter = jieba.Tokenizer()
-    segmenter.initialize()
-    return segmenter
+    return load_segmenter()
