@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from retrieval.ingest.blocks import BLOCK_SEPARATOR, GRID, Block, BlockKind, Line, PageLines, ParsedDocument
+from retrieval.ingest.chunking import TextChunk
 
 BlockPlace = list[int | str | list[str]]
 PART_CHARS = 12_000  # of a part that is no page, at most
@@ -32,6 +33,22 @@ class DocumentPart:
     height: float | None = None
     blocks: tuple[BlockPlace, ...] = ()
     lines: tuple[Line, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadDocument:
+    """What a file gives.
+
+    title: what the document calls itself, "" where it doesn't. summary: "" for a document of one chunk.
+    """
+
+    title: str
+    page_count: int | None
+    language: str
+    summary: str
+    chunk_tokens: int
+    chunks: tuple[TextChunk, ...]
+    parts: tuple[DocumentPart, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,7 @@ from ragsite.core.wording import Sentence, worded
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.chunking import ChunkSize, TextChunk
 from retrieval.ingest.limits import MIB, ParseLimits
-from retrieval.ingest.parts import DocumentPart
-from retrieval.ingest.reading import ReadDocument
+from retrieval.ingest.parts import DocumentPart, ReadDocument
 from retrieval.ingest.sniff import kind_by_name
 
 SUMMARY_TOKENS = 160  # of a document's summary, by which hierarchical search finds it

@@ -7,19 +7,19 @@ Hostile files can crash, hang or bloat every one of the parsers: on a site this 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from ragsite.core.text import unturned
 from ragsite.core.wording import worded
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.blocks import ParsedDocument
-from retrieval.ingest.chunking import Chunker, ChunkSize, TextChunk
+from retrieval.ingest.chunking import Chunker, ChunkSize
 from retrieval.ingest.docx import parse_docx
 from retrieval.ingest.html import parse_html
 from retrieval.ingest.limits import ParseLimits, check_archive, check_length
 from retrieval.ingest.markdown import parse_markdown
-from retrieval.ingest.parts import DocumentPart, document_parts
+from retrieval.ingest.parts import ReadDocument, document_parts
 from retrieval.ingest.pdf import parse_pdf
 from retrieval.ingest.pptx import parse_pptx
 from retrieval.ingest.sniff import OFFICE_PARTS, FileKind, check_content
@@ -40,19 +40,6 @@ FILE_PARSERS: dict[FileKind, Callable[[Path, ParseLimits], ParsedDocument]] = {
     "pptx": parse_pptx,
     "xlsx": parse_xlsx,
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadDocument:
-    """title: what the document calls itself, "" where it doesn't. summary: "" for a document of one chunk."""
-
-    title: str
-    page_count: int | None
-    language: str
-    summary: str
-    chunk_tokens: int
-    chunks: tuple[TextChunk, ...]
-    parts: tuple[DocumentPart, ...] = ()
 
 
 def read_document(

@@ -37,8 +37,8 @@ from retrieval.errors import (
     EmbeddingUnavailableError,
     IndexUnavailableError,
 )
+from retrieval.ingest.parts import ReadDocument
 from retrieval.ingest.reader import read_file
-from retrieval.ingest.reading import ReadDocument
 from retrieval.models import Chunk, Collection, Document, DocumentPart, IngestJob
 from retrieval.ports import Embedder, Vectors
 from retrieval.providers import batches

@@ -9,8 +9,9 @@ from typing import Any
 from django.core.files.base import ContentFile
 
 from retrieval.ingest.chunking import ChunkSize
+from retrieval.ingest.parts import ReadDocument
 from retrieval.ingest.reader import parse_limits
-from retrieval.ingest.reading import ReadDocument, read_document
+from retrieval.ingest.reading import read_document
 from retrieval.ingest.sniff import MEDIA_TYPES, kind_by_name
 from retrieval.models import Chunk, Document, DocumentPart
 from retrieval.services.ingest import rows_of_read

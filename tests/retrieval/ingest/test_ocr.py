@@ -12,10 +12,9 @@ from PIL import Image, ImageDraw, ImageFont
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest import ocr
 from retrieval.ingest.chunking import ChunkSize
-from retrieval.ingest.parts import boxes_between
+from retrieval.ingest.parts import ReadDocument, boxes_between
 from retrieval.ingest.pdf import NOTHING_READ, SCANNED
 from retrieval.ingest.reader import read_file
-from retrieval.ingest.reading import ReadDocument
 from tests.retrieval.read_documents import read
 
 needs_tesseract = pytest.mark.skipif(shutil.which("tesseract") is None, reason="Tesseract is not installed")

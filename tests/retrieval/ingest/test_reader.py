@@ -14,8 +14,9 @@ import pytest
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest import reader
 from retrieval.ingest.chunking import ChunkSize
+from retrieval.ingest.parts import ReadDocument
 from retrieval.ingest.reader import read_file
-from retrieval.ingest.reading import ReadDocument, read_document
+from retrieval.ingest.reading import read_document
 from tests.constants import constants
 from tests.processes import alive, descendants, wait_until
 
