@@ -15,8 +15,8 @@ from ragsite.runtime.die_with_parent import die_with_parent
 from ragsite.runtime.watchdog import exit_within
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ragsite.settings")
-# Django's checks import every page, and with them the workflows: 40 MiB in the worker, in each process of its pool and in
-# the scheduler, none of which shows a page. `up` makes them, and so do `migrate` and `check`.
+# Django's checks import every page, and with them the workflows: 40 MiB in the worker, in each process of its pool and
+# in the scheduler, none of which shows a page. `up` makes them, and so do `migrate` and `check`.
 os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 
 file_broker.register()

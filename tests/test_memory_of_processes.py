@@ -1,4 +1,4 @@
-"""Which libraries the processes of a site hold when nothing is asked of them: each costs memory in every one of them."""
+"""Which libraries the processes of a site hold when nothing is asked of them: each costs memory in every one."""
 
 from __future__ import annotations
 

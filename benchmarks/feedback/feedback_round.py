@@ -48,7 +48,7 @@ django.setup()
 from retrieval.search.index import connection
 
 connection.TIMEOUT_S = 120.0  # a busy machine
-import pymilvus
+connection.import_client()
 from django.core.management import execute_from_command_line
 from retrieval.text.analysis import analyze
 analyze("圖書館的開放時間")

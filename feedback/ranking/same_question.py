@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
+from sys import intern
 from typing import Any
 
 import numpy as np
@@ -192,7 +193,7 @@ def read_question(text: str) -> QuestionReading:
         kinds=frozenset(kind for kind, pattern in _KIND_PATTERNS.items() if pattern.search(folded)),
         alternatives=_alternatives(plain),
         negated=bool(NEGATION.search(one_wording)),
-        grams=frozenset(squeezed[start : start + 2] for start in range(max(1, len(squeezed) - 1))),
+        grams=frozenset(intern(squeezed[start : start + 2]) for start in range(max(1, len(squeezed) - 1))),
         han=bool(HAN_CHARACTER.search(text)),
         folded=folded,
         has_digits=any(map(str.isdigit, text)),

@@ -11,10 +11,12 @@ from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 from uuid import UUID
 
+import numpy as np
 from django.core.exceptions import EmptyResultSet
 from django.db import connection
 from django.db.models import BooleanField, ExpressionWrapper, F, Field, ForeignKey, Func, Model, TextField
 from django.db.models.sql.compiler import SQLCompiler
+from numpy.typing import NDArray
 
 Key = Any  # as the database has it; keys are only compared for equality
 Item = TypeVar("Item")
@@ -45,6 +47,17 @@ def room_for_many_rows() -> Iterator[None]:
             for name, value in before:
                 cursor.execute(f"PRAGMA {name} = {value}")
             cursor.execute("PRAGMA shrink_memory")
+
+
+def packed(keys: Iterable[Key]) -> NDArray[np.bytes_]:
+    """UUIDs as the database has them, each once, in their order: 32 bytes each, where an object takes 90 to 130."""
+    texts = np.fromiter((key if isinstance(key, str) else key.hex for key in keys), dtype="S32")
+    _, first = np.unique(texts, return_index=True)
+    return texts[np.sort(first)]
+
+
+def unpacked(keys: NDArray[np.bytes_]) -> list[Key]:
+    return [key_of(UUID(hex=text)) for text in keys.astype(str).tolist()]
 
 
 class one_of(Func):

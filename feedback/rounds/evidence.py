@@ -31,7 +31,7 @@ from feedback.ranking.attribution import (
     attribute,
 )
 from feedback.ranking.exposure import PLACES, use_weight
-from feedback.rounds.bulk_rows import Key, one_of, raw, rows_add
+from feedback.rounds.bulk_rows import Key, one_of, packed, raw, rows_add, unpacked
 from feedback.rounds.deletions import written
 from feedback.rounds.exposure import ESTABLISHED, examination_by_place, source_places
 from feedback.rounds.passages import PassageReader, Shown
@@ -77,18 +77,20 @@ def evidence_gather(
         .values_list(raw("message_id"), flat=True)
     )
     waiting_uses = SourceUse.objects.filter(changed, which_uses or Q()).order_by("updated_at", "pk")
-    answers: dict[Key, None] = {}
     ratings = uses = evidence = 0
-    for message in waiting.iterator():
-        answers[message] = None
-        ratings += 1
-    for message in waiting_uses.values_list(raw("source__message_id"), flat=True).iterator():
-        answers[message] = None
-        uses += 1
-    messages, read = list(answers), _Readers()
-    del answers
+
+    def rated() -> Iterator[Key]:
+        nonlocal ratings, uses
+        for message in waiting.iterator():
+            ratings += 1
+            yield message
+        for message in waiting_uses.values_list(raw("source__message_id"), flat=True).iterator():
+            uses += 1
+            yield message
+
+    messages, read = packed(rated()), _Readers()
     for start in range(0, len(messages), BATCH):
-        evidence += _attribute_batch(messages[start : start + BATCH], read)
+        evidence += _attribute_batch(unpacked(messages[start : start + BATCH]), read)
         report()
     return Gathered(ratings=ratings, evidence=evidence, uses=uses)
 

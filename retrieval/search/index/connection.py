@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from ragsite.core.rag_settings import MilvusSettings
 from ragsite.core.wording import worded
 from retrieval.errors import IndexUnavailableError
+from retrieval.search.index.pymilvus_import import load_pymilvus
 from retrieval.trace import note_index_wait
 
 TIMEOUT_S = 20.0  # one search
@@ -173,25 +174,24 @@ class MilvusConnection:
 
 
 def import_client() -> Any:
-    """The client's class; takes a second the first time."""
-    from pymilvus import AsyncMilvusClient
-
+    """The client's class; takes a quarter of a second the first time."""
+    client_class = load_pymilvus().AsyncMilvusClient
     # pymilvus sets up its own logger at import, and logs a traceback for failures that we handle.
     logging.getLogger("pymilvus").setLevel(logging.CRITICAL)
-    return AsyncMilvusClient
+    return client_class
 
 
 def _run_synchronously(change: Callable[[Any], None], uri: str, settings: MilvusSettings) -> None:
     import grpc
-    from pymilvus import MilvusClient, MilvusException
 
+    pymilvus = load_pymilvus()
     try:
-        client = MilvusClient(uri=uri, token=settings.token, timeout=CONNECT_TIMEOUT_S, dedicated=True)
+        client = pymilvus.MilvusClient(uri=uri, token=settings.token, timeout=CONNECT_TIMEOUT_S, dedicated=True)
         try:
             change(client)
         finally:
             client.close()
-    except (MilvusException, grpc.RpcError, OSError) as error:
+    except (pymilvus.MilvusException, grpc.RpcError, OSError) as error:
         raise _classified(error) from error
 
 
