@@ -267,7 +267,7 @@ def programs(
     python = [sys.executable, "-m"]
     celery = [*python, "celery", "-A", "ragsite"]
     web = [*python, "uvicorn", "ragsite.asgi:application", "--host", host, "--port", str(port)]
-    web += ["--ws", "websockets", "--timeout-graceful-shutdown", str(WEB_GRACE_S), "--no-server-header"]
+    web += ["--ws", "websockets-sansio", "--timeout-graceful-shutdown", str(WEB_GRACE_S), "--no-server-header"]
     web += ["--no-proxy-headers"]  # ragsite.asgi believes RAGSITE_TRUSTED_PROXIES, and nobody else
     worker = [*celery, "worker", "--pool", "prefork", "--concurrency", str(workers), "--max-tasks-per-child", "200"]
     worker += ["--without-gossip", "--without-mingle", "--without-heartbeat", "--loglevel", "INFO"]
