@@ -16,7 +16,7 @@ from ragsite.runtime.watchdog import exit_within
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ragsite.settings")
 # Django's checks import every page, and with them the workflows: 40 MiB in the worker, in each process of its pool and
-# in the scheduler, none of which shows a page. `up` makes them, and so do `migrate` and `check`.
+# in the scheduler, none of which shows a page. They are for whoever deploys: `manage.py check --deploy`.
 os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 
 file_broker.register()
