@@ -19,6 +19,7 @@ from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
 from chat.messages.formulas import formulas
+from retrieval.text.emphasis import cjk_emphasis
 from retrieval.text.markdown import is_row, row_cells
 
 MARKER = re.compile(r"\[(\d{1,3})\]")
@@ -210,7 +211,9 @@ def _formula_block(self: RendererHTML, tokens: Sequence[Token], index: int, opti
 
 
 def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).use(formulas)
+    parser = (
+        MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).use(formulas).use(cjk_emphasis)
+    )
     parser.add_render_rule("formula", _formula)
     parser.add_render_rule("formula_block", _formula_block)
     parser.block.ruler.at("table", _table, {"alt": ["paragraph", "reference"]})

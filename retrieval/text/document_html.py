@@ -14,6 +14,7 @@ from typing import cast
 import nh3
 from markdown_it import MarkdownIt
 
+from retrieval.text.emphasis import cjk_emphasis
 from retrieval.text.labelled_rows import MOST_COLUMNS, cells_of, head_line
 from retrieval.text.markdown import is_delimiter_row, is_row, row_cells
 
@@ -130,7 +131,8 @@ def _row(cells: Sequence[str], tag: str) -> str:
 
 def _new_parser() -> MarkdownIt:
     """Raw HTML is text. A table inside a list is text too: its short rows would be filled up without a bound."""
-    return MarkdownIt("commonmark", {"html": False}).enable("strikethrough").disable(["image", "reference"])
+    parser = MarkdownIt("commonmark", {"html": False}).use(cjk_emphasis)
+    return parser.enable("strikethrough").disable(["image", "reference"])
 
 
 _parser = _new_parser()

@@ -20,6 +20,8 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock, blockquote, table
 from markdown_it.token import Token
 
+from retrieval.text.emphasis import cjk_emphasis
+
 Kind = Literal["heading", "text", "table", "code", "html"]
 KINDS: dict[str, Kind] = {
     "heading_open": "heading", "paragraph_open": "text", "bullet_list_open": "text", "ordered_list_open": "text",
@@ -272,4 +274,4 @@ def _block_parser(*disabled: str) -> MarkdownIt:
 
 _documents = _block_parser()
 _passages = _block_parser("code", "lheading", "html_block", "reference", "blockquote")
-_inline = MarkdownIt("commonmark")
+_inline = MarkdownIt("commonmark").use(cjk_emphasis)

@@ -3,6 +3,7 @@
 // text says. Loaded with the first answer that is written.
 import { h } from "../dom.js";
 import MarkdownIt from "../vendor/markdown-it/markdown-it.js";
+import { cjkEmphasis } from "./emphasis.js";
 import { formulas } from "./formulas.js";
 
 /** @typedef {{type: string, tag: string, nesting: number, level: number, hidden: boolean, content: string, info: string,
@@ -14,7 +15,7 @@ const SAFE_ADDRESS = /^(?:https?|mailto):/i;
 
 /** @type {{parse: (text: string, env: object) => Token[]}} */
 const parser = new MarkdownIt("commonmark", { html: false })
-  .enable(["table", "strikethrough"]).disable(["reference", "image"]).use(formulas);
+  .enable(["table", "strikethrough"]).disable(["reference", "image"]).use(formulas).use(cjkEmphasis);
 
 /**
  * The blocks of a text, from top to bottom: where each begins (a character of the text), the headings that it stands
