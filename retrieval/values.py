@@ -380,6 +380,11 @@ class Question:
     conversation_id: str = ""
     answer_id: str = ""
     again: bool = False  # it has been answered, and is to be answered anew
+    language: str = ""  # of the asker's pages; the question's own comes first (`answer_language`)
+
+    def asked_before(self) -> list[str]:
+        """The conversation's earlier questions, the newest first."""
+        return [message.text for message in reversed(self.history) if message.role == "user"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.utils import timezone
+from django.utils.translation import get_language
 from redis.exceptions import RedisError
 
 from chat import selectors
@@ -58,6 +59,7 @@ class Ask:
     `session_id`: of a session, or of files that were attached to a conversation which begins with this question.
     `workflow`: "" the site's default. `workflow_chosen`: it was named, were it the default one. `model` writes the
     answer; "": the site's own. `model_kept`: it was chosen before, and may have gone since.
+    `language`: of the asker's pages.
     """
 
     text: str
@@ -70,6 +72,7 @@ class Ask:
     options: AnswerOptions = field(default_factory=AnswerOptions)
     model: str = ""
     model_kept: bool = False
+    language: str = ""
 
 
 async def ask(
@@ -85,6 +88,7 @@ async def ask(
     """
     if question.model and not question.model_kept:
         question = replace(question, model=await _model_chosen(question.model))
+    question = replace(question, language=get_language() or "")  # what follows has a context of its own
     return await run_begin(partial(_answer_create, user=user, ask=question, regenerated=regenerated, edited=edited))
 
 
@@ -129,6 +133,7 @@ def asked_before(*, user: User, answer: Message, changes: Mapping[str, Any]) -> 
         options=AnswerOptions(**request.get("options", {})),
         model=request.get("model", ""),
         model_kept="model" not in changes,
+        language=request.get("language", ""),
     )
     return replace(asked, **changes)
 
@@ -152,6 +157,7 @@ def _answer_create(*, user: User, ask: Ask, regenerated: Message | None, edited:
         "filters": ask.filters.as_dict(),
         "filters_mode": ask.filters_mode,
         "options": {name: value for name, value in asdict(ask.options).items() if value is not None},
+        **({"language": ask.language} if ask.language else {}),
         **({"model": ask.model} if ask.model else {}),
         **({"workflow_chosen": True} if ask.workflow_chosen else {}),
     }
@@ -228,6 +234,7 @@ def question_to_answer(*, user: User, ask: Ask, asked: Message, scope: SearchSco
         user_id=str(user.pk),
         conversation_id=str(asked.session_id),
         answer_id=str(answer_id),
+        language=ask.language,
     )
 
 

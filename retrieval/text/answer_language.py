@@ -7,9 +7,11 @@ character's form depends on its neighbours (头发 頭髮, 发生 發生).
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from itertools import chain
 from typing import Literal
 
-from retrieval.text.language import HAN, chinese_variant, converted, detect_language, to_simplified
+from retrieval.text.language import HAN, SAMPLE_CHARS, chinese_variant, converted, detect_language, to_simplified
 
 Language = Literal["en", "zh-hans", "zh-hant", "other"]
 
@@ -27,16 +29,26 @@ _OPEN_CLAUSE = re.compile(rf"(?<![{HAN}])[{HAN}]+\Z")
 MAX_HELD = 24  # characters of a clause that is waited for
 
 
-def answer_language(question: str) -> Language:
-    """Languages that we have no phrases in are "other": the prompt then says "the language of the question"."""
+def answer_language(question: str, *, earlier: Iterable[str] = (), reader: str = "") -> Language:
+    """Languages that we have no phrases in are "other": the prompt then says "the language of the question".
+
+    A question whose characters are those of both Chinese scripts (押金是多少) is in that of the questions before it
+    (`earlier`, the newest first), or else in that of its reader's pages (`reader`, e.g. "zh-hant").
+    """
     match detect_language(question):
         case "en" | "und":
             return "en"
-        case "zh-hans":
-            return "zh-hans"
-        case "zh-hant":
-            return "zh-hant"
+        case "zh-hans" | "zh-hant":
+            shown = (_script_shown(text[:SAMPLE_CHARS]) for text in chain((question,), earlier))
+            return next(filter(None, shown), "zh-hant" if reader == "zh-hant" else "zh-hans")
     return "other"
+
+
+def _script_shown(text: str) -> Language | None:
+    """The script of a Chinese text; None where nothing in it tells."""
+    if detect_language(text) not in _CONFIGS or text == converted(text, "t2s") == converted(text, "s2t"):
+        return None
+    return "zh-hant" if chinese_variant(text) == "zh-hant" else "zh-hans"
 
 
 def in_script_of(text: str, language: Language) -> str:

@@ -94,7 +94,8 @@ class GraphWorkflow(ABC):
             async with asyncio.timeout(self.timeout_s + hybrid.SEARCH_TIMEOUT_S):
                 chars = len(question.text) + sum(len(message.text) for message in question.history[-2:])
                 draft = await look_at(chars, condense_without_model, question)
-                language = answer_language(draft if question.open_clarification else question.text)
+                words = draft if question.open_clarification else question.text
+                language = answer_language(words, earlier=question.asked_before(), reader=question.language)
                 context = Context(tools=tools, run=run, language=language)
                 answer = (
                     await curated_answer(question, draft, context)

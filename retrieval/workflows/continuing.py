@@ -33,7 +33,9 @@ async def continue_answer(begun: Begun, *, tools: Toolbox, trace: Trace) -> Answ
     """The whole answer; its text begins with what was there. Never raises a ModelError."""
     trace.note_settings(tools.settings.revision)
     run = Run.start(trace, tools.settings)
-    context = Context(tools=tools, run=run, language=answer_language(begun.question.text))
+    question = begun.question
+    language = answer_language(question.text, earlier=question.asked_before(), reader=question.language)
+    context = Context(tools=tools, run=run, language=language)
     answer = await Continue(context)(begun)
     answer = await Verify(context)(WrittenAnswer(answer=answer, question=begun.question.text))
     await close_path(trace, answer)

@@ -140,6 +140,11 @@ async def test_answer_to_a_question_back_carries_what_was_asked(api: Api, workfl
     assert (open_clarification.question, open_clarification.clarification.options) == ("Fees?", ("2024", "2025"))
 
 
+async def test_the_language_of_the_readers_pages_reaches_the_workflow(api: Api, workflow: ScriptedWorkflow) -> None:
+    await api.call("post", "/api/chat", {"message": "押金是多少？"}, **{"Accept-Language": "zh-TW"})
+    assert workflow.questions[0].language == "zh-hant"
+
+
 async def test_filters_and_options_reach_the_workflow(api: Api, workflow: ScriptedWorkflow) -> None:
     await api.ask(filters={"policy_year": 2025, "tags": ["exams"]}, options={"top_k": 7, "hyde": False})
     question = workflow.questions[0]

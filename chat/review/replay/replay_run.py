@@ -245,6 +245,7 @@ def as_asked(message: Message) -> Setup:
             filters=search_filters(request.get("filters", {})).in_mode(request.get("filters_mode", "strict")),
             options=AnswerOptions(**request.get("options", {})),
             open_clarification=_open_clarification_of(earlier),
+            language=request.get("language", ""),
         ),
         workflow=message.workflow or settings.RAG.answer.workflow,
     )

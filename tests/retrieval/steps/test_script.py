@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.text.answer_language import ScriptKeeper
+from retrieval.text.answer_language import ScriptKeeper, answer_language
 
 
 def stream(pieces, language) -> str:
@@ -41,3 +41,23 @@ def test_other_languages_come_through_as_they_are(text: str, cuts: list[int]) ->
         pieces.append(rest[:cut])
         rest = rest[cut:]
     assert stream([*pieces, rest], "other") == text
+
+
+@pytest.mark.parametrize(
+    ("question", "earlier", "reader", "language"),
+    [
+        ("押金是多少？", [], "zh-hant", "zh-hant"),
+        ("押金是多少？", [], "zh-hans", "zh-hans"),
+        ("押金是多少？", [], "en", "zh-hans"),
+        ("押金是多少？", ["那人呢？", "Hello", "住宿費多少？"], "zh-hans", "zh-hant"),
+        ("押金是多少？", ["费用呢？", "住宿費多少？"], "zh-hant", "zh-hans"),
+        ("费用是多少？", ["住宿費多少？"], "zh-hant", "zh-hans"),
+        ("費用是多少？", ["费用呢？"], "zh-hans", "zh-hant"),
+        ("How much is it?", ["住宿費多少？"], "zh-hant", "en"),
+        ("料金はいくらですか", ["住宿費多少？"], "zh-hant", "other"),
+    ],
+)
+def test_a_question_that_shows_no_script_is_answered_in_that_of_its_conversation_or_reader(
+    question: str, earlier: list[str], reader: str, language: str
+) -> None:
+    assert answer_language(question, earlier=earlier, reader=reader) == language

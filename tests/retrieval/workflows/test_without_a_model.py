@@ -58,6 +58,13 @@ async def test_a_web_search_that_was_asked_for_and_can_not_be_had_is_told(offlin
 
 
 @every_workflow
+async def test_a_question_that_shows_no_chinese_script_is_refused_in_its_readers(offline, name: str) -> None:
+    result = await answer(name, ask("押金是多少？", language="zh-hant"))
+    assert result.decision == "NO_ANSWER"
+    assert result.text.startswith("我不知道：您可以查看的文件")
+
+
+@every_workflow
 async def test_the_reply_to_a_question_asked_back_is_answered(offline, name: str) -> None:
     asked = Clarification(question="Which year do you mean?", options=("2025", "2022"))
     result = await answer(
