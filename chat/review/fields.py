@@ -11,6 +11,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from chat.models import AnswerReview, Message
+from chat.review.labels import LANGUAGES
 from chat.review.marks import MAX_AT_ONCE, MAX_LABEL_CHARS, MAX_LABELS, MAX_NOTE_CHARS
 from chat.review.queue import RATED, SORTS, AnswerFilters
 from chat.review.records import REASONS
@@ -76,7 +77,7 @@ class FiltersSerializer(StrictQuerySerializer):
     decision = _choice(Message.Decision.values)
     workflow = _choice(available_workflows())
     model = _text(200)
-    language = _text(10, "Of the question: en, zh-hans, zh-hant …")
+    language = _choice(LANGUAGES, "Of the question; und: it has no letters.")
     state = _choice(AnswerReview.State.values)
     collection = _text(MAX_ADDRESS_CHARS, "An id, or a name.")
     group = _text(150, "The name of a group that its user is in.")

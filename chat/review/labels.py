@@ -77,6 +77,7 @@ LANGUAGES: dict[str, str | Promise] = {
     "en": _("English"), "zh-hans": _("Simplified Chinese"), "zh-hant": _("Traditional Chinese"), "de": _("German"),
     "fr": _("French"), "es": _("Spanish"), "it": _("Italian"), "pt": _("Portuguese"), "nl": _("Dutch"),
     "sv": _("Swedish"), "ru": _("Russian"), "ja": _("Japanese"), "ko": _("Korean"), "ar": _("Arabic"),
+    "el": _("Greek"), "he": _("Hebrew"), "hi": _("Hindi"), "th": _("Thai"),
     "und": _("Not known"),
 }  # fmt: skip
 

@@ -113,6 +113,7 @@ def answers_queue(*, access: DeskAccess, filters: AnswerFilters, in_order: bool 
     elif filters.reviewer:
         named = Q(assignee__username=filters.reviewer) | Q(assignee=None, state_by__username=filters.reviewer)
         answers = answers.filter(named)
+    require_model(filters.model)
     for name in ("decision", "workflow", "model", "language", "state", "session"):
         if value := getattr(filters, name):
             answers = answers.filter(**{name: value})
@@ -130,6 +131,12 @@ def answers_queue(*, access: DeskAccess, filters: AnswerFilters, in_order: bool 
         wanted = wanted_terms(filters.search)
         answers = with_terms(answers, wanted, in_order=in_order) if wanted else answers.none()
     return answers
+
+
+def require_model(name: str, *counted: QuerySet[Any]) -> None:
+    """Raises InvalidInputError for a model of which there is no answer, nor a row in `counted`; "" is none."""
+    if name and not any(rows.filter(model=name).exists() for rows in (AnswerReview.objects.all(), *counted)):
+        raise InvalidInputError(fields={"model": [worded("No answer is by such a model; choose another one.")]})
 
 
 def answers_page(

@@ -31,7 +31,7 @@ CONTAINERS = frozenset(("bullet_list_open", "ordered_list_open", "blockquote_ope
 MAX_LABEL_CHARS = 300  # characters of a heading that are read for inline markup: links in links take quadratic time
 
 _LINE_END = re.compile(r"\r\n?")
-_ANCHOR = re.compile(r"\{#[^{}\s]*\}\Z")
+_ANCHOR = re.compile(r"\{:? ?#[^{}\s]* ?\}\Z")
 _CELL_END = re.compile(r"(?<!\\)\|")
 # Wider than Markdown's own: "•" and "3、" are what people and models write.
 _LIST_SIGN = re.compile(r"(?:[-*•+]|\d{1,3}[.)、])\s+")

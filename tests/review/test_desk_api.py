@@ -125,6 +125,7 @@ def test_filters_take_what_they_name(client: Client) -> None:
         {"from": "yesterday"}, {"after": "x"}, {"after": "1.2.3"}, {"before": "9" * 18 + "." + "9" * 18},
         {"page_size": "0"}, {"session": "1"}, {"session": ""}, {"page_size": ""},
         {"collection": "nowhere"}, {"workflow": "zzz"}, {"group": "nobody"}, {"search": "x" * 301},
+        {"model": "lama"}, {"language": "zh-hnat"}, {"language": "English"},
     ],
 )  # fmt: skip
 def test_wrong_filters_are_refused(client: Client, query: dict[str, str]) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from django.utils.translation import override
 
-from chat.review.labels import workflow_label
+from chat.review.labels import language_label, workflow_label
 from chat.templatetags.review import seconds, unmarked
+from retrieval.text.language import detect_language
 from retrieval.workflows import available_workflows
 
 
@@ -27,6 +28,14 @@ def test_an_answers_words_without_markup(markdown: str, words: str) -> None:
 @pytest.mark.parametrize(("ms", "said"), [(250, "250 ms"), (1400, "1.4 s"), (0, "0 ms"), (None, "–"), ("", "–")])
 def test_a_time_for_people(ms: object, said: str) -> None:
     assert seconds(ms) == said
+
+
+@pytest.mark.parametrize(
+    "question", ["Πόσα βιβλία;", "כמה ספרים", "कितनी किताबें", "กี่เล่ม", "몇 권", "何冊ですか", "2026"]
+)
+def test_a_questions_language_has_a_name_for_people(question: str) -> None:
+    with override("en"):
+        assert language_label(detect_language(question)) != detect_language(question)
 
 
 def test_every_workflow_has_a_name_for_people() -> None:

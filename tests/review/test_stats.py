@@ -135,6 +135,24 @@ def test_filters_leave_what_they_do_not_name_together() -> None:
     assert answers(by="workflow", workflow="corrective", model="llama") == {"corrective": 1}
     assert answers(by="model") == {"llama": 2, "qwen": 1}
     assert got(client, "stats", by="day", workflow="react")["totals"]["answers"] == 1
+    assert answers(by="day", language="th") == {}
+
+
+@pytest.mark.parametrize("query", [{"model": "lama"}, {"language": "zh-hnat"}])
+@pytest.mark.parametrize("path", ["stats", "compare"])
+def test_figures_of_what_there_is_not_are_refused_by_name(path: str, query: dict[str, str]) -> None:
+    given_answer(model="llama")
+    rollups_refresh(within_s=9)
+    answer = client_of(person("Reviewers")).get(f"/api/review/{path}", query)
+    assert answer.status_code == 400
+    assert set(answer.json()["error"]["fields"]) == set(query)
+
+
+def test_figures_of_a_model_stay_when_its_answers_are_deleted() -> None:
+    answer = given_answer(model="llama")
+    rollups_refresh(within_s=9)
+    answer.session.delete()
+    assert got(client_of(person("Reviewers")), "stats", model="llama")["totals"]["slow"] == 0
 
 
 def test_the_day_is_the_sites_own(settings: Any) -> None:

@@ -18,7 +18,7 @@ from chat.models.rollups import ANY
 from chat.review.figures.correction import Corrected, RatedAnswer, between, corrected_rates, rated_answers
 from chat.review.figures.intervals import wilson
 from chat.review.figures.sketches import Sketch, added, percentile
-from chat.review.queue import collections_offered
+from chat.review.queue import collections_offered, require_model
 from chat.review.roles import DeskAccess
 from ragsite.core.errors import InvalidInputError
 from ragsite.core.wording import Sentence, worded
@@ -258,6 +258,7 @@ def _rows(access: DeskAccess, filters: StatsFilters, by: By | Literal[""] = "") 
         rows = rows.filter(collection=filters.collection)
     else:
         rows = rows.filter(collection__isnull=by != "collection")
+    require_model(filters.model, AnswerRollup.objects.all())
     for name in ("workflow", "model", "language"):
         value = getattr(filters, name)
         rows = rows.exclude(**{name: ANY}) if name == by and not value else rows.filter(**{name: value or ANY})

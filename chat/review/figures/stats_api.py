@@ -21,6 +21,7 @@ from chat.review.figures.stats import (
     stats_filters,
     totals,
 )
+from chat.review.labels import LANGUAGES
 from chat.review.queue import collections_offered
 from ragsite.core.api.fields import StrictQuerySerializer, checked
 from ragsite.core.localized import localized
@@ -48,7 +49,7 @@ class StatsQuerySerializer(StrictQuerySerializer):
 
     workflow = serializers.ChoiceField(available_workflows(), required=False)
     model = serializers.CharField(required=False, max_length=200)
-    language = serializers.CharField(required=False, max_length=10)
+    language = serializers.ChoiceField(list(LANGUAGES), required=False)
     collection = serializers.UUIDField(required=False)
 
     def get_fields(self) -> dict[str, serializers.Field]:

@@ -157,7 +157,9 @@ def test_markdown_front_matter_gives_the_title() -> None:
 
 
 def test_markdown_heading_label_is_without_markup() -> None:
-    assert headings(parse_markdown(b"## Use `ls` and [links](http://x) {#anchor}\n")) == [(2, "Use ls and links")]
+    for anchor in ("{#anchor}", "{ #anchor }", "{: #anchor}"):
+        text = f"## Use `ls` and [links](http://x) {anchor}\n"
+        assert headings(parse_markdown(text.encode())) == [(2, "Use ls and links")]
 
 
 def test_html_gives_what_a_reader_sees() -> None:
