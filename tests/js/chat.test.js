@@ -9,7 +9,7 @@ const { Composer } = await site("chat/composer.js");
 const { decisionPath, stepLabel } = await site("chat/path.js");
 const { planTasks, rows } = await site("chat/plan.js");
 const { SessionList } = await site("chat/sessions.js");
-const { SourcePanel, firstLine, isWeb, placeIn, scoreShare, webPlace } = await site("chat/source_panel.js");
+const { SourcePanel, firstLine, isWeb, placeIn, scoreShare, sectionIn, webPlace } = await site("chat/source_panel.js");
 const { loadMarkdown } = await site("chat/stream_text.js");
 const { watchStatus } = await site("chat/status.js");
 await loadMarkdown();
@@ -190,6 +190,13 @@ describe("a source", () => {
   for (const [text, line] of [["# Leave\n\n30 days", "30 days"], ["\n", ""], [`${"x".repeat(90)}`, "x".repeat(80)]]) {
     test(`begins with ${JSON.stringify(line.slice(0, 10))}`, () => assert.equal(firstLine({ title: "Leave", text }), line));
   }
+  test("is cited in the section of the cited words, not in that where its passage begins", () => {
+    const text = "# Loans\n\n## §2 Number\n\nTwelve books.\n\n```\n# a comment\n```\n\n## **§5 Late return**\n\nEUR 0.30 a day.";
+    const cited = (/** @type {string} */ words) => sectionIn({ title: "Loans", text }, text.indexOf(words));
+    assert.deepEqual(["EUR", "Twelve", "## §2", "§5", "# a"].map(cited), ["§5 Late return", "§2 Number", "§2 Number", "§5 Late return", "§2 Number"]);
+    assert.equal(sectionIn({ title: "Loans", text }), "");
+    assert.equal(sectionIn({ title: "Loans", text: "No heading." }, 3), "");
+  });
   test("lies below the document's first line, which holds its title", () => {
     const place = { title: "學生宿舍申請辦法", heading: "北湖大學學生宿舍申請辦法 › 第三條" };
     assert.equal(placeIn(place), "第三條");

@@ -197,6 +197,22 @@ export function placeIn({ title, heading }) {
   return heading.split(" › ").filter((part, at) => part && part !== title && !(at === 0 && isTitle(part, title))).join(" › ");
 }
 
+/**
+ * The section of what is cited first, where the passage begins in an earlier one: by its headings, as Markdown writes them.
+ * @param {Api.Source} source @param {number | undefined} start of what is cited
+ */
+export function sectionIn({ title, text }, start) {
+  if (start === undefined) return "";
+  const lineEnd = text.indexOf("\n", start);
+  let section = "";
+  let isCode = false;
+  for (const line of text.slice(0, lineEnd < 0 ? text.length : lineEnd).split("\n")) {
+    if (/^(?:```|~~~)/.test(line)) isCode = !isCode;
+    else if (!isCode && /^#{1,6} /.test(line)) section = line.replace(/^#+ +/, "").replaceAll(/\*\*|__|`/g, "").trim();
+  }
+  return isTitle(section, title) ? "" : section;
+}
+
 /** How a passage begins, where no heading says what it is about. @param {Api.Source} source */
 export function firstLine({ title, text }) {
   const lines = text.split("\n").map((line) => line.replace(/^#+\s*/, "").trim());
@@ -206,7 +222,9 @@ export function firstLine({ title, text }) {
 /** Where the evidence stands. @param {Evidence} shown */
 function meta({ source, quotes }) {
   const page = source.page ? pageOf(source, quotes) : null;
-  const parts = isWeb(source) ? [gettext("From the web: {place}", { place: webPlace(source) })] : [page ? gettext("Page {page}", { page }) : null, placeIn(source)].filter(Boolean);
+  const quoted = quotes.length ? source.text.indexOf(quotes[0]) : -1;
+  const place = sectionIn(source, quoted < 0 ? source.spans?.[0]?.start : quoted) || placeIn(source);
+  const parts = isWeb(source) ? [gettext("From the web: {place}", { place: webPlace(source) })] : [page ? gettext("Page {page}", { page }) : null, place].filter(Boolean);
   return parts.length ? h("p", { class: "panel-meta" }, parts.join(" · ")) : null;
 }
 
