@@ -7,6 +7,7 @@ than its catalogues; django-celery-beat has nothing in traditional characters.
 from __future__ import annotations
 
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext_lazy as ngettext
 
 ADMINISTRATION = (
     _("Model name"), _("Add link"), _("Change or view list link"),
@@ -63,6 +64,12 @@ SCHEDULES = (
     _("periodic task track"), _("periodic task tracks"),
     _("Periodic Tasks"), _("Task (registered)"), _("Task (custom)"), _("Need name of task"),
     _("Only one can be set, in expires and expire_seconds"), _("Unable to parse JSON: %s"), _("Schedule"),
+    _("One of clocked, interval, crontab, or solar must be set."),
+    _("Only one of clocked, interval, crontab, or solar must be set"),
+    _("clocked must be one off, one_off must set True"),
+    ngettext("{0} task was successfully enabled", "{0} tasks were successfully enabled"),
+    ngettext("{0} task was successfully disabled", "{0} tasks were successfully disabled"),
+    ngettext("{0} task was successfully toggled", "{0} tasks were successfully toggled"),
     _("Arguments"), _("Execution Options"), _("Enable selected tasks"), _("Disable selected tasks"),
     _("Toggle activity of selected tasks"), _("Run selected tasks"), _("Periodic Tasks Using This Schedule"),
 )  # fmt: skip

@@ -1,11 +1,13 @@
 """The administration of what runs again and again, in its reader's language.
 
-The library says some of it in English alone: its rounds are named by our migrations, and a crontab is told in words by
-a package that is not asked for a language.
+The library says some of it in English alone: its rounds are named by our migrations, a crontab is told in words by a
+package that is not asked for a language, and what is wrong with a schedule, and its form's script, are not translated
+(templates/admin/djcelery).
 """
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 from cron_descriptor import (  # type: ignore[import-untyped]
@@ -17,19 +19,27 @@ from cron_descriptor import (  # type: ignore[import-untyped]
 )
 from django.contrib import admin
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.core.exceptions import ValidationError
 from django.forms import CheckboxInput
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
-from django_celery_beat.admin import CrontabScheduleAdmin, PeriodicTaskAdmin
-from django_celery_beat.models import CrontabSchedule, PeriodicTask
+from django_celery_beat.admin import (
+    ClockedScheduleAdmin,
+    CrontabScheduleAdmin,
+    IntervalScheduleAdmin,
+    PeriodicTaskAdmin,
+    PeriodicTaskForm,
+    PeriodicTaskInline,
+    SolarScheduleAdmin,
+)
+from django_celery_beat.models import ClockedSchedule, CrontabSchedule, IntervalSchedule, PeriodicTask, SolarSchedule
 
 from retrieval.text.language import converted
 
 LOCALES = {"zh-hans": "zh_CN", "zh-hant": "zh_CN"}  # the package knows one script
-admin.site.unregister(PeriodicTask)
-admin.site.unregister(CrontabSchedule)
+admin.site.unregister([PeriodicTask, CrontabSchedule, ClockedSchedule, IntervalSchedule, SolarSchedule])
 
 
 def crontab_told(crontab: CrontabSchedule) -> str:
@@ -45,8 +55,31 @@ def crontab_told(crontab: CrontabSchedule) -> str:
     return f"{converted(told, 's2tw') if language == 'zh-hant' else told} {crontab.timezone}"
 
 
+class RoundForm(PeriodicTaskForm):
+    def validate_unique(self) -> None:
+        """Also whether it has one schedule: that the library says in plain English."""
+        try:
+            self.instance.validate_unique(exclude=self._get_validation_exclusions())
+        except ValidationError as error:
+            for one in error.error_list if hasattr(error, "error_list") else chain(*error.error_dict.values()):
+                if type(one.message) is str:
+                    one.message = gettext(one.message)
+            self._update_errors(error)
+
+
+class RoundsInline(PeriodicTaskInline):
+    """What runs by a schedule."""
+
+    fields = readonly_fields = ["named", "enabled", "last_run_at"]
+
+    @admin.display(description=_("Name"))
+    def named(self, row: PeriodicTask) -> str:
+        return gettext(row.name)
+
+
 @admin.register(PeriodicTask)
 class RoundAdmin(PeriodicTaskAdmin):
+    form = RoundForm
     list_display = ["named", "enabled", "scheduler", "start_time", "last_run_at", "one_off"]
 
     @admin.display(description=_("Name"), ordering="name")
@@ -79,9 +112,25 @@ class RoundAdmin(PeriodicTaskAdmin):
 @admin.register(CrontabSchedule)
 class CrontabAdmin(CrontabScheduleAdmin):
     list_display = ["__str__", "in_words"]
+    inlines = [RoundsInline]
     fields = ["in_words", "minute", "hour", "day_of_month", "month_of_year", "day_of_week", "timezone"]
     readonly_fields = ["in_words"]
 
     @admin.display(description=_("In words"))
     def in_words(self, row: CrontabSchedule) -> str:
         return crontab_told(row)
+
+
+@admin.register(IntervalSchedule)
+class IntervalAdmin(IntervalScheduleAdmin):
+    inlines = [RoundsInline]
+
+
+@admin.register(SolarSchedule)
+class SolarAdmin(SolarScheduleAdmin):
+    inlines = [RoundsInline]
+
+
+@admin.register(ClockedSchedule)
+class ClockedAdmin(ClockedScheduleAdmin):
+    inlines = [RoundsInline]

@@ -126,5 +126,5 @@ class BurstAdmin(ToolsAdmin, PartOfHistoryAdmin):
 def _facts(burst: Burst) -> list[tuple[str, Any]]:
     return [
         (said("Document"), burst.document.title), (said("Why it waits"), localized(burst.explanation())),
-        (said("Day"), burst.day), (said("Votes"), burst.votes), (said("Accounts"), burst.accounts),
+        (said("Date"), burst.day), (said("Votes"), burst.votes), (said("Accounts"), burst.accounts),
     ]  # fmt: skip

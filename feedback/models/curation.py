@@ -75,9 +75,9 @@ class GoldenRelevance(models.Model):
     fully."""
 
     class Grade(models.IntegerChoices):
-        PARTLY = 1, "1, partly"
-        MOSTLY = 2, "2, mostly"
-        FULLY = 3, "3, fully"
+        PARTLY = 1, _("1, partly")
+        MOSTLY = 2, _("2, mostly")
+        FULLY = 3, _("3, fully")
 
     id = models.BigAutoField(primary_key=True)
     question = models.ForeignKey(
