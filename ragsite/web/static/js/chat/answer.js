@@ -304,10 +304,10 @@ export class Answer {
   showActions({ message_id: id, status, versions = [], rating: given, answer, model }) {
     const rating = answerRating(id, given);
     /** @type {HTMLElement} */
-    const copy = iconButton("copy", gettext("Copy the answer"), () => copyText(answer, copy), { class: "small" });
+    const copy = iconButton("copy", gettext("Copy the answer"), () => copyText(toPaste(answer), copy), { class: "small" });
     const more = iconButton("more", gettext("More"), null, { class: "small" });
     menuButton(more, [
-      { label: gettext("Copy with sources"), icon: "copy", run: () => copyText(withSources(answer, this.sources), copy) },
+      { label: gettext("Copy with sources"), icon: "copy", run: () => copyText(withSources(toPaste(answer), this.sources), copy) },
       this.on.share ? { label: gettext("Share…"), icon: "share", run: () => this.on.share?.(this) } : null,
     ], { align: "start" });
     const rateable = status === "complete" || status === "stopped" || status === "cut";
@@ -329,6 +329,9 @@ const pageOf = (source) => (source.page ? gettext("p. {page}", { page: citedPage
 
 /** The page of what is cited first: further on than where the passage, and so its heading, begins. @param {Api.Source} source */
 const citedPage = ({ page, spans }) => (page ? spans?.find((span) => span.page)?.page ?? page : page);
+
+/** What leads to this site's documents does so from elsewhere, too. @param {string} answer */
+const toPaste = (answer) => answer.replaceAll("](/documents/", `](${location.origin}/documents/`);
 
 /** @param {string} answer @param {Api.Source[]} sources */
 export function withSources(answer, sources) {
