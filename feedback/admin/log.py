@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -105,8 +105,17 @@ class RevisionEventAdmin(ToolsAdmin, PartOfHistoryAdmin):
 
     @admin.display(description=_("Detail"))
     def details(self, event: RevisionEvent) -> SafeString | str:
-        lines = [(f"{name}: {value}",) for name, value in _in_words(event.facts)]
+        lines = [(_told(name, value),) for name, value in _in_words(event.facts)]
         return format_html("<ul>{}</ul>", format_html_join("", "<li>{}</li>", lines)) if lines else "–"
+
+
+def counts_told(summary: Mapping[str, Any]) -> list[str]:
+    """What a round made, each with its name."""
+    return [_told(COUNTS.get(name, name), count) for name, count in summary.items()]
+
+
+def _told(name: Any, value: Any) -> str:
+    return said("{name}: {value}", name=name, value=value)
 
 
 def round_summary(outcome: RoundOutcome) -> str:

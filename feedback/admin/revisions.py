@@ -13,10 +13,11 @@ from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from feedback.admin.links import page_url, revision_link, row_url
-from feedback.admin.log import COUNTS, round_summary
+from feedback.admin.log import counts_told, round_summary
 from feedback.admin.pages import Page, Tool, ToolsAdmin, WhyForm, column
 from feedback.curation.sentences import guard_sentences, paragraph
 from feedback.models import Revision
@@ -143,12 +144,7 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
         return said("the guard let it pass") if revision.live_at else "–"
 
     parent_link = column(_("Compared with"), lambda revision: revision_link(revision.parent))
-    counts = column(
-        _("Counts"),
-        lambda revision: (
-            "; ".join(f"{COUNTS.get(name, name)}: {count}" for name, count in revision.summary.items()) or "–"
-        ),
-    )
+    counts = column(_("Counts"), lambda revision: gettext("; ").join(counts_told(revision.summary)) or "–")
 
     # -------------------------------------------------------------------------------------------- decisions
     def release_view(self, request: HttpRequest, revision_id: UUID) -> HttpResponse:
