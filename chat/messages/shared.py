@@ -9,6 +9,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from chat.messages.data import weak_sentences
 from chat.messages.rendering import reachable, render_answer
+from chat.messages.spans import cited_page
 from chat.models import Message, Source
 from ragsite.core.localized import localized
 from ragsite.core.wording import worded
@@ -29,7 +30,12 @@ def shared_entry(message: Message, number: int, *, sources: Sequence[Source], hi
         "html": _html(message, number, markers=[*(source.marker for source in sources), *hidden]),
         "ending": "" if message.status == Message.Status.COMPLETE else localized(NOT_COMPLETE),
         "sources": [
-            {"marker": source.marker, "anchor": f"source-{number}-{source.marker}", "source": source}
+            {
+                "marker": source.marker,
+                "anchor": f"source-{number}-{source.marker}",
+                "source": source,
+                "page": cited_page(source),
+            }
             for source in sources
         ],
         "hidden": [{"marker": marker, "anchor": f"source-{number}-{marker}"} for marker in hidden],

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from chat import models
 from retrieval.ingest.parts import Box
 from retrieval.services.document_content import MOST_SPANS, page_spans
 from retrieval.text.language import to_simplified
@@ -52,6 +53,11 @@ def spans_without_boxes(
     """The same of an answer that is not stored, or was before spans were."""
     places = cited_places(answer, grounding, marker=marker, text=text)
     return [_span(start, end, page, ()) for start, end in places]
+
+
+def cited_page(row: models.Source) -> int | None:
+    """The page of what is cited first of a stored source: a passage may begin on an earlier one."""
+    return next((span["page"] for span in row.spans or () if span.get("page")), row.page)
 
 
 def _span(start: int, end: int, page: int | None, boxes: Sequence[Box]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 
 from chat import selectors
 from chat.messages.data import message_record, session_data
+from chat.messages.spans import cited_page
 from chat.models import Message, Session
 from retrieval.steps.answer.no_answer import PAGES
 
@@ -39,6 +40,6 @@ def _markdown(session: Session, messages: list[Message], site: str) -> str:
 def _place(source: Any) -> str:
     if source.kind == source.Kind.WEB:
         return f", <{source.url}>{f', {source.published}' if source.published else ''}"
-    cited = next((span["page"] for span in source.spans or [] if span.get("page")), source.page)
+    cited = cited_page(source)
     page = _(", page %(page)s") % {"page": cited} if cited else ""
     return f"{page}, {source.heading}" if source.heading else page
