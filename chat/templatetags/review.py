@@ -22,9 +22,11 @@ register.filter("reachable", reachable)
 _MARKUP = re.compile(
     r"!?\[([^\[\]\n]{1,200})\]\([^()\s]{1,500}\)"
     r"|^[ \t]{0,3}(?:#{1,6}|[-*+>]|\d{1,3}[.)])[ \t]"
-    r"|[*_`|]{1,3}",
+    r"|[*_`|]{1,3}"
+    r"|\\([!-/:-@\[-`{-~])",
     re.M,
 )
+_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 
 
 @register.filter
@@ -44,4 +46,4 @@ def grouped(number: Any) -> str:
 @register.filter
 def unmarked(text: str) -> str:
     """The words of a Markdown text, for a line or two in a list."""
-    return _MARKUP.sub(lambda found: found[1] or "", (text or "")[:2000])
+    return _MARKUP.sub(lambda found: found[2] or _ESCAPED.sub(r"\1", found[1] or ""), (text or "")[:2000])

@@ -17,6 +17,7 @@ from retrieval.workflows import available_workflows
         ("The nearest is [Rules (2025)](/documents/4f/).", "The nearest is Rules (2025)."),
         ("## Loans\n\n- **Ten** books [1]\n- `four` weeks", "Loans\n\nTen books [1]\nfour weeks"),
         ("| Kind | Days |\n1. Book\n> quoted", " Kind  Days \nBook\nquoted"),
+        (r"Nearest: [a\_b\_c](/documents/4f/), 5 \* 3 and *x*", "Nearest: a_b_c, 5 * 3 and x"),
         ("2026 - a year, 3 * 4", "2026 - a year, 3  4"),
         ("", ""),
     ],
