@@ -133,3 +133,27 @@ def test_a_whole_visit_in_chinese(open_page: OpenPage, site: Site, tmp_path: Pat
     expect(colleague.get_by_text("圖書館借閱規則")).to_have_count(0)
     no_english(colleague)
     assert colleague.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_answers_keep_to_the_script_of_the_page_and_show_bold_words(
+    open_page: OpenPage, site: Site, tmp_path: Path
+) -> None:
+    site.ollama.reset()
+    site.ollama.reply(structured=False, text="依**《圖書館借閱規則》**的規定，大學部學生最多可借閱十冊圖書 [1]。")
+    file = tmp_path / "圖書館借閱規則.pdf"
+    file.write_bytes(pdf_bytes(RULES))
+    page = open_page(PHONE, locale="en-GB")
+    page.goto("/")
+    page.get_by_role("button", name="繁體中文").click()
+    expect(page.get_by_role("heading", name="登入")).to_be_visible()
+    sign_up(page)
+    expect(page.get_by_role("heading", name="您想了解什麼？")).to_be_visible()
+
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="附加檔案").click()
+    chooser.value.set_files(file)
+    expect(page.get_by_role("button", name="圖書館借閱規則.pdf 的選項")).to_be_visible(timeout=60_000)
+    ask(page, "押金是多少？")
+    answered(page, "我不知道：您可以查看的文件")
+    ask(page, QUESTION)
+    expect(answered(page, "十冊圖書").get_by_role("strong")).to_have_text("《圖書館借閱規則》")
