@@ -27,8 +27,10 @@ from feedback.ranking.question_similarity import AskedQuestion, QuestionSimilari
 from feedback.ranking.same_question import (
     FORBIDDEN,
     Commonness,
+    above_background,
     background_of,
     difference,
+    of_wordings,
     read_question,
     shipped_model,
 )
@@ -43,6 +45,8 @@ MOVES_FROM = 0.95  # similarity from which votes move the query: it is moved bef
 FOUND_ELSEWHERE = worded("found for the same question in other words, where its ratings are even")
 MATCHED_FROM = 0.3  # probability from which an asked question may be a rated one
 MOST_MATCHED = 8  # rated questions that an asked one is compared with closely
+WORDINGS_FROM, MOST_WORDINGS = 0.5, 4  # from which decided pairs, and how many, are other wordings of a rated question
+WORDINGS_COUNT_FROM = 0.05  # probability of the rated question itself from which its other wordings are compared, too
 ANSWERS_TOO, FURTHER_DOWN = 1.0, 16.0  # log-odds, see `answers_too`
 LEAST_SHARE = 0.3  # of a vote; less is none
 NO_DIFFERENCE = 0.005  # a multiplier that differs less from 1 is no boost
@@ -173,6 +177,7 @@ def parameters() -> dict[str, float]:
         "matched_from": MATCHED_FROM,
         "answers_too": ANSWERS_TOO,
         "further_down": FURTHER_DOWN,
+        "wordings_from": WORDINGS_FROM,
         "move_weight": query_moves.MOVE_WEIGHT,
         "move_away_weight": query_moves.MOVE_AWAY_WEIGHT,
         "move_angle": query_moves.MAX_ANGLE,
@@ -305,6 +310,7 @@ class Snapshot:
         first, second = np.searchsorted(questions.ids, pairs.question).T
         self._pair_from, self._pair_to = np.concatenate((first, second)), np.concatenate((second, first))
         self._pair_same = np.concatenate((pairs.same, pairs.same)).astype(np.float32)
+        self._wordings_of = self._other_wordings(content.parameters.get("wordings_from", np.inf))
         known = np.isin(content.queries.question, questions.ids)
         known &= np.isin(content.queries.passage, np.fromiter(chunk_of, dtype=np.int64, count=len(chunk_of)))
         self._rows = content.queries.where(known)
@@ -319,6 +325,17 @@ class Snapshot:
         moving = [self._question[rows] for rows, _ in self._moves.values()]
         self._moving = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *moving]))
         self._passages = passages or {}
+
+    def _other_wordings(self, least: float) -> dict[int, list[int]]:
+        """By rated question, the MOST_WORDINGS likeliest others that were decided to want the same, from `least` on."""
+        others: dict[int, list[int]] = {}
+        for at in np.argsort(-self._pair_same, kind="stable"):
+            if self._pair_same[at] < least:
+                break
+            own = others.setdefault(int(self._pair_from[at]), [])
+            if len(own) < MOST_WORDINGS:
+                own.append(int(self._pair_to[at]))
+        return others
 
     def _moving_rows(
         self, passages: Mapping[EmbeddingSpace, PassageVectors]
@@ -538,20 +555,55 @@ class Snapshot:
         score = np.fmax(score, np.where(cosine >= LEAST_COSINE, cosine, 0.0))
         similarity = np.zeros(len(overlap), dtype=np.float32)
         apart = 0.0  # the score of the nearest one that is set apart
-        own, model = read_question(asked.text), shipped_model()
+        own = read_question(asked.text)
+        likely_of: dict[int, float] = {}
+
+        def likely(row: int) -> float:
+            if row not in likely_of:
+                near = None if np.isnan(cosine[row]) else float(cosine[row])
+                other = read_question(self._texts[row])
+                likely_of[row] = shipped_model().of_readings(own, other, cosine=near, common=self._common)
+            return likely_of[row]
+
         near_rows = np.flatnonzero(score > 0.0)  # few of all, so sorting them takes no time
         for row in near_rows[np.argsort(-score[near_rows], kind="stable")[:MOST_MATCHED]].tolist():
-            near, other = float(cosine[row]), read_question(self._texts[row])
-            likely = model.of_readings(own, other, cosine=None if np.isnan(near) else near, common=self._common)
-            if likely <= FORBIDDEN and difference(own, other, self._common):
+            if likely(row) <= FORBIDDEN and difference(own, read_question(self._texts[row]), self._common):
                 apart = float(score[row])
                 break
-            similarity[row] = likely if likely >= matched_from else 0.0
+            same = self._likely_by_wordings(row, asked, likely)
+            similarity[row] = same if same >= matched_from else 0.0
         carries = np.flatnonzero(similarity[self._pair_from] > 0.0)
         to = self._pair_to[carries]
         carried = similarity[self._pair_from[carries]] * self._pair_same[carries]
         np.maximum.at(similarity, to, np.where((score[to] <= apart) & (apart > 0.0), 0.0, carried))
         return similarity
+
+    def _likely_by_wordings(self, row: int, asked: AskedQuestion, likely: Callable[[int], float]) -> float:
+        """Of one that was rated in several wordings: by how like the asked question is to all of them.
+
+        A question that looks like one wording and asks something else is like that one alone; another wording of the
+        same question is somewhat like each. In Chinese, where cosines say less in many embedding models, and without a
+        cosine that was no gain: there each rated question counts by itself.
+        """
+        by_itself = likely(row)
+        others = self._wordings_of.get(row, ()) if WORDINGS_COUNT_FROM <= by_itself < 1.0 else ()
+        if not others or read_question(asked.text).han:
+            return by_itself
+        nearest = []
+        for space, stored in self._vectors.items():
+            vector, known = asked.vectors.get(space), stored[[row, *others]]
+            known = known[~np.isnan(known[:, 0])]
+            if vector is not None and len(known):
+                nearest.append(above_background(_to_centre(known, vector), self._background[space]))
+        if not nearest:
+            return by_itself
+        return of_wordings([likely(one) for one in (row, *others)], cosine=max(nearest))
+
+
+def _to_centre(vectors: Floats, vector: Floats) -> float:
+    """The cosine with the vectors' mean."""
+    centre = vectors.mean(axis=0, dtype=np.float64)
+    return float(centre @ vector / max(float(np.linalg.norm(centre)), 1e-9))
 
 
 def _cosines(stored: Floats, vector: Floats) -> Floats:

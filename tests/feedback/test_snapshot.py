@@ -471,6 +471,53 @@ def test_what_is_further_away_than_a_question_that_is_set_apart_is_not_the_same(
     assert similarities(matching((1, 2, 1.0), first=LATE, second=near), asked_for)[:2] == [0.0, 0.0]
 
 
+WORDS = "how much do I pay when a book is late"
+
+
+def in_wordings(
+    *pairs: tuple[int, int, float], cosines: tuple[float, float] = (0.9, 0.9), read_with: dict[str, float] | None = None
+) -> list[float]:
+    """How likely LATE asks what the first two of three rated questions ask; cosines: its own with theirs."""
+    texts = {1: FEE, 2: WORDS, 3: "Where is the library?"}
+    vectors = [(cosine, side * np.sqrt(1.0 - cosine**2)) for cosine, side in zip(cosines, (1, -1), strict=True)]
+    decided = DecidedPairs(
+        np.asarray([pair[:2] for pair in pairs], dtype=np.int64).reshape(-1, 2),
+        np.asarray([pair[2] for pair in pairs], dtype=np.float32),
+    )
+    rows = tallies(*((question, 1, 2.0, 0.0) for question in texts))
+    content = Content(queries=rows, documents={}, parameters=read_with or parameters(), pairs=decided)
+    questions = RatedQuestions(
+        ids=np.asarray([1, 2, 3]), texts=list(texts.values()), terms=[query_terms(text) for text in texts.values()],
+        vectors={SPACE: np.asarray([*vectors, (0.0, 1.0)], dtype=np.float32)},
+    )  # fmt: skip
+    question = AskedQuestion(text=LATE, terms=query_terms(LATE), vectors={SPACE: np.asarray([1.0, 0.0], np.float32)})
+    found: list[float] = Snapshot(content, questions, {1: "a"}).similarities(question).of(np.arange(2)).tolist()
+    return found
+
+
+def test_wordings_of_one_question_count_alike() -> None:
+    alone, together = in_wordings(), in_wordings((1, 2, 0.9))
+    assert alone[0] != pytest.approx(alone[1])
+    assert together[0] == pytest.approx(together[1])
+
+
+def test_what_is_like_one_wording_alone_is_less_likely_the_same() -> None:
+    like_both, like_one = in_wordings((1, 2, 0.9)), in_wordings((1, 2, 0.9), cosines=(0.9, -0.9))
+    assert like_one[0] < like_both[0]
+    assert in_wordings()[0] == in_wordings(cosines=(0.9, -0.9))[0]  # by itself it is as likely
+
+
+def test_the_same_words_are_the_same_whatever_other_wordings_there_are() -> None:
+    assert similarities(matching((1, 2, 0.9)), NOTICE)[0] == 1.0
+
+
+def test_a_revision_of_an_earlier_version_weighs_each_wording_by_itself() -> None:
+    earlier = {name: value for name, value in parameters().items() if name != "wordings_from"}
+    cosines = (0.9, -0.9)
+    before = in_wordings((1, 2, 0.9), cosines=cosines, read_with=earlier)[0]
+    assert before == in_wordings(cosines=cosines)[0] > in_wordings((1, 2, 0.9), cosines=cosines)[0]
+
+
 def test_a_revision_of_an_earlier_version_counts_a_matched_question_wherever_its_passage_is_found() -> None:
     earlier = {name: value for name, value in parameters().items() if name not in ("answers_too", "further_down")}
     one = matching(first=FEE, read_with={**earlier, "matched_from": 0.6})
