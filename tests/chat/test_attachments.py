@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -187,10 +188,18 @@ async def test_a_question_waits_until_its_file_is_read(api: Api, workflow: Scrip
 async def test_what_is_not_read_is_said(
     api: Api, workflow: ScriptedWorkflow, monkeypatch: pytest.MonkeyPatch, status: str, told: str
 ) -> None:
-    monkeypatch.setattr(waiting, "READ_WAIT_S", 2.0)
+    monkeypatch.setattr(waiting, "READ_WAIT_S", 2.0 if status == "embedding" else 60.0)
+    looked_at = threading.Event()
+    documents = waiting._documents
+
+    def look(ids: Sequence[uuid.UUID]) -> list[Document]:
+        looked_at.set()
+        return documents(ids)
+
+    monkeypatch.setattr(waiting, "_documents", look)
     document = await sync_to_async(attached)(api.user, status="queued", file_name="rules.txt")
     asking = asyncio.create_task(api.ask(session_id=str(document.collection.conversation_id)))
-    await eventually(Message.objects.filter(status="streaming").aexists, within_s=20)
+    assert await asyncio.to_thread(looked_at.wait, 20)
     await Document.objects.filter(pk=document.pk).aupdate(status=status)
     answer = (await asking).json()
     assert answer["status"] == "complete"
