@@ -138,6 +138,23 @@ def asked_before(*, user: User, answer: Message, changes: Mapping[str, Any]) -> 
     return replace(asked, **changes)
 
 
+def _request(ask: Ask, scope: SearchScope) -> dict[str, Any]:
+    """What the answer was asked with, as it is stored: for its replays and for being written anew."""
+    # Ids tell a reader nothing: addresses are kept in their place. A name may mean another collection one day.
+    addresses = collection_addresses(scope.ids) if ask.collections else {}
+    collections = [addresses.get(name.lower(), name) for name in ask.collections]
+    return {
+        "collections": collections,
+        "collection_ids": list(scope.ids) if collections else [],
+        "filters": ask.filters.as_dict(),
+        "filters_mode": ask.filters_mode,
+        "options": {name: value for name, value in asdict(ask.options).items() if value is not None},
+        **({"language": ask.language} if ask.language else {}),
+        **({"model": ask.model} if ask.model else {}),
+        **({"workflow_chosen": True} if ask.workflow_chosen else {}),
+    }
+
+
 def _answer_create(*, user: User, ask: Ask, regenerated: Message | None, edited: Message | None) -> Assignment:
     """Store the question, unless there is a row of it, and the empty answer; says what its run is to do."""
     ask = replace(ask, workflow=ask.workflow or settings.RAG.answer.workflow)
@@ -148,19 +165,7 @@ def _answer_create(*, user: User, ask: Ask, regenerated: Message | None, edited:
     if assigned:
         ask = replace(ask, workflow=assigned.workflow, options=assigned.options)
     scope = scope_for(user=user, names=ask.collections)
-    # Ids tell a reader nothing: addresses are kept in their place. A name may mean another collection one day.
-    addresses = collection_addresses(scope.ids) if ask.collections else {}
-    collections = [addresses.get(name.lower(), name) for name in ask.collections]
-    request = {
-        "collections": collections,
-        "collection_ids": list(scope.ids) if collections else [],
-        "filters": ask.filters.as_dict(),
-        "filters_mode": ask.filters_mode,
-        "options": {name: value for name, value in asdict(ask.options).items() if value is not None},
-        **({"language": ask.language} if ask.language else {}),
-        **({"model": ask.model} if ask.model else {}),
-        **({"workflow_chosen": True} if ask.workflow_chosen else {}),
-    }
+    request = _request(ask, scope)
     answers_mark_interrupted(session__user=user)
     answer_id = uuid4()
     lease = answer_lease(answer_id)
@@ -169,7 +174,7 @@ def _answer_create(*, user: User, ask: Ask, regenerated: Message | None, edited:
             lock_asking(user)
             session = _session(user=user, session_id=ask.session_id)
             check_limits(user)
-            session.workflow, session.collections = asked_workflow, collections
+            session.workflow, session.collections = asked_workflow, request["collections"]
             session.title = session.title or session_title(ask.text)
             session.save()
             if regenerated:

@@ -25,10 +25,11 @@ with warnings.catch_warnings():  # jieba's sources hold escapes that newer Pytho
     warnings.simplefilter("ignore")
     # It opens its own files with setuptools' `pkg_resources` where that can be had, at 8 MiB, and else without.
     missing = sys.modules.setdefault("pkg_resources", None) is None  # type: ignore[arg-type]
-    import jieba
-
-    if missing:
-        del sys.modules["pkg_resources"]
+    try:
+        import jieba
+    finally:
+        if missing:
+            del sys.modules["pkg_resources"]
 
 FOLDER = Path(__file__).parent / "chinese_dictionary"
 TRIE, FREQUENCIES = FOLDER / "words.marisa", FOLDER / "frequencies.u32"  # by the trie's ids, little-endian

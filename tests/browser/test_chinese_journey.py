@@ -6,6 +6,7 @@ import re
 import uuid
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -43,6 +44,27 @@ def sign_up(page: Page) -> None:
     page.get_by_role("button", name="註冊", exact=True).click()
 
 
+def newcomer(open_page: OpenPage, size: Any) -> Page:
+    """A new user's first page, after the language was chosen on the English one."""
+    page = open_page(size, locale="en-GB")
+    page.goto("/")
+    page.get_by_role("button", name="繁體中文").click()
+    expect(page.get_by_role("heading", name="登入")).to_be_visible()
+    assert page.locator("html").get_attribute("lang") == "zh-hant"
+    sign_up(page)
+    expect(page.get_by_role("heading", name="您想了解什麼？")).to_be_visible()
+    return page
+
+
+def attach_rules(page: Page, tmp_path: Path) -> None:
+    file = tmp_path / "圖書館借閱規則.pdf"
+    file.write_bytes(pdf_bytes(RULES))
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="附加檔案").click()
+    chooser.value.set_files(file)
+    expect(page.get_by_role("button", name="圖書館借閱規則.pdf 的選項")).to_be_visible(timeout=60_000)
+
+
 def answered(page: Page, text: str) -> Locator:
     """The last answer, once it is done and says this."""
     answer = page.get_by_role("article", name="回答").last
@@ -62,21 +84,9 @@ def test_a_whole_visit_in_chinese(open_page: OpenPage, site: Site, tmp_path: Pat
     site.ollama.reply(structured=False, text=LOANS, times=1)
     site.ollama.reply(structured=False, text=FINES, times=1)
     site.ollama.reply(structured=False, text=CUT_AT, done_reason="length", times=1)
-    file = tmp_path / "圖書館借閱規則.pdf"
-    file.write_bytes(pdf_bytes(RULES))
 
-    page = open_page(DESKTOP, locale="en-GB")
-    page.goto("/")
-    page.get_by_role("button", name="繁體中文").click()
-    expect(page.get_by_role("heading", name="登入")).to_be_visible()
-    assert page.locator("html").get_attribute("lang") == "zh-hant"
-    sign_up(page)
-    expect(page.get_by_role("heading", name="您想了解什麼？")).to_be_visible()
-
-    with page.expect_file_chooser() as chooser:
-        page.get_by_role("button", name="附加檔案").click()
-    chooser.value.set_files(file)
-    expect(page.get_by_role("button", name="圖書館借閱規則.pdf 的選項")).to_be_visible(timeout=60_000)
+    page = newcomer(open_page, DESKTOP)
+    attach_rules(page, tmp_path)
     ask(page, QUESTION)
     answer = answered(page, "借期四週")
     no_english(page)
@@ -140,19 +150,8 @@ def test_answers_keep_to_the_script_of_the_page_and_show_bold_words(
 ) -> None:
     site.ollama.reset()
     site.ollama.reply(structured=False, text="依**《圖書館借閱規則》**的規定，大學部學生最多可借閱十冊圖書 [1]。")
-    file = tmp_path / "圖書館借閱規則.pdf"
-    file.write_bytes(pdf_bytes(RULES))
-    page = open_page(PHONE, locale="en-GB")
-    page.goto("/")
-    page.get_by_role("button", name="繁體中文").click()
-    expect(page.get_by_role("heading", name="登入")).to_be_visible()
-    sign_up(page)
-    expect(page.get_by_role("heading", name="您想了解什麼？")).to_be_visible()
-
-    with page.expect_file_chooser() as chooser:
-        page.get_by_role("button", name="附加檔案").click()
-    chooser.value.set_files(file)
-    expect(page.get_by_role("button", name="圖書館借閱規則.pdf 的選項")).to_be_visible(timeout=60_000)
+    page = newcomer(open_page, PHONE)
+    attach_rules(page, tmp_path)
     ask(page, "押金是多少？")
     answered(page, "我不知道：您可以查看的文件")
     ask(page, QUESTION)

@@ -55,8 +55,9 @@ def _pandas_later() -> Iterator[None]:
     try:
         yield
     finally:
-        for name in modules:
-            del sys.modules[name]
+        for name, module in modules.items():
+            if sys.modules.get(name) is module:
+                del sys.modules[name]
 
 
 def _called_later(name: str) -> Callable[..., Any]:
