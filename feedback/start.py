@@ -37,7 +37,7 @@ from feedback.rounds import retention
 from feedback.rounds.boost_source import LiveBoosts
 from feedback.rounds.deletions import rounds_wait
 from feedback.rounds.evidence import answer_touch, rating_forget, use_touch
-from feedback.rounds.judge_records import LearnedJudgeRecords
+from feedback.rounds.judges.records import LearnedJudgeRecords
 from feedback.rounds.passages import document_forget, document_relocate
 from feedback.rounds.personal_data import FeedbackHolder
 from feedback.rounds.questions import questions_forget, questions_of

@@ -32,7 +32,8 @@ from feedback.rounds.bursts import bursts_flag
 from feedback.rounds.deletions import written
 from feedback.rounds.evidence import Gathered, evidence_gather
 from feedback.rounds.guard import guard_measure
-from feedback.rounds.judges import judges_learn
+from feedback.rounds.judges.agreement import judges_learn
+from feedback.rounds.judges.probes import judge_probe
 from feedback.rounds.live import content_of, feedback_state
 from feedback.rounds.passages import passages_relocate
 from feedback.rounds.private_copy import private_copy
@@ -111,8 +112,10 @@ def feedback_round(*, by: User | None = None, dry_run: bool = False) -> RoundOut
         if lease is None:
             return BUSY
         with _failure_recorded(by):
+            probed = judge_probe(report=lease.renew)
             outcome = _round(lease.renew, by)
-        outcome = replace(outcome, duration_ms=_ms_since(begun), by=_name(by))
+        notes = (*outcome.notes, *filter(None, [probed.note()]))
+        outcome = replace(outcome, notes=notes, duration_ms=_ms_since(begun), by=_name(by))
         FeedbackState.objects.filter(pk=1).update(last_round=outcome.as_dict())
     logger.info("Feedback round: %s %s", outcome.status, outcome.reason)
     return outcome

@@ -8,8 +8,8 @@ from asgiref.sync import async_to_sync, sync_to_async
 
 from chat.models import Message
 from feedback.models import GoldenQuestion, GoldenRelevance, JudgeAgreement
-from feedback.rounds import judge_records
-from feedback.rounds.judge_records import LearnedJudgeRecords, records_load
+from feedback.rounds.judges import records as judge_records
+from feedback.rounds.judges.records import LearnedJudgeRecords, records_load
 from feedback.rounds.round import feedback_round
 from retrieval.models import Chunk
 from retrieval.values import JudgeRecord

@@ -15,7 +15,7 @@ from feedback.ranking.snapshot import Content, parameters
 from feedback.ratings.services import rating_delete, rating_set, source_use_record
 from feedback.rounds.evidence import Gathered, evidence_gather
 from feedback.rounds.exposure import examination_by_place
-from feedback.rounds.judges import _labels
+from feedback.rounds.judges.agreement import _labels
 from feedback.rounds.proposals import Proposal, ballot_load, ballot_weighed, proposal_make
 from retrieval.models import Document
 from tests.factories import UserFactory

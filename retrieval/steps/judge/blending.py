@@ -21,6 +21,7 @@ YES_SCORE = 6  # the best passage's score from which the model has said that the
 MIDDLE = TOP_SCORE / 2  # speaks neither for a passage nor against it
 # A word whose probability is told: its weight for each unit of the log-odds that the model gave it, and at most.
 SURENESS, MOST_SURE = 2.0, 2.5
+MOST_WEIGHT = 3.0  # nats; a word that is said for sure counts no more for that
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,12 +37,15 @@ class Judge:
     @property
     def weight_yes(self) -> float:
         """What its yes adds to the log-odds, at least 0."""
-        return self.trust * self.sureness * self.record.llr_yes
+        return self._weight(self.record.llr_yes)
 
     @property
     def weight_no(self) -> float:
         """What its no takes from the log-odds, at least 0."""
-        return self.trust * self.sureness * self.record.llr_no
+        return self._weight(self.record.llr_no)
+
+    def _weight(self, worth: float) -> float:
+        return self.trust * min(self.sureness * worth, max(worth, MOST_WEIGHT))
 
     def word(self, said: bool) -> dict[str, str | float]:
         """What it said, for the decision path; judgements are counted from there (`JudgeRecord`)."""

@@ -128,16 +128,14 @@ class Rerank(Evaluator[Retrieved, Reranked]):
         elif given.use_reranker and (crossed := await self._cross_encoded(given.question, pool, entry)):
             scores, reranker = crossed, self.tools.reranker.name if self.tools.reranker else ""
         else:
-            shown = worth_showing(estimate.passages)
-            by_best_passage = self.settings.rerank.evaluator == "best_passage"
             opinion = await self.ask_judge(
                 entry,
                 given,
                 probability,
-                lambda: self._ask(given, pool, estimate, shown, entry),
+                lambda: self._ask(given, pool, estimate, entry),
                 said=lambda judgement: judgement.yes,
                 line=given.line,
-                weigh=(lambda: self._weigh(given, pool, estimate)) if by_best_passage else None,
+                weigh=(lambda: self._weigh(given, pool, estimate)) if self._by_best_passage else None,
             )
             if opinion.reply and opinion.judge:
                 given_scores = dict(zip(opinion.reply.shown, opinion.reply.scores, strict=True))
@@ -179,15 +177,31 @@ class Rerank(Evaluator[Retrieved, Reranked]):
         entry.detail["reranker"] = reranker.name
         return scores
 
+    @property
+    def _by_best_passage(self) -> bool:
+        return self.settings.rerank.evaluator == "best_passage"
+
+    async def asked_by(self) -> tuple[str, bool]:
+        """The prompt's name, and whether the word's probability is told. Raises ModelError."""
+        if self._by_best_passage and await self._tells_probabilities():
+            return YES_PROMPT, True
+        return (CRITERIA_PROMPT if self.settings.rerank.evaluator == "eight_criteria" else PROMPT), False
+
+    async def word(
+        self, given: Retrieved, pool: Sequence[ScoredChunk], estimate: Estimate, entry: StepRecord
+    ) -> Judgement:
+        """The model's judgement, in the form that the settings and its server allow, wherever the estimate lies. Raises
+        ModelError, a ModelOutputError for what is no judgement."""
+        _, weighed = await self.asked_by()
+        if weighed:
+            return (await self._weigh(given, pool, estimate))[0]
+        return await self._ask(given, pool, estimate, entry)
+
     async def _ask(
-        self,
-        given: Retrieved,
-        pool: Sequence[ScoredChunk],
-        estimate: Estimate,
-        shown: Sequence[int],
-        entry: StepRecord,
+        self, given: Retrieved, pool: Sequence[ScoredChunk], estimate: Estimate, entry: StepRecord
     ) -> Judgement:
         """Raises ModelError, also for what is no judgement."""
+        shown = worth_showing(estimate.passages)
         passages, probabilities = [pool[at] for at in shown], [estimate.passages[at] for at in shown]
         count = len(shown)
         if self.settings.rerank.evaluator == "eight_criteria":

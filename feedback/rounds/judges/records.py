@@ -53,8 +53,8 @@ class LearnedJudgeRecords:
 
 def records_load() -> dict[str, JudgeRecord]:
     """By model name."""
-    names = ("yes_held", "no_held", "yes_absent", "no_absent")
-    return {
-        row["model"]: JudgeRecord(**{name: row[name] for name in names})
-        for row in JudgeAgreement.objects.order_by().values("model", *names)
-    }
+    return {row.model: record_of(row) for row in JudgeAgreement.objects.order_by()}
+
+
+def record_of(row: JudgeAgreement) -> JudgeRecord:
+    return JudgeRecord(yes_held=row.yes_held, no_held=row.no_held, yes_absent=row.yes_absent, no_absent=row.no_absent)

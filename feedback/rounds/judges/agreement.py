@@ -1,7 +1,8 @@
-"""What golden questions and ratings say of the models that judge evidence.
+"""What probes, golden questions and ratings say of the models that judge evidence.
 
-A decision path keeps what a judge said ("judge" in a step's detail: model, and "yes" or "no" to whether the passages
-hold the answer). Whether they do is known
+A probe is a known case that the model was tried with (`probes`), and counts 1. Of answers, a decision path keeps what a
+judge said ("judge" in a step's detail: model, and "yes" or "no" to whether the passages hold the answer). Whether they
+do is known
 
 - of a golden question, which staff have entered: whether a document or chunk that answers it was among the passages
   that the judge was shown. Each counts 1 for a model, however often it was asked and by whomever;
@@ -9,8 +10,8 @@ hold the answer). Whether they do is known
   wrong. It counts little, by the rater's own weight (`feedback.ranking.rater_reliability`), and all ratings of one
   person at most MOST_OF_RATER. Ratings in a burst that is not accepted, and discarded ones, count nothing.
 
-A column (held, absent) counts no more than BALANCE times the other: a judge that always says yes would look good where
-it was only ever asked about what the documents hold.
+Of answers, a column (held, absent) counts no more than BALANCE times the other: a judge that always says yes would look
+good where it was only ever asked about what the documents hold.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from feedback.models import Burst, Evidence, GoldenQuestion, JudgeAgreement, Rat
 from feedback.models.ratings import thumb_of
 from feedback.ranking import voters
 from feedback.ranking.weighing import RaterWeights
+from feedback.rounds.judges.probes import probed
 from feedback.rounds.proposals import Ballot, ballot_weighed
 from feedback.rounds.questions import signature
 from retrieval.models import Chunk
@@ -64,6 +66,7 @@ class Counts:
     absent: list[float]
     golden: int = 0
     ratings: int = 0
+    probes: int = 0
 
     @classmethod
     def none(cls) -> Counts:
@@ -83,12 +86,14 @@ def judges_learn(ballot: Ballot) -> int:
     if judgements:
         _count_golden(judgements, counts)
         _count_ratings(judgements, counts, ballot)
+    counts = defaultdict(Counts.none, {model: one.balanced() for model, one in counts.items()})
+    _count_probes(counts)
     rows = [
         JudgeAgreement(
             model=model, no_held=one.held[0], yes_held=one.held[1], no_absent=one.absent[0], yes_absent=one.absent[1],
-            golden=one.golden, ratings=one.ratings,
+            golden=one.golden, ratings=one.ratings, probes=one.probes,
         )
-        for model, one in ((model, own.balanced()) for model, own in counts.items())
+        for model, one in counts.items()
     ]  # fmt: skip
     with transaction.atomic():
         JudgeAgreement.objects.all().delete()
@@ -99,6 +104,12 @@ def judges_learn(ballot: Ballot) -> int:
 def _at_most(column: list[float], other: list[float]) -> list[float]:
     most = BALANCE * (sum(other) + BALANCE_FREE)
     return [count * min(1.0, most / (sum(column) or 1.0)) for count in column]
+
+
+def _count_probes(counts: Mapping[str, Counts]) -> None:
+    for model, held, yes in probed():
+        counts[model].probes += 1
+        counts[model].add(said=yes, held=held, count=1.0)
 
 
 # ------------------------------------------------------------------------------------------------ what was said
