@@ -143,6 +143,28 @@ def test_a_run_of_yes_says_less_where_yes_was_to_be_expected() -> None:
     assert trust_after(*[(0.78, True)] * 4) > trust_after(*[(0.4, True)] * 4)
 
 
+TRIED = JudgeRecord(yes_held=15, no_held=1, yes_absent=3, no_absent=13)
+ALWAYS_YES = JudgeRecord(yes_held=16, yes_absent=16)
+ALWAYS_NO = JudgeRecord(no_held=16, no_absent=16)
+
+
+@pytest.mark.parametrize(("probability", "said"), [(0.75, True), (0.25, False)])
+def test_a_run_of_like_questions_leaves_a_judge_its_weight_that_labels_know_to_say_both(probability, said) -> None:
+    run = [(probability, said)] * 25
+    assert trust_after(*run) < 0.2
+    assert trust_after(*run, record=TRIED) > 0.9
+
+
+@pytest.mark.parametrize("said", [True, False])
+def test_one_that_has_gone_mad_since_it_was_tried_comes_to_weigh_nothing(said: bool) -> None:
+    assert trust_after(*[(0.3, said), (0.7, said)] * 20, record=TRIED) < 0.05
+
+
+@pytest.mark.parametrize("record", [ALWAYS_YES, ALWAYS_NO])
+def test_one_that_labels_know_to_say_the_same_is_not_trusted_from_the_first_word_on(record: JudgeRecord) -> None:
+    assert trust_after(record=record) < 0.1
+
+
 def test_what_one_judge_said_in_one_step_does_not_count_for_others() -> None:
     tally = JudgeTally()
     for _ in range(20):
