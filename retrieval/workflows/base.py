@@ -215,11 +215,16 @@ async def ask_back(assessment: Assessment, readings: Sequence[ScoredChunk], cont
 
 # ------------------------------------------------------------------------------------------------ decisions
 def is_worth_a_try(assessment: Assessment, settings: CorrectiveSettings) -> bool:
-    """Neither good nor weak: the writing model, told to say so when the passages don't answer, has the last word. A
-    judge's no that the estimate does not share ends the matter only by a clear margin."""
-    if assessment.retrieval_score >= settings.weak_score:
-        return True
-    return assessment.answerability >= settings.weak_score and assessment.retrieval_score >= CLEARLY_NOT
+    """Neither good nor weak: the writing model, told to say so when the passages don't answer, has the last word. Not
+    after the no of a judge whom labels have proved right."""
+    below = assessment.retrieval_score < settings.weak_score
+    return not (below and assessment.proven) and not is_clearly_not(assessment, settings)
+
+
+def is_clearly_not(assessment: Assessment, settings: CorrectiveSettings) -> bool:
+    """Estimate and judge together say no; a no that the estimate does not share needs a clear margin."""
+    score, alone = assessment.retrieval_score, assessment.answerability
+    return score < settings.weak_score and (alone < settings.weak_score or score < CLEARLY_NOT)
 
 
 def was_offered(question: Question, assessment: Assessment) -> bool:
@@ -237,7 +242,7 @@ async def readings_to_ask_about(
     that was found is worth asking about, or where a page of the web answers best: what the documents differ in is
     another question then. A judge that misses the answer to such a question has to be clear to be heeded."""
     best = max(assessment.candidates, key=lambda one: one.scores.rerank or 0.0, default=None)
-    weak = not is_worth_a_try(assessment, context.tools.settings.corrective)
+    weak = is_clearly_not(assessment, context.tools.settings.corrective)
     if best is None or weak or is_of_the_web(best) or takes_up(standalone, question.open_clarification):
         return ()
     return await asyncio.to_thread(open_readings, assessment, standalone, filters)

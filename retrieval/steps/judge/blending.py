@@ -22,6 +22,7 @@ MIDDLE = TOP_SCORE / 2  # speaks neither for a passage nor against it
 # A word whose probability is told: its weight for each unit of the log-odds that the model gave it, and at most.
 SURENESS, MOST_SURE = 2.0, 2.5
 MOST_WEIGHT = 3.0  # nats; a word that is said for sure counts no more for that
+PROVEN_NO = 1.2  # nats; the prior's no is worth .85, and one that guesses reaches this in 1 of 1,000 trials
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +47,11 @@ class Judge:
 
     def _weight(self, worth: float) -> float:
         return self.trust * min(self.sureness * worth, max(worth, MOST_WEIGHT))
+
+    @property
+    def proven(self) -> bool:
+        """Whether labels, beyond the prior, say that it seldom says no to what answers, and often to what does not."""
+        return self.trust * self.record.llr_no >= PROVEN_NO
 
     def word(self, said: bool) -> dict[str, str | float]:
         """What it said, for the decision path; judgements are counted from there (`JudgeRecord`)."""

@@ -78,6 +78,11 @@ class Opinion(Generic[Reply]):
             return 0.0
         return self.judge.weight_yes if self.said else -self.judge.weight_no
 
+    @property
+    def proven(self) -> bool:
+        """Whether the word is that of a judge whom labels have shown to be right; see `Judge.proven`."""
+        return self.reply is not None and self.judge is not None and self.judge.proven
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assessment:
@@ -98,6 +103,7 @@ class Assessment:
     answerability: float = 0.0  # the trained model's P(the documents hold the answer), always
     likeliest: float = 0.0  # the trained model's for the likeliest passage
     shift: float = 0.0  # what a model's word added to the log-odds of `answerability`
+    proven: bool = False  # labels have shown that this model's word can be relied on
     retrieval_score: float = 0.0  # what the verdict rests on, 0..1: both together, or a cross-encoder's best score
 
     @property

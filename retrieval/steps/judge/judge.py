@@ -308,6 +308,7 @@ class Assess(Step[Reranked, Assessment]):
             answerability=answerability,
             likeliest=max(given.estimate.passages, default=0.0),
             shift=opinion.shift,
+            proven=opinion.proven,
             retrieval_score=score,
         )
 
@@ -360,5 +361,6 @@ def combine(before: Assessment, latest: Assessment, *, may_raise: bool = True, g
         answerability=max(before.answerability, latest.answerability) if may_raise else before.answerability,
         likeliest=max(before.likeliest, latest.likeliest),
         shift=shift,
+        proven=latest.proven or before.proven,
         retrieval_score=score,
     )

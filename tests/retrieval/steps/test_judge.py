@@ -98,6 +98,13 @@ async def test_an_unknown_models_scores_move_passages_by_no_more_than_its_words_
     assert assessment.candidates[0].chunk_id == unasked.candidates[0].chunk_id == "k2"
 
 
+@pytest.mark.parametrize(("records", "proven"), [(TRUSTED, True), (None, False)])
+async def test_it_is_told_whether_labels_have_proved_the_judge(online, records, proven: bool) -> None:
+    online.reply(json=reply("NO_ANSWER", 0, 0, 0))
+    assessment, _ = await judge(records=records)
+    assert assessment.proven is proven
+
+
 @pytest.mark.parametrize(
     "wrong",
     [{"text": "the second one"}, {"json": {"scores": "high", "verdict": "MAYBE"}}, {"json": reply("ANSWER")},
