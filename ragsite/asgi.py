@@ -14,6 +14,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware  # noqa: E40
 from chat.api.ws_auth import TokenOrCookieAuth  # noqa: E402
 from chat.routing import websocket_urlpatterns  # noqa: E402
 from chat.runs.lifespan import lifespan  # noqa: E402
+from ragsite import urls  # noqa: E402, F401  -- all pages: else the first request imports them, on the event loop
 from ragsite.accounts.signed_out_sockets import ClosesWhenSignedOut  # noqa: E402
 from ragsite.runtime.watchdog import watched  # noqa: E402
 from ragsite.unknown_settings import unknown_variables, warn_of_unknown  # noqa: E402

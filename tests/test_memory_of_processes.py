@@ -18,7 +18,7 @@ from celery.fixups.django import DjangoWorkerFixup
 app.loader.import_default_modules()
 DjangoWorkerFixup(app).validate_models()
 """
-THE_SITE = "import ragsite.asgi, ragsite.urls"
+THE_SITE = "import ragsite.asgi"
 
 
 def imported(program: str, data_dir: Path) -> set[str]:
@@ -34,6 +34,10 @@ def test_worker_and_scheduler_hold_neither_the_workflows_nor_the_readers_of_file
     held = imported(A_WORKER, tmp_path)
     assert "retrieval.tasks" in held
     assert held.isdisjoint((*PAGES, *READERS_OF_FILES, "pymilvus", "jieba"))
+
+
+def test_the_site_has_its_pages_before_somebody_asks(tmp_path):
+    assert {"ragsite.urls", "chat.urls", "feedback.urls"} <= imported(THE_SITE, tmp_path)
 
 
 def test_the_site_leaves_the_readers_of_files_to_processes_of_their_own(tmp_path):
