@@ -58,7 +58,7 @@ def read_pool(question: str, candidates: Sequence[ScoredChunk], *, semantic: boo
         passages=passages,
         weights=signal_weights(view, passages),
         dense=_filled(dense),
-        bm25=_filled([candidate.scores.bm25 for candidate in candidates]),
+        bm25=_filled([_bm25(*pair, view) for pair in zip(candidates, passages, strict=True)]),
         has_vectors=any(score is not None for score in dense),
     )
 
@@ -75,6 +75,13 @@ def signal_weights(question: QuestionView, passages: Sequence[PassageView]) -> d
         weight = max(rarity(holding, len(passages)) / highest, MIN_WEIGHT)
         weights[term] = weight * (WEAK_WEIGHT if term in question.weak else 1.0)
     return weights
+
+
+def _bm25(candidate: ScoredChunk, passage: PassageView, question: QuestionView) -> float | None:
+    """None where it is not known. A passage without a word of the question has 0, whatever the last hit has: where
+    few passages share a word with it, BM25 finds these alone, and a good one stands as far ahead as it is."""
+    score = candidate.scores.bm25
+    return score if score is not None or any(map(passage.holds, question.terms)) else 0.0
 
 
 def _filled(scores: Sequence[float | None]) -> Matrix:

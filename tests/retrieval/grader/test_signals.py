@@ -47,6 +47,18 @@ def test_lexical_vectors_are_left_out() -> None:
     assert not pool.dense.any()
 
 
+def test_where_bm25_found_one_passage_alone_it_stands_as_far_ahead_as_it_is() -> None:
+    rows = (
+        ("", "An ultrasound costs 95 euros.", None, 4.4),
+        ("", "Dogs are kept on a lead.", None, None),
+        ("", "Post leaves at nine.", None, None),
+    )
+    exact = tuple((head, text, dense, bm25 or 0.0) for head, text, dense, bm25 in rows)
+    for name in ("bm25_gap", "bm25_share", "bm25_rank"):
+        assert signal(name, "How much is an ultrasound?", rows) == signal(name, "How much is an ultrasound?", exact)
+    assert signal("bm25_gap", "How much is an ultrasound?", rows)[0] == 1.0
+
+
 def test_a_candidate_that_a_leg_did_not_find_scores_like_its_last() -> None:
     candidates = scored(PASSAGES)
     candidates[0] = replace(candidates[0], scores=Scores(dense=None, bm25=9.1))
