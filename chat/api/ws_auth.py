@@ -1,7 +1,8 @@
 """Who is at the other end of a WebSocket.
 
 Programs send `Authorization: Token …` (or Bearer); a browser can't, it sends its session cookie, and then the Origin
-must be ours, or any page on the web could use the visitor's session. A token never stands in an address.
+must be ours, or any page on the web could use the visitor's session. Ours means the port, too: browsers send a cookie to
+every port of a host, so that another program of the same machine could use it. A token never stands in an address.
 
 Where the database is away nobody knows who it is: the socket is closed with 1013 ("try again later").
 """
@@ -10,12 +11,16 @@ from __future__ import annotations
 
 import logging
 from typing import Any
+from urllib.parse import SplitResult, urlsplit
 
 from channels.auth import AuthMiddleware
-from channels.security.websocket import AllowedHostsOriginValidator
+from channels.security.websocket import WebsocketDenier
 from channels.sessions import CookieMiddleware, SessionMiddleware
+from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.db import Error as DatabaseError
+from django.http.request import validate_host
+from django.utils.http import is_same_domain
 
 from ragsite.accounts.auth import token_of_header
 from ragsite.core.database import database_call, is_database_away
@@ -23,6 +28,7 @@ from ragsite.core.database import database_call, is_database_away
 logger = logging.getLogger(__name__)
 
 TRY_AGAIN_LATER = 1013
+DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class TokenOrCookieAuth:
@@ -30,10 +36,10 @@ class TokenOrCookieAuth:
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
-        self._with_cookie = AllowedHostsOriginValidator(CookieMiddleware(SessionMiddleware(_CookieAuth(inner))))
+        self._with_cookie = _OriginIsOurs(CookieMiddleware(SessionMiddleware(_CookieAuth(inner))))
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> Any:
-        header = next((value for name, value in scope.get("headers", ()) if name == b"authorization"), None)
+        header = _header(scope, b"authorization")
         if header is None:
             return await self._with_cookie(scope, receive, send)
         try:
@@ -42,6 +48,65 @@ class TokenOrCookieAuth:
             return await _refused(error, receive, send)
         user = token.user if token else AnonymousUser()
         return await self._inner({**scope, "user": user, "token": token}, receive, send)
+
+
+class _OriginIsOurs:
+    """Lets in the pages that Django takes forms from: those of this host and port, and `CSRF_TRUSTED_ORIGINS`."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+        self._denier = WebsocketDenier()
+
+    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> Any:
+        origin, host = _header(scope, b"origin"), _header(scope, b"host")
+        inner = self._inner if origin is not None and is_ours(_text(origin), host=_text(host or b"")) else self._denier
+        return await inner(scope, receive, send)
+
+
+def is_ours(origin: str, *, host: str = "") -> bool:
+    """Whether a page of `origin` belongs to the site that was called as `host`, the header of that name. Browsers always
+    send one; without it any of the site's host names will do."""
+    page, asked = _split(origin), _split(f"//{host}")
+    if page is None or asked is None or page.scheme not in DEFAULT_PORTS or not page.hostname:
+        return False
+    if any(_is_trusted(page, trusted) for trusted in settings.CSRF_TRUSTED_ORIGINS):
+        return True
+    default = DEFAULT_PORTS[page.scheme]
+    if host and (page.port or default) != (asked.port or default):
+        return False
+    name = f"[{page.hostname}]" if ":" in page.hostname else page.hostname
+    named = [pattern for pattern in settings.ALLOWED_HOSTS if pattern != "*"]  # that one names no host
+    return validate_host(name, named) or (
+        page.hostname == asked.hostname and validate_host(name, settings.ALLOWED_HOSTS)
+    )
+
+
+def _is_trusted(page: SplitResult, trusted: str) -> bool:
+    """`https://rag.example.org` or, with its subdomains, `https://*.example.org`."""
+    pattern = urlsplit(trusted)
+    default = DEFAULT_PORTS.get(pattern.scheme)
+    return (
+        page.scheme == pattern.scheme
+        and (page.port or default) == (pattern.port or default)
+        and is_same_domain(page.hostname or "", (pattern.hostname or "").removeprefix("*"))
+    )
+
+
+def _split(address: str) -> SplitResult | None:
+    try:
+        parts = urlsplit(address)
+        _ = parts.port  # raises where it is no number
+    except ValueError:
+        return None
+    return parts
+
+
+def _header(scope: dict[str, Any], name: bytes) -> bytes | None:
+    return next((value for key, value in scope.get("headers", ()) if key == name), None)
+
+
+def _text(header: bytes) -> str:
+    return header.decode("latin-1")
 
 
 class _CookieAuth(AuthMiddleware):

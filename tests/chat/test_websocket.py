@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 from channels.testing import WebsocketCommunicator
-from django.conf import settings
+from django.conf import settings as site_settings
 from django.contrib.auth.models import User
 from django.test import AsyncClient
 
+from chat.api.ws_auth import is_ours
 from chat.models import Message
 from ragsite.asgi import application
 from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, Socket, eventually, types
@@ -24,7 +25,10 @@ OURS = (b"origin", b"http://localhost:8000")
 async def _session_cookie(user: User) -> tuple[bytes, bytes]:
     client = AsyncClient()
     await client.aforce_login(user)
-    return b"cookie", f"{settings.SESSION_COOKIE_NAME}={client.cookies[settings.SESSION_COOKIE_NAME].value}".encode()
+    return (
+        b"cookie",
+        f"{site_settings.SESSION_COOKIE_NAME}={client.cookies[site_settings.SESSION_COOKIE_NAME].value}".encode(),
+    )
 
 
 async def _connect(path: str, *headers: tuple[bytes, bytes]) -> tuple[bool, int | None]:
@@ -55,6 +59,45 @@ async def test_cookie_needs_an_origin_of_ours(user: User) -> None:
     assert (await _connect("/ws/chat/", OURS, cookie))[0] is True
     assert (await _connect("/ws/chat/", (b"origin", b"https://evil.example"), cookie))[0] is False
     assert (await _connect("/ws/chat/", cookie))[0] is False
+
+
+async def test_another_program_on_a_port_of_this_machine_has_no_origin_of_ours(user: User) -> None:
+    """Browsers send a cookie to every port of its host."""
+    cookie, host = await _session_cookie(user), (b"host", b"127.0.0.1:8000")
+    assert (await _connect("/ws/chat/", host, (b"origin", b"http://127.0.0.1:8000"), cookie))[0] is True
+    assert (await _connect("/ws/chat/", host, (b"origin", b"http://127.0.0.1:3000"), cookie))[0] is False
+    assert (await _connect("/ws/chat/", host, (b"origin", b"http://127.0.0.1"), cookie))[0] is False
+
+
+@pytest.mark.parametrize(
+    ("origin", "host", "ours"),
+    [
+        ("http://localhost:8000", "127.0.0.1:8000", True),  # another of our names
+        ("https://rag.example.org", "rag.example.org", True),
+        ("https://rag.example.org:443", "rag.example.org", True),
+        ("https://rag.example.org:8443", "rag.example.org", False),
+        ("https://pages.example.com", "127.0.0.1:8000", True),  # trusted, whatever the proxy makes of the host
+        ("http://pages.example.com", "127.0.0.1:8000", False),
+        ("https://a.b.example.net:8443", "127.0.0.1:8000", True),
+        ("https://example.net", "127.0.0.1:8000", False),
+        ("http://[::1]:8000", "[::1]:8000", True),
+        ("http://127.0.0.1:x", "127.0.0.1:8000", False),
+        ("http://[::1", "127.0.0.1:8000", False),
+        ("null", "127.0.0.1:8000", False),
+        ("", "127.0.0.1:8000", False),
+        ("file://127.0.0.1:8000", "127.0.0.1:8000", False),
+    ],
+)
+def test_which_origins_are_ours(settings: Any, origin: str, host: str, ours: bool) -> None:
+    settings.ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", "rag.example.org"]
+    settings.CSRF_TRUSTED_ORIGINS = ["https://pages.example.com", "https://*.example.net:8443"]
+    assert is_ours(origin, host=host) is ours
+
+
+def test_where_every_name_is_let_in_the_page_has_the_one_that_was_called(settings: Any) -> None:
+    settings.ALLOWED_HOSTS = ["*"]
+    assert is_ours("http://rag.example.org", host="rag.example.org")
+    assert not is_ours("http://evil.example", host="rag.example.org")
 
 
 @pytest.mark.parametrize("scheme", ["Token", "Bearer"])
