@@ -131,7 +131,7 @@ class MessageContinueApi(ChatView):
 
 
 class MessageEditApi(ChatView):
-    """`/api/messages/{id}/edit`. 400 for an answer, 409 while an answer is being written."""
+    """`/api/messages/{id}/edit`, of the question or of its answer. 409 while an answer is being written."""
 
     @extend_schema(request=EditSerializer, responses={**ANSWERED, **errors(409, 429)}, tags=["messages"])
     async def post(self, request: Request, message_id: UUID) -> Response | StreamingHttpResponse:

@@ -54,9 +54,13 @@ async def message_regenerate(*, user: User, message_id: UUID, changes: Mapping[s
 async def message_edit(*, user: User, message_id: UUID, text: str, changes: Mapping[str, Any]) -> Assignment:
     """Ask a question in other words, as it was asked else but for `changes`: a branch of the conversation.
 
-    The question as it was stays, with its answers and all that follows them. Raises MessageNotFoundError,
-    InvalidInputError, AnswerInProgressError, and what `ask` raises.
+    The question as it was stays, with its answers and all that follows them. An answer's id means the question that it
+    replies to: who asks over HTTP is told that id alone. Raises MessageNotFoundError, InvalidInputError,
+    AnswerInProgressError, and what `ask` raises.
     """
+
+    def question_of(message: Message) -> Message:
+        return message.reply_to if message.role == Message.Role.ASSISTANT and message.reply_to else message
 
     def reworded() -> Any:
         answer = selectors.shown_answer(message)
@@ -65,7 +69,8 @@ async def message_edit(*, user: User, message_id: UUID, text: str, changes: Mapp
             raise InvalidInputError(worded("This question was never answered; ask it anew."))
         return asked_before(user=user, answer=answer, changes=changed)
 
-    message = await sync_to_async(selectors.message_get)(user=user, message_id=message_id)
+    named = await sync_to_async(selectors.message_get)(user=user, message_id=message_id)
+    message = await sync_to_async(question_of)(named)
     if message.role != Message.Role.USER:
         raise InvalidInputError(worded("Only a question can be edited; give the question's id, not the answer's."))
     question = await sync_to_async(reworded)()
