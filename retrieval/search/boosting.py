@@ -55,7 +55,10 @@ async def put_boosts(result: SearchResult, boosts: Boosts, *, store: ChunkStore,
     hits: Sequence[Hit] = (*result.candidates, *result.tail_hits)
     if not boosts.by_chunk:
         normalize = _Normalizer(hits)
-        scored = (replace(hit, scores=replace(hit.scores, standing=normalize(hit))) for hit in result.candidates)
+        scored = (
+            replace(hit, scores=replace(hit.scores, standing=normalize(hit), boost=NO_BOOST.multiplier))
+            for hit in result.candidates
+        )
         return Boosted(candidates=tuple(scored))
     hidden = tuple(hit.chunk_id for hit in hits if boosts.by_chunk.get(hit.chunk_id, NO_BOOST).hide)
     ranked = rank_with_boosts([hit for hit in hits if hit.chunk_id not in hidden], boosts, pool=hits)

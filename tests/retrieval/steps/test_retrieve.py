@@ -74,6 +74,10 @@ async def test_candidates_know_their_standing_also_when_nothing_is_boosted() -> 
     result = SearchResult(candidates=(with_fused(1, 3.0), with_fused(2, 2.0)), tail_hits=(below(3, -1.0),))
     boosted = await put_boosts(result, Boosts(), store=Store(), scope=SCOPE)
     assert [one.scores.standing for one in boosted.candidates] == [1.0, 0.75]
+    assert [one.scores.as_dict()["boost"] for one in boosted.candidates] == [
+        1.0,
+        1.0,
+    ]  # a multiplier that changes nothing
     assert [one.scores.final for one in boosted.candidates] == [one.scores.final for one in result.candidates]
 
 
