@@ -28,14 +28,12 @@ class MessageTooLargeError(TooLargeError):
 class SessionNotFoundError(NotFoundError):
     """404, also for the session of somebody else."""
 
-    code = "session_not_found"
     message = worded("There is no such conversation, or it is not yours.")
 
 
 class MessageNotFoundError(NotFoundError):
     """404, also for the message of somebody else."""
 
-    code = "message_not_found"
     message = worded("There is no such message, or it is not yours.")
 
 

@@ -81,7 +81,6 @@ class EmbeddingMismatchError(ConflictError):
 class CollectionNotFoundError(NotFoundError):
     """An address that means nothing that the user may see."""
 
-    code = "collection_not_found"
     message = worded("There is no such collection, or you may not see it.")
 
 

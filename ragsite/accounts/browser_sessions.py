@@ -32,7 +32,6 @@ SYSTEMS = (
 
 
 class SessionNotFoundError(NotFoundError):
-    code = "browser_session_not_found"
     message = worded("This browser is signed out already, or it is not yours.")
 
 

@@ -24,7 +24,6 @@ PREFIX_CHARS = 8
 class TokenNotFoundError(NotFoundError):
     """Not there, or another user's."""
 
-    code = "token_not_found"
     message = worded("There is no such token, or it is not yours.")
 
 

@@ -235,7 +235,7 @@ async def test_another_users_collection_answers_like_none(api: Api, stranger: Us
     theirs = await post(api, milvusConfig={"collectionName": "secret"})
     none = await post(api, milvusConfig={"collectionName": "nowhere"})
     assert theirs.status_code == none.status_code == 404
-    assert theirs.json()["error"]["code"] == none.json()["error"]["code"] == "collection_not_found"
+    assert theirs.json()["error"]["code"] == none.json()["error"]["code"] == "not_found"
 
 
 async def test_another_users_session_is_not_found(api: Api, stranger: User) -> None:

@@ -204,7 +204,7 @@ async def test_stranger_can_neither_stop_nor_resume(socket: Any, stranger: User,
     message_id = (await mine.until("started"))[0]["message_id"]
     for type_ in ("stop", "resume"):
         await theirs.send(type_, message_id=message_id)
-        assert (await theirs.receive())["code"] == "message_not_found"
+        assert (await theirs.receive())["code"] == "not_found"
     assert workflow.cancelled == 0
 
 
@@ -223,8 +223,8 @@ FRAMES = [
     ('{"type": "ask", "message": "a", "workflow": "magic"}', "invalid"),
     ('{"type": "ask", "message": "a", "workflow": "\\ud800"}', "invalid"),
     ('{"type": "ask", "message": "a", "filters": {"\\ud800": 1}}', "invalid"),
-    ('{"type": "ask", "message": "a", "session_id": "00000000-0000-4000-8000-000000000000"}', "session_not_found"),
-    ('{"type": "ask", "message": "a", "collections": ["nowhere"]}', "collection_not_found"),
+    ('{"type": "ask", "message": "a", "session_id": "00000000-0000-4000-8000-000000000000"}', "not_found"),
+    ('{"type": "ask", "message": "a", "collections": ["nowhere"]}', "not_found"),
     ('{"type": "ask", "message": "' + "x" * 9000 + '"}', "message_too_large"),
     ('{"type": "ask", "message": "a", "colour": "red"}', "invalid"),
     ('{"type": "ask", "message": "a", "message": "b"}', "invalid"),
@@ -232,9 +232,9 @@ FRAMES = [
     ('{"type": "stop", "message_id": "x", "colour": "red"}', "invalid"),
     ('{"type": "resume", "message_id": "x", "colour": "red"}', "invalid"),
     ('{"type": "ping", "colour": "red"}', "invalid"),
-    ('{"type": "stop"}', "message_not_found"),
-    ('{"type": "stop", "message_id": "\\ud800"}', "message_not_found"),
-    ('{"type": "stop", "message_id": {"a": 1}}', "message_not_found"),
+    ('{"type": "stop"}', "not_found"),
+    ('{"type": "stop", "message_id": "\\ud800"}', "not_found"),
+    ('{"type": "stop", "message_id": {"a": 1}}', "not_found"),
     ('{"type": "resume", "message_id": "x", "after": "5"}', "invalid"),
     ('{"type": "ask", "message": "' + "x" * 1_000_000 + '"}', "too_large"),
 ]

@@ -178,7 +178,7 @@ def test_a_collection_that_the_asker_lost_ends_it_with_a_sentence(desk: Desk) ->
     replay = Replay.objects.create(message=answer, question=QUESTION)
     asyncio.run(replays_work(within_s=5))
     replay.refresh_from_db()
-    assert (replay.status, replay.error["code"]) == ("failed", "collection_not_found")
+    assert (replay.status, replay.error["code"]) == ("failed", "not_found")
 
 
 def test_the_files_of_the_conversation_are_searched(db: None) -> None:

@@ -109,7 +109,7 @@ def test_private_collection_of_another_is_not_there(
     CollectionFactory(name="mine", owner=user, visibility="private")
     response = getattr(request.getfixturevalue(who), method)("/api/collections/mine", {"name": "stolen"})
     assert response.status_code == 404
-    assert response.json()["error"]["code"] == "collection_not_found"
+    assert response.json()["error"]["code"] == "not_found"
     assert Collection.objects.get().name == "mine"
 
 

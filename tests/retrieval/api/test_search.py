@@ -73,7 +73,7 @@ def test_private_collections_are_found_by_their_owner_alone(
 def test_a_strange_collection_and_none_answer_alike(library: None, client: APIClient) -> None:
     strange, none = (search(client, query="books", collections=[name]) for name in ("diary", "nothing"))
     assert strange.status_code == none.status_code == 404
-    assert strange.json()["error"]["code"] == none.json()["error"]["code"] == "collection_not_found"
+    assert strange.json()["error"]["code"] == none.json()["error"]["code"] == "not_found"
 
 
 def test_filters_and_stages_are_taken(library: None, client: APIClient) -> None:

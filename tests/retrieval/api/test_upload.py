@@ -52,7 +52,7 @@ def test_collection_deleted_during_an_upload_is_404_and_leaves_no_file(
 
     monkeypatch.setattr(documents, "_digest", digest_then_delete)
     response = upload(client, collection="policies")
-    assert (response.status_code, response.json()["error"]["code"]) == (404, "collection_not_found")
+    assert (response.status_code, response.json()["error"]["code"]) == (404, "not_found")
     assert [path for path in settings.MEDIA_ROOT.rglob("*") if path.is_file()] == []
 
 
