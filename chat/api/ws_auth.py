@@ -1,8 +1,8 @@
 """Who is at the other end of a WebSocket.
 
 Programs send `Authorization: Token …` (or Bearer); a browser can't, it sends its session cookie, and then the Origin
-must be ours, or any page on the web could use the visitor's session. Ours means the port, too: browsers send a cookie to
-every port of a host, so that another program of the same machine could use it. A token never stands in an address.
+must be ours, or any page on the web could use the visitor's session. Ours means the port, too: browsers send a cookie
+to every port of a host, so that another program of the same machine could use it. A token never stands in an address.
 
 Where the database is away nobody knows who it is: the socket is closed with 1013 ("try again later").
 """
@@ -64,8 +64,8 @@ class _OriginIsOurs:
 
 
 def is_ours(origin: str, *, host: str = "") -> bool:
-    """Whether a page of `origin` belongs to the site that was called as `host`, the header of that name. Browsers always
-    send one; without it any of the site's host names will do."""
+    """Whether a page of `origin` belongs to the site that was called as `host`, the header of that name. Browsers
+    always send one; without it any of the site's host names will do."""
     page, asked = _split(origin), _split(f"//{host}")
     if page is None or asked is None or page.scheme not in DEFAULT_PORTS or not page.hostname:
         return False
