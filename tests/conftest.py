@@ -14,7 +14,8 @@ from django.apps import apps
 from django.contrib.auth.models import Permission
 from django.contrib.contenttypes.models import ContentType
 from django.core.management.commands import flush
-from django.db import transaction
+from django.db import connection, transaction
+from django.db.models import Model
 from django.utils import translation
 
 pytest_plugins = ["tests.database", "tests.milvus", "tests.ollama_server", "tests.search_engine"]
@@ -113,24 +114,50 @@ def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[N
     Django's own makes content types and permissions anew each time, which took longer than most such tests.
     """
     made_once = {ContentType._meta.db_table, Permission._meta.db_table}
-    with django_db_blocker.unblock():
+    with django_db_blocker.unblock(), connection.cursor() as cursor:
         every = apps.get_models(include_auto_created=True)  # and which group has which permission
-        models = [model for model in every if model._meta.managed and model._meta.db_table not in made_once]
-        migrated = {model: rows for model in models if (rows := list(model._base_manager.all()))}
+        models = [model for model in every if model._meta.managed and not model._meta.proxy]
+        existing = connection.introspection.django_table_names(only_existing=True, include_views=False)
+        tables = [table for table in existing if table not in made_once]
+        rows_of = [_rows(cursor, model) for model in models if model._meta.db_table not in made_once]
+    migrated = [(statement, rows) for statement, rows in rows_of if rows]
 
     def sql_flush(style: Any, connection: Any, **options: Any) -> list[str]:
-        tables = connection.introspection.django_table_names(only_existing=True, include_views=False)
-        return connection.ops.sql_flush(style, [table for table in tables if table not in made_once], **options)
+        emptied = tables if options.get("reset_sequences") else _filled(connection, tables)
+        return connection.ops.sql_flush(style, emptied, **options)
 
     def put_back(*_: Any) -> None:
-        with transaction.atomic():
-            for model, rows in migrated.items():
-                model._base_manager.bulk_create(rows)
+        with transaction.atomic(), connection.cursor() as cursor:
+            for statement, rows in migrated:
+                cursor.executemany(statement, rows)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(flush, "sql_flush", sql_flush)
         patch.setattr(flush, "emit_post_migrate_signal", put_back)
         yield
+
+
+def _rows(cursor: Any, model: type[Model]) -> tuple[str, list[Any]]:
+    """What inserts the model's rows as they are now, and the rows as the database gives and takes them."""
+    quoted = connection.ops.quote_name
+    table, columns = (
+        quoted(model._meta.db_table),
+        [quoted(str(field.column)) for field in model._meta.local_concrete_fields],
+    )
+    names, places = ", ".join(columns), ", ".join(["%s"] * len(columns))
+    cursor.execute(f"SELECT {names} FROM {table}")
+    return f"INSERT INTO {table} ({names}) VALUES ({places})", cursor.fetchall()
+
+
+def _filled(connection: Any, tables: list[str]) -> list[str]:
+    """On SQLite, which empties one after the other, those with rows; PostgreSQL truncates those that refer to each
+    other together or not at all."""
+    if connection.vendor != "sqlite":
+        return tables
+    quoted = connection.ops.quote_name
+    with connection.cursor() as cursor:
+        cursor.execute(" UNION ALL ".join(f"SELECT EXISTS (SELECT 1 FROM {quoted(table)})" for table in tables))
+        return [table for table, (filled,) in zip(tables, cursor.fetchall(), strict=True) if filled]
 
 
 @pytest.fixture(scope="session", autouse=True)

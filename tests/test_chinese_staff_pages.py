@@ -76,11 +76,12 @@ VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "met
 class Texts(HTMLParser):
     """What a page shows: `texts`, and the addresses it leads to: `links`."""
 
-    def __init__(self) -> None:
+    def __init__(self, html: str) -> None:
         super().__init__()
         self.texts: list[str] = []
         self.links: list[str] = []
         self._left_out: list[str] = []
+        self.feed(html)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = {name: value or "" for name, value in attrs}
@@ -106,9 +107,7 @@ class Texts(HTMLParser):
             self.texts.append(data)
 
 
-def english_on(html: str) -> list[str]:
-    page = Texts()
-    page.feed(html)
+def english_on(page: Texts) -> list[str]:
     return [
         found[0]
         for text in page.texts
@@ -116,15 +115,10 @@ def english_on(html: str) -> list[str]:
     ]
 
 
-def links_of(html: str, url: str) -> list[str]:
-    page = Texts()
-    page.feed(html)
-    return [urljoin(url, link) for link in page.links]
-
-
-def crawled(client: Client, within: tuple[str, ...] = STARTS) -> Iterator[tuple[str, str]]:
-    """Address and page, of each kind of page a few."""
+def crawled(client: Client, within: tuple[str, ...] = STARTS) -> Iterator[tuple[str, str, Texts]]:
+    """Address, HTML and what it shows, of each kind of page a few."""
     waiting, pages, kinds = deque(within), Counter[str](), set[tuple[str, ...]]()
+    known = set(within)
     while waiting:
         url = waiting.popleft()
         parts = urlsplit(url)
@@ -143,8 +137,11 @@ def crawled(client: Client, within: tuple[str, ...] = STARTS) -> Iterator[tuple[
         if not answer.get("Content-Type", "").startswith("text/html") or answer.streaming:
             continue
         html = answer.content.decode()
-        yield url, html
-        waiting.extend(link.partition("#")[0] for link in links_of(html, url))
+        page = Texts(html)
+        yield url, html, page
+        links = dict.fromkeys(urljoin(url, link).partition("#")[0] for link in page.links)
+        waiting.extend(link for link in links if link not in known)
+        known.update(links)
 
 
 # ------------------------------------------------------------------------------------------------ a site with all of it
@@ -280,8 +277,8 @@ def test_no_page_of_staff_has_english_left(staff: User, language: str) -> None:
     client = Client(headers={"accept-language": language})
     client.force_login(staff)
     found: dict[str, str] = {}
-    for url, html in crawled(client):
-        for text in english_on(html):
+    for url, _html, page in crawled(client):
+        for text in english_on(page):
             found.setdefault(text, url)
     assert not found, "\n".join(f"{text!r} on {url}" for text, url in found.items())
 
@@ -292,14 +289,14 @@ def test_forms_are_refused_and_deeds_are_told_without_english(staff: User, langu
     client = Client(headers={"accept-language": language})
     client.force_login(staff)
     found = set()
-    for url, html in list(crawled(client, ("/admin/feedback/", "/admin/retrieval/", "/admin/ragsite/"))):
+    for url, html, _page in list(crawled(client, ("/admin/feedback/", "/admin/retrieval/", "/admin/ragsite/"))):
         if 'method="post"' in html and "/delete/" not in url:
             answer = client.post(url, follow=True)
-            found |= {(text, url) for text in english_on(answer.content.decode())}
+            found |= {(text, url) for text in english_on(Texts(answer.content.decode()))}
     for model, actions in ACTIONS.items():
         for action in actions:
             rows = [row.pk for row in apps.get_model(model).objects.all()[:1]]
             app, _dot, name = model.lower().partition(".")
             answer = client.post(f"/admin/{app}/{name}/", {"action": action, "_selected_action": rows}, follow=True)
-            found |= {(text, f"{model}: {action}") for text in english_on(answer.content.decode())}
+            found |= {(text, f"{model}: {action}") for text in english_on(Texts(answer.content.decode()))}
     assert not found, "\n".join(f"{text!r} on {url}" for text, url in sorted(found))
