@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 WORD = re.compile(r"[a-z0-9]+|[\u4e00-\u9fff\u3040-\u30ff\uac00-\ud7af]+")
@@ -70,7 +71,7 @@ def embed(text: str, dim: int) -> list[float]:
 
 @dataclass
 class Reading:
-    """What the simulated model understood of a prompt."""
+    """What the simulated model understood of a prompt; each field of a schema asks it again."""
 
     question: str
     passages: dict[int, str] = field(default_factory=dict)
@@ -87,15 +88,16 @@ class Reading:
             passages[number] = match["text"].strip()
         return cls(question=re.sub(r"</?\w+>", "", found[-1] if found else text).strip(), passages=passages)
 
-    @property
+    @cached_property
     def scores(self) -> dict[int, float]:
         return {number: overlap(self.question, text) for number, text in self.passages.items()}
 
-    @property
+    @cached_property
     def best(self) -> tuple[int, float]:
         """Marker and score of the best passage; (0, 0.0) where there is none."""
         return max(self.scores.items(), key=lambda item: (item[1], -item[0]), default=(0, 0.0))
 
+    @cached_property
     def text(self) -> str:
         marker, score = self.best
         if not self.passages:
@@ -179,7 +181,7 @@ class SchemaFiller:
         if _is_query(name):
             text = self._reading.question
         elif re.search("answer|hyde|hypothe|passage|document|text|summary|content|point", name.lower()):
-            text = self._reading.text()
+            text = self._reading.text
         elif re.search("reason|why|explan|comment", name.lower()):
             text = f"shares {score:.0%} of the question's words"
         else:

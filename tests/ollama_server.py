@@ -384,7 +384,7 @@ class OllamaServer:
         schema = request.body.get("format")
         if isinstance(schema, dict):
             return jsonlib.dumps(answers.SchemaFiller(schema, reading).fill(), ensure_ascii=False)
-        return "{}" if schema else reading.text()
+        return "{}" if schema else reading.text
 
     def _line(self, request: RecordedRequest, content: str, *, thinking: str = "") -> dict[str, Any]:
         message = {"role": "assistant", "content": content, **({"thinking": thinking} if thinking else {})}
