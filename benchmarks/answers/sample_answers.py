@@ -136,12 +136,12 @@ def row(workflow: str, outcomes: Sequence[Outcome]) -> dict[str, object]:
     }
 
 
-async def measure(workflows: Sequence[str], *, misses: bool) -> list[dict[str, object]]:
-    from retrieval.services.samples import read_questions
-
+async def measure(
+    workflows: Sequence[str], entries: Sequence[Mapping[str, Any]], *, misses: bool
+) -> list[dict[str, object]]:
     rows = []
     for workflow in workflows:
-        outcomes = await ask_all(workflow, read_questions())
+        outcomes = await ask_all(workflow, entries)
         rows.append(row(workflow, outcomes))
         for one in outcomes if misses else ():
             if one.miss:
@@ -159,10 +159,11 @@ def main() -> None:
     with ExitStack() as stack:
         folder = options.data or stack.enter_context(tempfile.TemporaryDirectory(prefix="ragsite-benchmark-"))
         stack.enter_context(sample_site(str(Path(folder).resolve())))
+        from retrieval.services.samples import read_questions
         from retrieval.workflows import available_workflows
 
         workflows = options.workflows or available_workflows()
-        rows = asyncio.run(then_close(measure(workflows, misses=options.misses)))
+        rows = asyncio.run(then_close(measure(workflows, read_questions(), misses=options.misses)))
     show(rows, as_json=options.json)
 
 
