@@ -112,7 +112,8 @@ def test_yes_is_said_by_the_best_score() -> None:
     ("record", "trust", "proven"),
     [(UNKNOWN, 1.0, False), (GOOD, 1.0, True), (GOOD, 0.3, False), (YES_TO_ALL, 1.0, False), (CONTRARY, 1.0, False),
      (JudgeRecord(yes_held=15, no_held=1, yes_absent=4, no_absent=12), 1.0, True),
-     (JudgeRecord(yes_held=15, no_held=1, yes_absent=11, no_absent=5), 1.0, False)],
+     (JudgeRecord(yes_held=15, no_held=1, yes_absent=11, no_absent=5), 1.0, False),
+     (JudgeRecord(yes_held=16, no_held=0, yes_absent=11, no_absent=5), 1.0, False)],
 )  # fmt: skip
 def test_a_judge_is_proven_where_labels_have_shown_its_no_to_be_right(record, trust: float, proven: bool) -> None:
     assert judge(record, trust).proven is proven
