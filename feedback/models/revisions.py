@@ -272,6 +272,11 @@ class FeedbackState(models.Model):
         return str(localized(self.last_round.get("reason", ""), self.last_round.get("wordings")))
 
     @property
+    def last_notes(self) -> list[str]:
+        """What the last round noted, in the reader's language."""
+        return list(self.last_round_told.get("notes", ()))
+
+    @property
     def last_status(self) -> str:
         """Of the last round, in the reader's language, as the end of a sentence."""
         status = self.last_round.get("status", "")

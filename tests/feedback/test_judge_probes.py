@@ -76,6 +76,13 @@ def test_the_round_tells_staff_how_many_were_right(online: Any) -> None:
     assert not any(CHAT_MODEL in note for note in second.notes)
 
 
+def test_the_list_of_revisions_tells_it(online: Any, admin_client: Client) -> None:
+    knows_all(online)
+    feedback_round()
+    page = admin_client.get(reverse("admin:feedback_revision_changelist")).content.decode()
+    assert f"{CHAT_MODEL} was tried as a judge: {ALL} of {ALL} known cases right" in page
+
+
 def test_what_is_no_judgement_counts_for_nothing_and_is_not_asked_again(online: Any) -> None:
     online.reply(text="the second one")
     feedback_round()

@@ -9,7 +9,7 @@ const { Composer } = await site("chat/composer.js");
 const { decisionPath, stepLabel } = await site("chat/path.js");
 const { planTasks, rows } = await site("chat/plan.js");
 const { SessionList } = await site("chat/sessions.js");
-const { SourcePanel, firstLine, isTelling, isWeb, placeIn, scoreShare, sectionIn, webPlace } = await site("chat/source_panel.js");
+const { SourcePanel, firstLine, isWeb, placeIn, scoreShare, sectionIn, webPlace } = await site("chat/source_panel.js");
 const { loadMarkdown } = await site("chat/stream_text.js");
 const { watchStatus } = await site("chat/status.js");
 await loadMarkdown();
@@ -206,9 +206,6 @@ describe("a source", () => {
   for (const [name, value, share] of [
     ["final", 0.5, 0.5], ["final", 1.7, 1], ["dense", -0.2, 0], ["bm25", 8, 0.5], ["boost", 1, 0.5], ["fused", 0.05, 0.5], ["fused", 3, 0.5],
   ]) test(`the bar of ${name} ${value}: ${share}`, () => assert.equal(scoreShare(name, value), share));
-
-  for (const [name, value, shown] of [["boost", 1, false], ["boost", 1.25, true], ["dense", 1, true], ["bm25", undefined, false], ["rerank", null, false]])
-    test(`a score of ${name} ${value} is ${shown ? "" : "not "}shown`, () => assert.equal(isTelling(name, value), shown));
 });
 
 describe("the panel of a source", () => {

@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from ragsite.core.wording import worded
 from retrieval.answerability import LIST_LENGTH, Estimate, estimate_answerability
@@ -135,7 +135,12 @@ class AnswerAssessment:
 
 
 class Evaluator(Step[Given, Result]):
-    """A step that judges. See the module's text for its parts."""
+    """A step that judges. See the module's text for its parts.
+
+    labelled: models' records are of this kind of judgement, as they are tried with it.
+    """
+
+    labelled: ClassVar[bool] = False
 
     async def estimate(
         self, evidence: Evidence, passages: Sequence[ScoredChunk], *, beside: Sequence[ScoredChunk] = ()
@@ -148,7 +153,8 @@ class Evaluator(Step[Given, Result]):
         model = (await self.tools.models.chat("fast")).name
         records = self.tools.judge_records
         record = await records.record(model) if records else JudgeRecord()
-        return Judge(model=model, record=record, trust=self.tools.judge_tally.trust(model, self.name, record))
+        trust = self.tools.judge_tally.trust(model, self.name, record, labelled=self.labelled)
+        return Judge(model=model, record=record, trust=trust)
 
     async def ask_judge(
         self,

@@ -113,6 +113,7 @@ class Rerank(Evaluator[Retrieved, Reranked]):
     the cross-encoder's."""
 
     name = "rerank"
+    labelled = True
 
     async def act(self, given: Retrieved, entry: StepRecord) -> Reranked:
         pool = tuple(given.passages[: self.settings.rerank.max_candidates])

@@ -38,17 +38,20 @@ class JudgeTally:
     def note(self, model: str, kind: str, *, probability: float, said: bool) -> None:
         self._judged[model, kind].append(Judged(probability, said, self._clock()))
 
-    def trust(self, model: str, kind: str, record: JudgeRecord) -> float:
+    def trust(self, model: str, kind: str, record: JudgeRecord, *, labelled: bool = False) -> float:
         """P(the judge looks at what it is shown | what it said lately), 0..1, against always yes and always no.
 
         One that looks says yes with the estimate's probability times its true rate, and the rest times its false rate.
-        So a run of yes says little where the answer was likely, and much where it was not. Where labels have shown that
-        it says both, a run is rather one of like questions: on many sites nearly every question can be answered.
+        So a run of yes says little where the answer was likely, and much where it was not.
+
+        labelled: the record's counts are labels of this model in this kind of judgement. Where they have shown that it
+        says both, a run is rather one of like questions: on many sites nearly every question can be answered.
         """
         since = self._clock() - RECENT_S
         judged = [one for one in self._judged.get((model, kind), ()) if one.at >= since]
         looks = math.log(HONEST)
-        always_yes, always_no = (math.log((1.0 - HONEST) / 2) - known for known in _known(record))
+        known = _known(record) if labelled else (0.0, 0.0)
+        always_yes, always_no = (math.log((1.0 - HONEST) / 2) - against for against in known)
         for one in judged:
             yes = one.probability * record.true_rate + (1.0 - one.probability) * record.false_rate
             looks += math.log(yes if one.said else 1.0 - yes)

@@ -130,11 +130,11 @@ def test_no_score_lifts_a_hopeless_passage_over_a_likely_one() -> None:
 
 
 # ------------------------------------------------------------------------------------------------ the running tally
-def trust_after(*words: tuple[float, bool], record: JudgeRecord = UNKNOWN) -> float:
+def trust_after(*words: tuple[float, bool], record: JudgeRecord = UNKNOWN, labelled: bool = True) -> float:
     tally = JudgeTally()
     for probability, said in words:
         tally.note("m", "rerank", probability=probability, said=said)
-    return tally.trust("m", "rerank", record)
+    return tally.trust("m", "rerank", record, labelled=labelled)
 
 
 def test_a_judge_is_trusted_at_first() -> None:
@@ -164,6 +164,10 @@ def test_a_run_of_like_questions_leaves_a_judge_its_weight_that_labels_know_to_s
     run = [(probability, said)] * 25
     assert trust_after(*run) < 0.2
     assert trust_after(*run, record=TRIED) > 0.9
+
+
+def test_labels_of_another_kind_of_judgement_do_not_speak_for_it() -> None:
+    assert trust_after(*[(0.75, True)] * 25, record=TRIED, labelled=False) < 0.2
 
 
 @pytest.mark.parametrize("said", [True, False])

@@ -235,16 +235,6 @@ function boostOrigin(steps, id) {
 }
 
 /**
- * Whether a score is shown: one that is there, and ratings where they change something.
- * @param {string} name
- * @param {number | null | undefined} value
- * @returns {value is number}
- */
-export function isTelling(name, value) {
-  return typeof value === "number" && !(name === "boost" && value === 1);
-}
-
-/**
  * The length of a score's bar, 0 to 1. Word and standard scores have no upper end; reciprocal ranks stay below 0.1.
  * @param {string} name
  * @param {number} value
@@ -259,7 +249,7 @@ export function scoreShare(name, value) {
 function scores(given, origin) {
   const rows = Object.entries(SCORES).flatMap(([name, label]) => {
     const value = given[/** @type {keyof Api.Scores} */ (name)];
-    return isTelling(name, value) ? [{ name, label, value }] : [];
+    return value === undefined || value === null || (name === "boost" && value === 1) ? [] : [{ name, label, value }];
   });
   if (!rows.length) return null;
   return h("details", { class: "scores" }, h("summary", {}, icon("chevron"), gettext("Why this passage")),

@@ -4,7 +4,7 @@ import { bootData, byId, h, replace, seconds } from "../dom.js";
 import { gettext, ngettext } from "../i18n.js";
 import { errorToast } from "../ui.js";
 import { collectionLabel } from "../collection_names.js";
-import { isTelling, placeIn, scoreShare } from "../chat/source_panel.js";
+import { placeIn, scoreShare } from "../chat/source_panel.js";
 import { drawPassage } from "../chat/stream_text.js";
 
 /** @type {Record<string, string>} */
@@ -45,7 +45,7 @@ function hitRow(hit, index) {
   const place = [hit.page ? gettext("Page {page}", { page: hit.page }) : "", placeIn(hit)].filter(Boolean).join(" · ");
   const scores = Object.entries(SCORES).flatMap(([name, label]) => {
     const value = hit.scores[name];
-    if (!isTelling(name, value)) return [];
+    if (value === undefined || value === null || (name === "boost" && value === 1)) return [];
     const bar = h("span", { class: "score-bar", "aria-hidden": "true" });
     bar.style.setProperty("--share", `${scoreShare(name, value) * 100}%`);
     return [h("div", {}, h("dt", {}, label), h("dd", {}, bar, h("span", { class: "score-value" }, value.toFixed(3))))];

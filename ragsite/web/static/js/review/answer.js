@@ -2,7 +2,7 @@
 import { Answer } from "../chat/answer.js";
 import { markTexts } from "../chat/evidence.js";
 import { TAGS } from "../chat/rating.js";
-import { isTelling, isWeb, placeIn, scoreShare, webPlace } from "../chat/source_panel.js";
+import { isWeb, placeIn, scoreShare, webPlace } from "../chat/source_panel.js";
 import { drawPassage } from "../chat/stream_text.js";
 import { bootData, byId, dateOf, h, icon, query, replace, seconds } from "../dom.js";
 import { DATES, LOCALE, gettext, ngettext } from "../i18n.js";
@@ -84,7 +84,7 @@ function sourceRow(source) {
   const where = isWeb(source) ? webPlace(source) : [source.page ? gettext("p. {page}", { page: source.page }) : "", placeIn(source)].filter(Boolean).join(" · ");
   const scores = SCORES.flatMap(([name, label]) => {
     const value = source.scores[name];
-    if (!isTelling(name, value)) return [];
+    if (value === undefined || value === null || (name === "boost" && value === 1)) return [];
     const bar = h("span", { class: "score-bar", "aria-hidden": "true" });
     bar.style.setProperty("--share", `${scoreShare(name, value) * 100}%`);
     return [h("div", {}, h("dt", {}, label), h("dd", {}, bar, h("span", { class: "score-value" }, value.toFixed(3))))];
