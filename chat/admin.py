@@ -6,7 +6,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin.utils import quote
-from django.db.models import Count, QuerySet
+from django.db.models import QuerySet
 from django.db.models.expressions import Combinable
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -18,8 +18,9 @@ from django.utils.translation import gettext_lazy as _
 from chat.models import DecisionStep, Message, Session, Source
 from chat.ratings import get_ratings
 from chat.review.filters import DecisionFilter, DegradedFilter, RatingFilter, StatusFilter, WorkflowFilter
-from chat.review.labels import STEPS, step_label, step_status
-from chat.review.transcript import SCORES, conversation_page, reviewed_messages
+from chat.review.labels import SCORES, STEPS, score_label, step_label, step_status
+from chat.review.transcript import conversation_page, reviewed_messages
+from chat.selectors import with_message_count
 from ragsite.core.localized import localized
 from ragsite.core.read_only_admin import PartOfHistoryAdmin, ReadOnlyAdmin, excerpt, json_block
 
@@ -73,12 +74,13 @@ class SessionAdmin(ReadOnlyAdmin, WorstRatedFirst):
         css = {"all": ["chat/review.css"]}
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Session]:
-        return get_ratings().with_worst_score(Session.objects.annotate(message_count=Count("messages", distinct=True)))
+        return get_ratings().with_worst_score(with_message_count(Session.objects.all()))
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        context = {**(extra_context or {}), "score_names": SCORES, "page_parameter": PAGE_PARAMETER}
+        context = {**(extra_context or {}), "score_names": list(map(score_label, SCORES))}
+        context["page_parameter"] = PAGE_PARAMETER
         if request.method == "GET" and (session := self.get_object(request, object_id)):
             page = conversation_page(session=session, page=request.GET.get(PAGE_PARAMETER))
             context |= {"conversation_page": page, "conversation": reviewed_messages(page.object_list)}

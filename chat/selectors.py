@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import User
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.db.models.lookups import LessThan
 
@@ -33,7 +33,7 @@ def session_list(
 
     archived: only those, or only the others. folder: of that name; "": in none.
     """
-    sessions = Session.objects.filter(user=user).annotate(message_count=Count("messages")).prefetch_related("shares")
+    sessions = with_message_count(Session.objects.filter(user=user)).prefetch_related("shares")
     if archived is not None:
         sessions = sessions.filter(archived_at__isnull=not archived)
     if folder is not None:
@@ -43,6 +43,13 @@ def session_list(
         matching = Message.objects.filter(session=OuterRef("pk"), superseded=False, text__icontains=search)
         sessions = sessions.filter(Q(title__icontains=search) | Exists(matching))
     return sessions.order_by(F("pinned_at").desc(nulls_last=True), "-updated_at", "pk")
+
+
+def with_message_count(sessions: QuerySet[Session]) -> QuerySet[Session]:
+    """Each with `message_count`; counted of those rows alone that are read, not of all before they are sorted."""
+    own = Message.objects.filter(session=OuterRef("pk")).order_by().values("session")
+    count = Subquery(own.annotate(count=Count("pk")).values("count"))
+    return sessions.annotate(message_count=Coalesce(count, 0))
 
 
 def folder_list(*, user: User) -> QuerySet[Session, Any]:

@@ -237,6 +237,11 @@ def test_lists_take_the_same_number_of_queries_however_long(
         assert staff.get(url_of(model)).status_code == 200
 
 
+@pytest.mark.parametrize("model", [Session, Message])
+def test_the_newest_rows_of_a_list_are_found_without_grouping_all_of_them(rf: Any, model: type[Model]) -> None:
+    assert admin.site.get_model_admin(model).get_queryset(rf.get("/")).query.group_by is None
+
+
 def test_the_review_takes_the_same_number_of_queries_however_long(
     staff: Client, django_assert_max_num_queries: Callable[..., Any]
 ) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from django.utils.functional import Promise
-from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 STEPS: dict[str, str | Promise] = {  # as the chat calls them: static/js/chat/path.js
@@ -50,13 +49,36 @@ def step_status(name: str) -> str:
 BATCHES: dict[str, str | Promise] = {  # what the site calls a job of replays that nobody named
     "Answers": _("Answers"), "Golden questions": _("Golden questions"),
 }  # fmt: skip
-_GAP = re.compile(r"Knowledge gap (\d+)")
+_NUMBERED: dict[str, Promise] = {
+    "Knowledge gap": _("Knowledge gap %(number)s"), "Draft of settings": _("Draft of settings %(number)s"),
+}  # fmt: skip
+_NUMBER = re.compile(r"(Knowledge gap|Draft of settings) (\d+)")
 
 
 def batch_name(name: str) -> str:
-    if gap := _GAP.fullmatch(name):
-        return gettext("Knowledge gap %(number)s") % {"number": gap[1]}
+    if numbered := _NUMBER.fullmatch(name):
+        return str(_NUMBERED[numbered[1]]) % {"number": numbered[2]}
     return str(BATCHES.get(name, name))
+
+
+SCORES: dict[str, str | Promise] = {  # of a source, as the chat calls them: static/js/chat/source_panel.js
+    "dense": _("Meaning"), "bm25": _("Words"), "fused": _("Merged"), "rerank": _("Relevance"), "boost": _("Feedback"),
+    "final": _("Final score"),
+}  # fmt: skip
+
+
+def score_label(name: str) -> str:
+    return str(SCORES.get(name, name))
+
+
+FILTERS: dict[str, str | Promise] = {  # of a question's search
+    "department": _("Department"), "doc_type": _("Type"), "policy_year": _("Year"), "tags": _("Tags"),
+}  # fmt: skip
+
+
+def filter_words(name: str, value: object) -> str:
+    shown = ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
+    return f"{FILTERS.get(name, name)}: {shown}"
 
 
 WORKFLOWS: dict[str, str | Promise] = {  # as the chat's own menu calls them

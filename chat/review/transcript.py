@@ -11,13 +11,12 @@ from django.core.paginator import Page, Paginator
 
 from chat.models import DecisionStep, Message, Session, Source
 from chat.ratings import Rating, get_ratings
-from chat.review.labels import answer_status, decision_label, step_label, step_status
+from chat.review.labels import SCORES, answer_status, decision_label, score_label, step_label, step_status
 from ragsite.core.localized import localized
 from ragsite.core.read_only_admin import pretty_json
 from retrieval.models import Document
 
 MESSAGES_PER_PAGE = 50
-SCORES = ("dense", "bm25", "fused", "rerank", "boost", "final")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +30,7 @@ class ReviewedSource:
 
     @property
     def named_scores(self) -> list[tuple[str, float | None]]:
-        return list(zip(SCORES, self.scores, strict=True))
+        return list(zip(map(score_label, SCORES), self.scores, strict=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import Min, Prefetch, Q, QuerySet
+from django.db.models import OuterRef, Prefetch, Q, QuerySet, Subquery
 
 from chat.models import Message, Session
 from chat.ratings import RatedAs
@@ -32,8 +32,10 @@ class ChatRatings:
         message.shown_ratings = list(found)  # type: ignore[attr-defined]
 
     def with_worst_score(self, rows: QuerySet[Any]) -> QuerySet[Any]:
-        path = "messages__ratings__score" if rows.model is Session else "ratings__score"
-        return rows.annotate(worst_score=Min(path))
+        path = "message__session" if rows.model is Session else "message"
+        # Not by a join: it would group all rows before the first fifty of them are known.
+        worst = Rating.objects.filter(**{path: OuterRef("pk")}).order_by("score").values("score")
+        return rows.annotate(worst_score=Subquery(worst[:1]))
 
     def rated_as(self, rated: RatedAs) -> Q:
         return RATED_AS[rated]
