@@ -303,10 +303,10 @@ async def _model_chosen(model: str) -> str:
 
 
 def _session(*, user: User, session_id: UUID | None) -> Session:
-    """The user's session, or one that is not stored yet. Raises SessionNotFoundError, AnswerInProgressError."""
+    """The user's session, locked, or one that is not stored yet. Raises SessionNotFoundError, AnswerInProgressError."""
     if session_id is None:
         return Session(user=user)
-    session = Session.objects.filter(user=user, pk=session_id).first()
+    session = Session.objects.select_for_update().filter(user=user, pk=session_id).order_by().first()
     if session is None:
         if selectors.conversation_exists(user=user, session_id=session_id):
             return Session(pk=session_id, user=user)

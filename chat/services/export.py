@@ -31,7 +31,7 @@ def _markdown(session: Session, messages: list[Message], site: str) -> str:
     for message in messages:
         who = _("You") if message.role == Message.Role.USER else _("Answer")
         parts.append(f"## {who} · {message.created_at:%Y-%m-%d %H:%M} UTC")
-        parts.append(message.text.replace(f"]({PAGES}", f"]({site}{PAGES}") or f"*({message.status})*")
+        parts.append(message.text.replace(f"]({PAGES}", f"]({site}{PAGES}") or f"*({message.get_status_display()})*")
         if sources := [source for source in message.sources.all() if source.cited]:
             parts.append("\n".join(f"- [{source.marker}] {source.title}{_place(source)}" for source in sources))
     return "\n\n".join(parts) + "\n"

@@ -28,19 +28,20 @@ def session_update(*, user: User, session_id: UUID, changes: Mapping[str, Any]) 
     """
     session = selectors.session_get(user=user, session_id=session_id)
     now = timezone.now()
+    columns: dict[str, Any] = {}
     if "title" in changes:
-        session.title = _named(changes["title"], field="title", least=1, most=TITLE_MAX_CHARS)
+        columns["title"] = _named(changes["title"], field="title", least=1, most=TITLE_MAX_CHARS)
     if "folder" in changes:
-        session.folder = _named(changes["folder"] or "", field="folder", least=0, most=FOLDER_MAX_CHARS)
+        columns["folder"] = _named(changes["folder"] or "", field="folder", least=0, most=FOLDER_MAX_CHARS)
     if "pinned" in changes:
-        session.pinned_at = (session.pinned_at or now) if changes["pinned"] else None
+        columns["pinned_at"] = (session.pinned_at or now) if changes["pinned"] else None
     if "archived" in changes:
-        session.archived_at = (session.archived_at or now) if changes["archived"] else None
+        columns["archived_at"] = (session.archived_at or now) if changes["archived"] else None
         if changes["archived"]:
-            session.pinned_at = None
-    # That does not count as use: the order of the list stays.
-    session.save(update_fields=["title", "folder", "pinned_at", "archived_at"])
-    return session
+            columns["pinned_at"] = None
+    # That does not count as use: the order of the list stays. What another tab changes meanwhile stays, too.
+    Session.objects.filter(pk=session.pk).update(**columns)
+    return selectors.session_get(user=user, session_id=session_id)
 
 
 def _named(text: str, *, field: str, least: int, most: int) -> str:
