@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -401,6 +402,23 @@ def test_the_page_of_a_prompt(client: Client, access: DeskAccess) -> None:
     client.post(address, {"shipped": "en"})
     assert changes_of(draft_find(access))["prompts"] == {}
     assert client.get(reverse("review_settings_prompt", args=["nothing"])).status_code == 404
+
+
+def test_a_prompts_page_saves_only_what_was_changed_on_it(client: Client, access: DeskAccess) -> None:
+    address = reverse("review_settings_prompt", args=["hyde"])
+    page = client.get(address).text
+    shown = dict(re.findall(r'name="(was:\w\w)" value="(\w+)"', page))
+    theirs = built_in_text("hyde.en").replace("\n---\n", "\nTheirs.\n---\n")
+    draft_save(access=access, values={}, prompts={"hyde.en": theirs})  # in another tab, or by another administrator
+    mine = built_in_text("hyde.zh").replace("\n---\n", "\nMine.\n---\n")
+    client.post(address, {"en": built_in_text("hyde.en"), "zh": mine, **shown})
+    assert changes_of(draft_find(access))["prompts"] == {"hyde.en": theirs, "hyde.zh": mine}
+
+
+def test_a_prompts_page_on_which_nothing_was_changed_begins_no_draft(client: Client, access: DeskAccess) -> None:
+    address = reverse("review_settings_prompt", args=["hyde"])
+    said = client.post(address, {"en": built_in_text("hyde.en"), "zh": built_in_text("hyde.zh")}, follow=True).text
+    assert "Nothing was changed." in said and draft_find(access) is None
 
 
 # ------------------------------------------------------------------------------------------------ the API

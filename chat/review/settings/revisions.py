@@ -306,8 +306,8 @@ def draft_try(
     )
     batch = None
     if answers:
-        name = worded("Draft of settings {number}", number=tried.pk)
-        batch = batch_create_golden(access=access, name=str(name), set_name=set_name, change={"settings": tried.pk})
+        name = f"Draft of settings {tried.pk}"  # shown by `labels.batch_name`
+        batch = batch_create_golden(access=access, name=name, set_name=set_name, change={"settings": tried.pk})
         transaction.on_commit(replays_queue, robust=True)
     feedback = get_feedback()
     measured = search and feedback.trial_create(tried=tried.pk, by=access.user, golden=set_name, with_model=with_model)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from difflib import unified_diff
+from hashlib import sha256
 from typing import Any
 
 from asgiref.sync import async_to_sync
@@ -308,10 +309,15 @@ def prompt_page(request: HttpRequest, *, access: DeskAccess, name: str) -> HttpR
             if request.POST.get("shipped") == language:
                 given[stem] = None
             elif "shipped" not in request.POST and language in request.POST:
-                typed[stem] = given[stem] = request.POST[language][: 2 * MAX_CHARS]
+                text = request.POST[language][: 2 * MAX_CHARS]
+                if text_mark(text) != request.POST.get(f"was:{language}"):  # else it is as this page showed it
+                    typed[stem] = given[stem] = text
         try:
-            draft_save(access=access, values={}, prompts=_changed_prompts(view_of(access), given))
-            messages.success(request, _("Saved in your draft. The site goes on as it was until you make it live."))
+            if prompts := _changed_prompts(view_of(access), given):
+                draft_save(access=access, values={}, prompts=prompts)
+                messages.success(request, _("Saved in your draft. The site goes on as it was until you make it live."))
+            else:
+                messages.info(request, _("Nothing was changed."))
             return redirect("review_settings_prompt", name)
         except InvalidInputError as error:
             wrong = localized(error.fields.get("prompts", {}))
@@ -327,6 +333,7 @@ def prompt_page(request: HttpRequest, *, access: DeskAccess, name: str) -> HttpR
                 "language": language,
                 "language_label": labels.language_label("en") if language == "en" else _("Chinese"),
                 "text": typed.get(stem, now),
+                "mark": text_mark(now),
                 "problems": wrong.get(stem, ()),
                 "changed": now != live,
                 "replaced": data["draft"] is not None,
@@ -346,12 +353,21 @@ def prompt_page(request: HttpRequest, *, access: DeskAccess, name: str) -> HttpR
     return render(request, "review/settings_prompt.html", context, status=400 if wrong else 200)
 
 
+def text_mark(text: str) -> str:
+    """Tells whether a text was changed, however a form ends its lines."""
+    return sha256(_plain(text).encode()).hexdigest()
+
+
+def _plain(text: str) -> str:
+    return text.replace("\r\n", "\n").strip("\n") + "\n"
+
+
 def _changed_prompts(view: View, given: Mapping[str, str | None]) -> dict[str, str | None]:
     """Without those that were left as the draft has them: a file of the operator may lock them."""
     changed: dict[str, str | None] = {}
     for stem, text in given.items():
         now = view.draft_changes["prompts"].get(stem)
-        plain = None if text is None else text.replace("\r\n", "\n").strip("\n") + "\n"
+        plain = None if text is None else _plain(text)
         if plain == (built_in_text(stem) if now is None else now):
             continue
         changed[stem] = plain
