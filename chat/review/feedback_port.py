@@ -22,6 +22,7 @@ class RevisionChoice:
     id: UUID
     number: int
     status: str
+    status_text: str  # in the reader's language
     made_at: datetime
     live_at: datetime | None
     summary: dict[str, Any]

@@ -20,6 +20,7 @@ from chat.models import AnswerReview, DeskEvent, Message
 from chat.review import labels
 from chat.review.data import answer_detail, reasons_of
 from chat.review.fields import FILTER_NAMES, FiltersSerializer, QueueQuerySerializer, read_filters
+from chat.review.filter_words import filters_said, rating_choices
 from chat.review.improvements import improvements_of, made_of
 from chat.review.marks import reading_log
 from chat.review.notices import desk_notices
@@ -124,7 +125,7 @@ def queue_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         "previous": _address(given | {"before": page.before}) if page.before else "",
         "queues": _queues(given, filters, counts),
         "views": _views(access, given),
-        "active": _active_filters(given, filters, access),
+        "active": _active_filters(given, access),
         "choices": choices,
         "given": given,
         "export_query": _query(given),
@@ -196,41 +197,16 @@ def _views(access: DeskAccess, given: Mapping[str, str]) -> list[dict[str, Any]]
     ]
 
 
-def _active_filters(given: Mapping[str, str], filters: AnswerFilters, access: DeskAccess) -> list[dict[str, str]]:
+def _active_filters(given: Mapping[str, str], access: DeskAccess) -> list[dict[str, str]]:
     """What is filtered by, each with the address without it."""
-    names = {
-        "reason": _("Reason"), "rating": _("Rating"), "decision": _("Decision"), "workflow": _("Workflow"),
-        "model": _("Model"), "language": _("Language"), "state": _("State"), "collection": _("Collection"),
-        "group": _("Group"), "user": _("User"), "reviewer": _("Reviewer"), "label": _("Label"),
-        "session": _("Conversation"), "search": _("Search"), "from": _("From"), "to": _("To"),
-    }  # fmt: skip
-    collections: dict[str, str] = {}
-    if "collection" in given:
-        collections = {str(row.pk): row.address for row in collections_offered(access)[:CHOICES]}
-
-    def said(name: str, value: str) -> str:
-        shown: dict[str, Mapping[str, Any]] = {
-            "reason": labels.REASONS, "decision": labels.DECISIONS, "language": labels.LANGUAGES,
-            "state": dict(AnswerReview.State.choices), "rating": dict(_ratings()), "collection": collections,
-            "reviewer": {NOBODY: _("Nobody")}, "workflow": labels.WORKFLOWS,
-        }  # fmt: skip
-        return str(shown.get(name, {}).get(value, value[:60]))
-
     return [
         {
-            "name": names[name],
-            "value": said(name, value),
+            "name": called,
+            "value": value,
             "address": _address({other: kept for other, kept in given.items() if other != name}),
         }
-        for name, value in given.items()
-        if name in names
+        for name, called, value in filters_said(given, access)
     ]
-
-
-def _ratings() -> list[tuple[str, str]]:
-    return [
-        ("bad", _("Badly rated (1–2)")), ("good", _("Well rated (4–5)")), ("any", _("Rated")), ("none", _("Not rated"))
-    ]  # fmt: skip
 
 
 def _choices(access: DeskAccess) -> dict[str, list[tuple[str, str]]]:
@@ -238,7 +214,7 @@ def _choices(access: DeskAccess) -> dict[str, list[tuple[str, str]]]:
     found = values_found("workflow", "model", "language")
     return {
         "reason": [(value, str(name)) for value, name in labels.REASONS.items()],
-        "rating": _ratings(),
+        "rating": rating_choices(),
         "decision": [(value, str(labels.DECISIONS.get(value, value))) for value in Message.Decision.values],
         "state": [(value, str(name)) for value, name in AnswerReview.State.choices],
         "workflow": [(value, labels.workflow_label(value)) for value in found["workflow"]],
@@ -340,13 +316,23 @@ def log_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     context = {
         "section": "review",
         "access": access,
-        "events": [{"event": event, "filters": _event_filters(event, access)} for event in shown],
+        "events": [
+            {"event": event, "filters": _event_filters(event, access), "states": _states_changed(event)}
+            for event in shown
+        ],
         "next": f"{reverse('review_log')}?before={shown[-1].pk}" if more else "",
     }
     return render(request, "review/log.html", context)
 
 
-def _event_filters(event: DeskEvent, access: DeskAccess) -> list[tuple[str, str]]:
+def _event_filters(event: DeskEvent, access: DeskAccess) -> list[str]:
     """Of an export; a name in them is for those who see names."""
-    filters = event.detail.get("filters", {})
-    return [(name, value) for name, value in filters.items() if name != "user" or access.sees_names]
+    filters = {name: str(value) for name, value in event.detail.get("filters", {}).items()}
+    shown = {name: value for name, value in filters.items() if name != "user" or access.sees_names}
+    return [f"{called}: {value}" for _parameter, called, value in filters_said(shown, access)]
+
+
+def _states_changed(event: DeskEvent) -> list[str]:
+    """From and to, of a change of the state."""
+    states = dict(AnswerReview.State.choices)
+    return [str(states.get(event.detail.get(side), event.detail.get(side))) for side in ("from", "to")]

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 from uuid import UUID
 
-from django.contrib.auth.models import Group
+from django.contrib.auth.models import Group, User
 from django.core.exceptions import EmptyResultSet
 from django.db import connection
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
@@ -21,7 +21,7 @@ from django.db.models.fields.tuple_lookups import Tuple, TupleGreaterThan, Tuple
 
 from chat.models import AnswerLabel, AnswerReview, ReviewedCollection
 from chat.review.records import REASONS
-from chat.review.roles import DeskAccess
+from chat.review.roles import DeskAccess, is_at_the_desk
 from chat.review.terms import wanted_terms, with_terms
 from ragsite.core.errors import InvalidInputError, NotFoundError
 from ragsite.core.wording import worded
@@ -95,6 +95,8 @@ def answers_queue(*, access: DeskAccess, filters: AnswerFilters, in_order: bool 
     answers = AnswerReview.objects.all()
     if filters.user:
         access.require("names")
+        if not User.objects.filter(username=filters.user).exists():
+            raise InvalidInputError(fields={"user": [worded("There is no such user; choose another one.")]})
         answers = answers.filter(user__username=filters.user)
     if filters.group:
         group = groups_offered(access).filter(name=filters.group).first()
@@ -107,11 +109,15 @@ def answers_queue(*, access: DeskAccess, filters: AnswerFilters, in_order: bool 
         )
         answers = answers.filter(Exists(asked))
     if filters.label:
+        if not AnswerLabel.objects.filter(name=filters.label).exists():
+            raise InvalidInputError(fields={"label": [worded("No answer has such a label; choose another one.")]})
         answers = answers.filter(Exists(AnswerLabel.objects.filter(answer=OuterRef("pk"), name=filters.label)))
     if filters.reviewer == NOBODY:
         answers = answers.filter(assignee=None)
     elif filters.reviewer:
         named = Q(assignee__username=filters.reviewer) | Q(assignee=None, state_by__username=filters.reviewer)
+        if not (is_at_the_desk(filters.reviewer) or AnswerReview.objects.filter(named).exists()):
+            raise InvalidInputError(fields={"reviewer": [worded("Nobody of that name works at the review desk.")]})
         answers = answers.filter(named)
     require_model(filters.model)
     for name in ("decision", "workflow", "model", "language", "state", "session"):

@@ -39,8 +39,8 @@ class DeskFeedback:
         rows = Revision.objects.defer("content", "guard").order_by("-number")[:limit]
         return [
             RevisionChoice(
-                id=row.pk, number=row.number, status=row.status, made_at=row.created_at, live_at=row.live_at,
-                summary=row.summary,
+                id=row.pk, number=row.number, status=row.status, status_text=str(row.get_status_display()),
+                made_at=row.created_at, live_at=row.live_at, summary=row.summary,
             )
             for row in rows
         ]  # fmt: skip

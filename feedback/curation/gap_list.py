@@ -12,7 +12,7 @@ from django.db.models import Case, Count, Exists, IntegerField, Max, OuterRef, Q
 from django.db.models.functions import Coalesce
 
 from chat.review.queue import collections_offered
-from chat.review.roles import DeskAccess
+from chat.review.roles import DeskAccess, is_at_the_desk
 from feedback.models import GapDocument, GapQuestion, KnowledgeGap
 from ragsite.core.errors import InvalidInputError, NotFoundError
 from ragsite.core.wording import worded
@@ -63,6 +63,8 @@ def gaps_shown(access: DeskAccess, filters: GapFilters) -> QuerySet[KnowledgeGap
     if filters.assignee == NOBODY:
         gaps = gaps.filter(assignee=None)
     elif filters.assignee:
+        if not (is_at_the_desk(filters.assignee) or gaps.filter(assignee__username=filters.assignee).exists()):
+            raise InvalidInputError(fields={"assignee": [worded("Nobody of that name works at the review desk.")]})
         gaps = gaps.filter(assignee__username=filters.assignee)
     if filters.collection:
         wanted = as_uuid(filters.collection)

@@ -48,6 +48,13 @@ describe("an answer", () => {
     answer.apply(event);
     assert.equal(answer.status.textContent, status);
   });
+  test("tells that the question is on the way until the site has it", () => {
+    const { answer } = made();
+    answer.send();
+    assert.equal(answer.status.textContent, "Sending the question");
+    answer.apply({ type: "started", seq: 1, message_id: "m", session_id: "s", workflow: "corrective", user_message_id: "u" });
+    assert.equal(answer.status.textContent, "Reading the question");
+  });
   test("shows a plan until it is written", () => {
     const { answer } = made();
     answer.apply({ type: "tool_call", content: "plan", tool: "plan", step: step({ detail: { tasks: [{ id: "a", type: "rewrite", state: "done" }, { id: "b", type: "retrieve", state: "running" }] } }) });

@@ -17,6 +17,7 @@ from chat.models import AnswerReview, Message, Replay
 from chat.review import labels
 from chat.review.feedback_port import get_feedback
 from chat.review.fields import FILTER_NAMES
+from chat.review.filter_words import filters_said
 from chat.review.improvements import improvements_of
 from chat.review.pages import desk_page
 from chat.review.replay.differences import source_differences, step_differences, text_differences
@@ -96,7 +97,8 @@ def replay_new_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse
         chosen = answers_chosen(access=access, given=given, most=MAX_QUESTIONS + 1)
         target = {"answers": given}
         back = f"{back}?{urlencode(given)}" if given else back
-        asked = {"answers": given, "count": min(len(chosen), MAX_QUESTIONS), "more": len(chosen) > MAX_QUESTIONS}
+        said = [(called, value) for _name, called, value in filters_said(given, access)]
+        asked = {"said": said, "count": min(len(chosen), MAX_QUESTIONS), "more": len(chosen) > MAX_QUESTIONS}
     context = {
         "section": "review",
         "desk_part": "replays",
@@ -192,7 +194,7 @@ def _words(answer: str) -> str:
 def _scores(scores: Mapping[str, Mapping[str, float] | None]) -> list[dict[str, Any]]:
     sides = [scores["original"] or {}, scores["replay"] or {}]
     return [
-        {"name": name, "original": sides[0].get(name), "replay": sides[1].get(name)}
+        {"name": labels.score_label(name), "original": sides[0].get(name), "replay": sides[1].get(name)}
         for name in SHOWN_SCORES
         if any(name in side for side in sides)
     ]

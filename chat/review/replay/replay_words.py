@@ -53,6 +53,6 @@ def change_words(change: Mapping[str, Any]) -> list[str]:
     if change.get("settings"):
         said.append(_("other settings"))
     if "filters" in change:
-        given = ", ".join(f"{name}: {value}" for name, value in change["filters"].items())
+        given = ", ".join(labels.filter_words(name, value) for name, value in change["filters"].items())
         said.append(_("filters {names}").format(names=given) if given else _("without filters"))
     return said or [_("nothing changed")]

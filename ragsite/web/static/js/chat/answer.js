@@ -46,6 +46,7 @@ export class Answer {
     this.plan = null;
     this.isDone = false;
     this.isEdit = false; // of a question that was asked before in other words
+    this.isUnsent = false; // the site has not told yet that it has the question
     this.doing = "";
     this.status = h("div", { class: "answer-status" });
     this.text = h("div", { class: "prose" });
@@ -80,6 +81,8 @@ export class Answer {
     switch (event.type) {
       case "started":
         this.id = event.message_id;
+        if (this.isUnsent) this.showStep(gettext("Reading the question"));
+        this.isUnsent = false;
         loadMarkdown().catch(() => {}); // drawn as plain text then
         break;
       case "reasoning":
@@ -108,6 +111,12 @@ export class Answer {
       case "error":
         this.fail(event.content);
     }
+  }
+
+  /** Its question is on the way; without a connection it may stay there. */
+  send() {
+    this.isUnsent = true;
+    this.showStep(gettext("Sending the question"));
   }
 
   /** @param {string} text "": what is shown still holds */

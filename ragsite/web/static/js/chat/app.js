@@ -119,6 +119,7 @@ function ask(text) {
   thread.addQuestion(text);
   pending = thread.addAnswer();
   pending.question = text;
+  pending.send();
   composer.setBusy(true);
   thread.toEnd();
   transport.ask({ message: text, session_id: sessionId, ...composer.settings() });
@@ -148,6 +149,7 @@ function regenerate(answer) {
   const question = answer.question || thread.questionOf(answer);
   pending = thread.replaceAnswer(answer);
   pending.question = question;
+  pending.send();
   composer.setBusy(true);
   panel.close();
   transport.regenerate(answer.id);
@@ -170,6 +172,7 @@ function edit(id, text) {
   pending = thread.addAnswer();
   pending.question = text;
   pending.isEdit = true;
+  pending.send();
   composer.setBusy(true);
   panel.close();
   thread.toEnd();

@@ -444,6 +444,7 @@ globalThis.ragsiteTexts = {
 "Self-corrective": "自我纠正",
 "Self-corrective, step by step": "自我纠正：逐步查看",
 "Send the question": "发送问题",
+"Sending the question": "正在发送问题",
 "Sending {share} %": "正在上传 {share}%",
 "Sends once the files are there": "文件上传完毕后发送",
 "Separated by commas.": "以逗号分隔。",

@@ -444,6 +444,7 @@ globalThis.ragsiteTexts = {
 "Self-corrective": "自我修正",
 "Self-corrective, step by step": "自我修正：逐步檢視",
 "Send the question": "送出問題",
+"Sending the question": "正在傳送問題",
 "Sending {share} %": "正在上傳 {share}%",
 "Sends once the files are there": "檔案上傳完畢後送出",
 "Separated by commas.": "以逗號分隔。",
