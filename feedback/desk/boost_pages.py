@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 
 from chat.models import Message
 from chat.review.pages import desk_page
+from chat.review.queue import collections_offered
 from chat.review.roles import DeskAccess
 from feedback.curation.evidence_selectors import manual_boosts_in_force
 from feedback.curation.manual import manual_boost_end, manual_boost_set
@@ -77,6 +78,7 @@ def boost_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         "section": "review",
         "access": access,
         "document": document,
+        "collection": collections_offered(access).filter(pk=document.collection_id).first(),
         "chunk": chunk,
         "answer": answer,
         "back": reverse("review_answer", args=[answer.pk]) if answer else reverse("review_boosts"),

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 
 from chat.models import Message
 from chat.review.pages import desk_page
+from chat.review.queue import collections_offered
 from chat.review.roles import DeskAccess
 from feedback.curation.golden import MAX_SET_CHARS, MAX_TEXT_CHARS, Relevant, golden_delete, golden_save
 from feedback.desk.problems import problem_sentence
@@ -42,6 +43,7 @@ def golden_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     for document in (*_kept(access, ticked - set(offered)), *found):
         offered.setdefault(document.pk, document)
     collections = _collections(answer, sources, access)
+    names = _names(access, {row.pk for row in collections} | {one.collection_id for one in offered.values()})
     problem = ""
     if expects := request.POST.get("expects", ""):
         try:
@@ -60,10 +62,12 @@ def golden_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         "search": query,
         "documents": [
             {"document": document, "ticked": key in (ticked if request.method == "POST" else cited),
-             "given": key in {one.pk for one in sources}}
+             "given": key in {one.pk for one in sources}, "collection": names.get(document.collection_id, "")}
             for key, document in offered.items()
         ],
-        "collections": collections,
+        "collections": [
+            (str(row.pk), names.get(row.pk, _("A collection that you may not read"))) for row in collections
+        ],
         "collection": request.POST.get("collection", ""),
         "problem": problem,
         "back": reverse("review_answer", args=[answer.pk]),
@@ -131,6 +135,11 @@ def _collections(answer: Message, sources: Sequence[Document], access: DeskAcces
     rows = Collection.objects.filter(conversation_id=None).select_related("owner")
     asked = rows.filter(pk__in=ids) if ids else rows.filter(pk__in=visible_collections(access.user).values("pk"))
     return list(asked.order_by("name", "pk")[:MOST_COLLECTIONS])
+
+
+def _names(access: DeskAccess, ids: set[UUID]) -> dict[UUID, str]:
+    """Of those that this person may know of."""
+    return {row.pk: row.name for row in collections_offered(access).filter(pk__in=ids)}
 
 
 def _save(

@@ -56,6 +56,17 @@ def test_an_answer_leads_to_its_golden_question_with_the_cited_document_ticked(
     assert (ticked, QUESTION in form) == ([False, True], True)
 
 
+@pytest.mark.parametrize(("role", "named"), [("Curators", False), ("Administrators", True)])
+def test_a_private_collection_is_named_to_those_alone_who_see_names(role: str, named: bool) -> None:
+    """Its name tells whose question it was."""
+    private = CollectionFactory(name="wages of alice", owner=UserFactory(), visibility="private")
+    own, other = passage("Wages", collection=private, title="Wages"), passage("Loans", title="Loans")
+    answer = answered(QUESTION, [own, other], text="Ten [1] or so [2].")
+    answers_record([answer.pk])
+    form = client_of(person(role)).get(golden_address(answer)).text
+    assert ("wages of alice" in form, str(private.pk) in form) == (named, True)
+
+
 def test_a_golden_question_is_made_told_on_the_answer_and_taken_back(answer: Message, chunks: list[Chunk]) -> None:
     curator = person("Curators")
     client = client_of(curator)
@@ -153,12 +164,13 @@ def test_a_wrong_boost_is_refused(answer: Message, chunks: list[Chunk], wrong: d
 
 
 def test_a_document_that_a_curator_may_not_read_is_reached_by_an_answer_alone() -> None:
-    drawer = CollectionFactory(owner=UserFactory(), visibility="private")
+    drawer = CollectionFactory(name="drawer of alice", owner=UserFactory(), visibility="private")
     chunk = passage("Private words", collection=drawer, title="Diary")
     client = client_of(person("Curators"))
     assert client.get(boost_address(chunk)).status_code == 404
     answer = answered(QUESTION, [chunk])
-    assert client.get(boost_address(chunk, answer)).status_code == 200
+    form = client.get(boost_address(chunk, answer))
+    assert (form.status_code, "drawer of alice" in form.text) == (200, False)
     client.post(boost_address(chunk, answer), {"effect": "hide", "why": "x", "days": "7"})
     assert "Diary" not in client.get(reverse("review_boosts")).content.decode()
 

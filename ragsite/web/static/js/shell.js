@@ -26,6 +26,23 @@ document.addEventListener("click", (event) => {
     if (!popover.contains(target) || target.closest(".menu-item")) popover.open = false;
   }
 });
+// A form that is to be sent once. Only then: a button that was disabled before would not say that it was pressed.
+/** @type {Set<HTMLButtonElement>} */
+const pressed = new Set();
+document.addEventListener("submit", (event) => {
+  const form = /** @type {HTMLFormElement} */ (event.target);
+  if (event.defaultPrevented || !("once" in form.dataset)) return;
+  setTimeout(() => {
+    for (const button of form.querySelectorAll(/** @type {"button"} */ ("button:not(:disabled)"))) {
+      button.disabled = true;
+      pressed.add(button);
+    }
+  });
+});
+addEventListener("pageshow", () => {
+  for (const button of pressed) button.disabled = false; // of a page that was gone back to
+  pressed.clear();
+});
 document.addEventListener("ragsite:navigated", () => setSidebar(false));
 
 document.addEventListener("keydown", (event) => {

@@ -1,4 +1,4 @@
-// A knowledge gap: forms are sent once, and while a document is read or questions are asked again, the page looks again.
+// A knowledge gap: while a document is read or questions are asked again, the page looks again.
 import { api } from "../api.js";
 import { bootData } from "../dom.js";
 
@@ -10,11 +10,6 @@ const boot = bootData();
 let pause = FIRST_MS;
 let writing = false;
 
-for (const form of document.querySelectorAll("form[data-once]")) {
-  form.addEventListener("submit", () => setTimeout(() => {
-    for (const button of form.querySelectorAll(/** @type {"button"} */ ("button"))) button.disabled = true;
-  }));
-}
 document.addEventListener("input", () => { writing = true; });
 
 async function look() {
