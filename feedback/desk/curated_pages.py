@@ -36,6 +36,7 @@ from ragsite.core.localized import localized
 from retrieval.selectors import as_uuid
 
 A_PAGE = 50
+FIELD_OF = {"expires_at": "expires_on"}  # where the form calls it otherwise than the service
 _MARKER = re.compile(r"\[(\d{1,3})\]")
 Passage = tuple[int, UUID, str, str]  # marker, chunk's id, title, text
 
@@ -86,7 +87,8 @@ def curated_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
             _save(form.cleaned_data, passages, access, answer, replaces)
         except InvalidInputError as error:
             for name, problems in error.fields.items():
-                form.add_error(name if name in form.fields else None, [str(one) for one in localized(list(problems))])
+                field = FIELD_OF.get(name, name)
+                form.add_error(field if field in form.fields else None, [str(one) for one in localized(list(problems))])
         except AppError as error:
             form.add_error(None, str(localized(error.message)))
         else:
@@ -153,6 +155,8 @@ def _save(
     unknown = sorted(cited_markers(given["text"]) - set(chunk_of))
     if unknown:
         raise InvalidInputError(fields={"text": [_("There is no passage [{marker}].").format(marker=unknown[0])]})
+    if not markers:
+        raise InvalidInputError(fields={"text": [_("Cite at least one passage by its number, as [1].")]})
     curated_save(
         by=access.user,
         question=given["question"],

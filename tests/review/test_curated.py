@@ -76,6 +76,9 @@ def test_the_form_says_what_is_wrong_and_keeps_what_was_written(answer: Message)
     response = client.post(address, {"question": QUESTION, "text": "Nine [9]."})
     assert response.status_code == 400 and "There is no passage [9]." in response.content.decode()
     assert "Nine [9]." in response.content.decode()
+    past = client.post(address, {"question": QUESTION, "text": "Ten [2].", "expires_on": "2001-01-01"})
+    assert list(past.context["form"].errors) == ["expires_on"]
+    assert list(client.post(address, {"question": QUESTION, "text": "Ten."}).context["form"].errors) == ["text"]
     assert client.post(address, {"question": "", "text": ""}).status_code == 400
     assert client.get(f"{reverse('review_curated_new')}?answer=nonsense").status_code == 404
     assert not CuratedAnswer.objects.exists()

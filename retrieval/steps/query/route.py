@@ -112,10 +112,8 @@ class RouteByModel(Step[Readable, SearchFilters]):
 
 
 def _summary(filters: SearchFilters) -> str:
-    return joined(
-        ", ",
-        (worded("{name} = {value}", name=FILTERS[name], value=value) for name, value in filters.as_dict().items()),
-    )
+    given = filters.as_dict() | ({"tags": ", ".join(filters.tags)} if filters.tags else {})
+    return joined(", ", (worded("{name} = {value}", name=FILTERS[name], value=value) for name, value in given.items()))
 
 
 def _listed(values: Iterable[object]) -> str:

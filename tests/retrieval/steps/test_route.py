@@ -59,6 +59,13 @@ async def test_filters_of_the_request_win(settings) -> None:
     assert filters == SearchFilters(department="Library", policy_year=2022, preferred=frozenset({"department"}))
 
 
+async def test_the_path_tells_the_filters_in_words(settings) -> None:
+    run = start_run(settings.RAG)
+    question = ask("Rules", filters=SearchFilters(department="Library", tags=("exams", "financial aid")))
+    await Route(context(make_tools(settings.RAG, vocabulary=VOCABULARY), run))(Asked(question, question.text))
+    assert [step.summary for step in run.trace.steps] == ["department = Library, tags = exams, financial aid"]
+
+
 async def test_the_messages_own_year_wins_over_the_last_questions() -> None:
     tools = make_tools(settings.RAG, vocabulary=VOCABULARY)
     question = ask("And in 2024?", history=(HistoryMessage("user", "Library fees in 2022?"),))
