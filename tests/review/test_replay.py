@@ -15,7 +15,7 @@ from django.contrib.auth.models import User
 from django.test import AsyncClient
 from django.utils import timezone
 
-from chat.models import Message, Replay
+from chat.models import Message, Replay, ReplayBatch
 from chat.review.records import answers_record
 from chat.review.replay import replay_data, replays
 from chat.review.replay.replay_run import as_asked
@@ -28,7 +28,7 @@ from tests.chat.conftest import eventually
 from tests.chat.test_end_to_end import library  # noqa: F401
 from tests.factories import CollectionFactory, MessageFactory, SessionFactory, SourceFactory
 from tests.ollama_server import OllamaServer
-from tests.review.people import person
+from tests.review.people import client_of, person
 
 pytestmark = pytest.mark.django_db(transaction=True)
 QUESTION = "How many books may undergraduates borrow from the library?"
@@ -323,6 +323,19 @@ async def test_a_job_without_questions_is_refused(desk: Desk, offline: None, bod
 
 async def test_a_filter_by_names_needs_the_right(desk: Desk, offline: None) -> None:
     assert (await desk.post("replay-batches", {"answers": {"user": "somebody"}})).status_code == 403
+
+
+def test_jobs_are_shown_in_the_same_number_of_queries_however_long(django_assert_max_num_queries: Any) -> None:
+    reviewer = person("Reviewers")
+    batches = [ReplayBatch.objects.create(name=f"Job {number}", made_by=reviewer) for number in range(3)]
+    for number in range(12):
+        status = Replay.Status.FAILED if number % 2 else Replay.Status.QUEUED
+        Replay.objects.create(batch=batches[0], question=f"Question {number}", status=status, made_by=reviewer)
+    counted = [(batch.total, batch.ended, batch.failed) for batch in replays.batch_list()]
+    assert counted == [(0, 0, 0), (0, 0, 0), (12, 6, 6)]
+    client = client_of(reviewer)
+    with django_assert_max_num_queries(10):
+        assert client.get(f"/review/replays/batches/{batches[0].pk}/").text.count("Question ") == 12
 
 
 async def test_cancelling_a_job_ends_what_is_left(desk: Desk, offline: None) -> None:

@@ -13,7 +13,8 @@ from uuid import UUID
 from celery import current_app
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
@@ -222,7 +223,7 @@ def replay_list() -> QuerySet[Replay]:
 
 def replays_of(batch: ReplayBatch) -> QuerySet[Replay]:
     """In the order in which they were put in, without their answers."""
-    return _light(batch.replays.all()).order_by("created_at", "id")
+    return _light(batch.replays.all()).select_related("made_by").order_by("created_at", "id")
 
 
 def _light(replays: QuerySet[Replay]) -> QuerySet[Replay]:
@@ -230,16 +231,18 @@ def _light(replays: QuerySet[Replay]) -> QuerySet[Replay]:
 
 
 def batch_list() -> QuerySet[ReplayBatch]:
-    """Newest first, each with `total`, `ended`, `failed`."""
-    return (
-        ReplayBatch.objects.select_related("made_by")
-        .annotate(
-            total=Count("replays"),
-            ended=Count("replays", filter=~Q(replays__status__in=OPEN)),
-            failed=Count("replays", filter=Q(replays__status=Replay.Status.FAILED)),
-        )
-        .order_by("-created_at", "id")
+    """Newest first, each with `total`, `ended`, `failed`; counted of those batches alone that are read."""
+    batches = ReplayBatch.objects.select_related("made_by").annotate(
+        total=_count_of(Q()),
+        ended=_count_of(~Q(status__in=OPEN)),
+        failed=_count_of(Q(status=Replay.Status.FAILED)),
     )
+    return batches.order_by("-created_at", "id")
+
+
+def _count_of(which: Q) -> Coalesce:
+    own = Replay.objects.filter(which, batch=OuterRef("pk")).order_by().values("batch")
+    return Coalesce(Subquery(own.annotate(count=Count("pk")).values("count")), 0)
 
 
 def batch_get(batch_id: UUID) -> ReplayBatch:
