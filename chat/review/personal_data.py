@@ -62,7 +62,8 @@ class DeskHolder:
 
 def _views(user: User) -> QuerySet[SavedView]:
     """Theirs, and those that look for them."""
-    return SavedView.objects.filter(Q(owner=user) | Q(filters__user=user.get_username()))
+    name = user.get_username()
+    return SavedView.objects.filter(Q(owner=user) | Q(filters__user=name) | Q(filters__reviewer=name))
 
 
 def _naming(user: User) -> QuerySet[DeskEvent]:

@@ -21,7 +21,7 @@ from ragsite.core.wording import worded
 
 MOST_VIEWS = 50  # of one person
 MOST_SHOWN = 200
-COME_AND_GO = ("label", "model")
+COME_AND_GO = ("label", "model", "reviewer")
 
 
 def saved_views(access: DeskAccess) -> list[SavedView]:
@@ -66,7 +66,7 @@ def _check(access: DeskAccess, filters: Mapping[str, str]) -> None:
 
 
 def _is_usable(access: DeskAccess, filters: Mapping[str, str]) -> bool:
-    """Also while no answer has its label or model, which the next one may have."""
+    """Also while no answer has its label, model or reviewer, which the next one may have."""
     try:
         _check(access, {name: value for name, value in filters.items() if name not in COME_AND_GO})
     except (AppError, ValidationError):

@@ -11,7 +11,7 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.utils import timezone
 
-from chat.models import AnswerReview, DeskEvent, Message
+from chat.models import AnswerLabel, AnswerReview, DeskEvent, Message
 from chat.review.records import answers_record
 from tests.factories import (
     CollectionFactory,
@@ -122,6 +122,17 @@ def test_filters_take_what_they_name(client: Client) -> None:
 def test_a_filter_by_what_is_not_there_is_refused_with_its_name(name: str) -> None:
     refused = client_of(person("Administrators")).get(ANSWERS, {name: "misspelt"})
     assert (refused.status_code, list(refused.json()["error"]["fields"])) == (400, [name])
+
+
+def test_a_view_stays_listed_while_nothing_has_its_label_or_reviewer(client: Client, reviewer: User) -> None:
+    answer = asked()
+    AnswerLabel.objects.create(answer=AnswerReview.objects.get(message=answer), name="fees")
+    filters = {"label": "fees", "reviewer": reviewer.username}
+    made = client.post("/api/review/views", {"name": "Mine", "filters": filters}, content_type="application/json")
+    AnswerLabel.objects.all().delete()
+    reviewer.username = "renamed"
+    reviewer.save()
+    assert [view["id"] for view in client.get("/api/review/views").json()["results"]] == [made.json()["id"]]
 
 
 def test_a_reviewer_who_has_left_the_desk_is_still_filtered_by(client: Client, reviewer: User) -> None:

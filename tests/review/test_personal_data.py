@@ -24,15 +24,16 @@ def test_a_reviewers_name_goes_and_what_was_done_stays() -> None:
     export_log(access=desk_access(other), filters={"user": "rita", "state": "todo"}, with_names=True)
     SavedView.objects.create(owner=reviewer, name="Mine", filters={})
     SavedView.objects.create(owner=other, name="Theirs", filters={"user": "rita"})
+    SavedView.objects.create(owner=other, name="Reviewed", filters={"reviewer": "rita"})
     Replay.objects.create(message=answer, question="How many books?", made_by=reviewer)
     holder = DeskHolder()
     assert [(str(held.what), held.count) for held in (*holder.goes(reviewer), *holder.stays(reviewer))] == [
-        ("2 saved views", 2),
+        ("3 saved views", 3),
         ("1 act at the review desk", 1),
         ("1 replay that you ordered; it no longer names you", 1),
     ]
     assert [len(list(part.content)) for part in holder.parts(reviewer)] == [1, 1, 1]  # type: ignore[arg-type]
-    assert sum(holder.erase(reviewer)) == 2
+    assert sum(holder.erase(reviewer)) == 3
     events = DeskEvent.objects.order_by("pk")
     assert [(event.by_name, event.detail) for event in events] == [
         ("–", {"from": "todo", "to": "reviewed"}),
