@@ -19,7 +19,7 @@ test("a span lies within the scale, and can be seen however short it is", () => 
 test("candidates are a table of ranks and scores by leg", () => {
   const rows = [{ chunk_id: "abcdefghijk", ranks: { bm25: 1 }, scores: { final: 0.5 } }, { chunk_id: "x", ranks: { dense: 2 }, scores: {} }];
   const [head, body] = passageTable("candidates", rows);
-  assert.deepEqual(head, ["Passage", "final", "Rank, bm25", "Rank, dense"]);
+  assert.deepEqual(head, ["Passage", "Final score", "Rank, Words", "Rank, Meaning"]);
   assert.deepEqual(body, [["abcdefgh", 0.5, 1, undefined], ["x", undefined, undefined, 2]]);
 });
 

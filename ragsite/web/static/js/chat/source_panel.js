@@ -10,6 +10,9 @@ const SCORES = {
   final: gettext("Final score"), rerank: gettext("Relevance"), dense: gettext("Meaning"), bm25: gettext("Words"), fused: gettext("Merged"), boost: gettext("Feedback"),
 };
 
+/** What people call a score, or the leg of a search. @param {string} name */
+export const scoreLabel = (name) => /** @type {Record<string, string>} */ (SCORES)[name] ?? name;
+
 /** @typedef {import("./answer.js").Answer} Answer */
 /** @typedef {import("./evidence.js").Evidence} Evidence */
 /** What is shown: the document as it looks, or the passage alone. The reader's last choice holds. */

@@ -2,7 +2,7 @@
 import { Answer } from "../chat/answer.js";
 import { markTexts } from "../chat/evidence.js";
 import { TAGS } from "../chat/rating.js";
-import { isWeb, placeIn, scoreShare, webPlace } from "../chat/source_panel.js";
+import { isWeb, placeIn, scoreLabel, scoreShare, webPlace } from "../chat/source_panel.js";
 import { drawPassage } from "../chat/stream_text.js";
 import { bootData, byId, dateOf, h, icon, query, replace, seconds } from "../dom.js";
 import { DATES, LOCALE, gettext, ngettext } from "../i18n.js";
@@ -16,10 +16,7 @@ const boot = bootData();
 const { answer: reviewed } = boot;
 /** @type {Api.Review} */
 let review = reviewed;
-const SCORES = /** @type {const} */ ([
-  ["dense", gettext("Meaning")], ["bm25", gettext("Words")], ["fused", gettext("Merged")], ["rerank", gettext("Relevance")],
-  ["boost", gettext("Feedback")], ["final", gettext("Final score")],
-]);
+const SCORES = /** @type {const} */ (["dense", "bm25", "fused", "rerank", "boost", "final"]);
 
 /** As in the chat, but for what only its user may do: rate it, have it written anew. */
 class SeenAnswer extends Answer {
@@ -82,12 +79,12 @@ function sourceRow(source) {
   const boost = reviewed.message.decision_path.filter(({ name }) => name === "boost").map(({ detail }) => detail?.boosts?.[source.chunk_id]).findLast(Boolean);
   const given = reviewed.ratings.filter((rating) => rating.source === source.marker);
   const where = isWeb(source) ? webPlace(source) : [source.page ? gettext("p. {page}", { page: source.page }) : "", placeIn(source)].filter(Boolean).join(" · ");
-  const scores = SCORES.flatMap(([name, label]) => {
+  const scores = SCORES.flatMap((name) => {
     const value = source.scores[name];
     if (value === undefined || value === null || (name === "boost" && value === 1)) return [];
     const bar = h("span", { class: "score-bar", "aria-hidden": "true" });
     bar.style.setProperty("--share", `${scoreShare(name, value) * 100}%`);
-    return [h("div", {}, h("dt", {}, label), h("dd", {}, bar, h("span", { class: "score-value" }, value.toFixed(3))))];
+    return [h("div", {}, h("dt", {}, scoreLabel(name)), h("dd", {}, bar, h("span", { class: "score-value" }, value.toFixed(3))))];
   });
   return h("details", { class: "review-source", id: `source-${source.marker}` },
     h("summary", {}, h("span", { class: "source-number" }, source.marker),

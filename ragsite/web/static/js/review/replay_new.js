@@ -2,6 +2,7 @@
 import { api, ApiError } from "../api.js";
 import { bootData, byId } from "../dom.js";
 import { gettext } from "../i18n.js";
+import { labelsIn } from "./marking.js";
 import { sentences } from "./problems.js";
 
 /** @type {{target: {message_id?: string, message_ids?: string[], golden?: string, answers?: Record<string, string>}}} */
@@ -38,7 +39,7 @@ function change() {
     const filters = {};
     for (const name of ["department", "doc_type"]) if (value(name)) filters[name] = value(name);
     if (value("policy_year")) filters.policy_year = Number(value("policy_year"));
-    const tags = value("tags").split(",").map((tag) => tag.trim()).filter(Boolean);
+    const tags = labelsIn(value("tags"));
     if (tags.length) filters.tags = tags;
     made.filters = filters;
   }
