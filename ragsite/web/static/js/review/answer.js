@@ -8,7 +8,7 @@ import { bootData, byId, dateOf, h, icon, query, replace, seconds } from "../dom
 import { DATES, LOCALE, gettext, ngettext } from "../i18n.js";
 import { errorToast } from "../ui.js";
 import { listenForKeys } from "./keys.js";
-import { STATES, assignDialog, labelDialog, mark, noteDialog, setState } from "./marking.js";
+import { STATES, assignDialog, labelChanges, labelDialog, mark, markAll, noteDialog, setState } from "./marking.js";
 import { timeline } from "./timeline.js";
 
 /** @type {Boot.ReviewedAnswer} */
@@ -168,7 +168,10 @@ async function change(changes) {
 /** @param {import("./marking.js").State} state */
 const markState = (state) => setState(review.message_id, state, review.state, show);
 const assign = () => assignDialog(boot.people, review.assignee, (assignee) => change({ assignee }));
-const label = () => labelDialog(boot.labels, review.labels, (labels) => change({ labels }));
+const label = () => labelDialog(boot.labels, review.labels, async (labels) => {
+  await markAll([review.message_id], labelChanges(review.labels, labels)); // somebody else may have labelled it meanwhile
+  await change({});
+});
 const note = () => noteDialog(review.note, (text) => change({ note: text }));
 /** @param {string} id of a link */
 const follow = (id) => () => /** @type {HTMLElement | null} */ (document.getElementById(id))?.click();

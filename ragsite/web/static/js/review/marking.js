@@ -4,7 +4,7 @@ import { gettext } from "../i18n.js";
 import { errorToast, formDialog, toast } from "../ui.js";
 
 /** @typedef {"todo" | "reviewed" | "resolved"} State */
-/** @typedef {{state?: State, assignee?: string | null, note?: string, labels?: string[], add_labels?: string[]}} Changes */
+/** @typedef {{state?: State, assignee?: string | null, note?: string, labels?: string[], add_labels?: string[], remove_labels?: string[]}} Changes */
 
 /** @type {Record<State, string>} */
 export const STATES = { todo: gettext("To do"), reviewed: gettext("Reviewed"), resolved: gettext("Resolved") };
@@ -32,6 +32,11 @@ export async function setState(id, state, before, shown) {
 
 /** @param {string} text @returns {string[]} */
 export const labelsIn = (text) => [...new Set(text.split(/[,，、;；]/).map((label) => label.trim()).filter(Boolean))];
+
+/** What makes one list of labels of another. @param {string[]} before @param {string[]} after @returns {Changes} */
+export const labelChanges = (before, after) => ({
+  add_labels: after.filter((label) => !before.includes(label)), remove_labels: before.filter((label) => !after.includes(label)),
+});
 
 /** @param {string[]} people @param {string | null} chosen @param {(name: string | null) => Promise<unknown>} save */
 export const assignDialog = (people, chosen, save) => formDialog(gettext("Assign"), [
