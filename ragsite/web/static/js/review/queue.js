@@ -76,11 +76,19 @@ async function change(changes) {
   }
 }
 
-/** The dialogs begin with nothing: what the answers have may differ. @param {(save: (changes: import("./marking.js").Changes) => Promise<unknown>) => unknown} open */
+/** The dialogs of several begin with nothing: what the answers have may differ. @param {(save: (changes: import("./marking.js").Changes) => Promise<unknown>) => unknown} open */
 const withChosen = (open) => (picked().length || at >= 0 ? open(change) : undefined);
 const assign = () => withChosen((save) => assignDialog(boot.people, boot.username, (assignee) => save({ assignee })));
 const label = () => withChosen((save) => labelDialog(boot.labels, [], (labels) => save({ add_labels: labels })));
-const note = () => withChosen((save) => noteDialog("", (text) => save({ note: text })));
+const note = () => withChosen(async (save) => {
+  const chosen = picked().length ? picked() : rows.slice(at, at + 1);
+  try {
+    const given = chosen.length === 1 ? (await mark(idOf(chosen[0]), {})).note : ""; // one note goes on, it is not written anew
+    await noteDialog(given, (text) => save({ note: text }));
+  } catch (error) {
+    errorToast(error);
+  }
+});
 
 // ------------------------------------------------------------------------------------------- several
 function showPicked() {
