@@ -5,6 +5,7 @@ Spreadsheets and CSV files are read, searched and cited in this form, and shown 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 MOST_COLUMNS = 200  # of a table that is shown as one
@@ -40,6 +41,19 @@ def cells_of(line: str, columns: Sequence[str]) -> list[str]:
             at = named
             cells[at] = piece[len(columns[at]) + len(NAME_END) :]
     return cells
+
+
+def labelled_lines(lines: Sequence[str]) -> frozenset[int]:
+    """Which lines are rows: they begin with a name that another one begins with, or that the head line holds."""
+    firsts = [_first_name(line) for line in lines]
+    count = Counter(firsts)
+    head = set(lines[0].split(HEAD_END)) if lines and HEAD_END in lines[0] else set()
+    return frozenset(at for at, name in enumerate(firsts) if name and (count[name] > 1 or name in head))
+
+
+def _first_name(line: str) -> str:
+    name, end, _ = line.lstrip().partition(NAME_END)
+    return name if end else ""
 
 
 def _column(piece: str, begins: dict[str, int], *, after: int) -> int | None:

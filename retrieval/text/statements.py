@@ -1,57 +1,111 @@
 """What an extract may quote from a passage: sentences, list items, and table rows together with their header.
 
 A heading says nothing by itself, and a row without its header says nothing either: headings are left out, and the row
-`| Undergraduates | 12 |` under `| Borrower | Items |` becomes "Borrower: Undergraduates; Items: 12".
+`| Undergraduates | 12 |` under `| Borrower | Items |` becomes "Borrower: Undergraduates; Items: 12". Rows of
+spreadsheets and CSV files are written like that already.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
+from typing import NamedTuple
 
+from retrieval.text.labelled_rows import CELL_END, HEAD_END, NAME_END, labelled_lines
+from retrieval.text.language import HAN_CHARACTER
 from retrieval.text.markdown import is_delimiter_row, is_row, list_sign, passage_blocks, row_cells, without_emphasis
 from retrieval.text.sentences import split_sentences
 
 
-def headed_statements_of(text: str) -> list[tuple[str, str]]:
-    """(heading, statement) for each statement of a Markdown or plain text, in order, on one line and without markup.
+class Statement(NamedTuple):
+    """On one line and without markup. heading: that it stands under in this text; empty where there is none.
+    cells: of a row whose columns have names, what stands in it without these; else empty. table: which of the text's
+    tables it is a row of, from 1."""
 
-    The heading is the one that the statement stands under in this text; empty where there is none.
-    """
-    statements: list[tuple[str, str]] = []
+    heading: str
+    text: str
+    cells: str = ""
+    table: int = 0
+
+
+class _Row(NamedTuple):
+    text: str
+    cells: str = ""
+
+
+def headed_statements_of(text: str) -> list[Statement]:
+    """Each statement of a Markdown or plain text, in order."""
+    statements: list[Statement] = []
     heading = ""
-    for block in passage_blocks(text):
+    for number, block in enumerate(passage_blocks(text), start=1):
         lines = block.content.split("\n")
         if block.kind == "heading":
             heading = block.label
-        elif block.kind == "table":
-            statements.extend((heading, row) for row in _rows(lines, headed=block.headed))
-        elif block.kind == "code":
-            statements.extend((heading, statement) for statement in _code(lines))
+            continue
+        if block.kind == "table":
+            rows = _rows(lines, headed=block.headed)
         else:
-            statements.extend((heading, sentence) for sentence in _sentences(lines))
-    plain = ((heading, _plain(statement)) for heading, statement in statements)
-    return [(heading, statement) for heading, statement in plain if any(map(str.isalnum, statement))]
+            rows = _code(lines) if block.kind == "code" else _text(lines)
+        plain = (_Row(_plain(row.text), _plain(row.cells)) for row in rows)
+        statements.extend(
+            Statement(heading, row.text, row.cells, number if row.cells else 0)
+            for row in plain
+            if any(map(str.isalnum, row.text))
+        )
+    return statements
 
 
-def _code(lines: list[str]) -> Iterator[str]:
+def _code(lines: list[str]) -> Iterator[_Row]:
     """What a program prints is often a table that is drawn with `|`."""
     for drawn, group in groupby(lines, key=is_row):
         part = list(group)
-        yield from _rows(part, headed=False) if drawn else _sentences(part)
+        yield from _rows(part, headed=False) if drawn else map(_Row, _sentences(part))
 
 
-def _rows(lines: list[str], *, headed: bool) -> Iterator[str]:
+def _rows(lines: list[str], *, headed: bool) -> Iterator[_Row]:
     """Rows with the header's names where the table has a header, else the cells alone."""
     header = row_cells(lines[0]) if headed else []
     for line in lines[2:] if headed else lines:
         cells = row_cells(line)
         if len(cells) == len(header):
-            yield "; ".join(
-                f"{name}: {cell}" if name else cell for name, cell in zip(header, cells, strict=True) if cell
-            )
+            yield _named(header, cells)
         elif not is_delimiter_row(line):
-            yield "; ".join(cell for cell in cells if cell)
+            yield _Row(_signs(cells)[1].join(filter(None, cells)))
+
+
+def _named(header: Sequence[str], cells: Sequence[str]) -> _Row:
+    pairs = [(name, cell) for name, cell in zip(header, cells, strict=True) if cell]
+    name_end, cell_end = _signs([*header, *cells])
+    text = cell_end.join(f"{name}{name_end}{cell}" if name else cell for name, cell in pairs)
+    return _Row(text, cell_end.join(cell for _, cell in pairs))
+
+
+def _signs(words: Sequence[str]) -> tuple[str, str]:
+    """What stands behind a column's name and between two cells, in the row's own script."""
+    return ("：", "；") if any(map(HAN_CHARACTER.search, words)) else (": ", "; ")
+
+
+def _text(lines: list[str]) -> Iterator[_Row]:
+    """Sentences, and in them the rows of files that are tables, a line each."""
+    labelled = labelled_lines(lines)
+    kinds = ["labelled" if at in labelled else "bare" if HEAD_END in line else "" for at, line in enumerate(lines)]
+    at = 0
+    for kind, group in groupby(kinds):
+        part = lines[at : at + len(list(group))]
+        at += len(part)
+        if kind == "labelled":
+            yield from map(_labelled, part)
+        elif kind == "bare" and len(part) > 1:
+            yield from (_Row(_signs([line])[1].join(filter(None, line.split(HEAD_END)))) for line in part)
+        elif not kind or at not in labelled:  # the names of the columns say nothing by themselves
+            yield from map(_Row, _sentences(part))
+
+
+def _labelled(line: str) -> _Row:
+    pieces = [piece.partition(NAME_END) for piece in line.strip().split(CELL_END)]
+    name_end, cell_end = _signs([line])
+    text = cell_end.join(f"{name}{name_end}{cell}" if end else name for name, end, cell in pieces)
+    return _Row(text, cell_end.join(cell if end else name for name, end, cell in pieces))
 
 
 def _sentences(lines: list[str]) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from retrieval.answerability.passage import view_sentence
 from retrieval.answerability.question import view_question
@@ -12,7 +13,7 @@ from retrieval.text.analysis import analyze
 from retrieval.text.answer_language import Language, in_script_of
 from retrieval.text.numbers import spanned
 from retrieval.text.quoting import neutralise
-from retrieval.text.statements import headed_statements_of
+from retrieval.text.statements import Statement, headed_statements_of
 from retrieval.text.term_coverage import term_weights
 from retrieval.values import Source
 
@@ -23,12 +24,15 @@ HEADING_SHARE = 0.6  # what a term counts that the heading right above holds, an
 REPEATED = 0.4  # what a term counts that a chosen statement holds
 UNFIT = 0.6  # of a statement that can not hold the kind of thing that is asked for: a date, a number, a person
 PASSAGE_DISCOUNT = 0.92  # for each passage further down the ranking
+ANSWER_STATEMENTS = 4  # that stand under a question of the passage
+CLOSING = "”’」』）】》\"')]*"  # what may stand behind a question mark
 
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
     """`terms` of its own, with the question's numbers that lie in its ranges; of the `heading` right above it; and of
-    its document's title (`head`). `reliability`: 0..1."""
+    its document's title (`head`). `cells`: terms of a row of that `table` without its columns' names.
+    `reliability`: 0..1."""
 
     marker: int
     rank: int
@@ -37,6 +41,8 @@ class _Statement:
     terms: frozenset[str]
     heading: frozenset[str]
     head: frozenset[str]
+    cells: frozenset[str]
+    table: int
     reliability: float
 
 
@@ -58,6 +64,7 @@ def best_statements(question: str, sources: Sequence[Source], *, most: int) -> l
     """
     left = _statements(question, sources)
     weights = term_weights(question, [statement.terms for statement in left])
+    asked = frozenset(weights)
     announced = dict(weights)
     kept: list[_Statement] = []
     least = 0.0
@@ -68,12 +75,19 @@ def best_statements(question: str, sources: Sequence[Source], *, most: int) -> l
             break
         least = least or gain * KEEP_SHARE
         kept.append(best)
-        left = [statement for statement in left if statement.text != best.text]
+        left = [other for other in left if other.text != best.text and not _is_beside(other, best, asked)]
         for term in best.terms & weights.keys():
             weights[term] *= REPEATED
         for term in (best.terms | best.heading) & announced.keys():
             announced[term] *= REPEATED
     return sorted(kept, key=lambda statement: (statement.rank, statement.position))
+
+
+def _is_beside(row: _Statement, chosen: _Statement, asked: Set[str]) -> bool:
+    """A row of the chosen one's table that shares nothing with the question but the columns' names, where the chosen
+    one shares more: whoever asks for zone B is not told of zone A."""
+    same_table = chosen.table and (row.marker, row.table) == (chosen.marker, chosen.table)
+    return bool(same_table and chosen.cells & asked and not row.cells & asked)
 
 
 def _gain(statement: _Statement, weights: dict[str, float], announced: dict[str, float]) -> float:
@@ -95,14 +109,16 @@ def _statements(question: str, sources: Sequence[Source]) -> list[_Statement]:
             marker=source.marker,
             rank=rank,
             position=position,
-            text=text,
-            terms=frozenset(analyze(text)) | spanned(text, view.numbers),
-            heading=frozenset(analyze(heading)),
+            text=said.text,
+            terms=frozenset(analyze(said.text)) | spanned(said.text, view.numbers),
+            heading=frozenset(analyze(said.heading)),
             head=frozenset(analyze(f"{source.chunk.title} {source.chunk.heading}")),
-            reliability=PASSAGE_DISCOUNT**rank * (1.0 if fits(view, view_sentence(text)[0]) else UNFIT),
+            cells=frozenset(analyze(said.cells)) | spanned(said.cells, view.numbers),
+            table=said.table,
+            reliability=PASSAGE_DISCOUNT**rank * (1.0 if fits(view, view_sentence(said.text)[0]) else UNFIT),
         )
         for rank, source in enumerate(sorted(sources, key=_by_score))
-        for position, (heading, text) in enumerate(_texts(source))
+        for position, said in enumerate(_texts(source))
     ]
 
 
@@ -110,9 +126,38 @@ def _by_score(source: Source) -> float:
     return -(source.scores.final or 0.0)
 
 
-def _texts(source: Source) -> Iterator[tuple[str, str]]:
+def _texts(source: Source) -> Iterator[Statement]:
     """Statements without markup behind their headings; a passage that is headings alone is quoted as it is."""
-    for heading, statement in headed_statements_of(source.chunk.text) or [("", source.chunk.text)]:
-        text = " ".join(neutralise(statement).split())
+    whole = Statement("", source.chunk.text)
+    for statement in _answered(headed_statements_of(source.chunk.text)) or [whole]:
+        text = " ".join(neutralise(statement.text).split())
         if text:
-            yield heading, text if len(text) <= SENTENCE_CHARS else text[:SENTENCE_CHARS].rstrip() + "…"
+            yield statement._replace(text=text if len(text) <= SENTENCE_CHARS else text[:SENTENCE_CHARS].rstrip() + "…")
+
+
+def _answered(statements: Sequence[Statement]) -> list[Statement]:
+    """A question in a passage (of an FAQ) says nothing by itself: it is quoted with the statement behind it, and the
+    next ones stand under it as under a heading."""
+    joined: list[Statement] = []
+    question, left = Statement("", ""), 0
+    for statement, following in zip_longest(statements, statements[1:]):
+        if (
+            following
+            and following.heading == statement.heading
+            and statement.text.rstrip(CLOSING).endswith(("?", "？"))
+        ):
+            if left == ANSWER_STATEMENTS:  # two questions in a row
+                joined.append(question)
+            question, left = statement, ANSWER_STATEMENTS
+        elif left and statement.heading == question.heading:
+            gap = "" if question.text.endswith("？") else " "
+            joined.append(
+                statement._replace(text=f"{question.text}{gap}{statement.text}")
+                if left == ANSWER_STATEMENTS
+                else statement._replace(heading=f"{statement.heading} {question.text}")
+            )
+            left -= 1
+        else:
+            joined.append(statement)
+            left = 0
+    return joined

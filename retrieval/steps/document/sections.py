@@ -87,7 +87,7 @@ class Section:
 def _sentences(text: str) -> list[str]:
     runs = groupby(text.split("\n"), key=_is_bare_row)
     rows = "\n".join(line for bare, run in runs for line in (_as_table([*run]) if bare else run))
-    plain = (" ".join(neutralise(_LINK.sub(r"\1", one)).split()) for _, one in headed_statements_of(rows))
+    plain = (" ".join(neutralise(_LINK.sub(r"\1", one.text)).split()) for one in headed_statements_of(rows))
     return [statement for statement in plain if _WORD.search(statement)]
 
 

@@ -65,7 +65,7 @@ def test_long_text_without_headings_is_parted_at_its_chunks() -> None:
 @pytest.mark.parametrize(
     ("table", "rows"),
     [
-        ("假別 | 上限\n病假 | 20日\n事假 | 8日", ["假別: 病假; 上限: 20日", "假別: 事假; 上限: 8日"]),
+        ("假別 | 上限\n病假 | 20日\n事假 | 8日", ["假別：病假；上限：20日", "假別：事假；上限：8日"]),
         ("Copy | EUR 1\nScan | EUR 2", ["Copy; EUR 1", "Scan; EUR 2"]),
         ("Dean | Ann Lee\nRector | Bo Xu", ["Dean; Ann Lee", "Rector; Bo Xu"]),
         ("Kind | Days | Proof\nillness | 20\nother | 8", ["Kind; Days; Proof", "illness; 20", "other; 8"]),

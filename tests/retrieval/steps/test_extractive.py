@@ -35,7 +35,7 @@ def answer(question: str, *sources: Source, sentences: int = 1) -> str:
 
 
 def statements_of(text: str) -> list[str]:
-    return [statement for _, statement in headed_statements_of(text)]
+    return [statement.text for statement in headed_statements_of(text)]
 
 
 def test_a_table_row_carries_its_header_and_a_heading_is_no_statement() -> None:
@@ -106,3 +106,70 @@ REFUNDS = """| Day of withdrawal | Share paid back |
 def test_the_row_whose_range_holds_the_number_is_quoted() -> None:
     text = answer("What share is paid back if I withdraw on day 30?", source(1, REFUNDS, title="Refunds"))
     assert text.endswith("- Day of withdrawal: day 15 to day 42; Share paid back: 50 % [1]")
+
+
+PARKING = """| Zone | Who may park | Price per month |
+|---|---|---|
+| A | staff with a badge | free |
+| B | full-time staff | EUR 38 |
+| C | part-time staff | EUR 21 |
+
+Electric cars pay half the price of their zone.
+"""
+
+
+def test_rows_beside_the_one_that_is_asked_about_are_not_quoted() -> None:
+    text = answer("What does an electric car pay in zone C?", source(1, PARKING, title="Parking"), sentences=4)
+    assert "EUR 21" in text
+    assert "half the price" in text
+    assert "EUR 38" not in text
+
+
+def test_all_rows_are_quoted_where_none_is_named() -> None:
+    text = answer("What is the price of each zone?", source(1, PARKING, title="Parking"), sentences=4)
+    assert all(price in text for price in ("free", "EUR 38", "EUR 21"))
+
+
+def test_a_row_of_a_chinese_table_has_chinese_signs() -> None:
+    assert statements_of("| 假别 | 天数 |\n|---|---|\n| 婚假 | 3天 |") == ["假别：婚假；天数：3天"]
+    assert statements_of("假别 | 天数\n假别: 婚假; 天数: 3天") == ["假别：婚假；天数：3天"]
+
+
+def test_each_row_of_a_spreadsheet_is_a_statement() -> None:
+    rows = "Name | Books\nName: Mei; Books: 10\nName: Tom; Books: 12"
+    assert statements_of(rows) == ["Name: Mei; Books: 10", "Name: Tom; Books: 12"]
+    assert statements_of("Name | Books\nName: Mei; Books: 10") == ["Name: Mei; Books: 10"]  # the head names it
+    assert statements_of("Mei | 10\nTom | 12") == ["Mei; 10", "Tom; 12"]  # without a head
+
+
+def test_the_row_of_a_long_spreadsheet_is_quoted_alone() -> None:
+    rows = "\n".join(f"Name: Person{number}; Desk: D{number}" for number in range(60))
+    text = answer("Which desk has Person57?", source(1, f"Name | Desk\n{rows}", title="Desks"), sentences=3)
+    assert text == "- Name: Person57; Desk: D57 [1]"
+
+
+FAQ = """问：逾期怎么罚款？
+答：每本每天两角，最高不超过书价的一半。寒暑假不计。
+
+问：丢了借书证怎么办？
+答：补办费十二元。
+"""
+
+
+def test_a_question_of_the_passage_is_quoted_with_its_answer() -> None:
+    text = answer("借书逾期罚款多少？", source(1, FAQ, title="常见问题"))
+    assert text == "- 问：逾期怎么罚款？答：每本每天两角，最高不超过书价的一半。 [1]"
+
+
+def test_a_question_that_nothing_follows_is_quoted_as_it_is() -> None:
+    assert answer("Where is the key?", source(1, "Where is the key?", title="Notes")) == "- Where is the key? [1]"
+
+
+def test_questions_in_a_row_are_each_quoted() -> None:
+    text = answer(
+        "Who pays the fee and who pays the fine?",
+        source(1, "Who pays the fee? Who pays the fine? The borrower.", title="Notes"),
+        sentences=3,
+    )
+    assert "Who pays the fee? [1]" in text
+    assert "Who pays the fine? The borrower. [1]" in text

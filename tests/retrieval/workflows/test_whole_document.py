@@ -396,7 +396,7 @@ async def test_the_cells_of_a_row_that_the_model_copied_are_listed_as_the_row(on
     )
     online.reply(structured=True, json={"notes": [{"passage": 1, "point": "病假 | 20日 | 診斷證明"}]})
     result, _, _ = await answer("列出《學生請假規則》中的所有期限", leave)
-    assert "假別: 病假; 上限: 20日; 證明: 診斷證明 [1]" in result.text
+    assert "假別：病假；上限：20日；證明：診斷證明 [1]" in result.text
     assert "五日內補辦" in result.text
 
 
