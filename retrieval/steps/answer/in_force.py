@@ -18,6 +18,12 @@ _NOT_THE_TOPIC = re.compile(r"\d+|[\s\-–—_/,.:;()（）年版]+")
 _REPLACES = re.compile(
     r"\b(?:replace[sd]?|replacing|supersede[sd]?|superseding)\b|取代|代替|废止|作废|失效", re.IGNORECASE
 )
+# "It replaces the policy of 2023": what says so is the document itself, whatever it calls the other one.
+_ITSELF_REPLACES = re.compile(
+    r"\A\W*(?:it|this|these|the present)\b(?:\s+\w+){0,3}?\s+(?:replaces?|supersedes?)\b"
+    r"|\A\W*本\w{0,8}(?:取代|代替)",
+    re.IGNORECASE,
+)
 # A question about what held before is answered by it, too.
 _ASKS_FOR_EARLIER = re.compile(
     r"\b(?:old|older|former|formerly|previous|previously|superseded|used to|what (?:has |have )?changed"
@@ -64,7 +70,9 @@ def _replaced_years(chunk: StoredChunk) -> list[int]:
         return []
     named = set(query_terms(topic(chunk)))
     sentences = [sentence for sentence in split_sentences(text) if _REPLACES.search(sentence)]
-    about_itself = [one for one in sentences if len(named & set(analyze(one))) * 2 >= len(named)]
+    about_itself = [
+        one for one in sentences if len(named & set(analyze(one))) * 2 >= len(named) or _ITSELF_REPLACES.search(one)
+    ]
     return [year for sentence in about_itself for year in years_in(sentence)]
 
 

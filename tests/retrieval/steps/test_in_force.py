@@ -15,7 +15,10 @@ OLD_ZH = scored(2, "六千元。", title="奖学金评定办法（2021年）", p
     [
         (OLD, "Loan Rules (2025)", 2025, "Twelve books. These rules replace the Loan Rules of 2022."),
         (OLD, "Loan Rules (2025)", 2025, "The Loan Rules of 2022 are superseded."),
+        (OLD, "Loan Rules (2025)", 2025, "In force from May. It replaces the one of 2022."),
+        (OLD, "Loan Rules (2025)", 2025, "This edition of them supersedes that of 2022."),
         (OLD_ZH, "奖学金评定办法（2024年）", 2024, "2021年的评定办法同时废止。"),
+        (OLD_ZH, "奖学金评定办法（2024年）", 2024, "本细则取代2021年的版本。"),
         (OLD_ZH, "獎學金評定辦法（2024年）", 2024, "2021年的評定辦法同時廢止。"),
     ],
 )
@@ -78,6 +81,7 @@ def test_the_version_of_the_year_that_a_question_names_is_among_those_read(
     "text",
     [
         "The roof was replaced in 2022.",  # something else
+        "The boiler is new. It was replaced in 2022.",
         "These rules replace the Loan Rules of 2019.",  # another version
         "The Loan Rules of 2022 hold on.",  # not replaced
     ],
