@@ -113,7 +113,7 @@ def _known(label: str) -> str:
 def _utf16_without_mark(sample: bytes) -> str:
     """UTF-16 shows itself by zero bytes on one side of its pairs, at least in spaces and line ends."""
     pairs = len(sample) // 2
-    if pairs < 2 or b"\0" not in sample:
+    if pairs < 2 or b"\0" not in sample or _is_ascii_with_zeros(sample):
         return ""
     even, odd = sample[0 : pairs * 2 : 2].count(0), sample[1 : pairs * 2 : 2].count(0)
     for zeros, others, encoding in ((odd, even, "utf-16-le"), (even, odd, "utf-16-be")):
@@ -122,6 +122,12 @@ def _utf16_without_mark(sample: bytes) -> str:
             if "\ufffd" not in text and not looks_binary(text):
                 return encoding
     return ""
+
+
+def _is_ascii_with_zeros(sample: bytes) -> bool:
+    """Zero bytes strewn into ASCII. In UTF-16 half of English is zeros, and Chinese has bytes of all kinds."""
+    rest = sample.replace(b"\0", b"")
+    return len(sample) - len(rest) < len(sample) / 4 and rest.isascii() and not CONTROL.search(rest.decode("ascii"))
 
 
 def _is_utf8(data: bytes) -> bool:

@@ -70,3 +70,14 @@ def test_single_broken_byte_does_not_cost_the_encoding() -> None:
 def test_character_cut_by_the_end_of_the_sample_is_no_damage() -> None:
     text = "a" + SIMPLIFIED * 2_000
     assert decode_text(text.encode("gbk")).text == text
+
+
+@pytest.mark.parametrize("text", ["The buoy\0 is red. ", "log line 1\0\0\n", "a row\0\n"])
+def test_zero_bytes_in_ascii_are_damage_and_no_utf_16(text: str) -> None:
+    assert decode_text((text * 100).encode()).encoding == "utf-8"
+
+
+@pytest.mark.parametrize("text", ["The buoy is red.\n", "灯塔高度为32 m。\n", "A4 纸 5 元\n", f"{JAPANESE}\n"])
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf_16_needs_no_mark(text: str, encoding: str) -> None:
+    assert decode_text((text * 3).encode(encoding)).text == text * 3
