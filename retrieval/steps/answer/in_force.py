@@ -38,14 +38,20 @@ def topic(chunk: StoredChunk) -> str:
     return _NOT_THE_TOPIC.sub(" ", fold(chunk.title)).strip()
 
 
+def year_of(chunk: StoredChunk) -> int | None:
+    """That of the version: its policy year, or the one that its title names."""
+    if chunk.policy_year is not None:
+        return chunk.policy_year
+    named = years_in(chunk.title)
+    return named[0] if len(named) == 1 else None
+
+
 def replaced_documents(candidates: Sequence[ScoredChunk]) -> frozenset[str]:
     """Ids of the candidates' documents that a later version among the candidates says it replaces."""
-    dated = [(hit.chunk, hit.chunk.policy_year) for hit in candidates if hit.chunk.policy_year is not None]
+    dated = [(hit.chunk, year) for hit in candidates if (year := year_of(hit.chunk)) is not None]
     if len({year for _, year in dated}) < 2:
         return frozenset()
-    replaced = {
-        (topic(chunk), year) for chunk, own in dated if own is not None for year in _replaced_years(chunk) if year < own
-    }
+    replaced = {(topic(chunk), year) for chunk, own in dated for year in _replaced_years(chunk) if year < own}
     return frozenset(chunk.document_id for chunk, year in dated if (topic(chunk), year) in replaced)
 
 
@@ -55,10 +61,10 @@ def with_named_version(
     """`chosen`, and the version of one of its documents that belongs to a year that the question names: the newer one,
     which mentions that year where it replaces the older, may look better. It is the last of at most `most`."""
     years = set(years_in(question))
-    if not years or not chosen or any(hit.chunk.policy_year in years for hit in chosen):
+    if not years or not chosen or any(year_of(hit.chunk) in years for hit in chosen):
         return list(chosen)
     topics = {topic(hit.chunk) for hit in chosen}
-    named = (hit for hit in candidates if hit.chunk.policy_year in years and topic(hit.chunk) in topics)
+    named = (hit for hit in candidates if year_of(hit.chunk) in years and topic(hit.chunk) in topics)
     version = next(named, None)
     return list(chosen) if version is None else [*chosen[: max(1, most - 1)], version]
 

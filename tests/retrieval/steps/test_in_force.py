@@ -29,6 +29,19 @@ def test_what_a_later_version_replaces_does_not_answer_an_undated_question(
     assert in_force([replaced, new], "How many?") == (new,)  # type: ignore[list-item]
 
 
+def test_the_year_of_a_version_may_stand_in_its_title_alone() -> None:
+    old = scored(1, "Eight books.", title="Loan Rules 2022")
+    new = scored(9, "Twelve books. It replaces that of 2022.", title="Loan Rules 2025")
+    assert in_force([old, new], "How many?") == (new,)
+    assert with_named_version([new], [new, old], "How many in 2022?", most=2) == [new, old]
+
+
+def test_a_title_of_two_years_names_no_version() -> None:
+    old = scored(1, "Eight books.", title="Loan Rules 2022")
+    new = scored(9, "It replaces that of 2022.", title="Loan Rules 2024 2025")
+    assert in_force([old, new], "How many?") == (old, new)
+
+
 def test_a_question_that_names_a_year_is_answered_by_what_held_then() -> None:
     new = scored(9, "These rules replace the Loan Rules of 2022.", title="Loan Rules (2025)", policy_year=2025)
     assert in_force([OLD, new], "How many in 2022?") == (OLD, new)
