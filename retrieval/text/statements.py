@@ -7,6 +7,7 @@ spreadsheets and CSV files are written like that already.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
@@ -15,6 +16,8 @@ from retrieval.text.labelled_rows import CELL_END, HEAD_END, NAME_END, labelled_
 from retrieval.text.language import HAN_CHARACTER
 from retrieval.text.markdown import is_delimiter_row, is_row, list_sign, passage_blocks, row_cells, without_emphasis
 from retrieval.text.sentences import split_sentences
+
+_DIGIT = re.compile(r"\d")
 
 
 class Statement(NamedTuple):
@@ -96,9 +99,20 @@ def _text(lines: list[str]) -> Iterator[_Row]:
         if kind == "labelled":
             yield from map(_labelled, part)
         elif kind == "bare" and len(part) > 1:
-            yield from (_Row(_signs([line])[1].join(filter(None, line.split(HEAD_END)))) for line in part)
+            table = as_table(part)
+            yield from _rows(table, headed=is_delimiter_row(table[1]))
         elif not kind or at not in labelled:  # the names of the columns say nothing by themselves
             yield from map(_Row, _sentences(part))
+
+
+def as_table(rows: Sequence[str]) -> list[str]:
+    """Bare rows (`a | b`) as a Markdown table. Their first is its header where it has no figure, and all of a column
+    below have one: a column's type tells names from values."""
+    cells = [row.split(HEAD_END) for row in rows]
+    columns = zip(*cells[1:], strict=True) if len({len(row) for row in cells}) == 1 else ()
+    headed = not _DIGIT.search(rows[0]) and any(all(map(_DIGIT.search, column)) for column in columns)
+    table = [f"| {row.strip()} |" for row in rows]
+    return [table[0], "| --- " * len(cells[0]) + "|", *table[1:]] if headed else table
 
 
 def _labelled(line: str) -> _Row:

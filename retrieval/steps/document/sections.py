@@ -14,7 +14,7 @@ from itertools import groupby
 from retrieval.ingest.headings import heading_level
 from retrieval.text.markdown import passage_blocks
 from retrieval.text.quoting import neutralise
-from retrieval.text.statements import headed_statements_of
+from retrieval.text.statements import as_table, headed_statements_of
 from retrieval.text.tokens import estimate_tokens
 from retrieval.values import StoredChunk
 
@@ -24,7 +24,6 @@ TITLE_MARGIN = 12  # characters that a line may have beside the title that it re
 STATEMENT_CHARS = 400  # of a quoted sentence
 
 _WORD = re.compile(r"[^\W\d_]")
-_DIGIT = re.compile(r"\d")
 _LINK = re.compile(r"!?\[([^\[\]]{0,200})\]\([^()\s]{1,400}\)")  # Markdown's: its words are what is said
 # A short line with a number and without a full stop, alone in its paragraph: "第一條 假別", "§ 3 Fees", "2 Scope".
 _NUMBERED = re.compile(
@@ -86,7 +85,7 @@ class Section:
 
 def _sentences(text: str) -> list[str]:
     runs = groupby(text.split("\n"), key=_is_bare_row)
-    rows = "\n".join(line for bare, run in runs for line in (_as_table([*run]) if bare else run))
+    rows = "\n".join(line for bare, run in runs for line in (as_table([*run]) if bare else run))
     plain = (" ".join(neutralise(_LINK.sub(r"\1", one.text)).split()) for one in headed_statements_of(rows))
     return [statement for statement in plain if _WORD.search(statement)]
 
@@ -98,16 +97,6 @@ def _is_title(sentence: str, title: str) -> bool:
 def _is_bare_row(line: str) -> bool:
     """A table's row without its outer bars, as tables of other files than Markdown are written down."""
     return " | " in line and not line.lstrip().startswith("|")
-
-
-def _as_table(rows: list[str]) -> list[str]:
-    """Bare rows as a Markdown table. Their first is its header where it has no figure, and all of a column below have
-    one: a column's type tells names from values."""
-    cells = [row.split(" | ") for row in rows]
-    columns = zip(*cells[1:], strict=True) if len({len(row) for row in cells}) == 1 else ()
-    headed = not _DIGIT.search(rows[0]) and any(all(map(_DIGIT.search, column)) for column in columns)
-    table = [f"| {row.strip()} |" for row in rows]
-    return [table[0], "| --- " * len(cells[0]) + "|", *table[1:]] if headed else table
 
 
 def sections_of(chunks: Sequence[StoredChunk]) -> list[Section]:

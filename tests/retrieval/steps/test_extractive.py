@@ -142,6 +142,11 @@ def test_each_row_of_a_spreadsheet_is_a_statement() -> None:
     assert statements_of("Mei | 10\nTom | 12") == ["Mei; 10", "Tom; 12"]  # without a head
 
 
+def test_rows_of_a_word_file_carry_their_header() -> None:
+    rows = "Badge | Colour | Valid for\nContractor | orange | 30 days\nPress | blue | 3 days"
+    assert statements_of(rows)[0] == "Badge: Contractor; Colour: orange; Valid for: 30 days"
+
+
 def test_the_row_of_a_long_spreadsheet_is_quoted_alone() -> None:
     rows = "\n".join(f"Name: Person{number}; Desk: D{number}" for number in range(60))
     text = answer("Which desk has Person57?", source(1, f"Name | Desk\n{rows}", title="Desks"), sentences=3)
