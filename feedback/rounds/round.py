@@ -89,6 +89,7 @@ class RoundOutcome:
         return {**asdict(self), "notes": list(self.notes), "wordings": known}
 
 
+FROZEN = worded("Rounds are frozen: evidence was gathered, no more.")
 BUSY = RoundOutcome(status="busy", reason=worded("Another round is running."))
 
 
@@ -179,9 +180,7 @@ def _round(renew: Callable[[], None], by: User | None) -> RoundOutcome:
         "timings_ms": laps.ms,
     }  # fmt: skip
     if state.frozen:
-        return RoundOutcome(
-            status="frozen", reason=worded("Rounds are frozen: evidence was gathered, no more."), **done
-        )
+        return RoundOutcome(status="frozen", reason=FROZEN, **done)
     live = content_of(state.live)
     proposal = proposal_make(ballot, live)
     del ballot
@@ -206,6 +205,8 @@ def _round(renew: Callable[[], None], by: User | None) -> RoundOutcome:
         if revision is None or not _says_the_same(report, revision):
             revision = written(partial(_decide, proposal, report, gathered, state, renew, by))
             laps.end("revision")
+    if revision is None:  # frozen while it was measured
+        return RoundOutcome(status="frozen", reason=FROZEN, **done)
     return RoundOutcome(
         status=cast("Status", revision.status), reason=revision.reason, revision=str(revision.pk),
         number=revision.number, guard=revision.guard, wordings=revision.guard.get("wordings", {}), **done,
@@ -237,16 +238,19 @@ def _decide(
     state: FeedbackState,
     renew: Callable[[], None],
     by: User | None,
-) -> Revision:
+) -> Revision | None:
     """The revision, with its boosts, its status and the switch of the pointer: all of it or nothing.
 
-    Without the differences on what was deleted since it was measured.
+    Without the differences on what was deleted since it was measured. None: rounds have been frozen since then.
     """
     renew()
     proposal = replace(proposal, changes=changes_left(proposal.changes))
     by = by and User.objects.filter(pk=by.pk).first()
-    if feedback_state().live_id != state.live_id:
+    now = feedback_state()
+    if now.live_id != state.live_id:
         raise RoundLostError(worded("Another revision went live while this round was measured; start it again."))
+    if now.frozen:
+        return None
     summary = {"ratings": gathered.ratings, "evidence": gathered.evidence}
     revision = revision_create(proposal, guard=report.as_dict(), summary=summary, by=by)
     taken_back = Revision.objects.filter(status=Revision.Status.ROLLED_BACK, digest=revision.digest).first()

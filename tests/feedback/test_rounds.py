@@ -367,6 +367,22 @@ def test_a_frozen_round_gathers_evidence_and_proposes_nothing(staff: User) -> No
     assert actions()[:2] == ["frozen", "unfrozen"]
 
 
+def test_a_freeze_holds_for_the_round_that_is_running(monkeypatch: pytest.MonkeyPatch, staff: User) -> None:
+    liked(QUESTION, passage("Ten books."), by=2)
+    measure = rounds.guard_measure
+
+    def frozen_meanwhile(*given: Any, **options: Any) -> Any:
+        feedback_freeze(by=staff, why="A change of the documents.")
+        return measure(*given, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rounds, "guard_measure", frozen_meanwhile)
+        assert feedback_round().status == "frozen"
+    assert (feedback_state().live, Revision.objects.count()) == (None, 0)
+    feedback_freeze(by=staff, why="Done.", frozen=False)
+    assert feedback_round().status == "live"
+
+
 # ------------------------------------------------------------------------------------------------ resets and bursts
 def test_resetting_a_document_takes_its_boosts_away_and_keeps_the_ratings(staff: User) -> None:
     first, second = passage("Ten books."), passage("Four weeks.")
