@@ -43,6 +43,7 @@ from retrieval.models import Chunk, Collection, Document, DocumentPart, IngestJo
 from retrieval.ports import Embedder, Vectors
 from retrieval.providers import batches
 from retrieval.providers.lexical import SPACE as LEXICAL_SPACE
+from retrieval.selectors import collection_space
 from retrieval.services.embedding_space import check_vectors, embedder_of, size_of_chunks, space_of
 from retrieval.services.index_rows import (
     embedding_text,
@@ -276,6 +277,11 @@ async def _embed(run: _Run) -> bool:
         if last and run.read_before:
             await _clear_former_rows(run.claim.document_id, space)
         progress = await _note(run, engine, space, chunks)
+        if progress is None:
+            await engine.index.delete_document(space, str(run.claim.document_id))
+            run.document = await Document.objects.select_related("collection").aget(pk=run.claim.document_id)
+            space, run.embedder = await space_of(run.document.collection, engine.models), None
+            continue
         run.report(progress)
         if progress == 1.0:
             return True
@@ -305,10 +311,13 @@ async def _batch(run: _Run, engine: Engine, space: EmbeddingSpace, chunks: Seque
         await engine.index.upsert(space, index_rows(document, rows_of, vectors, terms))
 
 
-async def _note(run: _Run, engine: Engine, space: EmbeddingSpace, chunks: Sequence[Chunk]) -> float:
-    """Note that these chunks are durably indexed; the progress. Raises LeaseLostError, Document.DoesNotExist."""
+async def _note(run: _Run, engine: Engine, space: EmbeddingSpace, chunks: Sequence[Chunk]) -> float | None:
+    """Note that these chunks are durably indexed; the progress. None: see `_chunks_flag`.
+
+    Raises LeaseLostError, Document.DoesNotExist.
+    """
     try:
-        return await sync_to_async(_chunks_flag)(run, chunks)
+        return await sync_to_async(_chunks_flag)(run, chunks, space)
     except Document.DoesNotExist:
         # Deleted while its rows were being written, so they have to be cleared here.
         await engine.index.delete_document(space, str(run.claim.document_id))
@@ -349,10 +358,14 @@ def _chunks_to_do(document_id: uuid.UUID) -> tuple[list[Chunk], bool]:
 
 
 @transaction.atomic
-def _chunks_flag(run: _Run, chunks: Sequence[Chunk]) -> float:
-    """Flag them; with the last one flagged the document is ready. Raises LeaseLostError, Document.DoesNotExist."""
-    document = Document.objects.select_for_update().get(pk=run.claim.document_id)
+def _chunks_flag(run: _Run, chunks: Sequence[Chunk], space: EmbeddingSpace) -> float | None:
+    """Flag them; with the last one flagged the document is ready. None: its collection was re-embedded meanwhile, and
+    the rows are in its former `space`. Raises LeaseLostError, Document.DoesNotExist."""
+    documents = Document.objects.select_for_update(of=("self",)).select_related("collection")
+    document = documents.get(pk=run.claim.document_id)
     run.claim.lease.check()
+    if (now := collection_space(document.collection)) and now != space:
+        return None
     # Edited meanwhile: what was just written is stale, so the same chunks stay to be done; without a new title, their
     # vectors are right all the same.
     if chunks and document.title == (used := chunks[0].document).title:

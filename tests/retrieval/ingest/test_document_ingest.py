@@ -21,13 +21,16 @@ from retrieval.engine import close_engine, get_engine
 from retrieval.models import Chunk, Collection, Document, IngestJob
 from retrieval.ports import Vectors
 from retrieval.providers.lexical import SPACE
+from retrieval.selectors import collection_space
 from retrieval.services import ingest
 from retrieval.services.documents import document_create, document_retry, document_update
+from retrieval.services.index_rebuild import collection_reembed
 from retrieval.services.ingest import document_ingest, ingest_take_next
 from retrieval.services.ingest_jobs import turns
 from retrieval.text.analysis import query_text
 from retrieval.values import SearchFilters
 from tests.factories import CollectionFactory, UserFactory
+from tests.ollama_server import OllamaServer
 from tests.retrieval.ingest.files import pdf_bytes
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -418,6 +421,34 @@ async def test_document_deleted_meanwhile_leaves_no_rows(monkeypatch: pytest.Mon
 
     before_upsert(monkeypatch, delete)
     assert await document_ingest(document.pk) == "busy"
+    assert await indexed_ids(document) == set()
+
+
+async def test_document_whose_collection_is_re_embedded_meanwhile_is_in_the_new_space(
+    ollama: OllamaServer, rag_settings: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collection = await sync_to_async(CollectionFactory)(embedding_model=SPACE.model, embedding_dim=SPACE.dim)
+    document = await add(collection=collection)
+    rag_settings(ollama={"offline": "auto", "base_url": ollama.url})
+
+    async def re_embed(call: int) -> None:
+        if call == 2:  # by another process, which read what there was before this document came
+            monkeypatch.setattr(get_engine().index, "upsert", upsert)
+            monkeypatch.setattr("retrieval.services.index_rebuild.in_batches", nothing)
+            await collection_reembed(collection=await Collection.objects.aget())
+
+    async def nothing(*_: Any) -> AsyncIterator[list[Chunk]]:
+        for chunks in ():
+            yield chunks
+
+    upsert = get_engine().index.upsert
+    before_upsert(monkeypatch, re_embed)
+    assert await document_ingest(document.pk) == "ready"
+    collection = await Collection.objects.aget()
+    space = collection_space(collection)
+    assert space is not None and space != SPACE
+    there = await get_engine().index.chunk_ids(space, document_id=str(document.pk))
+    assert there - {str(document.pk)} == await chunk_ids(document)
     assert await indexed_ids(document) == set()
 
 
