@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from functools import reduce
 
 from ragsite.core.wording import worded
 from retrieval.steps.schemas import CondensedQuestion
@@ -10,12 +12,15 @@ from retrieval.steps.step import Asked, Step
 from retrieval.text.analysis import analyze
 from retrieval.text.language import HAN_CHARACTER
 from retrieval.trace import StepRecord
-from retrieval.values import OpenClarification, Question
+from retrieval.values import HistoryMessage, OpenClarification, Question
 
 TOO_LITTLE = 1.5  # words; a message of so few can only be understood with what was said before
 POINTING_LENGTH = 6.0  # words; in a longer message "it" and "这" refer to something inside it
 TAKEN_UP = 0.7  # of a question's words, from which another one is the same question, said in more detail
 REPLY_LENGTH = 6.0  # words; a longer message that matches no option is a new question
+MOST_JOINED = 3  # earlier messages that a follow-up of follow-ups is joined with
+LOOKED_BACK = 6  # earlier messages among which the one is looked for that stands on its own
+FOLLOW_UP_CHARS = 300  # a longer message says what it is about
 _POINTS_BACK = re.compile(
     r"\b(?:it|its|they|them|their|that|those|this|these|there|then|the same|he|him|his|she|her|one|ones|both|either"
     r"|what about|how about|and (?:for|in|if|what|how|when|who)|why not|what else)\b"
@@ -65,18 +70,39 @@ def condense_without_model(question: Question) -> str:
     """The question, joined with what it leaves out.
 
     A reply to a question asked back is joined with the question it was about. A message that points back ("what about
-    2024?", "它呢？") or says very little is joined with the content of the last question; where it asks for nothing but
-    another year, that year stands in the place of the last question's.
+    2024?", "它呢？") or says very little is joined with the content of the last question, and where that one pointed
+    back, too, with that of the one before; where it asks for nothing but another year, that year stands in the place
+    of the last question's.
     """
     if question.open_clarification and is_reply(question.text, question.open_clarification):
         return f"{question.open_clarification.question.strip()} ({question.text.strip()})"
-    last = next((message.text for message in reversed(question.history) if message.role == "user"), "")
-    if not last or not points_back(question.text):
+    if not points_back(question.text):
         return question.text
-    last = " ".join(last.split())
-    if (other := _ANOTHER_YEAR.match(question.text)) and len(set(_YEAR.findall(last))) == 1:
+    last = _last_question(question.history)
+    return _joined(last, question.text) if last else question.text
+
+
+def _last_question(history: Sequence[HistoryMessage]) -> str:
+    """With what it left out itself, if it was a follow-up, or the reply to a question asked back."""
+    said: list[str] = []  # the newest first
+    for at in reversed(range(len(history))):
+        text = history[at].text
+        if history[at].role != "user":
+            continue
+        said.append(" ".join(text.split()))
+        before = history[at - 1] if at else None
+        replies = before is not None and before.role == "assistant" and before.text.rstrip().endswith(("?", "？"))
+        alone = len(text) > FOLLOW_UP_CHARS or not (replies or points_back(text))
+        if alone or len(said) == LOOKED_BACK:
+            break
+    # What the oldest one is about is what all are about.
+    return reduce(_joined, [*said[-1:], *reversed(said[: min(MOST_JOINED, len(said)) - 1])]) if said else ""
+
+
+def _joined(last: str, text: str) -> str:
+    if (other := _ANOTHER_YEAR.match(text)) and len(set(_YEAR.findall(last))) == 1:
         return _YEAR.sub(other[1], last)
-    return f"{last} {question.text.strip()}"
+    return f"{last} {text.strip()}".strip()
 
 
 def takes_up(standalone: str, opened: OpenClarification | None) -> bool:

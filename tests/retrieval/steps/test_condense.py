@@ -47,6 +47,41 @@ def test_without_a_model_a_follow_up_is_joined_with_the_last_question() -> None:
     )
 
 
+def conversation(*messages: str) -> tuple[HistoryMessage, ...]:
+    """The user's and the site's by turns."""
+    return tuple(HistoryMessage("assistant" if at % 2 else "user", text) for at, text in enumerate(messages))
+
+
+def test_a_follow_up_of_a_follow_up_is_still_about_the_first_question() -> None:
+    history = conversation("How many books may students borrow?", "Ten. [1]", "And staff?", "Twenty. [1]")
+    joined = condense_without_model(ask("And for how long?", history=history))
+    assert joined == "How many books may students borrow? And staff? And for how long?"
+
+
+def test_a_follow_up_of_a_reply_is_about_the_question_that_was_asked_back() -> None:
+    asked = ("When does work on the crane start?", "Which of these is your question about?")
+    history = conversation(*asked, "Minutes of the Quay Board, 11 June 2024", "On 14 October. [1]")
+    joined = condense_without_model(ask("How much does it cost?", history=history))
+    assert joined.startswith("When does work on the crane start?")
+
+
+def test_a_question_that_stands_on_its_own_ends_what_a_follow_up_is_about() -> None:
+    history = conversation("How much is the resit fee?", "EUR 55.", "When does the library open?", "At nine.")
+    assert condense_without_model(ask("And close?", history=history)) == "When does the library open? And close?"
+
+
+def test_of_a_long_row_of_follow_ups_the_first_and_the_last_ones_count() -> None:
+    history = conversation("How much is the fee?", "5.", "And b?", "6.", "And c?", "7.", "And d?", "8.")
+    assert condense_without_model(ask("And e?", history=history)) == "How much is the fee? And c? And d? And e?"
+
+
+def test_the_year_of_an_earlier_follow_up_stays() -> None:
+    history = conversation("What was the resit fee in 2023?", "EUR 40.", "And in 2025?", "EUR 55.")
+    assert condense_without_model(ask("And for Masters?", history=history)) == (
+        "What was the resit fee in 2025? And for Masters?"
+    )
+
+
 @pytest.mark.parametrize("text", ["And in 2022?", "2022", "What about 2022 then?", "那2022年呢？", "那麼2022呢"])
 def test_without_a_model_another_year_takes_the_place_of_the_last_questions(text: str) -> None:
     history = (HistoryMessage("user", "What was the resit fee in 2023?"), HistoryMessage("assistant", "EUR 40. [1]"))
