@@ -33,7 +33,7 @@ from retrieval.steps.document.compose import (
     side_by_side,
 )
 from retrieval.steps.document.excerpts import MOST_SOURCES, Excerpt, excerpts_of, fit_one_prompt
-from retrieval.steps.document.extract import find, may_hold
+from retrieval.steps.document.extract import find, is_headed, may_hold
 from retrieval.steps.document.left_out import changes_left_out, part_leads, part_names, parts_left_out
 from retrieval.steps.document.naming import Meant, Missing, Unclear
 from retrieval.steps.document.notes import Noted, TakeNotes, ToNote
@@ -261,6 +261,9 @@ def _found(document: WholeDocument, wanted: Wanted, noted: Noted) -> list[Found]
     names of the row's columns; a sentence of which the model has noted all figures is not listed a second time."""
     by_chunk: dict[str, list[Excerpt]] = {}
     found: dict[tuple[int, str], Found] = {}
+    # What no pattern knows has often a section of its own: "Error codes".
+    other = "other" in wanted.kinds
+    own_sections = [other and is_headed(wanted.thing, section.heading) for section in document.sections]
     for number, section in enumerate(document.sections):
         statements = section.statements()
         for note in (part for one in noted.notes if one.section == number for part in _sentences(one)):
@@ -270,7 +273,10 @@ def _found(document: WholeDocument, wanted: Wanted, noted: Noted) -> list[Found]
                 continue
             by_chunk.setdefault(note.chunk.chunk_id, []).append(replace(note, text=text))
             found.setdefault((number, text), Found(text, section.heading, note.chunk))
-        for statement in find(statements, wanted.kinds, wanted.thing):
+        listed = statements
+        if not own_sections[number]:
+            listed = find(statements, wanted.kinds, wanted.thing, all_words=any(own_sections))
+        for statement in listed:
             if not any(_tells(note, statement.text) for note in by_chunk.get(statement.chunk.chunk_id, ())):
                 found.setdefault((number, statement.text), Found(statement.text, section.heading, statement.chunk))
     return list(found.values())

@@ -44,15 +44,25 @@ _DUTY = re.compile(
 )
 
 
-def find(statements: Iterable[Statement], kinds: Iterable[Kind], thing: str = "") -> list[Statement]:
-    """Those that hold something of one of the kinds, in their order, each text once. `thing`: of the kind "other"."""
+def find(
+    statements: Iterable[Statement], kinds: Iterable[Kind], thing: str = "", *, all_words: bool = False
+) -> list[Statement]:
+    """Those that hold something of one of the kinds, in their order, each text once. `thing`: of the kind "other", of
+    which a statement holds any word, or all."""
     wanted = tuple(kinds)
     terms = frozenset(query_terms(thing))
+    least = len(terms) if all_words else 1
     found: dict[str, Statement] = {}
     for statement in statements:
-        if any(_holds(statement.text, kind, terms) for kind in wanted):
+        if any(_holds(statement.text, kind, terms, least) for kind in wanted):
             found.setdefault(" ".join(statement.text.split()), statement)
     return list(found.values())
+
+
+def is_headed(thing: str, heading: str) -> bool:
+    """Whether a heading names the thing, and so what stands under it is of that kind."""
+    terms = set(query_terms(thing))
+    return bool(terms) and terms <= set(analyze(heading))
 
 
 def may_hold(text: str, kinds: Iterable[Kind]) -> bool:
@@ -77,7 +87,7 @@ def _says_limit(text: str) -> bool:
     return bool(_LIMITS.search(text) or _HAN_SPAN.search(text))
 
 
-def _holds(text: str, kind: Kind, terms: frozenset[str]) -> bool:
+def _holds(text: str, kind: Kind, terms: frozenset[str], least: int) -> bool:
     text = to_simplified(text)
     match kind:
         case "dates":
@@ -91,7 +101,7 @@ def _holds(text: str, kind: Kind, terms: frozenset[str]) -> bool:
             return bool(_CONTACT.search(text))
         case "requirements":
             return bool(_DUTY.search(text))
-    return bool(terms & set(analyze(text)))
+    return bool(terms) and len(terms & set(analyze(text))) >= least
 
 
 def _is_dated(text: str) -> bool:

@@ -162,6 +162,17 @@ async def test_a_list_holds_all_of_its_kind_in_order(offline, question: str, the
     assert not any(text in result.text for text in not_there)
 
 
+async def test_what_stands_under_a_heading_of_its_own_is_listed_and_a_word_of_it_elsewhere_is_not(offline) -> None:
+    manual = document("manual", "Gateway Manual", [
+        ("Options", "The log level is info or error."),
+        ("Error codes", "- E101: the gateway does not answer.\n- E205: the crane is locked."),
+        ("Backups", "A backup reports the error codes of the night."),
+    ])  # fmt: skip
+    result, _, _ = await answer("List all error codes in the Gateway Manual", manual)
+    assert all(text in result.text for text in ("E101", "E205", "of the night"))
+    assert "log level" not in result.text
+
+
 async def test_a_kind_that_is_not_there_is_said_to_be_not_there(offline) -> None:
     result, trace, _ = await answer("List all phone contacts in the Thesis Guide")
     assert result.decision == "NO_ANSWER"
