@@ -124,6 +124,19 @@ _TIME = re.compile(
     r"(?: ?(?P<half>[ap])\.?m\b)?",
     re.IGNORECASE,
 )
+# 上午九点, 晚上8点半, 九点十五分; 三点五 is a number, and 晚一点 is later. 点 counts points as well.
+_HAN_MINUTE = rf"零?(?:\d{{1,2}}|[{_HAN}]{{1,3}})分|[{_HAN}]?十[{_HAN}]?(?![{_HAN}])|零[{_HAN}]|\d\d(?![\d.])"
+_HAN_TIME = re.compile(
+    r"(?P<part>上午|中午|下午|早上|早晨|清晨|凌晨|傍晚|晚上|夜间|夜里|[早晚](?!一点))? ?"
+    rf"(?<![\d{_HAN}.:第])(?P<hour>\d{{1,2}}|[{_HAN}]{{1,3}}) ?"
+    rf"(?:点(?:(?P<half>半)|(?P<quarter>[一三]刻)|(?P<minute>{_HAN_MINUTE})|(?P<whole>[钟整]))?|时(?P<past>\d{{1,2}})分)"
+)
+_AFTERNOON = frozenset(("下午", "傍晚", "晚上", "夜间", "夜里", "晚"))
+# 两角, 1元5角, 八角五分; no angle: 三角形, 四角
+_JIAO = re.compile(
+    r"(?:(?P<yuan>\d{1,6}|[一二两三四五六七八九十百]{1,5})[元块])?(?<![\d.])(?P<jiao>\d|[一二两三四五六七八九])角"
+    r"(?![形色度落洲尺钢铁膜])(?:(?P<fen>\d|[一二两三四五六七八九])分)?"
+)
 _FIGURE = re.compile(
     rf"(?P<before>[€$£¥] ?|(?<![A-Za-z])(?:EUR|USD|GBP|CNY|RMB) ?)?(?<![A-Za-z\d_])(?<!\d[.,])(?<![A-Za-z][-_/])"
     rf"(?P<number>{_NUMBER})(?:(?:st|nd|rd|th|s)(?![A-Za-z]))?(?: ?-?(?P<scale>{_SCALE})(?![A-Za-z]))?"
@@ -267,7 +280,9 @@ def _all(text: str, *, loose: bool) -> Iterator[Figure]:
     if loose:
         text = yield from _references(text)
     text = yield from _dates(text, loose=loose)
+    text = yield from _chinese_times(text, loose=loose)
     text = yield from _times(text)
+    text = yield from _small_money(text)
     yield from _digits(text, loose=loose)
     yield from _spelt(text, loose=loose)
     yield from _chinese(text, loose=loose)
@@ -327,6 +342,38 @@ def _times(text: str) -> Generator[Figure, None, str]:
         if (match["half"] or "").lower() == "p" and hour < 12:
             hour += 12
         yield Figure(hour + minute / 60, "time", match.group())
+        rest += [text[end : match.start()], " , "]
+        end = match.end()
+    return "".join((*rest, text[end:])) if end else text
+
+
+def _chinese_times(text: str, *, loose: bool) -> Generator[Figure, None, str]:
+    """Returns the text without those that are clearly times."""
+    rest, end = [], 0
+    for match in _HAN_TIME.finditer(text):
+        hour = _value(match["hour"])
+        minute = _value((match["minute"] or match["past"] or "").strip("零分")) or 0
+        minute += 30 if match["half"] else {"一刻": 15, "三刻": 45}.get(match["quarter"], 0)
+        if hour is None or hour > 24 or minute > 59:
+            continue
+        clear = match["part"] or match["half"] or match["quarter"] or match["whole"] or minute
+        if not clear and not (loose and match["hour"][0] in _HAN):
+            continue  # `_times` reads 9点
+        if match["part"] in _AFTERNOON and hour < 12:
+            hour += 12
+        yield Figure(hour + minute / 60, "time", match.group().strip())
+        if clear:
+            rest += [text[end : match.start()], " , "]
+            end = match.end()
+    return "".join((*rest, text[end:])) if end else text
+
+
+def _small_money(text: str) -> Generator[Figure, None, str]:
+    """Returns the text without it."""
+    rest, end = [], 0
+    for match in _JIAO.finditer(text):
+        yuan, jiao, fen = (_value(match[name] or "") or 0 for name in ("yuan", "jiao", "fen"))
+        yield Figure((yuan * 100 + jiao * 10 + fen) / 100, "money", match.group())
         rest += [text[end : match.start()], " , "]
         end = match.end()
     return "".join((*rest, text[end:])) if end else text

@@ -16,6 +16,8 @@ NEGATING_WORD = re.compile(
 # By which a statement denies something; not what only limits it or adds to it ("not only", 不仅). Of simplified text.
 DENIAL = re.compile(
     r"\b(?:not(?! (?:only|just|least)\b|[^.;]{0,40}\buntil\b)|never|cannot|no longer|neither|nor)\b|n['’]t\b"
+    # "No interest is paid", not "no later than"; in front of a number it is its abbreviation.
+    r"|\bno(?! (?:later|earlier|sooner|more|less|fewer|longer|matter|doubt|further|other|\d)\b|\.)\b"
     r"|没有|无法|不得|禁止|未能|并非|不(?!仅|但|同|断|少|过|论|管|久|止|足)"
     r"|(?<!以)未(?!来)",
     re.IGNORECASE,

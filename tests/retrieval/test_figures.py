@@ -24,6 +24,11 @@ def missing(statement: str, known: str) -> list[str]:
         ("in March", "from March on"), ("2025年", "二〇二五年"), ("８ am", "08:00"), ("17:00", "5 p.m."),
         ("two weeks", "14 days"), ("48 hours", "two days"), ("12 months", "a year"), ("每周三次", "每周3次"),
         ("about 6 million", "6,123,000 people"), ("第三章", "chapter 3"), ("10-day", "10 days"), ("2015/16", "2015–16"),
+        ("上午9点至晚上8点半", "上午九点到晚上八点半"), ("9:00至20:30", "上午九点到晚上八点半"),
+        ("十一點三十分", "23:30"),
+        ("下午三点", "15:00"), ("9点15分", "九点一刻"), ("20时30分", "晚八点半"),
+        ("九点零五分", "9:05"), ("下午三点五十", "15:50"),
+        ("0.2元", "两角"), ("1.5元", "一元五角"), ("5角", "0.5元"),
         ("20 business days", "twenty working days"), ("15个工作日", "15 working days"), ("7 calendar days", "a week"),
     ],
 )  # fmt: skip
@@ -40,6 +45,7 @@ def test_the_same_figure_in_another_form_is_there(statement: str, known: str) ->
         ("in April", "in March", "April"),
         ("2026年", "2025年", "2026"), ("八千元", "五千元", "八千"), ("three weeks", "14 days", "three"),
         ("6.5 million", "6,123,000 people", "6.5 million"), ("1 June 2025", "1 July 2025", "1 June 2025"),
+        ("9:00至21:30", "上午九点到晚上八点半", "21:30"), ("上午十点", "上午九点", "上午十点"), ("2元", "两角", "2元"),
         ("within 20 days", "within 20 working days", "20 days"), ("15天", "15个工作日", "15天"),
     ],
 )  # fmt: skip
@@ -82,3 +88,8 @@ def test_a_date_or_amount_that_is_only_written_apart_is_there(statement: str, kn
 )
 def test_what_states_no_amount_is_no_figure(text: str) -> None:
     assert stated_figures(text) == []
+
+
+@pytest.mark.parametrize("text", ["请晚一点来", "早一点申请", "有三点要求", "記點三點", "三角形有三个角", "第三点"])
+def test_points_and_angles_are_neither_times_nor_money(text: str) -> None:
+    assert not [figure for figure in stated_figures(text) if figure.unit in ("time", "money")]

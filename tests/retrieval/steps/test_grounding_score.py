@@ -125,3 +125,27 @@ def test_a_right_figure_beside_a_wrong_one_is_weak_and_not_baseless(
     assert found.score is not None
     assert found.score < 0.45
     assert (found.score < BASELESS) is baseless
+
+
+@pytest.mark.parametrize(
+    ("statement", "passage"),
+    [
+        ("Interest is paid on the deposit.", "No interest is paid on the deposit."),
+        ("No interest is paid on the deposit.", "Interest is paid on the deposit."),
+    ],
+)
+def test_no_before_a_noun_denies(statement: str, passage: str) -> None:
+    assert score(statement, passage, "Is interest paid on the deposit?") <= BASELESS
+
+
+@pytest.mark.parametrize(
+    ("statement", "passage"),
+    [
+        ("Applications close on 5 May.", "Applications close no later than 5 May."),
+        ("At most ten books may be borrowed.", "No more than ten books may be borrowed."),
+        ("No interest is paid on the deposit.", "Interest is not paid on the deposit."),
+        ("The form is no. 7 of the list.", "The form is number 7 of the list."),
+    ],
+)
+def test_a_limit_denies_nothing(statement: str, passage: str) -> None:
+    assert score(statement, passage, "What holds?") > BASELESS
