@@ -131,6 +131,10 @@ _HAN_TIME = re.compile(
     rf"(?<![\d{_HAN}.:第])(?P<hour>\d{{1,2}}|[{_HAN}]{{1,3}}) ?"
     rf"(?:点(?:(?P<half>半)|(?P<quarter>[一三]刻)|(?P<minute>{_HAN_MINUTE})|(?P<whole>[钟整]))?|时(?P<past>\d{{1,2}})分)"
 )
+# 三点五公里, 百分之三点五, 三点一四
+_HAN_DECIMAL = re.compile(
+    rf"(?P<share>百分之)?(?P<whole>[{_HAN}]{{1,6}})点(?P<part>[零〇一二三四五六七八九]{{1,4}})(?![分刻{_HAN}])(?P<unit>{_UNIT})?"
+)
 _AFTERNOON = frozenset(("下午", "傍晚", "晚上", "夜间", "夜里", "晚"))
 # 两角, 1元5角, 八角五分; no angle: 三角形, 四角
 _JIAO = re.compile(
@@ -280,6 +284,7 @@ def _all(text: str, *, loose: bool) -> Iterator[Figure]:
     if loose:
         text = yield from _references(text)
     text = yield from _dates(text, loose=loose)
+    text = yield from _chinese_decimals(text)
     text = yield from _chinese_times(text, loose=loose)
     text = yield from _times(text)
     text = yield from _small_money(text)
@@ -342,6 +347,20 @@ def _times(text: str) -> Generator[Figure, None, str]:
         if (match["half"] or "").lower() == "p" and hour < 12:
             hour += 12
         yield Figure(hour + minute / 60, "time", match.group())
+        rest += [text[end : match.start()], " , "]
+        end = match.end()
+    return "".join((*rest, text[end:])) if end else text
+
+
+def _chinese_decimals(text: str) -> Generator[Figure, None, str]:
+    """Returns the text without them. Neither a share nor with a unit, 三点一 may begin a list of three points."""
+    rest, end = [], 0
+    for match in _HAN_DECIMAL.finditer(text):
+        whole, unit = _value(match["whole"]), "%" if match["share"] else _unit(match["unit"])
+        if whole is None or not (unit or len(match["part"]) > 1):
+            continue
+        part = "".join(str(_HAN_DIGITS[digit]) for digit in match["part"])
+        yield Figure(float(f"{whole}.{part}"), unit, match.group())
         rest += [text[end : match.start()], " , "]
         end = match.end()
     return "".join((*rest, text[end:])) if end else text

@@ -28,6 +28,7 @@ def missing(statement: str, known: str) -> list[str]:
         ("十一點三十分", "23:30"),
         ("下午三点", "15:00"), ("9点15分", "九点一刻"), ("20时30分", "晚八点半"),
         ("九点零五分", "9:05"), ("下午三点五十", "15:50"),
+        ("三点五公里", "3.5 km"), ("3.5%", "百分之三点五"), ("三点一四", "3.14"), ("十二点五元", "12.5元"),
         ("0.2元", "两角"), ("1.5元", "一元五角"), ("5角", "0.5元"),
         ("20 business days", "twenty working days"), ("15个工作日", "15 working days"), ("7 calendar days", "a week"),
     ],
@@ -90,6 +91,8 @@ def test_what_states_no_amount_is_no_figure(text: str) -> None:
     assert stated_figures(text) == []
 
 
-@pytest.mark.parametrize("text", ["请晚一点来", "早一点申请", "有三点要求", "記點三點", "三角形有三个角", "第三点"])
+@pytest.mark.parametrize(
+    "text", ["请晚一点来", "早一点申请", "有三点要求", "有三点一是时间", "記點三點", "三角形有三个角", "第三点"]
+)
 def test_points_and_angles_are_neither_times_nor_money(text: str) -> None:
     assert not [figure for figure in stated_figures(text) if figure.unit in ("time", "money")]
