@@ -17,7 +17,7 @@ from retrieval.steps.judge.probes import probes
 
 @admin.register(JudgeAgreement)
 class JudgeAgreementAdmin(PartOfHistoryAdmin, admin.ModelAdmin):
-    """A word is heeded by its log-likelihood ratio: at 0 the model is not asked."""
+    """A word is heeded by its log-likelihood ratio, in nats; near 0 the model is not asked."""
 
     list_display = ["model", "yes_worth", "no_worth", "probes", "golden", "ratings", "updated_at"]
     fields = [

@@ -107,6 +107,7 @@ def test_a_server_that_fails_in_the_middle_leaves_what_was_said(online: Any) -> 
     online.reply(match=re.escape(first.question), json=YES)
     online.reply(status=500, error="out of memory")
     outcome = feedback_round()
+    assert any(f"{ALL - 1} known cases are left" in note for note in outcome.notes)
     assert list(JudgeProbe.objects.values_list("number", "said")) == [(first.number, True)]
     assert outcome.status == "unchanged"
     online.reset()

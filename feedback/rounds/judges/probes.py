@@ -46,9 +46,14 @@ class Probed:
     left: int = 0
 
     def note(self) -> str:
-        """For staff; empty where nothing new is known, or not all of it yet."""
-        if not self.asked or self.left:
+        """For staff; empty where nothing new is known."""
+        if not self.asked:
             return ""
+        if self.left:
+            return worded(
+                "{model} is being tried as a judge: {left} known cases are left for the next rounds",
+                model=self.model, left=self.left,
+            )  # fmt: skip
         return worded(
             "{model} was tried as a judge: {right} of {judged} known cases right",
             model=self.model, right=self.right, judged=self.judged,
