@@ -28,6 +28,9 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-updated_at'],
+                'indexes': [
+                    models.Index(fields=['user', '-updated_at'], name='chat_sessio_user_id_6380f6_idx'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -55,6 +58,14 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['created_at', 'id'],
+                'indexes': [
+                    models.Index(fields=['session', 'created_at'], name='chat_messag_session_4940cf_idx'),
+                    models.Index(fields=['status', 'heartbeat_at'], name='chat_messag_status_c96c7d_idx'),
+                    models.Index(fields=['-created_at'], name='chat_messag_created_f18bb8_idx'),
+                ],
+                'constraints': [
+                    models.UniqueConstraint(condition=models.Q(('status', 'streaming')), fields=('session',), name='one_answer_at_once_per_session'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -74,6 +85,9 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['message', 'marker'],
+                'constraints': [
+                    models.UniqueConstraint(fields=('message', 'marker'), name='source_marker_per_message'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -93,29 +107,5 @@ class Migration(migrations.Migration):
                 'ordering': ['message', 'seq'],
                 'constraints': [models.UniqueConstraint(fields=('message', 'seq'), name='step_seq_per_message')],
             },
-        ),
-        migrations.AddIndex(
-            model_name='session',
-            index=models.Index(fields=['user', '-updated_at'], name='chat_sessio_user_id_6380f6_idx'),
-        ),
-        migrations.AddIndex(
-            model_name='message',
-            index=models.Index(fields=['session', 'created_at'], name='chat_messag_session_4940cf_idx'),
-        ),
-        migrations.AddIndex(
-            model_name='message',
-            index=models.Index(fields=['status', 'heartbeat_at'], name='chat_messag_status_c96c7d_idx'),
-        ),
-        migrations.AddIndex(
-            model_name='message',
-            index=models.Index(fields=['-created_at'], name='chat_messag_created_f18bb8_idx'),
-        ),
-        migrations.AddConstraint(
-            model_name='message',
-            constraint=models.UniqueConstraint(condition=models.Q(('status', 'streaming')), fields=('session',), name='one_answer_at_once_per_session'),
-        ),
-        migrations.AddConstraint(
-            model_name='source',
-            constraint=models.UniqueConstraint(fields=('message', 'marker'), name='source_marker_per_message'),
         ),
     ]

@@ -50,6 +50,27 @@ class Migration(migrations.Migration):
                 'ordering': ('-created_at', '-id'),
                 'permissions': [('read_answers', 'Can read and mark answers at the review desk'), ('see_names', 'Can see at the review desk who asked'), ('export_answers', 'Can export answers from the review desk'), ('curate_answers', 'Can make golden questions, boosts and curated answers at the review desk'), ('administer_desk', 'Can see the log of the review desk, and change settings and experiments there')],
                 'default_permissions': (),
+                'indexes': [
+                    models.Index(fields=['-created_at', '-id'], name='review_newest'),
+                    models.Index(fields=['-severity', '-created_at', '-id'], name='review_worst'),
+                    models.Index(fields=['state', '-created_at', '-id'], name='review_state'),
+                    models.Index(fields=['workflow', '-created_at', '-id'], name='review_workflow'),
+                    models.Index(fields=['model', '-created_at', '-id'], name='review_model'),
+                    models.Index(fields=['decision', '-created_at', '-id'], name='review_decision'),
+                    models.Index(fields=['language', '-created_at', '-id'], name='review_language'),
+                    models.Index(fields=['user', '-created_at', '-id'], name='review_user'),
+                    models.Index(condition=models.Q(('total_ms__isnull', False)), fields=['-total_ms', '-id'], name='review_slowest'),
+                    models.Index(condition=models.Q(('worst_score__isnull', False)), fields=['worst_score', '-created_at', '-id'], name='review_worst_score'),
+                    models.Index(condition=models.Q(('assignee__isnull', False)), fields=['assignee', '-created_at', '-id'], name='review_assignee'),
+                    models.Index(condition=models.Q(('state_by__isnull', False)), fields=['state_by', '-created_at', '-id'], name='review_state_by'),
+                    models.Index(condition=models.Q(('badly_rated', True)), fields=['-created_at', '-id'], name='review_badly_rated'),
+                    models.Index(condition=models.Q(('no_answer', True)), fields=['-created_at', '-id'], name='review_no_answer'),
+                    models.Index(condition=models.Q(('weak', True)), fields=['-created_at', '-id'], name='review_weak'),
+                    models.Index(condition=models.Q(('degraded', True)), fields=['-created_at', '-id'], name='review_degraded'),
+                    models.Index(condition=models.Q(('slow', True)), fields=['-created_at', '-id'], name='review_slow'),
+                    models.Index(condition=models.Q(('cut', True)), fields=['-created_at', '-id'], name='review_cut'),
+                    models.Index(condition=models.Q(('flagged', True)), fields=['-created_at', '-id'], name='review_flagged'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -76,6 +97,9 @@ class Migration(migrations.Migration):
                 'verbose_name_plural': 'labels of answers',
                 'ordering': ['name'],
                 'default_permissions': (),
+                'constraints': [
+                    models.UniqueConstraint(fields=('name', 'answer'), name='label_once'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -94,6 +118,10 @@ class Migration(migrations.Migration):
                 'verbose_name_plural': 'events at the desk',
                 'ordering': ['-at', '-id'],
                 'default_permissions': (),
+                'indexes': [
+                    models.Index(fields=['-at', '-id'], name='desk_event_newest'),
+                    models.Index(fields=['answer', '-at', '-id'], name='desk_event_of_answer'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -107,6 +135,9 @@ class Migration(migrations.Migration):
                 'verbose_name': 'collection of an answer',
                 'verbose_name_plural': 'collections of answers',
                 'default_permissions': (),
+                'constraints': [
+                    models.UniqueConstraint(fields=('collection', 'answer'), name='reviewed_collection_once'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -124,102 +155,9 @@ class Migration(migrations.Migration):
                 'verbose_name_plural': 'saved views',
                 'ordering': ['name', 'created_at'],
                 'default_permissions': (),
+                'constraints': [
+                    models.UniqueConstraint(fields=('owner', 'name'), name='saved_view_name_once'),
+                ],
             },
-        ),
-        migrations.AddIndex(
-            model_name='answerreview',
-            index=models.Index(fields=['-created_at', '-id'], name='review_newest'),
-        ),
-        migrations.AddIndex(
-            model_name='answerreview',
-            index=models.Index(fields=['-severity', '-created_at', '-id'], name='review_worst'),
-        ),
-        migrations.AddIndex(
-            model_name='answerreview',
-            index=models.Index(fields=['state', '-created_at', '-id'], name='review_state'),
-        ),
-        migrations.AddIndex(
-            model_name='answerreview',
-            index=models.Index(fields=['workflow', '-created_at', '-id'], name='review_workflow'),
-        ),
-        migrations.AddIndex(
-            model_name='answerreview',
-            index=models.Index(fields=['model', '-created_at', '-id'], name='review_model'),
-        ),
-        migrations.AddIndex(
-            model_name='answerreview',
-            index=models.Index(fields=['decision', '-created_at', '-id'], name='review_decision'),
-        ),
-        migrations.AddIndex(
-            model_name='answerreview',
-            index=models.Index(fields=['language', '-created_at', '-id'], name='review_language'),
-        ),
-        migrations.AddIndex(
-            model_name='answerreview',
-            index=models.Index(fields=['user', '-created_at', '-id'], name='review_user'),
-        ),
-        migrations.AddIndex(
-            model_name='answerreview',
-            index=models.Index(condition=models.Q(('total_ms__isnull', False)), fields=['-total_ms', '-id'], name='review_slowest'),
-        ),
-        migrations.AddIndex(
-            model_name='answerreview',
-            index=models.Index(condition=models.Q(('worst_score__isnull', False)), fields=['worst_score', '-created_at', '-id'], name='review_worst_score'),
-        ),
-        migrations.AddIndex(
-            model_name='answerreview',
-            index=models.Index(condition=models.Q(('assignee__isnull', False)), fields=['assignee', '-created_at', '-id'], name='review_assignee'),
-        ),
-        migrations.AddIndex(
-            model_name='answerreview',
-            index=models.Index(condition=models.Q(('state_by__isnull', False)), fields=['state_by', '-created_at', '-id'], name='review_state_by'),
-        ),
-        migrations.AddIndex(
-            model_name='answerreview',
-            index=models.Index(condition=models.Q(('badly_rated', True)), fields=['-created_at', '-id'], name='review_badly_rated'),
-        ),
-        migrations.AddIndex(
-            model_name='answerreview',
-            index=models.Index(condition=models.Q(('no_answer', True)), fields=['-created_at', '-id'], name='review_no_answer'),
-        ),
-        migrations.AddIndex(
-            model_name='answerreview',
-            index=models.Index(condition=models.Q(('weak', True)), fields=['-created_at', '-id'], name='review_weak'),
-        ),
-        migrations.AddIndex(
-            model_name='answerreview',
-            index=models.Index(condition=models.Q(('degraded', True)), fields=['-created_at', '-id'], name='review_degraded'),
-        ),
-        migrations.AddIndex(
-            model_name='answerreview',
-            index=models.Index(condition=models.Q(('slow', True)), fields=['-created_at', '-id'], name='review_slow'),
-        ),
-        migrations.AddIndex(
-            model_name='answerreview',
-            index=models.Index(condition=models.Q(('cut', True)), fields=['-created_at', '-id'], name='review_cut'),
-        ),
-        migrations.AddIndex(
-            model_name='answerreview',
-            index=models.Index(condition=models.Q(('flagged', True)), fields=['-created_at', '-id'], name='review_flagged'),
-        ),
-        migrations.AddConstraint(
-            model_name='answerlabel',
-            constraint=models.UniqueConstraint(fields=('name', 'answer'), name='label_once'),
-        ),
-        migrations.AddIndex(
-            model_name='deskevent',
-            index=models.Index(fields=['-at', '-id'], name='desk_event_newest'),
-        ),
-        migrations.AddIndex(
-            model_name='deskevent',
-            index=models.Index(fields=['answer', '-at', '-id'], name='desk_event_of_answer'),
-        ),
-        migrations.AddConstraint(
-            model_name='reviewedcollection',
-            constraint=models.UniqueConstraint(fields=('collection', 'answer'), name='reviewed_collection_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='savedview',
-            constraint=models.UniqueConstraint(fields=('owner', 'name'), name='saved_view_name_once'),
         ),
     ]

@@ -68,6 +68,10 @@ class Migration(migrations.Migration):
                 'verbose_name_plural': 'experiments',
                 'ordering': ['-created_at', 'id'],
                 'default_permissions': (),
+                'constraints': [
+                    models.UniqueConstraint(condition=models.Q(('state', 'running')), fields=('state',), name='one_running_experiment'),
+                    models.CheckConstraint(condition=models.Q(('share__gte', 0.05), ('share__lte', 0.95)), name='experiment_share_in_range'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -82,6 +86,9 @@ class Migration(migrations.Migration):
                 'verbose_name': 'answer of an experiment',
                 'verbose_name_plural': 'answers of experiments',
                 'default_permissions': (),
+                'indexes': [
+                    models.Index(fields=['experiment', 'arm'], name='experiment_arm'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -98,6 +105,9 @@ class Migration(migrations.Migration):
                 'verbose_name_plural': 'batches of replays',
                 'ordering': ['-created_at', 'id'],
                 'default_permissions': (),
+                'indexes': [
+                    models.Index(fields=['-created_at', 'id'], name='replay_batch_newest'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -128,6 +138,11 @@ class Migration(migrations.Migration):
                 'verbose_name_plural': 'replays',
                 'ordering': ['-created_at', 'id'],
                 'default_permissions': (),
+                'indexes': [
+                    models.Index(fields=['-created_at', 'id'], name='replay_newest'),
+                    models.Index(fields=['batch', 'status'], name='replay_of_batch'),
+                    models.Index(condition=models.Q(('status__in', ['queued', 'running'])), fields=['created_at', 'id'], name='replay_open'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -179,33 +194,5 @@ class Migration(migrations.Migration):
                 'default_permissions': (),
                 'constraints': [models.UniqueConstraint(fields=('day', 'user'), name='rollup_asker_once')],
             },
-        ),
-        migrations.AddConstraint(
-            model_name='experiment',
-            constraint=models.UniqueConstraint(condition=models.Q(('state', 'running')), fields=('state',), name='one_running_experiment'),
-        ),
-        migrations.AddConstraint(
-            model_name='experiment',
-            constraint=models.CheckConstraint(condition=models.Q(('share__gte', 0.05), ('share__lte', 0.95)), name='experiment_share_in_range'),
-        ),
-        migrations.AddIndex(
-            model_name='experimentanswer',
-            index=models.Index(fields=['experiment', 'arm'], name='experiment_arm'),
-        ),
-        migrations.AddIndex(
-            model_name='replaybatch',
-            index=models.Index(fields=['-created_at', 'id'], name='replay_batch_newest'),
-        ),
-        migrations.AddIndex(
-            model_name='replay',
-            index=models.Index(fields=['-created_at', 'id'], name='replay_newest'),
-        ),
-        migrations.AddIndex(
-            model_name='replay',
-            index=models.Index(fields=['batch', 'status'], name='replay_of_batch'),
-        ),
-        migrations.AddIndex(
-            model_name='replay',
-            index=models.Index(condition=models.Q(('status__in', ['queued', 'running'])), fields=['created_at', 'id'], name='replay_open'),
         ),
     ]

@@ -58,6 +58,11 @@ class Migration(migrations.Migration):
                 "verbose_name_plural": "retention runs",
                 "ordering": ["-pk"],
                 "default_permissions": (),
+                'constraints': [
+                    models.UniqueConstraint(
+                condition=models.Q(("state", "open")), fields=("state",), name="one_open_retention_run"
+            ),
+                ],
             },
         ),
         migrations.AddField(
@@ -77,12 +82,6 @@ class Migration(migrations.Migration):
                 related_name="filled_prompts",
                 to="chat.message",
                 verbose_name="message",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="retentionrun",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("state", "open")), fields=("state",), name="one_open_retention_run"
             ),
         ),
     ]

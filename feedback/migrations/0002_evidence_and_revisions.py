@@ -51,6 +51,12 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-created_at'],
+                'indexes': [
+                    models.Index(fields=['status'], name='feedback_bu_status_feb8c0_idx'),
+                ],
+                'constraints': [
+                    models.UniqueConstraint(condition=models.Q(('status', 'open')), fields=('document', 'day'), name='one_open_burst_per_document_and_day'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -68,6 +74,9 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-created_at', 'pk'],
+                'indexes': [
+                    models.Index(fields=['enabled', 'collection'], name='feedback_go_enabled_e6baec_idx'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -81,6 +90,11 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-grade', 'pk'],
+                'constraints': [
+                    models.UniqueConstraint(condition=models.Q(('chunk_id', None)), fields=('question', 'document'), name='golden_document_once'),
+                    models.UniqueConstraint(condition=models.Q(('chunk_id__isnull', False)), fields=('question', 'chunk_id'), name='golden_chunk_once'),
+                    models.CheckConstraint(condition=models.Q(('grade__gte', 1), ('grade__lte', 3)), name='golden_grade_1_to_3'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -100,6 +114,11 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-created_at'],
+                'constraints': [
+                    models.CheckConstraint(condition=models.Q(('multiplier__gte', 0.5), ('multiplier__lte', 2.0)), name='manual_boost_within_bounds'),
+                    models.UniqueConstraint(condition=models.Q(('chunk_id', None), ('ended_at', None)), fields=('document',), name='one_manual_boost_per_document'),
+                    models.UniqueConstraint(condition=models.Q(('chunk_id__isnull', False), ('ended_at', None)), fields=('chunk_id',), name='one_manual_boost_per_chunk'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -112,6 +131,9 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['pk'],
+                'constraints': [
+                    models.UniqueConstraint(fields=('document', 'content_hash'), name='rated_passage_text_per_document'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -123,6 +145,11 @@ class Migration(migrations.Migration):
                 ('vector', models.BinaryField()),
                 ('question', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='vectors', to='feedback.ratedquestion')),
             ],
+            options={
+                'constraints': [
+                    models.UniqueConstraint(fields=('question', 'embedding_model', 'embedding_dim'), name='question_vector_per_space'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='Revision',
@@ -144,6 +171,12 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-number'],
+                'indexes': [
+                    models.Index(fields=['status', '-number'], name='feedback_re_status_67d7db_idx'),
+                ],
+                'constraints': [
+                    models.UniqueConstraint(condition=models.Q(('status', 'live')), fields=('status',), name='one_live_revision'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -156,6 +189,11 @@ class Migration(migrations.Migration):
                 ('last_round', models.JSONField(blank=True, default=dict)),
                 ('live', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='feedback.revision')),
             ],
+            options={
+                'constraints': [
+                    models.CheckConstraint(condition=models.Q(('id', 1)), name='one_feedback_state'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='Boost',
@@ -174,6 +212,13 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['pk'],
+                'indexes': [
+                    models.Index(fields=['document', 'revision'], name='feedback_bo_documen_f570a2_idx'),
+                ],
+                'constraints': [
+                    models.CheckConstraint(condition=models.Q(models.Q(('kind', 'document'), ('passage', None), ('question', None)), models.Q(('kind', 'query'), ('passage__isnull', False), ('question__isnull', False)), _connector='OR'), name='query_boosts_have_question_and_passage'),
+                    models.CheckConstraint(condition=models.Q(('after__gte', 0.5), ('after__lte', 2.0)), name='boost_within_bounds'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -191,6 +236,9 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-at', 'pk'],
+                'indexes': [
+                    models.Index(fields=['action', '-at'], name='feedback_re_action_77c504_idx'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -210,86 +258,10 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['pk'],
+                'constraints': [
+                    models.UniqueConstraint(fields=('rating', 'passage'), name='evidence_once_per_rating_and_passage'),
+                    models.CheckConstraint(condition=models.Q(('document_weight__gte', -1), ('document_weight__lte', 1), ('weight__gte', -1), ('weight__lte', 1)), name='evidence_weights_within_1'),
+                ],
             },
-        ),
-        migrations.AddIndex(
-            model_name='burst',
-            index=models.Index(fields=['status'], name='feedback_bu_status_feb8c0_idx'),
-        ),
-        migrations.AddConstraint(
-            model_name='burst',
-            constraint=models.UniqueConstraint(condition=models.Q(('status', 'open')), fields=('document', 'day'), name='one_open_burst_per_document_and_day'),
-        ),
-        migrations.AddIndex(
-            model_name='goldenquestion',
-            index=models.Index(fields=['enabled', 'collection'], name='feedback_go_enabled_e6baec_idx'),
-        ),
-        migrations.AddConstraint(
-            model_name='goldenrelevance',
-            constraint=models.UniqueConstraint(condition=models.Q(('chunk_id', None)), fields=('question', 'document'), name='golden_document_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='goldenrelevance',
-            constraint=models.UniqueConstraint(condition=models.Q(('chunk_id__isnull', False)), fields=('question', 'chunk_id'), name='golden_chunk_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='goldenrelevance',
-            constraint=models.CheckConstraint(condition=models.Q(('grade__gte', 1), ('grade__lte', 3)), name='golden_grade_1_to_3'),
-        ),
-        migrations.AddConstraint(
-            model_name='manualboost',
-            constraint=models.CheckConstraint(condition=models.Q(('multiplier__gte', 0.5), ('multiplier__lte', 2.0)), name='manual_boost_within_bounds'),
-        ),
-        migrations.AddConstraint(
-            model_name='manualboost',
-            constraint=models.UniqueConstraint(condition=models.Q(('chunk_id', None), ('ended_at', None)), fields=('document',), name='one_manual_boost_per_document'),
-        ),
-        migrations.AddConstraint(
-            model_name='manualboost',
-            constraint=models.UniqueConstraint(condition=models.Q(('chunk_id__isnull', False), ('ended_at', None)), fields=('chunk_id',), name='one_manual_boost_per_chunk'),
-        ),
-        migrations.AddConstraint(
-            model_name='ratedpassage',
-            constraint=models.UniqueConstraint(fields=('document', 'content_hash'), name='rated_passage_text_per_document'),
-        ),
-        migrations.AddConstraint(
-            model_name='questionvector',
-            constraint=models.UniqueConstraint(fields=('question', 'embedding_model', 'embedding_dim'), name='question_vector_per_space'),
-        ),
-        migrations.AddIndex(
-            model_name='revision',
-            index=models.Index(fields=['status', '-number'], name='feedback_re_status_67d7db_idx'),
-        ),
-        migrations.AddConstraint(
-            model_name='revision',
-            constraint=models.UniqueConstraint(condition=models.Q(('status', 'live')), fields=('status',), name='one_live_revision'),
-        ),
-        migrations.AddConstraint(
-            model_name='feedbackstate',
-            constraint=models.CheckConstraint(condition=models.Q(('id', 1)), name='one_feedback_state'),
-        ),
-        migrations.AddIndex(
-            model_name='boost',
-            index=models.Index(fields=['document', 'revision'], name='feedback_bo_documen_f570a2_idx'),
-        ),
-        migrations.AddConstraint(
-            model_name='boost',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('kind', 'document'), ('passage', None), ('question', None)), models.Q(('kind', 'query'), ('passage__isnull', False), ('question__isnull', False)), _connector='OR'), name='query_boosts_have_question_and_passage'),
-        ),
-        migrations.AddConstraint(
-            model_name='boost',
-            constraint=models.CheckConstraint(condition=models.Q(('after__gte', 0.5), ('after__lte', 2.0)), name='boost_within_bounds'),
-        ),
-        migrations.AddIndex(
-            model_name='revisionevent',
-            index=models.Index(fields=['action', '-at'], name='feedback_re_action_77c504_idx'),
-        ),
-        migrations.AddConstraint(
-            model_name='evidence',
-            constraint=models.UniqueConstraint(fields=('rating', 'passage'), name='evidence_once_per_rating_and_passage'),
-        ),
-        migrations.AddConstraint(
-            model_name='evidence',
-            constraint=models.CheckConstraint(condition=models.Q(('document_weight__gte', -1), ('document_weight__lte', 1), ('weight__gte', -1), ('weight__lte', 1)), name='evidence_weights_within_1'),
         ),
     ]

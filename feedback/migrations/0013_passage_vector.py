@@ -24,11 +24,12 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-        ),
-        migrations.AddConstraint(
-            model_name="passagevector",
-            constraint=models.UniqueConstraint(
+            options={
+                'constraints': [
+                    models.UniqueConstraint(
                 fields=("passage", "embedding_model", "embedding_dim"), name="passage_vector_per_space"
             ),
+                ],
+            },
         ),
     ]

@@ -34,6 +34,13 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-updated_at'],
+                'indexes': [
+                    models.Index(fields=['user', 'updated_at'], name='feedback_so_user_id_32cd9e_idx'),
+                ],
+                'constraints': [
+                    models.UniqueConstraint(fields=('user', 'source'), name='one_use_per_source'),
+                    models.CheckConstraint(condition=models.Q(('opened_at__isnull', False), ('copied_at__isnull', False), _connector='OR'), name='source_use_opened_or_copied'),
+                ],
             },
         ),
         migrations.AddField(
@@ -48,17 +55,5 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='evidence',
             constraint=models.CheckConstraint(condition=models.Q(models.Q(('rating__isnull', False), ('use__isnull', True)), models.Q(('rating__isnull', True), ('use__isnull', False)), _connector='OR'), name='evidence_of_a_rating_or_a_use'),
-        ),
-        migrations.AddIndex(
-            model_name='sourceuse',
-            index=models.Index(fields=['user', 'updated_at'], name='feedback_so_user_id_32cd9e_idx'),
-        ),
-        migrations.AddConstraint(
-            model_name='sourceuse',
-            constraint=models.UniqueConstraint(fields=('user', 'source'), name='one_use_per_source'),
-        ),
-        migrations.AddConstraint(
-            model_name='sourceuse',
-            constraint=models.CheckConstraint(condition=models.Q(('opened_at__isnull', False), ('copied_at__isnull', False), _connector='OR'), name='source_use_opened_or_copied'),
         ),
     ]

@@ -39,6 +39,9 @@ class Migration(migrations.Migration):
                 'verbose_name': 'curated answer',
                 'verbose_name_plural': 'curated answers',
                 'ordering': ['-created_at'],
+                'indexes': [
+                    models.Index(fields=['ended_at', '-created_at'], name='feedback_cu_ended_a_099734_idx'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -56,14 +59,9 @@ class Migration(migrations.Migration):
                 'verbose_name': 'source of a curated answer',
                 'verbose_name_plural': 'sources of curated answers',
                 'ordering': ['answer', 'marker'],
+                'constraints': [
+                    models.UniqueConstraint(fields=('answer', 'marker'), name='curated_marker_once'),
+                ],
             },
-        ),
-        migrations.AddIndex(
-            model_name='curatedanswer',
-            index=models.Index(fields=['ended_at', '-created_at'], name='feedback_cu_ended_a_099734_idx'),
-        ),
-        migrations.AddConstraint(
-            model_name='curatedsource',
-            constraint=models.UniqueConstraint(fields=('answer', 'marker'), name='curated_marker_once'),
         ),
     ]

@@ -68,6 +68,10 @@ class Migration(migrations.Migration):
                 'verbose_name_plural': 'knowledge gaps',
                 'ordering': ['-questions', '-newest_at', '-id'],
                 'default_permissions': (),
+                'indexes': [
+                    models.Index(fields=['-questions', '-newest_at', '-id'], name='gap_largest'),
+                    models.Index(fields=['-newest_at', '-id'], name='gap_newest'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -84,6 +88,9 @@ class Migration(migrations.Migration):
                 'verbose_name_plural': 'gaps asked again',
                 'ordering': ['-at', '-id'],
                 'default_permissions': (),
+                'indexes': [
+                    models.Index(condition=models.Q(('taken', False)), fields=['gap'], name='gap_run_open'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -108,6 +115,14 @@ class Migration(migrations.Migration):
                 'verbose_name_plural': 'questions of gaps',
                 'ordering': ['-at', '-id'],
                 'default_permissions': (),
+                'indexes': [
+                    models.Index(fields=['gap', 'key', '-at'], name='gap_question_wording'),
+                    models.Index(fields=['gap', '-at'], name='gap_question_newest'),
+                    models.Index(fields=['scope', 'key'], name='gap_question_scope'),
+                ],
+                'constraints': [
+                    models.UniqueConstraint(fields=('message', 'scope'), name='gap_question_once'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -126,6 +141,9 @@ class Migration(migrations.Migration):
                 'verbose_name_plural': 'what was done with gaps',
                 'ordering': ['-at', '-id'],
                 'default_permissions': (),
+                'indexes': [
+                    models.Index(fields=['gap', '-at', '-id'], name='gap_event_newest'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -143,43 +161,10 @@ class Migration(migrations.Migration):
                 'verbose_name_plural': 'documents of gaps',
                 'ordering': ['-added_at'],
                 'default_permissions': (),
+                'constraints': [
+                    models.UniqueConstraint(fields=('gap', 'document'), name='gap_document_once'),
+                ],
             },
-        ),
-        migrations.AddIndex(
-            model_name='knowledgegap',
-            index=models.Index(fields=['-questions', '-newest_at', '-id'], name='gap_largest'),
-        ),
-        migrations.AddIndex(
-            model_name='knowledgegap',
-            index=models.Index(fields=['-newest_at', '-id'], name='gap_newest'),
-        ),
-        migrations.AddIndex(
-            model_name='gaprun',
-            index=models.Index(condition=models.Q(('taken', False)), fields=['gap'], name='gap_run_open'),
-        ),
-        migrations.AddIndex(
-            model_name='gapquestion',
-            index=models.Index(fields=['gap', 'key', '-at'], name='gap_question_wording'),
-        ),
-        migrations.AddIndex(
-            model_name='gapquestion',
-            index=models.Index(fields=['gap', '-at'], name='gap_question_newest'),
-        ),
-        migrations.AddIndex(
-            model_name='gapquestion',
-            index=models.Index(fields=['scope', 'key'], name='gap_question_scope'),
-        ),
-        migrations.AddConstraint(
-            model_name='gapquestion',
-            constraint=models.UniqueConstraint(fields=('message', 'scope'), name='gap_question_once'),
-        ),
-        migrations.AddIndex(
-            model_name='gapevent',
-            index=models.Index(fields=['gap', '-at', '-id'], name='gap_event_newest'),
-        ),
-        migrations.AddConstraint(
-            model_name='gapdocument',
-            constraint=models.UniqueConstraint(fields=('gap', 'document'), name='gap_document_once'),
         ),
         migrations.RunPython(make, remove),
     ]

@@ -38,6 +38,10 @@ class Migration(migrations.Migration):
                 'verbose_name_plural': 'evaluation sets',
                 'ordering': ['created_at', 'id'],
                 'default_permissions': (),
+                'constraints': [
+                    models.UniqueConstraint(fields=('golden',), name='evaluation_golden_once'),
+                    models.UniqueConstraint(condition=models.Q(('golden', None)), fields=('name',), name='evaluation_name_once'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -82,6 +86,11 @@ class Migration(migrations.Migration):
                 'verbose_name_plural': 'evaluation runs',
                 'ordering': ['-created_at', 'id'],
                 'default_permissions': (),
+                'indexes': [
+                    models.Index(fields=['set', '-created_at', 'id'], name='evaluation_of_set'),
+                    models.Index(condition=models.Q(('status__in', ['queued', 'running'])), fields=['created_at', 'id'], name='evaluation_open'),
+                    models.Index(condition=models.Q(('acknowledged_at', None), ('alarm', True)), fields=['-created_at'], name='evaluation_alarm'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -98,6 +107,9 @@ class Migration(migrations.Migration):
                 'verbose_name_plural': 'measured questions',
                 'ordering': ['id'],
                 'default_permissions': (),
+                'constraints': [
+                    models.UniqueConstraint(fields=('set', 'key'), name='evaluation_question_once'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -121,29 +133,5 @@ class Migration(migrations.Migration):
                 'default_permissions': (),
                 'constraints': [models.UniqueConstraint(fields=('run', 'stage', 'question'), name='evaluation_outcome_once')],
             },
-        ),
-        migrations.AddConstraint(
-            model_name='evaluationset',
-            constraint=models.UniqueConstraint(fields=('golden',), name='evaluation_golden_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='evaluationset',
-            constraint=models.UniqueConstraint(condition=models.Q(('golden', None)), fields=('name',), name='evaluation_name_once'),
-        ),
-        migrations.AddIndex(
-            model_name='evaluationrun',
-            index=models.Index(fields=['set', '-created_at', 'id'], name='evaluation_of_set'),
-        ),
-        migrations.AddIndex(
-            model_name='evaluationrun',
-            index=models.Index(condition=models.Q(('status__in', ['queued', 'running'])), fields=['created_at', 'id'], name='evaluation_open'),
-        ),
-        migrations.AddIndex(
-            model_name='evaluationrun',
-            index=models.Index(condition=models.Q(('acknowledged_at', None), ('alarm', True)), fields=['-created_at'], name='evaluation_alarm'),
-        ),
-        migrations.AddConstraint(
-            model_name='evaluationquestion',
-            constraint=models.UniqueConstraint(fields=('set', 'key'), name='evaluation_question_once'),
         ),
     ]

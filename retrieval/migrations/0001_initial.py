@@ -43,6 +43,11 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['name'],
+                'constraints': [
+                    models.UniqueConstraint(fields=('owner', 'name'), name='collection_name_per_owner'),
+                    models.UniqueConstraint(condition=models.Q(('owner', None)), fields=('name',), name='collection_name_of_site'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('embedding_dim', None), ('embedding_model', '')), models.Q(models.Q(('embedding_model', ''), _negated=True), ('embedding_dim__isnull', False)), _connector='OR'), name='collection_embedding_model_and_dim_together'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -73,6 +78,13 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-created_at'],
+                'indexes': [
+                    models.Index(fields=['collection', 'status'], name='retrieval_d_collect_8e1a57_idx'),
+                    models.Index(fields=['collection', 'department', 'doc_type', 'policy_year'], name='document_metadata'),
+                ],
+                'constraints': [
+                    models.UniqueConstraint(fields=('collection', 'content_hash'), name='document_content_once_per_collection'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -92,6 +104,12 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['document', 'seq'],
+                'indexes': [
+                    models.Index(fields=['document', 'indexed'], name='retrieval_c_documen_83a119_idx'),
+                ],
+                'constraints': [
+                    models.UniqueConstraint(fields=('document', 'seq'), name='chunk_seq_per_document'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -111,46 +129,12 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-created_at'],
+                'indexes': [
+                    models.Index(fields=['state', 'lease_expires_at'], name='retrieval_i_state_0285ef_idx'),
+                ],
+                'constraints': [
+                    models.UniqueConstraint(condition=models.Q(('state__in', ['waiting', 'running'])), fields=('document',), name='one_open_job_per_document'),
+                ],
             },
-        ),
-        migrations.AddConstraint(
-            model_name='collection',
-            constraint=models.UniqueConstraint(fields=('owner', 'name'), name='collection_name_per_owner'),
-        ),
-        migrations.AddConstraint(
-            model_name='collection',
-            constraint=models.UniqueConstraint(condition=models.Q(('owner', None)), fields=('name',), name='collection_name_of_site'),
-        ),
-        migrations.AddConstraint(
-            model_name='collection',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('embedding_dim', None), ('embedding_model', '')), models.Q(models.Q(('embedding_model', ''), _negated=True), ('embedding_dim__isnull', False)), _connector='OR'), name='collection_embedding_model_and_dim_together'),
-        ),
-        migrations.AddIndex(
-            model_name='document',
-            index=models.Index(fields=['collection', 'status'], name='retrieval_d_collect_8e1a57_idx'),
-        ),
-        migrations.AddIndex(
-            model_name='document',
-            index=models.Index(fields=['collection', 'department', 'doc_type', 'policy_year'], name='document_metadata'),
-        ),
-        migrations.AddConstraint(
-            model_name='document',
-            constraint=models.UniqueConstraint(fields=('collection', 'content_hash'), name='document_content_once_per_collection'),
-        ),
-        migrations.AddIndex(
-            model_name='chunk',
-            index=models.Index(fields=['document', 'indexed'], name='retrieval_c_documen_83a119_idx'),
-        ),
-        migrations.AddConstraint(
-            model_name='chunk',
-            constraint=models.UniqueConstraint(fields=('document', 'seq'), name='chunk_seq_per_document'),
-        ),
-        migrations.AddIndex(
-            model_name='ingestjob',
-            index=models.Index(fields=['state', 'lease_expires_at'], name='retrieval_i_state_0285ef_idx'),
-        ),
-        migrations.AddConstraint(
-            model_name='ingestjob',
-            constraint=models.UniqueConstraint(condition=models.Q(('state__in', ['waiting', 'running'])), fields=('document',), name='one_open_job_per_document'),
         ),
     ]
