@@ -15,18 +15,21 @@ from chat.api.ws_auth import TokenOrCookieAuth  # noqa: E402
 from chat.routing import websocket_urlpatterns  # noqa: E402
 from chat.runs.lifespan import lifespan  # noqa: E402
 from ragsite import urls  # noqa: E402, F401  -- all pages: else the first request imports them, on the event loop
+from ragsite.accounts.auth import is_signed_in  # noqa: E402
 from ragsite.accounts.signed_out_sockets import ClosesWhenSignedOut  # noqa: E402
 from ragsite.runtime.watchdog import watched  # noqa: E402
 from ragsite.unknown_settings import unknown_variables, warn_of_unknown  # noqa: E402
+from ragsite.web.body_limits import BodyLimits  # noqa: E402
 from ragsite.web.chunked_bodies import LengthOfChunkedBodies  # noqa: E402
 from ragsite.web.database_thread import KeptDatabaseThread  # noqa: E402
 from ragsite.web.full_disk import FullDiskAnswers  # noqa: E402
 
 warn_of_unknown(unknown_variables(settings.ENVIRON))
 
+pages = BodyLimits(LengthOfChunkedBodies(KeptDatabaseThread(django_application)), is_signed_in)
 routes = ProtocolTypeRouter(
     {
-        "http": FullDiskAnswers(LengthOfChunkedBodies(KeptDatabaseThread(django_application))),
+        "http": FullDiskAnswers(pages),
         "websocket": TokenOrCookieAuth(ClosesWhenSignedOut(URLRouter(websocket_urlpatterns))),
         "lifespan": watched(lifespan, ends_hung_process=not settings.DEBUG),  # a debugger holds the loop up, too
     }

@@ -23,7 +23,11 @@ from retrieval.models import Collection
 
 # A loaded machine takes long.
 pytestmark = [pytest.mark.django_db, pytest.mark.timeout(300), pytest.mark.usefixtures("walked")]
-BEFORE = [("chat", "0004_texts_in_three_languages"), ("feedback", "0009_judge_agreement"), ("retrieval", "0008_chunk_size")]
+BEFORE = [
+    ("chat", "0004_texts_in_three_languages"),
+    ("feedback", "0009_judge_agreement"),
+    ("retrieval", "0008_chunk_size"),
+]
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
@@ -36,9 +40,7 @@ class Walked:
 
 
 @pytest.fixture(scope="module")
-def walked(
-    django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Walked]:
+def walked(django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Walked]:
     """To `BEFORE`, where rows are made as they were then, and on to the present; in a database of its own."""
     with django_db_blocker.unblock(), _empty_database(tmp_path_factory.mktemp("walked")):
         leaves = MigrationExecutor(connection).loader.graph.leaf_nodes()

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import logging
+from collections.abc import Mapping
 from datetime import timedelta
+from importlib import import_module
 from typing import Any
 
+from django.conf import settings
+from django.contrib.auth import get_user
+from django.core.handlers.asgi import ASGIRequest
 from django.db import DatabaseError
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -45,6 +51,16 @@ def _token_of_key(key: str) -> ApiToken | None:
         except DatabaseError as error:  # noting the use may fail; the call itself may still succeed
             logger.warning("the use of a token was not noted: %s", error)
     return token
+
+
+def is_signed_in(scope: Mapping[str, Any]) -> bool:
+    """Whether an ASGI request comes with a valid token or session, before Django has read it."""
+    if header := next((value for name, value in scope["headers"] if name == b"authorization"), b""):
+        return token_of_header(header) is not None
+    request = ASGIRequest(dict(scope), io.BytesIO())
+    key = request.COOKIES.get(settings.SESSION_COOKIE_NAME)
+    request.session = import_module(settings.SESSION_ENGINE).SessionStore(key)
+    return bool(key) and get_user(request).is_authenticated
 
 
 class TokenOrBearerAuthentication(TokenAuthentication):
