@@ -106,10 +106,11 @@ class PassageView:
         if HAN_CHARACTER.match(term):
             pairs = [term[at : at + 2] for at in range(len(term) - 1)]
             return sum(map(self.holds, pairs)) / len(pairs) * 0.8 if len(pairs) > 1 else 0.0
-        if len(term) < PREFIX_CHARS:
-            return 0.0
-        relatives = self.prefixes.get(term[:PREFIX_CHARS], ())
-        return max((_likeness(term, relative) for relative in relatives), default=0.0)
+        return max((likeness(term, relative) for relative in self.relatives(term)), default=0.0)
+
+    def relatives(self, term: str) -> tuple[str, ...]:
+        """Latin terms with the same beginning."""
+        return self.prefixes.get(term[:PREFIX_CHARS], ()) if len(term) >= PREFIX_CHARS else ()
 
 
 @lru_cache(maxsize=CACHED_PASSAGES)
@@ -150,7 +151,7 @@ def capitals_in(text: str) -> frozenset[str]:
     return frozenset(word.lower() for word in _CAPITAL.findall(text))
 
 
-def _likeness(left: str, right: str) -> float:
+def likeness(left: str, right: str) -> float:
     """The share of the longer term that both begin with, 0..1; under 60 % counts as nothing."""
     shared = 0
     for first, second in zip(left, right, strict=False):

@@ -1,8 +1,8 @@
 """Figures in a text as values with units, so that one can be looked up however the other text writes it.
 
-"50 %", "fifty percent" and 百分之五十 are one figure, and so are "1,000" and 1000, "two weeks" and "14 days",
-2025-03-01, "1 March 2025" and 二〇二五年三月一日 (a date is its parts: year, month, day). What belongs to a code, as in
-NLU-E107 or B2, is none.
+"50 %", "fifty percent" and 百分之五十 are one figure, and so are "1,000" and 1000, "two weeks" and "14 days", 380 cm
+and 3.8 m, 民國一百年 and 2011, 2025-03-01, "1 March 2025" and 二〇二五年三月一日 (a date is its parts: year, month,
+day). "9:00" may be in the evening, "9 am" is not. What belongs to a code, as in NLU-E107 or B2, is none.
 
 A figure is read generously in a text that is searched, and only where it clearly is one in a statement that is
 checked: "one", 一般 and "second" state no amount. There a bare number has a role: the 7 of "§7" names a place in a text
@@ -23,7 +23,7 @@ TOLERANCE = 0.05  # share by which a figure may be off that the statement itself
 MAX_CHARS = 20_000  # of a text that are read
 _LONG_RUN = 12  # characters of a number; a longer one is a code
 
-# Units: those of one class can be compared; `_DURATION` and `_SPAN` turn them into one another.
+# Units: those of one kind can be compared; `_KINDS` turns them into one another.
 _UNIT_WORDS = {
     "%": "% percent percentage 个百分点 percents",
     "eur": "€ eur euro euros 欧元",
@@ -39,9 +39,19 @@ _UNIT_WORDS = {
     "months": "month months 个月",
     "years": "year years yrs 岁",
     "km": "km kilometre kilometres kilometer kilometers 公里 千米",
-    "m": "m metre metres meter meters 米",
+    "m": "m metre metres meter meters 米 公尺",
+    "cm": "cm centimetre centimetres centimeter centimeters 厘米 公分",
+    "mm": "mm millimetre millimetres millimeter millimeters 毫米 公厘",
     "mile": "mile miles 英里",
+    "t": "tonne tonnes 吨 公吨",
     "kg": "kg kilogram kilograms kilo kilos 公斤 千克",
+    "g": "g gram grams gramme grammes 克 公克",
+    "mg": "mg milligram milligrams 毫克",
+    "l": "l litre litres liter liters 升 公升",
+    "ml": "ml millilitre millilitres milliliter milliliters 毫升",
+    "celsius": "°c centigrade 摄氏度",
+    "fahrenheit": "°f 华氏度",
+    "degree": "° degree degrees 度",
     "credit": "credit credits ects 学分",
 }  # fmt: skip
 _UNITS = (
@@ -60,9 +70,16 @@ _UNITS = (
 )
 _MONEY = frozenset(("eur", "usd", "gbp", "cny", "money"))
 _PLACE, _COUNT = "place", "count"  # roles of bare numbers in a searched text
-_DATED = frozenset(("month", "date", "time"))
-_DURATION = {"second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86400.0, "week": 604800.0}
-_SPAN = {"months": 1.0, "years": 12.0}
+_CLOCK = "clock"  # a time before 13:00 that may be of the morning or of the evening
+_DATED = frozenset(("month", "date", "time", _CLOCK))
+_DEGREES = frozenset(("celsius", "fahrenheit", "degree"))
+_KINDS = (
+    {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800},
+    {"months": 1, "years": 12},
+    {"mm": 1, "cm": 10, "m": 1000, "km": 10**6},
+    {"mg": 1, "g": 1000, "kg": 10**6, "t": 10**9},
+    {"ml": 1, "l": 1000},
+)
 _SCALES = {
     "hundred": 100, "thousand": 1000, "million": 10**6, "millions": 10**6, "billion": 10**9, "trillion": 10**12,
     "bn": 10**9, "百": 100, "千": 1000, "万": 10**4, "十万": 10**5, "百万": 10**6, "千万": 10**7, "亿": 10**8,
@@ -136,11 +153,16 @@ _HAN_DECIMAL = re.compile(
     rf"(?P<share>百分之)?(?P<whole>[{_HAN}]{{1,6}})点(?P<part>[零〇一二三四五六七八九]{{1,4}})(?![分刻{_HAN}])(?P<unit>{_UNIT})?"
 )
 _AFTERNOON = frozenset(("下午", "傍晚", "晚上", "夜间", "夜里", "晚"))
+_MORNING = frozenset(("上午", "早上", "早晨", "清晨", "凌晨", "早"))
 # 两角, 1元5角, 八角五分; no angle: 三角形, 四角
 _JIAO = re.compile(
     r"(?:(?P<yuan>\d{1,6}|[一二两三四五六七八九十百]{1,5})[元块])?(?<![\d.])(?P<jiao>\d|[一二两三四五六七八九])角"
     r"(?![形色度落洲尺钢铁膜])(?:(?P<fen>\d|[一二两三四五六七八九])分)?"
 )
+# 民國一百年, 民國114年: counted from 1912 on
+_MINGUO = re.compile(rf"民国 ?(?P<year>\d{{1,3}}|[{_HAN}]{{1,4}}|元)年")
+_BELOW_ZERO = re.compile(r"(?:(?<![^\s(（，、在为至到达于是低约过])[-−–]|\bminus ?|零下 ?)\Z", re.IGNORECASE)
+_FROST = re.compile(r" ?(?:C(?:elsius)? )?below (?:zero|freezing)")
 _FIGURE = re.compile(
     rf"(?P<before>[€$£¥] ?|(?<![A-Za-z])(?:EUR|USD|GBP|CNY|RMB) ?)?(?<![A-Za-z\d_])(?<!\d[.,])(?<![A-Za-z][-_/])"
     rf"(?P<number>{_NUMBER})(?:(?:st|nd|rd|th|s)(?![A-Za-z]))?(?: ?-?(?P<scale>{_SCALE})(?![A-Za-z]))?"
@@ -234,19 +256,17 @@ def says_rounded(statement: str) -> bool:
 def _is_there(figure: Figure, there: dict[float, set[str]], *, rounded: bool) -> bool:
     if any(_agree(figure.unit, unit) for unit in there.get(figure.value, ())):
         return True
-    for kinds in (_DURATION, _SPAN):
+    for kinds in _KINDS:
         if figure.unit in kinds:
-            length = figure.value * kinds[figure.unit]
+            size = figure.value * kinds[figure.unit]
             if any(
-                unit in kinds and abs(value * kinds[unit] - length) < 1e-6
+                unit in kinds and abs(value * kinds[unit] - size) <= 1e-9 * size
                 for value, units in there.items()
                 for unit in units
             ):
                 return True
-    if figure.unit == "time" and any(
-        abs(value - figure.value) in (0.0, 12.0) and unit in ("time", "")
-        for value, units in there.items()
-        for unit in units
+    if figure.unit in ("time", _CLOCK) and any(
+        _is_that_time(figure, value, unit) for value, units in there.items() for unit in units
     ):
         return True
     if rounded and figure.value:
@@ -257,6 +277,14 @@ def _is_there(figure: Figure, there: dict[float, set[str]], *, rounded: bool) ->
     return False
 
 
+def _is_that_time(figure: Figure, value: float, unit: str) -> bool:
+    """Whether both may be the same hour of the day: "9:00" and "from 9" may be 21:00, "9 am" may not."""
+    open_hour = unit == _CLOCK or (not unit and value <= 12)
+    if unit not in ("time", _CLOCK, "") or abs(value - figure.value) not in (0.0, 12.0):
+        return False
+    return value == figure.value or open_hour or figure.unit == _CLOCK
+
+
 def _agree(left: str, right: str) -> bool:
     if left == right or not left or not right:
         return True
@@ -264,7 +292,7 @@ def _agree(left: str, right: str) -> bool:
         return left not in _DATED
     if left in _MONEY and right in _MONEY:
         return "money" in (left, right)
-    return False
+    return left in _DEGREES and right in _DEGREES and "degree" in (left, right)
 
 
 # ------------------------------------------------------------------------------------------------ reading
@@ -283,6 +311,7 @@ def _figures(text: str, *, loose: bool) -> Iterator[Figure]:
 def _all(text: str, *, loose: bool) -> Iterator[Figure]:
     if loose:
         text = yield from _references(text)
+    text = yield from _years_of_the_republic(text, loose=loose)
     text = yield from _dates(text, loose=loose)
     text = yield from _chinese_decimals(text)
     text = yield from _chinese_times(text, loose=loose)
@@ -338,15 +367,30 @@ def _dates(text: str, *, loose: bool) -> Generator[Figure, None, str]:
     return text
 
 
+def _years_of_the_republic(text: str, *, loose: bool) -> Generator[Figure, None, str]:
+    """Returns the text with them as years of the common era, so that a date goes on behind them."""
+    rest, end = [], 0
+    for match in _MINGUO.finditer(text):
+        year = 1 if match["year"] == "元" else _value(match["year"])
+        if year is None:
+            continue
+        if loose:
+            yield Figure(float(year), "", match.group())
+        rest += [text[end : match.start()], f"{1911 + year}年"]
+        end = match.end()
+    return "".join((*rest, text[end:])) if end else text
+
+
 def _times(text: str) -> Generator[Figure, None, str]:
     rest, end = [], 0
     for match in _TIME.finditer(text):
         hour, minute = int(match["hour"]), int(match["minute"] or 0)
         if hour > 24 or minute > 59:
             continue
-        if (match["half"] or "").lower() == "p" and hour < 12:
-            hour += 12
-        yield Figure(hour + minute / 60, "time", match.group())
+        half = (match["half"] or "").lower()
+        if half and hour <= 12:
+            hour = hour % 12 + 12 * (half == "p")
+        yield Figure(hour + minute / 60, "time" if half or not 0 < hour <= 12 else _CLOCK, match.group())
         rest += [text[end : match.start()], " , "]
         end = match.end()
     return "".join((*rest, text[end:])) if end else text
@@ -380,7 +424,8 @@ def _chinese_times(text: str, *, loose: bool) -> Generator[Figure, None, str]:
             continue  # `_times` reads 9点
         if match["part"] in _AFTERNOON and hour < 12:
             hour += 12
-        yield Figure(hour + minute / 60, "time", match.group().strip())
+        told = not 0 < hour <= 12 or (match["part"] in _MORNING and hour < 12)
+        yield Figure(hour + minute / 60, "time" if told else _CLOCK, match.group().strip())
         if clear:
             rest += [text[end : match.start()], " , "]
             end = match.end()
@@ -408,6 +453,8 @@ def _digits(text: str, *, loose: bool) -> Iterator[Figure]:
         text_of = match.group().strip()
         if loose and not unit:
             unit = _role(text, match.end())
+        if unit in _DEGREES and _is_below_zero(text, match.start(), match.end()):
+            value = -value
         yield Figure(value, unit, text_of)
         if loose and match["scale"]:
             yield Figure(float(written), "", text_of)
@@ -418,6 +465,11 @@ def _digits(text: str, *, loose: bool) -> Iterator[Figure]:
             yield Figure(float(run.replace(" ", "")), "", run)
         for low in re.findall(r"(?<=\d)[-–—~/](\d{1,6}(?:\.\d{1,3})?)(?![\d.])", text):
             yield Figure(float(low), "", low)
+
+
+def _is_below_zero(text: str, start: int, end: int) -> bool:
+    """Of degrees at text[start:end]: −5 °C, minus five degrees, 零下五度, "5 degrees below zero"."""
+    return bool(_BELOW_ZERO.search(text[max(0, start - 8) : start]) or _FROST.match(text, end))
 
 
 def _unit(word: str | None) -> str:
@@ -472,6 +524,8 @@ def _spelt(text: str, *, loose: bool) -> Iterator[Figure]:
         unit_match = _AFTER.match(text, words[last][2])
         written = text[words[at][1] : words[last][2]]
         unit = _unit(unit_match["unit"]) if unit_match else _role(text, words[last][2]) if loose else ""
+        if unit in _DEGREES and unit_match and _is_below_zero(text, words[at][1], unit_match.end()):
+            value = -value
         if loose or value != 1:
             yield Figure(value, unit, written)
         at = last + 1
@@ -497,7 +551,8 @@ def _chinese(text: str, *, loose: bool) -> Iterator[Figure]:
         else:
             if loose and not unit and following and following not in _HAN_JOINTS:
                 unit = _COUNT
-            yield Figure(float(value), unit, run)
+            below = unit in _DEGREES and _is_below_zero(text, match.start(), match.end())
+            yield Figure(-float(value) if below else float(value), unit, run)
     if loose and "半" in text:
         yield Figure(0.5, "", "半")
         yield Figure(50.0, "%", "半")

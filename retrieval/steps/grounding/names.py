@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import partial
 
-from retrieval.answerability.passage import PassageView
+from retrieval.answerability.passage import PassageView, likeness
 from retrieval.text.analysis import query_terms
 from retrieval.text.language import HAN, HAN_CHARACTER, to_simplified
 
@@ -19,6 +20,7 @@ MIN_CREDIT = 0.6  # of a name's term by a relative in the passage: Norman, Norma
 HEADLINE = 0.6  # share of capitalised words from which capitals tell nothing
 _WORD = re.compile(r"[^\W_][\w'’&-]*")
 _ENDS = frozenset('.!?:;。！？：；…\n“"‘(（[*_|-•>#')  # before a word: its capital may be that of a beginning
+_ADDRESS = re.compile(r"\b(?:Dr|Prof|Mr|Mrs|Ms|St)\. ?\Z")  # their full stop ends no sentence
 _CALENDAR = frozenset(
     """january february march april may june july august september october november december monday tuesday
     wednesday thursday friday saturday sunday jan feb mar apr jun jul aug sep sept oct nov dec eur usd gbp cny rmb am
@@ -40,7 +42,7 @@ _NO_NAMES = frozenset(
     黄色 黄金 罗列 杜绝 武器 武力 武术 武装 钱款 钱财 毛病 毛利 洪水 莫大 莫过于 谢谢 钟头 钟表 龙头 雷电
     叶子 王国 王朝 王子 王室 丁字 孔子 孙子 唐朝 宋朝 秦朝 雷达 苏打 徐徐 胡说 张开 张力 罗马 秦代 唐代 宋代
     陈述 陈列 陈旧 杨树 孙女 朱红 沈阳 姜汤 卢比 汪洋 侯爵 贺年 龙舟 全国 各国 该国 本国 外国 城市 地区 市区
-    校区 郊区 社区 区 市 省 县 国 州 山 河 湖 岛 镇 村 乡镇 登山 各省 全市 本市 全省 该市 该县 园区 王位
+    校区 郊区 社区 区 市 省 县 国 州 山 河 湖 岛 镇 村 乡镇 登山 各省 全市 本市 全省 该市 该县 园区 王位 民国
     余名 余人 余年 余种 何以 何必 钟声""".split()  # noqa: SIM905
 )
 _PLACE = frozenset("省市县州国岛镇村")
@@ -60,14 +62,20 @@ def missing_names(statement: str, views: list[PassageView], known: str, asked: s
             missing.append(name)
             continue
         terms = query_terms(name)
-        if not terms or all(
-            term in asked_terms or any(view.credit(term) >= MIN_CREDIT for view in views) for term in terms
-        ):
+        if not terms or all(term in asked_terms or any(_is_there(term, view) for view in views) for term in terms):
             continue
         if name.isupper() and name.lower() in _initials(known):
             continue
         missing.append(name)
     return missing
+
+
+def _is_there(term: str, view: PassageView) -> bool:
+    """It, or a form of it: Normans, Iranian. One of equal length is another name: Kowalczyk, Kowalczek."""
+    if view.holds(term):
+        return True
+    relatives = (other for other in view.relatives(term) if len(other) != len(term))
+    return max(map(partial(likeness, term), relatives), default=0.0) >= MIN_CREDIT
 
 
 def _names(statement: str) -> Iterator[str]:
@@ -88,12 +96,15 @@ def _names(statement: str) -> Iterator[str]:
         word = match.group().removesuffix("'s").removesuffix("’s")
         lower = word.lower()
         if any(map(str.isdigit, word)) and any(map(str.isalpha, word)):
-            if not re.fullmatch(r"\d+(?:st|nd|rd|th|s|km|kg|m|h|am|pm|k|x)|[A-Za-z]?\d{1,2}[A-Za-z]?", word):
+            if not re.fullmatch(
+                r"\d+(?:st|nd|rd|th|s|km|kg|cm|mm|m|g|mg|l|ml|h|am|pm|k|x)|[A-Za-z]?\d{1,2}[A-Za-z]?", word
+            ):
                 yield word
             continue
         if headline or not word[0].isupper() or lower in _CALENDAR or lower in _NEUTRAL or len(word) < 2:
             continue
         begins = not statement[: match.start()].strip() or _before(statement, match.start()) in _ENDS
+        begins = begins and not _ADDRESS.search(statement[max(0, match.start() - 8) : match.start()])
         if begins:
             last = at
             follows = latin[at + 1].group() if at + 1 < len(latin) else ""

@@ -293,6 +293,8 @@ def _is_computed(figure: Figure, texts: Sequence[str]) -> bool:
     )
     wanted = figure.value
     for left, right in combinations(values[:MAX_TERMS_OF_SUM], 2):
+        if 0.0 in (left, right):
+            continue  # 零下5度 makes no 5 degrees
         product = left * right
         if any(abs(made - wanted) < 1e-6 for made in (left + right, right - left, product, product / 100)):
             return left not in (0.0, 1.0) or abs(product - wanted) > 1e-6
@@ -303,8 +305,6 @@ def _by_figures_alone(statement: str, passages: Sequence[StoredChunk], question:
     """In another language than its passages only figures can be looked up; that they are there proves nothing."""
     figures = stated_figures(statement)
     nearest = [nearest_of(passage, {}, figures) for passage in passages]
-    known = {figure for passage in passages for figure in known_figures(all_text(passage))}
-    missing = missing_figures(figures, known, rounded=says_rounded(statement))
     known = {figure for passage in passages for figure in known_figures(all_text(passage))}
     missing = missing_figures(figures, known, rounded=says_rounded(statement))
     cap, reason = _refuted(missing, passages, nearest, question)

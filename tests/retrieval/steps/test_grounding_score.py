@@ -43,6 +43,26 @@ def test_what_the_passage_does_not_say_is_weak(statement: str) -> None:
     assert score(statement) < 0.5
 
 
+@pytest.mark.parametrize(
+    ("statement", "passage"),
+    [
+        ("The dean is Robert Kowalczek.", "The dean is Robert Kowalczyk."),
+        ("New readers ask for Dr. Morgan at the desk.", "New readers ask for Dr. Morgen at the desk."),
+    ],
+)
+def test_a_name_of_equal_length_is_another_one(statement: str, passage: str) -> None:
+    assert score(statement, passage, "Who is it?") < 0.5
+
+
+@pytest.mark.parametrize(
+    ("statement", "passage"),
+    [("Iranian students pay less.", "Students from Iran pay less."), ("The Normans came.", "Norman people came."),
+     ("該校成立於民國100年。", "该校成立于2011年。")],
+)  # fmt: skip
+def test_a_form_of_a_name_is_the_same_one(statement: str, passage: str) -> None:
+    assert score(statement, passage, "Which ones?") >= 0.5
+
+
 def test_words_of_the_question_support_little() -> None:
     text = "Books may be borrowed by members. The opening hours are posted at the door."
     assert score("You may borrow books with a purple giraffe.", text) < 0.5
