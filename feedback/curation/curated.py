@@ -18,6 +18,7 @@ from chat.messages.rendering import cited_markers
 from chat.models import Message
 from feedback.models import CuratedAnswer, CuratedSource, RevisionEvent
 from feedback.ranking.near_identical import NearIdentical
+from feedback.rounds.deletions import one_at_a_time
 from ragsite.core.errors import ConflictError, InvalidInputError
 from ragsite.core.text import clean_text
 from ragsite.core.wording import worded
@@ -61,6 +62,7 @@ def curated_save(
     """chunk_ids: of the passages under the markers of the text, from 1; each one that the curator may read, or that the
     reviewed answer was given. Raises InvalidInputError; ConflictError where another one in force answers the question.
     """
+    one_at_a_time()  # another curator may be answering the same question
     question, wordings = _line(question), [line for line in dict.fromkeys(map(_line, wordings)) if line]
     text = clean_text(text).strip()
     chunks = {chunk.pk: chunk for chunk in _readable(chunk_ids, by, message)}

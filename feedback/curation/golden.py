@@ -17,6 +17,7 @@ from django.db.models import Count, Q, QuerySet
 
 from chat.models import Message
 from feedback.models import GoldenQuestion, GoldenRelevance, RevisionEvent
+from feedback.rounds.deletions import one_at_a_time
 from ragsite.core.errors import AppError, InvalidInputError
 from ragsite.core.wording import worded
 from retrieval.models import Chunk, Collection, Document
@@ -54,11 +55,18 @@ def golden_save(
     message: Message | None = None,
     question: GoldenQuestion | None = None,
 ) -> GoldenQuestion:
-    """Make a golden question, or write `question` anew. Raises InvalidInputError."""
+    """Make a golden question, or write `question` anew. Raises InvalidInputError, also where its collection has one in
+    the same words already."""
+    one_at_a_time()  # another curator may be making the same one
     action = Action.GOLDEN_CHANGED if question else Action.GOLDEN_ADDED
     text = " ".join(text.split())
     set_name = " ".join(set_name.split())
     golden_check(text, collection, relevant, expects=expects)
+    is_as_before = question is not None and (question.text, question.collection_id) == (text, collection.pk)
+    if not is_as_before and GoldenQuestion.objects.filter(collection=collection, text=text).exists():
+        raise InvalidInputError(
+            fields={"text": [worded("{collection} has this golden question already.", collection=collection.name)]}
+        )
     if len(set_name) > MAX_SET_CHARS:
         raise InvalidInputError(
             fields={"set": [worded("At most {max_set_chars} characters.", max_set_chars=MAX_SET_CHARS)]}

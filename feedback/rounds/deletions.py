@@ -33,6 +33,12 @@ def deletions_wait() -> None:
     FeedbackState.objects.select_for_update().order_by().filter(pk=1).values_list("pk").first()
 
 
+def one_at_a_time() -> None:
+    """In a transaction that looks whether somebody has made the same, and else makes it."""
+    FeedbackState.objects.get_or_create(pk=1)  # none before the first round
+    deletions_wait()
+
+
 def rounds_wait() -> None:
     """In a transaction that deletes, before it does: no round writes until its end; other deletions go on."""
     if connection.vendor != "postgresql":

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync, sync_to_async
 from django.contrib.auth.models import User
+from django.db import connection
 from django.utils import timezone
 
 from feedback.curation.curated import curated_check, curated_end, curated_save
@@ -143,6 +145,29 @@ def test_a_newer_one_takes_its_place_and_two_for_one_question_are_refused(curato
     second = saved(curator, chunk, text="Ten books [1], see there.", replaces=first)
     first.refresh_from_db()
     assert (first.end, second.ended_at) == ("replaced", None)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_curators_at_one_moment_the_second_one_is_told() -> None:
+    curators, chunk = [UserFactory(is_superuser=True) for _ in range(2)], passage("Ten books.")
+    made, refused = [], []
+    together = threading.Barrier(2, timeout=20)
+
+    def save(curator: User) -> None:
+        together.wait()
+        try:
+            made.append(saved(curator, chunk))
+        except ConflictError as error:
+            refused.append(error)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=save, args=[curator]) for curator in curators]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert (len(made), len(refused)) == (1, 1)
 
 
 @pytest.mark.parametrize(

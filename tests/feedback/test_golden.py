@@ -62,6 +62,16 @@ def errors_of(content: bytes, by: User) -> dict[str, Any]:
 
 
 # ------------------------------------------------------------------------------------------------ one by one
+def test_the_same_question_is_refused_until_the_other_one_is_gone(client: APIClient, loans: Chunk) -> None:
+    wanted = {"text": "How many books?", "collection": "policies", "relevant": [{"document": str(loans.document_id)}]}
+    first, again = client.post(URL, wanted), client.post(URL, wanted | {"text": " How  many books? "})
+    assert (first.status_code, again.status_code, list(again.json()["error"]["fields"])) == (201, 400, ["text"])
+    one = f"{URL}/{first.json()['id']}"
+    assert client.patch(one, {"text": "How many books?", "enabled": False}).status_code == 200
+    client.delete(one)
+    assert client.post(URL, wanted).status_code == 201
+
+
 def test_a_question_is_made_read_changed_and_deleted(client: APIClient, staff: User, loans: Chunk) -> None:
     relevant = [{"document": str(loans.document_id), "chunk_id": str(loans.pk), "grade": 3}]
     made = client.post(URL, {"text": " How many\nbooks? ", "collection": "policies", "relevant": relevant})
