@@ -6,7 +6,8 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin.utils import quote
-from django.db.models import QuerySet
+from django.contrib.auth.models import User
+from django.db.models import Model, Q, QuerySet
 from django.db.models.expressions import Combinable
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -15,10 +16,11 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from chat.models import DecisionStep, Message, Session, Source
+from chat.models import AnswerReview, DecisionStep, Message, Session, Source
 from chat.ratings import get_ratings
 from chat.review.filters import DecisionFilter, DegradedFilter, RatingFilter, StatusFilter, WorkflowFilter
 from chat.review.labels import SCORES, STEPS, score_label, step_label, step_status
+from chat.review.marks import readings_log
 from chat.review.transcript import conversation_page, reviewed_messages
 from chat.selectors import with_message_count
 from ragsite.core.localized import localized
@@ -54,8 +56,25 @@ class WorstRatedFirst(admin.ModelAdmin):
         return "–" if row.worst_score is None else f"{row.worst_score}/5"
 
 
+class LogsReading(admin.ModelAdmin):
+    """Mixin: who opens a row has read its answers, which the desk's log tells as of who reads at the desk."""
+
+    def answers_read(self, request: HttpRequest, row: Any) -> Q:
+        """The answers that the page of this row shows, of `AnswerReview`."""
+        return Q(message=row.message_id)
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        response = super().change_view(request, object_id, form_url, extra_context)
+        row: Model | None = self.get_object(request, object_id) if request.method == "GET" else None
+        if row is not None and isinstance(request.user, User):
+            readings_log(user=request.user, rows=AnswerReview.objects.filter(self.answers_read(request, row)))
+        return response
+
+
 @admin.register(Session)
-class SessionAdmin(ReadOnlyAdmin, WorstRatedFirst):
+class SessionAdmin(ReadOnlyAdmin, LogsReading, WorstRatedFirst):
     """Conversations; one of them opens as a transcript."""
 
     newest_first = "-updated_at"
@@ -85,6 +104,10 @@ class SessionAdmin(ReadOnlyAdmin, WorstRatedFirst):
             page = conversation_page(session=session, page=request.GET.get(PAGE_PARAMETER))
             context |= {"conversation_page": page, "conversation": reviewed_messages(page.object_list)}
         return super().change_view(request, object_id, form_url, context)
+
+    def answers_read(self, request: HttpRequest, row: Session) -> Q:
+        page = conversation_page(session=row, page=request.GET.get(PAGE_PARAMETER))
+        return Q(message__in=[message.pk for message in page.object_list])
 
     @admin.display(description=_("Conversation"), ordering="title")
     def headline(self, session: Session) -> str:
@@ -131,7 +154,7 @@ class DecisionStepInline(PartOfHistoryAdmin, admin.TabularInline):
 
 
 @admin.register(Message)
-class MessageAdmin(PartOfHistoryAdmin, WorstRatedFirst):
+class MessageAdmin(PartOfHistoryAdmin, LogsReading, WorstRatedFirst):
     """Questions and answers, with all that an answer came from."""
 
     list_display = [
@@ -166,6 +189,9 @@ class MessageAdmin(PartOfHistoryAdmin, WorstRatedFirst):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Message]:
         return get_ratings().with_worst_score(Message.objects.all())
 
+    def answers_read(self, request: HttpRequest, row: Message) -> Q:
+        return Q(message=row) | Q(message__reply_to=row)
+
     @admin.display(description=_("Text"))
     def summary(self, message: Message) -> str:
         return excerpt(message.text) or gettext("(empty)")
@@ -193,7 +219,7 @@ class MessageAdmin(PartOfHistoryAdmin, WorstRatedFirst):
 
 
 @admin.register(Source)
-class SourceAdmin(PartOfHistoryAdmin, admin.ModelAdmin):
+class SourceAdmin(PartOfHistoryAdmin, LogsReading):
     """Passages that were given to the model, over all answers."""
 
     list_display = ["title", "marker", "page", "cited", "passage", "answer"]
@@ -224,7 +250,7 @@ class StepFilter(admin.SimpleListFilter):
 
 
 @admin.register(DecisionStep)
-class DecisionStepAdmin(PartOfHistoryAdmin, admin.ModelAdmin):
+class DecisionStepAdmin(PartOfHistoryAdmin, LogsReading):
     """Steps of all answers, to look for slow or failing ones."""
 
     list_display = ["named", "state", "told", "duration_ms", "answer"]

@@ -73,12 +73,16 @@ def answers_mark(*, access: DeskAccess, message_ids: Sequence[UUID], changes: Ma
 
 
 def reading_log(*, access: DeskAccess, row: AnswerReview) -> None:
-    """That somebody read this answer's conversation."""
-    recent = DeskEvent.objects.filter(
-        answer=row, kind=Kind.READ, by=access.user, at__gt=timezone.now() - READ_AGAIN_AFTER
-    )
-    if not recent.exists():
-        DeskEvent.objects.create(by=access.user, by_name=_name(access), kind=Kind.READ, answer=row)
+    """That somebody read this answer's conversation at the desk."""
+    readings_log(user=access.user, rows=AnswerReview.objects.filter(pk=row.pk))
+
+
+def readings_log(*, user: User, rows: QuerySet[AnswerReview]) -> None:
+    """That somebody read the conversation of these answers, at the desk or in the administration."""
+    recent = DeskEvent.objects.filter(kind=Kind.READ, by=user, at__gt=timezone.now() - READ_AGAIN_AFTER)
+    unread = rows.exclude(pk__in=recent.filter(answer__in=rows).values("answer"))
+    name = user.get_username()
+    DeskEvent.objects.bulk_create(DeskEvent(by=user, by_name=name, kind=Kind.READ, answer=row) for row in unread)
 
 
 def export_log(*, access: DeskAccess, filters: Mapping[str, Any], with_names: bool) -> None:

@@ -1,0 +1,68 @@
+"""Who reads a conversation in the administration stands in the desk's log, as who reads it at the desk."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from chat.models import DeskEvent, Message
+from chat.review.records import answers_record
+from tests.factories import DecisionStepFactory, MessageFactory, SessionFactory, SourceFactory, UserFactory
+from tests.review.people import client_of
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def keeper() -> Client:
+    return client_of(UserFactory(username="keeper", is_staff=True, is_superuser=True))
+
+
+@pytest.fixture
+def answer() -> Message:
+    session = SessionFactory()
+    question = MessageFactory(question=True, session=session)
+    answer: Message = MessageFactory(session=session, reply_to=question)
+    answers_record([answer.pk])
+    return answer
+
+
+def readings() -> list[tuple[str, str]]:
+    events = DeskEvent.objects.filter(kind=DeskEvent.Kind.READ)
+    return sorted((event.by_name, str(event.answer.message_id)) for event in events if event.answer)
+
+
+def test_a_transcript_is_logged_for_each_answer_in_it(keeper: Client, answer: Message) -> None:
+    other = MessageFactory(session=answer.session)
+    answers_record([other.pk])
+    address = reverse("admin:chat_session_change", args=[answer.session_id])
+    assert keeper.get(address).status_code == 200
+    assert readings() == sorted([("keeper", str(answer.pk)), ("keeper", str(other.pk))])
+
+
+def test_an_answer_and_its_question_are_logged(keeper: Client, answer: Message) -> None:
+    for message_id in (answer.reply_to_id, answer.pk):
+        DeskEvent.objects.all().delete()
+        assert keeper.get(reverse("admin:chat_message_change", args=[message_id])).status_code == 200
+        assert readings() == [("keeper", str(answer.pk))]
+
+
+def test_a_source_and_a_step_are_logged_for_their_answer(keeper: Client, answer: Message) -> None:
+    for part in (SourceFactory(message=answer), DecisionStepFactory(message=answer)):
+        DeskEvent.objects.all().delete()
+        address = reverse(f"admin:chat_{part._meta.model_name}_change", args=[part.pk])
+        assert keeper.get(address).status_code == 200
+        assert readings() == [("keeper", str(answer.pk))]
+
+
+def test_further_looks_are_one_reading(keeper: Client, answer: Message) -> None:
+    for _ in range(2):
+        keeper.get(reverse("admin:chat_session_change", args=[answer.session_id]))
+    assert readings() == [("keeper", str(answer.pk))]
+
+
+def test_who_may_not_read_it_has_not_read_it(answer: Message) -> None:
+    staff = client_of(UserFactory(is_staff=True))
+    assert staff.get(reverse("admin:chat_message_change", args=[answer.pk])).status_code == 403
+    assert readings() == []
