@@ -68,7 +68,7 @@ _UNITS = (
     }
     | dict.fromkeys(("工作日", "个工作日", "weekdays"), "workday")
 )
-_MONEY = frozenset(("eur", "usd", "gbp", "cny", "money"))
+MONEY = frozenset(("eur", "usd", "gbp", "cny", "money"))
 _PLACE, _COUNT = "place", "count"  # roles of bare numbers in a searched text
 _CLOCK = "clock"  # a time before 13:00 that may be of the morning or of the evening
 _DATED = frozenset(("month", "date", "time", _CLOCK))
@@ -80,6 +80,7 @@ _KINDS = (
     {"mg": 1, "g": 1000, "kg": 10**6, "t": 10**9},
     {"ml": 1, "l": 1000},
 )
+DURATIONS = frozenset((*_KINDS[0], *_KINDS[1], "workday"))
 _SCALES = {
     "hundred": 100, "thousand": 1000, "million": 10**6, "millions": 10**6, "billion": 10**9, "trillion": 10**12,
     "bn": 10**9, "百": 100, "千": 1000, "万": 10**4, "十万": 10**5, "百万": 10**6, "千万": 10**7, "亿": 10**8,
@@ -290,7 +291,7 @@ def _agree(left: str, right: str) -> bool:
         return True
     if right == _COUNT:
         return left not in _DATED
-    if left in _MONEY and right in _MONEY:
+    if left in MONEY and right in MONEY:
         return "money" in (left, right)
     return left in _DEGREES and right in _DEGREES and "degree" in (left, right)
 
@@ -400,7 +401,7 @@ def _chinese_decimals(text: str) -> Generator[Figure, None, str]:
     """Returns the text without them. Neither a share nor with a unit, 三点一 may begin a list of three points."""
     rest, end = [], 0
     for match in _HAN_DECIMAL.finditer(text):
-        whole, unit = _value(match["whole"]), "%" if match["share"] else _unit(match["unit"])
+        whole, unit = _value(match["whole"]), "%" if match["share"] else unit_of(match["unit"])
         if whole is None or not (unit or len(match["part"]) > 1):
             continue
         part = "".join(str(_HAN_DIGITS[digit]) for digit in match["part"])
@@ -449,7 +450,7 @@ def _digits(text: str, *, loose: bool) -> Iterator[Figure]:
         if len(written) > _LONG_RUN:
             continue
         value = float(written) * _SCALES.get((match["scale"] or "").lower(), 1)
-        unit = _unit(match["unit"]) or _unit((match["before"] or "").strip())
+        unit = unit_of(match["unit"]) or unit_of((match["before"] or "").strip())
         text_of = match.group().strip()
         if loose and not unit:
             unit = _role(text, match.end())
@@ -472,7 +473,8 @@ def _is_below_zero(text: str, start: int, end: int) -> bool:
     return bool(_BELOW_ZERO.search(text[max(0, start - 8) : start]) or _FROST.match(text, end))
 
 
-def _unit(word: str | None) -> str:
+def unit_of(word: str | None) -> str:
+    """The unit that a word names, as in `Figure.unit`; empty where it names none."""
     return _UNITS.get((word or "").lower(), "")
 
 
@@ -523,7 +525,7 @@ def _spelt(text: str, *, loose: bool) -> Iterator[Figure]:
         value = total + part
         unit_match = _AFTER.match(text, words[last][2])
         written = text[words[at][1] : words[last][2]]
-        unit = _unit(unit_match["unit"]) if unit_match else _role(text, words[last][2]) if loose else ""
+        unit = unit_of(unit_match["unit"]) if unit_match else _role(text, words[last][2]) if loose else ""
         if unit in _DEGREES and unit_match and _is_below_zero(text, words[at][1], unit_match.end()):
             value = -value
         if loose or value != 1:
@@ -533,7 +535,7 @@ def _spelt(text: str, *, loose: bool) -> Iterator[Figure]:
 
 def _chinese(text: str, *, loose: bool) -> Iterator[Figure]:
     for match in _HAN_FIGURE.finditer(text):
-        run, unit, following = match["number"], _unit(match["unit"]), match["next"]
+        run, unit, following = match["number"], unit_of(match["unit"]), match["next"]
         clear = match["share"] or match["tenths"] or unit or len(run) > 1 or (following and following in _COUNTED)
         if not loose and (not clear or run in ("一", "万一", "千万", "百万", "一一", "十万")):
             continue

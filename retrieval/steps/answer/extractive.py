@@ -29,10 +29,10 @@ CLOSING = "”’」』）】》\"')]*"  # what may stand behind a question mark
 
 
 @dataclass(frozen=True, slots=True)
-class _Statement:
-    """`terms` of its own, with the question's numbers that lie in its ranges; of the `heading` right above it; and of
-    its document's title (`head`). `cells`: terms of a row of that `table` without its columns' names.
-    `reliability`: 0..1."""
+class Quote:
+    """A statement of a passage. `terms` of its own, with the question's numbers that lie in its ranges; of the
+    `heading` right above it; and of its document's title (`head`). `cells`: terms of a row of that `table` without its
+    columns' names. `reliability`: 0..1."""
 
     marker: int
     rank: int
@@ -53,7 +53,7 @@ def extractive_answer(question: str, sources: Sequence[Source], *, language: Lan
     return [*lines[:1], *(f"\n{line}" for line in lines[1:])]
 
 
-def best_statements(question: str, sources: Sequence[Source], *, most: int) -> list[_Statement]:
+def best_statements(question: str, sources: Sequence[Source], *, most: int) -> list[Quote]:
     """The statements that add most of the question's terms to their title's and to each other's, in the order of their
     passages. One at least.
 
@@ -66,7 +66,7 @@ def best_statements(question: str, sources: Sequence[Source], *, most: int) -> l
     weights = term_weights(question, [statement.terms for statement in left])
     asked = frozenset(weights)
     announced = dict(weights)
-    kept: list[_Statement] = []
+    kept: list[Quote] = []
     least = 0.0
     while left and len(kept) < most:
         best = max(left, key=lambda statement: _gain(statement, weights, announced))
@@ -83,14 +83,14 @@ def best_statements(question: str, sources: Sequence[Source], *, most: int) -> l
     return sorted(kept, key=lambda statement: (statement.rank, statement.position))
 
 
-def _is_beside(row: _Statement, chosen: _Statement, asked: Set[str]) -> bool:
+def _is_beside(row: Quote, chosen: Quote, asked: Set[str]) -> bool:
     """A row of the chosen one's table that shares nothing with the question but the columns' names, where the chosen
     one shares more: whoever asks for zone B is not told of zone A."""
     same_table = chosen.table and (row.marker, row.table) == (chosen.marker, chosen.table)
     return bool(same_table and chosen.cells & asked and not row.cells & asked)
 
 
-def _gain(statement: _Statement, weights: dict[str, float], announced: dict[str, float]) -> float:
+def _gain(statement: Quote, weights: dict[str, float], announced: dict[str, float]) -> float:
     """`weights`: of terms that a statement says, `announced`: of those that its heading does."""
     own, head = statement.terms, statement.head
     headed = _weight(statement.heading - own - head, announced)
@@ -102,10 +102,10 @@ def _weight(terms: Set[str], weights: dict[str, float]) -> float:
     return sum(weight for term, weight in weights.items() if term in terms)
 
 
-def _statements(question: str, sources: Sequence[Source]) -> list[_Statement]:
+def _statements(question: str, sources: Sequence[Source]) -> list[Quote]:
     view = view_question(question)
     return [
-        _Statement(
+        Quote(
             marker=source.marker,
             rank=rank,
             position=position,

@@ -17,6 +17,7 @@ from retrieval.ports import ChatModel, Prompt
 from retrieval.steps.answer.citing import CitedStream
 from retrieval.steps.answer.echo import EchoGuard
 from retrieval.steps.answer.extractive import extractive_answer
+from retrieval.steps.answer.figure_left_out import figure_left_out
 from retrieval.steps.answer.in_force import in_force, with_named_version
 from retrieval.steps.answer.markers import MarkerFilter, cited_markers
 from retrieval.steps.answer.no_answer import reads_as_refusal
@@ -56,6 +57,10 @@ class AnswerWriter:
 
     async def finish(self) -> None:
         await self._emit(self._script.feed(self._filter.finish()) + self._script.finish())
+
+    async def add(self, text: str) -> None:
+        """Behind what has ended; of our own, its markers are right."""
+        await self._emit(text)
 
     async def _emit(self, content: str) -> None:
         content = content if self.text else content.lstrip()
@@ -176,6 +181,11 @@ class Generate(Step[Material, Answer]):
             await writer.finish()
         cited, name = cited_markers(writer.text), model.name if model else ""
         refused = model is not None and not failure and not cited and reads_as_refusal(writer.text)
+        if model and not failure and not refused:
+            quoted = await asyncio.to_thread(figure_left_out, given.asked.text, writer.text, sources, language)
+            await writer.add(f"\n\n{quoted}" if quoted else "")
+            cited = cited_markers(writer.text)
+            entry.detail["quoted"] = bool(quoted)
         entry.detail |= {"model": name, "cited": sorted(cited), "partial": bool(failure)}
         entry.summary = worded(
             "{characters} characters, {cited} of {total} passages cited",
@@ -184,6 +194,8 @@ class Generate(Step[Material, Answer]):
             total=len(sources),
         )
         entry.summary += worded(", by {name}", name=name) if model else worded(", without a model")
+        if entry.detail.get("quoted"):
+            entry.summary += worded(", the figure that was asked for quoted")
         if failure:
             entry.summary += worded(", broken off")
         if refused:

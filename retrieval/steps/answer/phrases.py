@@ -36,6 +36,11 @@ _PHRASES: dict[str, dict[str, str]] = {
         "zh-hans": "以下是我找到的最接近的内容，可能没有完全回答这个问题。",
         "zh-hant": "以下是我找到的最接近的內容，可能沒有完全回答這個問題。",
     },
+    "figure_left_out": {
+        "en": "The figure that was asked for, word for word:",
+        "zh-hans": "所问的数字，原文为：",
+        "zh-hant": "所問的數字，原文為：",
+    },
     "contradictory": {
         "en": "I can't say: the documents that you can see contradict each other on this.",
         "zh-hans": "我无法回答：您可以查看的文档在这个问题上相互矛盾。",

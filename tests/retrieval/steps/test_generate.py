@@ -40,6 +40,19 @@ async def test_tokens_are_streamed_after_the_sources_and_are_the_answer(online) 
     assert not trace.degraded
 
 
+async def test_a_figure_that_the_model_leaves_out_is_quoted_behind_its_text(online) -> None:
+    online.reply(text="The resit fee is paid online [1].")
+    answer, events, trace = await generate("How much does a resit cost?")
+    assert answer.text == events.text
+    assert answer.text == (
+        "The resit fee is paid online [1].\n\n"
+        "The figure that was asked for, word for word:\n- A resit costs EUR 55. [1]"
+    )
+    assert [sentence.supported for sentence in answer.grounding][-1] is True
+    [entry] = [step for step in trace.steps if step.name == "generate"]
+    assert entry.detail["quoted"] is True and "quoted" in entry.summary
+
+
 NEW_RULES = scored(
     1, "These rules replace the Loan Rules of 2022. Twelve books may be borrowed.", rerank=0.9,
     title="Loan Rules (2025)", policy_year=2025,
