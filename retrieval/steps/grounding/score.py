@@ -5,7 +5,7 @@ checked like any other. A statement in another language than the passage is chec
 
 A figure or a name that no passage has makes a statement unsupported, whatever words they share. So does a figure that
 only the question has: the passage may speak of another year. One that follows from others by adding, subtracting or
-multiplying is weak, and no more.
+multiplying is weak, and no more. So is a name or figure that the passage has, but not where it says what was asked.
 """
 
 from __future__ import annotations
@@ -40,10 +40,13 @@ NEGATION_CAP = 0.2  # and one that denies what its passage says, or the other wa
 WEAK_CAP = 0.4  # and one with a figure that only the question has, or that must be computed
 NEARLY_QUOTED = 0.85  # coverage by one sentence from which a negation on one side alone is a contradiction
 NEIGHBOUR_GAIN = 0.2  # of the words' weight that the next sentence must add to be evidence as well
+SAID = 0.75  # share of the words that statement and question have in common, in a sentence that says what was asked
+NEARLY_AS_MUCH = 0.2  # less than the best such sentence has
 SMALL = 10  # a count up to it that the question gives is repeated with its words: "two of the main reasons"
 MAX_TERMS_OF_SUM = 12  # figures beside the statement's words that may have been computed with
 MAX_SENTENCES = 200  # of a passage, as in `view_passage`
 
+_WORD = re.compile(r"[^\W_]+")
 _CLAUSE = re.compile(r"[,;:，；：、()（）—–]|\b(?:but|although|though|while|because|which|who|that)\b|但|虽然|因为|而")
 
 
@@ -90,6 +93,8 @@ def ground(statement: str, passages: Sequence[StoredChunk], *, question: str, la
         said = "\n".join(all_text(passage) for passage in readable)
         if names := missing_names(statement, views, said, question):
             cap, reason = REFUTED_CAP, worded("not in the passage: {told}", told=joined(", ", names))
+    if cap is None and (apart := _said_elsewhere(statement, figures, readable, question)):
+        cap, reason = WEAK_CAP, worded("the passage has it in another place: {told}", told=joined(", ", apart))
     best = max(nearest, key=lambda near: near.alone)
     if cap is None and best.alone >= NEARLY_QUOTED and _contradict(statement, best.text, weights):
         cap, reason = NEGATION_CAP, worded("one of them denies what the other says")
@@ -299,6 +304,41 @@ def _is_computed(figure: Figure, texts: Sequence[str]) -> bool:
         if any(abs(made - wanted) < 1e-6 for made in (left + right, right - left, product, product / 100)):
             return left not in (0.0, 1.0) or abs(product - wanted) > 1e-6
     return False
+
+
+def _said_elsewhere(
+    statement: str, figures: Sequence[Figure], passages: Sequence[StoredChunk], question: str
+) -> list[str]:
+    """Names and figures of the statement, not the question's, where a sentence has nearly all words that both share,
+    and neither it, nor the one before it, nor the title has any of them: the passage says it of something else."""
+    stated, asked = view_question(statement), view_question(question)
+    shared = [term for term in stated.terms if term in asked.terms and term not in stated.weak]
+    names = stated.names.difference(asked.terms)
+    new = missing_figures(figures, known_figures(question))
+    if len(shared) < MIN_TERMS or not (names or new):
+        return []
+    places = [
+        (sum(term in sentence.terms for term in shared) / len(shared), passage, at)
+        for passage in passages
+        for at, sentence in enumerate(sentences_of(passage.text))
+    ]
+    most = max((share for share, _, _ in places), default=0.0)
+    if most < SAID:
+        return []
+    saying = [(passage, at) for share, passage, at in places if share >= max(SAID, most - NEARLY_AS_MUCH)]
+
+    def has_one(passage: StoredChunk, sentences: Sequence[PlacedSentence]) -> bool:
+        held = view_of(passage).head.union(*(sentence.terms for sentence in sentences))
+        told = known_figures("\n".join(sentence.text for sentence in sentences))
+        return not names.isdisjoint(held) or len(missing_figures(new, told)) < len(new)
+
+    if any(has_one(passage, sentences_of(passage.text)[max(0, at - 1) : at + 1]) for passage, at in saying):
+        return []
+    sayers = {id(passage) for passage, _ in saying}  # what another passage has may be put together with it
+    if any(id(other) not in sayers and has_one(other, sentences_of(other.text)) for other in passages):
+        return []
+    written = (word for word in _WORD.findall(statement) if not names.isdisjoint(query_terms(word)))
+    return [*written, *(figure.text for figure in new)]
 
 
 def _by_figures_alone(statement: str, passages: Sequence[StoredChunk], question: str) -> Grounding:

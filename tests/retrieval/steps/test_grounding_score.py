@@ -63,6 +63,42 @@ def test_a_form_of_a_name_is_the_same_one(statement: str, passage: str) -> None:
     assert score(statement, passage, "Which ones?") >= 0.5
 
 
+EU = (
+    "The Parliament meets in Strasbourg. It has 705 members. It votes on laws. The Commission's President sets the "
+    "agenda for the EU's work. Decisions are taken by a simple majority."
+)
+WHO = "Who sets the agenda for the EU's work?"
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["It is the Parliament that sets the agenda for the EU's work.", "705 set the agenda for the EU's work."],
+)
+def test_what_the_passage_says_of_something_else_is_weak(statement: str) -> None:
+    assert BASELESS < score(statement, EU, WHO) < 0.5
+
+
+def test_what_another_passage_has_may_be_put_together_with_it() -> None:
+    passages = [chunk(1, EU, title="Union"), chunk(2, "The President of the Commission is Jacques Delors.", title="It")]
+    statement = "It is Jacques Delors who sets the agenda for the EU's work."
+    assert ground(statement, passages, question=WHO, language="en").score >= 0.5
+
+
+@pytest.mark.parametrize(
+    ("statement", "question"),
+    [
+        (
+            "The President of the Commission sets the agenda for the EU's work.",
+            "Who sets the agenda for the EU's work?",
+        ),
+        ("The Parliament, which meets in Strasbourg, has 705 members.", "How many members has the Parliament?"),
+        ("The agenda is set by the Commission.", "Who sets the agenda for the EU's work?"),
+    ],
+)
+def test_what_it_says_there_or_right_before_is_supported(statement: str, question: str) -> None:
+    assert score(statement, EU, question) >= 0.5
+
+
 def test_words_of_the_question_support_little() -> None:
     text = "Books may be borrowed by members. The opening hours are posted at the door."
     assert score("You may borrow books with a purple giraffe.", text) < 0.5
