@@ -7,7 +7,6 @@ of a form with files alone, from somebody who is signed in, up to what one uploa
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -21,6 +20,7 @@ from ragsite.core.database import database_call
 from ragsite.core.errors import AppError, TooLargeError
 from ragsite.core.localized import localized
 from ragsite.core.wording import worded
+from ragsite.web.early_answer import NotedSend, answer_early
 from ragsite.web.language import language_of
 
 FORM_SLACK = 1 << 20  # boundaries and fields around the files
@@ -35,18 +35,12 @@ class BodyLimits:
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
         body = _Body(scope, receive, self._is_signed_in)
-        begun = False
-
-        async def noted(message: dict[str, Any]) -> None:
-            nonlocal begun
-            begun = True
-            await send(message)
-
+        noted = NotedSend(send)
         try:
             await body.allow(_declared(scope))
             await self._inner(scope, body.receive, noted)
         except _RefusedError as refused:
-            if not begun:
+            if not noted.begun:
                 await _answer(refused, scope, send)
 
 
@@ -105,15 +99,9 @@ def _header(scope: dict[str, Any], name: bytes) -> bytes:
 
 
 async def _answer(refused: _RefusedError, scope: dict[str, Any], send: Any) -> None:
-    headers = [(b"content-type", b"application/json"), (b"connection", b"close")]  # what comes is not read
     with translation.override(language_of(scope)):
         if refused.error is not None:
-            status, told = refused.error.status, localized(refused.error.as_dict())
-        else:
-            status, message = 401, str(NotAuthenticated().detail)
-            told = {"error": {"code": CODES[401], "message": message, "fields": {}}}
-            headers.append((b"www-authenticate", b"Token"))
-    body = json.dumps(told).encode()
-    headers.append((b"content-length", str(len(body)).encode()))
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+            await answer_early(send, refused.error.status, localized(refused.error.as_dict()))
+            return
+        told = {"error": {"code": CODES[401], "message": str(NotAuthenticated().detail), "fields": {}}}
+        await answer_early(send, 401, told, (b"www-authenticate", b"Token"))
