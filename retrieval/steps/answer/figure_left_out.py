@@ -16,7 +16,6 @@ from retrieval.steps.grounding.score import same_language
 from retrieval.text.answer_language import Language, in_script_of
 from retrieval.text.figures import DURATIONS, MONEY, Figure, known_figures, missing_figures, stated_figures, unit_of
 from retrieval.text.language import detect_language, to_simplified
-from retrieval.text.term_coverage import term_weights
 from retrieval.values import Source
 
 STATEMENTS = 4  # of the passages, that are looked at
@@ -48,7 +47,7 @@ _ASKED = (
 def figure_left_out(question: str, answer: str, sources: Sequence[Source], language: Language) -> str:
     """What to write behind the answer; "" where it has a figure, none is asked for, or no passage has one.
 
-    Of the statements that an answer without a model would quote, the one with most of the question's words.
+    Those of the statements that an answer without a model would quote: which of them is meant words can't tell.
     """
     units, without = _wanted(question)
     if units is None or without.search(to_simplified(answer).lower()):
@@ -61,11 +60,8 @@ def figure_left_out(question: str, answer: str, sources: Sequence[Source], langu
         for quote in best_statements(question, sources, most=STATEMENTS)
         if _answers(quote.text, units, asked) and same_language(detect_language(answer), detect_language(quote.text))
     ]
-    if not quotes:
-        return ""
-    weights = term_weights(question, [quote.terms for quote in quotes])
-    best = max(quotes, key=lambda quote: sum(weights[term] for term in quote.terms & weights.keys()))
-    return f"{phrase('figure_left_out', language)}\n- {in_script_of(best.text, language)} [{best.marker}]"
+    lines = [f"- {in_script_of(quote.text, language)} [{quote.marker}]" for quote in quotes]
+    return "\n".join([phrase("figure_left_out", language), *lines]) if lines else ""
 
 
 def _wanted(question: str) -> tuple[Collection[str] | None, re.Pattern[str]]:

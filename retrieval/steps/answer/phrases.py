@@ -37,9 +37,9 @@ _PHRASES: dict[str, dict[str, str]] = {
         "zh-hant": "以下是我找到的最接近的內容，可能沒有完全回答這個問題。",
     },
     "figure_left_out": {
-        "en": "The figure that was asked for, word for word:",
-        "zh-hans": "所问的数字，原文为：",
-        "zh-hant": "所問的數字，原文為：",
+        "en": "What the documents say of it in figures, word for word:",
+        "zh-hans": "文档中的相关数字，原文为：",
+        "zh-hant": "文件中的相關數字，原文為：",
     },
     "contradictory": {
         "en": "I can't say: the documents that you can see contradict each other on this.",

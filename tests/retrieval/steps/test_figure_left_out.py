@@ -31,7 +31,7 @@ def quoted(question: str, answer: str, text: str, language: str = "en") -> str:
 )
 def test_the_figure_is_quoted_with_its_passage(question: str, answer: str, text: str, quote: str) -> None:
     said = quoted(question, answer, text)
-    assert quote in said and said.endswith("[1]") and said.startswith("The figure that was asked for")
+    assert quote in said and said.endswith("[1]") and said.startswith("What the documents say")
 
 
 @pytest.mark.parametrize(
@@ -54,4 +54,4 @@ def test_nothing_is_added(question: str, answer: str, text: str) -> None:
 
 def test_in_the_script_of_the_answer() -> None:
     said = quoted("本科生最多可以借多少本書？", "本科生可以借書[1]。", "本科生最多可借十本书。", "zh-hant")
-    assert said == "所問的數字，原文為：\n- 本科生最多可借十本書。 [1]"
+    assert said == "文件中的相關數字，原文為：\n- 本科生最多可借十本書。 [1]"

@@ -46,7 +46,7 @@ async def test_a_figure_that_the_model_leaves_out_is_quoted_behind_its_text(onli
     assert answer.text == events.text
     assert answer.text == (
         "The resit fee is paid online [1].\n\n"
-        "The figure that was asked for, word for word:\n- A resit costs EUR 55. [1]"
+        "What the documents say of it in figures, word for word:\n- A resit costs EUR 55. [1]"
     )
     assert [sentence.supported for sentence in answer.grounding][-1] is True
     [entry] = [step for step in trace.steps if step.name == "generate"]
