@@ -176,6 +176,37 @@ describe("a question", () => {
     Socket.last.drops();
     assert.deepEqual(told.lost, []);
   });
+  for (const [name, broken] of [
+    ["cannot be sent", () => { throw new TypeError("network"); }],
+    ["breaks off before its first event", () => new Response(stream([": still here\n\n"], { breaks: true }))],
+    ["ends before its first event", () => sse()],
+  ]) test(`over HTTP that ${name} is told of`, async (t) => {
+    serve({ "POST /api/chat": broken });
+    const { transport, told } = opened(t);
+    transport.http = true;
+    Socket.last.readyState = 3;
+    transport.ask(question);
+    await passes(t, 0);
+    assert.deepEqual([told.lost, told.events], [[question], []]);
+  });
+  test("over HTTP that was confirmed, or refused, is not lost", async (t) => {
+    const { transport, told } = opened(t);
+    transport.http = true;
+    for (const [events, reply] of [[1, () => new Response(stream([`data: ${JSON.stringify(started)}\n\n`]))], [2, [409, { error: { code: "busy", message: "Wait." } }]]]) {
+      serve({ "POST /api/chat": reply });
+      transport.ask(question);
+      await passes(t, 0);
+      assert.deepEqual([told.lost, told.events.length], [[], events]);
+    }
+  });
+  test("over HTTP is not lost with a socket that drops meanwhile", async (t) => {
+    serve({ "POST /api/chat": () => new Promise(() => {}) });
+    const { transport, told } = opened(t, { open: false });
+    transport.ask(question);
+    await passes(t, 4050);
+    Socket.last.drops();
+    assert.deepEqual(told.lost, []);
+  });
   test("another answer's error does not confirm it", async (t) => {
     const { transport, told } = opened(t);
     Socket.last.says(started);

@@ -70,7 +70,7 @@ declare namespace Api {
   }
   type Message = Question | Answer;
   interface AccountExport { id: Id; state: "waiting" | "running" | "done" | "failed"; progress: number; size_bytes: number; expires_at: Time | null }
-  interface Session { id: Id; title: string; pinned: boolean; archived: boolean; folder: string; shared: string[]; updated_at: Time }
+  interface Session { id: Id; title: string; pinned: boolean; archived: boolean; folder: string; shared: string[]; created_at: Time; updated_at: Time }
   interface Folder { name: string; session_count: number }
   interface Share { scope: "site" | "link"; url: string; created_at: Time; expires_at: Time | null }
   interface Shares { shares: Share[]; links_allowed: boolean }

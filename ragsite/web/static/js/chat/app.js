@@ -25,6 +25,7 @@ const panel = new SourcePanel(byId("source-panel"));
 let sessionId = null;
 /** @type {Answer | null} the answer whose question has been sent and not yet confirmed */
 let pending = null;
+let askedAt = 0;
 let spoken = "";
 /** @type {Answer | null} one that was told to go on, until that is confirmed */
 let continued = null;
@@ -122,6 +123,8 @@ function ask(text) {
   pending.send();
   composer.setBusy(true);
   thread.toEnd();
+  askedAt = Date.now();
+  lostQuestions().catch(() => {});
   transport.ask({ message: text, session_id: sessionId, ...composer.settings() });
   return true;
 }
@@ -203,23 +206,29 @@ async function share(place = "") {
   await shareDialog(sessionId, place);
 }
 
-/** The connection broke before the server confirmed the question: see whether it has taken it. @param {Api.Ask} ask */
-async function recoverAsk({ message }) {
+const lostQuestions = async () => await import("./lost_question.js");
+
+/** The connection broke before the server confirmed the question: see whether it has taken it. @param {Api.Ask} asked */
+async function recoverAsk(asked) {
   const answer = pending;
-  const failed = () => receive({ type: "error", content: gettext("The connection broke before the question arrived."), code: "connection" });
-  if (!sessionId) {
-    failed();
-    return;
-  }
+  if (!answer) return;
+  let found = null;
+  let content = gettext("The connection broke before the question arrived.");
   try {
-    const messages = await new History(sessionId).newest();
-    const asked = messages.filter((entry) => entry.role === "user").at(-1);
-    if (pending !== answer) return;
-    if (asked?.text === message && !thread.knows(asked.message_id)) await loadMessages(sessionId);
-    else failed();
-  } catch {
-    if (pending === answer) failed();
+    const { lookFor } = await lostQuestions();
+    found = await lookFor(asked, {
+      askedAt, knows: (id) => thread.knows(id), isWaiting: () => pending === answer,
+      away: () => answer.showStep(gettext("Waiting for the connection, to see whether the question arrived")),
+    });
+  } catch (error) {
+    content = /** @type {Error} */ (error).message;
   }
+  if (pending !== answer) return;
+  if (found) {
+    receive(found);
+    transport.open(found.session_id);
+    transport.follow(found.message_id);
+  } else receive({ type: "error", content, code: "connection" });
 }
 
 // --------------------------------------------------------------------------------------------- events

@@ -8,6 +8,7 @@ const OPEN_WAIT_MS = 4_000;
 const PING_MS = 25_000;
 const FAILURES_BEFORE_HTTP = 3;
 const SIGNED_OUT = 4401;
+const CHAT = "/api/chat";
 
 /**
  * What a question sends besides its type.
@@ -105,11 +106,7 @@ export class Transport {
   dropped() {
     this.socket = null;
     this.failures += 1;
-    if (this.asked) {
-      const lost = this.asked;
-      this.asked = null;
-      this.onLostAsk(lost);
-    }
+    if (!this.readers.has(CHAT)) this.lose();
     if (this.failures >= FAILURES_BEFORE_HTTP && navigator.onLine) {
       this.http = true;
       this.onState("http");
@@ -119,6 +116,12 @@ export class Transport {
     this.onState("lost");
     const wait = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** this.failures) * (0.7 + Math.random() * 0.6);
     this.timer = setTimeout(() => this.connect(), wait);
+  }
+
+  lose() {
+    const lost = this.asked;
+    this.asked = null;
+    if (lost) this.onLostAsk(lost);
   }
 
   reconnectNow() {
@@ -141,7 +144,8 @@ export class Transport {
       this.asked = payload;
       return;
     }
-    this.readAnswer("/api/chat", { method: "POST", body: { ...payload, stream: true } });
+    this.asked = payload;
+    if (!(await this.readAnswer(CHAT, { method: "POST", body: { ...payload, stream: true } }))) this.lose();
   }
 
   /** Follow an answer that is already being written, from the start or from where this page left off. @param {Api.Id} messageId @param {number} after */
@@ -250,7 +254,7 @@ export class Transport {
       }
     } catch (error) {
       if (/** @type {Error} */ (error).name === "AbortError") return true;
-      if (error instanceof ApiError && (error.status !== 0 || !current)) {
+      if (error instanceof ApiError && (error.status !== 0 || !(current || this.asked))) {
         if (messageId) this.seen.delete(messageId);
         this.asked = null;
         this.onEvent({ type: "error", message_id: messageId, code: error.code, content: error.message, done: true });
