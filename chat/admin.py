@@ -82,7 +82,7 @@ class SessionAdmin(ReadOnlyAdmin, LogsReading, WorstRatedFirst):
     list_filter = FILTERS
     list_select_related = ["user"]
     list_per_page = 50
-    search_fields = ["title", "user__username", "messages__text"]
+    search_fields = ["title__icontains_han", "user__username", "messages__text__icontains_han"]
     search_help_text = _("Title, user name, or words of a message")
     date_hierarchy = "created_at"
     show_full_result_count = False
@@ -164,7 +164,7 @@ class MessageAdmin(PartOfHistoryAdmin, LogsReading, WorstRatedFirst):
     list_filter = [*FILTERS, "role"]
     list_select_related = ["session__user"]
     list_per_page = 50
-    search_fields = ["text", "session__user__username", "session__title"]
+    search_fields = ["text__icontains_han", "session__user__username", "session__title__icontains_han"]
     date_hierarchy = "created_at"
     show_full_result_count = False
     inlines = [SourceInline, DecisionStepInline]
@@ -225,7 +225,7 @@ class SourceAdmin(PartOfHistoryAdmin, LogsReading):
     list_display = ["title", "marker", "page", "cited", "passage", "answer"]
     list_filter = ["cited"]
     list_select_related = ["message"]
-    search_fields = ["title", "text", "chunk_id"]
+    search_fields = ["title__icontains_han", "text__icontains_han", "chunk_id"]
     date_hierarchy = "message__created_at"
     show_full_result_count = False
 

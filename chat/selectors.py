@@ -40,8 +40,8 @@ def session_list(
         sessions = sessions.filter(folder=folder)
     search = clean_text(search).strip()
     if search:
-        matching = Message.objects.filter(session=OuterRef("pk"), superseded=False, text__icontains=search)
-        sessions = sessions.filter(Q(title__icontains=search) | Exists(matching))
+        matching = Message.objects.filter(session=OuterRef("pk"), superseded=False, text__icontains_han=search)
+        sessions = sessions.filter(Q(title__icontains_han=search) | Exists(matching))
     return sessions.order_by(F("pinned_at").desc(nulls_last=True), "-updated_at", "pk")
 
 

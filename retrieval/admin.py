@@ -172,7 +172,7 @@ class DocumentAdmin(admin.ModelAdmin):
     ]
     list_select_related = ["collection", "uploaded_by"]
     list_per_page = 50
-    search_fields = ["title", "file_name", "content_hash", "department"]
+    search_fields = ["title__icontains_han", "file_name__icontains_han", "content_hash", "department"]
     date_hierarchy = "created_at"
     show_full_result_count = False
     actions = ["read_again"]
@@ -263,7 +263,7 @@ class ChunkAdmin(PartOfHistoryAdmin, admin.ModelAdmin):
     list_display = ["beginning", "document_link", "seq", "page", "heading", "token_count", "indexed"]
     list_filter = ["indexed", "document__collection"]
     list_select_related = ["document"]
-    search_fields = ["text", "heading", "document__title"]
+    search_fields = ["text__icontains_han", "heading__icontains_han", "document__title__icontains_han"]
     date_hierarchy = "document__created_at"
     show_full_result_count = False
 

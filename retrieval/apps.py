@@ -1,4 +1,5 @@
 from django.apps import AppConfig
+from django.db.models import CharField, TextField
 from django.utils.translation import gettext_lazy as _
 
 
@@ -8,6 +9,10 @@ class RetrievalConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        from retrieval.lookups import IContainsHan
+
+        CharField.register_lookup(IContainsHan)
+        TextField.register_lookup(IContainsHan)
         from ragsite.accounts.personal_data import use_holder  # models can be imported only now
         from retrieval.memory import retention
         from retrieval.memory import services as memory

@@ -291,7 +291,7 @@ def document_list(
     if status:
         documents = documents.filter(status=status)
     if search:
-        documents = documents.filter(Q(title__icontains=search) | Q(file_name__icontains=search))
+        documents = documents.filter(Q(title__icontains_han=search) | Q(file_name__icontains_han=search))
     if doc_type:
         documents = documents.filter(doc_type=doc_type)
     if policy_year is not None:
@@ -308,7 +308,7 @@ def _with_text(documents: QuerySet[Document], text: str) -> QuerySet[Document]:
     chunks = documents.order_by().aggregate(chunks=Sum("chunk_count", default=0))["chunks"]
     if chunks > MAX_CHUNKS_READ:
         raise InvalidInputError(fields={"text": [TOO_MUCH_TEXT]})
-    return documents.filter(Exists(Chunk.objects.filter(document=OuterRef("pk"), text__icontains=text)))
+    return documents.filter(Exists(Chunk.objects.filter(document=OuterRef("pk"), text__icontains_han=text)))
 
 
 def document_facets(*, user: User) -> dict[str, list[Any]]:

@@ -99,6 +99,14 @@ def test_lists_and_pages_open_for_staff(staff: Client, model: type[Model]) -> No
     assert staff.get(url_of(model, "change", row)).status_code == 200
 
 
+@pytest.mark.parametrize("model", [Session, Message, Document, Chunk, Rating])
+def test_lists_are_searched_in_both_chinese_scripts(staff: Client, model: type[Model]) -> None:
+    one_of_each("研討室在三樓。")
+    for words in ("研討室", "研讨室", "研究室"):
+        found = staff.get(url_of(model), {"q": words}).context["cl"].result_count
+        assert (found > 0) is (words != "研究室")
+
+
 @pytest.mark.parametrize("model", OURS)
 def test_lists_and_pages_are_closed_to_others(db: None, client: Client, model: type[Model]) -> None:
     row = one_of_each("Secret text.")[model]

@@ -63,7 +63,7 @@ class EvidenceAdmin(ToolsAdmin, PartOfHistoryAdmin):
     list_filter = [CountsFilter]
     list_select_related = [*RELATED, "passage__document"]
     list_per_page = 50
-    search_fields = ["question__text", "voter__username", "passage__document__title"]
+    search_fields = ["question__text__icontains_han", "voter__username", "passage__document__title__icontains_han"]
     show_full_result_count = False
     fields = ["document", "asked", "answer", "voter", "score", "for_question", "for_document", "of_voter", "state"]
     readonly_fields = ["document", "asked", "answer", "score", "for_question", "for_document", "of_voter", "state"]

@@ -109,7 +109,7 @@ class GoldenQuestionAdmin(ToolsAdmin):
     ]
     list_filter = ["enabled", SetFilter, "expects", "source", "collection"]
     list_select_related = ["collection", "created_by"]
-    search_fields = ["text", "set_name"]
+    search_fields = ["text__icontains_han", "set_name"]
     date_hierarchy = "created_at"
     inlines = [RelevanceInline]
     autocomplete_fields = ["collection"]

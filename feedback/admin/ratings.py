@@ -71,7 +71,10 @@ class RatingAdmin(ToolsAdmin, ReadOnlyAdmin):
     list_filter = ["score", TagFilter, TargetFilter, "message__decision", "message__workflow"]
     list_select_related = ["user", "message__reply_to", "source"]
     list_per_page = 50
-    search_fields = ["comment", "user__username", "message__reply_to__text", "message__text", "source__title"]
+    search_fields = [
+        "comment__icontains_han", "user__username", "message__reply_to__text__icontains_han",
+        "message__text__icontains_han", "source__title__icontains_han",
+    ]  # fmt: skip
     date_hierarchy = "updated_at"
     fields = ["user", "question", "answer", "rated_source", "stars", "tag_list", "comment", "created_at", "updated_at"]
     readonly_fields = ["question", "answer", "rated_source", "stars", "tag_list"]

@@ -72,7 +72,7 @@ def gaps_shown(access: DeskAccess, filters: GapFilters) -> QuerySet[KnowledgeGap
             raise InvalidInputError(fields={"collection": [worded("There is no such collection; choose another one.")]})
         gaps = gaps.filter(collection=wanted)
     if search := " ".join(filters.search.split())[:MAX_SEARCH_CHARS]:
-        gaps = gaps.filter(Exists(GapQuestion.objects.filter(gap=OuterRef("pk"), text__icontains=search)))
+        gaps = gaps.filter(Exists(GapQuestion.objects.filter(gap=OuterRef("pk"), text__icontains_han=search)))
     return gaps
 
 

@@ -91,7 +91,7 @@ class CuratedAnswersApi(DeskView):
     )
     def get(self, request: Request) -> Response:
         query = checked(CuratedListQuerySerializer, request.query_params)
-        rows = CURATED.all().filter(question__icontains=query["search"])
+        rows = CURATED.all().filter(question__icontains_han=query["search"])
         in_force = curated_in_force().values("pk")
         if query.get("state") == "in_force":
             rows = rows.filter(pk__in=in_force)

@@ -195,7 +195,7 @@ def _chosen(request: Request) -> QuerySet[GoldenQuestion]:
         wanted["collection"] = collection_find(wanted["collection"])
     if "set" in wanted:
         wanted["set_name"] = wanted.pop("set")
-    return GOLDEN.filter(text__icontains=wanted.pop("search"), **wanted)
+    return GOLDEN.filter(text__icontains_han=wanted.pop("search"), **wanted)
 
 
 def _payload(question_id: UUID) -> dict[str, Any]:

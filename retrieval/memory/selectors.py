@@ -19,7 +19,7 @@ def memory_list(*, user: User, search: str = "") -> QuerySet[Memory]:
     """The user's own facts, the latest first; `search`: each word stands in the fact or its question."""
     memories = Memory.objects.filter(user=user)
     for word in clean_text(search).split():
-        memories = memories.filter(Q(text__icontains=word) | Q(question__icontains=word))
+        memories = memories.filter(Q(text__icontains_han=word) | Q(question__icontains_han=word))
     return memories.order_by("-updated_at", "pk")
 
 

@@ -60,6 +60,14 @@ def test_sessions_are_searched_by_title_and_by_messages_that_still_stand(user: U
     assert selectors.session_list(user=user, search=" \x00 ").count() == 3
 
 
+@pytest.mark.parametrize("search", ["研討室", "研讨室", "台灣研讨室 100%_"])
+def test_sessions_are_searched_in_both_chinese_scripts(user: User, session: Session, search: str) -> None:
+    titled = SessionFactory(user=user, title="台湾研讨室 100%_")
+    at(1, session, "臺灣研討室 100%_？")
+    at(1, SessionFactory(user=user), "臺灣研討會 100 %")
+    assert set(selectors.session_list(user=user, search=search)) == {titled, session}
+
+
 def test_sessions_tell_how_many_messages_they_hold(user: User, session: Session) -> None:
     MessageFactory.create_batch(2, session=session)
     assert selectors.session_list(user=user).get().message_count == 2

@@ -84,6 +84,8 @@ def test_a_question_is_made_read_changed_and_deleted(client: APIClient, staff: U
     assert (changed["enabled"], changed["relevant"]) == (False, told["relevant"])
     assert client.get(f"{URL}?enabled=true").json()["count"] == 0
     assert client.get(f"{URL}?collection=policies&search=books").json()["count"] == 1
+    GoldenQuestion.objects.update(text="可以借多少本书？")
+    assert client.get(f"{URL}?search=多少本書").json()["count"] == 1
     assert client.delete(one).status_code == 204
     assert [client.get(one).status_code, client.patch(one, {}).status_code, client.delete(one).status_code] == [404] * 3
 

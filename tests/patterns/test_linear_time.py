@@ -15,6 +15,7 @@ from pathlib import Path
 from chat.review.export import name_pattern as masked_name
 from retrieval.answerability import oppositions
 from retrieval.steps.query.route import name_pattern, tag_pattern
+from retrieval.text.language import either_script
 from tests.patterns.collect import SEARCHES, Found, our_patterns
 
 LIMIT_S = 110
@@ -33,6 +34,7 @@ MOST_CHARS = {
 BUILT_AT_RUN = {
     "chat.review.export": (masked_name("Ann Lee"),),
     "retrieval.steps.query.route": (name_pattern("annual report"), tag_pattern("exam rules")),
+    "retrieval.text.language": (re.compile(either_script("臺灣研討室 a+"), re.IGNORECASE),),
     "retrieval.answerability.oppositions": tuple({side for pair in oppositions._OPPOSITES for side in pair}),
 }
 

@@ -167,6 +167,14 @@ def test_documents_are_found_by_title_file_name_and_status(owner: User, document
     assert list(document_list(user=owner, status="failed")) == [documents["public"]]
 
 
+def test_documents_are_found_in_both_chinese_scripts(owner: User, documents: dict[str, Document]) -> None:
+    Document.objects.filter(pk=documents["public"].pk).update(title="研討室管理辦法")
+    ChunkFactory(document=documents["shared"], text="研讨室在三楼。")
+    for words in ("研討室", "研讨室"):
+        assert list(document_list(user=owner, search=words)) == [documents["public"]]
+        assert list(document_list(user=owner, text=words)) == [documents["shared"]]
+
+
 def test_documents_come_newest_first_and_their_chunks_in_order(owner: User, documents: dict[str, Document]) -> None:
     listed = list(document_list(user=owner))
     assert listed == sorted(documents.values(), key=lambda document: document.created_at, reverse=True)

@@ -377,6 +377,13 @@ def test_the_list_filters_by_state_person_collection_and_words(curator: User) ->
     assert client.get(f"{reverse('review_gaps')}?after=9999999999.{'9' * 18}.1").status_code in (200, 400)
 
 
+def test_the_list_is_searched_in_both_chinese_scripts(curator: User) -> None:
+    unanswered("研討室幾點開門？")
+    gaps_refresh()
+    for words in ("研討室", "研讨室"):
+        assert "研討室幾點開門" in client_of(curator).get(reverse("review_gaps"), {"search": words}).content.decode()
+
+
 def test_what_is_done_is_kept_with_who_did_it(curator: User) -> None:
     unanswered()
     gaps_refresh()

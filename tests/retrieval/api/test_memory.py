@@ -32,10 +32,13 @@ def test_a_fact_is_told_with_its_question_and_use_and_nothing_internal(client: A
     assert set(row) == {"id", "question", "text", "use_count", "last_used_at", "created_at", "updated_at"}
 
 
-@pytest.mark.parametrize(("search", "found"), [("lakeside", 1), ("EUR deposit", 1), ("ships", 0), ("100%", 0), ("", 2)])
+@pytest.mark.parametrize(
+    ("search", "found"), [("lakeside", 1), ("EUR deposit", 1), ("ships", 0), ("100%", 0), ("書 12", 1), ("", 3)]
+)
 def test_it_is_searched_by_words_of_fact_and_question(client: APIClient, user: User, search: str, found: int) -> None:
     MemoryFactory(user=user, question="What is the deposit?", text="EUR 300 in Lakeside hall.")
     MemoryFactory(user=user, question="How many books?", text="Twelve.")
+    MemoryFactory(user=user, question="多少本书？", text="12")
     assert len(texts(client, search=search)) == found
 
 
