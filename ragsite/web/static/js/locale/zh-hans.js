@@ -566,6 +566,7 @@ globalThis.ragsiteTexts = {
 "Waiting": "等待中",
 "Waiting for a question.": "等待提问。",
 "Waiting for its turn": "排队等待",
+"Waiting for the connection, to see whether the question arrived": "正在等待连接恢复，以确认问题是否已送达",
 "Waiting to be read": "等待读取",
 "Wants nearly all of it relevant: more rewriting, more waiting.": "要求几乎全部相关：改写更多，等待更久。",
 "Weakly grounded": "依据不足",

@@ -566,6 +566,7 @@ globalThis.ragsiteTexts = {
 "Waiting": "等待中",
 "Waiting for a question.": "等待提問。",
 "Waiting for its turn": "排隊等待",
+"Waiting for the connection, to see whether the question arrived": "正在等待連線恢復，以確認問題是否已送達",
 "Waiting to be read": "等待讀取",
 "Wants nearly all of it relevant: more rewriting, more waiting.": "要求幾乎全部相關：改寫更多，等待更久。",
 "Weakly grounded": "依據不足",
