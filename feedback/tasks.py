@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from feedback.curation.gap_todos import gaps_refresh
 from feedback.evaluation.run import evaluations_work
 from feedback.evaluation.runs import runs_of_the_night, runs_queue, runs_wait
-from feedback.rounds.round import feedback_round, rare_collections
+from feedback.rounds.round import feedback_round, rare_collections, round_resume
 
 AGAIN_S, MOST_TIMES = 60, 30  # while another round runs
 
@@ -28,6 +28,13 @@ def reindex_feedback(self: Any, by: int | None = None) -> str:
     if status == "busy" and by is not None and not self.request.called_directly and self.request.retries < MOST_TIMES:
         raise self.retry(countdown=AGAIN_S)
     return status
+
+
+@shared_task
+def reindex_feedback_resume() -> str:
+    """Run a round that was cut off. A message too many finds nothing to do ("idle")."""
+    with rare_collections():
+        return round_resume() or "idle"
 
 
 @shared_task

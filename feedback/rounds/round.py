@@ -55,7 +55,8 @@ GOLDEN_CHANGES = (
 )  # fmt: skip
 MAX_REASON = 500
 LEASE_S = 120.0  # a round that has not reported for this long is taken over
-Status = Literal["live", "held", "proposed", "unchanged", "frozen", "busy", "failed", "queued"]
+MOST_BEGUN = 3  # a round that ends its process each time is not begun again and again
+Status = Literal["live", "held", "proposed", "unchanged", "frozen", "busy", "failed", "queued", "running"]
 logger = logging.getLogger(__name__)
 
 
@@ -65,12 +66,14 @@ class RoundOutcome:
 
     ratings: how many were new or had changed. bursts: how many were found or have grown. counts: of the proposal.
     timings_ms: of its parts, in their order. by: the user name of who started it; empty: the schedule. queued: a worker
-    was told to run it. wordings: what the reason and the notes were made of.
+    was told to run it. running: it has begun, and, where nobody holds the lease, was cut off. begun: how often.
+    wordings: what the reason and the notes were made of.
     """
 
     status: Status
     reason: str = ""
     by: str = ""
+    begun: int = 0
     dry_run: bool = False
     revision: str | None = None
     number: int | None = None
@@ -113,11 +116,12 @@ def feedback_round(*, by: User | None = None, dry_run: bool = False) -> RoundOut
         if lease is None:
             return BUSY
         with _failure_recorded(by):
+            _begin(by)
             probed = judge_probe(report=lease.renew)
             outcome = _round(lease.renew, by)
         notes = (*outcome.notes, *filter(None, [probed.note()]))
         outcome = replace(outcome, notes=notes, duration_ms=_ms_since(begun), by=_name(by))
-        FeedbackState.objects.filter(pk=1).update(last_round=outcome.as_dict())
+        _record(outcome)
     logger.info("Feedback round: %s %s", outcome.status, outcome.reason)
     return outcome
 
@@ -140,23 +144,59 @@ def _ms_since(begun: float) -> int:
     return round((time.monotonic() - begun) * 1000)
 
 
+def _begin(by: User | None) -> None:
+    """Staff see that it runs; and of one whose process is killed this is what stays."""
+    before = feedback_state().last_round
+    begun = before.get("begun", 0) + 1 if before.get("status") == "running" else 1
+    reason = worded("A round runs since {at}; its outcome will stand here.", at=_now())
+    _record(RoundOutcome(status="running", reason=reason, by=_name(by), begun=begun))
+
+
+def _record(outcome: RoundOutcome) -> None:
+    FeedbackState.objects.filter(pk=1).update(last_round=outcome.as_dict())
+
+
+def _now() -> str:
+    return timezone.localtime().strftime("%Y-%m-%d %H:%M")
+
+
 @contextmanager
 def _failure_recorded(by: User | None) -> Iterator[None]:
     """Staff who look for the outcome see that the round failed, which the task queue does not show."""
+    before = feedback_state().last_round
     try:
         yield
     except (LeaseLostError, RoundLostError):
         raise  # the other round records its own outcome
+    except KeyboardInterrupt:  # a person at the terminal wants it no more
+        FeedbackState.objects.filter(pk=1).update(last_round=before)
+        raise
     except Exception:
-        at = timezone.localtime().strftime("%Y-%m-%d %H:%M")
         reason = worded(
-            "It broke off at {at}; the worker's log says why. What was rated waits for the next one.", at=at
+            "It broke off at {at}; the worker's log says why. What was rated waits for the next one.", at=_now()
         )
         with suppress(DatabaseError):
             # `last_round_at` stays: the next round looks at documents that have changed since then.
-            state = FeedbackState.objects.filter(pk=1)
-            state.update(last_round=RoundOutcome(status="failed", reason=reason, by=_name(by)).as_dict())
+            _record(RoundOutcome(status="failed", reason=reason, by=_name(by)))
         raise
+
+
+def round_resume() -> Status | None:
+    """Run the round that was asked for or begun, and that nobody works on: its process was killed or told to stop, or
+    its message was lost. None: there is none.
+    """
+    last = feedback_state().last_round
+    if last.get("status") not in ("queued", "running") or lease_is_held(LEASE):
+        return None
+    by = User.objects.filter(username=last["by"]).first() if last["by"] else None
+    if last.get("begun", 0) >= MOST_BEGUN:
+        reason = worded(
+            "It was cut off {times} times, the last time after {at}; the worker's log may say why.",
+            times=MOST_BEGUN, at=_now(),
+        )  # fmt: skip
+        _record(RoundOutcome(status="failed", reason=reason, by=last["by"]))
+        return "failed"
+    return feedback_round(by=by).status
 
 
 # ------------------------------------------------------------------------------------------------ its parts
