@@ -25,7 +25,7 @@ from retrieval.selectors import documents_cut_larger, visible_collections
 from retrieval.services.collections import collection_approve, collection_delete
 from retrieval.services.documents import document_delete, document_reingest, document_update
 from retrieval.services.embedding_space import recorded_size
-from retrieval.services.queueing import collection_reembed_queue, collection_reindex_queue
+from retrieval.services.index_rebuild import index_work_ask
 
 
 @admin.register(Collection)
@@ -33,8 +33,8 @@ class CollectionAdmin(admin.ModelAdmin):
     """Collections: approved, re-embedded, written anew."""
 
     list_display = [
-        "name", "owner", "visibility", "approved", "documents_link", "embedding_model", "embedding_dim", "version",
-        "updated_at",
+        "name", "owner", "visibility", "approved", "documents_link", "embedding_model", "embedding_dim",
+        "index_work", "version", "updated_at",
     ]  # fmt: skip
     list_filter = ["visibility", "approved", "embedding_model"]
     list_select_related = ["owner"]
@@ -44,9 +44,11 @@ class CollectionAdmin(admin.ModelAdmin):
     filter_horizontal = ["groups"]
     fields = [
         "name", "description", "owner", "visibility", "approved", "groups", "embedding_model", "embedding_dim",
-        "size_of_chunks", "version", "created_at", "updated_at",
+        "size_of_chunks", "index_work", "version", "created_at", "updated_at",
     ]  # fmt: skip
-    readonly_fields = ["embedding_model", "embedding_dim", "size_of_chunks", "version", "created_at", "updated_at"]
+    readonly_fields = [
+        "embedding_model", "embedding_dim", "size_of_chunks", "index_work", "version", "created_at", "updated_at",
+    ]  # fmt: skip
     actions = ["approve", "withdraw_approval", "reembed", "reindex"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Collection]:
@@ -111,17 +113,15 @@ class CollectionAdmin(admin.ModelAdmin):
 
     @admin.action(description=_("Re-embed with the model that new collections get"), permissions=["change"])
     def reembed(self, request: HttpRequest, queryset: QuerySet[Collection]) -> None:
-        self._queued(request, [collection_reembed_queue(collection_id=row.pk) for row in queryset])
+        self._ask(request, queryset, Collection.IndexWork.REEMBED)
 
     @admin.action(description=_("Rebuild the index rows"), permissions=["change"])
     def reindex(self, request: HttpRequest, queryset: QuerySet[Collection]) -> None:
-        self._queued(request, [collection_reindex_queue(collection_id=row.pk) for row in queryset])
+        self._ask(request, queryset, Collection.IndexWork.REINDEX)
 
-    def _queued(self, request: HttpRequest, sent: list[bool]) -> None:
-        if all(sent):
-            self.message_user(request, _("The worker has been told; searches go on meanwhile."), messages.SUCCESS)
-        else:
-            self.message_user(request, _("The task queue is away; try again shortly."), messages.ERROR)
+    def _ask(self, request: HttpRequest, queryset: QuerySet[Collection], work: Collection.IndexWork) -> None:
+        index_work_ask(collections=Collection.objects.filter(pk__in=[row.pk for row in queryset]), work=work)
+        self.message_user(request, _("A worker does it as soon as it can; searches go on meanwhile."), messages.SUCCESS)
 
     def delete_model(self, request: HttpRequest, obj: Collection) -> None:
         collection_delete(collection=obj)

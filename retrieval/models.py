@@ -38,6 +38,10 @@ class Collection(models.Model):
         SHARED = "shared", _("Shared")
         PUBLIC = "public", _("Public")
 
+    class IndexWork(models.TextChoices):
+        REEMBED = "reembed", _("to be embedded anew")
+        REINDEX = "reindex", _("its index rows are to be rebuilt")
+
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     conversation_id = models.UUIDField(
         null=True,
@@ -90,6 +94,16 @@ class Collection(models.Model):
     )
     version = models.PositiveBigIntegerField(
         default=0, help_text=_("Grows with every change: the index state in cache keys."), verbose_name=_("version")
+    )
+    index_work = models.CharField(
+        max_length=10,
+        choices=IndexWork,
+        blank=True,
+        help_text=_("What a worker was asked to do with its index, until it is done."),
+        verbose_name=_("index work"),
+    )
+    index_work_since = models.DateTimeField(
+        null=True, blank=True, editable=False, help_text="When it was begun; kept when it is gone on with."
     )
     created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
     updated_at = models.DateTimeField(auto_now=True, verbose_name=_("updated at"))

@@ -23,9 +23,7 @@ from retrieval.memory.sync import (
     memory_rows_delete,
     memory_rows_of_user_delete,
 )
-from retrieval.models import Collection
-from retrieval.selectors import collection_space
-from retrieval.services.index_rebuild import collection_reembed, collection_reindex
+from retrieval.services.index_rebuild import index_work, index_work_resume
 from retrieval.services.index_sync import index_repair
 from retrieval.services.ingest import ingest_take_next
 from retrieval.services.ingest_jobs import storage_is_full, turns
@@ -59,7 +57,9 @@ def ingest_document(document_id: str) -> str:
 
 @shared_task
 def ingest_resume() -> int:
-    """Send messages for documents whose worker died, whose message was lost, or whose pause is over."""
+    """Send messages for documents whose worker died, whose message was lost, or whose pause is over; likewise for
+    collections whose index is to be worked on. How many documents."""
+    index_work_resume()
     messages = 0 if storage_is_full() else min(len(turns()), settings.RAG.ingest.workers)
     for _ in range(messages):
         ingest_next.apply_async(retry=False, expires=RESUME_EXPIRES_S)
@@ -89,19 +89,14 @@ def index_check() -> int:
     return sum(repair.written for repair in _run(index_repair))
 
 
-@shared_task(**MAINTENANCE_RETRY)
-def collection_reembed_task(collection_id: str) -> None:
-    """Move a collection to the embedding model that new collections get; a deleted one is nothing to do."""
-    if collection := Collection.objects.filter(pk=collection_id).first():
-        _run(lambda: collection_reembed(collection=collection))
-
-
-@shared_task(**MAINTENANCE_RETRY)
-def collection_reindex_task(collection_id: str) -> None:
-    """Write a collection's index rows over."""
-    collection = Collection.objects.filter(pk=collection_id).first()
-    if collection and (space := collection_space(collection)):
-        _run(lambda: collection_reindex(collection=collection, space=space))
+@shared_task
+def index_work_task(collection_id: str) -> bool:
+    """Embed a collection anew or rebuild its rows, if that is asked for. The next round tries what was away again."""
+    try:
+        return _run(lambda: index_work(collection_id=UUID(collection_id)))
+    except (EmbeddingUnavailableError, IndexUnavailableError) as error:
+        logger.warning("Work on the index of collection %s waits: %s", collection_id, error.reason)
+        return False
 
 
 @shared_task(**MAINTENANCE_RETRY)

@@ -37,14 +37,9 @@ def collection_unindex_queue(*, collection_id: UUID, space: EmbeddingSpace) -> N
     _send("retrieval.tasks.collection_unindex", str(collection_id), space.model, space.dim)
 
 
-def collection_reembed_queue(*, collection_id: UUID) -> bool:
-    """False: the broker is away, and nothing will happen."""
-    return _send("retrieval.tasks.collection_reembed_task", str(collection_id))
-
-
-def collection_reindex_queue(*, collection_id: UUID) -> bool:
-    """False: the broker is away, and nothing will happen."""
-    return _send("retrieval.tasks.collection_reindex_task", str(collection_id))
+def index_work_queue(*, collection_id: UUID, expires_s: float | None = None) -> bool:
+    """A worker does what is asked for with a collection's index. False: the broker is away."""
+    return _send("retrieval.tasks.index_work_task", str(collection_id), expires_s=expires_s)
 
 
 def memory_consolidate_queue(*, memory_id: UUID) -> None:
@@ -62,9 +57,9 @@ def memory_unindex_user_queue(*, space: EmbeddingSpace, user_id: int) -> None:
     _send("retrieval.tasks.memory_unindex_user", space.model, space.dim, user_id)
 
 
-def _send(task: str, *arguments: str | int | list[str]) -> bool:
+def _send(task: str, *arguments: str | int | list[str], expires_s: float | None = None) -> bool:
     try:
-        current_app.send_task(task, arguments, retry=False)
+        current_app.send_task(task, arguments, retry=False, expires=expires_s)
     except (OperationalError, OSError) as error:
         logger.warning("%s%s waits for a later round: the broker is away (%s)", task, arguments, error)
         return False

@@ -22,7 +22,14 @@ from retrieval.providers.lexical import SPACE as LEXICAL
 from retrieval.selectors import scope_for_all
 from retrieval.services import index_rebuild as rebuild_module
 from retrieval.services import index_sync
-from retrieval.services.index_rebuild import collection_reembed, collection_reindex, index_rebuild
+from retrieval.services.index_rebuild import (
+    collection_reembed,
+    collection_reindex,
+    index_rebuild,
+    index_work,
+    index_work_ask,
+    index_work_resume,
+)
 from retrieval.services.index_sync import MAINTENANCE, SpaceRepair, index_repair
 from retrieval.services.write_lease import write_lease
 from retrieval.values import EmbeddingSpace, Query
@@ -293,3 +300,97 @@ async def test_what_was_cached_while_rows_were_missing_is_not_found_after_the_re
     assert len(await found(engine, "borrowing books")) == 2
     await index_repair()
     assert len(await found(engine, "borrowing books")) == 3
+
+
+async def asked_to_be_embedded_anew(ollama: OllamaServer, rag_settings: Any) -> Collection:
+    collection = await library(chunks=300)  # two writes
+    await index_repair()
+    await close_engine()
+    rag_settings(ollama={"base_url": ollama.url, "offline": "auto"})
+    await sync_to_async(index_work_ask)(
+        collections=Collection.objects.filter(pk=collection.pk), work=Collection.IndexWork.REEMBED
+    )
+    return collection
+
+
+async def killed_after_one_write(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[int] = []
+
+    class KilledError(BaseException):
+        pass
+
+    def once(*given: Any) -> Any:
+        written.append(1)
+        if len(written) > 1:
+            raise KilledError
+        return index_sync.rows_of(*given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rebuild_module, "rows_of", once)
+        with pytest.raises(KilledError):
+            await index_work(collection_id=collection.pk)
+
+
+async def test_a_re_embedding_whose_worker_was_killed_goes_on_with_what_is_made(
+    engine: Engine, ollama: OllamaServer, rag_settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collection = await asked_to_be_embedded_anew(ollama, rag_settings)
+    await killed_after_one_write(collection, monkeypatch)
+    ollama.reset()
+    assert await index_work(collection_id=collection.pk)
+    embedded = [text for request in ollama.embeds for text in request.body["input"]]
+    assert 0 < len(embedded) < 100
+    await collection.arefresh_from_db()
+    assert (collection.embedding_model, collection.index_work) == (next(m for m in ollama.models if "embed" in m), "")
+    assert len(await found(get_engine(), "borrowing books")) > 0
+
+
+async def test_what_was_changed_since_a_re_embedding_broke_off_is_embedded_once_more(
+    engine: Engine, ollama: OllamaServer, rag_settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collection = await asked_to_be_embedded_anew(ollama, rag_settings)
+    await killed_after_one_write(collection, monkeypatch)
+    await Document.objects.aupdate(title="Lending", updated_at=timezone.now())
+    ollama.reset()
+    await index_work(collection_id=collection.pk)
+    embedded = [text for request in ollama.embeds for text in request.body["input"]]
+    assert sum("Lending" in text for text in embedded) >= 300
+
+
+async def test_a_re_embedding_whose_model_is_away_stays_asked_for(
+    engine: Engine, ollama: OllamaServer, rag_settings: Any
+) -> None:
+    collection = await asked_to_be_embedded_anew(ollama, rag_settings)
+    ollama.reply(endpoint="embed", status=503)
+    with pytest.raises(EmbeddingUnavailableError):
+        await index_work(collection_id=collection.pk)
+    await collection.arefresh_from_db()
+    assert collection.index_work == "reembed"
+
+
+async def test_work_on_an_index_that_nobody_does_is_queued_again(
+    engine: Engine, ollama: OllamaServer, rag_settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collection = await asked_to_be_embedded_anew(ollama, rag_settings)
+    sent: list[Any] = []
+    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *given, **_: sent.append(given[2]))
+    async with write_lease(MAINTENANCE):  # somebody does
+        assert await sync_to_async(index_work_resume)() == 0
+    assert await sync_to_async(index_work_resume)() == 1
+    assert sent == [(str(collection.pk),)]
+    await index_work(collection_id=collection.pk)
+    assert await sync_to_async(index_work_resume)() == 0
+
+
+async def test_a_collection_does_not_lose_its_model_because_the_server_is_away(
+    engine: Engine, ollama: OllamaServer, rag_settings: Any
+) -> None:
+    collection = await asked_to_be_embedded_anew(ollama, rag_settings)
+    await index_work(collection_id=collection.pk)
+    await collection.arefresh_from_db()
+    ollama.stop()
+    await close_engine()
+    with pytest.raises(EmbeddingUnavailableError):
+        await collection_reembed(collection=collection)
+    await collection.arefresh_from_db()
+    assert collection.embedding_model != LEXICAL.model
