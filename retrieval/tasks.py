@@ -95,7 +95,7 @@ def index_work_task(collection_id: str) -> bool:
     try:
         return _run(lambda: index_work(collection_id=UUID(collection_id)))
     except (EmbeddingUnavailableError, IndexUnavailableError) as error:
-        logger.warning("Work on the index of collection %s waits: %s", collection_id, error.reason)
+        logger.warning("Work on the index of collection %s waits: %s", collection_id, error.message)
         return False
 
 
