@@ -188,13 +188,13 @@ def round_resume() -> Status | None:
     last = feedback_state().last_round
     if last.get("status") not in ("queued", "running") or lease_is_held(LEASE):
         return None
-    by = User.objects.filter(username=last["by"]).first() if last["by"] else None
+    by = User.objects.filter(username=last.get("by", "")).first() if last.get("by", "") else None
     if last.get("begun", 0) >= MOST_BEGUN:
         reason = worded(
             "It was cut off {times} times, the last time after {at}; the worker's log may say why.",
             times=MOST_BEGUN, at=_now(),
         )  # fmt: skip
-        _record(RoundOutcome(status="failed", reason=reason, by=last["by"]))
+        _record(RoundOutcome(status="failed", reason=reason, by=last.get("by", "")))
         return "failed"
     return feedback_round(by=by).status
 
