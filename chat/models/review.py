@@ -92,6 +92,7 @@ class AnswerReview(models.Model):
             models.Index(fields=NEWEST, name="review_newest"),
             models.Index(fields=["-severity", *NEWEST], name="review_worst"),
             models.Index(fields=["state", *NEWEST], name="review_state"),
+            models.Index(fields=["state", "-severity", *NEWEST], name="review_state_worst"),
             models.Index(fields=["workflow", *NEWEST], name="review_workflow"),
             models.Index(fields=["model", *NEWEST], name="review_model"),
             models.Index(fields=["decision", *NEWEST], name="review_decision"),

@@ -1,4 +1,4 @@
-"""What conversations and answers can be filtered by. All look with EXISTS, so that no row comes twice."""
+"""What conversations and answers can be filtered by. None looks with a join, so that no row comes twice."""
 
 from __future__ import annotations
 
@@ -82,3 +82,11 @@ class RatingFilter(ConversationFilter):
 
     def condition(self, value: str) -> Q:
         return get_ratings().rated_as("bad" if value == "bad" else "good" if value == "good" else "any")
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        value = self.value()
+        if value is None:
+            return queryset
+        # Of few answers: SQLite reads these once, where it would look into EXISTS for every row of the list.
+        rated = Message.objects.filter(self.condition(value))
+        return queryset.filter(pk__in=rated.values("session" if queryset.model is Session else "pk"))
