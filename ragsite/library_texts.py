@@ -79,7 +79,7 @@ ROUNDS = (  # names that the site's own migrations gave to what runs again and a
     _("Go on deleting what is over"), _("Feedback round"), _("Find knowledge gaps"), _("Go on with evaluations"),
     _("Go on with feedback rounds"),
     _("Evaluate every night"), _("Tidy accounts"), _("Resume personal data jobs"), _("Send letters that waited"),
-    _("Resume document ingest"), _("Check the memory"),
+    _("Resume document ingest"), _("Check the memory"), _("Check the index"),
 )  # fmt: skip
 PERMISSIONS = (  # as they stand in the database
     _("Can export and delete all that is a person's"), _("Can make own collections public"),

@@ -125,8 +125,9 @@ def memory_check() -> int:
 
 @worker_ready.connect
 def _resume_at_start(**_: Any) -> None:
-    """What the last worker left behind need not wait for the next round."""
+    """What the last worker left behind need not wait for the next round, nor an index that was lost meanwhile."""
     ingest_resume.apply_async(retry=False)
+    index_check.apply_async(retry=False)
 
 
 def _run(work: Callable[[], Awaitable[Result]]) -> Result:

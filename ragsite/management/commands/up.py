@@ -69,7 +69,7 @@ class Command(BaseCommand):
                     delay_s=BEAT_DELAY_S if program.name == "beat" else 0.0,
                     health_url=f"{url}healthz" if program.name == "web" else "",
                 )
-            self._queue_first_tasks()
+            self._queue_samples()
             supervisor.run(when_ready=lambda: self._say(said("Ragsite is ready at {url} (Ctrl-C stops it).", url=url)))
             self._say(said("Stopping …"))
         finally:
@@ -88,9 +88,8 @@ class Command(BaseCommand):
                 )
             )
 
-    def _queue_first_tasks(self) -> None:
-        """By name, and through the broker: the worker has the site loaded, and nobody waits for them."""
-        _queue_index_check()
+    def _queue_samples(self) -> None:
+        """By name, and through the broker: the worker has the site loaded, and nobody waits for it."""
         if settings.LOAD_SAMPLES:
             _send("ragsite.tasks.samples_load_once")
 

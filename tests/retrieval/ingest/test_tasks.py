@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from celery.signals import worker_ready
 from django.apps import apps
 from django.core.files.base import ContentFile
 from django.utils import timezone
@@ -73,6 +74,16 @@ def test_migration_makes_the_periodic_task() -> None:
     migration.add(apps, None)
     periodic = PeriodicTask.objects.get(task=tasks.ingest_resume.name)
     assert (periodic.interval.every, periodic.interval.period, periodic.enabled) == (30, "seconds", True)
+
+
+@pytest.mark.django_db
+def test_the_index_is_compared_every_hour_and_when_a_worker_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    periodic = PeriodicTask.objects.get(task=tasks.index_check.name)
+    assert (periodic.interval.every, periodic.interval.period, periodic.enabled) == (1, "hours", True)
+    sent: list[str] = []
+    monkeypatch.setattr("celery.app.task.Task.apply_async", lambda task, **_: sent.append(task.name))
+    worker_ready.send(sender=None)
+    assert tasks.index_check.name in sent
 
 
 def test_task_that_a_stopping_worker_breaks_off_is_queued_again(
