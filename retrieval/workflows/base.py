@@ -192,7 +192,7 @@ async def say_no_answer(assessment: Assessment | None, context: Context, *, reas
     """Says why there is no answer, and which documents are nearest. None: there was nothing to search in."""
     if assessment is None:
         await nothing_to_search(context)
-    text = await say(no_answer_text(assessment, context.language), context.run)
+    text = await say(no_answer_text(assessment, context.language, context.run.trace), context.run)
     return Answer(
         decision="NO_ANSWER", text=text, reason=(reason or (assessment.reason if assessment else WHY["no_documents"]))
     )

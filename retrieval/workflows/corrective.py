@@ -292,7 +292,7 @@ async def no_answer(state: State, runtime: Runtime[Context]) -> State:
         nearest = nearest_documents(assessment.candidates if assessment else ())
         step.detail |= {"verdict": "NO_ANSWER", "why": why, "nearest": nearest}
         step.detail |= {"decision": "NO_ANSWER", "reason": reason}  # closes the path
-    text = await say(no_answer_text(assessment, context.language), context.run)
+    text = await say(no_answer_text(assessment, context.language, context.run.trace), context.run)
     return {"answer": Answer(decision="NO_ANSWER", text=text, reason=reason)}
 
 

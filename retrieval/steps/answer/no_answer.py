@@ -13,6 +13,7 @@ from ragsite.core.wording import worded
 from retrieval.steps.answer.phrases import phrase
 from retrieval.steps.judge.evaluator import Assessment
 from retrieval.text.answer_language import Language
+from retrieval.trace import Trace
 from retrieval.values import ScoredChunk, StoredChunk
 
 Why = Literal["no_documents", "nothing_found", "found_but_weak", "contradictory"]
@@ -45,9 +46,18 @@ def why_no_answer(assessment: Assessment | None) -> Why:
     return "contradictory" if assessment.contradictory else "found_but_weak"
 
 
-def no_answer_text(assessment: Assessment | None, language: Language) -> str:
+def no_answer_text(assessment: Assessment | None, language: Language, trace: Trace) -> str:
+    """trace: says whether the web was searched, too, or could not be."""
+    why = phrase(why_no_answer(assessment), language)
     nearest = nearest_text(assessment.candidates if assessment else (), language)
-    return "\n\n".join(part for part in (phrase(why_no_answer(assessment), language), nearest) if part)
+    return "\n\n".join(part for part in (why, _web_text(trace, language), nearest) if part)
+
+
+def _web_text(trace: Trace, language: Language) -> str:
+    asked = [step.detail for step in trace.steps if step.name == "web_search" and step.status != "skipped"]
+    if not asked:
+        return ""
+    return phrase("web_searched" if any("results" in detail for detail in asked) else "web_away", language)
 
 
 def nearest_text(candidates: Sequence[ScoredChunk], language: Language) -> str:

@@ -46,6 +46,16 @@ _PHRASES: dict[str, dict[str, str]] = {
         "zh-hans": "我无法回答：您可以查看的文档在这个问题上相互矛盾。",
         "zh-hant": "我無法回答：您可以查看的文件在這個問題上相互矛盾。",
     },
+    "web_searched": {
+        "en": "A search of the web brought no answer, either.",
+        "zh-hans": "在网上搜索也没有找到答案。",
+        "zh-hant": "在網路上搜尋也沒有找到答案。",
+    },
+    "web_away": {
+        "en": "The web could not be searched just now; ask again later to have it searched, too.",
+        "zh-hans": "目前无法搜索网络；稍后再问一次，就会一并搜索。",
+        "zh-hant": "目前無法搜尋網路；稍後再問一次，就會一併搜尋。",
+    },
     "nearest": {
         "en": "The nearest documents are: ",
         "zh-hans": "最接近的文档是：",

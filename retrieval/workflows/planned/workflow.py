@@ -252,7 +252,7 @@ async def check(state: State, runtime: Runtime[Context]) -> State:
         if may_retry(state, runtime.context) and _mending({**state, "checked": checked}, runtime.context).remedies:
             return {"checked": checked}
         if checked.baseless:
-            text = await say(no_answer_text(state["best"], runtime.context.language), run)
+            text = await say(no_answer_text(state["best"], runtime.context.language, run.trace), run)
             return {"checked": checked, "answer": Answer(decision="NO_ANSWER", text=text, reason=checked.reason)}
     await held.release()
     asked = Asked(state["question"], state["standalone"])

@@ -9,7 +9,7 @@ import pytest
 from django.conf import settings
 
 from ragsite.core.errors import UnavailableError
-from retrieval.errors import IndexUnavailableError
+from retrieval.errors import IndexUnavailableError, WebSearchError
 from retrieval.ports import WebResult
 from retrieval.trace import Trace
 from retrieval.values import (
@@ -288,6 +288,11 @@ class Web:
         return self.results[:limit]
 
 
+class WebAway(Web):
+    async def search(self, query: str, *, limit: int) -> tuple[WebResult, ...]:
+        raise WebSearchError("the engine is not reachable")
+
+
 CUP = WebResult(
     title="Football cup", url="https://news.example/cup", snippet="The football cup was won by Mill Lane last year."
 )
@@ -302,6 +307,19 @@ async def test_what_the_documents_do_not_hold_is_looked_up_on_the_web_at_last(of
     assert result.decision == "ANSWER"
     assert "Mill Lane" in result.text
     assert [source.chunk.url for source in result.sources if source.cited] == [CUP.url]
+
+
+@pytest.mark.parametrize(
+    ("web", "said"),
+    [(Web, "A search of the web brought no answer"), (WebAway, "The web could not be searched")],
+)
+async def test_no_answer_says_whether_the_web_was_searched(offline, web: Any, said: str) -> None:
+    wanted = ask(UNKNOWN, options=AnswerOptions(web_search=True))
+    result, _, _ = await answer(wanted, web=web())
+    assert result.decision == "NO_ANSWER"
+    assert said in result.text
+    result, _, _ = await answer(UNKNOWN, web=web())
+    assert "the web" not in result.text
 
 
 async def test_the_web_is_not_asked_where_nobody_wanted_it_or_the_documents_answer(offline) -> None:
