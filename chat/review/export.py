@@ -8,11 +8,13 @@ import json
 import re
 from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any
+from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db.models import Prefetch
 
-from chat.models import AnswerReview, Source
+from chat.models import AnswerReview, Message, Source
+from chat.ratings import Rating, get_ratings
 from chat.review.data import reasons_of
 from chat.review.queue import SORTS, AnswerFilters, answers_after, answers_queue
 from chat.review.roles import DeskAccess, desk_access
@@ -22,8 +24,8 @@ from ragsite.core.text import spreadsheet_cell
 BATCH = 500
 COLUMNS = (
     "message_id", "session_id", "created_at", "user", "question", "answer", "decision", "status", "workflow", "model",
-    "language", "rating", "reasons", "state", "assignee", "labels", "note", "sources", "llm_calls", "prompt_tokens",
-    "completion_tokens", "first_token_ms", "total_ms",
+    "language", "rating", "rating_tags", "comments", "reasons", "state", "assignee", "labels", "note", "sources",
+    "llm_calls", "prompt_tokens", "completion_tokens", "first_token_ms", "total_ms",
 )  # fmt: skip
 OWN = [field.attname for field in AnswerReview._meta.fields]
 USER = ("user__username", "user__first_name", "user__last_name")
@@ -57,18 +59,23 @@ def _batch(*, access: DeskAccess, filters: AnswerFilters, cursor: str, names: bo
     sources = Prefetch("message__sources", queryset=Source.objects.filter(cited=True).only("message_id", "title"))
     rows = rows.select_related("message__reply_to", "user", "assignee").prefetch_related(sources, "labels")
     rows = rows.only(*OWN, "message__text", "message__usage", "message__reply_to__text", *USER, "assignee__username")
-    return [_data(row, names=names) for row in rows.order_by(*SORTS[filters.sort])], after
+    page = list(rows.order_by(*SORTS[filters.sort]))
+    rated = get_ratings().with_ratings(Message.objects.filter(pk__in=[row.message_id for row in page]).only("pk"))
+    ratings: dict[UUID, list[Rating]] = {message.pk: message.shown_ratings for message in rated}  # type: ignore[attr-defined]
+    return [_data(row, ratings.get(row.message_id, []), names=names) for row in page], after
 
 
-def _data(row: AnswerReview, *, names: bool) -> dict[str, Any]:
+def _data(row: AnswerReview, ratings: Sequence[Rating], *, names: bool) -> dict[str, Any]:
     message, question = row.message, row.message.reply_to
     usage = message.usage if isinstance(message.usage, dict) else {}
     texts = {"question": question.text if question else "", "answer": message.text, "note": row.note}
     titles = list(dict.fromkeys(source.title for source in message.sources.all()))
+    comments = [rating.comment for rating in ratings if rating.comment]
     if not names:
         masked = _names(row.user)
         texts = {name: anonymised(text, masked) for name, text in texts.items()}
         titles = [anonymised(title, masked) for title in titles]
+        comments = [anonymised(comment, masked) for comment in comments]
     data = {
         "message_id": str(row.message_id),
         "session_id": str(row.session_id),
@@ -80,6 +87,8 @@ def _data(row: AnswerReview, *, names: bool) -> dict[str, Any]:
         "model": row.model,
         "language": row.language,
         "rating": row.worst_score,
+        "rating_tags": sorted({tag for rating in ratings for tag in rating.tags}),
+        "comments": comments,
         "reasons": reasons_of(row),
         "state": row.state,
         "assignee": row.assignee.get_username() if row.assignee else None,
