@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pypdfium2
 import pytest
+from django.utils import timezone
 
 from retrieval.ingest.encodings import decode_text
 from retrieval.ingest.reader import parse_limits
@@ -132,6 +134,12 @@ def test_loading_by_hand_a_second_time_adds_nothing(db: None, data_dir: Path) ->
 def test_samples_that_somebody_deleted_do_not_come_back_at_the_next_start(db: None, data_dir: Path) -> None:
     samples_load()
     Collection.objects.all().delete()
+    assert samples_load().skipped is True
+    assert not Collection.objects.exists()
+
+
+def test_samples_that_somebody_deleted_do_not_come_back_with_a_restored_backup(db: None, data_dir: Path) -> None:
+    UserFactory(date_joined=timezone.now() - timedelta(days=30))
     assert samples_load().skipped is True
     assert not Collection.objects.exists()
 

@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.core.files.base import ContentFile
 from django.db import transaction
 from django.db.models import QuerySet
+from django.utils import timezone
 
 from retrieval.models import Collection, Document
 from retrieval.selectors import visible_collections
@@ -25,11 +27,12 @@ from retrieval.services.metadata import DocumentMetadata
 logger = logging.getLogger(__name__)
 SAMPLES_DIR = Path(__file__).resolve().parent.parent / "samples"
 MARKER_NAME = "samples_loaded"
+FIRST_RUN = timedelta(days=1)  # in which a loading that broke off is gone on with
 
 
 @dataclass(frozen=True, slots=True)
 class SamplesLoaded:
-    """`skipped`: they were loaded into this data folder before, and whoever deleted some of them meant it."""
+    """`skipped`: they were loaded before, and whoever deleted some of them meant it."""
 
     added: int = 0
     unchanged: int = 0
@@ -63,13 +66,14 @@ def read_questions() -> list[dict[str, Any]]:
 
 
 def samples_load(*, force: bool = False, queue: bool = True) -> SamplesLoaded:
-    """Create the sample collections and queue their documents; without `force` only once per data folder.
+    """Create the sample collections and queue their documents; without `force` only once per data folder, and not into
+    a database that is older than its folder: that is a restored backup.
 
     Broken off and started again, it goes on: what is there already counts as unchanged. `queue=False`: the caller
     ingests the documents (`document_ids`) itself.
     """
     marker = Path(settings.DATA_DIR) / MARKER_NAME
-    if marker.exists() and not force:
+    if not force and (marker.exists() or User.objects.filter(date_joined__lt=timezone.now() - FIRST_RUN).exists()):
         return SamplesLoaded(skipped=True)
     manifest = read_manifest()
     collections = {entry["name"]: _collection(entry) for entry in manifest["collections"]}
