@@ -26,6 +26,7 @@ from benchmarks.support.grader_data import LabelledSet
 from benchmarks.support.tables import show
 from ragsite.core.rag_settings import VerifySettings
 from retrieval.steps.grounding.align import align
+from retrieval.steps.grounding.names import chinese_names
 from retrieval.steps.grounding.score import ground
 from retrieval.text.language import detect_language
 from retrieval.text.sentences import sentence_spans
@@ -72,9 +73,12 @@ def measure(name: str, cases: Sequence[Case]) -> dict[str, object]:
 
 def _beside(case: Case) -> str:
     """A name where the answer is one, a figure where it is one, that stands in another sentence of its passage."""
-    kind = next((kind for kind in (_FIGURE, _NAME) if kind.fullmatch(case.answer.strip())), None)
     texts = [span.text for span in sentence_spans(case.gold.text)]
     known = case.question + "\n".join(text for text in texts if case.answer in text)
+    if case.answer in chinese_names(case.answer, case.question):
+        named = (name for text in texts for name in chinese_names(text, known))
+        return next((name for name in named if name in case.gold.text), "")
+    kind = next((kind for kind in (_FIGURE, _NAME) if kind.fullmatch(case.answer.strip())), None)
     found = (match for text in texts for match in kind.findall(text[1:])) if kind else iter(())
     return next((match for match in found if match not in known), "")
 

@@ -52,11 +52,11 @@ def missing_names(statement: str, views: list[PassageView], known: str, asked: s
     """Names that neither the passages nor the question have, as written. known: all that the passages say; asked: the
     question."""
     statement = to_simplified(unicodedata.normalize("NFKC", statement))
-    there = _folded(f"{known}\n{asked}")
+    there = folded(f"{known}\n{asked}")
     asked_terms = frozenset(query_terms(asked))
     missing = []
     for name in dict.fromkeys(_names(statement)):
-        if _folded(name) in there:
+        if folded(name) in there:
             continue
         if HAN_CHARACTER.match(name):
             missing.append(name)
@@ -68,6 +68,19 @@ def missing_names(statement: str, views: list[PassageView], known: str, asked: s
             continue
         missing.append(name)
     return missing
+
+
+def chinese_names(statement: str, asked: str) -> list[str]:
+    """Names in Chinese characters that the question does not have, in Simplified ones."""
+    there = folded(asked)
+    statement = to_simplified(unicodedata.normalize("NFKC", statement))
+    found = dict.fromkeys(_names(statement)) if HAN_CHARACTER.search(statement) else {}
+    return [name for name in found if HAN_CHARACTER.match(name) and folded(name) not in there]
+
+
+def folded(text: str) -> str:
+    """Without the differences of width, of case and of the two Chinese scripts."""
+    return to_simplified(unicodedata.normalize("NFKC", text)).casefold()
 
 
 def _is_there(term: str, view: PassageView) -> bool:
@@ -119,10 +132,6 @@ def _names(statement: str) -> Iterator[str]:
 
 def _before(statement: str, at: int) -> str:
     return statement[:at].rstrip(" ")[-1:]
-
-
-def _folded(text: str) -> str:
-    return to_simplified(unicodedata.normalize("NFKC", text)).casefold()
 
 
 def _initials(text: str) -> str:

@@ -20,7 +20,7 @@ from itertools import combinations
 from ragsite.core.wording import joined, worded
 from retrieval.answerability.passage import PassageView, SentenceView, view_passage, view_sentence
 from retrieval.answerability.question import QuestionView, view_question
-from retrieval.steps.grounding.names import missing_names
+from retrieval.steps.grounding.names import chinese_names, folded, missing_names
 from retrieval.text.analysis import analyze, query_terms
 from retrieval.text.figures import Figure, known_figures, missing_figures, says_rounded, stated_figures
 from retrieval.text.language import detect_language, to_simplified
@@ -310,12 +310,13 @@ def _said_elsewhere(
     statement: str, figures: Sequence[Figure], passages: Sequence[StoredChunk], question: str
 ) -> list[str]:
     """Names and figures of the statement, not the question's, where a sentence has nearly all words that both share,
-    and neither it, nor the one before it, nor the title has any of them: the passage says it of something else."""
+    and neither it, nor the one before it, nor the title has any of them, nor does one that has them say the rest: the
+    passage says it of something else."""
     stated, asked = view_question(statement), view_question(question)
     shared = [term for term in stated.terms if term in asked.terms and term not in stated.weak]
-    names = stated.names.difference(asked.terms)
+    names, han = stated.names.difference(asked.terms), chinese_names(statement, question)
     new = missing_figures(figures, known_figures(question))
-    if len(shared) < MIN_TERMS or not (names or new):
+    if len(shared) < MIN_TERMS or not (names or han or new):
         return []
     places = [
         (sum(term in sentence.terms for term in shared) / len(shared), passage, at)
@@ -329,16 +330,30 @@ def _said_elsewhere(
 
     def has_one(passage: StoredChunk, sentences: Sequence[PlacedSentence]) -> bool:
         held = view_of(passage).head.union(*(sentence.terms for sentence in sentences))
-        told = known_figures("\n".join(sentence.text for sentence in sentences))
-        return not names.isdisjoint(held) or len(missing_figures(new, told)) < len(new)
+        said = "\n".join(sentence.text for sentence in sentences)
+        if not names.isdisjoint(held) or len(missing_figures(new, known_figures(said))) < len(new):
+            return True
+        return bool(han) and any(name in folded(f"{passage.title}\n{passage.heading}\n{said}") for name in han)
 
     if any(has_one(passage, sentences_of(passage.text)[max(0, at - 1) : at + 1]) for passage, at in saying):
         return []
+    claimed = frozenset(stated.terms).difference(asked.terms, names, stated.weak)
+    rest = {term for term in claimed if not _is_part_of(term, han, new)}
+    if len(rest) >= MIN_TERMS and any(
+        rest <= sentence.terms and has_one(passage, [sentence])
+        for passage in passages
+        for sentence in sentences_of(passage.text)
+    ):
+        return []  # the sentence that has it says the rest as well: it is quoted
     sayers = {id(passage) for passage, _ in saying}  # what another passage has may be put together with it
     if any(id(other) not in sayers and has_one(other, sentences_of(other.text)) for other in passages):
         return []
     written = (word for word in _WORD.findall(statement) if not names.isdisjoint(query_terms(word)))
-    return [*written, *(figure.text for figure in new)]
+    return [*written, *han, *(figure.text for figure in new)]
+
+
+def _is_part_of(term: str, names: Iterable[str], figures: Iterable[Figure]) -> bool:
+    return any(term in folded(name) for name in names) or any(term in query_terms(figure.text) for figure in figures)
 
 
 def _by_figures_alone(statement: str, passages: Sequence[StoredChunk], question: str) -> Grounding:

@@ -78,6 +78,20 @@ def test_what_the_passage_says_of_something_else_is_weak(statement: str) -> None
     assert BASELESS < score(statement, EU, WHO) < 0.5
 
 
+SCHOOL = "圖書館由何志明設計。學校有三個校區。校長李國華在開學典禮上頒發獎學金。畢業生陳美玲捐款修建了運動場。"
+
+
+def test_a_chinese_name_that_the_passage_has_of_something_else_is_weak() -> None:
+    question = "谁在开学典礼上颁发奖学金？"
+    assert BASELESS < score("何志明在开学典礼上颁发奖学金。", SCHOOL, question) < 0.5
+    assert score("李国华在开学典礼上颁发奖学金。", SCHOOL, question) >= 0.5
+
+
+def test_a_sentence_that_is_quoted_need_not_have_the_words_of_the_question() -> None:
+    text = "學校的運動場很大，學校的運動場在東面。畢業生陳美玲捐款修建，工程歷時兩年完成。"
+    assert score("學校的運動場由畢業生陳美玲捐款修建，工程歷時兩年完成。", text, "學校的運動場是怎麼來的？") >= 0.5
+
+
 def test_what_another_passage_has_may_be_put_together_with_it() -> None:
     passages = [chunk(1, EU, title="Union"), chunk(2, "The President of the Commission is Jacques Delors.", title="It")]
     statement = "It is Jacques Delors who sets the agenda for the EU's work."
