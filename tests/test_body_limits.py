@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import httpx
 import pytest
+import uvicorn
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.test import Client
 
+from ragsite.accounts.auth import is_signed_in
 from ragsite.accounts.tokens import token_create
 from ragsite.asgi import application
+from ragsite.web import early_answer
+from ragsite.web.body_limits import BodyLimits
 from tests.factories import UserFactory
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -23,21 +28,20 @@ FORM = "multipart/form-data; boundary=x"
 
 
 class Sent:
-    """A body of so many pieces; `pieces`: how many of them were taken."""
+    """A body of so many pieces."""
 
     def __init__(self, pieces: int, *, ends: bytes = b"") -> None:
-        self.left, self.pieces, self._ends = pieces, 0, ends
+        self.left, self._ends = pieces, ends
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         while self.left:
             self.left -= 1
-            self.pieces += 1
             yield PIECE
         yield self._ends
 
 
-async def post(body: Any, *, path: str = "/api/documents", **headers: str) -> httpx.Response:
-    transport = httpx.ASGITransport(application)
+async def post(body: Any, *, path: str = "/api/documents", to: Any = application, **headers: str) -> httpx.Response:
+    transport = httpx.ASGITransport(to)
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
         return await client.post(path, content=body, headers={"Content-Type": FORM} | headers)
 
@@ -51,26 +55,82 @@ def _form(size: int) -> bytes:
     return begin + b"\0" * size + b"\r\n--x--\r\n"
 
 
+class Received:
+    """What a site behind the limits receives of a body. pieces: so many."""
+
+    def __init__(self) -> None:
+        self.pieces, self.asked = 0, False
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        self.asked, more = True, True
+        while more:
+            message = await receive()
+            self.pieces, more = self.pieces + bool(message.get("body")), message.get("more_body", False)
+
+
 @pytest.mark.parametrize("headers", [{}, {"Authorization": "Token 0123"}, {"Cookie": "sessionid=made-up"}])
 async def test_a_stranger_may_not_send_a_long_form(headers: dict[str, str]) -> None:
-    sent = Sent(100)
-    response = await post(sent, **headers)
+    response = await post(Sent(100), **headers)
     assert (response.status_code, response.json()["error"]["code"]) == (401, "not_authenticated")
-    assert sent.pieces <= ANYBODYS + 2
+
+
+async def test_of_a_strangers_form_no_more_is_received_than_anybody_may_send() -> None:
+    received = Received()
+    response = await post(Sent(100), to=BodyLimits(received, is_signed_in))
+    assert (response.status_code, received.pieces) == (401, ANYBODYS)
 
 
 async def test_of_a_declared_length_that_is_too_long_nothing_is_received() -> None:
-    sent = Sent(100)
-    response = await post(sent, **{"Content-Length": str(100 * len(PIECE))})
-    assert (response.status_code, sent.pieces) == (401, 0)
+    received = Received()
+    response = await post(Sent(100), to=BodyLimits(received, is_signed_in), **{"Content-Length": str(100 * len(PIECE))})
+    assert (response.status_code, received.asked) == (401, False)
     assert response.headers["connection"] == "close"
 
 
 async def test_only_forms_may_be_long() -> None:
-    sent = Sent(100)
     headers = await a_token() | {"Content-Type": "application/json", "Content-Length": str(100 * len(PIECE))}
-    response = await post(sent, path="/api/chat", **headers)
-    assert (response.status_code, response.json()["error"]["code"], sent.pieces) == (413, "too_large", 0)
+    response = await post(Sent(100), path="/api/chat", **headers)
+    assert (response.status_code, response.json()["error"]["code"]) == (413, "too_large")
+
+
+async def _run(app: Any) -> AsyncIterator[int]:
+    """app, served by uvicorn: its port."""
+    server = uvicorn.Server(uvicorn.Config(app, port=0, lifespan="off", log_level="error"))
+    serving = asyncio.create_task(server.serve())
+    while not server.started:
+        await asyncio.sleep(0.01)
+    yield server.servers[0].sockets[0].getsockname()[1]
+    server.should_exit = True
+    await serving
+
+
+async def _answer_to_all(port: int, *, pieces: int) -> bytes:
+    """What is read by a client, or a proxy, that sends the whole body before it looks at the answer."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    head = (
+        f"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: {FORM}\r\nContent-Length: {pieces * len(PIECE)}\r\n\r\n"
+    )
+    writer.write(head.encode())
+    for _ in range(pieces):
+        writer.write(PIECE)
+        await writer.drain()
+    answer = await reader.read()
+    writer.close()
+    return answer
+
+
+async def test_who_sends_on_regardless_reads_why_it_was_refused() -> None:
+    async for port in _run(BodyLimits(Received(), lambda _: False)):
+        answer = await _answer_to_all(port, pieces=40)
+        assert answer.startswith(b"HTTP/1.1 401 ")
+        assert b"not_authenticated" in answer
+
+
+async def test_who_never_stops_sending_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(early_answer, "LINGER_S", 0.2)
+    async for port in _run(BodyLimits(Received(), lambda _: False)):
+        with pytest.raises(ConnectionError):
+            await _answer_to_all(port, pieces=1_000_000)
 
 
 async def test_an_upload_may_be_as_long_as_its_files(rag_settings: Callable[..., None]) -> None:

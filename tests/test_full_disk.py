@@ -19,6 +19,7 @@ from rest_framework.test import APIClient
 from ragsite import health
 from ragsite.core import storage
 from ragsite.core.api.error_responses import exception_handler
+from ragsite.web import early_answer
 from ragsite.web.chunked_bodies import LengthOfChunkedBodies
 from ragsite.web.full_disk import FullDiskAnswers
 from retrieval import views
@@ -117,6 +118,7 @@ def test_page_on_a_full_disk_is_507(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_body_that_cannot_be_received_is_507(small_disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is written to a file before Django's own handlers run."""
     monkeypatch.setattr(tempfile, "tempdir", str(small_disk))
+    monkeypatch.setattr(early_answer, "LINGER_S", 0.2)
     sent: list[dict[str, Any]] = []
 
     async def receive() -> dict[str, Any]:

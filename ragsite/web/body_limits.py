@@ -2,7 +2,7 @@
 
 Django receives a body whole, in memory and then in a file, before it looks who sends it and to where. So a stranger
 could fill the disk with what is refused afterwards. Here anybody may send DATA_UPLOAD_MAX_MEMORY_SIZE; more is received
-of a form with files alone, from somebody who is signed in, up to what one upload may hold. The rest stays unread.
+of a form with files alone, from somebody who is signed in, up to what one upload may hold. The rest is not kept.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class BodyLimits:
             await self._inner(scope, body.receive, noted)
         except _RefusedError as refused:
             if not noted.begun:
-                await _answer(refused, scope, send)
+                await _answer(refused, scope, receive, send)
 
 
 class _Body:
@@ -98,10 +98,10 @@ def _header(scope: dict[str, Any], name: bytes) -> bytes:
     return next((value for key, value in scope["headers"] if key == name), b"")
 
 
-async def _answer(refused: _RefusedError, scope: dict[str, Any], send: Any) -> None:
+async def _answer(refused: _RefusedError, scope: dict[str, Any], receive: Any, send: Any) -> None:
     with translation.override(language_of(scope)):
         if refused.error is not None:
-            await answer_early(send, refused.error.status, localized(refused.error.as_dict()))
+            await answer_early(receive, send, refused.error.status, localized(refused.error.as_dict()))
             return
         told = {"error": {"code": CODES[401], "message": str(NotAuthenticated().detail), "fields": {}}}
-        await answer_early(send, 401, told, (b"www-authenticate", b"Token"))
+        await answer_early(receive, send, 401, told, (b"www-authenticate", b"Token"))

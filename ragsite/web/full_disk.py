@@ -23,4 +23,4 @@ class FullDiskAnswers:
             if noted.begun or not is_lack_of_room(error):
                 raise
             full = StorageFullError()
-            await answer_early(send, full.status, full.as_dict())
+            await answer_early(receive, send, full.status, full.as_dict())
