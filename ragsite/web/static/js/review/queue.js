@@ -111,6 +111,7 @@ for (const row of rows) {
     row.classList.add("is-chosen");
   });
 }
+showPicked(); // picked before this script was there, or kept by the browser on the way back
 byId("select-all", HTMLInputElement).addEventListener("change", (event) => pickAll(/** @type {HTMLInputElement} */ (event.target).checked));
 byId("bulk-none").addEventListener("click", () => pickAll(false));
 byId("bulk-assign").addEventListener("click", assign);
