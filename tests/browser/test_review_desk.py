@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser.conftest import DESKTOP, PASSWORD, PHONE, Site
 
@@ -91,6 +91,18 @@ def test_several_answers_are_labelled_at_once_and_kept_as_a_view(api: httpx.Clie
     expect(page.locator(".side-link[aria-current=page]")).to_have_text("The shed")
     assert {row["question"] for row in found(api, label="yard")} == set(QUESTIONS[:2])
     assert found(api, search="单车棚")[0]["question"] == QUESTIONS[2]
+
+
+def test_an_answer_that_is_picked_before_the_script_is_there_counts(api: httpx.Client, open_page: OpenPage) -> None:
+    page = open_page(DESKTOP)
+    sign_in(page, "/review/")
+    held: list[Route] = []
+    page.route("**/js/review/queue*.js", lambda route: held.append(route))
+    page.goto("/review/", wait_until="commit")
+    page.locator(".review-row [data-pick]").first.check()
+    expect(page.locator("#bulk")).to_be_hidden()
+    held[0].continue_()
+    expect(page.locator("#picked")).to_have_text("1 selected")
 
 
 def test_on_a_phone_nothing_runs_out_of_the_page(api: httpx.Client, open_page: OpenPage) -> None:
