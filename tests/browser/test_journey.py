@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.browser.conftest import DESKTOP, PASSWORD, PHONE, Site
 
@@ -176,6 +176,25 @@ def test_a_question_is_sent_by_enter_but_not_while_characters_are_composed(open_
     expect(page.locator(".question")).to_have_count(0)
     page.reload()
     expect(page.get_by_label("Your question")).to_have_value("图书馆\n")
+
+
+def test_a_question_that_is_asked_while_the_conversation_loads_is_asked_once_it_is_there(
+    open_page: OpenPage, site: Site
+) -> None:
+    site.ollama.reset()
+    page = open_page(DESKTOP)
+    sign_up(page)
+    expect(ask(page, QUESTION).get_by_role("button", name="Copy the answer")).to_be_visible()
+    held: list[Route] = []
+    page.route("**/api/sessions/*/messages*", lambda route: route.continue_() if held else held.append(route))
+    page.reload()
+    ask(page, "And for how long?")
+    expect(page.locator("article.question")).to_have_count(0)
+    expect(page.get_by_label("Your question")).to_have_value("And for how long?")
+    held[0].continue_()
+    expect(page.get_by_role("button", name="Copy the answer")).to_have_count(2)
+    expect(page.locator("article.question p")).to_have_text([QUESTION, "And for how long?"])
+    expect(page.get_by_label("Your question")).to_be_empty()
 
 
 def test_a_refused_file_says_why_in_words(open_page: OpenPage, tmp_path: Path) -> None:

@@ -26,6 +26,8 @@ let sessionId = null;
 /** @type {Answer | null} the answer whose question has been sent and not yet confirmed */
 let pending = null;
 let askedAt = 0;
+let loading = false; // the conversation's messages
+let asksOnceLoaded = false;
 let spoken = "";
 /** @type {Answer | null} one that was told to go on, until that is confirmed */
 let continued = null;
@@ -49,6 +51,7 @@ const composer = new Composer(byId("composer"), {
   workflows: boot.workflows, standard: boot.default_workflow, limits: boot.limits, accept: boot.accept, page: boot.self_corrective, web: boot.web_search, username: boot.username,
   onSend: ask, onStop: stop,
 });
+composer.input.addEventListener("input", () => { asksOnceLoaded = false; }); // other words wait for another Enter
 const sessions = new SessionList(byId("session-list"), byId("session-search", HTMLInputElement), {
   onOpen: (session) => openSession(session.id, session.title),
   onGone: () => openSession(null),
@@ -66,6 +69,8 @@ const sessions = new SessionList(byId("session-list"), byId("session-search", HT
 async function openSession(id, name = "", { push = true } = {}) {
   sessionId = id;
   pending = null;
+  loading = false;
+  asksOnceLoaded = false;
   panel.close();
   transport.open(id);
   composer.setBusy(false);
@@ -88,16 +93,21 @@ function showTitle(name) {
 /** @param {Api.Id} id */
 async function loadMessages(id) {
   thread.showLoading();
+  loading = true;
   const at = location.hash.startsWith("#message-") ? location.hash.slice("#message-".length) : undefined;
   const messages = new History(id);
   let newest;
   try {
     newest = await messages.newest(at);
   } catch (error) {
-    if (id === sessionId) thread.showProblem(/** @type {Error} */ (error).message, () => loadMessages(id));
+    if (id !== sessionId) return;
+    loading = false;
+    asksOnceLoaded = false;
+    thread.showProblem(/** @type {Error} */ (error).message, () => loadMessages(id));
     return;
   }
   if (id !== sessionId) return;
+  loading = false;
   thread.show(newest);
   const last = newest.at(-1);
   if (last?.role === "assistant" && last.status === "streaming") {
@@ -107,6 +117,7 @@ async function loadMessages(id) {
   const there = at && document.getElementById(`message-${at}`);
   if (there) thread.stayAt(there);
   if (messages.hasMore) thread.fillUp(() => messages.before());
+  if (asksOnceLoaded) composer.send();
 }
 
 function showWelcome() {
@@ -114,9 +125,10 @@ function showWelcome() {
 }
 
 // --------------------------------------------------------------------------------------------- asking
-/** @param {string} text */
+/** False: not now. While the messages are loading it waits for them, which would be drawn over it. @param {string} text */
 function ask(text) {
-  if (thread.live()) return false;
+  asksOnceLoaded = loading;
+  if (asksOnceLoaded || thread.live()) return false;
   thread.addQuestion(text);
   pending = thread.addAnswer();
   pending.question = text;
