@@ -93,16 +93,20 @@ def test_several_answers_are_labelled_at_once_and_kept_as_a_view(api: httpx.Clie
     assert found(api, search="单车棚")[0]["question"] == QUESTIONS[2]
 
 
-def test_an_answer_that_is_picked_before_the_script_is_there_counts(api: httpx.Client, open_page: OpenPage) -> None:
+@pytest.mark.parametrize(("box", "told"), [(".review-row [data-pick]", "1 selected"), ("#select-all", "2 selected")])
+def test_what_is_picked_before_the_script_is_there_counts(
+    api: httpx.Client, open_page: OpenPage, box: str, told: str
+) -> None:
     page = open_page(DESKTOP)
     sign_in(page, "/review/")
     held: list[Route] = []
     page.route("**/js/review/queue*.js", lambda route: held.append(route))
-    page.goto("/review/", wait_until="commit")
-    page.locator(".review-row [data-pick]").first.check()
+    page.goto("/review/?search=shed", wait_until="commit")
+    expect(page.locator(".review-row")).to_have_count(2)
+    page.locator(box).first.check()
     expect(page.locator("#bulk")).to_be_hidden()
     held[0].continue_()
-    expect(page.locator("#picked")).to_have_text("1 selected")
+    expect(page.locator("#picked")).to_have_text(told)
 
 
 def test_on_a_phone_nothing_runs_out_of_the_page(api: httpx.Client, open_page: OpenPage) -> None:

@@ -111,7 +111,9 @@ for (const row of rows) {
     row.classList.add("is-chosen");
   });
 }
-showPicked(); // picked before this script was there, or kept by the browser on the way back
+// Picked before this script was there, or kept by the browser on the way back.
+if (byId("select-all", HTMLInputElement).checked) pickAll(true);
+else showPicked();
 byId("select-all", HTMLInputElement).addEventListener("change", (event) => pickAll(/** @type {HTMLInputElement} */ (event.target).checked));
 byId("bulk-none").addEventListener("click", () => pickAll(false));
 byId("bulk-assign").addEventListener("click", assign);
