@@ -228,10 +228,17 @@ def open_clarification_before(question: Message) -> OpenClarification | None:
     last = _earlier(question).filter(role=Message.Role.ASSISTANT).select_related("reply_to").last()
     if last is None or last.decision != Message.Decision.CLARIFY or last.reply_to is None or not last.clarification:
         return None
-    asked = Clarification(
-        question=last.clarification.get("question", last.text), options=tuple(last.clarification.get("options", ()))
+    return OpenClarification(question=last.reply_to.text, clarification=clarification_of(last))
+
+
+def clarification_of(answer: Message) -> Clarification:
+    """What an answer asked back."""
+    stored = answer.clarification or {}
+    return Clarification(
+        question=stored.get("question", answer.text),
+        options=tuple(stored.get("options", ())),
+        documents=tuple(stored.get("documents", ())),
     )
-    return OpenClarification(question=last.reply_to.text, clarification=asked)
 
 
 def answers_begun_since(*, user: User, since: datetime) -> QuerySet[Message]:

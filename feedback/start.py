@@ -1,4 +1,4 @@
-"""What happens when the site starts: searches learn where boosts come from and how far judges have been right,
+"""What happens when the site starts: searches learn where boosts come from,
 conversations where ratings are, the review desk which answers were rated, and deletions take evidence along.
 """
 
@@ -37,7 +37,6 @@ from feedback.rounds import retention
 from feedback.rounds.boost_source import LiveBoosts
 from feedback.rounds.deletions import rounds_wait
 from feedback.rounds.evidence import answer_touch, rating_forget, use_touch
-from feedback.rounds.judges.records import LearnedJudgeRecords
 from feedback.rounds.passages import document_forget, document_relocate
 from feedback.rounds.personal_data import FeedbackHolder
 from feedback.rounds.questions import questions_forget, questions_of
@@ -46,7 +45,7 @@ from ragsite.accounts.personal_data import use_holder
 from ragsite.core.rag_settings import RagSettings
 from ragsite.core.retention import Kind, use_kind
 from ragsite.core.wording import worded
-from retrieval.engine import use_boosts, use_curated_answers, use_judge_records
+from retrieval.engine import use_boosts, use_curated_answers
 from retrieval.models import Document
 from retrieval.ports import Models
 
@@ -55,7 +54,6 @@ MADE_SHOWN = 10
 
 def connect() -> None:
     use_boosts(_make_boosts)
-    use_judge_records(LearnedJudgeRecords)
     use_curated_answers(LiveCuratedAnswers)
     use_ratings(ChatRatings())
     use_feedback(DeskFeedback())

@@ -21,7 +21,7 @@ from django.conf import settings
 from ragsite.core.rag_settings import MilvusSettings, RagSettings
 from ragsite.runtime import milvus_lite
 from retrieval.memory.store import DatabaseMemoryStore
-from retrieval.ports import BoostSource, ChunkIndex, CuratedAnswers, JudgeRecords, Models, SearchRequest, SearchResult
+from retrieval.ports import BoostSource, ChunkIndex, CuratedAnswers, Models, SearchRequest, SearchResult
 from retrieval.prompting import PromptLibrary
 from retrieval.providers.registry import ModelRegistry
 from retrieval.providers.rerank_http import HttpReranker
@@ -80,18 +80,12 @@ GRACE_S = 30.0  # that an answer may take beyond its time
 _closing: set[asyncio.Future[None]] = set()
 _engines: WeakKeyDictionary[asyncio.AbstractEventLoop, _Engines] = WeakKeyDictionary()
 _make_boosts: list[Callable[[Models, RagSettings], BoostSource]] = []  # one at most; filled in at start-up
-_make_judge_records: list[Callable[[], JudgeRecords]] = []  # the same
 _make_curated: list[Callable[[], CuratedAnswers]] = []  # the same
 
 
 def use_boosts(make: Callable[[Models, RagSettings], BoostSource]) -> None:
     """Say where engines made from now on get their boosts from: `feedback` does, which nothing here may import."""
     _make_boosts[:] = [make]
-
-
-def use_judge_records(make: Callable[[], JudgeRecords]) -> None:
-    """Say where engines made from now on learn how far models have agreed with labels; without it, from nowhere."""
-    _make_judge_records[:] = [make]
 
 
 def use_curated_answers(make: Callable[[], CuratedAnswers]) -> None:
@@ -233,7 +227,6 @@ def _new(rag: RagSettings) -> Engine:
         web=make_web_searcher(rag.web_search),
         memory=DatabaseMemoryStore(index=memory_index, models=models),
         curated=_make_curated[0]() if _make_curated else None,
-        judge_records=_make_judge_records[0]() if _make_judge_records else None,
     )
 
 

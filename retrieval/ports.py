@@ -17,7 +17,6 @@ from retrieval.values import (
     EmbeddingSpace,
     Exchange,
     IndexRow,
-    JudgeRecord,
     Level,
     MovedQuery,
     Query,
@@ -40,7 +39,8 @@ Vectors = NDArray[np.float32]
 class Prompt:
     """A rendered prompt. The fixed part comes first (`system`), so that the model server's prompt cache works.
 
-    personal: it holds what is remembered for the user, which nobody else may read.
+    personal: it holds what is remembered for the user, which nobody else may read. instructions: all that is the
+    site's own in it, without what the variables stand for.
     """
 
     name: str
@@ -48,6 +48,7 @@ class Prompt:
     system: str
     user: str
     personal: bool = False
+    instructions: str = ""
 
 
 class ChatModel(Protocol):
@@ -61,8 +62,10 @@ class ChatModel(Protocol):
         """Tokens (`retrieval.text.tokens`) that system and user text may have together; a longer prompt is refused."""
         ...
 
-    def stream(self, prompt: Prompt) -> AsyncGenerator[str, None]:
+    def stream(self, prompt: Prompt, *, shape: Mapping[str, object] | None = None) -> AsyncGenerator[str, None]:
         """The answer's text as the model produces it. Closing it (`aclosing`) closes the model's connection.
+
+        shape: a JSON schema that the text is held to, where the server can.
 
         Breaks after the first piece: ModelInterruptedError; the length limit was reached: ModelCutError, its subclass.
         """
@@ -350,14 +353,6 @@ class BoostSource(Protocol):
 
     async def current(self) -> RevisionBoosts:
         """Those of the revision that is live now. Raises UnavailableError."""
-        ...
-
-
-class JudgeRecords(Protocol):
-    """How the models' judgements have agreed with labels so far: golden questions, ratings. From memory, at once."""
-
-    async def record(self, model: str) -> JudgeRecord:
-        """Of the model of this name; an empty one where nothing is known. Never raises."""
         ...
 
 

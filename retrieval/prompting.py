@@ -27,6 +27,7 @@ SENTENCE_END = re.compile(r"(?<=[.?!]) ")
 NO_MEMORIES = "-"  # what `$memories` is where nothing is remembered (`retrieval.steps.memory.quote_memories`)
 NAME = re.compile(r"[a-z0-9_]+(-[a-z0-9_]+)*")
 QUOTED = re.compile(r"^<([a-z_]+)>\n\$(\w+)\n</\1>$", re.MULTILINE)  # what others wrote, within its tags
+VARIABLE = re.compile(r"\$\w+")
 MAX_CHARS = 20_000  # of a prompt in place of ours
 ASKED_AFTER = 4  # lines at its end that hold the question: what is cut of too long a prompt is cut before them
 
@@ -64,6 +65,7 @@ class PromptTemplate:
             system=self.system.substitute(variables),
             user=self.user.substitute(variables),
             personal="memories" in self.variables and variables["memories"] != NO_MEMORIES,
+            instructions=f"{self.system.template}\n{VARIABLE.sub('', self.user.template)}",
         )
 
 

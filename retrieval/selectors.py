@@ -409,6 +409,8 @@ class DatabaseDocumentReader:
         tags = exact.pop("tags", ())
         # No filter hides what is attached to the conversation.
         attached = {ref.id for ref in scope.collections if ref.attached}
+        if filters.documents:
+            exact["pk__in"] = filters.documents
         if exact:
             rows = rows.filter(Q(**exact) | Q(collection__in=[uuid.UUID(key) for key in attached]))
         if hints:

@@ -5,11 +5,10 @@ A query is text that is searched for; a question is what the user asked. A chunk
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from ragsite.core.wording import worded
 
@@ -75,6 +74,7 @@ class SearchFilters:
 
     preferred: the names of those that may give way where what they leave does not answer; the others are strict.
     spared: ids of collections that they do not apply to: what is attached to the conversation is searched all the same.
+    documents: ids; nothing outside these, if any are named.
     """
 
     department: str | None = None
@@ -83,9 +83,10 @@ class SearchFilters:
     tags: tuple[str, ...] = ()
     preferred: frozenset[str] = frozenset()
     spared: frozenset[str] = frozenset()
+    documents: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.department or self.doc_type or self.policy_year is not None or self.tags)
+        return bool(self.as_dict() or self.documents)
 
     def as_dict(self) -> dict[str, Any]:
         values = {
@@ -348,13 +349,18 @@ class AnswerOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clarification:
-    """A question back to the user, with answers to choose from."""
+    """A question back to the user, with answers to choose from. documents: the id of each option's document, by which
+    the choice binds; empty where options stand for none."""
 
     question: str
     options: tuple[str, ...] = ()
+    documents: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         return {"question": self.question, "options": list(self.options)}
+
+    def as_stored(self) -> dict[str, Any]:
+        return {**self.as_dict(), "documents": list(self.documents)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -495,49 +501,6 @@ class Recall:
     facts: tuple[RememberedFact, ...] = ()
     enabled: bool = True
     degraded: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgeRecord:
-    """How a model's judgements have agreed with labels: counts, which may be fractions, of what it said against whether
-    the documents held the answer. `yes_held`: it said yes, and they did; `no_held`: it said no, and they did.
-
-    A safe prior counts as PRIOR_COUNT more of either kind, so an empty record stands for a fair judge. A word's worth
-    is its log-likelihood ratio, in nats (Good, "Probability and the Weighing of Evidence", 1950; the table is one
-    annotator's in Dawid and Skene, "Maximum Likelihood Estimation of Observer Error-Rates", 1979). A judge that says
-    yes to everything comes to weigh nothing.
-    """
-
-    PRIOR_COUNT: ClassVar[float] = 10.0
-    PRIOR_TRUE: ClassVar[float] = 0.7  # P(yes | held)
-    PRIOR_FALSE: ClassVar[float] = 0.3  # P(yes | not held)
-
-    yes_held: float = 0.0
-    no_held: float = 0.0
-    yes_absent: float = 0.0
-    no_absent: float = 0.0
-
-    @property
-    def true_rate(self) -> float:
-        """P(it says yes | the documents hold the answer), between 0 and 1."""
-        asked = self.yes_held + self.no_held + self.PRIOR_COUNT
-        return (self.yes_held + self.PRIOR_COUNT * self.PRIOR_TRUE) / asked
-
-    @property
-    def false_rate(self) -> float:
-        """P(it says yes | they do not hold it), between 0 and 1."""
-        asked = self.yes_absent + self.no_absent + self.PRIOR_COUNT
-        return (self.yes_absent + self.PRIOR_COUNT * self.PRIOR_FALSE) / asked
-
-    @property
-    def llr_yes(self) -> float:
-        """What a yes adds to the log-odds, at least 0: one that says yes rather where nothing is held is not heeded."""
-        return max(0.0, math.log(self.true_rate / self.false_rate))
-
-    @property
-    def llr_no(self) -> float:
-        """What a no takes from the log-odds, at least 0."""
-        return max(0.0, math.log((1.0 - self.false_rate) / (1.0 - self.true_rate)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

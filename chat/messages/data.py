@@ -130,7 +130,7 @@ def _answer_record(message: Message) -> dict[str, Any]:
         "answer": message.text,
         "grounding": message.grounding or [],
         "curated": message.curated,
-        "clarification": message.clarification,
+        "clarification": _clarification(message),
         "sources": [
             {**_columns(source, SOURCE_FIELDS), "spans": _spans(source, message), "rating": ratings.get(source.pk)}
             for source in sources
@@ -144,6 +144,12 @@ def _answer_record(message: Message) -> dict[str, Any]:
         "versions": _versions(message),
         "created_at": message.created_at.isoformat(),
     }
+
+
+def _clarification(message: Message) -> dict[str, Any] | None:
+    """Without the documents that the options stand for."""
+    asked = message.clarification
+    return {"question": asked["question"], "options": asked["options"]} if asked else None
 
 
 def answer_data(answer: values.Answer, trace: Trace, *, workflow: str, created_at: datetime) -> dict[str, Any]:

@@ -139,7 +139,7 @@ def answer_finish(*, message_id: uuid.UUID, run_id: uuid.UUID, outcome: Outcome)
     message.decision = outcome.decision
     message.reason = clean_text(outcome.reason)[:500]
     message.model = outcome.model[:200]
-    message.clarification = clean_json(outcome.clarification.as_dict()) if outcome.clarification else None
+    message.clarification = clean_json(outcome.clarification.as_stored()) if outcome.clarification else None
     message.grounding = [clean_json(sentence.as_dict()) for sentence in outcome.grounding] or None
     message.curated = outcome.curated.as_dict() if outcome.curated else None
     message.usage = clean_json(outcome.usage)

@@ -13,7 +13,7 @@ from chat import selectors
 from chat.messages.data import message_record, session_data
 from chat.messages.spans import cited_page
 from chat.models import Message, Session
-from retrieval.steps.answer.no_answer import PAGES
+from retrieval.steps.answer.phrases import PAGES
 
 
 def session_export(*, user: User, session: Session, as_json: bool, site: str) -> tuple[str, str, str]:

@@ -7,9 +7,8 @@ manual     boosts by hand
 log        who did what, when and why; resets are taken back here
 golden     golden questions, one by one, from a reviewed answer, and as JSONL
 bursts     votes that wait for a decision
-judges     what the models' judgements have been worth
 """
 
-from feedback.admin import bursts, evidence, golden, judges, log, manual, ratings, revisions
+from feedback.admin import bursts, evidence, golden, log, manual, ratings, revisions
 
-__all__ = ["bursts", "evidence", "golden", "judges", "log", "manual", "ratings", "revisions"]
+__all__ = ["bursts", "evidence", "golden", "log", "manual", "ratings", "revisions"]

@@ -34,7 +34,6 @@ from retrieval.evaluation.runner import AskedQuestion, Bench, Labels, throw_away
 from retrieval.models import Collection, Document
 from retrieval.search.hybrid import HybridSearcher
 from retrieval.selectors import collection_ref
-from retrieval.steps.judge.tally import JudgeTally
 from retrieval.values import SearchScope, StoredChunk
 
 KIND_OF: Mapping[str, QueryClass] = {"ANSWER": "answerable", "NO_ANSWER": "unanswerable", "CLARIFY": "clarify"}
@@ -87,7 +86,7 @@ def _uncached(engine: Engine) -> Engine:
     hybrid = HybridSearcher(
         index=engine.index, store=engine.store, models=engine.models, settings=engine.settings.search
     )
-    return replace(engine, searcher=hybrid, memory=None, curated=None, web=None, judge_tally=JudgeTally())
+    return replace(engine, searcher=hybrid, memory=None, curated=None, web=None)
 
 
 def trial_settings(run: EvaluationRun) -> RagSettings:

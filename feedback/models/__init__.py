@@ -5,7 +5,6 @@ uses         SourceUse: a source that was opened or copied from
 evidence     RatedQuestion, QuestionVector, QuestionPair, RatedPassage, PassageSketch, PassageVector, Evidence, Burst,
              SetAsideVote, VoterWeight: votes for or against passages
 revisions    Revision, Boost, RevisionEvent, FeedbackState: boosts made of the evidence, and which are live
-judges       JudgeAgreement, JudgeProbe: how models' judgements have agreed with what is known
 gaps         KnowledgeGap, GapQuestion, GapDocument, GapRun, GapEvent: what the documents do not answer, as to-dos
 curation     GoldenQuestion, GoldenRelevance, ManualBoost, CuratedAnswer, CuratedSource: what staff enter themselves
 evaluation   EvaluationSet, EvaluationRun, EvaluationQuestion, EvaluationOutcome: how search fares, run by run
@@ -32,7 +31,6 @@ from feedback.models.evidence import (
     VoterWeight,
 )
 from feedback.models.gaps import GapDocument, GapEvent, GapQuestion, GapRun, KnowledgeGap
-from feedback.models.judges import JudgeAgreement, JudgeProbe
 from feedback.models.ratings import Rating
 from feedback.models.revisions import ROUND_STATUSES, Boost, FeedbackState, Revision, RevisionEvent, round_told
 from feedback.models.uses import SourceUse
@@ -56,8 +54,6 @@ __all__ = [
     "GapRun",
     "GoldenQuestion",
     "GoldenRelevance",
-    "JudgeAgreement",
-    "JudgeProbe",
     "KnowledgeGap",
     "ManualBoost",
     "PassageSketch",

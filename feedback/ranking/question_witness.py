@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 
 from feedback.ranking.same_question import FORBIDDEN
-from retrieval.steps.judge.blending import log_odds, shifted
 
 PAIRS = Path(__file__).with_name("witness_pairs.json")
 FEWEST_PAIRS = 8  # of each sort, else nothing is known of the model
@@ -30,6 +29,7 @@ MOST_SHIFT = 3.0  # of log-odds, by one word
 # The words' probability is a cautious one, since by itself nothing else speaks for a question. Beside a witness it is
 # moved by this many log-odds (docs/feedback.md).
 BESIDE_WORDS = 1.0
+EDGE = 1e-4  # a probability counts as no nearer than this to 0 or 1
 LEAST_VARIANCE = 1e-3  # of log-odds
 # Probability by words between which a witness's word can change what follows.
 OPEN_FROM, OPEN_TO = FORBIDDEN, 0.9
@@ -54,6 +54,16 @@ class Witness:
         """The probability by words and the model's P(yes) as one probability, all 0..1."""
         shift = self.slope * (log_odds(yes) - self.middle)
         return shifted(same, BESIDE_WORDS + min(max(shift, -MOST_SHIFT), MOST_SHIFT))
+
+
+def log_odds(probability: float) -> float:
+    bounded = min(max(probability, EDGE), 1.0 - EDGE)
+    return math.log(bounded / (1.0 - bounded))
+
+
+def shifted(probability: float, shift: float) -> float:
+    """The probability whose log-odds are `shift` higher."""
+    return 1.0 / (1.0 + math.exp(-(log_odds(probability) + shift)))
 
 
 def is_open(same: float) -> bool:

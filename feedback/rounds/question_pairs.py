@@ -36,19 +36,17 @@ from feedback.ranking.question_groups import (
     nearest_by_vectors,
     probabilities,
 )
-from feedback.ranking.question_witness import Witness, is_open
+from feedback.ranking.question_witness import Witness, is_open, shifted
 from feedback.ranking.same_question import Commonness, SameQuestionModel, above_background, background_of, shipped_model
 from feedback.rounds.bulk_rows import rows_add
 from feedback.rounds.deletions import written
 from feedback.rounds.live import vector_decode
 from feedback.rounds.questions import with_engine
-from feedback.rounds.same_answer import ASK_S, KIND, Report, same_answer, witness_ask, yes_same_answer
+from feedback.rounds.same_answer import ASK_S, Report, same_answer, witness_ask, yes_same_answer
 from retrieval.engine import Engine
 from retrieval.errors import ModelError, ModelOutputError
 from retrieval.ports import ChatModel
-from retrieval.steps.judge.blending import Judge, blend
-from retrieval.steps.judge.tally import JudgeTally
-from retrieval.values import EmbeddingSpace, JudgeRecord
+from retrieval.values import EmbeddingSpace
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float32]
@@ -63,7 +61,7 @@ ALL_ASKED_S = 60.0  # … within so many seconds for all
 IN_BLOCK = 1024  # vectors read at once
 IN_BATCH = 5000
 # Small models say yes too often (docs/feedback.md): the prior counts a no for more than a yes.
-RECORD = JudgeRecord(yes_held=20.0, no_held=5.0, yes_absent=15.0, no_absent=10.0)
+YES_WORD, NO_WORD = 0.4, 0.75  # log-odds that a yes adds and a no takes, of a model that says both
 logger = logging.getLogger(__name__)
 
 
@@ -316,22 +314,11 @@ async def _words(
             return
         async with asyncio.timeout(ASK_S):
             said.append((pair, await same_answer(model, pair.first, pair.second)))
-        judge = _judge(model.name, [(other.same, word) for other, word in said])
+        tells_apart = len({word for _, word in said}) > 1  # one that says the same to everything counts as none
         yield {
-            other.row: blend(other.same, said=word, judge=judge) if judge.trust > 0.0 else other.same
+            other.row: shifted(other.same, YES_WORD if word else -NO_WORD) if tells_apart else other.same
             for other, word in said
         }
-
-
-def _judge(name: str, words: Sequence[tuple[float, bool]]) -> Judge:
-    """With the trust that its words in this round allow: one that says the same to everything counts as none.
-
-    words: the estimate before, and what it said.
-    """
-    tally = JudgeTally()
-    for probability, said in words:
-        tally.note(name, KIND, probability=probability, said=said)
-    return Judge(model=name, record=RECORD, trust=tally.trust(name, KIND, RECORD) if words else 0.0)
 
 
 def _batches(ids: Sequence[int]) -> Iterator[Sequence[int]]:

@@ -32,8 +32,6 @@ from feedback.rounds.bursts import bursts_flag
 from feedback.rounds.deletions import written
 from feedback.rounds.evidence import Gathered, evidence_gather
 from feedback.rounds.guard import guard_measure
-from feedback.rounds.judges.agreement import judges_learn
-from feedback.rounds.judges.probes import judge_probe
 from feedback.rounds.live import content_of, feedback_state
 from feedback.rounds.passages import passages_relocate
 from feedback.rounds.private_copy import private_copy
@@ -117,10 +115,8 @@ def feedback_round(*, by: User | None = None, dry_run: bool = False) -> RoundOut
             return BUSY
         with _failure_recorded(by):
             _begin(by)
-            probed = judge_probe(report=lease.renew)
             outcome = _round(lease.renew, by)
-        notes = (*outcome.notes, *filter(None, [probed.note()]))
-        outcome = replace(outcome, notes=notes, duration_ms=_ms_since(begun), by=_name(by))
+        outcome = replace(outcome, duration_ms=_ms_since(begun), by=_name(by))
         _record(outcome)
     logger.info("Feedback round: %s %s", outcome.status, outcome.reason)
     return outcome
@@ -211,8 +207,6 @@ def _round(renew: Callable[[], None], by: User | None) -> RoundOutcome:
     gathered, not_embedded = _gather(state, renew, laps)
     bursts, ballot = bursts_flag(ballot_load())
     laps.end("votes")
-    judges_learn(ballot)
-    laps.end("judges")
     notes = _notes(not_embedded)
     renew()
     done: dict[str, Any] = {

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from retrieval.ports import SearchRequest
-from retrieval.steps.judge.judge import Retrieved, judge
+from retrieval.steps.judge.assessment import Evidence
+from retrieval.steps.judge.judge import judge
 from retrieval.steps.query.hyde import Hyde
 from retrieval.steps.query.query_rewriter import Rewrite, Wanted
 from retrieval.steps.retrieve.retrieve import search_documents
@@ -91,10 +92,10 @@ class Stage:
         )
         candidates = (await search_documents(context, request)).candidates
         if "+rerank" in self.added:
-            assessment = await judge(context, Retrieved(question=text, passages=candidates, insist=True))
-            judged = {candidate.chunk_id for candidate in assessment.candidates}
-            rest = tuple(candidate for candidate in candidates if candidate.chunk_id not in judged)
-            candidates = (*assessment.candidates, *rest)
+            shown = candidates[: self.tools.settings.rerank.max_candidates]
+            assessment = await judge(context, Evidence(question=text, passages=shown))
+            first = (*assessment.named, *assessment.candidates, *candidates)
+            candidates = tuple({candidate.chunk_id: candidate for candidate in first}.values())
         fallbacks = dict.fromkeys(f"{entry['step']}: {entry['reason']}" for entry in trace.degraded)
         if "+boosts" in self.added and self.tools.boosts is None:
             fallbacks[f"boost: {NO_RATINGS}"] = None

@@ -109,6 +109,7 @@ class _Request:
     limit_s: float
     options: Mapping[str, Any]
     schema: Mapping[str, Any] | None = None
+    streamed: bool = False
     tokens: list[Mapping[str, Any]] | None = (
         None  # filled with the reply's, each with its likeliest others; None: not told
     )
@@ -116,7 +117,7 @@ class _Request:
     @property
     def in_one_piece(self) -> bool:
         """Nobody reads the reply before it is whole."""
-        return self.schema is not None or self.tokens is not None
+        return not self.streamed
 
 
 class OllamaChatModel:
@@ -159,8 +160,10 @@ class OllamaChatModel:
     def prompt_budget(self) -> int:
         return self._budget
 
-    async def stream(self, prompt: Prompt) -> AsyncGenerator[str, None]:
+    async def stream(self, prompt: Prompt, *, shape: Mapping[str, Any] | None = None) -> AsyncGenerator[str, None]:
         """The answer's text, piece by piece; `aclosing` it closes the model's connection at once.
+
+        shape: a JSON schema that the text is held to.
 
         Raises ModelOutputError for an empty answer or a prompt that does not fit, ModelInterruptedError when the stream
         breaks after the first piece, ModelCutError after the last piece when `num_predict` was reached.
@@ -174,6 +177,8 @@ class OllamaChatModel:
             most_tokens=self._longest_answer(prompt),
             limit_s=first_token_limit(settings.first_token_timeout_s, self._habits.speed.seconds_to_read(read)),
             options={"temperature": TEMPERATURE},
+            schema=shape,
+            streamed=True,
         )
         async with aclosing(self._answer(prompt, request)) as pieces:
             async for piece in pieces:

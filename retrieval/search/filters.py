@@ -69,6 +69,8 @@ def _metadata_clauses(filters: SearchFilters) -> Iterable[str]:
         yield f'doc_type == "{encode_value(filters.doc_type)}"'
     if filters.policy_year is not None:
         yield f"policy_year == {int(filters.policy_year)}"
+    if filters.documents:
+        yield any_of("document_id", filters.documents)
     if filters.tags:
         tags = ", ".join(f'"{encode_value(tag)}"' for tag in filters.tags)
         yield f"array_contains_any(tags, [{tags}])"

@@ -92,8 +92,7 @@ async def _is_answered(question: str, document: Document, scope: SearchScope) ->
     if not passages or passages[0].chunk.document_id != str(document.pk):
         return False
     estimate = await asyncio.to_thread(estimate_answerability, question, passages, semantic=scope.semantic)
-    corrective = engine.settings.corrective
-    return estimate.answerability >= (corrective.good_score + corrective.weak_score) / 2
+    return estimate.answerability >= engine.settings.corrective.good_score
 
 
 # ------------------------------------------------------------------------------------------------ offering them

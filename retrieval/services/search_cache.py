@@ -53,7 +53,7 @@ def cache_key(request: SearchRequest, settings: SearchSettings) -> str:
     parts = (
         sorted((ref.id, ref.version, repr(ref.space)) for ref in request.scope.collections),
         [(" ".join(query.text.split()), query.kind, query.vector_only) for query in request.queries],
-        sorted(request.filters.as_dict().items()),
+        (sorted(request.filters.as_dict().items()), request.filters.documents),
         request.top_k,
         sorted(request.stages),
         (request.depth, request.strategy, sorted(request.document_ids)),

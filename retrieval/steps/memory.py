@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from ragsite.core.errors import AppError
 from ragsite.core.wording import counted, worded
 from retrieval.errors import explained
-from retrieval.steps.answer.no_answer import reads_as_refusal
 from retrieval.steps.schemas import ConsolidatedFact
 from retrieval.steps.step import Asked, Step
 from retrieval.steps.toolbox import Toolbox
 from retrieval.text.answer_language import NAMES, Language
 from retrieval.text.markdown import leading_signs, without_emphasis
 from retrieval.text.quoting import neutralise, one_line
+from retrieval.text.refusal import reads_as_refusal
 from retrieval.text.sentences import split_sentences
 from retrieval.text.tokens import estimate_tokens
 from retrieval.trace import StepRecord

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from copy import copy
 from functools import lru_cache
-from statistics import fmean
 from typing import Annotated, Any, Literal, TypeVar, cast, get_args
 
 from pydantic import BaseModel, BeforeValidator, Field, JsonValue, create_model
@@ -14,10 +13,10 @@ from pydantic import BaseModel, BeforeValidator, Field, JsonValue, create_model
 from ragsite.core.wording import Sentence, worded
 
 Verdict = Literal["ANSWER", "CLARIFY", "NO_ANSWER", "REFINE"]
-JudgedAs = Literal["ANSWER", "REFINE", "NO_ANSWER", "CLARIFY", "CONTRADICTORY"]
+JudgedAs = Literal["answer", "no_answer", "ask_back"]
 VERDICTS: dict[str, Sentence] = {  # as the decision path says them
     "ANSWER": worded("ANSWER"), "CLARIFY": worded("CLARIFY"), "NO_ANSWER": worded("NO_ANSWER"),
-    "REFINE": worded("REFINE"), "CONTRADICTORY": worded("CONTRADICTORY"), "SUFFICIENT": worded("SUFFICIENT"),
+    "REFINE": worded("REFINE"), "SUFFICIENT": worded("SUFFICIENT"),
     "INSUFFICIENT": worded("INSUFFICIENT"),
 }  # fmt: skip
 StrategyName = Literal["hierarchical_search", "direct_chunk_search", "web_search", "direct"]
@@ -218,11 +217,6 @@ class RetrievalJudgement(BaseModel):
     relevant_passages: list[int] = Field(description="The numbers of the passages that state what is asked for")
     verdict: JudgedAs = Field(description="The verdict on the passages together")
 
-    @property
-    def says_yes(self) -> bool:
-        """Whether it says that the passages answer, be it in several ways."""
-        return self.verdict in ("ANSWER", "CLARIFY", "CONTRADICTORY")
-
 
 class PassageCriteria(BaseModel):
     passage: int = Field(description="The number of the passage")
@@ -239,19 +233,6 @@ class CriteriaJudgement(BaseModel):
     passages: list[PassageCriteria] = Field(description="One entry for every passage")
     verdict: JudgedAs = Field(description="The verdict on the passages together")
 
-    def scores(self, count: int) -> list[float | None]:
-        """Of each of `count` passages the mean of its criteria, 0..10; those that the model left out are not counted.
-        None for a passage that it left out.
-
-        The mean is not rounded: passages that the model tells apart stay apart.
-        """
-        given = {entry.passage: fmean(entry.criteria[: len(CRITERIA)]) for entry in self.passages}
-        return [given.get(number) for number in range(1, count + 1)]
-
-    def by_passage(self) -> Mapping[str, dict[str, int]]:
-        """Passage number → criterion → score, for the decision path."""
-        return {str(entry.passage): dict(zip(CRITERIA, entry.criteria, strict=False)) for entry in self.passages}
-
 
 @lru_cache(maxsize=64)
 def judgement_of(count: int) -> type[RetrievalJudgement]:
@@ -262,9 +243,7 @@ def judgement_of(count: int) -> type[RetrievalJudgement]:
         json_schema_extra={"maxItems": count},
     )
     fields: dict[str, Any] = {"relevant_passages": (list[number], numbers)}
-    made = create_model(RetrievalJudgement.__name__, __base__=RetrievalJudgement, **fields)
-    # A no is a no: whether another search could help is not the model's to say.
-    return one_of(made, verdict=("ANSWER", "NO_ANSWER", "CLARIFY", "CONTRADICTORY"))
+    return create_model(RetrievalJudgement.__name__, __base__=RetrievalJudgement, **fields)
 
 
 def criteria_of(count: int) -> type[CriteriaJudgement]:

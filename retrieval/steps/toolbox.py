@@ -11,7 +11,6 @@ from retrieval.ports import (
     ChunkStore,
     CuratedAnswers,
     DocumentReader,
-    JudgeRecords,
     MemoryStore,
     Models,
     Prompt,
@@ -22,7 +21,6 @@ from retrieval.ports import (
 )
 from retrieval.search.boosting import AnswerRevision
 from retrieval.steps.deadline import Deadline, FirstSearch
-from retrieval.steps.judge.tally import JudgeTally
 from retrieval.steps.reply_echo import without_echo
 from retrieval.text.answer_language import Language
 from retrieval.trace import Trace
@@ -51,8 +49,6 @@ class Toolbox:
     web: WebSearcher | None = None  # None: no web search is configured
     memory: MemoryStore | None = None  # None: nothing is remembered from one answer to the next
     curated: CuratedAnswers | None = None  # None: nobody has written answers beforehand
-    judge_records: JudgeRecords | None = None  # None: every model is given the safe prior
-    judge_tally: JudgeTally = field(default_factory=JudgeTally)  # what the models have said since the start
 
     async def complete(
         self,
@@ -71,11 +67,6 @@ class Toolbox:
         prompt = self.prompts.render(name, language=language, **variables)
         model = await self.models.chat(role, name=model_name)
         return without_echo(await model.complete_json(prompt, schema), prompt)
-
-    async def yes_probability(self, name: str, *, language: Language, **variables: object) -> float:
-        """P(Yes) by the fast model, 0..1, for the prompt of this name. Raises ModelError."""
-        prompt = self.prompts.render(name, language=language, **variables)
-        return await (await self.models.chat("fast")).yes_probability(prompt)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,19 +13,18 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
 from ragsite.core.errors import UnavailableError
-from ragsite.core.rag_settings import CorrectiveSettings
-from ragsite.core.wording import joined, worded
-from retrieval.answerability import LIST_LENGTH, estimate_answerability
+from ragsite.core.wording import worded
+from retrieval.answerability import LIST_LENGTH
 from retrieval.errors import IndexUnavailableError, ModelError
 from retrieval.own_words import look_at
 from retrieval.ports import SearchRequest, SearchResult
 from retrieval.search import hybrid
-from retrieval.steps.answer.clarify import Clarify, Unclear, open_readings
+from retrieval.steps.answer.clarify import bound_by_choice
 from retrieval.steps.answer.curated import curated_answer
-from retrieval.steps.answer.generate import AnswerWriter, Greet
-from retrieval.steps.answer.no_answer import WHY, no_answer_text
-from retrieval.steps.judge.evaluator import Assessment, is_of_the_web
-from retrieval.steps.query.condense import chooses, condense_without_model, takes_up
+from retrieval.steps.answer.generate import Greet
+from retrieval.steps.answer.no_answer import WHY, no_answer
+from retrieval.steps.judge.evaluator import estimate_of
+from retrieval.steps.query.condense import condense_without_model
 from retrieval.steps.query.small_talk import small_talk_kind
 from retrieval.steps.retrieve.retrieve import breadth, search_documents
 from retrieval.steps.step import Context
@@ -36,7 +35,6 @@ from retrieval.values import Answer, Query, Question, ScoredChunk, SearchFilters
 from retrieval.workflows.closing import close_path
 from retrieval.workflows.whole_document import answer_from_whole_documents
 
-CLEARLY_NOT = 0.25  # below it, estimate and judge together say no, although the estimate alone does not
 CLEAR_SCORE = 0.7  # a first search whose answerability is at or above it needs no better queries
 
 RECURSION_LIMIT = 100  # of LangGraph: a guard against a graph that never ends, far above what any of ours can need
@@ -87,6 +85,7 @@ class GraphWorkflow(ABC):
         trace.note_settings(tools.settings.revision)
         await require_model(tools)
         run = Run.start(trace, tools.settings, timeout_s=self.timeout_s)
+        question = bound_by_choice(question)
         if question.options.web_search and tools.web is None:
             async with trace.step("web_search") as step:
                 step.degrade(worded("asked for, but this site has no web search (RAG_WEB_SEARCH)"))
@@ -150,14 +149,6 @@ def distinct_queries(queries: Sequence[Query]) -> tuple[Query, ...]:
     return tuple(kept.values())
 
 
-async def say(text: str, run: Run) -> str:
-    """A sentence of the site's own, as the answer's only chunk."""
-    writer = AnswerWriter(run.trace, passages=0)
-    await writer.write(text)
-    await writer.finish()
-    return writer.text
-
-
 async def search_own_words(state: Asking, context: Context, filters: SearchFilters) -> SearchResult:
     """The first search, with the user's own words. It runs beside the calls that look for better words; when its
     result is clearly good, those calls are cancelled."""
@@ -168,8 +159,7 @@ async def search_own_words(state: Asking, context: Context, filters: SearchFilte
         )
         first = await search_documents(context, request, purpose=worded("own words: "))
         listed, semantic = first.candidates[:LIST_LENGTH], question.scope.semantic
-        estimate = await asyncio.to_thread(estimate_answerability, draft, listed, semantic=semantic)
-        good = estimate.answerability >= CLEAR_SCORE
+        good = (await estimate_of(draft, listed, semantic=semantic)).answerability >= CLEAR_SCORE
         return first
     finally:
         context.run.first_search.finish(good=good)
@@ -188,61 +178,12 @@ async def small_talk_answer(question: Question, context: Context) -> Answer:
     return await Greet(context)(question)
 
 
-async def say_no_answer(assessment: Assessment | None, context: Context, *, reason: str = "") -> Answer:
-    """Says why there is no answer, and which documents are nearest. None: there was nothing to search in."""
-    if assessment is None:
-        await nothing_to_search(context)
-    text = await say(no_answer_text(assessment, context.language, context.run.trace), context.run)
-    return Answer(
-        decision="NO_ANSWER", text=text, reason=(reason or (assessment.reason if assessment else WHY["no_documents"]))
-    )
-
-
-async def nothing_to_search(context: Context) -> None:
-    async with context.run.trace.step("retrieve") as step:
-        step.skip(WHY["no_documents"])
-
-
-async def ask_back(assessment: Assessment, readings: Sequence[ScoredChunk], context: Context) -> Answer:
-    """The question in place of an answer. `readings`: see `Unclear`."""
-    asked = await Clarify(context)(Unclear(assessment, readings))
-    text = await say(asked.question, context.run)
-    reason = worded("what was found is about several things")
-    if asked.options:
-        reason = worded("what was found is about several: {options}", options=joined(", ", asked.options))
-    return Answer(decision="CLARIFY", text=text, clarification=asked, reason=reason)
-
-
-# ------------------------------------------------------------------------------------------------ decisions
-def is_worth_a_try(assessment: Assessment, settings: CorrectiveSettings) -> bool:
-    """Neither good nor weak: the writing model, told to say so when the passages don't answer, has the last word. Not
-    after the no of a judge whom labels have proved right."""
-    below = assessment.retrieval_score < settings.weak_score
-    return not (below and assessment.proven) and not is_clearly_not(assessment, settings)
-
-
-def is_clearly_not(assessment: Assessment, settings: CorrectiveSettings) -> bool:
-    """Estimate and judge together say no; a no that the estimate does not share needs a clear margin."""
-    score, alone = assessment.retrieval_score, assessment.answerability
-    return score < settings.weak_score and (alone < settings.weak_score or score < CLEARLY_NOT)
-
-
-def was_offered(question: Question, assessment: Assessment) -> bool:
-    """The user chose one of the options that were asked about: what was offered is not denied afterwards, unless a
-    model has looked and refused."""
-    opened = question.open_clarification
-    chosen = opened is not None and chooses(question.text, opened)
-    return chosen and bool(assessment.candidates) and not assessment.refused
-
-
-async def readings_to_ask_about(
-    assessment: Assessment, standalone: str, filters: SearchFilters, *, question: Question, context: Context
-) -> tuple[ScoredChunk, ...]:
-    """See `open_readings`: what the question is asked back about. None where it was asked back before, where nothing
-    that was found is worth asking about, or where a page of the web answers best: what the documents differ in is
-    another question then. A judge that misses the answer to such a question has to be clear to be heeded."""
-    best = max(assessment.candidates, key=lambda one: one.scores.rerank or 0.0, default=None)
-    weak = is_clearly_not(assessment, context.tools.settings.corrective)
-    if best is None or weak or is_of_the_web(best) or takes_up(standalone, question.open_clarification):
-        return ()
-    return await asyncio.to_thread(open_readings, assessment, standalone, filters)
+async def say_no_answer(
+    context: Context, question: str, candidates: Sequence[ScoredChunk] | None, *, reason: str = ""
+) -> Answer:
+    """Says why there is no answer, and quotes what is nearest. None: there was nothing to search in. question:
+    self-contained."""
+    if candidates is None:
+        async with context.run.trace.step("retrieve") as step:
+            step.skip(WHY["no_documents"])
+    return await no_answer(context, question, candidates, reason=reason)

@@ -10,7 +10,7 @@ from ragsite.core.wording import worded
 from retrieval.errors import ModelError
 from retrieval.steps.answer.continuing import Begun, Continue
 from retrieval.steps.grounding.verify import Verify
-from retrieval.steps.judge.evaluator import WrittenAnswer
+from retrieval.steps.judge.assessment import WrittenAnswer
 from retrieval.steps.step import Context
 from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.text.answer_language import answer_language

@@ -10,19 +10,16 @@
                                 evaluator ─────┼─ INSUFFICIENT, rewrites left ► rewriter
                                  ▲     │       └─ SUFFICIENT ─────────────────► generator ──► END
                     web_search ──┘     ├─ INSUFFICIENT, web not yet searched ► web_search
-                                       ├─ INSUFFICIENT, nothing left ────────► generator or no_answer
-                                       └─ several readings ──────────────────► clarify ────► END
+                                       └─ INSUFFICIENT, nothing left ────────► no_answer ──► END
 
 At most two rewrites, the router's included. What several searches found is evaluated together, so a rewrite can't make
-things worse. When everything is used up, the writing model, told to say so when the passages do not answer, has the
-last word where the trained grader sees a chance at all. A question with several readings is asked
-back. The web is searched only where it is configured and asked for.
+things worse. Only a model's word ends in no_answer, the evaluator's or the generator's; without one what was found is
+quoted. The web is searched only where it is configured and asked for.
 Source: Yao et al., "ReAct", ICLR 2023; seed 004.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -33,7 +30,7 @@ from langgraph.runtime import Runtime
 from ragsite.core.wording import worded
 from retrieval.ports import SearchRequest
 from retrieval.steps.answer.generate import write_answer
-from retrieval.steps.judge.evaluator import Assessment, Evidence
+from retrieval.steps.judge.assessment import Assessment, Evidence
 from retrieval.steps.judge.sufficiency import RelevanceEvaluator
 from retrieval.steps.query.query_rewriter import KeyConceptRewrite, Wanted
 from retrieval.steps.query.route import Route
@@ -48,14 +45,11 @@ from retrieval.workflows.base import (
     Asking,
     GraphWorkflow,
     Rounds,
-    ask_back,
     greet,
     has_documents,
     is_small_talk,
-    is_worth_a_try,
-    readings_to_ask_about,
+    reranking_is_on,
     say_no_answer,
-    was_offered,
 )
 
 SHORT_QUERY_CHARS = 10  # a shorter question is rewritten before it is searched for
@@ -70,10 +64,8 @@ class State(Asking, total=False):
     query: str  # what is searched for next; empty when no other words are left
     tried: tuple[str, ...]
     rewrites: int
-    hits: tuple[ScoredChunk, ...]  # chunks of all searches, each once, those of the last search first
-    passages: tuple[ScoredChunk, ...]  # the same, merged, each said once
+    passages: tuple[ScoredChunk, ...]  # of all searches, merged, each said once, those of the last search first
     evaluation: Assessment
-    readings: tuple[ScoredChunk, ...]  # one for each document to ask back about
     web_searched: bool
 
 
@@ -119,7 +111,7 @@ async def rewriter(state: State, runtime: Runtime[Context]) -> State:
     rewrites = state.get("rewrites", 0) + 1
     if not query and before is None:
         query = state["draft"]  # nothing was searched for yet
-    elif not query and state["filters"] != state["question"].filters and not worth_a_try(state, runtime):
+    elif not query and before is not None and before.refused and state["filters"] != state["question"].filters:
         # No other words are left to try, but the filters that were read from the question may have been the mistake.
         return {"query": state["draft"], "filters": state["question"].filters, "rewrites": rewrites}
     return {"query": query, "rewrites": rewrites}
@@ -146,49 +138,31 @@ async def retriever(state: State, runtime: Runtime[Context]) -> State:
     )
     candidates = (await search_documents(runtime.context, request)).candidates
     passages = await Dedupe(runtime.context)(Hits(candidates, known=before))
-    return {
-        "hits": newest_first(candidates, state),
-        "passages": (*before, *passages),
-        "tried": (*tried, state["query"]),
-    }
+    return {"passages": (*passages, *before), "tried": (*tried, state["query"])}
 
 
 async def web_search(state: State, runtime: Runtime[Context]) -> State:
     results = await WebSearch(runtime.context)(WebQuestion(Asked(state["question"], state["draft"])))
-    return {
-        "hits": newest_first(results.candidates, state),
-        "passages": (*state.get("passages", ()), *results.candidates),
-        "web_searched": True,
-    }
+    return {"passages": (*results.candidates, *state.get("passages", ())), "web_searched": True}
 
 
 async def evaluator(state: State, runtime: Runtime[Context]) -> State:
     question = state["question"]
     evaluate = RelevanceEvaluator(runtime.context, question.options.top_k or TOP_K)
-    evaluation = await evaluate(
-        Evidence(
-            question=state["draft"],
-            passages=state["passages"],
-            listed=state["hits"],
-            semantic=question.scope.semantic,
-        )
+    evidence = Evidence(
+        question=state["draft"],
+        passages=state["passages"],
+        semantic=question.scope.semantic,
+        use_model=reranking_is_on(question, runtime.context.tools),
     )
-    if before := state.get("evaluation"):  # an estimate is for one search's list: the best of them counts
-        estimate = max(evaluation.answerability, before.answerability)
-        evaluation = replace(evaluation, answerability=estimate, retrieval_score=estimate)
-    readings = await readings_to_ask_about(
-        evaluation, state["draft"], state["filters"], question=question, context=runtime.context
-    )
-    return {"evaluation": evaluation, "readings": readings}
+    return {"evaluation": await evaluate(evidence)}
 
 
 def after_evaluation(
     state: State, runtime: Runtime[Context]
-) -> Literal["rewriter", "web_search", "clarify", "generator", "no_answer"]:
-    tools, run = runtime.context.tools, runtime.context.run
-    if state["readings"]:
-        return "clarify"
-    if state["evaluation"].verdict == "ANSWER":
+) -> Literal["rewriter", "web_search", "generator", "no_answer"]:
+    tools, run, evaluation = runtime.context.tools, runtime.context.run, state["evaluation"]
+    if evaluation.candidates and not evaluation.refused:
         return "generator"
     left = state.get("rewrites", 0) < MAX_REWRITES and not state.get("web_searched")
     if left and rewriting_is_on(state["question"], tools) and run.deadline.remaining() > 0:
@@ -198,37 +172,32 @@ def after_evaluation(
 
 def without_rewriting(state: State, runtime: Runtime[Context]) -> Literal["web_search", "generator", "no_answer"]:
     """The ways on when what was found is not enough and no other words are to be tried."""
-    tools, run = runtime.context.tools, runtime.context.run
+    tools, run, evaluation = runtime.context.tools, runtime.context.run, state["evaluation"]
     may_look = may_search_web(state["question"], tools) and not state.get("web_searched")
     if may_look and run.deadline.remaining() > 0:
         return "web_search"
-    return "generator" if worth_a_try(state, runtime) else "no_answer"
-
-
-def worth_a_try(state: State, runtime: Runtime[Context]) -> bool:
-    evaluation, settings = state["evaluation"], runtime.context.tools.settings.corrective
-    return is_worth_a_try(evaluation, settings) or was_offered(state["question"], evaluation)
+    return "no_answer" if evaluation.refused or not evaluation.candidates else "generator"
 
 
 # ------------------------------------------------------------------------------------------------ answers
 async def generator(state: State, runtime: Runtime[Context]) -> State:
-    asked, evaluation = Asked(state["question"], state["draft"]), state["evaluation"]
-    answer = await write_answer(runtime.context, asked, evaluation.candidates)
+    context, evaluation = runtime.context, state["evaluation"]
+    answer = await write_answer(context, Asked(state["question"], state["draft"]), evaluation.candidates)
+    if not answer.text:  # the writing model has the last word
+        answer = await say_no_answer(context, state["draft"], evaluation.candidates, reason=answer.reason)
     return {"answer": replace(answer, reason=answer.reason or evaluation.reason)}
 
 
-async def clarify(state: State, runtime: Runtime[Context]) -> State:
-    return {"answer": await ask_back(state["evaluation"], state["readings"], runtime.context)}
-
-
 async def no_answer(state: State, runtime: Runtime[Context]) -> State:
-    return {"answer": await say_no_answer(state.get("evaluation"), runtime.context)}
+    evaluation = state.get("evaluation")
+    candidates, reason = (evaluation.candidates, evaluation.reason) if evaluation else (None, "")
+    return {"answer": await say_no_answer(runtime.context, state["draft"], candidates, reason=reason)}
 
 
 # ------------------------------------------------------------------------------------------------ the graph
 def build_graph() -> CompiledStateGraph[State, Context, State, State]:
     graph = StateGraph(State, context_schema=Context)
-    for node in (router, greet, rewriter, retriever, evaluator, web_search, clarify, generator, no_answer):
+    for node in (router, greet, rewriter, retriever, evaluator, web_search, generator, no_answer):
         graph.add_node(node.__name__, node)
     graph.add_edge(START, "router")
     graph.add_conditional_edges("router", after_routing)
@@ -236,7 +205,7 @@ def build_graph() -> CompiledStateGraph[State, Context, State, State]:
     graph.add_edge("retriever", "evaluator")
     graph.add_edge("web_search", "evaluator")
     graph.add_conditional_edges("evaluator", after_evaluation)
-    for last in ("greet", "clarify", "generator", "no_answer"):
+    for last in ("greet", "generator", "no_answer"):
         graph.add_edge(last, END)
     return graph.compile(name="react")
 
@@ -246,10 +215,9 @@ class ReactWorkflow(GraphWorkflow):
 
     graph = build_graph()
     rounds = Rounds(
-        best=1,
+        best=2,
         worst=8,
-        notes="generate for a clear query where the estimate is sure, with an evaluation before it where it is not; a "
-        "short or chatty one is rewritten first. "
+        notes="an evaluation and the writing for a clear query; a short or chatty one is rewritten first. "
         "Each of at most two rewrites adds a rewrite and an evaluation, a web search the same. A greeting takes one.",
     )
 
@@ -262,9 +230,3 @@ class ReactWorkflow(GraphWorkflow):
 def rewriting_is_on(question: Question, tools: Toolbox) -> bool:
     asked = question.options.rewrite
     return tools.settings.rewrite.enabled if asked is None else asked
-
-
-def newest_first(candidates: Sequence[ScoredChunk], state: State) -> tuple[ScoredChunk, ...]:
-    """What the last search found, then what only earlier ones did."""
-    ids = {candidate.chunk_id for candidate in candidates}
-    return (*candidates, *(candidate for candidate in state.get("hits", ()) if candidate.chunk_id not in ids))

@@ -6,7 +6,6 @@
                              ▲        ▲      ├─ the same, and nothing has passed ──────────► no_answer ► END
                              │        │      ├─ the same, and the web is wanted ─► web_search, once ─► grade
                              │        └──────┼────────────────────────────────────────┘
-                             │               ├─ several readings ──────────────────────────► clarify ──► END
                              │               └─ passRate < threshold ─► rewrite ─┬─ no other words ► as above
                              └───────────────────────────────────────────────────┘
 
@@ -17,9 +16,8 @@ words run out, and when something has passed but searches in a row bring nothing
 The web is the last resort, where it is configured and wanted: when nothing of the documents has passed, its pages are
 graded in their place. Filters that the question names hold until it is searched for the last time.
 
-Without a model, the trained grader grades, and its estimate for all documents says whether there is an answer, as in
-every other workflow; in the end the best ones give it although none has passed. A question with several readings is
-asked back.
+Only a model's grades, or its mark before the answer, end in no_answer: without a model the estimate grades, and what
+was found is quoted in the end although none has passed. Nothing is asked back.
 """
 
 from __future__ import annotations
@@ -33,10 +31,8 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
 from ragsite.core.wording import Sentence, counted, worded
-from retrieval.answerability import LIST_LENGTH
 from retrieval.ports import SearchRequest
 from retrieval.steps.answer.generate import write_answer
-from retrieval.steps.judge.evaluator import Assessment
 from retrieval.steps.judge.grade import DocumentGrade, Documents, Grade, Graded, grade_key
 from retrieval.steps.query.condense import Condense
 from retrieval.steps.query.query_rewriter import RetryRewrite, Wanted
@@ -51,15 +47,11 @@ from retrieval.workflows.base import (
     Asking,
     GraphWorkflow,
     Rounds,
-    ask_back,
     greet,
     has_documents,
     is_small_talk,
-    is_worth_a_try,
-    readings_to_ask_about,
     reranking_is_on,
     say_no_answer,
-    was_offered,
 )
 
 TOP_K = 5  # documents that a search gives the grader
@@ -72,10 +64,10 @@ TIMEOUT_S = 180.0  # a whole answer
 
 LEAST_TIME_LEFT = 1 / 3  # of the whole answer's, for another search to begin
 
-Verdict = Literal["generate", "rewrite", "web_search", "clarify", "no_answer"]
+Verdict = Literal["generate", "rewrite", "web_search", "no_answer"]
 VERDICTS: dict[Verdict, Sentence] = {  # as the decision path says them
     "generate": worded("generate"), "rewrite": worded("rewrite"), "web_search": worded("web search"),
-    "clarify": worded("clarify"), "no_answer": worded("no answer"),
+    "no_answer": worded("no answer"),
 }  # fmt: skip
 
 
@@ -84,14 +76,10 @@ class State(Asking, total=False):
     filters: SearchFilters  # the request's, and those that the question names
     tried: tuple[str, ...]  # the queries so far: the question, then its rewrites
     words_are_left: bool  # unless a rewrite found none
-    listed: tuple[ScoredChunk, ...]  # the chunks of the last search
-    candidates: tuple[ScoredChunk, ...]  # the documents made of the first: neighbours joined, each said once
+    candidates: tuple[ScoredChunk, ...]  # the documents of the last search: neighbours joined, each said once
     graded: Graded  # of the last search
     grades: Mapping[str, DocumentGrade]  # of every search
     documents: tuple[ScoredChunk, ...]  # of every search, each once, best first
-    answerability: float  # the trained model's best estimate of a search's documents; 0 where it was not asked
-    blended: float  # the same with the model's word
-    readings: tuple[ScoredChunk, ...]  # one for each document to ask back about
     stagnant: int  # searches in a row that brought nothing new that passes
     web_searched: bool
     verdict: Verdict
@@ -140,8 +128,7 @@ def after_condensing(
 
 
 async def retrieve(state: State, runtime: Runtime[Context]) -> State:
-    """The current query alone: a rewritten one takes the place of the one before. More is looked for than is graded: a
-    list of ten is what the trained grader knows."""
+    """The current query alone: a rewritten one takes the place of the one before."""
     tools, question = runtime.context.tools, state["question"]
     limits, rewrites = Limits.of(question, tools), len(state["tried"]) - 1
     query = Query(state["tried"][-1], kind="rewrite" if rewrites else "original")
@@ -150,19 +137,19 @@ async def retrieve(state: State, runtime: Runtime[Context]) -> State:
         queries=(query,),
         scope=question.scope,
         filters=question.filters if last else state["filters"],
-        top_k=min(max(limits.top_k, LIST_LENGTH), tools.settings.search.max_top_k),
+        top_k=min(limits.top_k, tools.settings.search.max_top_k),
     )
     purpose = worded("attempt {rewrites}: ", rewrites=rewrites) if rewrites else ""
     near = (await search_documents(runtime.context, request, purpose=purpose)).candidates
     if question.scope.semantic:
         near = tuple(hit for hit in near if is_similar(hit, limits.min_similarity))
-    return {"listed": near, "candidates": await Dedupe(runtime.context)(Hits(near[: limits.top_k]))}
+    return {"candidates": await Dedupe(runtime.context)(Hits(near))}
 
 
 async def web_search(state: State, runtime: Runtime[Context]) -> State:
     """Its pages are graded as documents are, and by themselves: what was found before keeps its grades."""
     results = await WebSearch(runtime.context)(WebQuestion(Asked(state["question"], state["standalone"])))
-    return {"listed": results.candidates, "candidates": results.candidates, "web_searched": True}
+    return {"candidates": results.candidates, "web_searched": True}
 
 
 async def grade(state: State, runtime: Runtime[Context]) -> State:
@@ -172,8 +159,6 @@ async def grade(state: State, runtime: Runtime[Context]) -> State:
         passages=state["candidates"],
         known=state.get("grades", {}),
         use_model=reranking_is_on(question, context.tools),
-        beyond=state["listed"][Limits.of(question, context.tools).top_k :],
-        listed=state["listed"],
         semantic=question.scope.semantic,
     )
     graded, before = await Grade(context)(documents), state.get("documents", ())
@@ -183,33 +168,24 @@ async def grade(state: State, runtime: Runtime[Context]) -> State:
         "graded": graded,
         "grades": graded.grades,
         "documents": all_documents,
-        "answerability": max(graded.answerability, state.get("answerability", 0.0)),
-        "blended": max(graded.blended, state.get("blended", 0.0)),
         "stagnant": 0 if gained else state.get("stagnant", 0) + 1,
     }
-    state = {**state, **weighed}
-    readings = await readings_to_ask_about(
-        assessed(state), state["standalone"], state["filters"], question=question, context=context
-    )
-    verdict = await decide({**state, "readings": readings}, context)
-    return {**weighed, "readings": readings, "verdict": verdict}
+    return {**weighed, "verdict": await decide({**state, **weighed}, context)}
 
 
 async def decide(state: State, context: Context) -> Verdict:
     """The seed's rule, with its reason in the decision path."""
     limits, graded = Limits.of(state["question"], context.tools), state["graded"]
     async with context.run.trace.step("assess") as step:
-        verdict: Verdict = last_resort(state, context.tools)
+        verdict: Verdict = last_resort(state)
         enough = verdict == "generate" and graded.pass_rate >= limits.pass_rate
         stop = "" if enough else reason_to_stop(state, limits, context)
         verdict = verdict if enough or stop else "rewrite"
         if verdict == "no_answer" and web_is_left(state, context):
             verdict = "web_search"
-        if state["readings"]:
-            verdict, stop = "clarify", worded("it may be about several documents")
         share = worded("pass rate {share:.2f}, {wanted:.2f} wanted", share=graded.pass_rate, wanted=limits.pass_rate)
         if not graded.by_model:
-            share += worded(", and without a model {reason}", reason=assessed(state).reason)
+            share += worded(", graded without a model")
         step.summary = worded("{share}: {verdict}", share=share, verdict=VERDICTS[verdict])
         if stop:
             step.summary += worded(" ({stop})", stop=stop)
@@ -219,7 +195,6 @@ async def decide(state: State, context: Context) -> Verdict:
             "total_count": len(graded.documents),
             "pass_threshold": limits.pass_rate,
             "passed_in_all": len(passing(state["documents"], state["grades"])),
-            "holds_answer": round(state["answerability"], 3),
             "verdict": verdict,
             "stop": stop,
         }
@@ -262,14 +237,14 @@ async def rewrite(state: State, runtime: Runtime[Context]) -> State:
     if queries := await RetryRewrite(runtime.context)(Wanted(asked=asked, tried=state["tried"], failed=failed)):
         return {"tried": (*state["tried"], queries[0].text)}
     own = state["question"].filters
-    if last_resort(state, runtime.context.tools) == "no_answer" and state["filters"] != own:
+    if last_resort(state) == "no_answer" and state["filters"] != own:
         # Those that were read from the question may have been the mistake.
         return {"filters": own, "words_are_left": False}
     # It was to be rewritten, and can not be: what follows from that is a decision of its own in the path.
     return {"verdict": await decide({**state, "words_are_left": False}, runtime.context)}
 
 
-def after_rewriting(state: State) -> Literal["retrieve", "web_search", "generate", "clarify", "no_answer"]:
+def after_rewriting(state: State) -> Literal["retrieve", "web_search", "generate", "no_answer"]:
     verdict = state["verdict"]
     return "retrieve" if verdict == "rewrite" else verdict
 
@@ -290,26 +265,21 @@ async def generate(state: State, runtime: Runtime[Context]) -> State:
             "none of {documents} passed by itself, but the best of them are worth a try",
             documents=counted("{count} document", "{count} documents", count),
         )
+    if not answer.text:  # the writing model has the last word
+        answer = await say_no_answer(runtime.context, state["standalone"], documents, reason=answer.reason)
     return {"answer": replace(answer, reason=answer.reason or reason)}
 
 
-async def clarify(state: State, runtime: Runtime[Context]) -> State:
-    return {"answer": await ask_back(assessed(state), state["readings"], runtime.context)}
-
-
 async def no_answer(state: State, runtime: Runtime[Context]) -> State:
-    if "documents" not in state:
-        return {"answer": await say_no_answer(None, runtime.context)}
-    count = len(state["documents"])
-    reason = worded("none of {count} documents is relevant", count=count) if count else worded("nothing was found")
-    nearest = Assessment(verdict="NO_ANSWER", candidates=state["documents"], reason=reason)
-    return {"answer": await say_no_answer(nearest, runtime.context)}
+    documents = state.get("documents")
+    reason = worded("none of {count} documents is relevant", count=len(documents)) if documents else ""
+    return {"answer": await say_no_answer(runtime.context, state["standalone"], documents, reason=reason)}
 
 
 # ------------------------------------------------------------------------------------------------ the graph
 def build_graph() -> CompiledStateGraph[State, Context, State, State]:
     graph = StateGraph(State, context_schema=Context)
-    for node in (condense, retrieve, web_search, grade, rewrite, generate, greet, clarify, no_answer):
+    for node in (condense, retrieve, web_search, grade, rewrite, generate, greet, no_answer):
         graph.add_node(node.__name__, node)
     graph.add_edge(START, "condense")
     graph.add_conditional_edges("condense", after_condensing)
@@ -317,7 +287,7 @@ def build_graph() -> CompiledStateGraph[State, Context, State, State]:
     graph.add_edge("web_search", "grade")
     graph.add_conditional_edges("grade", after_grading, list(get_args(Verdict)))
     graph.add_conditional_edges("rewrite", after_rewriting)
-    for last in ("generate", "greet", "clarify", "no_answer"):
+    for last in ("generate", "greet", "no_answer"):
         graph.add_edge(last, END)
     return graph.compile(name="self_corrective")
 
@@ -327,10 +297,9 @@ class SelfCorrectiveWorkflow(GraphWorkflow):
 
     graph = build_graph()
     rounds = Rounds(
-        best=1,
+        best=2,
         worst=11,
-        notes="generate when enough documents pass at once, with a grade before it where the estimate is unsure of "
-        "one; a follow-up is condensed first (+1), each of at "
+        notes="grade and generate when enough documents pass at once; a follow-up is condensed first (+1), each of at "
         "most 3 rewrites adds two: rewrite and grade, and so does a web search: its words and grade. All documents are "
         "graded side by side: one round.",
     )
@@ -374,22 +343,9 @@ def best_first(documents: tuple[ScoredChunk, ...]) -> tuple[ScoredChunk, ...]:
     return tuple(sorted(documents, key=lambda document: -(document.scores.rerank or 0.0)))
 
 
-def assessed(state: State) -> Assessment:
-    """All that was found, for the decisions that the workflows share."""
-    estimate = state["answerability"]
-    return Assessment(
-        verdict="REFINE",
-        candidates=best_first(state["documents"]),
-        reason=worded("the documents answer with a probability of {estimate:.2f}", estimate=estimate),
-        answerability=estimate,
-        retrieval_score=state["blended"],
-    )
-
-
-def last_resort(state: State, tools: Toolbox) -> Literal["generate", "no_answer"]:
-    """With no other search to come. The estimate for all documents decides, with the model's word where it was asked:
-    one document that looks good among poor ones is no answer, and of several that share the question's words seldom any
-    passes alone."""
-    assessment = assessed(state)
-    worth_a_try = is_worth_a_try(assessment, tools.settings.corrective) or was_offered(state["question"], assessment)
-    return "generate" if worth_a_try else "no_answer"
+def last_resort(state: State) -> Literal["generate", "no_answer"]:
+    """With no other search to come: from what has passed; where a model has graded and let nothing pass, there is no
+    answer."""
+    passed = passing(state["documents"], state["grades"])
+    refused = not state["documents"] or (state["graded"].by_model and not passed)
+    return "no_answer" if refused else "generate"

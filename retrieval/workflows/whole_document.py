@@ -2,8 +2,6 @@
 
     question ── asks for no whole document ──► the workflow's own graph
         │
-        ├─ several may be meant ──► clarify: their titles
-        ├─ it is not there ───────► no answer: the nearest titles
         └─► read all chunks ─┬─ summary ─► notes, where it does not fit one prompt ─┐
                              ├─ changes ─► compare the sentences ───────────────────┼─► generate ─► verify
                              └─ list ────► patterns, and the model's finds ─────────┘
@@ -19,7 +17,6 @@ from dataclasses import replace
 
 from ragsite.core.wording import Sentence, counted, joined, worded
 from retrieval.steps.answer.generate import AnswerWriter, Author
-from retrieval.steps.answer.no_answer import document_page, nearest_links_text
 from retrieval.steps.document.changes import Comparison, compare
 from retrieval.steps.document.choose import Request, whole_document_request
 from retrieval.steps.document.compose import (
@@ -35,15 +32,14 @@ from retrieval.steps.document.compose import (
 from retrieval.steps.document.excerpts import MOST_SOURCES, Excerpt, excerpts_of, fit_one_prompt
 from retrieval.steps.document.extract import find, is_headed, may_hold
 from retrieval.steps.document.left_out import changes_left_out, part_leads, part_names, parts_left_out
-from retrieval.steps.document.naming import Meant, Missing, Unclear
 from retrieval.steps.document.notes import Noted, TakeNotes, ToNote
 from retrieval.steps.document.phrases import phrase
 from retrieval.steps.document.read import ReadDocuments, ToRead, WholeDocument
 from retrieval.steps.document.sections import Statement
-from retrieval.steps.document.task import Task, Wanted, as_written, wants_it_short
+from retrieval.steps.document.task import Task, Wanted, wants_it_short
 from retrieval.steps.document.write import Material, WriteAboutDocuments, WriteList
 from retrieval.steps.grounding.verify import Verify
-from retrieval.steps.judge.evaluator import WrittenAnswer
+from retrieval.steps.judge.assessment import WrittenAnswer
 from retrieval.steps.schemas import VERDICTS
 from retrieval.steps.step import Context
 from retrieval.text.analysis import analyze
@@ -51,7 +47,7 @@ from retrieval.text.answer_language import Language
 from retrieval.text.figures import known_figures
 from retrieval.text.sentences import split_sentences
 from retrieval.text.tokens import estimate_tokens
-from retrieval.values import Answer, Clarification, Question
+from retrieval.values import Answer, Question
 
 TASKS: dict[Task, Sentence] = {  # as the decision path says them
     "summary": worded("the summary of a whole document"),
@@ -68,16 +64,9 @@ async def answer_from_whole_documents(question: Question, context: Context) -> A
     wanted, resolved = request.wanted, request.resolved
     async with context.run.trace.step("route") as step:
         step.detail |= {"task": wanted.task}
-        step.summary = TASKS[wanted.task]
-        if isinstance(resolved, Meant):
-            step.detail["documents"] = [document.id for document in resolved.documents]
-            titles = joined(", ", (document.title for document in resolved.documents))
-            step.summary = worded("{task}: {titles}", task=TASKS[wanted.task], titles=titles)
-    match resolved:
-        case Unclear():
-            return await _ask_back(wanted, resolved, context)
-        case Missing():
-            return await _say_missing(resolved, request.question, context)
+        step.detail["documents"] = [document.id for document in resolved.documents]
+        titles = joined(", ", (document.title for document in resolved.documents))
+        step.summary = worded("{task}: {titles}", task=TASKS[wanted.task], titles=titles)
     documents = await ReadDocuments(context)(ToRead(resolved.documents, question.scope))
     if empty := next((one for one in documents if not one.sections), None):
         text = phrase("empty", context.language, name=empty.ref.title)
@@ -303,32 +292,10 @@ def _tells(note: Excerpt, statement: str) -> bool:
 
 
 # ------------------------------------------------------------------------------------------------ no document to read
-async def _ask_back(wanted: Wanted, unclear: Unclear, context: Context) -> Answer:
-    name = "which_versions" if wanted.task == "changes" else "which_document"
-    asked = Clarification(question=phrase(name, context.language), options=unclear.options)
-    async with context.run.trace.step("clarify") as step:
-        step.summary = asked.question
-        step.detail["options"] = list(asked.options)
-    text = await _say(asked.question, context)
-    reason = worded("several documents may be meant: {options}", options=joined(", ", asked.options))
-    return Answer(decision="CLARIFY", text=text, clarification=asked, reason=reason)
-
-
-async def _say_missing(missing: Missing, question: str, context: Context) -> Answer:
-    name = as_written(missing.name, question)
-    text = phrase("missing", context.language, name=name)
-    links = [(document.title, document_page(document.id)) for document in missing.nearest]
-    if nearest := nearest_links_text(links, context.language):
-        text = f"{text}\n\n{nearest}"
-    nearest_documents = [{"document_id": one.id, "title": one.title} for one in missing.nearest]
-    reason = worded("there is no document called {name}", name=name)
-    return await _no_answer(text, reason, context, nearest=nearest_documents)
-
-
-async def _no_answer(text: str, reason: str, context: Context, *, nearest: Sequence[dict[str, str]] = ()) -> Answer:
+async def _no_answer(text: str, reason: str, context: Context) -> Answer:
     async with context.run.trace.step("assess") as step:
         step.summary = worded("{verdict}: {reason}", verdict=VERDICTS["NO_ANSWER"], reason=reason)
-        step.detail |= {"verdict": "NO_ANSWER", "nearest": list(nearest)}
+        step.detail["verdict"] = "NO_ANSWER"
         step.detail |= {"decision": "NO_ANSWER", "reason": reason}  # closes the path
     return Answer(decision="NO_ANSWER", text=await _say(text, context), reason=reason)
 

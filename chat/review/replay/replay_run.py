@@ -37,13 +37,11 @@ from retrieval.engine import get_engine, get_engine_for
 from retrieval.errors import ModelError
 from retrieval.ports import BoostSource, ChatModel, Models
 from retrieval.selectors import scope_as_asked, scope_attached, scope_for
-from retrieval.steps.judge.tally import JudgeTally
 from retrieval.steps.toolbox import Toolbox
 from retrieval.text import quoting
 from retrieval.trace import Trace
 from retrieval.values import (
     AnswerOptions,
-    Clarification,
     HistoryMessage,
     OpenClarification,
     Question,
@@ -169,7 +167,7 @@ async def _answer(setup: Setup) -> tuple[dict[str, Any], Wordings]:
     if setup.revision:
         boosts = await database_call(_boosts, setup.revision, engine.models, engine.settings)
     # What the engine makes of the question is asked for: neither what is remembered nor what somebody has written.
-    tools: Toolbox = replace(engine, models=models, boosts=boosts, memory=None, curated=None, judge_tally=JudgeTally())
+    tools: Toolbox = replace(engine, models=models, boosts=boosts, memory=None, curated=None)
     began = timezone.now()
     async with asyncio.timeout(engine.settings.limits.answer_timeout_s):
         answer = await get_workflow(setup.workflow, engine=tools).answer(setup.question, trace=trace)
@@ -283,10 +281,7 @@ def _open_clarification_of(earlier: list[Message]) -> OpenClarification | None:
     last = answers[-1] if answers else None
     if last is None or last.decision != Message.Decision.CLARIFY or last.reply_to is None or not last.clarification:
         return None
-    question, options = last.clarification.get("question", last.text), last.clarification.get("options", ())
-    return OpenClarification(
-        question=last.reply_to.text, clarification=Clarification(question=question, options=tuple(options))
-    )
+    return OpenClarification(question=last.reply_to.text, clarification=selectors.clarification_of(last))
 
 
 def _changed(setup: Setup, change: Mapping[str, Any]) -> Setup:

@@ -66,8 +66,6 @@ SECTIONS: tuple[Section, ...] = (
     Section("corrective", worded("Corrective workflow"), {
         "corrective.good_score": Offered(worded("Good from")),
         "corrective.weak_score": Offered(worded("Weak below")),
-        "corrective.sure_score": Offered(worded("Sure from")),
-        "corrective.hopeless_score": Offered(worded("Hopeless below")),
         "corrective.max_refine_rounds": Offered(worded("Rounds of searching again"), 10),
         "corrective.context_passages": Offered(worded("Passages for the answering model"), 50),
         "corrective.timeout_s": Offered(worded("Time of an answer, in seconds"), HOUR_S),

@@ -87,9 +87,8 @@ class RerankSettings(Group):
     """Order the candidates anew."""
     max_candidates: int = Field(10, ge=1, le=50)
     """Candidates that are reranked."""
-    evaluator: Literal["overall", "best_passage", "eight_criteria"] = "overall"
-    """How the model judges: by naming those of all passages that answer; by the probability of its yes to the likeliest
-    passage, where the server tells it (Ollama from 0.12.11 on; else as overall); or by seed 002's eight criteria."""
+    evaluator: Literal["overall", "eight_criteria"] = "overall"
+    """How the model judges: by naming those of all passages that answer, or by seed 002's eight criteria."""
     url: Address = Field("", repr=False, validation_alias="RAG_RERANK_URL")
     """A cross-encoder server; empty: the model reranks."""
     model: str = ""
@@ -102,7 +101,7 @@ class GradeSettings(Group):
     model_config = SettingsConfigDict(env_prefix="RAG_GRADE_")
 
     enabled: bool = True
-    """By the model; off: by the trained grader."""
+    """By the model; off: by the estimate."""
 
 
 class CompressSettings(Group):
@@ -110,7 +109,7 @@ class CompressSettings(Group):
 
     model_config = SettingsConfigDict(env_prefix="RAG_COMPRESS_")
 
-    enabled: bool = True
+    enabled: bool = False
     """Off: passages are given whole."""
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 from pydantic_settings import SettingsConfigDict
 
 from ragsite.core.rag_settings.fields import Count, Group, Seconds, Share, WholeNumber
@@ -24,28 +24,17 @@ class CorrectiveSettings(Group):
 
     model_config = SettingsConfigDict(env_prefix="RAG_CORRECTIVE_")
 
-    good_score: Share = 0.6
-    """From here on it is answered: the probability that the documents hold the answer, or a model's best score."""
+    good_score: Share = 0.5
+    """Without a model: the estimated probability from which what is quoted counts as an answer."""
     weak_score: Share = 0.4
-    """Below it, after refining, the answer is NO_ANSWER."""
-    sure_score: Share = 0.8
-    """Where the trained estimate is at least this sure, it is answered at once, and no model is asked to judge."""
-    hopeless_score: Share = 0.15
-    """Where it is below it, no model is asked either: it is searched again, and then the answer is NO_ANSWER."""
+    """Below it better words are looked for beside the first writing, and a filter that was read from the question gives
+    way."""
     max_refine_rounds: WholeNumber = 3
     """Times that it searches again before it gives up."""
-    context_passages: Count = 6
-    """Passages given to the answering model."""
+    context_passages: Count = 8
+    """Passages given to the answering model at most, as far as half of its context holds them."""
     timeout_s: Seconds = 180.0
     """A whole answer."""
-
-    @model_validator(mode="after")
-    def _weak_is_below_good(self) -> Self:
-        if self.weak_score > self.good_score:
-            raise ValueError("weak_score must not be above good_score")
-        if self.hopeless_score > self.sure_score:
-            raise ValueError("hopeless_score must not be above sure_score")
-        return self
 
 
 class SelfCorrectiveSettings(Group):

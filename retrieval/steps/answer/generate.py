@@ -7,7 +7,7 @@ leaves what came.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence, Set
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
@@ -17,14 +17,14 @@ from retrieval.ports import ChatModel, Prompt
 from retrieval.steps.answer.citing import CitedStream
 from retrieval.steps.answer.echo import EchoGuard
 from retrieval.steps.answer.extractive import extractive_answer
-from retrieval.steps.answer.figure_left_out import figure_left_out
-from retrieval.steps.answer.in_force import in_force, with_named_version
+from retrieval.steps.answer.in_force import in_force, other_versions, with_named_version
+from retrieval.steps.answer.mark import Mark, MarkReader, marked_shape
 from retrieval.steps.answer.markers import MarkerFilter, cited_markers
-from retrieval.steps.answer.no_answer import reads_as_refusal
 from retrieval.steps.answer.phrases import phrase
 from retrieval.steps.grounding.align import align
-from retrieval.steps.grounding.verify import Verify
-from retrieval.steps.judge.evaluator import WrittenAnswer
+from retrieval.steps.grounding.verify import NOTHING_SUPPORTED, Verify
+from retrieval.steps.judge.assessment import Evidence, WrittenAnswer
+from retrieval.steps.judge.judge import estimated
 from retrieval.steps.query.small_talk import small_talk_kind
 from retrieval.steps.retrieve.compress import Chosen, Compress
 from retrieval.steps.retrieve.neighbours import Choice, WithNeighbours, wanted_places
@@ -39,7 +39,10 @@ from retrieval.values import Answer, Question, ScoredChunk, Source
 
 EXTRACTIVE_SENTENCES = 4  # of an answer that no model wrote
 
-NOTHING_FOUND = worded("the model found no answer in the passages")
+PASSAGES_SHARE = 2  # of the prompt's room the part, 1 / this, that passages may fill
+
+NOTHING_FOUND = worded("the passages do not answer")
+UNCLEAR = worded("the passages answer for different things")
 
 
 class AnswerWriter:
@@ -58,9 +61,17 @@ class AnswerWriter:
     async def finish(self) -> None:
         await self._emit(self._script.feed(self._filter.finish()) + self._script.finish())
 
-    async def add(self, text: str) -> None:
-        """Behind what has ended; of our own, its markers are right."""
-        await self._emit(text)
+    @property
+    def refuses(self) -> bool:
+        """Whether nothing more is to be read of the reply."""
+        return False
+
+    def read(self, piece: str) -> str:
+        """The text in a piece of the model's reply."""
+        return piece
+
+    def read_end(self) -> str:
+        return ""
 
     async def _emit(self, content: str) -> None:
         content = content if self.text else content.lstrip()
@@ -87,25 +98,105 @@ class CitedWriter(AnswerWriter):
         await self._emit(last + await self._cited.finish())
 
 
-async def write_answer(context: Context, asked: Asked, candidates: Sequence[ScoredChunk]) -> Answer:
-    """An answer from the best of the candidates, which are reranked, best first. Never raises a ModelError.
+class MarkedWriter(CitedWriter):
+    """Holds the mark back until it is read (`retrieval.steps.answer.mark`); sources go to the reader before the first
+    word of an answer, and not at all where the model refuses. `released` is called in between."""
 
-    Steps: order (only where passages are cut off: they get their neighbours), compress, order, generate, verify.
-    Sources hold their whole text, whatever of it the model was given.
-    """
-    settings, step = context.tools.settings.corrective, Generate(context)
+    def __init__(self, trace: Trace, *, sources: Sequence[Source], question: str, language: Language) -> None:
+        super().__init__(trace, sources=sources, question=question, language=language)
+        self.released: Callable[[], object] | None = None
+        self._sources = tuple(sources)
+        self._reader = MarkReader()
+
+    @property
+    def mark(self) -> Mark | None:
+        return self._reader.mark
+
+    @property
+    def refuses(self) -> bool:
+        return self.mark in ("no_answer", "ask_back")
+
+    def read(self, piece: str) -> str:
+        text = self._reader.feed(piece)
+        return "" if self.refuses else text
+
+    def read_end(self) -> str:
+        text = self._reader.finish()
+        return "" if self.refuses else text
+
+    async def _emit(self, content: str) -> None:
+        if content.strip() and not self.text:
+            if self.released:
+                self.released()
+            await self._trace.sink.sources_chosen(self._sources)
+        await super()._emit(content)
+
+
+async def select_passages(context: Context, asked: Asked, candidates: Sequence[ScoredChunk]) -> list[ScoredChunk]:
+    """What a model is given of the candidates, best first: as many as fit half of its window, `context_passages` at
+    most. Steps: order (only where passages are cut off: they get their neighbours), compress, order."""
+    settings, writer = context.tools.settings.corrective, Generate(context)
     most = asked.question.options.top_k or settings.context_passages
     current = await asyncio.to_thread(in_force, candidates, asked.text)
-    chosen = choose(current, most=most, weak_score=settings.weak_score)
+    chosen = choose(current, most=most)
     chosen = with_named_version(chosen, current, asked.text, most=most)
     # Of the replaced ones those that would have been read are worth telling.
-    replaced = _titles_missing(choose(candidates, most=most, weak_score=settings.weak_score), current)
-    author = await step.author(asked)
+    replaced = _titles_missing(choose(candidates, most=most), current)
+    author = await writer.author(asked)
     chosen = await _with_neighbours(context, asked, chosen, author.room)
-    passages = await Compress(context)(Chosen(asked.text, chosen, author.room))
-    passages = await Order(context)(Ranking(passages, len(candidates), author.room, replaced=replaced))
-    answer = await step(Material(asked, passages, as_sources(passages, chosen), author))
-    return await Verify(context)(WrittenAnswer(answer=answer, question=asked.text))
+    return await Order(context)(Ranking(chosen, len(candidates), author.room, replaced=replaced))
+
+
+async def write_answer(
+    context: Context, asked: Asked, candidates: Sequence[ScoredChunk], *, released: Callable[[], object] | None = None
+) -> Answer:
+    """An answer from the best of the candidates. Never raises a ModelError. See `write_from`."""
+    return await write_from(context, asked, await select_passages(context, asked, candidates), released=released)
+
+
+async def write_from(
+    context: Context,
+    asked: Asked,
+    passages: Sequence[ScoredChunk],
+    *,
+    may_ask_back: bool = False,
+    released: Callable[[], object] | None = None,
+) -> Answer:
+    """The answer, checked. NO_ANSWER and CLARIFY are the writing model's mark, `text` is empty then, and nothing has
+    reached the reader. `released`: called the moment the model has said that it answers. Never raises a ModelError.
+
+    Steps: compress (where that is switched on), generate, verify. Sources hold their whole text, whatever of it the
+    model was given. An answer of which no sentence comes near the passages is NO_ANSWER.
+    """
+    writer, shown = Generate(context), list(passages)
+    if context.tools.settings.compress.enabled:
+        shown = await Compress(context)(Chosen(asked.text, passages, (await writer.author(asked)).room))
+    sources = as_sources([passage for passage in passages if passage.chunk_id in {one.chunk_id for one in shown}])
+    answer = await writer(
+        Material(asked=asked, passages=shown, sources=sources, may_ask_back=may_ask_back, released=released)
+    )
+    checked = await Verify(context)(WrittenAnswer(answer=answer, question=asked.text))
+    if not checked.model or checked.decision != "ANSWER" or checked.partial:
+        return checked
+    cites = any(source.cited for source in checked.sources)
+    if cites or any(sentence.supported for sentence in checked.grounding):
+        return checked
+    quoting = AnswerWriter(context.run.trace, passages=len(checked.sources), language=context.language)
+    quoting.text = checked.text
+    await quoting.write(f"\n\n{phrase('closest', context.language)}\n\n")
+    for piece in await asyncio.to_thread(
+        extractive_answer, asked.text, checked.sources, language=context.language, sentences=EXTRACTIVE_SENTENCES
+    ):
+        await quoting.write(piece)
+    await quoting.finish()
+    cited = cited_markers(quoting.text)
+    return replace(
+        checked,
+        decision="NO_ANSWER",
+        text=quoting.text,
+        sources=marked_cited(checked.sources, cited),
+        reason=NOTHING_SUPPORTED,
+    )
 
 
 async def _with_neighbours(
@@ -131,14 +222,16 @@ class Author:
     failure: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Material:
-    """What an answer is written from. `sources`: the passages in their order, uncut."""
+    """What an answer is written from. `sources`: the passages in their order. may_ask_back, released: see
+    `write_from`."""
 
     asked: Asked
     passages: Sequence[ScoredChunk]
     sources: tuple[Source, ...]
-    author: Author
+    may_ask_back: bool = False
+    released: Callable[[], object] | None = None
 
 
 class Generate(Step[Material, Answer]):
@@ -156,58 +249,86 @@ class Generate(Step[Material, Answer]):
             return Author(failure=error.reason)
         except TimeoutError:
             return Author(failure=worded("no time was left for the model"))
-        room = model.prompt_budget - estimate_tokens(frame.system) - estimate_tokens(frame.user)
-        return Author(model=model, room=max(0, room))
+        left = model.prompt_budget - estimate_tokens(frame.system) - estimate_tokens(frame.user)
+        return Author(model=model, room=max(0, min(left, model.prompt_budget // PASSAGES_SHARE)))
 
     async def act(self, given: Material, entry: StepRecord) -> Answer:
-        language, sources = self.context.language, given.sources
-        await self.run.trace.sink.sources_chosen(sources)
-        trace, ended = self.run.trace, Ended()
-        writer: AnswerWriter = CitedWriter(trace, sources=sources, question=given.asked.text, language=language)
-        model, failure = given.author.model, given.author.failure
+        language, sources, question = self.context.language, given.sources, given.asked.text
+        author = await self.author(given.asked)
+        writer = MarkedWriter(self.run.trace, sources=sources, question=question, language=language)
+        writer.released = given.released
+        model, failure, ended = author.model, author.failure, Ended()
         if model:
             try:
-                ended = await stream_answer(model, self._prompt(given.asked, given.passages), writer, run=self.run)
+                prompt = self._prompt(given.asked, given.passages)
+                shape = marked_shape(may_ask_back=given.may_ask_back)
+                ended = await stream_answer(model, prompt, writer, run=self.run, shape=shape)
                 failure = ended.failure
             except ModelError as error:
                 failure = error.reason
+            if writer.refuses:
+                return self._refusal(entry, writer, sources, model.name)
         if failure:
             entry.degrade(failure)
         if not writer.text:
-            model, failure, writer = None, "", AnswerWriter(trace, passages=len(sources), language=language)
-            most, text = EXTRACTIVE_SENTENCES, given.asked.text
-            for piece in await asyncio.to_thread(extractive_answer, text, sources, language=language, sentences=most):
-                await writer.write(piece)
-            await writer.finish()
+            return await self._quoted(given, entry, failure=failure if model else "")
         cited, name = cited_markers(writer.text), model.name if model else ""
-        refused = model is not None and not failure and not cited and reads_as_refusal(writer.text)
-        if model and not failure and not refused:
-            quoted = await asyncio.to_thread(figure_left_out, given.asked.text, writer.text, sources, language)
-            await writer.add(f"\n\n{quoted}" if quoted else "")
-            cited = cited_markers(writer.text)
-            entry.detail["quoted"] = bool(quoted)
-        entry.detail |= {"model": name, "cited": sorted(cited), "partial": bool(failure)}
+        entry.detail |= {"model": name, "cited": sorted(cited), "partial": bool(failure), "mark": "answer"}
         entry.summary = worded(
             "{characters} characters, {cited} of {total} passages cited",
             characters=len(writer.text),
             cited=len(cited),
             total=len(sources),
         )
-        entry.summary += worded(", by {name}", name=name) if model else worded(", without a model")
-        if entry.detail.get("quoted"):
-            entry.summary += worded(", the figure that was asked for quoted")
+        entry.summary += worded(", by {name}", name=name)
         if failure:
             entry.summary += worded(", broken off")
-        if refused:
-            entry.summary += worded(": {reason}", reason=NOTHING_FOUND)
         return Answer(
-            decision="NO_ANSWER" if refused else "ANSWER",
+            decision="ANSWER",
             text=writer.text,
-            sources=tuple(replace(source, cited=source.marker in cited) for source in sources),
+            sources=marked_cited(sources, cited),
             model=name,
             partial=bool(failure),
             cut=bool(failure) and ended.cut,
-            reason=NOTHING_FOUND if refused else "",
+        )
+
+    def _refusal(self, entry: StepRecord, writer: MarkedWriter, sources: tuple[Source, ...], name: str) -> Answer:
+        asks_back = writer.mark == "ask_back"
+        reason = UNCLEAR if asks_back else NOTHING_FOUND
+        entry.summary = worded("{reason}, says {name}", reason=reason, name=name)
+        entry.detail |= {"model": name, "cited": [], "partial": False, "mark": writer.mark}
+        return Answer(
+            decision="CLARIFY" if asks_back else "NO_ANSWER", text="", sources=sources, model=name, reason=reason
+        )
+
+    async def _quoted(self, given: Material, entry: StepRecord, *, failure: str) -> Answer:
+        """Without a model the best quotations. Whether they answer is the estimate's to say, and nothing but a label
+        hangs on it: NO_ANSWER quotes them too, under a sentence that says what can't be known. failure: of a model that
+        is connected."""
+        language, sources, question = self.context.language, given.sources, given.asked.text
+        evidence = Evidence(question=question, passages=given.passages, semantic=given.asked.question.scope.semantic)
+        score = await estimated(evidence) if sources else 0.0
+        answers = score >= self.settings.corrective.good_score
+        lead = "" if answers else phrase("model_failed" if failure else "no_model", language) + "\n\n"
+        await self.run.trace.sink.sources_chosen(sources)
+        writer = AnswerWriter(self.run.trace, passages=len(sources), language=language)
+        await writer.write(lead)
+        for piece in await asyncio.to_thread(
+            extractive_answer, question, sources, language=language, sentences=EXTRACTIVE_SENTENCES
+        ):
+            await writer.write(piece)
+        await writer.write(other_versions(given.passages, cited_markers(writer.text), language))
+        await writer.finish()
+        cited = cited_markers(writer.text)
+        entry.detail |= {"model": "", "cited": sorted(cited), "partial": False, "score": round(score, 3)}
+        entry.summary = worded(
+            "{cited} of {total} passages quoted, without a model", cited=len(cited), total=len(sources)
+        )
+        return Answer(
+            decision="ANSWER" if answers else "NO_ANSWER",
+            text=writer.text,
+            sources=marked_cited(sources, cited),
+            reason=worded("without a model; the documents answer with a probability of {score:.2f}", score=score),
         )
 
     def _prompt(self, asked: Asked, passages: Sequence[ScoredChunk]) -> Prompt:
@@ -261,37 +382,44 @@ class Ended:
     cut: bool = False
 
 
-async def stream_answer(model: ChatModel, prompt: Prompt, writer: AnswerWriter, *, run: Run) -> Ended:
-    """Write the model's answer.
+async def stream_answer(
+    model: ChatModel, prompt: Prompt, writer: AnswerWriter, *, run: Run, shape: Mapping[str, object] | None = None
+) -> Ended:
+    """Write the model's answer. shape: see `ChatModel.stream`.
 
     Cancelling closes the model's connection. At the deadline the answer ends where it is, and so it does where the
     model begins to recite the prompt's system part.
     """
-    failure, cut, guard = "", False, EchoGuard(prompt.system)
+    failure, cut, guard = "", False, EchoGuard(prompt.instructions or prompt.system)
     try:
         async with asyncio.timeout(run.deadline.remaining()):
-            stream: AsyncGenerator[str, None] = model.stream(prompt)
+            stream: AsyncGenerator[str, None] = model.stream(prompt, shape=shape)
             async with aclosing(stream) as pieces:
                 async for piece in pieces:
-                    await writer.write(guard.feed(piece))
+                    await writer.write(guard.feed(writer.read(piece)))
                     if guard.caught:
                         failure = worded("the model began to recite its instructions and was cut off there")
+                        break
+                    if writer.refuses:
                         break
     except ModelError as error:
         failure, cut = error.reason, isinstance(error, ModelCutError)
     except TimeoutError:
         failure = worded("the time for the whole answer was over")
-    await writer.write(guard.finish())
+    await writer.write(guard.feed(writer.read_end()) + guard.finish())
     await writer.finish()
-    if not failure and not writer.text:
+    if not failure and not writer.text and not writer.refuses:
         failure = worded("the model gave an empty answer")
     return Ended(failure, cut)
 
 
-def as_sources(given: Sequence[ScoredChunk], whole: Sequence[ScoredChunk]) -> tuple[Source, ...]:
-    """Numbered from 1 in the order of the prompt. `whole`: the same passages, uncut."""
-    uncut = {candidate.chunk_id: candidate.chunk for candidate in whole}
+def as_sources(passages: Sequence[ScoredChunk]) -> tuple[Source, ...]:
+    """Numbered from 1 in the order of the prompt."""
     return tuple(
-        Source(marker=number, chunk=uncut[candidate.chunk_id], scores=candidate.scores)
-        for number, candidate in enumerate(given, start=1)
+        Source(marker=number, chunk=passage.chunk, scores=passage.scores)
+        for number, passage in enumerate(passages, start=1)
     )
+
+
+def marked_cited(sources: Sequence[Source], cited: Set[int]) -> tuple[Source, ...]:
+    return tuple(replace(source, cited=source.marker in cited) for source in sources)

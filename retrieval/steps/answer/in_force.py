@@ -7,10 +7,12 @@ found says so and names its year: "These regulations replace the Loan Regulation
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
+from retrieval.steps.answer.phrases import document_page, link, phrase
 from retrieval.steps.query.route import fold, years_in
 from retrieval.text.analysis import analyze, query_terms
+from retrieval.text.answer_language import Language
 from retrieval.text.sentences import split_sentences
 from retrieval.values import ScoredChunk, StoredChunk
 
@@ -89,3 +91,17 @@ def in_force(candidates: Sequence[ScoredChunk], question: str) -> tuple[ScoredCh
         return tuple(candidates)
     replaced = replaced_documents(candidates)
     return tuple(hit for hit in candidates if hit.document_id not in replaced)
+
+
+def other_versions(passages: Sequence[ScoredChunk], cited: Set[int], language: Language) -> str:
+    """A line that offers the other versions of the documents that are cited (the same title, another year), as links;
+    empty where there are none. cited: the passages' numbers from 1."""
+    shown = {passages[marker - 1].chunk.document_id: passages[marker - 1].chunk for marker in cited}
+    topics = {topic(chunk) for chunk in shown.values() if year_of(chunk) is not None}
+    others = {
+        hit.document_id: (hit.chunk.title, document_page(hit.document_id))
+        for hit in passages
+        if hit.document_id not in shown and year_of(hit.chunk) is not None and topic(hit.chunk) in topics
+    }
+    links = ", ".join(link(title, address) for title, address in others.values())
+    return f"\n\n{phrase('other_versions', language)}{links}" if links else ""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 from retrieval.text.answer_language import Language
 
+PAGES = "/documents/"  # of this site; a document's is below it
 _PHRASES: dict[str, dict[str, str]] = {
     "small_talk": {
         "en": "Hello! Ask me anything about your documents.",
@@ -36,15 +39,27 @@ _PHRASES: dict[str, dict[str, str]] = {
         "zh-hans": "以下是我找到的最接近的内容，可能没有完全回答这个问题。",
         "zh-hant": "以下是我找到的最接近的內容，可能沒有完全回答這個問題。",
     },
-    "figure_left_out": {
-        "en": "What the documents say of it in figures, word for word:",
-        "zh-hans": "文档中的相关数字，原文为：",
-        "zh-hant": "文件中的相關數字，原文為：",
+    "no_model": {
+        "en": "No language model is connected, so I can't tell whether this answers your question. "
+        "The closest passages:",
+        "zh-hans": "没有连接语言模型，所以我无法判断以下内容是否回答了您的问题。最接近的段落：",
+        "zh-hant": "沒有連接語言模型，所以我無法判斷以下內容是否回答了您的問題。最接近的段落：",
     },
-    "contradictory": {
-        "en": "I can't say: the documents that you can see contradict each other on this.",
-        "zh-hans": "我无法回答：您可以查看的文档在这个问题上相互矛盾。",
-        "zh-hant": "我無法回答：您可以查看的文件在這個問題上相互矛盾。",
+    "model_failed": {
+        "en": "The language model gave no answer, so I can't tell whether this answers your question. "
+        "The closest passages:",
+        "zh-hans": "语言模型没有给出回答，所以我无法判断以下内容是否回答了您的问题。最接近的段落：",
+        "zh-hant": "語言模型沒有給出回答，所以我無法判斷以下內容是否回答了您的問題。最接近的段落：",
+    },
+    "other_versions": {
+        "en": "Other versions: ",
+        "zh-hans": "其他版本：",
+        "zh-hant": "其他版本：",
+    },
+    "closest": {
+        "en": "The closest passages:",
+        "zh-hans": "最接近的段落：",
+        "zh-hant": "最接近的段落：",
     },
     "web_searched": {
         "en": "A search of the web brought no answer, either.",
@@ -55,16 +70,6 @@ _PHRASES: dict[str, dict[str, str]] = {
         "en": "The web could not be searched just now; ask again later to have it searched, too.",
         "zh-hans": "目前无法搜索网络；稍后再问一次，就会一并搜索。",
         "zh-hant": "目前無法搜尋網路；稍後再問一次，就會一併搜尋。",
-    },
-    "nearest": {
-        "en": "The nearest documents are: ",
-        "zh-hans": "最接近的文档是：",
-        "zh-hant": "最接近的文件是：",
-    },
-    "nearest_with_web": {
-        "en": "The nearest documents and web pages are: ",
-        "zh-hans": "最接近的文档和网页是：",
-        "zh-hant": "最接近的文件與網頁是：",
     },
     "clarify_policy_year": {
         "en": "Which year do you mean?",
@@ -81,6 +86,11 @@ _PHRASES: dict[str, dict[str, str]] = {
         "zh-hans": "您指的是哪一类文件？",
         "zh-hant": "您指的是哪一類文件？",
     },
+    "clarify_heading": {
+        "en": "Which of these is your question about?",
+        "zh-hans": "您的问题是关于以下哪一项？",
+        "zh-hant": "您的問題是關於以下哪一項？",
+    },
     "clarify_title": {
         "en": "Which of these is your question about?",
         "zh-hans": "您的问题是关于以下哪一项？",
@@ -91,3 +101,14 @@ _PHRASES: dict[str, dict[str, str]] = {
 
 def phrase(name: str, language: Language) -> str:
     return _PHRASES[name]["en" if language == "other" else language]
+
+
+def document_page(document_id: str) -> str:
+    """Its address on this site."""
+    return f"{PAGES}{document_id}/"
+
+
+def link(title: str, address: str) -> str:
+    """Markdown; a title is one line."""
+    escaped = re.sub(r"([\\\[\]`*_<])", r"\\\1", title)
+    return f"[{escaped}]({address})"

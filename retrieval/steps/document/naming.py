@@ -46,22 +46,7 @@ class Meant:
     reading: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Unclear:
-    """Several may be meant; `options` tell them apart. None are given where a site has too many to offer."""
-
-    options: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Missing:
-    """It names a document that is not there. `name`: as it was named."""
-
-    name: str
-    nearest: tuple[DocumentRef, ...]
-
-
-Resolved = Meant | Unclear | Missing | None  # None: an ordinary question
+Resolved = Meant | None  # None: an ordinary question
 
 
 # ------------------------------------------------------------------------------------------------ looking them up
@@ -107,7 +92,7 @@ def resolve(wanted: Wanted, documents: Sequence[DocumentRef]) -> Resolved:
     for at, (mention,) in enumerate(wanted.readings):
         found = _resolve_one(mention, documents, weak=wanted.weak)
         if found is not None:
-            return Meant(found.documents, at) if isinstance(found, Meant) else found
+            return Meant(found.documents, at)
     return None
 
 
@@ -118,7 +103,7 @@ def _resolve_one(mention: Mention, documents: Sequence[DocumentRef], *, weak: bo
         return None  # "the fees of this document": something of it
     matches = matching(mention, documents)
     if not matches:
-        return _missing(mention, documents) if mention.quoted and not weak and not _left_over(mention) else None
+        return None
     best = max(match.share for match in matches)
     sure = mention.quoted or best >= 1.0 or (mention.nouns and (mention.words or mention.han or mention.years))
     if not sure and (weak or best < LEAST_SHARE):
@@ -135,13 +120,15 @@ def _pointed_at(documents: Sequence[DocumentRef]) -> Resolved:
     meant = attached or list(documents)
     if len(meant) == 1:
         return Meant((meant[0],))
-    return Unclear(_options(meant)) if meant else None
+    return None
 
 
 def _one_of(matches: Sequence[Match]) -> Resolved:
+    """The only one, or of several of one name the newest."""
     documents = [match.document for match in matches]
     documents = [document for document in documents if not document.superseded] or documents
-    return Meant((documents[0],)) if len(documents) == 1 else Unclear(_options(documents))
+    newest = max(documents, key=lambda document: year_of(document) or 0)
+    return Meant((newest,)) if len({topic_of(document) for document in documents}) == 1 else None
 
 
 def _resolve_changes(wanted: Wanted, documents: Sequence[DocumentRef]) -> Resolved:
@@ -159,18 +146,13 @@ def _resolve_changes(wanted: Wanted, documents: Sequence[DocumentRef]) -> Resolv
     least = LEAST_SHARE if len(whole.years) == 2 else 1.0
     sure = whole.quoted or whole.nouns or max((match.share for match in matches), default=0.0) >= least
     if not matches or not sure or not (whole.words or whole.han or whole.quoted or whole.years):
-        return _missing(whole, documents) if whole.quoted and not matches and not _left_over(whole) else None
+        return None
     versions: dict[str, list[DocumentRef]] = {}
     for match in matches:
         versions.setdefault(topic_of(match.document), []).append(match.document)
     pairs = {topic: pair for topic, found in versions.items() if (pair := _versions(found, whole.years))}
     if len(pairs) == 1:
         return Meant(next(iter(pairs.values())))
-    if pairs:
-        return Unclear(tuple(_without_year(pair[1].title) for pair in list(pairs.values())[:MAX_OPTIONS]))
-    if whole.years and (whole.words or whole.han or whole.quoted):
-        asked = "–".join(map(str, sorted(whole.years)))
-        return Missing(f"{_without_year(matches[0].document.title)} ({asked})", _nearest(m.document for m in matches))
     return None
 
 
@@ -194,52 +176,6 @@ def _by_year(pair: Sequence[DocumentRef]) -> tuple[DocumentRef, ...]:
     if None not in years and years[0] != years[1]:
         return tuple(sorted(pair, key=lambda document: year_of(document) or 0))
     return tuple(pair)
-
-
-def _missing(mention: Mention, documents: Sequence[DocumentRef]) -> Missing:
-    name = mention.quoted[0]
-    wanted = set(query_terms(name))
-    held = [(len(wanted & set(query_terms(document.title))), document) for document in documents]
-    ranked = [document for count, document in sorted(held, key=lambda pair: -pair[0]) if count]
-    return Missing(name, _nearest(ranked))
-
-
-def _nearest(documents: Iterable[DocumentRef]) -> tuple[DocumentRef, ...]:
-    by_title: dict[str, DocumentRef] = {}
-    for document in documents:
-        by_title.setdefault(document.title, document)
-    return tuple(by_title.values())[:NEAREST]
-
-
-def _options(documents: Sequence[DocumentRef]) -> tuple[str, ...]:
-    """Titles; with the year, then the file's name, where these do not tell the documents apart."""
-    for name in (_title, _title_and_year, _title_and_file):
-        options = tuple(dict.fromkeys(map(name, documents)))
-        if len(options) == len(documents):
-            break
-    return options[:MAX_OPTIONS]
-
-
-def _title(document: DocumentRef) -> str:
-    return document.title
-
-
-def _title_and_year(document: DocumentRef) -> str:
-    year = year_of(document)
-    return document.title if year is None or str(year) in document.title else f"{document.title} ({year})"
-
-
-def _title_and_file(document: DocumentRef) -> str:
-    return f"{_title_and_year(document)} – {document.file_name}"
-
-
-def chosen_among(reply: str, options: Sequence[str], documents: Sequence[DocumentRef]) -> list[DocumentRef]:
-    """The documents that a reply to `Unclear` means: those whose option it is."""
-    text = fold(reply).strip(" .。")
-    names = (_title, _title_and_year, _title_and_file, lambda document: _without_year(document.title))
-    if text not in {fold(option) for option in options}:
-        return []
-    return next((found for name in names if (found := [one for one in documents if fold(name(one)) == text])), [])
 
 
 # ------------------------------------------------------------------------------------------------ matching

@@ -8,21 +8,6 @@ from __future__ import annotations
 from retrieval.text.answer_language import Language
 
 _PHRASES: dict[str, dict[str, str]] = {
-    "which_document": {
-        "en": "Which of these documents do you mean?",
-        "zh-hans": "您指的是以下哪一份文档？",
-        "zh-hant": "您指的是以下哪一份文件？",
-    },
-    "which_versions": {
-        "en": "Whose versions do you want to compare?",
-        "zh-hans": "您想比较哪一份文档的版本？",
-        "zh-hant": "您想比較哪一份文件的版本？",
-    },
-    "missing": {
-        "en": "There is no document called “{name}” among those that you can see here.",
-        "zh-hans": "您在这里可以查看的文档中没有“{name}”。",
-        "zh-hant": "您在這裡可以查看的文件中沒有「{name}」。",
-    },
     "empty": {
         "en": "“{name}” holds no text that could be read.",
         "zh-hans": "“{name}”中没有可以读取的文字。",

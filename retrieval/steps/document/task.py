@@ -141,13 +141,6 @@ def mention_of(text: str) -> Mention:
     )
 
 
-def as_written(name: str, text: str) -> str:
-    """A quoted name, which is folded, as the question writes it."""
-    names = [next(filter(None, match.groups())).strip() for match in _QUOTED.finditer(text)]
-    names += [match.group() for match in re.finditer(_FILE.pattern, text, re.IGNORECASE)]
-    return next((one for one in names if fold(one) == name), name)
-
-
 # ------------------------------------------------------------------------------------------------ English
 _EMPTY = frozenset(
     """the a an of in on for to from by and or our your my this that these those its it is are was were be me us please

@@ -11,7 +11,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from retrieval.answerability.question import view_question
-from retrieval.steps.answer.no_answer import reads_as_refusal
 from retrieval.steps.grounding.score import (
     Nearest,
     Place,
@@ -26,6 +25,7 @@ from retrieval.steps.grounding.score import (
 )
 from retrieval.text.figures import Figure, known_figures, missing_figures, stated_figures
 from retrieval.text.language import detect_language
+from retrieval.text.refusal import reads_as_refusal
 from retrieval.values import Source
 
 HINT = 0.06  # what the model's own marker adds to a passage's score

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from retrieval.steps.answer.no_answer import reads_as_refusal
 from retrieval.text.markdown import leading_signs
+from retrieval.text.refusal import reads_as_refusal
 from retrieval.text.strips import Strip, split_strips
 
 _LEADING_MARKERS = re.compile(r"(?:\s*\[\d{1,3}\])+[\s.,;:，。；]*")

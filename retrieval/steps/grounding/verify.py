@@ -16,7 +16,7 @@ from ragsite.core.wording import joined, worded
 from retrieval.errors import ModelOutputError
 from retrieval.steps.grounding.claims import Claim, claims_of
 from retrieval.steps.grounding.score import Grounding, ground
-from retrieval.steps.judge.evaluator import WrittenAnswer
+from retrieval.steps.judge.assessment import WrittenAnswer
 from retrieval.steps.schemas import CheckedStatements, exactly
 from retrieval.steps.step import Step
 from retrieval.text.language import detect_language

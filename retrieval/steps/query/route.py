@@ -142,6 +142,7 @@ def merge(first: SearchFilters, second: SearchFilters) -> SearchFilters:
         doc_type=first.doc_type or second.doc_type,
         policy_year=second.policy_year if first.policy_year is None else first.policy_year,
         tags=first.tags or second.tags,
+        documents=first.documents or second.documents,
         preferred=first.preferred | (second.preferred - first.as_dict().keys()),
     )
 

@@ -9,18 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import math
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ragsite.core.wording import counted, worded
-from retrieval.answerability.passage import PassageView, SentenceView, view_passage, view_sentence
-from retrieval.answerability.question import view_question
-from retrieval.answerability.signals import fits, signal_weights
 from retrieval.steps.step import Step
 from retrieval.text.quoting import quote_source
-from retrieval.text.sentences import split_sentences
 from retrieval.text.strips import Strip, recompose, split_strips
+from retrieval.text.term_coverage import coverage, full_text, term_weights, terms_of
 from retrieval.text.tokens import estimate_tokens
 from retrieval.trace import StepRecord
 from retrieval.values import ScoredChunk
@@ -31,8 +27,6 @@ NEIGHBOURS = 1  # strips on each side of a related passage's best one that stay 
 TOKEN_TARGET = 0  # of all passages together; 0: what the model's context leaves for them
 
 NEIGHBOUR = 0.5  # of the better neighbour's coverage that a strip is credited with
-KIND = 0.2  # for a strip that could hold the kind of thing asked for: a date, a number, a name, a reason
-ONE_FACT = ("date", "number", "person", "place")  # kinds of answer that stand in one sentence
 RELATED = 0.6  # of the best strip of all: a passage that has one as good may explain, step by step, what is asked for
 RANK_DISCOUNT = 0.9  # for each passage further down, where strips of different passages compete for room
 PASSAGE_MARGIN = 2  # tokens between two quoted passages
@@ -105,16 +99,11 @@ class _Passage:
 def compress(question: str, chosen: Sequence[ScoredChunk], *, tokens: int | None = None) -> list[Excerpt]:
     """Pure and deterministic. Strips far below the best one of all are left out; where what remains is longer than
     `tokens`, the best strips of all passages fill that room, and a passage of which nothing is left is dropped.
-
-    A question that asks for more than one fact (how, why, what is said about) leaves the passages near it whole: the
-    steps of an explanation seldom repeat its words.
     """
     passages = _read(question, chosen)
     best = max((score for passage in passages for score in passage.scores), default=0.0)
-    asks_for_one_fact = view_question(question).kind in ONE_FACT
     for passage in passages:
-        if asks_for_one_fact or max(passage.scores, default=0.0) < RELATED * best:
-            passage.kept = _worth_keeping(passage, best)
+        passage.kept = _worth_keeping(passage, best)
     excerpts = [passage.excerpt() for passage in passages]
     if tokens is None or _length(excerpts) <= tokens:
         return excerpts
@@ -123,33 +112,18 @@ def compress(question: str, chosen: Sequence[ScoredChunk], *, tokens: int | None
 
 
 def _read(question: str, chosen: Sequence[ScoredChunk]) -> list[_Passage]:
-    """A strip's score: the share of the question's terms that it holds, rare ones weighing more, a part of what its
-    better neighbour holds, and a little when it could be the kind of answer that is asked for."""
-    asked = view_question(question)
-    chunks = [passage.chunk for passage in chosen]
-    views = [view_passage(f"{chunk.title}\n{chunk.heading}".strip(), chunk.text) for chunk in chunks]
-    weights = signal_weights(asked, views)
-    total = sum(weights.values()) or 1.0
+    """A strip's score: the share of the question's terms that it holds, rare ones weighing more, and a part of what its
+    better neighbour holds."""
+    weights = term_weights(question, [terms_of(full_text(passage.chunk)) for passage in chosen])
     passages = []
-    for candidate, passage in zip(chosen, views, strict=True):
-        strips = split_strips(candidate.chunk.text)
-        strip_views = _view(candidate.chunk.text, strips, passage)
-        held = [sum(weight for term, weight in weights.items() if term in view.terms) / total for view in strip_views]
+    for candidate in chosen:
+        text = candidate.chunk.text
+        strips = split_strips(text)
+        held = [coverage(terms_of(text[strip.start : strip.end]), weights) for strip in strips]
         beside = [max(held[at - 1 : at] + held[at + 1 : at + 2], default=0.0) for at in range(len(held))]
-        scores = [
-            own + NEIGHBOUR * near + KIND * fits(asked, view)
-            for own, near, view in zip(held, beside, strip_views, strict=True)
-        ]
+        scores = [own + NEIGHBOUR * near for own, near in zip(held, beside, strict=True)]
         passages.append(_Passage(candidate, strips, scores, set(range(len(strips)))))
     return passages
-
-
-def _view(text: str, strips: Sequence[Strip], passage: PassageView) -> list[SentenceView]:
-    """A strip that is a sentence has been looked at by the grader already; that is most of the work."""
-    sentences = split_sentences(unicodedata.normalize("NFKC", text))
-    known = dict(zip(sentences, passage.sentences, strict=False))
-    parts = [unicodedata.normalize("NFKC", text[strip.start : strip.end]) for strip in strips]
-    return [known.get(part) or view_sentence(part)[0] for part in parts]
 
 
 def _worth_keeping(passage: _Passage, best: float) -> set[int]:

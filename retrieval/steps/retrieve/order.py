@@ -59,17 +59,13 @@ class Order(Step[Ranking, list[ScoredChunk]]):
         return placed
 
 
-def choose(candidates: Sequence[ScoredChunk], *, most: int, weak_score: float) -> list[ScoredChunk]:
-    """The best `most` candidates without those that are weak beside the best one: below `weak_score` of its score.
-
-    The same text in two documents is given once.
-    """
-    least = weak_score * max((candidate.scores.rerank or 0.0 for candidate in candidates), default=0.0)
+def choose(candidates: Sequence[ScoredChunk], *, most: int) -> list[ScoredChunk]:
+    """The best `most` candidates. The same text in two documents is given once."""
     chosen: list[ScoredChunk] = []
     texts: set[str] = set()
     for candidate in candidates:
         text = " ".join(candidate.chunk.text.split())
-        if text in texts or (candidate.scores.rerank or 0.0) < least:
+        if text in texts:
             continue
         texts.add(text)
         chosen.append(candidate)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from ragsite.core.wording import worded
 from retrieval.steps.answer.phrases import phrase
-from retrieval.steps.judge.evaluator import AnswerAssessment
+from retrieval.steps.judge.assessment import AnswerAssessment
 from retrieval.text.answer_language import Language
 from retrieval.values import Answer
 
@@ -26,12 +26,11 @@ def best_draft(drafts: Sequence[Draft]) -> Answer | None:
     return max(reversed(written), key=lambda draft: draft.graded.score or 0.0).answer if written else None
 
 
-def passages_used(drafts: Sequence[Draft], *, weak_score: float) -> set[str]:
-    """Ids of the passages, not judged weak, that drafts were written from: those too of which no statement held."""
+def passages_used(drafts: Sequence[Draft]) -> set[str]:
+    """Ids of the passages that drafts were written from: those too of which no statement held."""
     written = (draft.answer for draft in drafts if draft.answer)
     answers = [answer for answer in written if answer.decision == "ANSWER" or answer.grounding]
-    sources = (source for answer in answers for source in answer.sources)
-    return {source.chunk.chunk_id for source in sources if (source.scores.rerank or 0.0) >= weak_score}
+    return {source.chunk.chunk_id for answer in answers for source in answer.sources}
 
 
 def with_warning(answer: Answer, language: Language, *, reason: str) -> Answer:

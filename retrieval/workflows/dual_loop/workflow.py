@@ -18,7 +18,7 @@
 
 Inner loop: hierarchical_search, direct_chunk_search and web_search, each once (`tried_routes`); what is not available
 stands in the path with its reason. No model chooses where the search with the user's own words is clearly good. Nothing
-found in the documents goes on to the web by itself. A question with several readings is asked back.
+found in the documents goes on to the web by itself. Only a model's word refuses or asks back.
 Outer loop: an answer is written to the end, graded, and only then sent, so that no reader sees text that is taken back;
 what happens meanwhile is told by the steps' events. A corrective round searches with new words, so every strategy is
 open again in it. What is worth remembering is written down after the answer was sent, and condensed by a worker later.
@@ -38,10 +38,12 @@ from langgraph.runtime import Runtime
 from ragsite.core.wording import joined, worded
 from retrieval.errors import IndexUnavailableError
 from retrieval.ports import SearchRequest, SearchResult
+from retrieval.steps.answer.clarify import ask_back
 from retrieval.steps.answer.generate import write_answer
-from retrieval.steps.judge.evaluator import AnswerAssessment, Assessment, WrittenAnswer
-from retrieval.steps.judge.judge import Retrieved, judge
+from retrieval.steps.judge.assessment import AnswerAssessment, Assessment, Evidence, WrittenAnswer
+from retrieval.steps.judge.judge import judge
 from retrieval.steps.memory import Answered, ConsolidateMemory, RecallMemory
+from retrieval.steps.query.condense import takes_up
 from retrieval.steps.query.query_rewriter import CorrectiveRewrite, Wanted
 from retrieval.steps.query.route import Route
 from retrieval.steps.query.wording import without_filler
@@ -50,24 +52,19 @@ from retrieval.steps.retrieve.retrieve import breadth, search_documents
 from retrieval.steps.retrieve.web_search import WebQuestion, WebSearch, is_the_users
 from retrieval.steps.schemas import StrategyName
 from retrieval.steps.step import Asked, Context
-from retrieval.steps.toolbox import Toolbox
 from retrieval.trace import HeldBackTrace
 from retrieval.values import Answer, Query, RememberedFact, ScoredChunk, SearchFilters
 from retrieval.workflows.base import (
     Asking,
     GraphWorkflow,
     Rounds,
-    ask_back,
     distinct_queries,
     has_documents,
     is_small_talk,
-    is_worth_a_try,
-    readings_to_ask_about,
     reranking_is_on,
     say_no_answer,
     search_own_words,
     small_talk_answer,
-    was_offered,
 )
 from retrieval.workflows.dual_loop.answer_grade import GradeAnswer
 from retrieval.workflows.dual_loop.direct import DirectResponse, Remark
@@ -98,8 +95,7 @@ class State(Asking, total=False):
     asked: tuple[Query, ...]  # every query so far: a corrective round asks others
     tried_routes: tuple[StrategyName, ...]
     candidates: tuple[ScoredChunk, ...]
-    assessment: Assessment  # of all that was found so far
-    readings: tuple[ScoredChunk, ...]  # one for each document to ask back about
+    assessment: Assessment  # of the last search; its candidates are all that was found so far
     documents_are_relevant: bool
     response: Answer | None
     drafts: tuple[Draft, ...]
@@ -240,61 +236,47 @@ async def _searched(route: StrategyName, state: State, runtime: Runtime[Context]
 
 
 async def grade_documents(state: State, runtime: Runtime[Context]) -> State:
-    """Judges what was newly found; what was judged before keeps its scores. Names the next strategy if it needs one."""
-    tools, run, question = runtime.context.tools, runtime.context.run, state["question"]
-    before = state.get("assessment")
-    passages = await Dedupe(runtime.context)(Hits(state["candidates"], known=before.candidates if before else ()))
-    on = reranking_is_on(question, tools)
-    retrieved = Retrieved(
-        question=state["plan"].standalone,
-        passages=passages,
-        before=before,
-        listed=state["candidates"],
-        semantic=question.scope.semantic,
-        use_model=on,
-        insist=question.options.rerank is True,
-        use_reranker=on,
-    )
-    assessment = await judge(runtime.context, retrieved)
-    relevant = _is_relevant(assessment, tools) or _found_again(state, tools)
+    """Judges what was found, the new passages first. Names the next strategy if it needs one."""
+    context, question, before = runtime.context, state["question"], state.get("assessment")
+    known = before.candidates if before else ()
+    fresh = await Dedupe(context)(Hits(state["candidates"], known=known))
+    passages = (*fresh, *known)
+    if before and before.refused and not fresh:
+        assessment = replace(before, candidates=passages)
+    else:
+        evidence = Evidence(
+            question=state["plan"].standalone,
+            passages=passages[: context.tools.settings.rerank.max_candidates],
+            semantic=question.scope.semantic,
+            use_model=reranking_is_on(question, context.tools),
+        )
+        assessment = await judge(context, evidence)
+    relevant = (bool(assessment.candidates) and not assessment.refused) or _found_again(state)
     left = None if relevant else next_strategy(state["tried_routes"], state["available"])
-    if run.deadline.remaining() <= 0:
+    if context.run.deadline.remaining() <= 0:
         left = None
-    readings = await readings_to_ask_about(
-        assessment, state["plan"].standalone, state["filters"], question=question, context=runtime.context
-    )
-    return {"assessment": assessment, "documents_are_relevant": relevant, "route": left, "readings": readings}
+    return {"assessment": assessment, "documents_are_relevant": relevant, "route": left}
 
 
-def _is_relevant(assessment: Assessment, tools: Toolbox) -> bool:
-    """Two readings of a question are no reason to search on."""
-    weak = tools.settings.corrective.weak_score
-    return assessment.verdict == "ANSWER" or (assessment.verdict == "CLARIFY" and assessment.retrieval_score >= weak)
-
-
-def _found_again(state: State, tools: Toolbox) -> bool:
+def _found_again(state: State) -> bool:
     """A corrective search has led to passages that a rejected draft was written from: they are relevant still, and the
     next draft is told what the last one lacked."""
-    used = passages_used(state["drafts"], weak_score=tools.settings.corrective.weak_score)
+    used = passages_used(state["drafts"])
     return any(candidate.chunk_id in used for candidate in state["candidates"])
 
 
 def decide_after_document_grading(
-    state: State, runtime: Runtime[Context]
+    state: State,
 ) -> Literal["clarify", "generate_response", "retrieve_documents", "send_response", "fallback_response"]:
-    if state["readings"] and not state["drafts"]:
+    opened = state["question"].open_clarification
+    asks_back = state["assessment"].verdict == "CLARIFY" and not takes_up(state["plan"].standalone, opened)
+    if asks_back and not state["drafts"]:
         return "clarify"
     if state["documents_are_relevant"]:
         return "generate_response"
     if state["route"] is not None:
         return "retrieve_documents"
-    if best_draft(state["drafts"]):
-        return "send_response"
-    assessment = state["assessment"]
-    # Neither good nor weak: the writing model, and then the outer loop, have the last word.
-    settings = runtime.context.tools.settings.corrective
-    worth_a_try = is_worth_a_try(assessment, settings) or was_offered(state["question"], assessment)
-    return "generate_response" if worth_a_try and not state["drafts"] else "fallback_response"
+    return "send_response" if best_draft(state["drafts"]) else "fallback_response"
 
 
 # ------------------------------------------------------------------------------------------------ the outer loop
@@ -325,8 +307,7 @@ async def grade_relevance(state: State, runtime: Runtime[Context]) -> State:
     if response is None:
         graded = AnswerAssessment(accepted=False, score=0.0, reason=worded("no model could reply without documents"))
     else:
-        likely = state["assessment"].retrieval_score if "assessment" in state and response.sources else 0.5
-        written = WrittenAnswer(answer=response, question=state["plan"].standalone, likely=likely)
+        written = WrittenAnswer(answer=response, question=state["plan"].standalone)
         graded = await GradeAnswer(runtime.context)(written)
     return {"drafts": (*state["drafts"], Draft(answer=response, graded=graded))}
 
@@ -338,7 +319,8 @@ def decide_after_answer_grading(
         return "send_response"
     if state["correction_attempts"] < MAX_CORRECTIONS and runtime.context.run.deadline.remaining() > 0:
         return "rewrite_query"
-    return "send_response" if any(draft.answer for draft in state["drafts"]) else "fallback_response"
+    written = any(draft.answer and draft.answer.text for draft in state["drafts"])
+    return "send_response" if written else "fallback_response"
 
 
 async def send_response(state: State, runtime: Runtime[Context]) -> State:
@@ -349,7 +331,7 @@ async def send_response(state: State, runtime: Runtime[Context]) -> State:
     elif chosen := best_draft(state["drafts"]):
         answer = with_warning(chosen, runtime.context.language, reason=last.graded.reason)
     else:
-        answer = next(draft.answer for draft in reversed(state["drafts"]) if draft.answer)
+        answer = next(draft.answer for draft in reversed(state["drafts"]) if draft.answer and draft.answer.text)
     await HeldBackTrace(runtime.context.run.trace).release(answer.text, answer.sources)
     return {"answer": answer}
 
@@ -362,15 +344,16 @@ async def consolidate_memory(state: State, runtime: Runtime[Context]) -> State:
 
 
 async def clarify(state: State, runtime: Runtime[Context]) -> State:
-    return {"answer": await ask_back(state["assessment"], state["readings"], runtime.context)}
+    return {"answer": await ask_back(runtime.context, state["assessment"].named)}
 
 
 async def fallback_response(state: State, runtime: Runtime[Context]) -> State:
     """No strategy is left: says that the documents don't answer, and which were nearest."""
     tried = ", ".join(state["tried_routes"])
     reason = worded("every strategy was tried: {tried}", tried=tried) if tried else ""
-    answer = await say_no_answer(state.get("assessment"), runtime.context, reason=reason)
-    return {"answer": answer}
+    assessment = state.get("assessment")
+    candidates = assessment.candidates if assessment else None
+    return {"answer": await say_no_answer(runtime.context, state["plan"].standalone, candidates, reason=reason)}
 
 
 def _held_back(context: Context) -> Context:
@@ -407,9 +390,9 @@ class DualLoopWorkflow(GraphWorkflow):
 
     graph = build_graph()
     rounds = Rounds(
-        best=1,
+        best=3,
         worst=18,
-        notes="write alone, where the search with the user's own words is clearly good and the answer is borne out. "
+        notes="grade, write, and grade the answer, where the search with the user's own words is clearly good. "
         "Else route with rewrite, grade the documents, write, grade the answer; a round more for each further strategy "
         "and for the web's words; all of it again, with a rewrite, for each of 2 corrections. A greeting takes one.",
     )

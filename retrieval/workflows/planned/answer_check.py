@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from ragsite.core.wording import worded
-from retrieval.errors import ModelOutputError
-from retrieval.steps.answer.no_answer import reads_as_refusal
-from retrieval.steps.judge.answers import ACCEPT, AnswerEvaluator, is_baseless
-from retrieval.steps.judge.blending import YES_SCORE
-from retrieval.steps.judge.evaluator import AnswerAssessment, WrittenAnswer
+from retrieval.steps.judge.answers import is_baseless, support
+from retrieval.steps.judge.assessment import AnswerAssessment, WrittenAnswer
+from retrieval.steps.judge.evaluator import YES_SCORE, Evaluator, check_score
 from retrieval.steps.schemas import TOP_SCORE, AnswerReflection
 from retrieval.text.quoting import one_line, quote_source
+from retrieval.text.refusal import reads_as_refusal
 from retrieval.trace import StepRecord
 from retrieval.workflows.planned import reflect
 
 PROMPT = "reflect_answer"  # its file in retrieval/prompts
 
 
-class AnswerCheck(AnswerEvaluator):
+class AnswerCheck(Evaluator[WrittenAnswer, AnswerAssessment]):
     """Of an answer that the reader has already only the statements are counted: no model is asked.
 
-    Not accepted: better to search again. Where no model gives its word, only what the passages speak against is not
-    accepted: other words may say the same. Never raises a ModelError.
+    Not accepted: better to search again. Where no model gives its word, only an answer of which nothing is borne out is
+    not accepted: other words may say the same. Never raises a ModelError.
     """
 
     name = "reflect"
@@ -41,27 +40,27 @@ class AnswerCheck(AnswerEvaluator):
         if answer.decision == "NO_ANSWER":
             entry.summary = answer.reason
             return AnswerAssessment(accepted=False, baseless=True, score=0.0, reason=answer.reason)
-        opinion = await self.ask_of_answer(
-            entry, given, lambda: self._ask(given), said=lambda reply: reply.factuality >= YES_SCORE
-        )
-        reply, probability = opinion.reply, opinion.probability
-        accepted = probability >= (ACCEPT if reply else self.settings.corrective.hopeless_score)
-        baseless = not accepted and is_baseless(given)
-        reason = worded("it is borne out with a probability of {probability:.2f}", probability=probability)
-        if reply:
-            numbers = [number / TOP_SCORE for number in (reply.relevance, reply.completeness, reply.factuality)]
-            accepted = accepted and reflect.weighted(*numbers) >= reflect.RETRY_SCORE
-            reason += worded(
-                "; the model says {relevance}, {completeness} and {factuality} of {top}",
+        reply = await self.ask(entry, self._ask(given))
+        if reply is None:
+            accepted, score = not is_baseless(given), support(given)
+            reason = worded("{share:.0%} of its statements are borne out", share=score)
+        else:
+            score = reflect.weighted(
+                *(number / TOP_SCORE for number in (reply.relevance, reply.completeness, reply.factuality))
+            )
+            accepted = score >= reflect.RETRY_SCORE and reply.factuality >= YES_SCORE
+            reason = worded(
+                "the model says {relevance}, {completeness} and {factuality} of {top}",
                 relevance=reply.relevance,
                 completeness=reply.completeness,
                 factuality=reply.factuality,
                 top=TOP_SCORE,
             )
+        baseless = not accepted and is_baseless(given)
         entry.summary = worded(
             "{verdict}: {reason}", verdict=(worded("good") if accepted else worded("not good enough")), reason=reason
         )
-        return AnswerAssessment(accepted=accepted, baseless=baseless, score=probability, reason=reason)
+        return AnswerAssessment(accepted=accepted, baseless=baseless, score=score, reason=reason)
 
     async def _ask(self, given: WrittenAnswer) -> AnswerReflection:
         language = self.context.language
@@ -73,6 +72,5 @@ class AnswerCheck(AnswerEvaluator):
             answer=one_line(given.answer.text),
             question=one_line(given.question),
         )
-        if not all(0 <= number <= TOP_SCORE for number in (reply.relevance, reply.completeness, reply.factuality)):
-            raise ModelOutputError(worded("the model gave a number outside 0 to {top_score}", top_score=TOP_SCORE))
+        check_score(reply.relevance, reply.completeness, reply.factuality)
         return reply

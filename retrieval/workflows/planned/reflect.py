@@ -4,9 +4,8 @@ Source: seed 002 §8.3.3: relevance, completeness and factuality; from 0.8 on it
 below that another way is tried; its table of signs and remedies is `diagnose` and `REMEDIES`. At least MIN_DOCS good
 documents (§2.6.2, minDocNeed). Shinn et al., Reflexion, 2023, arXiv:2303.11366.
 
-Relevance is the trained estimate, completeness and factuality are read from the words; a model is asked where its word
-can change the outcome, and its numbers move all three by what they are worth as evidence. After a retry only what it
-newly found is judged, beside the best of what was there: what the first search found would else keep its place.
+By a model's numbers; without one, relevance is the estimate, completeness and factuality are read from the words. After
+a retry what it newly found is judged beside the best of what was there.
 """
 
 from __future__ import annotations
@@ -21,11 +20,10 @@ from typing import Literal
 from ragsite.core.wording import Sentence, worded
 from retrieval.answerability import Estimate
 from retrieval.errors import ModelOutputError
-from retrieval.steps.judge.blending import check_scores, passage_odds, says_yes
-from retrieval.steps.judge.evaluator import Assessment, Evaluator, Evidence, Opinion, scores_by_chunk
-from retrieval.steps.judge.judge import BESIDE, combine, worth_showing
+from retrieval.steps.judge.assessment import Assessment, Evidence
+from retrieval.steps.judge.evaluator import YES_SCORE, Evaluator, check_score, estimate_of, rank, scores_by_chunk
 from retrieval.steps.query.route import years_in
-from retrieval.steps.schemas import TOP_SCORE, EvidenceReflection, reflection_of
+from retrieval.steps.schemas import TOP_SCORE, EvidenceReflection, Verdict, reflection_of
 from retrieval.text.quoting import one_line
 from retrieval.text.term_coverage import coverage, full_text, strong_terms, term_weights, terms_of
 from retrieval.trace import StepRecord
@@ -49,7 +47,8 @@ ABSENT_SCORE = 0.3  # all passages below it: the documents do not hold it, so th
 MAX_AGE_YEARS = 3  # a question about today's state whose newest passage is older is outdated
 MIN_DOCS = 1  # documents with a passage at GOOD_DOCUMENT or above that a result needs to pass
 GOOD_DOCUMENT = 0.5  # P(the passage answers)
-MOST_SHOWN = 8  # passages that a model is shown in one call: its reply stays below 40 tokens
+MOST_SHOWN = 10  # passages that a model is shown in one call
+BESIDE = 3  # of the best passages of the last reflection that are judged again beside what is new
 FIRST = 5  # passages that the table's "Top1" and "Top5" and the average look at
 
 # The remedies of each problem; the first that has not been tried is used. A medium result is tuned: other numbers,
@@ -69,37 +68,32 @@ TUNING: dict[Problem, tuple[Remedy, ...]] = {**REMEDIES, "low_relevance": ("wide
 class Reflection(Assessment):
     """An assessment by three scores, 0..1, and `score`, which weighs them. `problems`: the gravest first."""
 
+    relevance: float
     completeness: float
     factuality: float
-    score: float
     outcome: Outcome
     problems: tuple[Problem, ...] = ()
-
-    @property
-    def relevance(self) -> float:
-        return self.retrieval_score
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings(Evidence):
     """`parts`: what the plan searched for, where that is several things. `judged`: a judgement of the plan's own; where
-    it saw all passages, no model is asked anew. `before`: the last reflection: passages that it judged keep their
-    scores. may_raise: whether the passages can make the answer likelier than it was before; see `Retrieved`."""
+    it saw all passages, no model is asked anew. `before`: the last reflection: its best passages stand beside."""
 
     parts: Sequence[str] = ()
     judged: Assessment | None = None
     before: Reflection | None = None
-    may_raise: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scores:
-    """All 0..1; `grades`: of the passages, in their order."""
+    """All 0..1; `grades`: of the passages, in their order. verdict: a model's word, REFINE where it gave none."""
 
     grades: Sequence[float]
     relevance: float
     completeness: float
     factuality: float
+    verdict: Verdict = "REFINE"
 
 
 class Reflect(Evaluator[Findings, Reflection]):
@@ -111,12 +105,11 @@ class Reflect(Evaluator[Findings, Reflection]):
         before = given.before
         known = {candidate.chunk_id for candidate in before.candidates} if before else set()
         new = [passage for passage in given.passages if passage.chunk_id not in known]
-        passages = tuple(new[: self.settings.rerank.max_candidates])
-        if before and not passages:
+        if before and not new:
             reflection = before
             entry.detail["not_asked"] = worded("nothing new was found")
         else:
-            reflection = await self._judged(given, passages, entry)
+            reflection = await self._judged(given, new, entry)
         entry.detail |= {
             "of": "retrieval",
             "relevance": round(reflection.relevance, 3),
@@ -126,8 +119,7 @@ class Reflect(Evaluator[Findings, Reflection]):
             "outcome": reflection.outcome,
             "problems": list(reflection.problems),
             "by_model": reflection.by_model,
-            "holds_answer": round(reflection.answerability, 3),
-            "new": len(passages),
+            "new": len(new),
             "scores": scores_by_chunk(reflection.candidates),
         }
         entry.summary = worded(
@@ -138,103 +130,72 @@ class Reflect(Evaluator[Findings, Reflection]):
         )
         return reflection
 
-    async def _judged(self, given: Findings, passages: Sequence[ScoredChunk], entry: StepRecord) -> Reflection:
-        """With what was judged before, each candidate once."""
-        before = given.before
-        beside = before.candidates[:BESIDE] if before else ()
-        estimate = await self.estimate(given, passages, beside=beside)
-        if before and not given.may_raise:
-            answerability = min(estimate.answerability, before.answerability)
-            estimate = replace(estimate, answerability=answerability)
-        everything = (*passages, *before.candidates) if before else tuple(passages)
-        unaided = await asyncio.to_thread(_without_model, given, everything, estimate)
-        scores, by_model, shift = _from_judgement(given.judged, passages, unaided), True, 0.0
-        if scores is None:
-            scores, opinion = await self._asked(given, passages, beside, estimate, unaided, entry)
-            by_model, shift = opinion.reply is not None, opinion.shift
-        latest = Assessment(
-            verdict="REFINE",
-            candidates=self.rank(passages, scores.grades),
-            by_model=by_model,
-            answerability=estimate.answerability,
-            shift=shift,
-            retrieval_score=scores.relevance,
-        )
-        if before:
-            good = self.settings.corrective.good_score
-            latest = combine(before, latest, may_raise=given.may_raise, good=good)
-        return self._weigh(given, latest, replace(scores, relevance=latest.retrieval_score))
-
-    async def _asked(
-        self,
-        given: Findings,
-        passages: Sequence[ScoredChunk],
-        beside: Sequence[ScoredChunk],
-        estimate: Estimate,
-        unaided: Scores,
-        entry: StepRecord,
-    ) -> tuple[Scores, Opinion[EvidenceReflection]]:
-        """The scores with the model's word, where it is worth asking for."""
-        likeliest = worth_showing(estimate.passages)
-        likeliest = sorted(sorted(likeliest, key=lambda at: -estimate.passages[at])[: MOST_SHOWN - len(beside)])
-        shown = [*(passages[at] for at in likeliest), *beside]
-        probabilities = [*(estimate.passages[at] for at in likeliest), *(one.scores.rerank or 0.0 for one in beside)]
-
-        async def ask() -> EvidenceReflection:
-            parts = "\n".join(f"- {one_line(part)}" for part in given.parts) or "-"
-            reply = await self.ask_about(
-                shown, given.question, "reflect", reflection_of(len(shown)),
-                probabilities=probabilities, parts=parts, count=len(shown),
-            )  # fmt: skip
-            check_scores([*reply.scores[: len(shown)], *[None] * (len(shown) - len(reply.scores))])
-            if not all(0 <= number <= TOP_SCORE for number in (reply.completeness, reply.factuality)):
-                raise ModelOutputError(worded("the model gave a number outside 0 to {top_score}", top_score=TOP_SCORE))
-            return reply
-
-        opinion = await self.ask_judge(
-            entry, given, estimate.answerability, ask, said=lambda reply: says_yes(reply.scores[: len(likeliest)])
-        )
-        scores = replace(unaided, relevance=opinion.probability)
-        if opinion.reply and opinion.judge:
-            told = dict(zip(likeliest, opinion.reply.scores, strict=False))
-            whole = (opinion.reply.completeness, opinion.reply.factuality)
-            completeness, factuality = passage_odds((unaided.completeness, unaided.factuality), whole, opinion.judge)
+    async def _judged(self, given: Findings, new: Sequence[ScoredChunk], entry: StepRecord) -> Reflection:
+        """All candidates, each once, in the order of their grades; those that no model was shown stay behind."""
+        before = given.before.candidates if given.before else ()
+        shown = (*new, *before[:BESIDE])[:MOST_SHOWN]
+        beyond = [passage for passage in (*new, *before) if passage not in shown]
+        estimate = await estimate_of(given.question, shown, semantic=given.semantic)
+        scores = await asyncio.to_thread(_without_model, given, (*shown, *beyond), estimate)
+        if (
+            given.judged
+            and given.judged.by_model
+            and {one.chunk_id for one in given.judged.candidates} >= {one.chunk_id for one in shown}
+        ):
+            scores = replace(scores, relevance=given.judged.score, verdict=given.judged.verdict)
+        elif shown and (reply := await self.ask(entry, self._ask(given, shown), use_model=given.use_model)):
+            grades = [score / TOP_SCORE for score in reply.scores]
             scores = Scores(
-                grades=passage_odds(estimate.passages, [told.get(at) for at in range(len(passages))], opinion.judge),
-                relevance=opinion.probability,
-                completeness=completeness,
-                factuality=factuality,
+                grades=grades,
+                relevance=max(grades),
+                completeness=reply.completeness / TOP_SCORE,
+                factuality=reply.factuality / TOP_SCORE,
+                verdict="ANSWER" if max(reply.scores) >= YES_SCORE else "NO_ANSWER",
             )
-        return scores, opinion
+        return _weighed(given, (*rank(shown, scores.grades), *beyond), scores)
 
-    def _weigh(self, given: Findings, judged: Assessment, scores: Scores) -> Reflection:
-        """The three scores as one, the outcome, and what is wrong."""
-        relevance, completeness, factuality = scores.relevance, scores.completeness, scores.factuality
-        good = {one.document_id for one in judged.candidates if (one.scores.rerank or 0.0) >= GOOD_DOCUMENT}
-        sure = relevance >= self.settings.corrective.sure_score and not given.parts
-        score, outcome = outcome_of(scores, good_documents=len(good), sure=sure)
-        reason = worded(
-            "relevance {relevance:.2f}, completeness {completeness:.2f}, factuality {factuality:.2f}",
-            relevance=relevance,
-            completeness=completeness,
-            factuality=factuality,
+    async def _ask(self, given: Findings, passages: Sequence[ScoredChunk]) -> EvidenceReflection:
+        shown = await self.shown(passages)
+        reply = await self.complete(
+            "reflect",
+            reflection_of(len(passages)),
+            passages=shown.text,
+            question=one_line(given.question),
+            parts="\n".join(f"- {one_line(part)}" for part in given.parts) or "-",
+            count=len(passages),
         )
-        if len(good) < MIN_DOCS:
-            reason += worded(", {good} of {wanted} good documents", good=len(good), wanted=MIN_DOCS)
-        return Reflection(
-            verdict="ANSWER" if outcome == "pass" else "REFINE",
-            candidates=judged.candidates,
-            reason=reason,
-            by_model=judged.by_model,
-            answerability=judged.answerability,
-            shift=judged.shift,
-            retrieval_score=relevance,
-            completeness=completeness,
-            factuality=factuality,
-            score=score,
-            outcome=outcome,
-            problems=() if outcome == "pass" else diagnose(given.question, judged.candidates, scores),
-        )
+        if len(reply.scores) != len(passages):
+            raise ModelOutputError(
+                worded("the model scored {given} of {scores} passages", given=len(reply.scores), scores=len(passages))
+            )
+        check_score(*reply.scores, reply.completeness, reply.factuality)
+        return reply
+
+
+def _weighed(given: Findings, candidates: tuple[ScoredChunk, ...], scores: Scores) -> Reflection:
+    """The three scores as one, the outcome, and what is wrong. A yes of an earlier reflection stands."""
+    good = {one.document_id for one in candidates if (one.scores.rerank or 0.0) >= GOOD_DOCUMENT}
+    score, outcome = outcome_of(scores, good_documents=len(good))
+    reason = worded(
+        "relevance {relevance:.2f}, completeness {completeness:.2f}, factuality {factuality:.2f}",
+        relevance=scores.relevance,
+        completeness=scores.completeness,
+        factuality=scores.factuality,
+    )
+    if len(good) < MIN_DOCS:
+        reason += worded(", {good} of {wanted} good documents", good=len(good), wanted=MIN_DOCS)
+    stands = given.before is not None and given.before.verdict == "ANSWER"
+    return Reflection(
+        verdict="ANSWER" if stands else scores.verdict,
+        candidates=candidates,
+        reason=reason,
+        relevance=scores.relevance,
+        completeness=scores.completeness,
+        factuality=scores.factuality,
+        score=score,
+        outcome=outcome,
+        problems=() if outcome == "pass" else diagnose(given.question, candidates, scores),
+    )
 
 
 def weighted(relevance: float, completeness: float, factuality: float) -> float:
@@ -242,15 +203,13 @@ def weighted(relevance: float, completeness: float, factuality: float) -> float:
     return RELEVANCE_WEIGHT * relevance + COMPLETENESS_WEIGHT * completeness + FACTUALITY_WEIGHT * factuality
 
 
-def outcome_of(scores: Scores, *, good_documents: int, sure: bool) -> tuple[float, Outcome]:
+def outcome_of(scores: Scores, *, good_documents: int) -> tuple[float, Outcome]:
     """The three scores as one, 0..1, and what follows. Irrelevant passages lower the whole score: being complete and
-    true about another subject does not help. sure: they hold all that one question asks for, whatever words it uses."""
+    true about another subject does not help."""
     score = weighted(scores.relevance, scores.completeness, scores.factuality)
     if scores.relevance < ABSENT_SCORE:
         score = min(score, scores.relevance)
     outcome: Outcome = "pass" if score >= PASS_SCORE else "tune" if score >= RETRY_SCORE else "retry"
-    if outcome == "tune" and sure:
-        outcome = "pass"
     return score, "tune" if outcome == "pass" and good_documents < MIN_DOCS else outcome
 
 
@@ -320,15 +279,3 @@ def _without_model(given: Findings, passages: Sequence[ScoredChunk], estimate: E
         completeness=fmean(shares),
         factuality=held / len(named) if named else 1.0,
     )
-
-
-def _from_judgement(judged: Assessment | None, passages: Sequence[ScoredChunk], unaided: Scores) -> Scores | None:
-    """The scores that the plan's own judgement gave, if a model or a cross-encoder did and saw every passage; else
-    None."""
-    if judged is None or not (judged.by_model or judged.scored_by_model):
-        return None
-    known = {candidate.chunk_id: candidate.scores.rerank for candidate in judged.candidates}
-    grades = [score for candidate in passages if (score := known.get(candidate.chunk_id)) is not None]
-    if not grades or len(grades) < len(passages):
-        return None
-    return replace(unaided, grades=grades, relevance=judged.retrieval_score)

@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ragsite.core.wording import counted, joined, worded
-from retrieval.answerability import estimate_answerability
 from retrieval.ports import SearchRequest
 from retrieval.search.fusion import reciprocal_rank_fusion
 from retrieval.steps.answer.extractive import best_statements
 from retrieval.steps.answer.generate import as_sources
 from retrieval.steps.deadline import FirstSearch
-from retrieval.steps.judge.evaluator import Assessment
-from retrieval.steps.judge.judge import Retrieved, judge
+from retrieval.steps.judge.assessment import Assessment, Evidence
+from retrieval.steps.judge.evaluator import estimate_of
+from retrieval.steps.judge.judge import judge
 from retrieval.steps.query.hyde import Hyde
 from retrieval.steps.query.query_rewriter import Rewrite, Wanted
 from retrieval.steps.query.transform import Decompose, StepBack
@@ -138,7 +138,7 @@ class PlanTasks:
         own = task.input or ("" if reworded else self.standalone)
         if before and own:
             semantic = self.question.scope.semantic
-            statements = await asyncio.to_thread(_best_statements, own, before, semantic=semantic)
+            statements = await _best_statements(own, before, semantic=semantic)
             if statements:
                 own = await FollowUp(self.context)(Link(task_id=task.id, text=own, statements=statements))
         queries: dict[str, Query] = {own: Query(own)} if own else {}
@@ -175,15 +175,15 @@ class PlanTasks:
         candidates = pool([finding.candidates for finding in given.values()])
         if not candidates:
             return Finding(note=worded("nothing to judge"))
-        retrieved = Retrieved(
+        passages = await Dedupe(self.context)(Hits(candidates))
+        evidence = Evidence(
             question=task.input or self.standalone,
-            passages=await Dedupe(self.context)(Hits(candidates)),
+            passages=passages[: self.context.tools.settings.rerank.max_candidates],
             semantic=self.question.scope.semantic,
             use_model=self.judges,
-            use_reranker=self.judges,
         )
-        assessment = await judge(self.context, retrieved)
-        note = worded("{verdict}, best {best:.2f}", verdict=VERDICTS[assessment.verdict], best=assessment.best)
+        assessment = await judge(self.context, evidence)
+        note = worded("{verdict}, {score:.2f}", verdict=VERDICTS[assessment.verdict], score=assessment.score)
         return Finding(candidates=assessment.candidates, assessment=assessment, note=note)
 
 
@@ -194,9 +194,9 @@ def pool(lists: Sequence[Sequence[ScoredChunk]], *, k: int = 60) -> tuple[Scored
     return tuple(by_id[chunk_id] for chunk_id in order)
 
 
-def _best_statements(question: str, candidates: Sequence[ScoredChunk], *, semantic: bool) -> list[str]:
-    scores = estimate_answerability(question, candidates, semantic=semantic).passages
+async def _best_statements(question: str, candidates: Sequence[ScoredChunk], *, semantic: bool) -> list[str]:
+    scores = (await estimate_of(question, candidates, semantic=semantic)).passages
     ranked = sorted(zip(scores, candidates, strict=True), key=lambda pair: -pair[0])
-    best = [candidate for _, candidate in ranked[:STATEMENTS]]
-    sources = as_sources(best, best)
-    return [statement.text for statement in best_statements(question, sources, most=STATEMENTS)]
+    sources = as_sources([candidate for _, candidate in ranked[:STATEMENTS]])
+    found = await asyncio.to_thread(best_statements, question, sources, most=STATEMENTS)
+    return [statement.text for statement in found]

@@ -4,15 +4,14 @@
                    ├─ nothing to search ─► no_answer ─► END
                    ├─► condense ─────┐
                    ├─► plan ─────────┼─► execute ─► reflect ─┬─ good, or nothing left to try ─► generate ─► check ─► END
-                   └─► first_search ─┘      ▲                ├─ several readings ─────────────► clarify ─► END
-                                            │                ├─ weak to the last ─────────────► no_answer ─► END
+                   └─► first_search ─┘      ▲                ├─ refused to the last ──────────► no_answer ─► END
                                             └──── mend ◄─────┴─ < 0.8, and a retry is left ◄──── check: not borne out
 
 `plan` gives way where the search with the user's own words is clearly good; a plan by rules serves then, as it does
 without a model. `execute` runs independent tasks side by side. `reflect` scores relevance, completeness and factuality;
-`mend` adds the tasks that its remedies ask for, at most `max_retries` times, and the best result so far is used. A
-model reflects only where its word could change the outcome. So an answer takes one model round before its first token
-when the first search is good, else three (plan; reflect; generate), and one or two more for each retry. The answer is
+`mend` adds the tasks that its remedies ask for, at most `max_retries` times, and the best result so far is used. So an
+answer takes two model rounds before its first token when the first search is good (reflect; generate), else three with
+the plan, and one or two more for each retry. Only a model's word refuses. The answer is
 shown from its first borne-out statement on, and judged as a whole if there is none.
 """
 
@@ -29,14 +28,13 @@ from langgraph.runtime import Runtime
 from ragsite.core.wording import worded
 from retrieval.errors import IndexUnavailableError
 from retrieval.steps.answer.generate import write_answer
-from retrieval.steps.answer.no_answer import no_answer_text
-from retrieval.steps.judge.evaluator import AnswerAssessment, WrittenAnswer
+from retrieval.steps.judge.assessment import AnswerAssessment, WrittenAnswer
 from retrieval.steps.memory import Answered, ConsolidateMemory, RecallMemory, quote_memories
 from retrieval.steps.query.condense import Condense
 from retrieval.steps.query.route import Route
 from retrieval.steps.retrieve.dedupe import Dedupe, Hits
 from retrieval.steps.retrieve.web_search import may_search_web
-from retrieval.steps.schemas import REWORDINGS, SEARCHES, TASK_WORDS
+from retrieval.steps.schemas import SEARCHES, TASK_WORDS
 from retrieval.steps.step import Asked, Context
 from retrieval.steps.toolbox import Toolbox
 from retrieval.trace import Trace
@@ -45,17 +43,12 @@ from retrieval.workflows.base import (
     Asking,
     GraphWorkflow,
     Rounds,
-    ask_back,
     greet,
     has_documents,
     is_small_talk,
-    is_worth_a_try,
-    readings_to_ask_about,
     reranking_is_on,
-    say,
     say_no_answer,
     search_own_words,
-    was_offered,
 )
 from retrieval.workflows.corrective import CorrectiveWorkflow
 from retrieval.workflows.planned.answer_check import AnswerCheck
@@ -86,7 +79,6 @@ class State(Asking, total=False):
     reflection: Reflection
     best: Reflection
     in_vain: bool  # the last retry improved nothing
-    readings: tuple[ScoredChunk, ...]  # one for each document that the question may be about, where that is open
     held: HeldAnswer
     checked: AnswerAssessment
 
@@ -185,41 +177,31 @@ async def reflect(state: State, runtime: Runtime[Context]) -> State:
     known = before.candidates if before else ()
     passages = await Dedupe(runtime.context)(Hits(listed, known)) if listed else ()
     judged = next((finding.assessment for finding in reversed(findings) if finding.assessment), None)
-    asked = state["question"].options.rerank
     evidence = Findings(
         question=state["standalone"],
         parts=state["goals"] if len(state["goals"]) > 1 else (),
         passages=passages,
         judged=judged,
         before=before,
-        may_raise=may_raise(state),
         use_model=reranking_is_on(state["question"], tools),
-        insist=asked is True,
-        listed=listed,
         semantic=state["question"].scope.semantic,
     )
     reflection = await Reflect(runtime.context)(evidence)
     best = state.get("best")
     in_vain = best is not None and reflection.score <= best.score + GAIN
     best = reflection if best is None or reflection.score >= best.score else best
-    readings = await readings_to_ask_about(
-        best, state["standalone"], state["filters"], question=state["question"], context=runtime.context
-    )
-    return {"reflection": reflection, "best": best, "readings": readings, "in_vain": in_vain}
+    return {"reflection": reflection, "best": best, "in_vain": in_vain}
 
 
-def after_reflection(state: State, runtime: Runtime[Context]) -> Literal["generate", "mend", "clarify", "no_answer"]:
+def after_reflection(state: State, runtime: Runtime[Context]) -> Literal["generate", "mend", "no_answer"]:
     """The seed's table: pass, else mend while a retry and time are left, else the best result so far. A medium result
     that tuning did not improve is used for the answer."""
     outcome = state["reflection"].outcome
     is_settled = outcome == "pass" or (outcome == "tune" and state["in_vain"])
     if not is_settled and may_retry(state, runtime.context) and _mending(state, runtime.context).remedies:
         return "mend"
-    if state["readings"]:
-        return "clarify"
-    best, settings = state["best"], runtime.context.tools.settings.corrective
-    worth_a_try = is_worth_a_try(best, settings) or was_offered(state["question"], best)
-    return "generate" if best.outcome == "pass" or worth_a_try else "no_answer"
+    best = state["best"]
+    return "no_answer" if best.refused or not best.candidates else "generate"
 
 
 async def mend(state: State, runtime: Runtime[Context]) -> State:
@@ -243,17 +225,16 @@ async def generate(state: State, runtime: Runtime[Context]) -> State:
 
 async def check(state: State, runtime: Runtime[Context]) -> State:
     """An answer that is being read is only counted; one that was held back is judged, and released unless it fails."""
-    run, held, answer = runtime.context.run, state["held"], state["answer"]
-    written = WrittenAnswer(
-        answer=answer, question=state["standalone"], released=held.released, likely=state["best"].retrieval_score
-    )
+    held, answer = state["held"], state["answer"]
+    written = WrittenAnswer(answer=answer, question=state["standalone"], released=held.released)
     checked = await AnswerCheck(runtime.context)(written)
     if not checked.accepted and not held.released:
         if may_retry(state, runtime.context) and _mending({**state, "checked": checked}, runtime.context).remedies:
             return {"checked": checked}
         if checked.baseless:
-            text = await say(no_answer_text(state["best"], runtime.context.language, run.trace), run)
-            return {"checked": checked, "answer": Answer(decision="NO_ANSWER", text=text, reason=checked.reason)}
+            candidates, reason = state["best"].candidates, checked.reason
+            refusal = await say_no_answer(runtime.context, state["standalone"], candidates, reason=reason)
+            return {"checked": checked, "answer": refusal}
     await held.release()
     asked = Asked(state["question"], state["standalone"])
     await ConsolidateMemory(runtime.context)(Answered(asked, answer))
@@ -265,19 +246,17 @@ def after_check(state: State, runtime: Runtime[Context]) -> Literal["mend", "__e
     return "mend" if unseen else "__end__"
 
 
-async def clarify(state: State, runtime: Runtime[Context]) -> State:
-    return {"answer": await ask_back(state["best"], state["readings"], runtime.context)}
-
-
 async def no_answer(state: State, runtime: Runtime[Context]) -> State:
-    return {"answer": await say_no_answer(state.get("best"), runtime.context)}
+    best = state.get("best")
+    candidates, reason = (best.candidates, best.reason) if best else (None, "")
+    return {"answer": await say_no_answer(runtime.context, state["standalone"], candidates, reason=reason)}
 
 
 # ------------------------------------------------------------------------------------------------ the graph
 def build_graph() -> CompiledStateGraph[State, Context, State, State]:
     graph = StateGraph(State, context_schema=Context)
     nodes = (
-        route, greet, condense, plan, first_search, execute, reflect, mend, generate, check, clarify, no_answer,
+        route, greet, condense, plan, first_search, execute, reflect, mend, generate, check, no_answer,
     )  # fmt: skip
     for node in nodes:
         graph.add_node(node.__name__, node)
@@ -289,7 +268,7 @@ def build_graph() -> CompiledStateGraph[State, Context, State, State]:
     graph.add_edge("mend", "execute")
     graph.add_edge("generate", "check")
     graph.add_conditional_edges("check", after_check)
-    for last in ("greet", "clarify", "no_answer"):
+    for last in ("greet", "no_answer"):
         graph.add_edge(last, END)
     return graph.compile(name="planned")
 
@@ -299,10 +278,10 @@ class PlannedWorkflow(GraphWorkflow):
 
     graph = build_graph()
     rounds = Rounds(
-        best=1,
+        best=2,
         worst=20,
-        notes="generate alone when the search with the user's own words is clearly good; three with a plan of searches "
-        "that do not wait for each other, and a reflection. A task that waits for another may add one (eight tasks at "
+        notes="reflect and generate when the search with the user's own words is clearly good; three with a plan of "
+        "searches that do not wait for each other. A task that waits for another may add one (eight tasks at "
         "most), a retry (two at most) a reflection and a rewording, and an answer that was held back its check. A "
         "greeting takes one.",
     )
@@ -328,15 +307,6 @@ def has_something_to_search(question: Question, tools: Toolbox) -> bool:
 def may_retry(state: State, context: Context) -> bool:
     time_left = context.run.deadline.remaining() > TIME_FOR_ANSWERING * TIMEOUT_S
     return state["retries"] < context.tools.settings.planned.max_retries and time_left
-
-
-def may_raise(state: State) -> bool:
-    """Whether what the plan has found can make the answer likelier than it was: by other words, without a filter that
-    was read from the question, or from the web. The same words, searched for in another way, find more to choose the
-    best of, whatever is in the documents."""
-    kinds = {task.type for task in state["plan"].tasks}
-    lifted = "wide_search" in kinds and state["filters"] != state["question"].filters
-    return not state["plan"].mends or lifted or bool(kinds & {*REWORDINGS, "web_search"})
 
 
 def _mending(state: State, context: Context) -> Mending:
