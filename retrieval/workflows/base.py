@@ -127,6 +127,14 @@ async def require_model(tools: Toolbox) -> None:
         raise UnavailableError(worded("The model server can't be used: {reason}.", reason=error.reason)) from error
 
 
+async def has_model(tools: Toolbox) -> bool:
+    try:
+        await tools.models.chat("answer")
+    except ModelError:
+        return False
+    return True
+
+
 def is_small_talk(question: Question) -> bool:
     """A greeting or thanks; also where a question was asked back: that is no reply to it."""
     return small_talk_kind(question.text) is not None

@@ -47,6 +47,7 @@ from retrieval.steps.query.route import Route
 from retrieval.steps.retrieve.dedupe import Dedupe, Hits
 from retrieval.steps.retrieve.refine import Refinement, Stage, search_again, stages
 from retrieval.steps.retrieve.retrieve import breadth, search_documents
+from retrieval.steps.retrieve.web_search import may_search_web
 from retrieval.steps.step import Asked, Context
 from retrieval.values import Query, ScoredChunk, SearchFilters
 from retrieval.workflows.base import (
@@ -55,6 +56,7 @@ from retrieval.workflows.base import (
     Rounds,
     greet,
     has_documents,
+    has_model,
     is_small_talk,
     reranking_is_on,
     say_no_answer,
@@ -73,6 +75,7 @@ class State(Asking, total=False):
     refused: frozenset[str]  # ids of chunks that a model has said not to answer
     assessment: Assessment
     tried: tuple[Stage, ...]
+    offline: bool  # no model can be asked
 
 
 # ------------------------------------------------------------------------------------------------ search
@@ -94,16 +97,24 @@ async def search(state: State, runtime: Runtime[Context]) -> State:
     """With the user's own words; a request that names rewriting or HyDE gets them at once."""
     context, options = runtime.context, state["question"].options
     context.run.first_search.finish(good=False)  # no call has begun that would give way to it
+    offline = not await has_model(context.tools)
     if options.rewrite or options.hyde:
-        return await improve(state, runtime)
+        return {**await improve(state, runtime), "offline": offline}
     own_words = (Query(state["draft"]),)
     found = await _found(own_words, state["filters"], state, context, purpose=worded("own words: "))
-    return {"queries": own_words, **found}
+    return {"queries": own_words, **found, "offline": offline}
 
 
-def after_search(state: State) -> Literal["judge", "write"]:
-    """A request may want a judgement before the writing."""
-    return "judge" if state["question"].options.rerank or not state["passages"] else "write"
+async def after_search(state: State, runtime: Runtime[Context]) -> Literal["judge", "write", "refine"]:
+    """A request may want a judgement before the writing. Without a model, what does not look like an answer is looked
+    up on the web, where that is wanted, before it is quoted."""
+    context, question = runtime.context, state["question"]
+    if question.options.rerank or not state["passages"]:
+        return "judge"
+    if state["offline"] and may_search_web(question, context.tools):
+        answered = await _estimated(state) >= context.tools.settings.corrective.good_score
+        return "write" if answered else "refine"
+    return "write"
 
 
 async def _found(
@@ -168,11 +179,14 @@ def _said(decision: str, reason: str, state: State) -> Assessment:
 
 
 async def _looks_poor(state: State, context: Context) -> bool:
-    if not state["passages"] or not reranking_is_on(state["question"], context.tools):
+    if state["offline"] or not reranking_is_on(state["question"], context.tools):
         return False
+    return await _estimated(state) < context.tools.settings.corrective.weak_score
+
+
+async def _estimated(state: State) -> float:
     semantic = state["question"].scope.semantic
-    evidence = Evidence(question=state["standalone"], passages=state["passages"], semantic=semantic)
-    return await estimated(evidence) < context.tools.settings.corrective.weak_score
+    return await estimated(Evidence(question=state["standalone"], passages=state["passages"], semantic=semantic))
 
 
 async def _words_ahead(state: State, context: Context) -> BetterWords:
@@ -268,7 +282,9 @@ def next_stage(state: State, context: Context) -> Stage | None:
     """Of the corrective search; none when all were tried, or the rounds are used up."""
     if len(state["tried"]) >= context.tools.settings.corrective.max_refine_rounds:
         return None
-    return next((one for one in stages(state["question"], context.tools) if one not in state["tried"]), None)
+    found = state["offline"] and bool(state["passages"])  # then another source alone can add to it
+    left = [stage for stage in stages(state["question"], context.tools) if stage == "web" or not found]
+    return next((stage for stage in left if stage not in state["tried"]), None)
 
 
 # ------------------------------------------------------------------------------------------------ other answers

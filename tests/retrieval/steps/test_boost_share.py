@@ -8,10 +8,7 @@ from dataclasses import replace
 import pytest
 from django.conf import settings
 
-from retrieval.steps.judge.evaluator import Evidence
 from retrieval.steps.judge.grade import Documents, Grade
-from retrieval.steps.judge.judge import Retrieved, judge
-from retrieval.steps.judge.sufficiency import RelevanceEvaluator
 from retrieval.steps.toolbox import Toolbox
 from retrieval.values import ScoredChunk
 from retrieval.workflows.planned.reflect import Findings, Reflect
@@ -22,10 +19,6 @@ Pool = tuple[ScoredChunk, ...]
 Reranking = Callable[[Toolbox, Pool], Awaitable[Pool]]
 
 
-async def judged(tools: Toolbox, pool: Pool) -> Pool:
-    return (await judge(context(tools), Retrieved(question=QUESTION, passages=pool))).candidates
-
-
 async def graded(tools: Toolbox, pool: Pool) -> Pool:
     return (await Grade(context(tools))(Documents(question=QUESTION, passages=pool))).documents
 
@@ -34,12 +27,7 @@ async def reflected(tools: Toolbox, pool: Pool) -> Pool:
     return (await Reflect(context(tools))(Findings(question=QUESTION, passages=pool))).candidates
 
 
-async def evaluated(tools: Toolbox, pool: Pool) -> Pool:
-    evidence = Evidence(question=QUESTION, passages=pool, semantic=False)
-    return (await RelevanceEvaluator(context(tools), 2)(evidence)).candidates
-
-
-@pytest.mark.parametrize("step", [judged, graded, reflected, evaluated])
+@pytest.mark.parametrize("step", [graded, reflected])
 @pytest.mark.parametrize(("share", "first"), [(0.0, "k1"), (1.0, "k2")])
 async def test_a_lifted_passage_is_put_first_as_far_as_the_setting_says(
     offline, step: Reranking, share: float, first: str, monkeypatch: pytest.MonkeyPatch

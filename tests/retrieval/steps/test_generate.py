@@ -40,19 +40,6 @@ async def test_tokens_are_streamed_after_the_sources_and_are_the_answer(online) 
     assert not trace.degraded
 
 
-async def test_a_figure_that_the_model_leaves_out_is_quoted_behind_its_text(online) -> None:
-    online.reply(text="The resit fee is paid online [1].")
-    answer, events, trace = await generate("How much does a resit cost?")
-    assert answer.text == events.text
-    assert answer.text == (
-        "The resit fee is paid online [1].\n\n"
-        "What the documents say of it in figures, word for word:\n- A resit costs EUR 55. [1]"
-    )
-    assert [sentence.supported for sentence in answer.grounding][-1] is True
-    [entry] = [step for step in trace.steps if step.name == "generate"]
-    assert entry.detail["quoted"] is True and "quoted" in entry.summary
-
-
 NEW_RULES = scored(
     1, "These rules replace the Loan Rules of 2022. Twelve books may be borrowed.", rerank=0.9,
     title="Loan Rules (2025)", policy_year=2025,
@@ -81,20 +68,45 @@ async def test_a_question_that_names_the_old_year_is_given_the_old_document(offl
     assert "replaced" not in entry.detail
 
 
-async def test_of_replaced_documents_that_would_not_have_been_read_nothing_is_said(offline) -> None:
-    other = scored(
-        3, "These rules replace the Fee Rules of 2020.", rerank=0.02, title="Fee Rules (2024)", policy_year=2024
-    )
-    old = scored(4, "EUR 5.", rerank=0.01, title="Fee Rules (2020)", policy_year=2020)
-    _, entry = await written_by_rules("How many books may be borrowed?", other, old)
-    assert entry.detail["replaced"] == ["Loan Rules (2022)"]
-
-
 async def test_the_prompt_numbers_passages_and_names_their_files(online) -> None:
     await generate()
     prompt = online.chats[0].prompt
     assert '<passage id="1" title="Exams" file="exams.pdf" page="2">\nA resit costs' in prompt
     assert f"Question: {QUESTION}" in prompt
+
+
+async def test_a_refusal_sends_the_reader_nothing(online) -> None:
+    online.reply(json=["no_answer", ""])
+    answer, events, _ = await generate()
+    assert (answer.decision, answer.text) == ("NO_ANSWER", "")
+    assert not {"sources", "chunk"} & set(events.kinds)
+
+
+@pytest.mark.parametrize("text", ["I cannot find this in the documents.", "文件中没有提到。", "Parking costs EUR 100 [1]."])
+async def test_a_text_that_no_passage_bears_out_is_no_answer_and_the_nearest_are_quoted(online, text: str) -> None:
+    online.reply(json=["answer", text])
+    answer, events, _ = await generate()
+    assert answer.decision == "NO_ANSWER"
+    assert "EUR 55" in answer.text
+    assert answer.text == events.text
+
+
+async def test_the_path_tells_ordering_writing_and_checking(online) -> None:
+    online.reply(text="A resit costs EUR 55 [1].")
+    answer, _, trace = await generate()
+    assert [step.name for step in trace.steps] == ["order", "generate", "verify"]
+    assert [one.supported for one in answer.grounding] == [True]
+
+
+async def test_without_a_model_a_label_says_whether_the_quotations_are_an_answer(offline, rag_settings) -> None:
+    rag_settings(corrective={"good_score": 0.0})
+    sure, _, _ = await generate()
+    rag_settings(corrective={"good_score": 1.0})
+    unsure, _, _ = await generate()
+    assert (sure.decision, unsure.decision) == ("ANSWER", "NO_ANSWER")
+    assert sure.text in unsure.text
+    assert unsure.text.startswith("No language model is connected")
+    assert [source.cited for source in sure.sources] == [source.cited for source in unsure.sources]
 
 
 async def test_sources_that_are_not_cited_are_kept_as_such(online) -> None:
@@ -115,7 +127,6 @@ async def test_before_the_first_token_a_fault_gives_the_extractive_answer(
     monkeypatch.setattr("retrieval.providers.ollama.BETWEEN_TOKENS_TIMEOUT_S", 0.15)
     online.reply(**fault)
     answer, events, trace = await generate()
-    assert answer.text.startswith("- ")
     assert "EUR 55. [1]" in answer.text
     assert answer.text == events.text
     assert (answer.model, answer.partial) == ("", False)
@@ -219,27 +230,13 @@ async def test_a_right_sentence_without_a_citation_is_an_answer(online) -> None:
     assert (answer.decision, answer.text) == ("ANSWER", "A resit costs 55 euros [1].")
 
 
-@pytest.mark.parametrize("text", ["A resit costs EUR 90 [1].", "Parking costs EUR 100 [1]."])
-async def test_an_answer_whose_figure_no_passage_has_is_no_answer(online, text: str) -> None:
-    online.reply(text=text)
-    answer, _, _ = await generate()
-    assert answer.decision == "NO_ANSWER"
-    assert [sentence.supported for sentence in answer.grounding] == [False]
-
-
 @pytest.mark.parametrize("text", ["[2]", "[1][2].", "See [1].", "Passage 2", "【1】。"])
 async def test_an_answer_of_markers_alone_is_empty(online, text: str) -> None:
     online.reply(text=text)
     answer, events, trace = await generate()
-    assert answer.text.startswith("- ")
+    assert "- " in answer.text
     assert answer.text == events.text
     assert trace.degraded[0] == {"step": "generate", "reason": "the model gave an empty answer"}
-
-
-async def test_a_refusal_with_a_marker_is_a_refusal(online) -> None:
-    online.reply(text="The documents do not mention the resit fee [1].")
-    answer, _, _ = await generate()
-    assert (answer.decision, answer.text) == ("NO_ANSWER", "The documents do not mention the resit fee.")
 
 
 async def test_a_passage_that_denies_is_no_refusal(online) -> None:
@@ -249,16 +246,6 @@ async def test_a_passage_that_denies_is_no_refusal(online) -> None:
     asked = Asked(ask("Is breakfast included?"), "Is breakfast included?")
     answer = await write_answer(context(make_tools(settings.RAG), run), asked, found)
     assert (answer.decision, answer.text) == ("ANSWER", "The rent does not include breakfast [1].")
-
-
-@pytest.mark.parametrize(
-    "text", ["I cannot find this in the documents.", "文件中没有提到。", "The passages do not say."]
-)
-async def test_a_model_that_finds_nothing_says_no_answer(online, text: str) -> None:
-    online.reply(text=text)
-    answer, _, _ = await generate()
-    assert answer.decision == "NO_ANSWER"
-    assert not any(source.cited for source in answer.sources)
 
 
 @pytest.mark.parametrize(
@@ -274,7 +261,8 @@ async def test_the_extractive_answer_is_in_the_questions_script(offline, languag
     assert "[1]" in answer.text
 
 
-async def test_the_model_reads_an_excerpt_and_the_source_keeps_the_whole_passage(online) -> None:
+async def test_the_model_may_read_an_excerpt_and_the_source_keeps_the_whole_passage(online, rag_settings) -> None:
+    rag_settings(compress={"enabled": True})
     padding = "Bicycles are kept in the cellar. The gate is shut at night. The bus runs every ten minutes. "
     text = padding + "What the resit fee is: a resit costs EUR 55. It is due in July. " + padding
     run = start_run(settings.RAG)
@@ -283,13 +271,6 @@ async def test_the_model_reads_an_excerpt_and_the_source_keeps_the_whole_passage
     assert answer.sources[0].chunk.text == text
     assert "EUR 55" in online.chats[0].prompt
     assert padding not in online.chats[0].prompt
-
-
-async def test_the_path_tells_compressing_ordering_writing_and_checking(online) -> None:
-    online.reply(text="A resit costs EUR 55 [1].")
-    answer, _, trace = await generate()
-    assert [step.name for step in trace.steps] == ["compress", "order", "generate", "verify"]
-    assert [one.supported for one in answer.grounding] == [True]
 
 
 @pytest.mark.parametrize(
@@ -307,7 +288,7 @@ async def test_the_path_says_in_words_where_the_best_passages_stand(
 
 
 async def test_where_not_all_passages_fit_the_best_ones_do_in_a_sandwich_too(online, rag_settings, monkeypatch) -> None:
-    rag_settings(ollama={"num_ctx": 1600, "max_answer_tokens": 200}, compress={"enabled": False})
+    rag_settings(ollama={"num_ctx": 3600, "max_answer_tokens": 200})
     long = tuple(
         scored(number, f"Passage {number}. " + "word " * 300, rerank=1 - number / 10) for number in range(1, 6)
     )

@@ -12,7 +12,7 @@ from retrieval.errors import ModelOutputError
 from retrieval.ports import Prompt, Schema, WebResult
 from retrieval.steps.deadline import KEPT_FOR_WRITING, NEEDED_SHARE, OPTIONAL_SHARE, Deadline
 from retrieval.steps.grounding.verify import Verify
-from retrieval.steps.judge.evaluator import WrittenAnswer
+from retrieval.steps.judge.assessment import WrittenAnswer
 from retrieval.steps.query.query_rewriter import Rewrite, Wanted
 from retrieval.steps.retrieve.web_search import WebQuestion, WebSearch
 from retrieval.steps.step import Asked, Context, Step

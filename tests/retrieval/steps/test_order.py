@@ -14,16 +14,10 @@ def test_the_sandwich_has_the_best_at_both_ends() -> None:
     assert ids(place(RANKED[:2], "sandwich")) == "12"
 
 
-def test_weak_passages_and_repeated_texts_are_left_out() -> None:
+def test_repeated_texts_are_left_out() -> None:
     again = scored(9, "passage  1", rerank=0.85)
-    assert ids(choose([RANKED[0], again, *RANKED[1:]], most=3, weak_score=0.3)) == "123"
-    assert ids(choose(RANKED, most=9, weak_score=0.75)) == "123"
-
-
-def test_weak_is_measured_against_the_best_one() -> None:
-    weak = [scored(number, f"text {number}", rerank=0.1) for number in range(1, 5)]
-    assert ids(choose(weak, most=3, weak_score=0.3)) == "123"
-    assert choose([], most=3, weak_score=0.3) == []
+    assert ids(choose([RANKED[0], again, *RANKED[1:]], most=3)) == "123"
+    assert choose([], most=3) == []
 
 
 def test_the_best_passage_stays_however_long_it_is() -> None:

@@ -5,7 +5,7 @@ from django.conf import settings
 
 from retrieval.steps.deadline import Deadline
 from retrieval.steps.grounding.verify import Verify
-from retrieval.steps.judge.evaluator import WrittenAnswer
+from retrieval.steps.judge.assessment import WrittenAnswer
 from retrieval.values import Answer, Scores, Source
 from tests.retrieval.steps.fakes import chunk, context, make_tools, start_run
 
