@@ -27,7 +27,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -68,10 +68,20 @@ class Reply:
     first_token_ms: float | None = None
     total_ms: float = 0.0
     decision: str = ""
-    model_calls: int = 1
-    shown: list[str] = field(default_factory=list)  # ids of the sources' documents
-    cited: list[str] = field(default_factory=list)
+    text: str = ""
+    usage: dict[str, Any] = field(default_factory=lambda: {"llm_calls": 1, "llm_rounds": 1})
+    sources: list[dict[str, Any]] = field(default_factory=list)
     error: str = ""
+
+    @property
+    def model_calls(self) -> int:
+        return int(self.usage["llm_calls"])
+
+    @property
+    def cited(self) -> list[dict[str, Any]]:
+        """The sources whose markers stand in the text."""
+        marked = {int(number) for number in CITED.findall(self.text)}
+        return [source for source in self.sources if source["marker"] in marked]
 
 
 class Side(Protocol):
@@ -81,7 +91,9 @@ class Side(Protocol):
         """pid → the part that it belongs to."""
         ...
 
-    def ask(self, question: str, client: int) -> AsyncIterator[dict[str, Any]]: ...
+    def ask(self, question: str, client: int, **more: Any) -> AsyncIterator[dict[str, Any]]:
+        """The events. more: other fields of the body."""
+        ...
 
 
 class RagSite:
@@ -89,19 +101,18 @@ class RagSite:
 
     name = "site"
 
-    def __init__(self, site: Site, tokens: Sequence[str]) -> None:
-        self.site = site
-        self._http = httpx.AsyncClient(base_url=site.url, timeout=ANSWER_S)
-        self._tokens = tokens
+    def __init__(self, site: Site, tokens: Sequence[str], *, answer_s: float = ANSWER_S) -> None:
+        self.site, self.tokens = site, tokens
+        self._http = httpx.AsyncClient(base_url=site.url, timeout=answer_s)
 
     def processes(self) -> dict[int, str]:
         assert self.site.process is not None
         top = self.site.process.pid
         return {top: "supervisor", **{pid: _part(line) for pid, line in descendants(top).items()}}
 
-    async def ask(self, question: str, client: int) -> AsyncIterator[dict[str, Any]]:
-        headers = {"Authorization": f"Token {self._tokens[client]}"}
-        async for event in _events(self._http, "/api/chat", {"message": question, "stream": True}, headers):
+    async def ask(self, question: str, client: int, **more: Any) -> AsyncIterator[dict[str, Any]]:
+        headers = {"Authorization": f"Token {self.tokens[client]}"}
+        async for event in _events(self._http, "/api/chat", {"message": question, "stream": True, **more}, headers):
             yield event
 
 
@@ -112,15 +123,15 @@ def _part(command: str) -> str:
 class PlainRag:
     name = "plain"
 
-    def __init__(self, url: str, process: subprocess.Popen[bytes]) -> None:
-        self._http = httpx.AsyncClient(base_url=url, timeout=ANSWER_S)
+    def __init__(self, url: str, process: subprocess.Popen[bytes], *, answer_s: float = ANSWER_S) -> None:
+        self._http = httpx.AsyncClient(base_url=url, timeout=answer_s)
         self._process = process
 
     def processes(self) -> dict[int, str]:
         return {self._process.pid: "web"}
 
-    async def ask(self, question: str, client: int) -> AsyncIterator[dict[str, Any]]:
-        async for event in _events(self._http, "/", {"message": question}, {}):
+    async def ask(self, question: str, client: int, **more: Any) -> AsyncIterator[dict[str, Any]]:
+        async for event in _events(self._http, "/", {"message": question, **more}, {}):
             yield event
 
 
@@ -137,28 +148,24 @@ async def _events(
 
 
 # ------------------------------------------------------------------------------------------------ asking
-async def ask(side: Side, task: Task, client: int = 0) -> Reply:
-    reply, sources, text = Reply(), list[dict[str, Any]](), ""
-    begun = time.perf_counter()
+async def ask(side: Side, question: str, client: int = 0, **more: Any) -> Reply:
+    reply, begun = Reply(), time.perf_counter()
     try:
-        async for event in side.ask(task.text, client):
+        async for event in side.ask(question, client, **more):
             kind = event["type"]
             if kind == "chunk":
                 reply.first_token_ms = reply.first_token_ms or (time.perf_counter() - begun) * 1000
-                text += event["content"]
+                reply.text += event["content"]
             elif kind == "sources":
-                sources = event["sources"]
+                reply.sources = event["sources"]
             elif kind == "error":
                 reply.error = event["code"]
             elif kind == "done" and (message := event.get("message")):
-                reply.decision, sources = message["decision"], message["sources"]
-                reply.model_calls = message["usage"]["llm_calls"]
+                reply.decision, reply.usage = message["decision"], message["usage"]
+                reply.text, reply.sources = message["answer"], message["sources"]
     except (OSError, httpx.HTTPError) as error:
         reply.error = type(error).__name__
     reply.total_ms = (time.perf_counter() - begun) * 1000
-    marked = {int(number) for number in CITED.findall(text)}
-    reply.shown = [source["title"] for source in sources]
-    reply.cited = [source["title"] for source in sources if source["marker"] in marked]
     return reply
 
 
@@ -167,7 +174,7 @@ async def in_turns(sides: Sequence[Side], tasks: Sequence[Task]) -> dict[str, li
     replies: dict[str, list[Reply]] = {side.name: [] for side in sides}
     for number, task in enumerate(tasks):
         for side in sides if number % 2 else reversed(sides):
-            replies[side.name].append(await ask(side, task))
+            replies[side.name].append(await ask(side, task.text))
     return replies
 
 
@@ -192,7 +199,7 @@ async def under_load(side: Side, tasks: Sequence[Task], clients: int) -> Load:
 
     async def client(number: int) -> None:
         for task in left:
-            replies.append(await ask(side, task, number))
+            replies.append(await ask(side, task.text, number))
 
     before, begun = cpu_seconds(side.processes()), time.perf_counter()
     await asyncio.gather(*(client(number) for number in range(clients)))
@@ -211,8 +218,9 @@ def cpu_seconds(processes: dict[int, str]) -> dict[str, float]:
 
 
 # ------------------------------------------------------------------------------------------------ what is asked about
-def read_set(folder: Path, documents: int, into: Path) -> list[Task]:
-    """Writes the first documents of the qrels as files; the questions that they answer, in the order of the qrels."""
+def read_set(folder: Path, documents: int, into: Path, passages: Path) -> list[Task]:
+    """Writes the first documents of the qrels as files, and as passages of the plain RAG; the questions that they
+    answer, in the order of the qrels."""
     right: dict[str, set[str]] = {}
     for file in sorted(folder.glob("qrels*.tsv")):
         for line in file.read_text(encoding="utf-8").splitlines():
@@ -220,9 +228,12 @@ def read_set(folder: Path, documents: int, into: Path) -> list[Task]:
             if int(grade) > 0:
                 right.setdefault(query, set()).add(document)
     chosen = set(list(dict.fromkeys(document for found in right.values() for document in sorted(found)))[:documents])
-    for row in _rows(folder / "corpus.jsonl"):
-        if row["id"] in chosen:
-            (into / f"{row['id']}.md").write_text(f"{row['title']}\n\n{row['text']}\n", encoding="utf-8")
+    with passages.open("w", encoding="utf-8") as lines:
+        for row in _rows(folder / "corpus.jsonl"):
+            if row["id"] in chosen:
+                text = f"{row['title']}\n\n{row['text']}\n"
+                (into / f"{row['id']}.md").write_text(text, encoding="utf-8")
+                lines.write(json.dumps({"title": row["id"], "text": text, "collection": ""}) + "\n")
     texts = {row["id"]: row["text"] for file in sorted(folder.glob("queries*.jsonl")) for row in _rows(file)}
     tasks = {texts[query]: Task(texts[query], frozenset(found)) for query, found in right.items() if found & chosen}
     return list(tasks.values())
@@ -249,17 +260,21 @@ def set_pace(simulator: str, pace: dict[str, float]) -> dict[str, float]:
 
 
 @contextlib.contextmanager
-def rag_site(folder: Path, documents: Path, environment: dict[str, str], clients: int) -> Iterator[RagSite]:
+def rag_site(
+    folder: Path, environment: Mapping[str, str], clients: int, *, answer_s: float = ANSWER_S
+) -> Iterator[RagSite]:
+    """A site on the data in `folder/var`, with accounts for so many clients."""
     limits = {"RAG_LIMIT_QUESTIONS_PER_MINUTE": "100000", "RAG_LIMIT_ANSWERS_AT_ONCE": "100"}
-    site = Site(folder / "var", folder / "up.log", environment | limits)
+    site = Site(folder / "var", folder / "up.log", {**environment, **limits})
     site.start()
     try:
-        site.manage("manage.py", "ingest", str(documents), "--collection", "abstracts")
-        make = "from django.contrib.auth.models import User\n" + "\n".join(
-            f"User.objects.create_user('client{number}', password='{ADMIN_PASSWORD}')" for number in range(clients)
+        make = (
+            f"from django.contrib.auth.models import User\nfor number in range({clients}):\n"
+            f"    name = f'client{{number}}'\n    if not User.objects.filter(username=name).exists():\n"
+            f"        User.objects.create_user(name, password='{ADMIN_PASSWORD}')"
         )
         site.manage("manage.py", "shell", "-c", make)
-        yield RagSite(site, [_token(site, f"client{number}") for number in range(clients)])
+        yield RagSite(site, [_token(site, f"client{number}") for number in range(clients)], answer_s=answer_s)
     finally:
         site.stop()
 
@@ -270,24 +285,31 @@ def _token(site: Site, name: str) -> str:
 
 
 @contextlib.contextmanager
-def plain_rag(folder: Path, documents: Path, environment: dict[str, str]) -> Iterator[PlainRag]:
+def plain_rag(
+    folder: Path,
+    passages: Path,
+    environment: Mapping[str, str],
+    *,
+    start_s: float = START_S,
+    answer_s: float = ANSWER_S,
+) -> Iterator[PlainRag]:
     port = free_port()
     command = [sys.executable, "-m", "uvicorn", "benchmarks.speed.plain_rag:app", "--port", str(port)]
     kept = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
     with (folder / "plain.log").open("ab") as log:
         process = subprocess.Popen(
-            command, cwd=ROOT, env={**kept, **environment, "RAG_FOLDER": str(documents)}, stdout=log, stderr=log
+            command, cwd=ROOT, env={**kept, **environment, "RAG_PASSAGES": str(passages)}, stdout=log, stderr=log
         )
     url = f"http://127.0.0.1:{port}"
 
     def answers() -> bool:
         with contextlib.suppress(httpx.HTTPError):
-            return httpx.post(url, json={"message": "Is it up?"}, timeout=30).status_code == 200
+            return httpx.post(url, json={"message": "Is it up?"}, timeout=answer_s).status_code == 200
         return False
 
     try:
-        wait_for(answers, within_s=START_S, what="the plain RAG")
-        yield PlainRag(url, process)
+        wait_for(answers, within_s=start_s, what="the plain RAG")
+        yield PlainRag(url, process, answer_s=answer_s)
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(20)
@@ -311,12 +333,12 @@ def first_token_rows(replies: dict[str, list[Reply]]) -> list[dict[str, object]]
 
 def quality_row(side: str, replies: Sequence[Reply], tasks: Sequence[Task]) -> dict[str, object]:
     def share(names: str) -> float:
-        hits = [bool(task.right & set(getattr(reply, names))) for reply, task in zip(replies, tasks, strict=True)]
-        return mean(hits)
+        titles = [{source["title"] for source in getattr(reply, names)} for reply in replies]
+        return mean(bool(task.right & found) for task, found in zip(tasks, titles, strict=True))
 
     decided = [reply.decision or "ANSWER" for reply in replies]
     return {
-        "quality": side, "questions": len(replies), "right document shown": share("shown"),
+        "quality": side, "questions": len(replies), "right document shown": share("sources"),
         "right document cited": share("cited"), "answered": mean(one == "ANSWER" for one in decided),
         "model calls": mean(reply.model_calls for reply in replies),
     }  # fmt: skip
@@ -364,7 +386,8 @@ async def run(options: argparse.Namespace) -> None:
         folder = Path(temporary)
         documents = folder / "documents"
         documents.mkdir()
-        tasks = read_set(options.data, options.abstracts, documents)
+        passages = folder / "passages.jsonl"
+        tasks = read_set(options.data, options.abstracts, documents, passages)
         environment = {
             "OLLAMA_BASE_URL": options.simulator,
             "RAG_CHAT_MODEL": options.chat_model,
@@ -372,8 +395,9 @@ async def run(options: argparse.Namespace) -> None:
         }
         if before := set_pace(options.simulator, PACES["instant"]):
             stack.callback(set_pace, options.simulator, before)
-        plain = stack.enter_context(plain_rag(folder, documents, environment))
-        site = stack.enter_context(rag_site(folder, documents, environment, max(options.clients)))
+        plain = stack.enter_context(plain_rag(folder, passages, environment))
+        site = stack.enter_context(rag_site(folder, environment, max(options.clients)))
+        site.site.manage("manage.py", "ingest", str(documents), "--collection", "abstracts")
         tables, notes = await measure([plain, site], tasks, options)
     if options.json:
         show([row for table in tables for row in table], as_json=True, notes=notes)

@@ -1,9 +1,10 @@
-"""The bar of `benchmarks.speed.beside_plain_rag`: a RAG as a tutorial writes it: embed, search, generate, no check.
+"""The bar of `beside_plain_rag` and `real_questions`: a RAG as a tutorial writes it: embed, search, generate, no check.
 
-    RAG_FOLDER=… OLLAMA_BASE_URL=… RAG_CHAT_MODEL=… RAG_EMBED_MODEL=… uvicorn benchmarks.speed.plain_rag:app
+    RAG_PASSAGES=FILE OLLAMA_BASE_URL=… RAG_CHAT_MODEL=… RAG_EMBED_MODEL=… uvicorn benchmarks.speed.plain_rag:app
 
-The folder's files are one passage each. `POST /` with `{"message"}` streams Server-Sent Events as the site does:
-`sources`, `chunk`, `done`. Two Ollama calls a question, one process, no accounts, no database.
+A line of the file is `{"document_id", "title", "collection", "text"}`; their vectors are kept beside it. `POST /` with
+`{"message", "collections"}` streams Server-Sent Events as the site does: `sources`, `chunk`, `done`. Two Ollama calls a
+question, one process, no accounts, no database.
 """
 
 from __future__ import annotations
@@ -17,12 +18,15 @@ from typing import Any
 import httpx
 import numpy as np
 
-TOP_K = 5
-PROMPT = "Answer the question from the numbered passages alone. Put the number of each passage that you use, like [1]."
+TOP_K = int(os.environ.get("RAG_TOP_K", "5"))
+PROMPT = (
+    "Answer the question from the numbered passages alone. Put the number of each passage that you use, like [1]. "
+    "If they do not hold the answer, say that you don't know."
+)
 OPTIONS = {"num_ctx": 8192, "temperature": 0.1}
-FILES = sorted(Path(os.environ.get("RAG_FOLDER", "nowhere")).glob("*.md"))
-TEXTS = [file.read_text(encoding="utf-8") for file in FILES]
-ollama = httpx.AsyncClient(base_url=os.environ.get("OLLAMA_BASE_URL", "http://127.0.0.1:11434"), timeout=120)
+FILE = Path(os.environ.get("RAG_PASSAGES", "nowhere"))
+PASSAGES = [json.loads(line) for line in FILE.read_text(encoding="utf-8").splitlines()] if FILE.exists() else []
+ollama = httpx.AsyncClient(base_url=os.environ.get("OLLAMA_BASE_URL", "http://127.0.0.1:11434"), timeout=600)
 vectors = np.zeros((0, 0), dtype=np.float32)
 
 
@@ -32,12 +36,24 @@ async def embed(texts: list[str]) -> Any:
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-async def answer(question: str) -> AsyncIterator[dict[str, Any]]:
-    best = np.argsort(-(vectors @ (await embed([question]))[0]))[:TOP_K]
-    yield {"type": "sources", "sources": [{"marker": n, "title": FILES[at].stem} for n, at in enumerate(best, 1)]}
-    passages = "\n\n".join(f"[{number}] {TEXTS[at]}" for number, at in enumerate(best, 1))
-    user = f"{passages}\n\nQuestion: {question}"
-    messages = [{"role": "system", "content": PROMPT}, {"role": "user", "content": user}]
+async def embed_all() -> Any:
+    kept = FILE.with_suffix(".npy")
+    if not kept.exists():
+        texts = [passage["text"] for passage in PASSAGES]
+        np.save(kept, np.concatenate([await embed(texts[at : at + 16]) for at in range(0, len(texts), 16)]))
+    return np.load(kept)
+
+
+async def answer(question: str, collections: list[str]) -> AsyncIterator[dict[str, Any]]:
+    asked = np.array([not collections or passage["collection"] in collections for passage in PASSAGES])
+    scores = np.where(asked, vectors @ (await embed([question]))[0], -1)
+    best = [PASSAGES[at] for at in np.argsort(-scores)[:TOP_K]]
+    yield {"type": "sources", "sources": [{"marker": n, **passage} for n, passage in enumerate(best, 1)]}
+    passages = "\n\n".join(f"[{number}] {passage['text']}" for number, passage in enumerate(best, 1))
+    messages = [
+        {"role": "system", "content": PROMPT},
+        {"role": "user", "content": f"{passages}\n\nQuestion: {question}"},
+    ]
     body = {"model": os.environ["RAG_CHAT_MODEL"], "messages": messages, "stream": True, "options": OPTIONS}
     async with ollama.stream("POST", "/api/chat", json=body) as reply:
         async for line in reply.aiter_lines():
@@ -50,13 +66,13 @@ async def app(scope: Any, receive: Callable[[], Awaitable[Any]], send: Callable[
     global vectors
     if scope["type"] == "lifespan":
         await receive()
-        vectors = np.concatenate([await embed(TEXTS[at : at + 16]) for at in range(0, len(TEXTS), 16)])
+        vectors = await embed_all()
         await send({"type": "lifespan.startup.complete"})
         await receive()
         await send({"type": "lifespan.shutdown.complete"})
         return
-    question = json.loads((await receive())["body"])["message"]  # a question fits one message of the server
+    asked = json.loads((await receive())["body"])  # a question fits one message of the server
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream")]})
-    async for event in answer(question):
+    async for event in answer(asked["message"], asked.get("collections", [])):
         await send({"type": "http.response.body", "body": f"data: {json.dumps(event)}\n\n".encode(), "more_body": True})
     await send({"type": "http.response.body"})

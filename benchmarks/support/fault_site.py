@@ -284,11 +284,12 @@ class Site:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGCONT)
 
-    def manage(self, *arguments: str) -> str:
+    def manage(self, *arguments: str, within_s: float = 300) -> str:
         """What a command or a module prints, run in the site's environment."""
         done = subprocess.run(
-            [sys.executable, *arguments], cwd=ROOT, env=self.environment, capture_output=True, text=True, timeout=300
-        )
+            [sys.executable, *arguments], cwd=ROOT, env=self.environment, capture_output=True, text=True,
+            timeout=within_s,
+        )  # fmt: skip
         if done.returncode:
             raise RuntimeError(f"{' '.join(arguments)} ended with {done.returncode}: {done.stderr[-2000:]}")
         return done.stdout
