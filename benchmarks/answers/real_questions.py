@@ -184,7 +184,8 @@ def load(folder: Path, parts: Sequence[str], documents: Path, judge: Judge, name
     making = folder.with_name(f"{folder.name}.making")
     shutil.rmtree(making, ignore_errors=True)
     making.mkdir(parents=True)
-    with rag_site(making, judge.environment, 1) as site, Loaded(making).passages.open("w", encoding="utf-8") as lines:
+    environment = {**judge.environment, "RAG_OLLAMA_EMBED_TIMEOUT_S": f"{PATIENCE_S:.0f}"}
+    with rag_site(making, environment, 1) as site, Loaded(making).passages.open("w", encoding="utf-8") as lines:
         for part in parts:
             files = files_of(part, documents)
             site.site.manage("manage.py", "ingest", *map(str, files), "--collection", part, within_s=LOAD_S)
@@ -251,8 +252,8 @@ async def ask_all(
             asked = {"collections": [question.part], **(more if side is site else {})}
             replies[side.name].append(await ask(side, question.text, number, **asked))
             oracle[side.name].update(judge.unrecognised() - known)
-        print(f"\r{judge.name}: {number + 1} of {len(questions)}", end="", file=sys.stderr, flush=True)
-    print(file=sys.stderr)
+        if sys.stderr.isatty():
+            print(f"\r{judge.name}: {number + 1} of {len(questions)} ", end="", file=sys.stderr, flush=True)
     cpu_s = (cpu_seconds(site.processes())["web"] - before) / len(questions)
     found = [await search(site, question, names) for question in questions]
     return Run(
@@ -342,7 +343,7 @@ def report(judge: Judge, run: Run, bm25: list[list[str]] | None) -> dict[str, li
 
 
 def tell(judge: Judge, run: Run) -> None:
-    for one in sorted([*run.site], key=lambda one: one.question.id):
+    for one in run.site:
         expected = "ANSWER" if one.question.clear else "CLARIFY" if one.question.clarify else "NO_ANSWER"
         right = "right" if one.answered else "wrong" if one.cited else "none"
         names = ", ".join(Path(name).name for name in one.cited)
