@@ -2,12 +2,14 @@
 
 A prompt is read for its question (`Question: …`, `Query: …`, `问题：…`, else its last line that asks, else all of it)
 and its numbered passages (`[1] …`, `【1】…`, `<passage id="1">…`). Free text cites the passage that shares most words
-with the question. A JSON schema is filled by the names of its fields.
+with the question. A JSON schema is filled by the names of its fields; a marked reply (`retrieval.steps.answer.mark`)
+says "no_answer" where no passage shares a word with the question.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -57,6 +59,18 @@ def tokens(text: str) -> list[str]:
     return re.findall(r"\s*[\u4e00-\u9fff]|\s*[^\s\u4e00-\u9fff]+|\s+", text)
 
 
+def is_marked(shape: Any) -> bool:
+    """Whether a `format` asks for a mark and a text."""
+    return isinstance(shape, dict) and "prefixItems" in shape
+
+
+def marked_tokens(mark: str, text: str, *, ends: bool = True) -> list[str]:
+    """The same of a marked reply, in as many pieces: the mark comes with the first word."""
+    pieces = [json.dumps(piece, ensure_ascii=False)[1:-1] for piece in tokens(text)] or [""]
+    pieces[0] = f'["{mark}", "{pieces[0]}'
+    return [*pieces[:-1], f'{pieces[-1]}"]'] if ends else pieces
+
+
 def embed(text: str, dim: int) -> list[float]:
     """Hashed bag of words, unit length."""
     vector = [0.0] * dim
@@ -96,6 +110,10 @@ class Reading:
     def best(self) -> tuple[int, float]:
         """Marker and score of the best passage; (0, 0.0) where there is none."""
         return max(self.scores.items(), key=lambda item: (item[1], -item[0]), default=(0, 0.0))
+
+    @cached_property
+    def mark(self) -> str:
+        return "answer" if self.best[1] > 0 else "no_answer"
 
     @cached_property
     def text(self) -> str:

@@ -8,7 +8,8 @@
         assert online.chats[0].body["options"]["num_ctx"] == 8192
         assert online.chats[0].wait_client_closed()
 
-The first reply that matches serves, `times` times; without one, `tests.ollama_answers` judges by shared words.
+The first reply that matches serves, `times` times; without one, `tests.ollama_answers` judges by shared words. A `text`
+is an answer: where a mark is asked for (`retrieval.steps.answer.mark`) it gets one. `json=["no_answer", ""]` refuses.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Reply:
     match: str | None = None  # regular expression over the whole prompt, or the texts to embed
     endpoint: str | None = "chat"  # chat, embed, tags, show, version; None: any
     model: str | None = None
-    structured: bool | None = None  # True: only requests with a `format`; False: only those without
+    structured: bool | None = None  # True: only requests for a JSON object; False: only those for text, marked or not
     times: int | None = None  # how often it serves; None: always
     text: str | None = None
     pieces: Sequence[str] = ()  # the text as it is cut for the stream; by default at its words
@@ -88,6 +89,11 @@ class RecordedRequest:
             texts = self.body.get("input", "")
             return texts if isinstance(texts, str) else "\n".join(texts)
         return "\n".join(str(message.get("content", "")) for message in self.body.get("messages", []))
+
+    @property
+    def is_structured(self) -> bool:
+        shape = self.body.get("format")
+        return bool(shape) and not answers.is_marked(shape)
 
     def wait_client_closed(self, timeout_s: float = 5.0) -> bool:
         """Block until this request has ended; True if the client closed it early. Async tests: in a thread."""
@@ -292,7 +298,7 @@ class OllamaServer:
                 (reply.endpoint is None or reply.endpoint == request.endpoint)
                 and (reply.times is None or served < reply.times)
                 and (reply.model is None or reply.model == request.body.get("model"))
-                and (reply.structured is None or reply.structured == bool(request.body.get("format")))
+                and (reply.structured is None or reply.structured == request.is_structured)
                 and (reply.match is None or re.search(reply.match, request.prompt))
             ):
                 self._served[number] = served + 1
@@ -300,10 +306,9 @@ class OllamaServer:
         return Reply()
 
     async def _chat(self, request: RecordedRequest, reply: Reply, connection: Connection) -> None:
-        text = self._text(request, reply)
         thinks = request.body.get("think") is not False and "thinking" in self._model(request).capabilities
         limit = request.body.get("options", {}).get("num_predict")
-        pieces, done_reason = list(reply.pieces) or answers.tokens(text), reply.done_reason
+        pieces, done_reason = list(reply.pieces) or self._pieces(request, reply), reply.done_reason
         if limit and limit > 0 and len(pieces) > limit:
             pieces, done_reason = pieces[:limit], "length"
         if request.body.get("stream") is False:
@@ -375,16 +380,21 @@ class OllamaServer:
         name = request.body["model"]
         return self.models[name if ":" in name else f"{name}:latest"]
 
-    def _text(self, request: RecordedRequest, reply: Reply) -> str:
-        if reply.json is not None:
-            return jsonlib.dumps(reply.json, ensure_ascii=False)
-        if reply.text is not None:
-            return reply.text
+    def _pieces(self, request: RecordedRequest, reply: Reply) -> list[str]:
         reading = answers.Reading.of(request.body.get("messages", []))
         schema = request.body.get("format")
-        if isinstance(schema, dict):
-            return jsonlib.dumps(answers.SchemaFiller(schema, reading).fill(), ensure_ascii=False)
-        return "{}" if schema else reading.text
+        if reply.json is not None:
+            text = jsonlib.dumps(reply.json, ensure_ascii=False)
+        elif answers.is_marked(schema):
+            mark, text = ("answer", reply.text) if reply.text is not None else (reading.mark, reading.text)
+            return answers.marked_tokens(mark, text, ends=not reply.endless)
+        elif reply.text is not None:
+            text = reply.text
+        elif isinstance(schema, dict):
+            text = jsonlib.dumps(answers.SchemaFiller(schema, reading).fill(), ensure_ascii=False)
+        else:
+            text = "{}" if schema else reading.text
+        return answers.tokens(text)
 
     def _line(self, request: RecordedRequest, content: str, *, thinking: str = "") -> dict[str, Any]:
         message = {"role": "assistant", "content": content, **({"thinking": thinking} if thinking else {})}

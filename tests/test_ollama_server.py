@@ -11,6 +11,7 @@ import httpx
 import ollama as ollama_client
 import pytest
 
+from retrieval.steps.answer.mark import marked_shape
 from tests.ollama_server import CHAT_MODEL, EMBED_MODEL, OllamaServer, RagSettingsChanger
 
 PASSAGES = (
@@ -31,6 +32,7 @@ SCHEMA = {
         "queries": {"type": "array", "items": {"type": "string"}, "maxItems": 1},
     },
 }
+MARKED = marked_shape(may_ask_back=True)
 
 
 async def ask(server: OllamaServer, text: str, **more: object) -> list[ollama_client.ChatResponse]:
@@ -125,3 +127,24 @@ def test_online_points_the_settings_at_the_server_and_single_fields_can_be_chang
 
 def test_offline_switches_the_models_off(offline: None, settings: Any) -> None:
     assert settings.RAG.ollama.offline == "1"
+
+
+@pytest.mark.parametrize(
+    ("question", "filled"),
+    [
+        ("When is tuition refunded?", ["answer", "Tuition is refunded within 14 days. [1]"]),
+        ("Who paints bicycles?", ["no_answer", "I cannot find this in the documents."]),
+    ],
+)
+async def test_marked_reply_refuses_where_no_passage_shares_a_word(
+    ollama: OllamaServer, question: str, filled: list[str]
+) -> None:
+    parts = await ask(ollama, PASSAGES.rpartition("Question:")[0] + f"Question: {question}", format=MARKED)
+    assert json.loads("".join(part.message.content for part in parts)) == filled
+
+
+async def test_scripted_text_is_an_answer_where_a_mark_is_asked_for(ollama: OllamaServer) -> None:
+    ollama.reply(structured=False, text='Ask the "bursar".')
+    parts = await ask(ollama, PASSAGES, format=MARKED)
+    pieces = [part.message.content for part in parts if part.message.content]
+    assert pieces == ['["answer", "Ask', " the", ' \\"bursar\\"."]']

@@ -21,7 +21,6 @@ from retrieval.trace import StepRecord, Trace
 from retrieval.values import (
     CollectionRef,
     EmbeddingSpace,
-    JudgeRecord,
     Question,
     ScoredChunk,
     Scores,
@@ -146,20 +145,6 @@ class Events:
     @property
     def text(self) -> str:
         return "".join(self.chunks)
-
-
-@dataclass
-class Records:
-    """How far every model has agreed with labels."""
-
-    known: JudgeRecord = field(default_factory=JudgeRecord)
-
-    async def record(self, model: str) -> JudgeRecord:
-        return self.known
-
-
-UNSURE = {"sure_score": 1.0, "hopeless_score": 0.0}  # `corrective` settings: no estimate is sure
-TRUSTED = Records(JudgeRecord(yes_held=400, no_held=2, yes_absent=2, no_absent=400))  # its word decides
 
 
 def make_tools(
