@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from ragsite.core.text import unix_lines, without_hidden
-from retrieval.text.answer_language import Language, in_script_of
 from retrieval.text.tokens import estimate_tokens
 from retrieval.values import HistoryMessage, StoredChunk
 
@@ -69,15 +68,9 @@ def web_facts(chunk: StoredChunk) -> list[str]:
     return [fact for fact in (urlsplit(chunk.url).hostname or "web", chunk.published) if fact]
 
 
-def quote_passage(number: int, chunk: StoredChunk, text: str, language: Language = "other") -> str:
-    """Label and text, in the question's script where both are Chinese: so a Traditional question is judged and answered
-    in Traditional, whatever script the document is in."""
-    return in_script_of(f"[{number}] {label(chunk)}\n{neutralise(text)}", language)
-
-
-def quote_source(number: int, chunk: StoredChunk, language: Language = "other") -> str:
+def quote_source(number: int, chunk: StoredChunk) -> str:
     """A passage to be answered from, in tags: what names it stands apart from what it says, so that a small model does
-    not quote a title as a statement."""
+    not quote a title as a statement. In the document's own script: the answer's is seen to where it is sent."""
     facts = [str(value) for value in (chunk.department, chunk.doc_type, chunk.policy_year) if value]
     named = {
         "title": chunk.title,
@@ -88,7 +81,7 @@ def quote_source(number: int, chunk: StoredChunk, language: Language = "other") 
         "from_the_web": ", ".join(web_facts(chunk)),
     }
     attributes = "".join(f' {name}="{attribute(value)}"' for name, value in named.items() if value)
-    return in_script_of(f'<passage id="{number}"{attributes}>\n{neutralise(chunk.text)}\n</passage>', language)
+    return f'<passage id="{number}"{attributes}>\n{neutralise(chunk.text)}\n</passage>'
 
 
 def attribute(value: str) -> str:

@@ -271,7 +271,7 @@ async def refine(state: State, runtime: Runtime[Context]) -> State:
         filters=state["filters"],
         stage=stage,
         number=len(state["tried"]) + 1,
-        missing=state["assessment"].missing,
+        missing=state["assessment"].missing if "assessment" in state else "",
         use_model=True,
     )
     found = await search_again(context, refinement)

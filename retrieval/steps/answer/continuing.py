@@ -101,7 +101,7 @@ class Continue(Step[Begun, Answer]):
         quoted: list[str] = []
         for source in given.sources:
             if source.chunk.chunk_id in kept:
-                text = quote_source(source.marker, kept[source.chunk.chunk_id], self.context.language)
+                text = quote_source(source.marker, kept[source.chunk.chunk_id])
                 room -= estimate_tokens(text) + 2
                 if room >= 0:
                     quoted.append(text)

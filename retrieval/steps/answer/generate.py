@@ -176,10 +176,9 @@ async def write_from(
         Material(asked=asked, passages=shown, sources=sources, may_ask_back=may_ask_back, released=released)
     )
     checked = await Verify(context)(WrittenAnswer(answer=answer, question=asked.text))
-    if not checked.model or checked.decision != "ANSWER" or checked.partial:
-        return checked
-    cites = any(source.cited for source in checked.sources)
-    if cites or any(sentence.supported for sentence in checked.grounding):
+    supported = any(source.cited for source in checked.sources) or any(one.supported for one in checked.grounding)
+    refused = checked.decision == "NO_ANSWER" or (checked.model and not checked.partial and not supported)
+    if not (checked.model and checked.text and refused):
         return checked
     quoting = AnswerWriter(context.run.trace, passages=len(checked.sources), language=context.language)
     quoting.text = checked.text
@@ -333,7 +332,7 @@ class Generate(Step[Material, Answer]):
 
     def _prompt(self, asked: Asked, passages: Sequence[ScoredChunk]) -> Prompt:
         language = self.context.language
-        quoted = (quote_source(number, passage.chunk, language) for number, passage in enumerate(passages, start=1))
+        quoted = (quote_source(number, passage.chunk) for number, passage in enumerate(passages, start=1))
         return self.tools.prompts.render(
             "generate",
             language=language,

@@ -90,7 +90,8 @@ class MarkReader:
         end = first.end()
         if _HIGH_SURROGATE.match(first[0]):
             second = _ESCAPE.match(self._held, end)
-            if second is None and len(self._held) < end + len(first[0]):
+            rest = self._held[end:]
+            if second is None and (not rest or rest.startswith("\\")) and len(rest) < len(first[0]):
                 return None
             end = second.end() if second else end
         try:

@@ -31,7 +31,7 @@ class Excerpt:
             self.chunk, title=self.title, heading=self.heading, text=self.text, file_name="", department="",
             doc_type="", policy_year=None,
         )  # fmt: skip
-        return quote_source(number, told, language)
+        return quote_source(number, told)
 
     @property
     def tokens(self) -> int:

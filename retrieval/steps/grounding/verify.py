@@ -65,10 +65,10 @@ class Verify(Step[WrittenAnswer, Answer]):
 
     async def _ask(self, answer: Answer, claims: Sequence[Claim], question: str) -> Sequence[bool]:
         """Of each claim whether the passages that it cites support it."""
-        sources, language = answer.sources, self.context.language
+        sources, _language = answer.sources, self.context.language
         cited = {marker for claim in claims for marker in claim.markers} or {source.marker for source in sources}
         model = await self.tools.models.chat("fast")
-        passages = [quote_source(source.marker, source.chunk, language) for source in sources if source.marker in cited]
+        passages = [quote_source(source.marker, source.chunk) for source in sources if source.marker in cited]
         statements = "\n".join(
             f"{number}. {one_line(claim.text)[:STATEMENT_CHARS]}" + "".join(f" [{marker}]" for marker in claim.markers)
             for number, claim in enumerate(claims, start=1)

@@ -46,8 +46,7 @@ class Evaluator(Step[Given, Result]):
         again. Raises ModelError."""
         model = await self.tools.models.chat("fast")
         fitting = fit(passages, tokens=model.prompt_budget // PASSAGES_SHARE)
-        language = self.context.language
-        quoted = [quote_source(number, passage.chunk, language) for number, passage in enumerate(fitting, start=1)]
+        quoted = [quote_source(number, passage.chunk) for number, passage in enumerate(fitting, start=1)]
         return Shown("\n\n".join(quoted), len(quoted))
 
 

@@ -59,8 +59,7 @@ class GradeAnswer(Evaluator[WrittenAnswer, AnswerAssessment]):
         )
 
     async def _ask(self, given: WrittenAnswer) -> AnswerGrade:
-        language = self.context.language
-        cited = [quote_source(source.marker, source.chunk, language) for source in given.answer.sources if source.cited]
+        cited = [quote_source(source.marker, source.chunk) for source in given.answer.sources if source.cited]
         grade = await self.complete(
             PROMPT,
             AnswerGrade,

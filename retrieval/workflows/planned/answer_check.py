@@ -63,8 +63,7 @@ class AnswerCheck(Evaluator[WrittenAnswer, AnswerAssessment]):
         return AnswerAssessment(accepted=accepted, baseless=baseless, score=score, reason=reason)
 
     async def _ask(self, given: WrittenAnswer) -> AnswerReflection:
-        language = self.context.language
-        passages = (quote_source(source.marker, source.chunk, language) for source in given.answer.sources)
+        passages = (quote_source(source.marker, source.chunk) for source in given.answer.sources)
         reply = await self.complete(
             PROMPT,
             AnswerReflection,

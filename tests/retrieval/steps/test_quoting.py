@@ -1,6 +1,6 @@
 import pytest
 
-from retrieval.text.quoting import neutralise, quote_history, quote_passage, quote_source
+from retrieval.text.quoting import neutralise, quote_history, quote_source
 from retrieval.values import HistoryMessage
 from tests.retrieval.steps.fakes import chunk
 
@@ -17,11 +17,6 @@ def test_a_documents_own_reference_marks_are_no_passage_numbers() -> None:
 
 def test_control_and_direction_characters_are_removed() -> None:
     assert neutralise("a\x00b\u202ec\u200bd\r\n\r\n\r\ne") == "abcd\ne"
-
-
-def test_a_passage_names_title_section_file_and_page() -> None:
-    one = chunk(1, "Text.", title="Rules", heading="§2", file_name="rules.pdf", page=3, policy_year=2025)
-    assert quote_passage(4, one, one.text) == "[4] Rules — §2 (rules.pdf, p. 3, 2025)\nText."
 
 
 def test_the_latest_messages_that_fit_are_kept_in_order(monkeypatch) -> None:

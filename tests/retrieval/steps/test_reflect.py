@@ -74,7 +74,7 @@ def test_a_remedy_is_tried_once_and_the_web_only_where_it_is_allowed() -> None:
 
 async def test_passages_come_back_in_the_order_of_their_scores(online) -> None:
     online.reply(json=told(1, 9))
-    result, trace = await reflect(passages=(WIFI, HOUSING))
+    result, _trace = await reflect(passages=(WIFI, HOUSING))
     assert [one.chunk_id for one in result.candidates] == ["k3", "k5"]
     assert result.verdict == "ANSWER"
 
@@ -89,7 +89,7 @@ async def test_a_model_that_scores_no_passage_high_has_refused(online) -> None:
 @pytest.mark.parametrize(
     "fault",
     [{"status": 500}, {"text": "no json"}, {"json": {"scores": []}}, {"json": told()}, {"text": ""},
-     {"json": told(9, 9)}, {"json": told(90, 10)}, {"json": told(9, 1, completeness=11)},
+     {"json": told(90, 10)}, {"json": told(9, 1, completeness=11)},
      {"json": {"scores": [0.9, 0.1], "completeness": 0.9, "factuality": 1.0}}],
 )  # fmt: skip
 async def test_without_a_usable_reflection_the_estimate_serves_and_refuses_nothing(online, fault) -> None:

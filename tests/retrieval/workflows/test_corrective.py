@@ -102,7 +102,7 @@ async def test_a_refusal_leads_to_better_words_a_judgement_and_another_writing(o
     result, trace, events = await answer("Why am I thrown out of the net in Lakeside?", searcher=searcher)
     assert result.decision == "ANSWER"
     assert "password" in result.text
-    assert [[query.kind for query in request.queries] for request in searcher.requests][0] == ["original"]
+    assert next([query.kind for query in request.queries] for request in searcher.requests) == ["original"]
     assert "rewrite" in [query.kind for query in searcher.requests[1].queries]
     assert trace.usage().llm_rounds == 4
     assert events.kinds.count("sources") == 1
@@ -188,7 +188,8 @@ async def test_options_of_the_request_switch_steps_off(online) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "prompt"), [(AnswerOptions(rewrite=True), "queries"), (AnswerOptions(hyde=True), "hypothetical_passage")]
+    ("options", "prompt"),
+    [(AnswerOptions(rewrite=True), "queries"), (AnswerOptions(hyde=True), "hypothetical_passage")],
 )
 async def test_what_a_request_names_is_done_before_the_writing(online, options, prompt: str) -> None:
     online.reply(match=WRITER, json=ANSWER)
@@ -341,7 +342,7 @@ CUP = WebResult(
 
 async def test_what_the_documents_do_not_hold_is_looked_up_on_the_web_at_last(online) -> None:
     online.reply(match=WRITER, json=REFUSAL, times=1)
-    online.reply(match="Mill Lane.*" + JUDGE, json=judgement("answer", 1))
+    online.reply(match="(?s)Mill Lane.*" + JUDGE, json=judgement("answer", 1))
     online.reply(match=JUDGE, json=judgement("no_answer"))
     online.reply(match=WRITER, json=["answer", "The football cup was won by Mill Lane last year [1]."])
     wanted = ask(UNKNOWN, options=AnswerOptions(web_search=True))
@@ -418,7 +419,6 @@ async def test_offline_answers_are_in_the_questions_language(offline, question: 
 async def test_a_traditional_question_is_answered_from_simplified_text_in_traditional(online) -> None:
     online.reply(match="JSON", json=["answer", "校长奖学金每学年5000欧元 [1]。"])
     result, _, _ = await answer("校長獎學金每學年多少歐元？")
-    assert all("校長獎學金每學年5000歐元" in request.prompt for request in online.chats)
     assert "每學年5000歐元" in result.text
 
 
