@@ -17,7 +17,7 @@ from retrieval.ports import ChatModel, Prompt
 from retrieval.steps.answer.citing import CitedStream
 from retrieval.steps.answer.echo import EchoGuard
 from retrieval.steps.answer.extractive import extractive_answer
-from retrieval.steps.answer.in_force import in_force, other_versions, with_named_version
+from retrieval.steps.answer.in_force import in_force, newest_versions, other_versions, with_named_version
 from retrieval.steps.answer.mark import Mark, MarkReader, marked_shape
 from retrieval.steps.answer.markers import MarkerFilter, cited_markers
 from retrieval.steps.answer.phrases import phrase
@@ -37,9 +37,8 @@ from retrieval.text.tokens import estimate_tokens
 from retrieval.trace import StepRecord, Trace
 from retrieval.values import Answer, Question, ScoredChunk, Source
 
+HEARD_OUT = 40  # pieces behind a refusing mark: a reply that ends by itself leaves its connection open for the next
 EXTRACTIVE_SENTENCES = 4  # of an answer that no model wrote
-
-PASSAGES_SHARE = 2  # of the prompt's room the part, 1 / this, that passages may fill
 
 NOTHING_FOUND = worded("the passages do not answer")
 UNCLEAR = worded("the passages answer for different things")
@@ -248,8 +247,8 @@ class Generate(Step[Material, Answer]):
             return Author(failure=error.reason)
         except TimeoutError:
             return Author(failure=worded("no time was left for the model"))
-        left = model.prompt_budget - estimate_tokens(frame.system) - estimate_tokens(frame.user)
-        return Author(model=model, room=max(0, min(left, model.prompt_budget // PASSAGES_SHARE)))
+        room = model.prompt_budget - estimate_tokens(frame.system) - estimate_tokens(frame.user)
+        return Author(model=model, room=max(0, room))
 
     async def act(self, given: Material, entry: StepRecord) -> Answer:
         language, sources, question = self.context.language, given.sources, given.asked.text
@@ -305,6 +304,7 @@ class Generate(Step[Material, Answer]):
         hangs on it: NO_ANSWER quotes them too, under a sentence that says what can't be known. failure: of a model that
         is connected."""
         language, sources, question = self.context.language, given.sources, given.asked.text
+        newest = await asyncio.to_thread(newest_versions, sources, question)
         evidence = Evidence(question=question, passages=given.passages, semantic=given.asked.question.scope.semantic)
         score = await estimated(evidence) if sources else 0.0
         answers = score >= self.settings.corrective.good_score
@@ -313,7 +313,7 @@ class Generate(Step[Material, Answer]):
         writer = AnswerWriter(self.run.trace, passages=len(sources), language=language)
         await writer.write(lead)
         for piece in await asyncio.to_thread(
-            extractive_answer, question, sources, language=language, sentences=EXTRACTIVE_SENTENCES
+            extractive_answer, question, newest, language=language, sentences=EXTRACTIVE_SENTENCES
         ):
             await writer.write(piece)
         await writer.write(other_versions(given.passages, cited_markers(writer.text), language))
@@ -389,7 +389,7 @@ async def stream_answer(
     Cancelling closes the model's connection. At the deadline the answer ends where it is, and so it does where the
     model begins to recite the prompt's system part.
     """
-    failure, cut, guard = "", False, EchoGuard(prompt.instructions or prompt.system)
+    failure, cut, refused, guard = "", False, 0, EchoGuard(prompt.instructions or prompt.system)
     try:
         async with asyncio.timeout(run.deadline.remaining()):
             stream: AsyncGenerator[str, None] = model.stream(prompt, shape=shape)
@@ -399,7 +399,8 @@ async def stream_answer(
                     if guard.caught:
                         failure = worded("the model began to recite its instructions and was cut off there")
                         break
-                    if writer.refuses:
+                    refused += writer.refuses
+                    if refused > HEARD_OUT:
                         break
     except ModelError as error:
         failure, cut = error.reason, isinstance(error, ModelCutError)

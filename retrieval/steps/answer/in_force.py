@@ -14,7 +14,7 @@ from retrieval.steps.query.route import fold, years_in
 from retrieval.text.analysis import analyze, query_terms
 from retrieval.text.answer_language import Language
 from retrieval.text.sentences import split_sentences
-from retrieval.values import ScoredChunk, StoredChunk
+from retrieval.values import ScoredChunk, Source, StoredChunk
 
 _NOT_THE_TOPIC = re.compile(r"\d+|[\s\-–—_/,.:;()（）年版]+")
 _REPLACES = re.compile(
@@ -91,6 +91,18 @@ def in_force(candidates: Sequence[ScoredChunk], question: str) -> tuple[ScoredCh
         return tuple(candidates)
     replaced = replaced_documents(candidates)
     return tuple(hit for hit in candidates if hit.document_id not in replaced)
+
+
+def newest_versions(sources: Sequence[Source], question: str) -> list[Source]:
+    """Without those of which a later version is among them (the same title, another year); all of them where the
+    question names a year."""
+    newest: dict[str, int] = {}
+    for source in sources:
+        name, year = topic(source.chunk), year_of(source.chunk)
+        newest[name] = max(newest.get(name, 0), year or 0)
+    if years_in(question):
+        return list(sources)
+    return [source for source in sources if (year_of(source.chunk) or 0) == newest[topic(source.chunk)]]
 
 
 def other_versions(passages: Sequence[ScoredChunk], cited: Set[int], language: Language) -> str:

@@ -27,7 +27,7 @@ REASON_CHARS = 300
 BOOST_SHARE = 0.5  # exponent of what ratings gave a candidate: how far it counts on after reranking; 0: not at all
 YES, NO = 0.9, 0.1  # P(the passages answer) that stands for a model's word
 YES_SCORE = 6  # of TOP_SCORE, from which a model's score means yes
-PASSAGES_SHARE = 2  # of a model's window the part, 1 / this, that passages may fill
+FRAME_TOKENS = 1000  # of a judge's prompt, for all that is no passage
 
 
 class Evaluator(Step[Given, Result]):
@@ -45,7 +45,7 @@ class Evaluator(Step[Given, Result]):
         """As many as fit, in the form that the writing model reads: a server that has read them once need not read them
         again. Raises ModelError."""
         model = await self.tools.models.chat("fast")
-        fitting = fit(passages, tokens=model.prompt_budget // PASSAGES_SHARE)
+        fitting = fit(passages, tokens=model.prompt_budget - FRAME_TOKENS)
         quoted = [quote_source(number, passage.chunk) for number, passage in enumerate(fitting, start=1)]
         return Shown("\n\n".join(quoted), len(quoted))
 

@@ -17,6 +17,7 @@ from retrieval.trace import StepRecord
 from retrieval.values import ScoredChunk
 
 Position = Literal["top_first", "sandwich"]
+LEAST = 8  # passages that a model is given where so many were found: the right one is often not among the first five
 POSITION: Position = "top_first"  # where the best passages stand in the prompt
 IN_WORDS: Mapping[Position, str] = {
     "top_first": worded("the best first"),
@@ -26,8 +27,8 @@ IN_WORDS: Mapping[Position, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Passages, best first, out of `total`. `room`: tokens that they may have; None: no model reads them. `replaced`:
-    titles of documents that were left out since a later version says that it replaces them."""
+    """Passages, best first, out of `total`. `room`: tokens that the prompt has for them; None: no model reads them.
+    `replaced`: titles of documents that were left out since a later version says that it replaces them."""
 
     passages: Sequence[ScoredChunk]
     total: int
@@ -42,7 +43,7 @@ class Order(Step[Ranking, list[ScoredChunk]]):
 
     async def act(self, given: Ranking, entry: StepRecord) -> list[ScoredChunk]:
         position = POSITION
-        fitting = given.passages if given.room is None else fit(given.passages, tokens=given.room)
+        fitting = given.passages if given.room is None else fit_half(given.passages, room=given.room)
         placed = place(fitting, position)
         entry.summary = worded(
             "{placed} of {passages}, {order}",
@@ -83,6 +84,12 @@ def place(ranked: Sequence[ScoredChunk], position: Position) -> list[ScoredChunk
     if position == "top_first" or len(ranked) <= 2:
         return list(ranked)
     return [*ranked[0::2], *reversed(ranked[1::2])]
+
+
+def fit_half(ranked: Sequence[ScoredChunk], *, room: int) -> list[ScoredChunk]:
+    """The best ones that fit into half of `room`, in tokens; LEAST, where the whole of it holds so many."""
+    half = fit(ranked, tokens=room // 2)
+    return half if len(half) >= LEAST else fit(ranked[:LEAST], tokens=room)
 
 
 def fit(ranked: Sequence[ScoredChunk], *, tokens: int) -> list[ScoredChunk]:

@@ -290,7 +290,7 @@ async def test_the_path_says_in_words_where_the_best_passages_stand(
 
 
 async def test_where_not_all_passages_fit_the_best_ones_do_in_a_sandwich_too(online, rag_settings, monkeypatch) -> None:
-    rag_settings(ollama={"num_ctx": 3600, "max_answer_tokens": 200})
+    rag_settings(ollama={"num_ctx": 1900, "max_answer_tokens": 200})
     long = tuple(
         scored(number, f"Passage {number}. " + "word " * 300, rerank=1 - number / 10) for number in range(1, 6)
     )
