@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from ragsite.core.api.fields import NumberField, StrictSerializer, TextField, WholeNumberField
-from ragsite.core.api.json_parser import InvalidJsonError, parse_json
+from ragsite.core.api.fields import NAME_CHARS, NAMED, NumberField, StrictSerializer, TextField, WholeNumberField
+from ragsite.core.api.json_parser import MOST_NAMES, InvalidJsonError, parse_json
 from tests.factories import CollectionFactory, DocumentFactory, UserFactory
 
 BAD_JSON = {
@@ -20,6 +20,7 @@ BAD_JSON = {
     "Infinity is not": "[-Infinity]",
     "too long": "9" * 5000,
     "the same name twice": '{"a": {"b": 1, "b": 2}}',
+    "too many names": json.dumps({"list": [{"a": number, "b": {}} for number in range(MOST_NAMES // 2)]}),
 }
 
 
@@ -72,6 +73,19 @@ def test_an_unknown_field_is_named(client: APIClient, call: str, path: str, form
     response = getattr(client, call)(path, {"colour": "red"}, format=format_)
     assert response.status_code == 400
     assert list(response.json()["error"]["fields"]) == ["colour"]
+
+
+def test_of_many_unknown_fields_some_are_named_and_each_is_cut_short(client: APIClient) -> None:
+    names = [f"{number:03d}" + "x" * 200 for number in range(500)]
+    response = client.post("/api/auth/token", dict.fromkeys(names, 1), format="json")
+    assert response.status_code == 400
+    assert list(response.json()["error"]["fields"]) == [name[:NAME_CHARS] for name in names[:NAMED]]
+
+
+def test_of_many_unknown_parameters_some_are_named(client: APIClient) -> None:
+    response = client.get("/api/feedback/golden-questions?" + "&".join(f"x{number}" for number in range(500)))
+    assert response.status_code == 400
+    assert len(response.json()["error"]["fields"]) == NAMED
 
 
 class Place(StrictSerializer):

@@ -17,27 +17,26 @@ from ragsite.accounts.auth import is_signed_in
 from ragsite.accounts.tokens import token_create
 from ragsite.asgi import application
 from ragsite.web import early_answer
-from ragsite.web.body_limits import BodyLimits
+from ragsite.web.body_limits import ANYBODYS, BodyLimits
 from tests.factories import UserFactory
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 PIECE = b"x" * (1 << 20)
-ANYBODYS = settings.DATA_UPLOAD_MAX_MEMORY_SIZE // len(PIECE)
+JSON = "application/json"
 FORM = "multipart/form-data; boundary=x"
 
 
 class Sent:
     """A body of so many pieces."""
 
-    def __init__(self, pieces: int, *, ends: bytes = b"") -> None:
-        self.left, self._ends = pieces, ends
+    def __init__(self, pieces: int, *, piece: bytes = PIECE) -> None:
+        self.left, self._piece = pieces, piece
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         while self.left:
             self.left -= 1
-            yield PIECE
-        yield self._ends
+            yield self._piece
 
 
 async def post(body: Any, *, path: str = "/api/documents", to: Any = application, **headers: str) -> httpx.Response:
@@ -76,8 +75,8 @@ async def test_a_stranger_may_not_send_a_long_form(headers: dict[str, str]) -> N
 
 async def test_of_a_strangers_form_no_more_is_received_than_anybody_may_send() -> None:
     received = Received()
-    response = await post(Sent(100), to=BodyLimits(received, is_signed_in))
-    assert (response.status_code, received.pieces) == (401, ANYBODYS)
+    response = await post(Sent(100, piece=b"x" * 1024), to=BodyLimits(received, is_signed_in))
+    assert (response.status_code, received.pieces * 1024) == (401, ANYBODYS)
 
 
 async def test_of_a_declared_length_that_is_too_long_nothing_is_received() -> None:
@@ -87,15 +86,33 @@ async def test_of_a_declared_length_that_is_too_long_nothing_is_received() -> No
     assert response.headers["connection"] == "close"
 
 
+@pytest.mark.parametrize("path", ["/api/auth/token", "/accounts/signup/", "/accounts/password/forgotten/"])
+async def test_where_nobody_signs_in_a_body_is_short_for_everybody(path: str) -> None:
+    for headers in ({}, await a_token()):
+        long = await post(b"{" + b" " * ANYBODYS + b"}", path=path, **headers, **{"Content-Type": JSON})
+        assert (long.status_code, long.json()["error"]["code"]) == (413, "too_large")
+
+
+async def test_a_short_body_is_read_where_nobody_signs_in() -> None:
+    short = await post(b"{" + b" " * (ANYBODYS - 2) + b"}", path="/api/auth/token", **{"Content-Type": JSON})
+    assert list(short.json()["error"]["fields"]) == ["username", "password"]
+
+
+async def test_who_is_signed_in_may_send_more_json() -> None:
+    headers = await a_token() | {"Content-Type": JSON}
+    response = await post(b'{"name": "x"' + b" " * (1 << 20) + b"}", path="/api/collections", **headers)
+    assert response.status_code == 201
+
+
 async def test_only_forms_may_be_long() -> None:
-    headers = await a_token() | {"Content-Type": "application/json", "Content-Length": str(100 * len(PIECE))}
+    headers = await a_token() | {"Content-Type": JSON, "Content-Length": str(100 * len(PIECE))}
     response = await post(Sent(100), path="/api/chat", **headers)
     assert (response.status_code, response.json()["error"]["code"]) == (413, "too_large")
 
 
 async def _run(app: Any) -> AsyncIterator[int]:
     """app, served by uvicorn: its port."""
-    server = uvicorn.Server(uvicorn.Config(app, port=0, lifespan="off", log_level="error"))
+    server = uvicorn.Server(uvicorn.Config(app, port=0, http="h11", lifespan="off", log_level="error"))
     serving = asyncio.create_task(server.serve())
     while not server.started:
         await asyncio.sleep(0.01)

@@ -1,8 +1,8 @@
 """How much of a request's body is received, and of whom.
 
 Django receives a body whole, in memory and then in a file, before it looks who sends it and to where. So a stranger
-could fill the disk with what is refused afterwards. Here anybody may send DATA_UPLOAD_MAX_MEMORY_SIZE; more is received
-of a form with files alone, from somebody who is signed in, up to what one upload may hold. The rest is not kept.
+could fill the disk with what is refused afterwards. Here anybody may send ANYBODYS bytes, who is signed in
+DATA_UPLOAD_MAX_MEMORY_SIZE, or as a form with files up to what one upload may hold. The rest is not kept.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from ragsite.core.wording import worded
 from ragsite.web.early_answer import NotedSend, answer_early
 from ragsite.web.language import language_of
 
+ANYBODYS = 64 << 10  # bytes
+FOR_ANYBODY = ("/accounts/", "/admin/login/", "/api/auth/token")  # calls that need no sign-in: nobody sends more there
 FORM_SLACK = 1 << 20  # boundaries and fields around the files
 IsSignedIn = Callable[[Mapping[str, Any]], bool]  # of an ASGI scope; it may ask the database
 
@@ -49,7 +51,7 @@ class _Body:
 
     def __init__(self, scope: dict[str, Any], receive: Any, is_signed_in: IsSignedIn) -> None:
         self._scope, self._receive, self._is_signed_in = scope, receive, is_signed_in
-        self._count, self._allowed = 0, settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+        self._count, self._allowed = 0, ANYBODYS
 
     async def receive(self) -> dict[str, Any]:
         message: dict[str, Any] = await self._receive()
@@ -61,7 +63,7 @@ class _Body:
         """Raises _RefusedError where so many bytes are too many, from this client or from anybody."""
         if size <= self._allowed:
             return
-        most = _most_of_an_upload() if _header(self._scope, b"content-type").startswith(b"multipart/") else 0
+        most = _most(self._scope)
         if size > most:
             raise _RefusedError(TooLargeError(worded("The request is too large; send less at once.")))
         try:
@@ -83,7 +85,12 @@ class _RefusedError(Exception):
         self.error = error
 
 
-def _most_of_an_upload() -> int:
+def _most(scope: dict[str, Any]) -> int:
+    """Bytes that somebody who is signed in may send."""
+    if scope["path"].startswith(FOR_ANYBODY):
+        return ANYBODYS
+    if not _header(scope, b"content-type").startswith(b"multipart/"):
+        return int(settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
     ingest = settings.RAG.ingest
     return (ingest.max_files_per_upload + 1) * (ingest.max_file_mib << 20) + FORM_SLACK
 

@@ -8,6 +8,7 @@ own, and parameters that are not known are ignored, except where a list is of pe
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, ClassVar
@@ -20,6 +21,9 @@ from rest_framework.fields import empty
 from ragsite.core.localized import localized
 from ragsite.core.wording import joined, worded
 
+NAMED = 20  # unknown names that an error tells
+NAME_CHARS = 100  # of each
+
 
 def checked(serializer: type[serializers.Serializer[Any]], data: Any, *, partial: bool = False) -> Any:
     """The validated data of a body or of query parameters. Raises ValidationError."""
@@ -29,11 +33,11 @@ def checked(serializer: type[serializers.Serializer[Any]], data: Any, *, partial
 
 
 def unknown_fields(given: Iterable[Any], known: Sequence[str]) -> dict[str, list[str]]:
-    """The names in `given` that are not in `known`, each with a sentence about it; empty where there are none."""
+    """Names in `given` that are not in `known`, at most NAMED, each with a sentence; empty where all are known."""
     reason: str = worded("No fields are known here.")
     if known:
         reason = worded("There is no such field. Known are: {fields}.", fields=joined(", ", known))
-    return {name: [reason] for name in sorted(set(map(str, given)) - set(known))}
+    return {name: [reason] for name in _unknown(given, known)}
 
 
 def unknown_parameters(given: Iterable[Any], known: Sequence[str]) -> dict[str, list[str]]:
@@ -41,8 +45,12 @@ def unknown_parameters(given: Iterable[Any], known: Sequence[str]) -> dict[str, 
     names = joined(", ", known)
     return {
         name: [worded("There is no parameter “{name}”. Known are: {fields}.", name=name[:60], fields=names)]
-        for name in sorted(set(map(str, given)) - set(known))
+        for name in _unknown(given, known)
     }
+
+
+def _unknown(given: Iterable[Any], known: Sequence[str]) -> list[str]:
+    return [name[:NAME_CHARS] for name in heapq.nsmallest(NAMED, set(map(str, given)) - set(known))]
 
 
 class StrictSerializer(serializers.Serializer[Any]):

@@ -1,9 +1,10 @@
 """JSON from outside: request bodies, WebSocket frames and uploaded lines are all read here.
 
 What is refused, each with one sentence and never with an exception of Python's own: nesting beyond the interpreter's
-stack, numbers that no double or no `int` can hold (1e400, NaN, Infinity, thousands of digits), and a name that
-stands twice in one object (parsers disagree which value counts). Text is left as it is: a field that takes no NUL
-character or half of a surrogate pair says so under its own name.
+stack, numbers that no double or no `int` can hold (1e400, NaN, Infinity, thousands of digits), a name that stands
+twice in one object (parsers disagree which value counts), and more than MOST_NAMES names in all objects together: the
+checks behind go through them one by one. Text is left as it is: a field that takes no NUL character or half of a
+surrogate pair says so under its own name.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from rest_framework.renderers import JSONRenderer
 
 from ragsite.core.wording import worded
 
+MOST_NAMES = 1000
+
 
 class InvalidJsonError(ValueError):
     """The text is not JSON that we take. The message is one sentence for the sender."""
@@ -28,8 +31,17 @@ class InvalidJsonError(ValueError):
 
 def parse_json(text: str) -> Any:
     """The value. Raises InvalidJsonError."""
+    names = 0
+
+    def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal names
+        names += len(pairs)
+        if names > MOST_NAMES:
+            raise InvalidJsonError(worded("This JSON has too many names; it may have {most}.", most=MOST_NAMES))
+        return _object(pairs)
+
     try:
-        return json.loads(text, object_pairs_hook=_object, parse_float=_finite, parse_constant=_no_constant)
+        return json.loads(text, object_pairs_hook=object_of, parse_float=_finite, parse_constant=_no_constant)
     except InvalidJsonError:
         raise
     except RecursionError as error:
