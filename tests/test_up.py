@@ -22,6 +22,7 @@ from django.contrib.auth import authenticate, get_user_model
 
 from ragsite.runtime import start_checks
 from ragsite.runtime.milvus_lite import LiteServer
+from ragsite.runtime.supervisor import HEAD_BYTES
 from tests.database import MigratedDatabase
 from tests.processes import alive, descendants, wait_until
 
@@ -32,6 +33,10 @@ pytestmark = [
 ROOT = Path(__file__).resolve().parent.parent
 START_S = 90  # for a loaded machine; it takes a few seconds
 PASSWORD = "correct-horse-battery"
+HANDSHAKE = (
+    "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+)
 
 
 @dataclass
@@ -131,6 +136,17 @@ def test_the_terminal_gets_the_address_and_no_password_of_ours(site: Site) -> No
     # The supervisor looks for readiness now and then, so the site may be ready a moment before it says so.
     assert wait_until(lambda: f"http://127.0.0.1:{site.port}/" in log.read_text(), within_s=START_S)
     assert PASSWORD not in log.read_text()
+
+
+@pytest.mark.parametrize(
+    "head",
+    ["GET /", "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: ", f"GET /ws/chat/ HTTP/1.1\r\n{HANDSHAKE}X: "],
+    ids=["address", "header", "handshake"],
+)
+def test_a_head_that_does_not_end_is_refused(site: Site, head: str) -> None:
+    with socket.create_connection(("127.0.0.1", site.port), timeout=10) as client:
+        client.sendall(head.encode() + b"x" * HEAD_BYTES)
+        assert client.recv(100).startswith(b"HTTP/1.1 400 ")
 
 
 def test_a_second_instance_on_the_folder_is_refused(site: Site) -> None:

@@ -41,6 +41,7 @@ HANG_S = 20.0  # a part that has not answered for this long is killed and starte
 START_HANG_S = 120.0  # the same before its first answer: a loaded machine takes its time to start it
 LOG_CHECK_S = 30.0
 WEB_GRACE_S = 2  # that responses under way get to end; answers end at the signal itself (chat.runs.lifespan)
+HEAD_BYTES = 64 << 10  # of a request's address and headers, beside what arrives in one piece
 BEAT_DELAY_S = 10.0  # so that periodic tasks don't slow down the first pages
 
 
@@ -76,12 +77,12 @@ class Program:
         self.stop_signal = stop_signal
         self.log_path = log_path
         self.process: subprocess.Popen[bytes] | None = None
-        self._command, self._env, self._cwd = command, env, cwd
+        self.command, self._env, self._cwd = command, env, cwd
 
     def start(self) -> bool:
         if self.process is not None:
             child_process.kill_group(self.process)  # its orphans would go on with its work beside the new one
-        self.process = child_process.spawn(self._command, log_path=self.log_path, env=self._env, cwd=self._cwd)
+        self.process = child_process.spawn(self.command, log_path=self.log_path, env=self._env, cwd=self._cwd)
         return True
 
 
@@ -268,6 +269,7 @@ def programs(
     celery = [*python, "celery", "-A", "ragsite"]
     web = [*python, "uvicorn", "ragsite.asgi:application", "--host", host, "--port", str(port)]
     web += ["--ws", "websockets-sansio", "--timeout-graceful-shutdown", str(WEB_GRACE_S), "--no-server-header"]
+    web += ["--http", "h11", "--h11-max-incomplete-event-size", str(HEAD_BYTES)]  # httptools takes a head of any length
     web += ["--no-proxy-headers"]  # ragsite.asgi believes RAGSITE_TRUSTED_PROXIES, and nobody else
     worker = [*celery, "worker", "--pool", "prefork", "--concurrency", str(workers), "--max-tasks-per-child", "200"]
     worker += ["--without-gossip", "--without-mingle", "--without-heartbeat", "--loglevel", "INFO"]

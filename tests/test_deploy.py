@@ -1,0 +1,36 @@
+"""What `deploy/` and the instructions say beside the code that they repeat."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from ragsite.runtime.supervisor import programs
+
+ROOT = Path(__file__).resolve().parent.parent
+OWN = {"--host", "--port", "--no-server-header"}  # a proxy hides who serves
+
+
+def _options(words: list[str]) -> dict[str, str]:
+    """Those of uvicorn, each with its value, empty for a flag."""
+    following = zip(words, [*words[1:], ""], strict=True)
+    options = {word: "" if value.startswith("--") else value for word, value in following if word.startswith("--")}
+    return {name: value for name, value in options.items() if name not in OWN}
+
+
+@pytest.mark.parametrize("path", ["deploy/Dockerfile", "docs/operations.md"])
+def test_the_web_process_is_started_as_make_run_starts_it(path: str) -> None:
+    text = (ROOT / path).read_text().replace("\\\n", " ")
+    started = re.search(r"^CMD (\[.*\])$", text, re.M)
+    words = json.loads(started[1]) if started else re.findall(r"^uvicorn .*", text, re.M)[0].split()
+    web = programs(data_dir=ROOT, base_dir=ROOT, host="0.0.0.0", port=8000, workers=1, environ={})[0]
+    assert _options(words) == _options(web.command)
+
+
+def test_milvus_survives_a_passing_failure_of_etcd() -> None:
+    """2.6.2 to 2.6.13 end with it; mended in 2.6.14."""
+    found = re.search(r"image: milvusdb/milvus:v(\d+)\.(\d+)\.(\d+)\s", (ROOT / "deploy/compose.yaml").read_text())
+    assert found and tuple(map(int, found.groups())) >= (2, 6, 14)
