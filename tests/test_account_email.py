@@ -220,11 +220,34 @@ def test_letters_are_limited_for_known_and_unknown_addresses_alike(client: Clien
     assert len(mail.outbox) == LETTERS_PER_RECIPIENT
 
 
-def test_a_site_that_lets_every_name_in_writes_no_foreign_name_into_links(client: Client, settings: Any) -> None:
-    settings.ALLOWED_HOSTS, settings.CSRF_TRUSTED_ORIGINS = ["*"], ["https://rag.example.org"]
+@pytest.mark.parametrize(
+    ("origins", "site", "said"),
+    [
+        ([], {}, "http://127.0.0.1:8000/"),
+        (["https://*.example.org", "https://rag.example.org"], {}, "https://rag.example.org/"),
+        ([], {"host": "0.0.0.0"}, "http://127.0.0.1:8000/"),
+        ([], {"allowed_hosts": ["*", "rag.lan"], "port": 9000}, "http://rag.lan:9000/"),
+        ([], {"allowed_hosts": ["rag.lan"], "https": True}, "https://rag.lan/"),
+    ],
+)
+def test_links_lead_to_the_site_whatever_it_was_called(
+    client: Client, settings: Any, origins: list[str], site: dict[str, Any], said: str
+) -> None:
+    settings.ALLOWED_HOSTS, settings.CSRF_TRUSTED_ORIGINS = ["*"], origins
+    settings.SITE = settings.SITE.model_copy(update=site)
     with_email()
-    client.post("/accounts/password/forgotten/", {"email": "mei@example.org"}, headers={"Host": "evil.example"})
-    assert "https://rag.example.org/accounts/" in mail.outbox[0].body and "evil" not in mail.outbox[0].body
+    for host in ("127.0.0.1:6666", "evil.example"):
+        client.post("/accounts/password/forgotten/", {"email": "mei@example.org"}, headers={"Host": host})
+        assert f"{said}accounts/password/new/" in mail.outbox[-1].body
+
+
+def test_a_link_that_confirms_leads_to_the_site_whatever_it_was_called(committed: Any) -> None:
+    browser = signed_in_browser(with_email())
+    with committed():
+        browser.post(
+            "/accounts/email/", {"email": "new@example.org", "password": PASSWORD}, headers={"Host": "localhost:6666"}
+        )
+    assert "http://127.0.0.1:8000/accounts/email/confirm/" in mail.outbox[-1].body
 
 
 # ------------------------------------------------------------------------------------------------ letters
@@ -255,7 +278,7 @@ def test_no_link_waits_in_the_queue(client: Client, worker: list[Any]) -> None:
 
 def test_a_mail_server_that_is_away_is_tried_again_and_one_that_refuses_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     user = with_email()
-    values = {"email": "mei@example.org", "origin": "http://127.0.0.1", "language": "en"}
+    values = {"email": "mei@example.org", "language": "en"}
     tried: list[Exception] = []
 
     def fails(error: Exception) -> Callable[[Any], None]:

@@ -18,9 +18,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from chat.review.roles import people_at_the_desk
-from feedback.evaluation.letters import site_origin
 from feedback.models import KnowledgeGap
-from ragsite.accounts.letters import Letter, is_confirmed, letter_queue
+from ragsite.accounts.letters import Letter, is_confirmed, letter_queue, site_origin
 from ragsite.models import Account
 
 KIND = "gap_assigned"
@@ -38,9 +37,7 @@ def gap_tell(gap: KnowledgeGap, *, by: User | None, again: bool = False) -> None
     transaction.on_commit(letter, robust=True)
 
 
-def gap_letters(
-    *, gap_id: int, user_id: int, language: str, by: str = "", again: bool = False, origin: str = ""
-) -> Iterator[Letter]:
+def gap_letters(*, gap_id: int, user_id: int, language: str, by: str = "", again: bool = False) -> Iterator[Letter]:
     """None where the gap is somebody else's or done by now, or where this person has no confirmed address, or no place
     at the desk any more."""
     gap = KnowledgeGap.objects.filter(pk=gap_id, assignee=user_id, state__in=TODO, merged_into=None).first()
@@ -57,7 +54,7 @@ def gap_letters(
             subject=_("A knowledge gap of yours is open again") if again else _("A knowledge gap was assigned to you"),
             paragraphs=tuple(_paragraphs(gap, by, again)),
             button=_("Look at the gap"),
-            url=(origin or site_origin()) + reverse("review_gap", args=[gap.pk]),
+            url=site_origin() + reverse("review_gap", args=[gap.pk]),
         )
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from functools import partial
 from uuid import UUID
 
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.urls import reverse
@@ -15,7 +14,7 @@ from django.utils.translation import gettext as _
 
 from chat.review.roles import BACKEND, PERMISSIONS
 from feedback.models import EvaluationRun
-from ragsite.accounts.letters import Letter, is_confirmed, letter_queue
+from ragsite.accounts.letters import Letter, is_confirmed, letter_queue, site_origin
 from ragsite.models import Account
 from retrieval.evaluation.stages import DECISIONS
 
@@ -27,14 +26,13 @@ def alarm_tell(run: EvaluationRun) -> None:
     transaction.on_commit(partial(letter_queue, KIND, run_id=str(run.pk)), robust=True)
 
 
-def alarm_letters(*, run_id: str, language: str, origin: str = "") -> Iterator[Letter]:
+def alarm_letters(*, run_id: str, language: str) -> Iterator[Letter]:
     """To each administrator of the desk who has a confirmed address; none where somebody has acknowledged it."""
     run = EvaluationRun.objects.select_related("set").filter(pk=UUID(run_id), alarm=True, acknowledged_at=None).first()
     if run is None:
         return
     people = User.objects.with_perm(PERMISSIONS["administer"], backend=BACKEND).filter(is_staff=True, is_active=True)
     accounts = Account.objects.select_related("user").filter(user__in=people).order_by("pk")
-    origin = origin or site_origin()
     for account in accounts:
         if not is_confirmed(account):
             continue
@@ -52,7 +50,7 @@ def alarm_letters(*, run_id: str, language: str, origin: str = "") -> Iterator[L
                       "letter comes until a run has been good again."),
                 ),
                 button=_("Look at the run"),
-                url=origin + reverse("review_evaluation_run", args=[run.pk]),
+                url=site_origin() + reverse("review_evaluation_run", args=[run.pk]),
             )  # fmt: skip
 
 
@@ -64,10 +62,3 @@ def _fell(change: dict[str, object]) -> str:
     return _("Stage %(stage)s, nDCG: %(before)s, now %(after)s; %(worse)s of %(questions)s questions fell.") % {
         "stage": change["stage"], **values,
     }  # fmt: skip
-
-
-def site_origin() -> str:
-    """Of a letter that no request asks for: the first trusted origin, else where the web server listens."""
-    if settings.CSRF_TRUSTED_ORIGINS:
-        return str(settings.CSRF_TRUSTED_ORIGINS[0]).rstrip("/")
-    return f"http://{settings.SITE.host}:{settings.SITE.port}"

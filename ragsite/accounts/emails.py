@@ -34,7 +34,7 @@ def email_ask(*, user: User, email: str, request: HttpRequest) -> None:
     """Send a link to it; until that is followed, the address before stays in use. Raises TooManyLettersError."""
     letter_count(request, recipient=email)
     Account.objects.update_or_create(user=user, defaults={"pending_email": email})
-    transaction.on_commit(partial(letter_queue, "confirm", request=request, user_id=user.pk, email=email))
+    transaction.on_commit(partial(letter_queue, "confirm", user_id=user.pk, email=email))
 
 
 @transaction.atomic

@@ -20,7 +20,6 @@ from django.contrib.auth.tokens import default_token_generator
 from django.core.mail import EmailMultiAlternatives
 from django.db import transaction
 from django.db.models import Q
-from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone, translation
@@ -54,11 +53,9 @@ class Letter:
 
 
 # ------------------------------------------------------------------------------------------------ asked for
-def letter_queue(kind: Kind, *, request: HttpRequest | None = None, **values: Any) -> None:
+def letter_queue(kind: Kind, **values: Any) -> None:
     """A worker writes and sends it. While the broker is away, it waits in the database (`letters_take_up`)."""
     values |= {"language": translation.get_language() or settings.LANGUAGE_CODE}
-    if request is not None:
-        values |= {"origin": origin_of(request)}
     try:
         current_app.send_task("ragsite.tasks.letter_send", (kind, values), retry=False)
     except (OperationalError, OSError) as error:
@@ -95,21 +92,26 @@ def letters_are_sent() -> bool:
     return bool(settings.EMAIL_BACKEND != CONSOLE_BACKEND)
 
 
-def origin_of(request: HttpRequest) -> str:
-    """Of links in letters. Where every host name is let in, the first trusted origin: a visitor could write any name
-    into a link that goes to somebody else."""
-    if "*" in settings.ALLOWED_HOSTS and settings.CSRF_TRUSTED_ORIGINS:
-        return str(settings.CSRF_TRUSTED_ORIGINS[0]).rstrip("/")
-    return f"{request.scheme}://{request.get_host()}"
+def site_origin() -> str:
+    """Of links in letters: the first trusted origin, else the site's own host and port. Never what a request was
+    addressed to: whoever asks for a letter to somebody else writes that, too."""
+    if origin := next((origin for origin in settings.CSRF_TRUSTED_ORIGINS if "*" not in origin), ""):
+        return str(origin)
+    site = settings.SITE
+    host = next((name for name in site.allowed_hosts if not name.startswith(("*", "."))), "")
+    if not host:
+        return str(site.local_origin)
+    return f"https://{host}" if site.https else f"http://{host}:{site.port}"  # HTTPS: a proxy stands before the port
 
 
 # ------------------------------------------------------------------------------------------------ written
 def letters_write(kind: Kind, values: dict[str, Any]) -> list[Letter]:
     """The letters of a message, in their readers' language; none where it no longer applies."""
+    values = {name: value for name, value in values.items() if name != "origin"}  # which an earlier version queued
     return list(WRITERS[kind](**values))
 
 
-def _confirm(*, user_id: int, email: str, origin: str, language: str) -> Iterator[Letter]:
+def _confirm(*, user_id: int, email: str, language: str) -> Iterator[Letter]:
     account = Account.objects.select_related("user").filter(user=user_id, pending_email=email).first()
     if account is None or not account.user.is_active:
         return
@@ -127,11 +129,11 @@ def _confirm(*, user_id: int, email: str, origin: str, language: str) -> Iterato
                 _("If it was not you, do nothing: without the link the address is not used."),
             ),
             button=_("Confirm the address"),
-            url=origin + path,
+            url=site_origin() + path,
         )  # fmt: skip
 
 
-def _address_changed(*, user_id: int, email: str, language: str, origin: str = "") -> Iterator[Letter]:
+def _address_changed(*, user_id: int, email: str, language: str) -> Iterator[Letter]:
     account = Account.objects.select_related("user").filter(user=user_id).first()
     if account is None:
         return
@@ -148,7 +150,7 @@ def _address_changed(*, user_id: int, email: str, language: str, origin: str = "
         )
 
 
-def _reset(*, email: str, origin: str, language: str) -> Iterator[Letter]:
+def _reset(*, email: str, language: str) -> Iterator[Letter]:
     for account in accounts_with(email):
         user = account.user
         key = urlsafe_base64_encode(force_bytes(user.pk)), default_token_generator.make_token(user)
@@ -165,11 +167,11 @@ def _reset(*, email: str, origin: str, language: str) -> Iterator[Letter]:
                     _("If it was not you, do nothing: your password stays as it is."),
                 ),
                 button=_("Choose a new password"),
-                url=origin + reverse("password_reset_confirm", args=key),
+                url=site_origin() + reverse("password_reset_confirm", args=key),
             )
 
 
-def _password_changed(*, user_id: int, language: str, origin: str = "") -> Iterator[Letter]:
+def _password_changed(*, user_id: int, language: str) -> Iterator[Letter]:
     account = Account.objects.select_related("user").filter(user=user_id).first()
     if account is None or not is_confirmed(account):
         return
@@ -187,7 +189,7 @@ def _password_changed(*, user_id: int, language: str, origin: str = "") -> Itera
         )  # fmt: skip
 
 
-def _deleted(*, email: str, name: str, language: str, origin: str = "") -> Iterator[Letter]:
+def _deleted(*, email: str, name: str, language: str) -> Iterator[Letter]:
     with translation.override(language):
         yield Letter(
             to=email,

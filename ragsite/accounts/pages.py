@@ -149,7 +149,7 @@ class ForgottenPasswordView(FormView):
         except TooManyLettersError as error:
             form.add_error(None, localized(error.message))
             return self.form_invalid(form)
-        letter_queue("reset", request=self.request, email=email)
+        letter_queue("reset", email=email)
         return super().form_valid(form)
 
 

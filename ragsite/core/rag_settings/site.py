@@ -70,7 +70,8 @@ class SiteSettings(Group):
     allowed_hosts: Names = []
     """Further host names of the site, with commas."""
     trusted_origins: Annotated[Names, AfterValidator(_check_origins)] = []
-    """Origins such as https://rag.example.org from which forms are taken, with commas."""
+    """Origins such as https://rag.example.org from which forms are taken, with commas; links in letters begin with the
+    first."""
     trusted_proxies: Annotated[Names, AfterValidator(_check_networks)] = []
     """Addresses and networks of proxies whose X-Forwarded-For and -Proto are believed, with commas."""
     metrics_token: str = Field("", repr=False, json_schema_extra=VERBATIM)
@@ -94,6 +95,12 @@ class SiteSettings(Group):
     """Time zone of what people read, such as Europe/Berlin."""
     prompts_dir: str = Field("", validation_alias="RAG_PROMPTS_DIR")
     """A folder; a file there replaces the shipped prompt of the same name."""
+
+    @property
+    def local_origin(self) -> str:
+        """Where a browser on this machine finds it."""
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104
+        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
     @field_validator("redis_url")
     @classmethod

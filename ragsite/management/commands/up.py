@@ -47,7 +47,7 @@ class Command(BaseCommand):
         os._exit(0)  # all is done; freeing every object of the interpreter would take seconds more
 
     def _serve(self, data_dir: Path) -> None:
-        url = _url(settings.HOST, settings.PORT)
+        url = f"{settings.SITE.local_origin}/"
         supervisor = Supervisor(url=url, say=self._say)
         supervisor.handle_signals()
         try:
@@ -120,9 +120,3 @@ def _send(task: str) -> None:
         celery_app.send_task(task, retry=False)
     except (OperationalError, OSError) as error:
         logger.warning("%s was not queued: the broker is away (%s)", task, error)
-
-
-def _url(host: str, port: int) -> str:
-    """Where a browser on this machine finds it."""
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
-    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
