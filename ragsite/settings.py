@@ -5,6 +5,7 @@ Importing this module opens no connection and writes no file.
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 import sys
@@ -302,14 +303,24 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
 CELERY_TIMEZONE = TIME_ZONE
 
+
 # ------------------------------------------------------------------------------------------------ logging
+def _without_traceback(refusal: logging.LogRecord) -> bool:
+    """What was refused is no fault of the code; tracebacks of it hide those of faults."""
+    if refusal.levelno < logging.ERROR:
+        refusal.exc_info = None
+    return True
+
+
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "filters": {"refusals": {"()": "django.utils.log.CallbackFilter", "callback": _without_traceback}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
     "root": {"handlers": ["stderr"], "level": SITE.log_level},
     "loggers": {
+        "django.request": {"filters": ["refusals"]},
         # pymilvus logs a traceback for every failed call, also where the caller handles it
         "pymilvus": {"level": "CRITICAL"},
         "httpx": {"level": "WARNING"},

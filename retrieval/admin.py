@@ -38,6 +38,7 @@ class CollectionAdmin(admin.ModelAdmin):
     ]  # fmt: skip
     list_filter = ["visibility", "approved", "embedding_model"]
     list_select_related = ["owner"]
+    ordering = ["name", "pk"]  # a count beside each row takes the model's own order away
     search_fields = ["name", "description", "owner__username"]
     date_hierarchy = "created_at"
     autocomplete_fields = ["owner"]

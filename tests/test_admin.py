@@ -472,3 +472,23 @@ def test_a_crontab_is_told_in_words_without_the_librarys_english(staff: Client) 
     page = staff.get(address).content.decode()
     assert "Translation:" not in page
     assert crontab_told(round_.crontab) in page
+
+
+COLLECTION_CHOICES = (
+    "/admin/autocomplete/?app_label=feedback&model_name=goldenquestion&field_name=collection&term=wages"
+)
+
+
+def test_staff_without_rights_are_refused_choices_in_one_line_of_the_log(
+    db: None, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    client.force_login(UserFactory(is_staff=True))
+    assert client.get(COLLECTION_CHOICES).status_code == 403
+    assert [(record.levelname, record.exc_info) for record in caplog.records] == [("WARNING", None)]
+
+
+def test_collections_are_offered_by_name(staff: Client) -> None:
+    for name in ("wages of 2025", "wages of 2024"):
+        CollectionFactory(name=name)
+    offered = [row["text"] for row in staff.get(COLLECTION_CHOICES).json()["results"]]
+    assert [text.rpartition("/")[2] for text in offered] == ["wages of 2024", "wages of 2025"]
