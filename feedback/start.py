@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Model
 from django.db.models.signals import post_delete, post_save, pre_delete
@@ -28,6 +29,7 @@ from feedback.curation.for_desk import DeskFeedback
 from feedback.curation.gap_letters import KIND as GAP_LETTER
 from feedback.curation.gap_letters import gap_letters
 from feedback.curation.gap_todos import gap_document_ready
+from feedback.curation.golden import golden_list
 from feedback.evaluation.letters import KIND as EVALUATION_LETTER
 from feedback.evaluation.letters import alarm_letters
 from feedback.evaluation.runs import runs_erase, runs_over
@@ -105,7 +107,7 @@ def _golden_address(message_id: UUID) -> str:
     return f"{reverse('review_golden_new')}?answer={message_id}"
 
 
-def _made_of(message_id: UUID) -> list[Made]:
+def _made_of(message_id: UUID, user: User) -> list[Made]:
     """Its golden questions, and the boosts by hand that are in force on what it was given."""
     expected = {
         GoldenQuestion.Expected.ANSWER: gettext("Golden question: these documents are expected"),
@@ -114,7 +116,7 @@ def _made_of(message_id: UUID) -> list[Made]:
     }
     made = [
         Made(expected[GoldenQuestion.Expected(row.expects)], reverse("review_golden_undo", args=[row.pk]))
-        for row in GoldenQuestion.objects.filter(message=message_id).order_by("created_at")[:MADE_SHOWN]
+        for row in golden_list(user=user).filter(message=message_id).order_by("created_at")[:MADE_SHOWN]
     ]
     given = Source.objects.filter(message=message_id, document_id__isnull=False).values_list("document_id", flat=True)
     for boost in manual_boosts_in_force().filter(document__in=list(given)).select_related("document")[:MADE_SHOWN]:

@@ -147,13 +147,14 @@ def collections_find(
     return {name: best_match(address, seen, user) for name, address in addresses.items()}
 
 
-def collection_named(name: str) -> Collection:
-    """For staff and commands, who may name anybody's: by address; a plain name means the site's, or the only one.
+def collection_named(name: str, *, among: QuerySet[Collection] | None = None) -> Collection:
+    """For staff and commands: by address; a plain name means the site's, or the only one. among: those that may be
+    named; None: anybody's.
 
     Raises CollectionNotFoundError, InvalidInputError where a name is ambiguous.
     """
     address = read_address(name)
-    ordinary = Collection.objects.filter(address.rows(), conversation_id=None)
+    ordinary = (Collection.objects.all() if among is None else among).filter(address.rows(), conversation_id=None)
     named = list(ordinary.select_related("owner").order_by("created_at", "pk"))
     exact = [collection for collection in named if collection.owner_id is None and collection.name == address.text]
     exact = exact or [collection for collection in named if address.names_exactly(collection)] or named

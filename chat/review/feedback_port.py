@@ -151,11 +151,11 @@ class Feedback(Protocol):
         """
         ...
 
-    def golden_questions(self, *, set_name: str | None, limit: int) -> Sequence[GoldenAsked]:
-        """Those that are in use, of one set or of all."""
+    def golden_questions(self, *, user: User, set_name: str | None, limit: int) -> Sequence[GoldenAsked]:
+        """Those in use that `user` may know, of one set or of all."""
         ...
 
-    def golden_sets(self) -> Sequence[tuple[str, int]]:
+    def golden_sets(self, *, user: User) -> Sequence[tuple[str, int]]:
         """Names, "" for questions in none, with the number of questions in use."""
         ...
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from django.contrib.auth.models import User
+
 from chat.review.roles import DeskAccess, Right
 
 
@@ -27,18 +29,18 @@ class Made:
 
 
 _improvements: list[Improvement] = []
-_made: list[Callable[[UUID], Sequence[Made]]] = []
+_made: list[Callable[[UUID, User], Sequence[Made]]] = []
 
 
-def use_improvements(*improvements: Improvement, made: Callable[[UUID], Sequence[Made]] | None = None) -> None:
-    """made: what was made of an answer, in the active language."""
+def use_improvements(*improvements: Improvement, made: Callable[[UUID, User], Sequence[Made]] | None = None) -> None:
+    """made: what was made of an answer and this person may know, in the active language."""
     _improvements[:] = improvements
     _made[:] = [made] if made else []
 
 
 def made_of(message_id: UUID, access: DeskAccess) -> list[Made]:
     """For those who may take it back."""
-    return [one for read in _made for one in read(message_id)] if access.may("curate") else []
+    return [one for read in _made for one in read(message_id, access.user)] if access.may("curate") else []
 
 
 def improvements_of(message_id: UUID, access: DeskAccess) -> list[tuple[str, str]]:

@@ -21,7 +21,7 @@ from django.db.models.fields.tuple_lookups import Tuple, TupleGreaterThan, Tuple
 
 from chat.models import AnswerLabel, AnswerReview, ReviewedCollection
 from chat.review.records import REASONS
-from chat.review.roles import DeskAccess, is_at_the_desk
+from chat.review.roles import PERMISSIONS, DeskAccess, is_at_the_desk
 from chat.review.terms import wanted_terms, with_terms
 from ragsite.core.errors import InvalidInputError, NotFoundError
 from ragsite.core.wording import worded
@@ -296,11 +296,15 @@ def groups_offered(access: DeskAccess) -> QuerySet[Group]:
 
 
 def collections_offered(access: DeskAccess) -> QuerySet[Collection]:
+    return collections_known(access.user)
+
+
+def collections_known(user: User) -> QuerySet[Collection]:
     """Who sees no names sees no collections but those they may read: a private one tells whose question it was.
 
     What holds a conversation's attached files has no name that says anything.
     """
-    collections = Collection.objects if access.sees_names else visible_collections(access.user)
+    collections = Collection.objects if user.has_perm(PERMISSIONS["names"]) else visible_collections(user)
     return collections.filter(conversation_id=None).select_related("owner").order_by("name", "pk")
 
 

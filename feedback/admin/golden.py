@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django import forms
 from django.contrib import admin
+from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.core.files.uploadedfile import UploadedFile
 from django.db.models import QuerySet
@@ -17,6 +18,7 @@ from django.utils.functional import lazy
 from django.utils.translation import gettext_lazy as _
 
 from chat.models import Message, Source
+from chat.review.queue import collections_known
 from feedback.admin.links import answer_link, page_url
 from feedback.admin.pages import Page, Tool, ToolsAdmin, column
 from feedback.curation import golden_files
@@ -25,6 +27,7 @@ from feedback.curation.golden import (
     Relevant,
     golden_check,
     golden_delete,
+    golden_list,
     golden_log,
     golden_save,
     golden_sets,
@@ -60,7 +63,7 @@ class SetFilter(admin.SimpleListFilter):
     NONE = "-"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        names = [row["set_name"] for row in golden_sets()]
+        names = [row["set_name"] for row in golden_sets(user=asking_user(request))]
         return [(name or self.NONE, name or said("in none")) for name in names]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[GoldenQuestion]) -> QuerySet[GoldenQuestion]:
@@ -107,7 +110,7 @@ class GoldenQuestionAdmin(ToolsAdmin):
         "enabled",
         "updated_at",
     ]
-    list_filter = ["enabled", SetFilter, "expects", "source", "collection"]
+    list_filter = ["enabled", SetFilter, "expects", "source", ("collection", admin.RelatedOnlyFieldListFilter)]
     list_select_related = ["collection", "created_by"]
     search_fields = ["text__icontains_han", "set_name"]
     date_hierarchy = "created_at"
@@ -130,7 +133,12 @@ class GoldenQuestionAdmin(ToolsAdmin):
     ]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[GoldenQuestion]:
-        return GoldenQuestion.objects.prefetch_related("relevant")
+        return golden_list(user=asking_user(request)).prefetch_related("relevant")
+
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        if db_field.name == "collection":
+            kwargs["queryset"] = collections_known(asking_user(request))
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
     def list_tools(self, request: HttpRequest) -> list[Tool]:
         tools = [Tool(said("Export as JSONL"), page_url("feedback_golden_export"))]
@@ -184,7 +192,7 @@ class GoldenQuestionAdmin(ToolsAdmin):
         )
 
     def export_view(self, request: HttpRequest) -> HttpResponse:
-        return golden_file(GoldenQuestion.objects.all())
+        return golden_file(self.get_queryset(request))
 
     @admin.action(description=_("Export as JSONL"), permissions=["view"])
     def export_selected(self, request: HttpRequest, queryset: QuerySet[GoldenQuestion]) -> HttpResponse:
@@ -207,7 +215,7 @@ class GoldenQuestionAdmin(ToolsAdmin):
             raise PermissionDenied
         answers = Message.objects.filter(role=Message.Role.ASSISTANT).select_related("reply_to")
         message = get_object_or_404(answers, pk=message_id)
-        form, sources = from_answer_form(message)
+        form, sources = from_answer_form(message, asking_user(request))
 
         def act(text: str, collection: Collection, level: str, **grades: int) -> None:
             golden_save(
@@ -241,10 +249,13 @@ class GoldenQuestionAdmin(ToolsAdmin):
     )
 
 
-def from_answer_form(message: Message) -> tuple[type[forms.Form], dict[str, Source]]:
+def from_answer_form(message: Message, user: User) -> tuple[type[forms.Form], dict[str, Source]]:
     """The form, and the sources by the names of their fields: those whose documents are still there."""
     source_rows = message.sources.exclude(document_id=None).order_by("marker")
-    documents = Document.objects.select_related("collection").in_bulk(source_rows.values_list("document_id", flat=True))
+    known = collections_known(user)
+    documents = Document.objects.filter(collection__in=known.order_by().values("pk")).in_bulk(
+        source_rows.values_list("document_id", flat=True)
+    )
     sources = {f"source_{source.marker}": source for source in source_rows if source.document_id in documents}
     collections = {document.collection_id for document in documents.values()}
     asked = searched_for([message.pk]).get(message.pk) or (message.reply_to.text if message.reply_to else "")
@@ -253,7 +264,7 @@ def from_answer_form(message: Message) -> tuple[type[forms.Form], dict[str, Sour
             label=_("Question"), max_length=4000, initial=asked, widget=forms.Textarea(attrs={"rows": 2, "cols": 80})
         ),
         "collection": forms.ModelChoiceField(
-            Collection.objects.filter(pk__in=collections),
+            known.filter(pk__in=collections),
             label=_("Collection"),
             initial=next(iter(sorted(collections, key=str)), None),
         ),

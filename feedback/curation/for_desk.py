@@ -18,10 +18,10 @@ from chat.review.feedback_port import DeskNotice, GapShown, GoldenAsked, Revisio
 from feedback.curation.curated import curated_withdrawn
 from feedback.curation.gap_list import gaps_called
 from feedback.curation.gap_todos import gaps_refresh_if_due
-from feedback.curation.golden import golden_sets
+from feedback.curation.golden import golden_list, golden_sets
 from feedback.evaluation.runs import open_alarms
 from feedback.evaluation.trials import trial_cancel, trial_create, trial_result, trial_states
-from feedback.models import GapQuestion, GoldenQuestion, GoldenRelevance, KnowledgeGap, Revision
+from feedback.models import GapQuestion, GoldenRelevance, KnowledgeGap, Revision
 from feedback.rounds.boost_source import FixedBoosts
 from feedback.rounds.live import content_of, manual_rules, snapshot_make
 from ragsite.core.errors import NotFoundError
@@ -54,8 +54,8 @@ class DeskFeedback:
         snapshot = snapshot_make(content_of(row), revision=str(row.pk), manual=manual_rules())
         return FixedBoosts(snapshot, models, settings.feedback)
 
-    def golden_questions(self, *, set_name: str | None, limit: int) -> Sequence[GoldenAsked]:
-        rows = GoldenQuestion.objects.filter(enabled=True).order_by("created_at", "pk")
+    def golden_questions(self, *, user: User, set_name: str | None, limit: int) -> Sequence[GoldenAsked]:
+        rows = golden_list(user=user).filter(enabled=True).order_by("created_at", "pk")
         if set_name is not None:
             rows = rows.filter(set_name=set_name)
         relevant = Prefetch("relevant", queryset=GoldenRelevance.objects.order_by("-grade", "pk"))
@@ -70,8 +70,8 @@ class DeskFeedback:
             for row in rows.prefetch_related(relevant)[:limit]
         ]
 
-    def golden_sets(self) -> Sequence[tuple[str, int]]:
-        return [(row["set_name"], row["measured"]) for row in golden_sets() if row["measured"]]
+    def golden_sets(self, *, user: User) -> Sequence[tuple[str, int]]:
+        return [(row["set_name"], row["measured"]) for row in golden_sets(user=user) if row["measured"]]
 
     def trial_create(self, *, tried: int, by: User, golden: str | None, with_model: bool) -> bool:
         return trial_create(tried=tried, by=by, golden=golden, with_model=with_model)

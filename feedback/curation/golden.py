@@ -1,6 +1,9 @@
 """Golden questions: what a revision and the site's answers are measured on. Entered one by one, or made from a reviewed
 answer. One expects documents, or `NO_ANSWER` or `CLARIFY`; then it has no document, and no search is measured on it.
 
+Who may not know of a collection knows none of its golden questions and makes none there: `golden_list` and
+`golden_save` see to it, for pages, API and administration alike.
+
 Audited, because a revision may pass when a question is deleted or switched off.
 """
 
@@ -16,6 +19,7 @@ from django.db import transaction
 from django.db.models import Count, Q, QuerySet
 
 from chat.models import Message
+from chat.review.queue import collections_known
 from feedback.models import GoldenQuestion, GoldenRelevance, RevisionEvent
 from feedback.rounds.deletions import one_at_a_time
 from ragsite.core.errors import AppError, InvalidInputError
@@ -28,6 +32,7 @@ MAX_RELEVANT = 100
 MAX_SET_CHARS = 100
 GRADES = GoldenRelevance.Grade.values
 LOGGED_CHARS = 300
+NO_COLLECTION = worded("There is no such collection; choose another one.")
 NOTHING_RELEVANT = worded("Where NO_ANSWER or CLARIFY is expected, no document answers it: name none.")
 Action = RevisionEvent.Action
 
@@ -39,6 +44,11 @@ class Relevant:
     document_id: UUID
     chunk_id: UUID | None = None
     grade: int = 1
+
+
+def golden_list(*, user: User) -> QuerySet[GoldenQuestion]:
+    """Of the collections that `user` may know of."""
+    return GoldenQuestion.objects.filter(collection__in=collections_known(user).order_by().values("pk"))
 
 
 @transaction.atomic
@@ -56,7 +66,9 @@ def golden_save(
     question: GoldenQuestion | None = None,
 ) -> GoldenQuestion:
     """Make a golden question, or write `question` anew. Raises InvalidInputError, also where its collection has one in
-    the same words already."""
+    the same words already, or is none that `by` may know of."""
+    if not collections_known(by).filter(pk=collection.pk).exists():
+        raise InvalidInputError(NO_COLLECTION, fields={"collection": [NO_COLLECTION]})
     one_at_a_time()  # another curator may be making the same one
     action = Action.GOLDEN_CHANGED if question else Action.GOLDEN_ADDED
     text = " ".join(text.split())
@@ -99,9 +111,9 @@ def golden_switch(*, questions: QuerySet[GoldenQuestion], enabled: bool, by: Use
     return len(changed)
 
 
-def golden_sets() -> QuerySet[Any, Any]:
+def golden_sets(*, user: User) -> QuerySet[Any, Any]:
     """Of each set its name, `set_name`, how many `questions` it has and how many of them are `measured`."""
-    rows = GoldenQuestion.objects.order_by("set_name").values("set_name")
+    rows = golden_list(user=user).order_by("set_name").values("set_name")
     return rows.annotate(questions=Count("pk"), measured=Count("pk", filter=Q(enabled=True)))
 
 
@@ -173,9 +185,9 @@ def _wrong_with(collection: Collection, relevant: Sequence[Relevant]) -> str:
     return ""
 
 
-def collection_find(name: str) -> Collection:
+def collection_find(name: str, *, user: User) -> Collection:
     """By id, `owner/name` or name, the site's own first. Raises InvalidInputError, also where it is ambiguous."""
     try:
-        return collection_named(name)
+        return collection_named(name, among=collections_known(user))
     except AppError as error:
         raise InvalidInputError(fields={"collection": [error.message]}) from error

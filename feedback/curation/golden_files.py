@@ -109,7 +109,7 @@ def golden_import(*, content: bytes, by: User) -> Imported:
     """
     errors: dict[int, str] = {}  # by line number, as all that is read
     lines = _parse(content, errors)
-    collections = _collections(lines, errors)
+    collections = _collections(lines, errors, by)
     relevant = _relevant_of(lines, collections, errors)
     if errors:
         first_errors = {f"line {number}": [text] for number, text in sorted(errors.items())[:SHOWN_ERRORS]}
@@ -194,13 +194,13 @@ def _problem(error: Any) -> str:
     return cast("str", error["msg"])
 
 
-def _collections(lines: dict[int, _Line], errors: dict[int, str]) -> dict[int, Collection]:
+def _collections(lines: dict[int, _Line], errors: dict[int, str], by: User) -> dict[int, Collection]:
     """Of the lines whose collection is known, and whose question stands in no line before."""
 
     @cache
     def find(name: str) -> Collection | str:
         try:
-            return collection_find(name)
+            return collection_find(name, user=by)
         except InvalidInputError as error:
             return error.fields["collection"][0]
 

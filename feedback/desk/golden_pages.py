@@ -15,7 +15,15 @@ from chat.models import Message
 from chat.review.pages import desk_page
 from chat.review.queue import collections_offered
 from chat.review.roles import DeskAccess
-from feedback.curation.golden import MAX_SET_CHARS, MAX_TEXT_CHARS, Relevant, golden_delete, golden_save
+from feedback.curation.golden import (
+    MAX_SET_CHARS,
+    MAX_TEXT_CHARS,
+    NO_COLLECTION,
+    Relevant,
+    golden_delete,
+    golden_list,
+    golden_save,
+)
 from feedback.desk.problems import problem_sentence
 from feedback.models import ALL_GOLDEN, EvaluationSet, GoldenQuestion
 from feedback.rounds.evidence import searched_for
@@ -35,7 +43,7 @@ Expected = GoldenQuestion.Expected
 def golden_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     """?answer= the reviewed answer. `expects` is the button that was pressed; without one, documents are looked for."""
     answer = _answer(request.GET.get("answer", ""))
-    sources, cited = _sources(answer)
+    sources, cited = _sources(answer, access)
     ticked = {key for text in request.POST.getlist("document")[:MOST_TICKED] if (key := as_uuid(text))}
     query = request.POST.get("search", "")
     offered = {document.pk: document for document in sources}
@@ -43,7 +51,6 @@ def golden_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     for document in (*_kept(access, ticked - set(offered)), *found):
         offered.setdefault(document.pk, document)
     collections = _collections(answer, sources, access)
-    names = _names(access, {row.pk for row in collections} | {one.collection_id for one in offered.values()})
     problem = ""
     if expects := request.POST.get("expects", ""):
         try:
@@ -62,12 +69,10 @@ def golden_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         "search": query,
         "documents": [
             {"document": document, "ticked": key in (ticked if request.method == "POST" else cited),
-             "given": key in {one.pk for one in sources}, "collection": names.get(document.collection_id, "")}
+             "given": key in {one.pk for one in sources}, "collection": document.collection.name}
             for key, document in offered.items()
         ],
-        "collections": [
-            (str(row.pk), names.get(row.pk, _("A collection that you may not read"))) for row in collections
-        ],
+        "collections": [(str(row.pk), row.name) for row in collections],
         "collection": request.POST.get("collection", ""),
         "problem": problem,
         "back": reverse("review_answer", args=[answer.pk]),
@@ -79,7 +84,7 @@ def golden_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
 
 @desk_page("curate", methods=("POST",))
 def golden_undo(request: HttpRequest, *, access: DeskAccess, question_id: UUID) -> HttpResponse:
-    question = GoldenQuestion.objects.filter(pk=question_id).first()
+    question = golden_list(user=access.user).filter(pk=question_id).first()
     if question is None:
         raise NotFoundError
     answer_id = question.message_id
@@ -115,10 +120,11 @@ def _asked(answer: Message) -> str:
     return asked[:MAX_TEXT_CHARS]
 
 
-def _sources(answer: Message) -> tuple[list[Document], set[UUID]]:
-    """The documents that its passages are of, in their order, and which of them it cites."""
+def _sources(answer: Message, access: DeskAccess) -> tuple[list[Document], set[UUID]]:
+    """The documents that its passages are of and this person may know, in their order, and which of them it cites."""
     rows = [row for row in answer.sources.order_by("marker") if row.document_id]
-    there = Document.objects.select_related("collection__owner").in_bulk([row.document_id for row in rows])
+    known = Document.objects.filter(collection__in=collections_offered(access).order_by().values("pk"))
+    there = known.select_related("collection").in_bulk([row.document_id for row in rows])
     ids = [key for key in dict.fromkeys(row.document_id for row in rows) if key in there]
     return [there[key] for key in ids], {row.document_id for row in rows if row.cited and row.document_id}
 
@@ -129,17 +135,11 @@ def _kept(access: DeskAccess, ids: set[UUID]) -> Sequence[Document]:
 
 
 def _collections(answer: Message, sources: Sequence[Document], access: DeskAccess) -> list[Collection]:
-    """Where it was asked, or what it found came from; else those that this person may read."""
+    """Where it was asked, or what it found came from, of those that this person may know; else those they may read."""
     ids = [key for text in answer.request.get("collection_ids") or () if (key := as_uuid(str(text)))]
     ids = ids or [document.collection_id for document in sources]
-    rows = Collection.objects.filter(conversation_id=None).select_related("owner")
-    asked = rows.filter(pk__in=ids) if ids else rows.filter(pk__in=visible_collections(access.user).values("pk"))
-    return list(asked.order_by("name", "pk")[:MOST_COLLECTIONS])
-
-
-def _names(access: DeskAccess, ids: set[UUID]) -> dict[UUID, str]:
-    """Of those that this person may know of."""
-    return {row.pk: row.name for row in collections_offered(access).filter(pk__in=ids)}
+    asked = collections_offered(access).filter(pk__in=ids)[:MOST_COLLECTIONS]
+    return list(asked or visible_collections(access.user).order_by("name", "pk")[:MOST_COLLECTIONS])
 
 
 def _save(
@@ -153,11 +153,11 @@ def _save(
             raise InvalidInputError(worded("Tick documents of one collection."))
         collection, relevant = ticked[0].collection, [Relevant(document_id=one.pk, grade=FULLY) for one in ticked]
     else:
-        offered = _collections(answer, _sources(answer)[0], access)
+        offered = _collections(answer, _sources(answer, access)[0], access)
         wanted = request.POST.get("collection", "")
         found = next((row for row in offered if str(row.pk) == wanted), None)
         if found is None:
-            raise InvalidInputError(worded("There is no such collection; choose another one."))
+            raise InvalidInputError(NO_COLLECTION)
         collection, relevant = found, []
     return golden_save(
         by=access.user,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import IO, Any
 from uuid import UUID
 
+from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
@@ -21,6 +22,7 @@ from feedback.curation.golden import (
     Relevant,
     collection_find,
     golden_delete,
+    golden_list,
     golden_save,
     golden_sets,
     golden_switch,
@@ -43,8 +45,6 @@ from ragsite.core.api.user import asking_user
 from ragsite.core.errors import InvalidInputError, NotFoundError
 from ragsite.core.wording import worded
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
-
-GOLDEN = GoldenQuestion.objects.select_related("collection", "created_by").prefetch_related("relevant__document")
 
 
 class RelevanceSerializer(serializers.ModelSerializer[GoldenRelevance]):
@@ -132,15 +132,15 @@ class GoldenQuestionsApi(StaffView):
         responses={201: GoldenQuestionSerializer},
     )
     def post(self, request: Request) -> Response:
-        wanted = {"relevant": [], **_values(checked(GoldenInputSerializer, request.data))}
+        wanted = {"relevant": [], **_values(checked(GoldenInputSerializer, request.data), asking_user(request))}
         question = golden_save(by=asking_user(request), **wanted)
-        return Response(_payload(question.pk), status=status.HTTP_201_CREATED)
+        return Response(_payload(request, question.pk), status=status.HTTP_201_CREATED)
 
 
 class GoldenQuestionApi(StaffView):
     @schema(operation_id="feedback_golden", responses={200: GoldenQuestionSerializer})
     def get(self, request: Request, question_id: UUID) -> Response:
-        return Response(_payload(question_id))
+        return Response(_payload(request, question_id))
 
     @schema(
         operation_id="feedback_golden_change",
@@ -150,7 +150,7 @@ class GoldenQuestionApi(StaffView):
     def patch(self, request: Request, question_id: UUID) -> Response:
         """What is left out stays; `relevant` is replaced as a whole, and goes where NO_ANSWER or CLARIFY is expected
         from now on."""
-        question = row_get(GOLDEN, pk=question_id)
+        question = row_get(_golden(request), pk=question_id)
         kept = {
             "text": question.text,
             "collection": question.collection,
@@ -162,25 +162,30 @@ class GoldenQuestionApi(StaffView):
                 for row in question.relevant.all()
             ],
         }
-        changes = _values(checked(GoldenInputSerializer, request.data, partial=True))
+        changes = _values(checked(GoldenInputSerializer, request.data, partial=True), asking_user(request))
         if changes.get("expects", question.expects) != GoldenQuestion.Expected.ANSWER:
             kept["relevant"] = []
         golden_save(by=asking_user(request), question=question, **{**kept, **changes})
-        return Response(_payload(question_id))
+        return Response(_payload(request, question_id))
 
     @schema(operation_id="feedback_golden_delete", responses={204: None})
     def delete(self, request: Request, question_id: UUID) -> Response:
-        golden_delete(question=row_get(GOLDEN, pk=question_id), by=asking_user(request))
+        golden_delete(question=row_get(_golden(request), pk=question_id), by=asking_user(request))
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
-def _values(given: dict[str, Any]) -> dict[str, Any]:
+def _golden(request: Request) -> QuerySet[GoldenQuestion]:
+    rows = golden_list(user=asking_user(request))
+    return rows.select_related("collection", "created_by").prefetch_related("relevant__document")
+
+
+def _values(given: dict[str, Any], user: User) -> dict[str, Any]:
     """With the collection found and what is relevant as values. Only what was given."""
     values: dict[str, Any] = {name: given[name] for name in ("text", "enabled", "expects") if name in given}
     if "set" in given:
         values["set_name"] = given["set"]
     if "collection" in given:
-        values["collection"] = collection_find(given["collection"])
+        values["collection"] = collection_find(given["collection"], user=user)
     if "relevant" in given:
         values["relevant"] = [
             Relevant(document_id=row["document"], chunk_id=row.get("chunk_id"), grade=row["grade"])
@@ -192,21 +197,21 @@ def _values(given: dict[str, Any]) -> dict[str, Any]:
 def _chosen(request: Request) -> QuerySet[GoldenQuestion]:
     wanted = checked(GoldenListQuerySerializer, request.query_params)
     if "collection" in wanted:
-        wanted["collection"] = collection_find(wanted["collection"])
+        wanted["collection"] = collection_find(wanted["collection"], user=asking_user(request))
     if "set" in wanted:
         wanted["set_name"] = wanted.pop("set")
-    return GOLDEN.filter(text__icontains_han=wanted.pop("search"), **wanted)
+    return _golden(request).filter(text__icontains_han=wanted.pop("search"), **wanted)
 
 
-def _payload(question_id: UUID) -> dict[str, Any]:
-    return GoldenQuestionSerializer(row_get(GOLDEN, pk=question_id)).data
+def _payload(request: Request, question_id: UUID) -> dict[str, Any]:
+    return GoldenQuestionSerializer(row_get(_golden(request), pk=question_id)).data
 
 
 class GoldenSetsApi(StaffView):
     @list_schema("feedback_golden_sets", "GoldenSetPage", GoldenSetSerializer)
     def get(self, request: Request) -> Response:
         """The named sets, and the questions in none as the set without a name."""
-        return self.paged(golden_sets(), GoldenSetSerializer)
+        return self.paged(golden_sets(user=asking_user(request)), GoldenSetSerializer)
 
     @schema(
         operation_id="feedback_golden_set_switch", request=GoldenSetSwitchSerializer,
@@ -215,11 +220,12 @@ class GoldenSetsApi(StaffView):
     def patch(self, request: Request) -> Response:
         """Measure all questions of a set, or leave them out."""
         wanted = checked(GoldenSetSwitchSerializer, request.data)
-        questions = GoldenQuestion.objects.filter(set_name=wanted["set"])
+        user = asking_user(request)
+        questions = golden_list(user=user).filter(set_name=wanted["set"])
         if not questions.exists():
             raise NotFoundError
-        golden_switch(questions=questions, enabled=wanted["enabled"], by=asking_user(request))
-        return Response(GoldenSetSerializer(golden_sets().get(set_name=wanted["set"])).data)
+        golden_switch(questions=questions, enabled=wanted["enabled"], by=user)
+        return Response(GoldenSetSerializer(golden_sets(user=user).get(set_name=wanted["set"])).data)
 
 
 # ------------------------------------------------------------------------------------------------ as JSONL

@@ -64,7 +64,29 @@ def test_a_private_collection_is_named_to_those_alone_who_see_names(role: str, n
     answer = answered(QUESTION, [own, other], text="Ten [1] or so [2].")
     answers_record([answer.pk])
     form = client_of(person(role)).get(golden_address(answer)).text
-    assert ("wages of alice" in form, str(private.pk) in form) == (named, True)
+    assert ["wages of alice" in form, str(private.pk) in form, str(own.document_id) in form] == [named] * 3
+    assert str(other.document_id) in form
+
+
+@pytest.mark.parametrize(("role", "status"), [("Curators", 400), ("Administrators", 302)])
+@pytest.mark.parametrize("expects", ["ANSWER", "NO_ANSWER"])
+def test_who_may_not_know_a_collection_makes_no_golden_question_there(role: str, status: int, expects: str) -> None:
+    chunk = passage("Wages", collection=CollectionFactory(owner=UserFactory(), visibility="private"))
+    answer = answered(QUESTION, [chunk], text="Ten [1].")
+    body = {"text": QUESTION, "expects": expects, "document": str(chunk.document_id)}
+    body["collection"] = str(chunk.document.collection_id)
+    assert client_of(person(role)).post(golden_address(answer), body).status_code == status
+    assert GoldenQuestion.objects.exists() == (status == 302)
+
+
+def test_a_golden_question_of_an_unknown_collection_is_neither_told_nor_taken_back(answer: Message) -> None:
+    private = CollectionFactory(owner=UserFactory(), visibility="private")
+    question = GoldenQuestion.objects.create(text=QUESTION, collection=private, message=answer, expects="NO_ANSWER")
+    undo = reverse("review_golden_undo", args=[question.pk])
+    for role, status in (("Curators", 404), ("Administrators", 302)):
+        client = client_of(person(role))
+        assert (undo in client.get(reverse("review_answer", args=[answer.pk])).text) == (status == 302)
+        assert client.post(undo).status_code == status
 
 
 def test_a_golden_question_is_made_told_on_the_answer_and_taken_back(answer: Message, chunks: list[Chunk]) -> None:

@@ -61,7 +61,7 @@ def replays_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         "access": access,
         "batches": [_batch(row) for row in batch_list()[:LISTED]],
         "replays": [_row(row) for row in replay_list()[:LISTED]],
-        "golden_sets": _golden_sets(),
+        "golden_sets": _golden_sets(access),
     }
     return render(request, "review/replays.html", context)
 
@@ -85,7 +85,7 @@ def replay_new_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse
     elif (golden := request.GET.get("golden")) is not None:
         target, back = {"golden": golden}, reverse("review_replays")
         set_name = None if golden == "*" else golden
-        count = len(get_feedback().golden_questions(set_name=set_name, limit=MAX_QUESTIONS))
+        count = len(get_feedback().golden_questions(user=access.user, set_name=set_name, limit=MAX_QUESTIONS))
         asked = {"golden": golden, "count": count}
     elif picked := request.GET.get("answers"):
         ids = [key for text in picked.split(",")[:MAX_QUESTIONS] if (key := as_uuid(text))]
@@ -237,5 +237,5 @@ def _batch(batch: Any) -> dict[str, Any]:
     }
 
 
-def _golden_sets() -> list[dict[str, Any]]:
-    return [{"name": name, "count": count} for name, count in get_feedback().golden_sets()]
+def _golden_sets(access: DeskAccess) -> list[dict[str, Any]]:
+    return [{"name": name, "count": count} for name, count in get_feedback().golden_sets(user=access.user)]

@@ -115,8 +115,9 @@ def batch_create(
 def batch_create_golden(
     *, access: DeskAccess, name: str, set_name: str | None, change: Mapping[str, Any]
 ) -> ReplayBatch:
-    """Of all golden questions in use, or those of one set. Raises InvalidInputError, TooManyReplaysError."""
-    questions = get_feedback().golden_questions(set_name=set_name, limit=MAX_QUESTIONS)
+    """Of the golden questions in use that this person may know, or of those of one set. Raises InvalidInputError,
+    TooManyReplaysError."""
+    questions = get_feedback().golden_questions(user=access.user, set_name=set_name, limit=MAX_QUESTIONS)
     _check_batch(access, len(questions))
     batch = ReplayBatch.objects.create(name=name, change=dict(change), made_by=access.user)
     Replay.objects.bulk_create(

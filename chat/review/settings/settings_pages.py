@@ -103,7 +103,7 @@ def settings_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
             for name, said in view.live_problems.items()
         ],
         "tries": [_try(made) for made in tries()],
-        "golden_sets": [{"name": name, "count": count} for name, count in get_feedback().golden_sets()],
+        "golden_sets": [{"name": name, "count": count} for name, count in get_feedback().golden_sets(user=access.user)],
         "all_sets": ALL_SETS,
         "history": [_past(revision) for revision in history()[:LISTED]],
         "note_chars": NOTE_CHARS,
