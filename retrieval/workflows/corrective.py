@@ -27,7 +27,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Literal
 
@@ -72,6 +71,7 @@ class State(Asking, total=False):
     words: BetterWords  # once they have been looked for
     hits: tuple[ScoredChunk, ...]  # what was found so far, merged, each said once; the last search's first
     passages: tuple[ScoredChunk, ...]  # what models are given of it
+    nearest: tuple[ScoredChunk, ...]  # what the first search gave them
     refused: frozenset[str]  # ids of chunks that a model has said not to answer
     assessment: Assessment
     tried: tuple[Stage, ...]
@@ -99,10 +99,12 @@ async def search(state: State, runtime: Runtime[Context]) -> State:
     context.run.first_search.finish(good=False)  # no call has begun that would give way to it
     offline = not await has_model(context.tools)
     if options.rewrite or options.hyde:
-        return {**await improve(state, runtime), "offline": offline}
-    own_words = (Query(state["draft"]),)
-    found = await _found(own_words, state["filters"], state, context, purpose=worded("own words: "))
-    return {"queries": own_words, **found, "offline": offline}
+        found = await improve(state, runtime)
+    else:
+        own_words = (Query(state["draft"]),)
+        found = await _found(own_words, state["filters"], state, context, purpose=worded("own words: "))
+        found["queries"] = own_words
+    return {**found, "nearest": found["passages"], "offline": offline}
 
 
 async def after_search(state: State, runtime: Runtime[Context]) -> Literal["judge", "write", "refine"]:
@@ -169,8 +171,7 @@ async def write(state: State, runtime: Runtime[Context]) -> State:
     finally:
         if ahead:
             ahead.cancel()
-            with suppress(asyncio.CancelledError):
-                await ahead
+            await asyncio.gather(ahead, return_exceptions=True)
 
 
 def _said(decision: str, reason: str, state: State) -> Assessment:
@@ -225,9 +226,10 @@ async def improve(state: State, runtime: Runtime[Context]) -> State:
     words = state.get("words") or await look_for_better_words(
         context, Asked(state["question"], state["draft"]), state["filters"]
     )
-    state = {**state, "standalone": words.standalone}
     told: State = {"words": words, "queries": words.queries, "filters": words.filters, "standalone": words.standalone}
-    return {**told, **await _found(words.queries, words.filters, state, context)}
+    if words.standalone != state["standalone"]:
+        told["refused"] = frozenset()  # what was refused was another question
+    return {**told, **await _found(words.queries, words.filters, {**state, **told}, context)}
 
 
 async def judge(state: State, runtime: Runtime[Context]) -> State:
@@ -294,7 +296,7 @@ async def clarify(state: State, runtime: Runtime[Context]) -> State:
 
 async def no_answer(state: State, runtime: Runtime[Context]) -> State:
     context, assessment = runtime.context, state.get("assessment")
-    candidates = state.get("passages")
+    candidates = state.get("nearest") or state.get("passages")
     reason = assessment.reason if assessment else ""
     return {"answer": await say_no_answer(context, state["standalone"], candidates, reason=reason)}
 
