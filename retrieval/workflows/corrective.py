@@ -114,7 +114,7 @@ async def after_search(state: State, runtime: Runtime[Context]) -> Literal["judg
     if question.options.rerank or not state["passages"]:
         return "judge"
     if state["offline"] and may_search_web(question, context.tools):
-        answered = await _estimated(state) >= context.tools.settings.corrective.good_score
+        answered = await _estimated(state, context) >= context.tools.settings.corrective.good_score
         return "write" if answered else "refine"
     return "write"
 
@@ -182,12 +182,13 @@ def _said(decision: str, reason: str, state: State) -> Assessment:
 async def _looks_poor(state: State, context: Context) -> bool:
     if state["offline"] or not reranking_is_on(state["question"], context.tools):
         return False
-    return await _estimated(state) < context.tools.settings.corrective.weak_score
+    return await _estimated(state, context) < context.tools.settings.corrective.weak_score
 
 
-async def _estimated(state: State) -> float:
+async def _estimated(state: State, context: Context) -> float:
     semantic = state["question"].scope.semantic
-    return await estimated(Evidence(question=state["standalone"], passages=state["passages"], semantic=semantic))
+    evidence = Evidence(question=state["standalone"], passages=state["passages"], semantic=semantic)
+    return await estimated(context, evidence)
 
 
 async def _words_ahead(state: State, context: Context) -> BetterWords:

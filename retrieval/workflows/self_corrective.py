@@ -181,7 +181,7 @@ async def decide(state: State, context: Context) -> Verdict:
         enough = verdict == "generate" and graded.pass_rate >= limits.pass_rate
         stop = "" if enough else reason_to_stop(state, limits, context)
         verdict = verdict if enough or stop else "rewrite"
-        if verdict == "no_answer" and web_is_left(state, context):
+        if verdict != "rewrite" and not passing(state["documents"], state["grades"]) and web_is_left(state, context):
             verdict = "web_search"
         share = worded("pass rate {share:.2f}, {wanted:.2f} wanted", share=graded.pass_rate, wanted=limits.pass_rate)
         if not graded.by_model:
@@ -237,7 +237,7 @@ async def rewrite(state: State, runtime: Runtime[Context]) -> State:
     if queries := await RetryRewrite(runtime.context)(Wanted(asked=asked, tried=state["tried"], failed=failed)):
         return {"tried": (*state["tried"], queries[0].text)}
     own = state["question"].filters
-    if last_resort(state) == "no_answer" and state["filters"] != own:
+    if not passing(state["documents"], state["grades"]) and state["filters"] != own:
         # Those that were read from the question may have been the mistake.
         return {"filters": own, "words_are_left": False}
     # It was to be rewritten, and can not be: what follows from that is a decision of its own in the path.

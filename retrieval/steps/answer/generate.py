@@ -306,7 +306,7 @@ class Generate(Step[Material, Answer]):
         language, sources, question = self.context.language, given.sources, given.asked.text
         newest = await asyncio.to_thread(newest_versions, sources, question)
         evidence = Evidence(question=question, passages=given.passages, semantic=given.asked.question.scope.semantic)
-        score = await estimated(evidence) if sources else 0.0
+        score = await estimated(self.context, evidence) if sources else 0.0
         answers = score >= self.settings.corrective.good_score
         lead = "" if answers else phrase("model_failed" if failure else "no_model", language) + "\n\n"
         await self.run.trace.sink.sources_chosen(sources)

@@ -96,7 +96,7 @@ class Judge(Evaluator[Evidence, Assessment]):
         elif (reply := await self.ask(entry, self._ask(given), use_model=given.use_model)) is not None:
             assessment = _by_model(reply, passages)
         else:
-            score = await estimated(given)
+            score = await estimated(self.context, given)
             reason = worded("the documents answer with a probability of {score:.2f}", score=score)
             assessment = Assessment(verdict="REFINE", candidates=passages, reason=reason, score=score)
         entry.summary = worded("{verdict}: {reason}", verdict=VERDICTS[assessment.verdict], reason=assessment.reason)
@@ -146,10 +146,10 @@ def _by_model(reply: RetrievalJudgement | CriteriaJudgement, passages: tuple[Sco
     return Assessment(verdict="ANSWER", candidates=passages, reason=reason, named=chosen, score=YES)
 
 
-async def estimated(evidence: Evidence) -> float:
+async def estimated(context: Context, evidence: Evidence) -> float:
     """P(the passages answer) without a language model: a cross-encoder's best score, else the estimate's."""
     crossed = [passage.scores.rerank for passage in evidence.passages if passage.scores.rerank is not None]
-    if crossed:
+    if crossed and context.tools.reranker:  # else the scores are of single passages, by a grader
         return max(crossed)
     return (await estimate_of(evidence.question, evidence.passages, semantic=evidence.semantic)).answerability
 

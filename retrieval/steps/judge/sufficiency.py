@@ -43,7 +43,7 @@ class RelevanceEvaluator(Evaluator[Evidence, Assessment]):
                 score=YES if enough else NO,
             )
         else:
-            score = await estimated(given)
+            score = await estimated(self.context, given)
             reason = worded("the documents answer with a probability of {score:.2f}", score=score)
             assessment = Assessment(verdict="REFINE", candidates=passages, reason=reason, score=score)
         entry.summary = worded("{verdict}: {reason}", verdict=VERDICTS[assessment.verdict], reason=assessment.reason)

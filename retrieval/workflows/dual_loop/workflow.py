@@ -236,22 +236,22 @@ async def _searched(route: StrategyName, state: State, runtime: Runtime[Context]
 
 
 async def grade_documents(state: State, runtime: Runtime[Context]) -> State:
-    """Judges what was found, the new passages first. Names the next strategy if it needs one."""
+    """Judges what was found, the new passages first; where nothing is new, the judgement before stands. Names the next
+    strategy if it needs one."""
     context, question, before = runtime.context, state["question"], state.get("assessment")
     known = before.candidates if before else ()
     fresh = await Dedupe(context)(Hits(state["candidates"], known=known))
-    passages = (*fresh, *known)
-    if before and before.refused and not fresh:
-        assessment = replace(before, candidates=passages)
+    if before and not fresh:
+        assessment = before
     else:
         evidence = Evidence(
             question=state["plan"].standalone,
-            passages=passages[: context.tools.settings.rerank.max_candidates],
+            passages=(*fresh, *known)[: context.tools.settings.rerank.max_candidates],
             semantic=question.scope.semantic,
             use_model=reranking_is_on(question, context.tools),
         )
         assessment = await judge(context, evidence)
-    relevant = (bool(assessment.candidates) and not assessment.refused) or _found_again(state)
+    relevant = (bool(fresh) and not assessment.refused) or _found_again(state)
     left = None if relevant else next_strategy(state["tried_routes"], state["available"])
     if context.run.deadline.remaining() <= 0:
         left = None

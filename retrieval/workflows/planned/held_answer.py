@@ -36,6 +36,7 @@ class HeldAnswer:
         self._sources: tuple[Source, ...] | None = None
         self._text = ""
         self._looked_at = 0
+        self._is_written = False  # what follows is quoted by the site, and bears out nothing
 
     async def __aenter__(self) -> Self:
         self._trace.sink = self
@@ -57,6 +58,7 @@ class HeldAnswer:
 
     # -------------------------------------------------------------------------------------------- EventSink
     async def step_finished(self, step: StepRecord) -> None:
+        self._is_written = self._is_written or step.name == "generate"
         await self._inner.step_finished(step)
 
     async def tool_called(self, tool: str, content: str, step: StepRecord) -> None:
@@ -73,7 +75,8 @@ class HeldAnswer:
             return
         self._text += content
         self._trace.first_token_ms = None  # nobody has seen it yet
-        if "]" in self._text[self._looked_at :] and len(self._text) - self._looked_at >= MIN_NEW_CHARS:
+        is_due = "]" in self._text[self._looked_at :] and len(self._text) - self._looked_at >= MIN_NEW_CHARS
+        if is_due and not self._is_written:
             self._looked_at = len(self._text)
             scores = await asyncio.to_thread(grounding_scores, self._text, self._sources or (), self._question)
             if any(score >= self._least for score in scores):

@@ -133,7 +133,7 @@ class Reflect(Evaluator[Findings, Reflection]):
     async def _judged(self, given: Findings, new: Sequence[ScoredChunk], entry: StepRecord) -> Reflection:
         """All candidates, each once, in the order of their grades; those that no model was shown stay behind."""
         before = given.before.candidates if given.before else ()
-        shown = (*new, *before[:BESIDE])[:MOST_SHOWN]
+        shown = (*new[: MOST_SHOWN - len(before[:BESIDE])], *before[:BESIDE])
         beyond = [passage for passage in (*new, *before) if passage not in shown]
         estimate = await estimate_of(given.question, shown, semantic=given.semantic)
         scores = await asyncio.to_thread(_without_model, given, (*shown, *beyond), estimate)
@@ -152,21 +152,22 @@ class Reflect(Evaluator[Findings, Reflection]):
                 factuality=reply.factuality / TOP_SCORE,
                 verdict="ANSWER" if max(reply.scores) >= YES_SCORE else "NO_ANSWER",
             )
-        return _weighed(given, (*rank(shown, scores.grades), *beyond), scores)
+        ranked = rank(shown[: len(scores.grades)], scores.grades)  # the others did not fit
+        return _weighed(given, (*ranked, *shown[len(scores.grades) :], *beyond), scores)
 
     async def _ask(self, given: Findings, passages: Sequence[ScoredChunk]) -> EvidenceReflection:
         shown = await self.shown(passages)
         reply = await self.complete(
             "reflect",
-            reflection_of(len(passages)),
+            reflection_of(shown.count),
             passages=shown.text,
             question=one_line(given.question),
             parts="\n".join(f"- {one_line(part)}" for part in given.parts) or "-",
-            count=len(passages),
+            count=shown.count,
         )
-        if len(reply.scores) != len(passages):
+        if len(reply.scores) != shown.count:
             raise ModelOutputError(
-                worded("the model scored {given} of {scores} passages", given=len(reply.scores), scores=len(passages))
+                worded("the model scored {given} of {scores} passages", given=len(reply.scores), scores=shown.count)
             )
         check_score(*reply.scores, reply.completeness, reply.factuality)
         return reply

@@ -9,7 +9,6 @@ import pytest
 from django.conf import settings
 
 from ragsite.core.errors import UnavailableError
-from retrieval.answerability import LIST_LENGTH
 from retrieval.errors import IndexUnavailableError
 from retrieval.ports import SearchRequest, SearchResult, WebResult
 from retrieval.trace import StepRecord, Trace
@@ -27,8 +26,6 @@ from retrieval.workflows.self_corrective import SelfCorrectiveWorkflow, is_simil
 from tests.retrieval.steps.fakes import (
     EMPTY_SCOPE,
     HANDBOOK,
-    TRUSTED,
-    UNSURE,
     Events,
     MemorySearcher,
     ask,
@@ -43,20 +40,13 @@ DEPOSIT = "What is the deposit for a room in Lakeside hall?"
 UNKNOWN = "Who won the football cup last year?"
 LOANS = "How many books may an undergraduate borrow?"
 PARKING = chunk(40, "Undergraduate students may park at the gate.", title="Parking")
-ONE_VERSION = (HANDBOOK[0], *HANDBOOK[2:], PARKING)  # of the loan rules: of several it is asked which
-
-
-@pytest.fixture(autouse=True)
-def _a_model_is_asked_whatever_the_estimate_says(rag_settings, monkeypatch) -> None:
-    rag_settings(corrective=UNSURE)
-    monkeypatch.setattr("retrieval.steps.judge.tally.RECENT_S", -1.0)  # a run of the same verdict costs no trust
 
 
 async def answer(question: Question | str, chunks=HANDBOOK, **parts: Any) -> tuple[Answer, Trace, Events]:
     events = Events()
     trace = Trace(events)
     asked = ask(question) if isinstance(question, str) else question
-    workflow = SelfCorrectiveWorkflow(make_tools(settings.RAG, chunks, **{"judge_records": TRUSTED, **parts}))
+    workflow = SelfCorrectiveWorkflow(make_tools(settings.RAG, chunks, **parts))
     return await workflow.answer(asked, trace=trace), trace, events
 
 
@@ -131,7 +121,7 @@ async def test_with_what_passed_it_answers_once_the_rewrites_are_used_up(online,
     online.reply(match=rf"(?s){GRADE}.*borrow 12", json=verdict(True))
     online.reply(match=GRADE, json=verdict(False))
     online.reply(match=REWRITE, json=rewritten("resit costs"))
-    result, trace, _ = await answer(LOANS, ONE_VERSION)
+    result, trace, _ = await answer(LOANS)
     assert result.decision == "ANSWER"
     assert [source.chunk.chunk_id for source in result.sources] == ["k1"], "what passed in the first search stays"
     assert len(steps(trace, "rewrite")) == 1
@@ -171,7 +161,7 @@ async def test_searches_that_bring_nothing_new_end_the_loop_once_something_has_p
     online.reply(match=GRADE, json=verdict(False))
     for number in range(3):
         online.reply(match=REWRITE, json=rewritten(f"undergraduate books {number}"), times=1)
-    result, trace, _ = await answer(LOANS, ONE_VERSION)
+    result, trace, _ = await answer(LOANS)
     assert result.decision == "ANSWER"
     assert len(steps(trace, "rewrite")) == 2
     assert "nothing new" in steps(trace, "assess")[-2].summary
@@ -217,13 +207,31 @@ async def test_the_last_decision_says_that_no_other_words_were_left(online) -> N
     assert (last.detail["verdict"], last.detail["stop"]) == ("no_answer", "no other words are left to try")
 
 
+async def test_the_writing_model_has_the_last_word_on_what_has_passed(online) -> None:
+    online.reply(match=GRADE, json=verdict(True))
+    online.reply(structured=False, json=["no_answer", ""])
+    result, _, events = await answer(DEPOSIT)
+    assert (result.decision, result.reason) == ("NO_ANSWER", "the passages do not answer")
+    assert "EUR 300" in result.text == events.text, "the nearest passages are quoted"
+    assert any(source.cited for source in result.sources)
+
+
+async def test_nothing_is_asked_back(online) -> None:
+    online.reply(match=GRADE, json=verdict(True))
+    result, _, _ = await answer(LOANS)
+    assert result.decision == "ANSWER"
+    assert online.chats[-1].body["format"]["prefixItems"][0]["enum"] == ["answer", "no_answer"]
+
+
 # ------------------------------------------------------------------------------------------------ the web
 WEB = AnswerOptions(web_search=True)
 CUP = WebResult(title="Cup final", url="https://x.test/cup", snippet="FC Nord won the football cup last year.")
 
 
-async def test_the_web_is_searched_when_nothing_of_the_documents_has_passed(offline) -> None:
-    result, trace, _ = await answer(ask(UNKNOWN, options=WEB), web=(web := MemoryWeb((CUP,))))
+@pytest.mark.parametrize("found", [(), (chunk(70, "The football pitch is behind the hall."),)])
+async def test_the_web_is_searched_when_nothing_of_the_documents_has_passed(offline, found, monkeypatch) -> None:
+    monkeypatch.setattr("retrieval.steps.judge.grade.RELEVANT_SCORE", 0.9)
+    result, trace, _ = await answer(ask(UNKNOWN, options=WEB), found, web=(web := MemoryWeb((CUP,))))
     assert result.decision == "ANSWER" and "FC Nord" in result.text
     assert [source.chunk.url for source in result.sources if source.cited] == [CUP.url]
     verdicts = [step.detail.get("verdict") for step in steps(trace, "assess")]
@@ -237,8 +245,9 @@ async def test_the_web_is_not_searched_where_the_documents_answer_or_nobody_want
     assert not web.asked
 
 
-async def test_pages_that_do_not_answer_leave_it_at_no_answer(offline) -> None:
+async def test_pages_that_do_not_answer_leave_it_at_no_answer(online) -> None:
     page = WebResult(title="Gardening", url="https://x.test/garden", snippet="Roses are cut in March.")
+    online.reply(match=GRADE, json=verdict(False))
     result, trace, _ = await answer(ask(UNKNOWN, options=WEB), web=MemoryWeb((page,)))
     assert result.decision == "NO_ANSWER"
     assert steps(trace, "assess")[-2].detail["stop"] == "the web was searched last"
@@ -307,10 +316,8 @@ async def test_offline_documents_that_pass_do_not_make_an_answer_that_the_list_d
     assert result.decision == "NO_ANSWER"
 
 
-async def test_more_is_searched_for_than_is_graded_and_the_request_says_how_much(offline) -> None:
-    searcher = MemorySearcher(HANDBOOK)
-    _, trace, _ = await answer(ask(LOANS, options=AnswerOptions(top_k=1)), searcher=searcher)
-    assert searcher.requests[0].top_k == LIST_LENGTH
+async def test_a_request_says_how_many_documents_are_graded(offline) -> None:
+    _, trace, _ = await answer(ask(LOANS, options=AnswerOptions(top_k=1)))
     assert steps(trace, "grade")[0].detail["total_count"] == 1
 
 
