@@ -61,7 +61,8 @@ ALL_ASKED_S = 60.0  # … within so many seconds for all
 IN_BLOCK = 1024  # vectors read at once
 IN_BATCH = 5000
 # Small models say yes too often (docs/feedback.md): the prior counts a no for more than a yes.
-YES_WORD, NO_WORD = 0.4, 0.75  # log-odds that a yes adds and a no takes, of a model that says both
+YES_WORD, NO_WORD = 0.4, 0.75  # log-odds that a yes adds and a no takes
+FEWEST_WORDS = 8  # from which on a model that has said the same to everything counts as none
 logger = logging.getLogger(__name__)
 
 
@@ -314,7 +315,7 @@ async def _words(
             return
         async with asyncio.timeout(ASK_S):
             said.append((pair, await same_answer(model, pair.first, pair.second)))
-        tells_apart = len({word for _, word in said}) > 1  # one that says the same to everything counts as none
+        tells_apart = len(said) < FEWEST_WORDS or len({word for _, word in said}) > 1
         yield {
             other.row: shifted(other.same, YES_WORD if word else -NO_WORD) if tells_apart else other.same
             for other, word in said

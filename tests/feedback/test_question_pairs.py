@@ -194,11 +194,14 @@ def test_a_model_that_is_too_slow_to_be_measured_leaves_the_words(
     assert online.chats == []
 
 
-def test_a_model_that_says_the_same_to_everything_counts_as_none() -> None:
-    always = question_pairs._judge("m", [(0.5, True)] * 30)
-    differing = question_pairs._judge("m", [(0.7, True), (0.3, False)] * 15)
-    assert always.trust < 0.1
-    assert differing.trust > 0.9
+def test_a_model_that_says_the_same_to_everything_counts_as_none(
+    online: OllamaServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(question_pairs, "FEWEST_WORDS", 1)
+    open_pair(monkeypatch)
+    online.reply("exactly the same answer", text=json.dumps({"same": True}))
+    assert question_pairs_decide().asked == 1
+    assert QuestionPair.objects.get().decided_by == "words"
 
 
 # ------------------------------------------------------------------------------------------------ what it is for
