@@ -88,13 +88,12 @@ RETIRED: dict[str, tuple[str, Any]] = {  # variable → `module:constant`, and w
     "RAG_DEDUPE_NEAR_DUPLICATE": ("retrieval.steps.retrieve.dedupe:NEAR_DUPLICATE", PositiveShare),
     "RAG_DEDUPE_MERGE_TOKENS": ("retrieval.steps.retrieve.dedupe:MERGE_TOKENS", Count),
     "RAG_RERANK_SNIPPET_LENGTH": (
-        "retrieval.steps.judge.evaluator:SNIPPET_LENGTH",
+        "retrieval.steps.judge.judge:SNIPPET_LENGTH",
         Annotated[int, Field(ge=100, le=4000)],
     ),
     "RAG_RERANK_PROMPT": ("retrieval.steps.judge.judge:PROMPT", str),
     "RAG_RERANK_CRITERIA_PROMPT": ("retrieval.steps.judge.judge:CRITERIA_PROMPT", str),
     "RAG_RERANK_TIMEOUT_S": ("retrieval.providers.rerank_http:TIMEOUT_S", Number),
-    "RAG_RERANK_MIN_SCORE": ("retrieval.steps.judge.judge:MIN_SCORE", Number),
     "RAG_RERANK_BOOST_SHARE": ("retrieval.steps.judge.evaluator:BOOST_SHARE", Number),
     "RAG_COMPRESS_THRESHOLD": ("retrieval.steps.retrieve.compress:THRESHOLD", Share),
     "RAG_COMPRESS_MIN_STRIPS": ("retrieval.steps.retrieve.compress:MIN_STRIPS", Count),
@@ -103,7 +102,6 @@ RETIRED: dict[str, tuple[str, Any]] = {  # variable → `module:constant`, and w
     "RAG_VERIFY_MAX_SENTENCES": ("retrieval.steps.grounding.verify:MAX_SENTENCES", Count),
     "RAG_VERIFY_PROMPT": ("retrieval.steps.grounding.verify:PROMPT", str),
     "RAG_GRADE_PROMPT": ("retrieval.steps.judge.grade:PROMPT", str),
-    "RAG_GRADE_SNIPPET_LENGTH": ("retrieval.steps.judge.grade:SNIPPET_LENGTH", Annotated[int, Field(ge=100, le=8000)]),
     "RAG_GRADE_RELEVANT_SCORE": ("retrieval.steps.judge.grade:RELEVANT_SCORE", Annotated[float, Field(gt=0, lt=1)]),
     "RAG_GRADE_TIMEOUT_S": ("retrieval.steps.judge.grade:TIMEOUT_S", Seconds),
     "RAG_CORRECTIVE_HISTORY_MESSAGES": ("retrieval.text.quoting:HISTORY_MESSAGES", WholeNumber),
@@ -111,7 +109,6 @@ RETIRED: dict[str, tuple[str, Any]] = {  # variable → `module:constant`, and w
     "RAG_CORRECTIVE_POSITION": ("retrieval.steps.retrieve.order:POSITION", Literal["top_first", "sandwich"]),
     "RAG_CORRECTIVE_CLEAR_SCORE": ("retrieval.workflows.base:CLEAR_SCORE", Number),
     "RAG_CORRECTIVE_HEAD_START_S": ("retrieval.steps.toolbox:HEAD_START_S", Number),
-    "RAG_CORRECTIVE_MAX_ROUNDS": ("retrieval.workflows.corrective:MAX_ROUNDS", Count),
     "RAG_CORRECTIVE_EXTRACTIVE_SENTENCES": ("retrieval.steps.answer.generate:EXTRACTIVE_SENTENCES", Count),
     "RAG_CORRECTIVE_BOOST_TIMEOUT_S": ("retrieval.search.boosting:BOOST_TIMEOUT_S", Number),
     "RAG_SELF_CORRECTIVE_TOP_K": ("retrieval.workflows.self_corrective:TOP_K", Annotated[int, Field(ge=1, le=50)]),
@@ -225,10 +222,16 @@ RETIRED: dict[str, tuple[str, Any]] = {  # variable → `module:constant`, and w
     "RAG_WEB_SEARCH_PROMPT": ("retrieval.steps.retrieve.web_search:PROMPT", str),
 }
 
+NO_ESTIMATE = "the writing model says whether the passages answer, whatever the estimate says"
 GONE: dict[str, str] = {  # variable → why nothing heeds it any more
     "RAG_SEARCH_MIN_FILTERED_CANDIDATES": "filters that a question suggests are relaxed where what they leave does not"
     " answer, however much they leave; those of a request never are",
-    "RAG_DUAL_LOOP_GOOD_ANSWER": "an answer is accepted by the probability that it is good, which is no model's score",
+    "RAG_DUAL_LOOP_GOOD_ANSWER": "an answer is accepted by a model's score of six of ten or more",
+    "RAG_RERANK_MIN_SCORE": "a model names the passages that answer, and leaves none out of those that were found",
+    "RAG_GRADE_SNIPPET_LENGTH": "a document is graded by its whole text, as far as the model's context holds it",
+    "RAG_CORRECTIVE_SURE_SCORE": NO_ESTIMATE,
+    "RAG_CORRECTIVE_HOPELESS_SCORE": NO_ESTIMATE,
+    "RAG_CORRECTIVE_MAX_ROUNDS": "no number of model calls ends a search; RAG_CORRECTIVE_MAX_REFINE_ROUNDS does",
 }
 
 RULES: list[tuple[tuple[str, ...], Callable[..., bool], str]] = [  # variables, what holds for their values, in words

@@ -34,7 +34,7 @@ ROOT = Path(__file__).resolve().parent.parent
         ("RAG_REWRITE_ENABLED", "perhaps"),
         ("RAG_RERANK_MAX_CANDIDATES", "99"),
         ("RAG_INGEST_CHUNK_OVERLAP_TOKENS", "100000"),
-        ("RAG_CORRECTIVE_WEAK_SCORE", "0.99"),
+        ("RAG_CORRECTIVE_WEAK_SCORE", "1.5"),
         ("RAG_LIMIT_MESSAGE_CHARS", "0"),
         ("RAG_WEB_SEARCH", "bing"),
     ],
