@@ -10,7 +10,7 @@ from django.test import AsyncClient
 
 from chat.models import Message, Session
 from retrieval.errors import IndexUnavailableError
-from retrieval.values import Clarification
+from retrieval.values import Clarification, OpenClarification
 from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, events_of, eventually, types
 from tests.factories import CollectionFactory, MessageFactory, SessionFactory
 
@@ -74,7 +74,7 @@ async def test_accept_header_asks_for_a_stream(api: Api, workflow: ScriptedWorkf
 
 async def test_text_that_was_not_sent_in_chunks_follows_as_one(api: Api, workflow: ScriptedWorkflow) -> None:
     workflow.chunks, workflow.decision = (), "CLARIFY"
-    workflow.clarification = Clarification(question="Which year?", options=("2024", "2025"))
+    workflow.clarification = Clarification(question="Which year?", options=("2024", "2025"), documents=("a", "b"))
     events = [event async for event in events_of(await api.ask(stream=True))]
     assert types(events)[-3:] == ["chunk", "clarify", "done"]
     assert events[-3]["content"] == "Which year?"
@@ -131,13 +131,11 @@ async def test_earlier_messages_are_given_as_history(api: Api, workflow: Scripte
 
 async def test_answer_to_a_question_back_carries_what_was_asked(api: Api, workflow: ScriptedWorkflow) -> None:
     workflow.chunks, workflow.decision = (), "CLARIFY"
-    workflow.clarification = Clarification(question="Which year?", options=("2024", "2025"))
+    workflow.clarification = Clarification(question="Which year?", options=("2024", "2025"), documents=("a", "b"))
     session_id = (await api.ask("Fees?")).json()["session_id"]
     await api.ask("2025", session_id=session_id)
-    open_clarification = workflow.questions[1].open_clarification
-    assert workflow.questions[0].open_clarification is None
-    assert open_clarification is not None
-    assert (open_clarification.question, open_clarification.clarification.options) == ("Fees?", ("2024", "2025"))
+    opened = OpenClarification(question="Fees?", clarification=workflow.clarification)
+    assert [question.open_clarification for question in workflow.questions] == [None, opened]
 
 
 async def test_the_language_of_the_readers_pages_reaches_the_workflow(api: Api, workflow: ScriptedWorkflow) -> None:

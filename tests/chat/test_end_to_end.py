@@ -85,7 +85,7 @@ async def test_stop_closes_the_models_connection(api: Api, online: OllamaServer,
         if event["type"] == "chunk":
             break
     stopped = (await api.call("post", f"/api/messages/{event['message_id']}/stop")).json()
-    generation = next(chat for chat in reversed(online.chats) if not chat.body.get("format"))
+    generation = next(chat for chat in reversed(online.chats) if not chat.is_structured)
     assert stopped["status"] == "stopped"
     assert stopped["answer"]
     assert await sync_to_async(generation.wait_client_closed)()
@@ -224,8 +224,8 @@ async def test_a_question_may_choose_the_model_that_writes(api: Api, online: Oll
     _answer_with(online)
     message = (await api.ask("How many books may undergraduates borrow from the library?", model="other")).json()
     assert (message["decision"], message["model"]) == ("ANSWER", "other:latest")
-    written = [chat.body["model"] for chat in online.chats if not chat.body.get("format")]
-    judged = [chat.body["model"] for chat in online.chats if chat.body.get("format")]
+    written = [chat.body["model"] for chat in online.chats if not chat.is_structured]
+    judged = [chat.body["model"] for chat in online.chats if chat.is_structured]
     assert set(written) == {"other:latest"}
     assert "other:latest" not in judged
     stored = await Message.objects.aget(pk=message["message_id"])

@@ -15,7 +15,7 @@ from ragsite.core.rag_settings import MilvusSettings
 from retrieval.engine import close_engine, get_engine
 from retrieval.models import Collection
 from retrieval.text.analysis import terms_text
-from retrieval.values import IndexRow, JudgeRecord
+from retrieval.values import IndexRow
 from tests.chat.conftest import Api, ScriptedWorkflow, events_of, types
 from tests.factories import ChunkFactory, CollectionFactory, SessionFactory
 
@@ -66,15 +66,7 @@ async def handbook(user: User, rag_settings: Any, milvus_settings: MilvusSetting
     await close_engine()
 
 
-@pytest.fixture
-def decisive(rag_settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A model is asked about every document, and its word decides."""
-    monkeypatch.setattr(JudgeRecord, "PRIOR_TRUE", 0.99999)
-    monkeypatch.setattr(JudgeRecord, "PRIOR_FALSE", 0.00001)
-    rag_settings(corrective={"sure_score": 1.0, "hopeless_score": 0.0})
-
-
-async def test_the_response_is_the_seeds(api: Api, handbook: Handbook, online: Any, decisive: None) -> None:
+async def test_the_response_is_the_seeds(api: Api, handbook: Handbook, online: Any) -> None:
     await handbook()
     online.reply(match="is_relevant", json={"is_relevant": True, "confidence": 9})
     online.reply(structured=False, text="Ten books [1].")
@@ -119,7 +111,7 @@ async def test_while_that_model_is_away_words_are_searched_for_and_it_says_so(
 
 
 async def test_it_should_be_rewritten_no_more_where_no_other_words_were_left(
-    api: Api, handbook: Handbook, online: Any, decisive: None
+    api: Api, handbook: Handbook, online: Any
 ) -> None:
     await handbook()
     online.reply(match="is_relevant", json={"is_relevant": False, "confidence": 8})
@@ -129,9 +121,7 @@ async def test_it_should_be_rewritten_no_more_where_no_other_words_were_left(
     assert "no other words are left" in grader["reasoning"]
 
 
-async def test_rewrites_and_the_documents_that_failed_are_told(
-    api: Api, handbook: Handbook, online: Any, decisive: None
-) -> None:
+async def test_rewrites_and_the_documents_that_failed_are_told(api: Api, handbook: Handbook, online: Any) -> None:
     await handbook()
     online.reply(match="is_relevant", json={"is_relevant": False, "confidence": 8})
     for number in (1, 2):

@@ -15,7 +15,6 @@ from feedback.ranking.snapshot import Content, parameters
 from feedback.ratings.services import rating_delete, rating_set, source_use_record
 from feedback.rounds.evidence import Gathered, evidence_gather
 from feedback.rounds.exposure import examination_by_place
-from feedback.rounds.judges.agreement import _labels
 from feedback.rounds.proposals import Proposal, ballot_load, ballot_weighed, proposal_make
 from retrieval.models import Document
 from tests.factories import UserFactory
@@ -217,16 +216,6 @@ def test_opened_sources_use_up_none_of_a_days_ratings(monkeypatch: pytest.Monkey
 
 
 # ------------------------------------------------------------------------------------------------ elsewhere
-def test_judges_still_learn_from_ratings_beside_discarded_evidence_of_uses() -> None:
-    message = answered(QUESTION, [passage("Ten books.")])
-    rate(message, 5)
-    use(answered(QUESTION, [passage("Four weeks.")]))
-    evidence_gather()
-    event = RevisionEvent.log(RevisionEvent.Action.RESET_RATER, by=message.session.user, why="A test.")
-    Evidence.objects.filter(rating=None).update(discarded_by=event)
-    assert [answer for _, answer, _, _ in _labels([message.pk])] == [message.pk]
-
-
 def test_staff_see_what_was_done_with_a_source() -> None:
     chunk = passage("Ten books.")
     message = answered(QUESTION, [chunk])

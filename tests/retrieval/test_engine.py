@@ -26,7 +26,7 @@ async def test_parts_with_the_same_settings_are_kept(rag_settings: Any) -> None:
     rag_settings(corrective={"good_score": 0.7})
     after = get_engine()
     assert after is not before
-    for part in ("models", "index", "memory_index", "searcher", "boosts", "prompts", "judge_tally"):
+    for part in ("models", "index", "memory_index", "searcher", "boosts", "prompts"):
         assert getattr(after, part) is getattr(before, part), part
     await close_engine()
 

@@ -131,7 +131,7 @@ def test_embeddings_are_kept_for_the_next_run(
 
 def test_stages_that_need_a_model_say_that_a_fallback_served(labelled: Path, offline: str) -> None:
     told = evaluate(labelled, "--stages", "hybrid,rerank,boosts", "--no-decisions")
-    assert "+rerank: a fallback served for 3 of 3 (rerank: offline mode" in told
+    assert "+rerank: a fallback served for 3 of 3 (assess: offline mode" in told
     assert "+boosts: a fallback served for 3 of 3 (boost: there are no ratings" in told
 
 

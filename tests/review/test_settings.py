@@ -149,15 +149,13 @@ def test_a_draft_is_refused_as_a_whole(access: DeskAccess) -> None:
     assert draft_find(access) is None
 
 
-def test_a_rule_between_settings_is_told_beside_what_was_changed(access: DeskAccess) -> None:
+def test_a_rule_between_settings_is_told_beside_what_was_changed(
+    access: DeskAccess, rag_settings: RagSettingsChanger
+) -> None:
+    rag_settings(search={"max_top_k": 8})
     with pytest.raises(InvalidInputError) as refused:
-        draft_save(access=access, values={"corrective.weak_score": 0.7})
-    assert list(refused.value.fields["values"]) == ["corrective.weak_score"]
-
-
-def test_settings_that_go_together_are_changed_together(access: DeskAccess) -> None:
-    draft = draft_save(access=access, values={"corrective.weak_score": 0.7, "corrective.good_score": 0.8})
-    assert changes_of(draft)["values"] == {"corrective.good_score": 0.8, "corrective.weak_score": 0.7}
+        draft_save(access=access, values={"search.top_k": 9})
+    assert list(refused.value.fields["values"]) == ["search.top_k"]
 
 
 def test_the_operators_own_value_is_no_change(access: DeskAccess) -> None:

@@ -88,7 +88,8 @@ def _passes(one: StoredChunk, filters: SearchFilters) -> bool:
         (filters.doc_type, one.doc_type),
         (filters.policy_year, one.policy_year),
     ]
-    return all(wanted in (None, held) for wanted, held in pairs)
+    is_one_of = not filters.documents or one.document_id in filters.documents
+    return is_one_of and all(wanted in (None, held) for wanted, held in pairs)
 
 
 def _bm25(query: Sequence[str], texts: Mapping[str, Counter[str]]) -> dict[str, float]:

@@ -12,9 +12,9 @@ import pytest
 from django.conf import settings
 
 from retrieval.trace import Trace
-from retrieval.values import Answer, HistoryMessage
+from retrieval.values import Answer, AnswerOptions, HistoryMessage
 from retrieval.workflows import WORKFLOWS, get_workflow
-from tests.retrieval.steps.fakes import HANDBOOK, TRUSTED, UNSURE, Events, ask, make_tools
+from tests.retrieval.steps.fakes import HANDBOOK, Events, ask, make_tools
 
 QUESTION = "What is the deposit for a room in Lakeside hall?"
 HISTORY = (HistoryMessage("user", "I want to live on the campus."), HistoryMessage("assistant", "There are two halls."))
@@ -58,18 +58,20 @@ NONSENSE: dict[str, dict[str, Any]] = {
 @pytest.fixture(params=WORKFLOWS)
 def workflow(request: pytest.FixtureRequest, rag_settings: Any, monkeypatch: pytest.MonkeyPatch) -> str:
     """Each of them, with limits that a test can wait for."""
-    rag_settings(ollama={"max_answer_tokens": 24}, corrective=UNSURE)
+    rag_settings(ollama={"max_answer_tokens": 24})
     monkeypatch.setattr("retrieval.providers.ollama.BUSY_RETRY_S", 0.01)
     return str(request.param)
 
 
-async def answered(name: str, *, text: str = QUESTION, history: Any = HISTORY) -> tuple[Answer, Trace, Events]:
-    tools = make_tools(settings.RAG, HANDBOOK, judge_records=TRUSTED)
+async def answered(
+    name: str, *, text: str = QUESTION, history: Any = HISTORY, **asked: Any
+) -> tuple[Answer, Trace, Events]:
+    tools = make_tools(settings.RAG, HANDBOOK)
     events = Events()
     trace = Trace(events)
     try:
         async with asyncio.timeout(GENEROUS_S):
-            answer = await get_workflow(name, engine=tools).answer(ask(text, history=history), trace=trace)
+            answer = await get_workflow(name, engine=tools).answer(ask(text, history=history, **asked), trace=trace)
     finally:
         await tools.models.close()
     return answer, trace, events
@@ -125,7 +127,7 @@ def _stop_at_the_first_call(server: Any) -> None:
 
 async def test_stopping_reaches_the_models_connection(online, workflow: str) -> None:
     online.reply(delay_s=60.0)
-    tools = make_tools(settings.RAG, HANDBOOK, judge_records=TRUSTED)
+    tools = make_tools(settings.RAG, HANDBOOK)
     task = asyncio.create_task(get_workflow(workflow, engine=tools).answer(ask(QUESTION), trace=Trace(Events())))
     while not online.chats:
         await asyncio.sleep(0.01)
@@ -154,7 +156,7 @@ async def test_an_answer_that_breaks_off_is_marked_as_a_part(
 async def test_nonsense_in_place_of_json_leaves_the_answer_whole(online, workflow: str, fault: str) -> None:
     online.reply(structured=True, **NONSENSE[fault])
     online.reply(structured=False, text="The deposit for a room in Lakeside hall is EUR 300 [1].")
-    answer, trace, events = await answered(workflow)
+    answer, trace, events = await answered(workflow, options=AnswerOptions(rerank=True))  # judged before it is written
     assert answer.text == events.text == "The deposit for a room in Lakeside hall is EUR 300 [1]."
     assert (answer.decision, answer.partial) == ("ANSWER", False)
     assert_told(trace)

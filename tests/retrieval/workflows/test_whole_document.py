@@ -12,11 +12,9 @@ from django.conf import settings
 from retrieval.trace import Trace
 from retrieval.values import (
     Answer,
-    Clarification,
     CollectionRef,
     EmbeddingSpace,
     HistoryMessage,
-    OpenClarification,
     SearchFilters,
     SearchScope,
     StoredChunk,
@@ -181,37 +179,26 @@ async def test_a_kind_that_is_not_there_is_said_to_be_not_there(offline) -> None
 
 
 # ------------------------------------------------------------------------------------------------ which document
-async def test_one_of_several_is_asked_back_and_the_reply_is_read(offline) -> None:
+async def test_of_several_versions_the_newest_is_read(offline) -> None:
     result, _, _ = await answer("Summarise the loan rules")
-    assert result.decision == "CLARIFY"
-    assert result.clarification is not None
-    assert result.clarification.options == ("Loan Rules (2022)", "Loan Rules (2025)")
-    opened = OpenClarification(question="Summarise the loan rules", clarification=result.clarification)
-    replied, _, _ = await answer(ask("Loan Rules (2022)", open_clarification=opened))
-    assert "8 books" in replied.text and "12 books" not in replied.text
+    assert result.decision == "ANSWER"
+    assert "12 books" in result.text and "8 books" not in result.text
 
 
-async def test_another_question_in_place_of_a_reply_is_answered(offline) -> None:
-    asked = Clarification(question="Which?", options=("Loan Rules (2022)", "Loan Rules (2025)"))
-    opened = OpenClarification(question="Summarise the loan rules", clarification=asked)
-    _, trace, _ = await answer(ask("What does a second submission of the thesis cost?", open_clarification=opened))
+@pytest.mark.parametrize(
+    "question",
+    ["Summarise the “Parking Rules”", "总结《停车规定》", "請總結《停車規定》", "Summarise this document",
+     "Compare the Parking Rules with the Thesis Guide"],
+)  # fmt: skip
+async def test_what_names_no_document_that_is_there_goes_its_ordinary_way(offline, question: str) -> None:
+    _, trace, _ = await answer(question)
     assert all("task" not in step.detail for step in trace.steps)
-
-
-@pytest.mark.parametrize("question", ["Summarise the “Parking Rules”", "总结《停车规定》", "請總結《停車規定》"])
-async def test_a_document_that_is_not_there_is_said_to_be_not_there(offline, question: str) -> None:
-    result, trace, _ = await answer(question)
-    assert result.decision == "NO_ANSWER"
-    assert ("Parking Rules" in result.text) or ("停车规定" in result.text) or ("停車規定" in result.text)
-    titles = {one["title"] for one in trace.steps[-1].detail["nearest"]}
-    assert titles <= {chunk.title for chunk in ALL}
+    assert "retrieve" in names(trace)
 
 
 async def test_this_document_is_the_attached_one(offline) -> None:
     result, _, _ = await answer("List all deadlines in this document", attached=frozenset({"thesis"}))
     assert {source.chunk.document_id for source in result.sources} == {"thesis"}
-    result, _, _ = await answer("Summarise this document")
-    assert result.decision == "CLARIFY"
 
 
 @pytest.mark.parametrize("question", ["Summarise these rules", "总结上述规定", "Summarise it", "總結一下"])
@@ -332,7 +319,7 @@ def long_document(sections: int = 40) -> list[StoredChunk]:
 async def test_a_long_document_is_read_in_parts_that_fit(online) -> None:
     online.reply(structured=False, text="Form F-1 costs EUR 101. Form F-40 costs EUR 140.")
     result, trace, events = await answer("Summarise the Long Handbook", long_document())
-    parts = [chat for chat in online.chats if chat.body.get("format")]
+    parts = [chat for chat in online.chats if chat.is_structured]
     assert len(parts) >= 4
     assert 1 < online.most_at_once <= settings.RAG.ollama.max_concurrency
     assert all(len(chat.prompt) / 4 < settings.RAG.ollama.num_ctx for chat in online.chats)
