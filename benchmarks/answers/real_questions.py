@@ -62,6 +62,7 @@ from benchmarks.support.tables import show
 FILE_PREFIX = {"rs-en": "hh_", "rs-zh": "qh_"}  # parts of a set that have documents of their own
 PATIENCE_S = 1800.0  # for one answer of a real model on a small machine
 LOAD_S = 4 * 3600.0
+HEADING_JOIN = " › "
 WARM_UP = ("What is this about?", "Who is it for?", "What is new?")
 COUNTED = ("questions", "passages")
 
@@ -75,7 +76,7 @@ class Judge:
     environment: Mapping[str, str]
     address: str = ""
 
-    def unrecognised(self) -> Counter[str]:
+    def oracle_counts(self) -> Counter[str]:
         """What the simulator's oracle knew and did not know so far; empty for others."""
         with contextlib.suppress(httpx.HTTPError, ValueError, KeyError):
             oracle = httpx.get(f"{self.address}/_sim/stats?records=0", timeout=30).json()["oracle"]
@@ -85,7 +86,10 @@ class Judge:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A loaded site's data in `folder/var`, and its chunks: `{"document_id", "title", "collection", "text"}` each."""
+    """A loaded site's data in `folder/var`, and its chunks: `{"document_id", "title", "collection", "text"}` each.
+
+    title: the set's name of the document. text: with the document's title and headings, as the site searches it.
+    """
 
     folder: Path
 
@@ -207,9 +211,11 @@ def chunks(site: RagSite, part: str, paths: Mapping[str, str]) -> Iterator[dict[
     headers = {"Authorization": f"Token {site.tokens[0]}"}
     with httpx.Client(base_url=site.site.url, headers=headers, timeout=60) as http:
         for document in listed(http, f"/api/documents?collection={part}"):
+            title, name = document["title"], paths[document["file_name"]]
             for chunk in listed(http, f"/api/documents/{document['id']}/chunks"):
-                title = paths[document["file_name"]]
-                yield {"document_id": document["id"], "title": title, "collection": part, "text": chunk["text"]}
+                headings = [heading for heading in chunk["heading"].split(HEADING_JOIN) if heading not in ("", title)]
+                text = "\n".join(filter(None, (title, HEADING_JOIN.join(headings), chunk["text"])))
+                yield {"document_id": document["id"], "title": name, "collection": part, "text": text}
 
 
 def listed(http: httpx.Client, address: str | None) -> Iterator[dict[str, Any]]:
@@ -248,10 +254,10 @@ async def ask_all(
     before = cpu_seconds(site.processes())["web"]
     for number, question in enumerate(questions):
         for side in sides if number % 2 else reversed(sides):
-            known = judge.unrecognised()
+            known = judge.oracle_counts()
             asked = {"collections": [question.part], **(more if side is site else {})}
             replies[side.name].append(await ask(side, question.text, number, **asked))
-            oracle[side.name].update(judge.unrecognised() - known)
+            oracle[side.name].update(judge.oracle_counts() - known)
         if sys.stderr.isatty():
             print(f"\r{judge.name}: {number + 1} of {len(questions)} ", end="", file=sys.stderr, flush=True)
     cpu_s = (cpu_seconds(site.processes())["web"] - before) / len(questions)
@@ -315,34 +321,31 @@ def bm25_ranked(questions: Sequence[Question], rows: Sequence[Mapping[str, str]]
 
 # ------------------------------------------------------------------------------------------------ report
 def report(judge: Judge, run: Run, bm25: list[list[str]] | None) -> dict[str, list[dict[str, object]]]:
-    parts = sorted({one.question.part for one in run.site})
+    questions = [one.question for one in run.site]
+    sides = {"site": run.site, "plain RAG": run.plain}
+    ranked = {
+        "search": [one.found for one in run.site],
+        "sources shown": [one.shown for one in run.site],
+        "plain RAG": [one.shown for one in run.plain],
+        "bm25s": bm25 or [],
+    }
+    parts = sorted({question.part for question in questions})
     tables: dict[str, list[dict[str, object]]] = {"answers": [], "recall": [], "times": []}
-    for part in ("", *(parts if len(parts) > 1 else ())):
-        for name, outcomes in (("site", run.site), ("plain RAG", run.plain)):
-            if chosen := [one for one in outcomes if part in ("", one.question.part)]:
-                key = {"judge": judge.name, "side": name, "part": part or "all"}
-                tables["answers"].append({**key, **answers_row(chosen)})
-        site = [one for one in run.site if part in ("", one.question.part)]
-        plain = [one for one in run.plain if part in ("", one.question.part)]
-        ranked = {
-            "search": [(one.question, one.found) for one in site],
-            "sources shown": [(one.question, one.shown) for one in site],
-            "plain RAG": [(one.question, one.shown) for one in plain],
-            "bm25s": [
-                (one.question, found) for one, found in zip(run.site, bm25 or (), strict=False)
-                if part in ("", one.question.part)
-            ],
-        }  # fmt: skip
-        for name, pairs in ranked.items():
+    for part in ("all", *(parts if len(parts) > 1 else ())):
+        for name, outcomes in sides.items():
+            if own := [one for one in outcomes if part in ("all", one.question.part)]:
+                tables["answers"].append({"judge": judge.name, "side": name, "part": part, **answers_row(own)})
+        for name, lists in ranked.items():
+            pairs = [pair for pair in zip(questions, lists, strict=False) if part in ("all", pair[0].part)]
             if pairs:
-                tables["recall"].append({"judge": judge.name, "of": name, "part": part or "all", **recall_row(pairs)})
+                tables["recall"].append({"judge": judge.name, "of": name, "part": part, **recall_row(pairs)})
     times = times_row(run.site, run.plain) if run.plain else {}
     counts = {"rounds": mean(one.rounds for one in run.site), "calls": mean(one.calls for one in run.site)}
     tables["times"].append({"judge": judge.name, **counts, "CPU s": run.cpu_s, **times})
     return tables
 
 
-def tell(judge: Judge, run: Run) -> None:
+def tell_each(judge: Judge, run: Run) -> None:
     for one in run.site:
         expected = "ANSWER" if one.question.clear else "CLARIFY" if one.question.clarify else "NO_ANSWER"
         right = "right" if one.answered else "wrong" if one.cited else "none"
@@ -375,35 +378,39 @@ def run(options: argparse.Namespace) -> None:
     everything = read_questions(options.set / "questions.jsonl")
     questions, parts = chosen(everything, options), sorted({question.part for question in everything})
     named = {name for question in everything for name in question.documents}
-    tables: dict[str, list[dict[str, object]]] = {"answers": [], "recall": [], "times": []}
-    notes, lines = [], list[Mapping[str, object]]()
+    told = []
     with contextlib.ExitStack() as stack:
         documents = stack.enter_context(unpacked(options.documents or options.set / "docs"))
         temporary = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ragsite-benchmark-")))
         write_oracle(temporary / "oracle", everything, documents)
         for name in options.judge:
             for noise in options.noise if name == "simulator" else (0.0,):
-                folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ragsite-benchmark-")))
-                with judges(name, temporary / "oracle", folder, noise, options) as judge:
+                with (
+                    tempfile.TemporaryDirectory(prefix="ragsite-benchmark-") as folder,
+                    judges(name, temporary / "oracle", Path(folder), noise, options) as judge,
+                ):
                     kept = (options.data or temporary) / f"{options.set.name}-{judge.space}"
                     loaded = load(kept, parts, documents, judge, named)
-                    done = measured(judge, loaded, questions, folder, options)
-                bm25 = bm25_ranked(questions, loaded.rows())
-                for table, rows in report(judge, done, bm25).items():
-                    tables[table] += rows
-                notes += notes_of(judge, done, loaded)
-                lines += [{"judge": judge.name, **as_line(one)} for one in done.site]
-                if options.verbose:
-                    tell(judge, done)
+                    done = measured(judge, loaded, questions, Path(folder), options)
+                told.append(tell(judge, done, loaded, options))
+    if options.json:
+        print(json.dumps(told, ensure_ascii=False, indent=2))
+
+
+def tell(judge: Judge, run: Run, loaded: Loaded, options: argparse.Namespace) -> Mapping[str, object]:
+    """What `--json` prints of this judge; else it is printed at once."""
+    bm25 = bm25_ranked([one.question for one in run.site], loaded.rows())
+    tables, notes = report(judge, run, bm25), notes_of(judge, run, loaded)
     if bm25 is None:
         notes.append("bm25s is not installed: pip install '.[peers]'")
-    if options.json:
-        print(json.dumps({**tables, "questions": lines, "notes": notes}, ensure_ascii=False, indent=2))
-        return
-    for rows in tables.values():
-        show(rows, as_json=False)
-        print()
-    print("\n".join(notes))
+    if not options.json:
+        if options.verbose:
+            tell_each(judge, run)
+        for rows in tables.values():
+            show(rows, as_json=False)
+            print()
+        print("\n".join([*notes, ""]), flush=True)
+    return {"judge": judge.name, **tables, "questions": [as_line(one) for one in run.site], "notes": notes}
 
 
 def measured(
