@@ -181,6 +181,12 @@ async def write_from(
         return checked
     quoting = AnswerWriter(context.run.trace, passages=len(checked.sources), language=context.language)
     quoting.text = checked.text
+    if checked.decision == "ANSWER" and (
+        near := await asyncio.to_thread(align, checked.text, checked.sources, question=asked.text, hints=())
+    ):  # a text that ends in a colon has no sentence that cites
+        await quoting.write(" " + "".join(f"[{marker}]" for marker in near))
+        await quoting.finish()
+        return replace(checked, text=quoting.text, sources=marked_cited(checked.sources, set(near)))
     await quoting.write(f"\n\n{phrase('closest', context.language)}\n\n")
     for piece in await asyncio.to_thread(
         extractive_answer, asked.text, checked.sources, language=context.language, sentences=EXTRACTIVE_SENTENCES
