@@ -149,6 +149,7 @@ def test_answers_keep_to_the_script_of_the_page_and_show_bold_words(
     open_page: OpenPage, site: Site, tmp_path: Path
 ) -> None:
     site.ollama.reset()
+    site.ollama.reply(match="押金", structured=False, json=["no_answer", ""], times=1)
     site.ollama.reply(structured=False, text="依**《圖書館借閱規則》**的規定，大學部學生最多可借閱十冊圖書 [1]。")
     page = newcomer(open_page, PHONE)
     attach_rules(page, tmp_path)

@@ -14,7 +14,7 @@ from tests.browser.test_journey import QUESTION, ask, sign_up, upload
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
 OpenPage = Callable[..., Page]
-REASON = "answers the question with a probability of"
+REASON = "the model says: relevant"
 
 
 @pytest.fixture(autouse=True)
