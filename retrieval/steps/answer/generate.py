@@ -33,11 +33,13 @@ from retrieval.steps.step import Asked, Context, Step
 from retrieval.steps.toolbox import Run
 from retrieval.text.answer_language import NAMES, Language, ScriptKeeper
 from retrieval.text.quoting import one_line, quote_source
+from retrieval.text.term_coverage import full_text, terms_of
 from retrieval.text.tokens import estimate_tokens
 from retrieval.trace import StepRecord, Trace
 from retrieval.values import Answer, Question, ScoredChunk, Source
 
 HEARD_OUT = 40  # pieces behind a refusing mark: a reply that ends by itself leaves its connection open for the next
+NEAR_SHARE = 0.8  # of a text's terms that the passage which it comes from holds
 EXTRACTIVE_SENTENCES = 4  # of an answer that no model wrote
 
 NOTHING_FOUND = worded("the passages do not answer")
@@ -182,8 +184,8 @@ async def write_from(
     quoting = AnswerWriter(context.run.trace, passages=len(checked.sources), language=context.language)
     quoting.text = checked.text
     if checked.decision == "ANSWER" and (
-        near := await asyncio.to_thread(align, checked.text, checked.sources, question=asked.text, hints=())
-    ):  # a text that ends in a colon has no sentence that cites
+        near := await asyncio.to_thread(_near, checked.text, checked.sources, asked.text)
+    ):  # a heading, or a text that ends in a colon, has no sentence that cites
         await quoting.write(" " + "".join(f"[{marker}]" for marker in near))
         await quoting.finish()
         return replace(checked, text=quoting.text, sources=marked_cited(checked.sources, set(near)))
@@ -201,6 +203,16 @@ async def write_from(
         sources=marked_cited(checked.sources, cited),
         reason=NOTHING_SUPPORTED,
     )
+
+
+def _near(text: str, sources: Sequence[Source], question: str) -> Sequence[int]:
+    """Markers of the passages that a text without a citation comes from; none where it comes from nowhere."""
+    if markers := align(text, sources, question=question, hints=()):
+        return markers
+    terms = terms_of(text)
+    held = {source.marker: len(terms & terms_of(full_text(source.chunk))) for source in sources}
+    best = max(held, key=lambda marker: held[marker], default=0)
+    return (best,) if terms and best and held[best] >= NEAR_SHARE * len(terms) else ()
 
 
 async def _with_neighbours(
