@@ -25,11 +25,7 @@ from feedback.curation.curated import curated_check, curated_forget
 from feedback.curation.curated_live import LiveCuratedAnswers
 from feedback.curation.evidence_selectors import manual_boosts_in_force
 from feedback.curation.for_desk import DeskFeedback
-from feedback.curation.gap_letters import KIND as GAP_LETTER
-from feedback.curation.gap_letters import gap_letters
 from feedback.curation.gap_todos import gap_document_ready
-from feedback.evaluation.letters import KIND as EVALUATION_LETTER
-from feedback.evaluation.letters import alarm_letters
 from feedback.evaluation.runs import runs_erase, runs_over
 from feedback.models import Evidence, GoldenQuestion, Rating, SourceUse
 from feedback.ratings.for_chat import ChatRatings
@@ -41,7 +37,6 @@ from feedback.rounds.judges.records import LearnedJudgeRecords
 from feedback.rounds.passages import document_forget, document_relocate
 from feedback.rounds.personal_data import FeedbackHolder
 from feedback.rounds.questions import questions_forget, questions_of
-from ragsite.accounts.letters import use_letter
 from ragsite.accounts.personal_data import use_holder
 from ragsite.core.rag_settings import RagSettings
 from ragsite.core.retention import Kind, use_kind
@@ -59,8 +54,6 @@ def connect() -> None:
     use_curated_answers(LiveCuratedAnswers)
     use_ratings(ChatRatings())
     use_feedback(DeskFeedback())
-    use_letter(EVALUATION_LETTER, alarm_letters)
-    use_letter(GAP_LETTER, gap_letters)
     use_improvements(
         Improvement(_golden_question, _golden_address), Improvement(_curated_answer, _curated_address), made=_made_of
     )

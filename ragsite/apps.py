@@ -14,7 +14,7 @@ class RagsiteConfig(AppConfig):
     def ready(self) -> None:
         from django.conf import settings
 
-        from ragsite.accounts import personal_data_jobs, retention, signing_out  # models can be imported only now
+        from ragsite.accounts import personal_data_jobs, signals  # models can be imported only now
         from ragsite.accounts.account_data import AccountHolder
         from ragsite.accounts.personal_data import use_holder
         from ragsite.retired_settings import apply_retired, warn_of_gone
@@ -23,7 +23,6 @@ class RagsiteConfig(AppConfig):
         apply_retired(settings.RETIRED)
         warn_of_gone(settings.GONE)
         checks.register(check_variables)
-        signing_out.connect()
+        signals.connect()
         personal_data_jobs.connect()
-        retention.connect()
         use_holder("ragsite", AccountHolder())

@@ -15,45 +15,41 @@ from django.utils.translation import gettext as _
 
 from chat.review.roles import BACKEND, PERMISSIONS
 from feedback.models import EvaluationRun
-from ragsite.accounts.letters import Letter, is_confirmed, letter_queue
-from ragsite.models import Account
+from ragsite.accounts.choices import account_of
+from ragsite.accounts.letters import Letter, confirmed_email, letter_queue, site_origin
 from retrieval.evaluation.stages import DECISIONS
-
-KIND = "evaluation_worse"
 
 
 def alarm_tell(run: EvaluationRun) -> None:
     """Once the transaction is committed."""
-    transaction.on_commit(partial(letter_queue, KIND, run_id=str(run.pk)), robust=True)
+    transaction.on_commit(partial(_send, run.pk), robust=True)
 
 
-def alarm_letters(*, run_id: str, language: str, origin: str = "") -> Iterator[Letter]:
+def _send(run_id: UUID) -> None:
+    for letter in alarm_letters(run_id=run_id):
+        letter_queue(letter)
+
+
+def alarm_letters(*, run_id: UUID) -> Iterator[Letter]:
     """To each administrator of the desk who has a confirmed address; none where somebody has acknowledged it."""
-    run = EvaluationRun.objects.select_related("set").filter(pk=UUID(run_id), alarm=True, acknowledged_at=None).first()
+    run = EvaluationRun.objects.select_related("set").filter(pk=run_id, alarm=True, acknowledged_at=None).first()
     if run is None:
         return
     people = User.objects.with_perm(PERMISSIONS["administer"], backend=BACKEND).filter(is_staff=True, is_active=True)
-    accounts = Account.objects.select_related("user").filter(user__in=people).order_by("pk")
-    origin = origin or site_origin()
-    for account in accounts:
-        if not is_confirmed(account):
+    for person in people.order_by("pk"):
+        if not (address := confirmed_email(person)):
             continue
-        reader = account.language or language
-        with translation.override(reader):
-            yield Letter(
-                to=account.confirmed_email,
-                language=reader,
-                subject=_("Search has got worse: %(name)s") % {"name": run.set.title},
-                paragraphs=(
-                    _("The latest evaluation of “%(name)s” on Ragsite is worse than the last good one, by more than "
-                      "chance would explain.") % {"name": run.set.title},
-                    *(_fell(change) for change in run.worse),
-                    _("The page shows which questions fell, and what was changed on the site in between. No further "
-                      "letter comes until a run has been good again."),
-                ),
-                button=_("Look at the run"),
-                url=origin + reverse("review_evaluation_run", args=[run.pk]),
+        with translation.override(account_of(person).language or settings.LANGUAGE_CODE):
+            paragraphs = (
+                _("The latest evaluation of “%(name)s” on Ragsite is worse than the last good one, by more than "
+                  "chance would explain.") % {"name": run.set.title},
+                *(_fell(change) for change in run.worse),
+                _("The page shows which questions fell, and what was changed on the site in between. No further "
+                  "letter comes until a run has been good again."),
+                site_origin() + reverse("review_evaluation_run", args=[run.pk]),
             )  # fmt: skip
+            subject = _("Search has got worse: %(name)s") % {"name": run.set.title}
+            yield Letter(to=address, subject=subject, text="\n\n".join(paragraphs))
 
 
 def _fell(change: dict[str, object]) -> str:
@@ -64,10 +60,3 @@ def _fell(change: dict[str, object]) -> str:
     return _("Stage %(stage)s, nDCG: %(before)s, now %(after)s; %(worse)s of %(questions)s questions fell.") % {
         "stage": change["stage"], **values,
     }  # fmt: skip
-
-
-def site_origin() -> str:
-    """Of a letter that no request asks for: the first trusted origin, else where the web server listens."""
-    if settings.CSRF_TRUSTED_ORIGINS:
-        return str(settings.CSRF_TRUSTED_ORIGINS[0]).rstrip("/")
-    return f"http://{settings.SITE.host}:{settings.SITE.port}"

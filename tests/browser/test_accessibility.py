@@ -42,7 +42,7 @@ PAGES = (
     "/admin/", "/admin/chat/session/", "/admin/retrieval/document/", "/admin/feedback/revision/",
     "/admin/feedback/evidence/in-force/", "/admin/feedback/rating/gaps/",
 )  # fmt: skip
-DOORS = ("/accounts/login/", "/accounts/signup/", "/accounts/password/forgotten/")
+DOORS = ("/accounts/login/", "/accounts/signup/", "/accounts/password/reset/")
 LANGUAGES = ("en", "zh-hans", "zh-hant")
 AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
 RUN = """async (options) => (await axe.run(document, {resultTypes: ["violations"], ...options})).violations.flatMap(
