@@ -36,7 +36,7 @@ def fee(days: int) -> float: return min(10.0, 0.5 * days)  # capped
 """
 PAGES = (
     "/", "/documents/", "/documents/search/", "/memory/", "/self-corrective-rag",
-    "/accounts/", "/accounts/email/", "/accounts/password/", "/accounts/delete/",
+    "/accounts/", "/accounts/email/", "/accounts/password/change/", "/accounts/2fa/", "/accounts/delete/",
     "/review/", "/review/log/", "/review/dashboard/", "/review/compare/", "/review/experiments/", "/review/replays/",
     "/review/curated/",
     "/admin/", "/admin/chat/session/", "/admin/retrieval/document/", "/admin/feedback/revision/",
