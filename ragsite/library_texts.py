@@ -86,5 +86,5 @@ PERMISSIONS = (  # as they stand in the database
     _("Can read and mark answers at the review desk"), _("Can see at the review desk who asked"),
     _("Can export answers from the review desk"),
     _("Can make golden questions, boosts and curated answers at the review desk"),
-    _("Can see the log of the review desk, and change settings and experiments there"),
+    _("Can see the log of the review desk, and change settings there"),
 )  # fmt: skip

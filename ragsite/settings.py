@@ -276,7 +276,6 @@ SPECTACULAR_SETTINGS = {
         "RunStatusEnum": "feedback.models.EvaluationRun.Status",
         "GapStateEnum": "feedback.models.KnowledgeGap.State",
         "ReviewStateEnum": "chat.models.AnswerReview.State",
-        "ExperimentStateEnum": "chat.models.Experiment.State",
         "EvaluationStageEnum": "retrieval.evaluation.stages.STAGES",
     },
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],  # public: it describes the program and holds no data

@@ -68,7 +68,6 @@ REFUSED_BY_DATA = {  # operationId: what input is refused (400 or 415) though it
     "review_evaluation_set_delete": "the set of all golden questions, which stays",
     "review_evaluation_set_add": "a set of golden questions that is not there",
     "review_evaluation_set_change": "a name or a workflow that is not there",
-    "review_experiment_create": "a variant that does not differ",
     "review_gap_ask": "a gap whose conversations are gone",
     "review_gap_change": "somebody who does not work at the desk",
     "review_gap_merge": "the gap itself, or one that is not there",
@@ -144,7 +143,6 @@ def prepared(base: str) -> tuple[str, dict[str, list[Any]]]:
         chunk = _json(client.get(f"/api/documents/{document}/chunks"))["results"][0]
         replay = _json(client.post(f"/api/review/answers/{answer['message_id']}/replay", json={"workflow": "react"}))
         batch = _json(client.post("/api/review/replay-batches", json={"golden": "*", "workflow": "react"}))
-        trial = _json(client.post("/api/review/experiments", json={"name": "React", "workflow": "react"}))
         chosen = _json(client.get("/api/review/evaluation/sets"))["results"][0]["id"]
         run = _json(client.post(f"/api/review/evaluation/sets/{chosen}/runs", json={"stages": ["bm25"]}))
         gaps = _json(client.get("/api/review/gaps"))
@@ -159,7 +157,6 @@ def prepared(base: str) -> tuple[str, dict[str, list[Any]]]:
             "question_id": [question["id"]],
             "replay_id": [replay["id"]],
             "batch_id": [batch["id"]],
-            "experiment_id": [trial["id"]],
             "view_id": [view["id"]],
             "set_id": [chosen],
             "run_id": [run["id"]],

@@ -64,7 +64,7 @@ class RequestSerializer(StrictSerializer):
         given = {key: value for key, value in self.validated_data.items() if value is not None}
         changes: dict[str, Any] = {}
         if "workflow" in given:
-            changes |= {"workflow": given["workflow"], "workflow_chosen": True}
+            changes["workflow"] = given["workflow"]
         if "collections" in given:
             changes["collections"] = tuple(given["collections"])
         if "filters" in given:

@@ -1,7 +1,6 @@
 """Conversations, and what the review desk keeps beside them."""
 
 from chat.models.conversations import DecisionStep, Message, Session, Share, Source
-from chat.models.experiments import Experiment, ExperimentAnswer
 from chat.models.prompts import FilledPrompt
 from chat.models.replays import Replay, ReplayBatch
 from chat.models.retention import RetentionRun
@@ -17,8 +16,6 @@ __all__ = [
     "DecisionStep",
     "DeskEvent",
     "DocumentRollup",
-    "Experiment",
-    "ExperimentAnswer",
     "FilledPrompt",
     "Message",
     "Replay",

@@ -21,8 +21,6 @@ from chat.models import (
     AnswerRollup,
     DecisionStep,
     DeskEvent,
-    Experiment,
-    ExperimentAnswer,
     FilledPrompt,
     Message,
     Replay,
@@ -148,7 +146,7 @@ def test_a_conversation_goes_with_all_that_hangs_on_it(
     assert Session.objects.get() == stays
 
 
-@pytest.mark.parametrize("why", ["pinned", "archived", "shared", "assigned", "running", "experiment", "used"])
+@pytest.mark.parametrize("why", ["pinned", "archived", "shared", "assigned", "running", "used"])
 def test_a_conversation_that_somebody_wants_still_is_kept(why: str, rag_settings: Any) -> None:
     rag_settings(retention={"ages": {"conversations": 30}})
     session = conversation()
@@ -165,9 +163,6 @@ def test_a_conversation_that_somebody_wants_still_is_kept(why: str, rag_settings
             AnswerReview.objects.update(assignee=UserFactory())
         case "running":
             Message.objects.filter(pk=answer.pk).update(status="streaming")
-        case "experiment":
-            running = Experiment.objects.create(name="B", state="running", salt="s")
-            ExperimentAnswer.objects.create(experiment=running, message=answer, arm="A")
         case "used":
             rows.update(updated_at=NOW - timedelta(days=29))
     assert "conversations" not in run().deleted

@@ -1,4 +1,4 @@
-"""Counts by day, comparisons, experiments: what they say, and to whom."""
+"""Counts by day, comparisons: what they say, and to whom."""
 
 from __future__ import annotations
 
@@ -13,15 +13,10 @@ from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
 
-from chat.api.serializers import AskSerializer
-from chat.models import AnswerRollup, AskerDay, Experiment, ExperimentAnswer, Message, RollupDay
+from chat.models import AnswerRollup, AskerDay, Message, RollupDay
 from chat.models.rollups import ANY
-from chat.review.figures.experiments import experiment_result
 from chat.review.figures.rollups import day_of, rollups_refresh
 from chat.review.records import answers_record
-from chat.services.ask import _answer_create, asked_before
-from chat.services.experiments import arm_of, experiment_assign
-from retrieval.values import AnswerOptions
 from tests.factories import (
     CollectionFactory,
     DocumentFactory,
@@ -29,7 +24,6 @@ from tests.factories import (
     RatingFactory,
     SessionFactory,
     SourceFactory,
-    UserFactory,
 )
 from tests.review.people import client_of, person
 
@@ -203,7 +197,7 @@ def test_wrong_parameters_are_refused(path: str, query: dict[str, str]) -> None:
 
 def test_pages_with_and_without_answers() -> None:
     client = client_of(person("Reviewers"))
-    for path in ("dashboard", "compare", "replays", "experiments"):
+    for path in ("dashboard", "compare", "replays"):
         assert client.get(f"/review/{path}/").status_code == 200
     document = DocumentFactory()
     SourceFactory(message=given_answer(score=1, collections=[document.collection]), document_id=document.pk)
@@ -231,115 +225,18 @@ def test_a_page_says_which_filter_is_wrong(page: str, query: dict[str, str], pro
     assert problem in html.unescape(answer.content.decode())
 
 
-# ------------------------------------------------------------------------------------------------ experiments
-def experiment(**fields: Any) -> Experiment:
-    return Experiment.objects.create(
-        **{"name": "Ten passages", "workflow": "react", "salt": "s", "minimum": 10, "share": 0.5, **fields}
-    )
-
-
-def test_nothing_is_different_without_a_running_experiment() -> None:
-    experiment()
-    assert experiment_assign(user_id=1, workflow="corrective", options=AnswerOptions()) is None
-
-
-def test_a_person_keeps_their_variant_and_shares_are_kept() -> None:
-    arms = [arm_of(salt="s", user_id=user, share=0.2) for user in range(5000)]
-    assert arms == [arm_of(salt="s", user_id=user, share=0.2) for user in range(5000)]
-    assert 0.18 < arms.count("B") / 5000 < 0.22
-    assert arms != [arm_of(salt="other", user_id=user, share=0.2) for user in range(5000)]
-
-
-def test_who_chooses_a_workflow_gets_it() -> None:
-    experiment(state="running")
-    assert experiment_assign(user_id=1, workflow="planned", options=AnswerOptions()) is None
-
-
-@pytest.mark.parametrize("given", [{}, {"workflow": None}, {"workflow": "corrective"}])
-def test_who_names_the_default_workflow_has_chosen_and_takes_no_part(given: dict[str, Any]) -> None:
-    experiment(state="running", share=0.95)
-    serializer = AskSerializer(data={"message": "How many books?", **given})
-    serializer.is_valid(raise_exception=True)
-    user = UserFactory()
-    made = _answer_create(user=user, ask=serializer.ask(), regenerated=None, edited=None)
-    chosen = bool(given.get("workflow"))
-    assert ExperimentAnswer.objects.exists() is not chosen
-    again = asked_before(user=user, answer=Message.objects.get(pk=made.message_id), changes={})
-    assert again.workflow_chosen is chosen
-
-
-def test_an_option_that_the_question_names_holds() -> None:
-    experiment(state="running", share=0.95, workflow="", options={"top_k": 9, "rerank": False})
-    user = next(user for user in range(99) if arm_of(salt="s", user_id=user, share=0.95) == "B")
-    assigned = experiment_assign(user_id=user, workflow="corrective", options=AnswerOptions(top_k=3))
-    assert assigned is not None
-    assert (assigned.workflow, assigned.options.top_k, assigned.options.rerank) == ("corrective", 3, False)
-
-
-def test_nothing_is_concluded_of_few_people() -> None:
-    running = experiment(state="running", minimum=30)
-    for arm, score in (("A", 1), ("B", 5)) * 20:
-        ExperimentAnswer.objects.create(experiment=running, message=given_answer(score=score), arm=arm)
-    result = experiment_result(running)
-    assert result["highest"] > 20
-    assert (result["enough"], result["conclusion"]) == (False, "none")
-    running.minimum = 20
-    assert experiment_result(running)["conclusion"] == "B"
-
-
-def test_a_person_counts_once_in_the_test_however_much_they_rate() -> None:
-    running = experiment(state="running")
-    session = SessionFactory()
-    for score in (5, 1, 1, 1):
-        ExperimentAnswer.objects.create(experiment=running, message=given_answer(score=score, session=session), arm="B")
-    arm = experiment_result(running)["arms"]["B"]
-    assert (arm["people"]["count"], arm["people"]["hits"], arm["rated"]["count"]) == (1, 1, 4)
-
-
-def test_administrators_of_the_desk_make_start_and_stop_it_and_nobody_else() -> None:
-    reviewer, admin = client_of(person("Curators")), client_of(person("Administrators"))
-    body = {"name": "React", "workflow": "react", "share": 0.3}
-    path, as_json = "/api/review/experiments", {"content_type": "application/json"}
-    assert reviewer.post(path, body, **as_json).status_code == 403
-    made = admin.post(path, body, **as_json)
-    assert made.status_code == 201, made.content
-    address = f"{path}/{made.json()['id']}"
-    assert reviewer.post(f"{address}/start", {}, **as_json).status_code == 403
-    assert admin.post(f"{address}/start", {}, **as_json).json()["state"] == "running"
-    other = admin.post(path, {**body, "name": "Planned", "workflow": "planned"}, **as_json).json()["id"]
-    assert admin.post(f"{path}/{other}/start", {}, **as_json).status_code == 409
-    assert reviewer.get(address).json()["result"]["conclusion"] == "none"
-    assert reviewer.get(f"/review/experiments/{made.json()['id']}/").status_code == 200
-    assert admin.post(f"{address}/stop", {}, **as_json).json()["state"] == "stopped"
-    assert admin.post(f"{address}/start", {}, **as_json).status_code == 409
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        {"workflow": "react"}, {"name": "x"}, {"name": "x", "workflow": "corrective"}, {"name": "x", "workflow": "no"},
-        {"name": "x", "workflow": "react", "share": 0.99}, {"name": "x", "workflow": "react", "minimum": 1},
-        {"name": "x", "options": {"top_k": 10**6}}, {"name": "x", "workflow": "react", "colour": 1},
-    ],
-)  # fmt: skip
-def test_an_experiment_that_makes_no_sense_is_refused(body: dict[str, Any]) -> None:
-    client = client_of(person("Administrators"))
-    assert client.post("/api/review/experiments", body, content_type="application/json").status_code == 400
-
-
 # ------------------------------------------------------------------------------------------------ roles
 NOTHING = "00000000-0000-4000-8000-000000000000"
 PAGES = [
-    "/review/dashboard/", "/review/compare/", "/review/replays/", "/review/replays/new/", "/review/experiments/",
-    f"/review/replays/{NOTHING}/", f"/review/replays/batches/{NOTHING}/", f"/review/experiments/{NOTHING}/",
+    "/review/dashboard/", "/review/compare/", "/review/replays/", "/review/replays/new/",
+    f"/review/replays/{NOTHING}/", f"/review/replays/batches/{NOTHING}/",
 ]  # fmt: skip
 READS = [
-    "stats", "compare", "gaps", "replays", "replay-batches", "experiments", f"replays/{NOTHING}",
-    f"replay-batches/{NOTHING}", f"replay-batches/{NOTHING}/replays", f"experiments/{NOTHING}",
+    "stats", "compare", "gaps", "replays", "replay-batches", f"replays/{NOTHING}",
+    f"replay-batches/{NOTHING}", f"replay-batches/{NOTHING}/replays",
 ]  # fmt: skip
 WRITES = [
     f"answers/{NOTHING}/replay", "replay-batches", f"replays/{NOTHING}/cancel", f"replay-batches/{NOTHING}/cancel",
-    "experiments", f"experiments/{NOTHING}/start", f"experiments/{NOTHING}/stop",
 ]  # fmt: skip
 
 

@@ -40,7 +40,7 @@ RATES = {
 CHOSEN = worded(
     "People choose workflow, model and collection themselves, so these are rates of chosen traffic: a workflow that is "
     "used for hard questions looks worse than it is. The corrected rates compare like questions only; what the site "
-    "does not know of a question stays uncorrected. An experiment compares without that."
+    "does not know of a question stays uncorrected."
 )
 RATED = worded("Rates of ratings are of the answers that somebody rated, which are few and not drawn at random.")
 

@@ -15,8 +15,6 @@ from chat.models import (
     AnswerReview,
     DecisionStep,
     DeskEvent,
-    Experiment,
-    ExperimentAnswer,
     FilledPrompt,
     Message,
     Replay,
@@ -42,8 +40,8 @@ def connect() -> None:
             title=worded("Conversations"),
             rule=worded(
                 "Since they were last used; with their files, ratings and what the ratings said. Not those that are "
-                "pinned, archived or shared, that run in an experiment, or that have an answer which is assigned to "
-                "somebody at the desk and still to do."
+                "pinned, archived or shared, or that have an answer which is assigned to somebody at the desk and "
+                "still to do."
             ),
             setting="conversations",
             moment="updated_at",
@@ -136,8 +134,7 @@ def _unheld() -> QuerySet[Session]:
     of_it = {"session": OuterRef("pk")}
     shared = Share.objects.filter(Q(expires_at=None) | Q(expires_at__gt=now), **of_it)
     written = Message.objects.filter(status=Message.Status.STREAMING, **of_it)
-    tried = ExperimentAnswer.objects.filter(experiment__state=Experiment.State.RUNNING, message__session=OuterRef("pk"))
-    held = (shared, written, AnswerReview.objects.filter(_under_review(), **of_it), tried)
+    held = (shared, written, AnswerReview.objects.filter(_under_review(), **of_it))
     return Session.objects.filter(*(~Exists(rows) for rows in held), pinned_at=None)
 
 
