@@ -17,7 +17,6 @@ from dotenv import dotenv_values
 
 from ragsite.core.rag_settings import RagSettings, SettingsError, SiteSettings
 from ragsite.core.rag_settings.email_address import email_settings
-from ragsite.retired_settings import gone_variables, retired_values
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 TESTING = "pytest" in sys.modules
@@ -66,8 +65,6 @@ SHARE_LINKS = SITE.share_links
 TRUSTED_PROXIES = SITE.trusted_proxies
 REDIS_URL = SITE.redis_url
 RAG = RagSettings.from_env(ENVIRON, data_dir=str(DATA_DIR), prompts_dir=SITE.prompts_dir)
-RETIRED = retired_values(ENVIRON)
-GONE = gone_variables(ENVIRON)
 
 # ------------------------------------------------------------------------------------------------ Django
 DEBUG = SITE.debug

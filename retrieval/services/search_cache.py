@@ -12,7 +12,6 @@ import logging
 import time
 from dataclasses import replace
 
-from django.conf import settings as site
 from django.core.cache import caches
 from django.core.cache.backends.locmem import LocMemCache
 from redis.exceptions import RedisError
@@ -59,7 +58,6 @@ def cache_key(request: SearchRequest, settings: SearchSettings) -> str:
         (request.depth, request.strategy, sorted(request.document_ids)),
         [(repr(move.space), move.vector.tobytes()) for move in request.moves],
         repr(settings),
-        sorted(site.RETIRED.items()),  # constants of the search that the environment has set
     )
     return KEY_PREFIX + hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
 

@@ -93,9 +93,3 @@ async def test_no_time_to_keep_means_no_cache() -> None:
     for _ in range(2):
         await CachedSearcher(inner, NUMBERS.replace(cache_ttl_s=0)).search(REQUEST)
     assert len(inner.requests) == 2
-
-
-def test_constants_that_the_environment_has_set_are_part_of_the_key(settings) -> None:
-    before = cache_key(REQUEST, NUMBERS)
-    settings.RETIRED = {"RAG_SEARCH_RRF_K": 20}
-    assert cache_key(REQUEST, NUMBERS) != before
