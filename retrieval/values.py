@@ -272,29 +272,6 @@ class Boosts:
     degraded: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class MovedQuery:
-    """A question's vector in one space, moved towards passages that were rated good for the same question.
-
-    vector: float32, shape (dim,), unit length. degrees: the angle to the question's own. passages: those that moved it.
-    people: how many, at the least, found them useful.
-    """
-
-    space: EmbeddingSpace
-    vector: Any
-    degrees: float
-    passages: int
-    people: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueryMoves:
-    """In each space at most one. degraded: the reason why some of them could not be made."""
-
-    moves: tuple[MovedQuery, ...] = ()
-    degraded: str = ""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexRow:
     """What the index keeps of a chunk.

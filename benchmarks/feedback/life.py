@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.feedback.attacks import COHORTS, TARGETS, hostile_accounts, hostile_credits, lifted_passage
-from benchmarks.feedback.corpus import COLLECTION, Asked, Corpus, document_id, terms_of
+from benchmarks.feedback.corpus import Asked, Corpus, document_id, terms_of
 from benchmarks.feedback.rankers import Ranker, normalized_scores, ours, plain, remembered
 from benchmarks.feedback.users import PEOPLE, SHOWN, Draw, Person, Visit, population, visit
 from benchmarks.feedback.world import RatedQuestion, World
@@ -25,12 +25,10 @@ from feedback.ranking.contrast import contrasts_of
 from feedback.ranking.drafting import content_of_votes, uses_weighed, votes_weighed
 from feedback.ranking.exposure import examination, use_weight
 from feedback.ranking.guard import Compared, GuardReport, judge
-from feedback.ranking.query_moves import MAX_PASSAGES, PassageVectors, strongest_passages
 from feedback.ranking.question_groups import QuestionGroups, decide_among
 from feedback.ranking.same_question import background_of, shipped_model
 from feedback.ranking.snapshot import Content, RatedQuestions, Snapshot, parameters
 from feedback.ranking.voters import Voters, young_votes
-from retrieval.values import EmbeddingSpace
 
 DAYS = 90
 USERS = 200
@@ -287,7 +285,7 @@ def draft(ledger: Ledger, corpus: Corpus, people: Sequence[Person], *, today: in
     chunk_of = corpus.chunk_of(np.unique(content.queries.passage))
     nothing = Content.empty(content.parameters)
     return Draft(
-        snapshot=Snapshot(content, rated, chunk_of, passages=passages_of(content, corpus)),
+        snapshot=Snapshot(content, rated, chunk_of),
         priors=Snapshot(replace(nothing, documents=content.documents), rated, {}),
         weighs=weighs,
     )
@@ -302,21 +300,6 @@ def voters_of(people: Sequence[Person]) -> Voters:
         block=np.asarray([one.block for one in known], dtype=np.int64),
         confirmed=np.asarray([one.confirmed for one in known], dtype=np.int64),
     )
-
-
-def passages_of(content: Content, corpus: Corpus) -> dict[EmbeddingSpace, PassageVectors]:
-    """Without an embedding model no query is moved."""
-    rows = content.queries
-    held = corpus.chunk_of(strongest_passages(rows.passage, rows.up - rows.down, limit=MAX_PASSAGES))
-    if not corpus.semantic or not held:
-        return {}
-    return {
-        corpus.space: PassageVectors(
-            passages=np.asarray(list(held), dtype=np.int64),
-            vectors=corpus.vectors[[int(slot) for slot in held.values()]].astype(np.float16),
-            collections=np.asarray([COLLECTION] * len(held)),
-        )
-    }
 
 
 # ------------------------------------------------------------------------------------------------ the guard

@@ -2,8 +2,8 @@
 
 ratings      Rating: of one answer or source, by one user
 uses         SourceUse: a source that was opened or copied from
-evidence     RatedQuestion, QuestionVector, QuestionPair, RatedPassage, PassageSketch, PassageVector, Evidence, Burst,
-             SetAsideVote, VoterWeight: votes for or against passages
+evidence     RatedQuestion, QuestionVector, QuestionPair, RatedPassage, PassageSketch, Evidence, Burst, SetAsideVote,
+             VoterWeight: votes for or against passages
 revisions    Revision, Boost, RevisionEvent, FeedbackState: boosts made of the evidence, and which are live
 judges       JudgeAgreement, JudgeProbe: how models' judgements have agreed with what is known
 gaps         KnowledgeGap, GapQuestion, GapDocument, GapRun, GapEvent: what the documents do not answer, as to-dos
@@ -23,7 +23,6 @@ from feedback.models.evidence import (
     Burst,
     Evidence,
     PassageSketch,
-    PassageVector,
     QuestionPair,
     QuestionVector,
     RatedPassage,
@@ -61,7 +60,6 @@ __all__ = [
     "KnowledgeGap",
     "ManualBoost",
     "PassageSketch",
-    "PassageVector",
     "QuestionPair",
     "QuestionVector",
     "RatedPassage",

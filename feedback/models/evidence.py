@@ -125,31 +125,6 @@ class PassageSketch(models.Model):
         return f"{self._meta.verbose_name} {self.passage_id}"
 
 
-class PassageVector(models.Model):
-    """A rated passage in its collection's embedding space, as the index has it: what queries are moved towards. `dim`
-    little-endian float16 numbers of a unit vector."""
-
-    id = models.BigAutoField(primary_key=True)
-    passage = models.ForeignKey(
-        RatedPassage, on_delete=models.CASCADE, related_name="vectors", verbose_name=_("passage")
-    )
-    embedding_model = models.CharField(max_length=200, verbose_name=_("embedding model"))
-    embedding_dim = models.PositiveIntegerField(verbose_name=_("embedding dim"))
-    vector = models.BinaryField(verbose_name=_("vector"))
-
-    class Meta:
-        verbose_name = _("passage vector")
-        verbose_name_plural = _("passage vectors")
-        constraints = [
-            models.UniqueConstraint(
-                fields=["passage", "embedding_model", "embedding_dim"], name="passage_vector_per_space"
-            )
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.passage_id}, {self.embedding_model}"
-
-
 class Burst(models.Model):
     """Votes on one document that look as if few people had many: left out until a person decides.
 

@@ -31,7 +31,7 @@ from retrieval.errors import EmbeddingUnavailableError
 from retrieval.ports import Models
 from retrieval.search.boosting import rank_with_boosts
 from retrieval.text.analysis import query_terms
-from retrieval.values import Boosts, EmbeddingSpace, QueryMoves, ScoredChunk, SearchScope, TailHit
+from retrieval.values import Boosts, EmbeddingSpace, ScoredChunk, TailHit
 
 REFRESH_S = 2.0  # how often a process looks whether another revision is live
 PATIENCE_S = 0.5  # how long a search waits for the database to say whether another revision is live
@@ -111,26 +111,11 @@ class SnapshotBoosts:
     settings: FeedbackSettings
     _compared: dict[str, _Compared] = field(default_factory=dict)  # by query
 
-    async def moves(self, query: str, scope: SearchScope) -> QueryMoves:
-        snapshot = self.snapshot
-        used = {ref.space for ref in scope.collections}
-        if not query.strip() or used.isdisjoint(snapshot.move_spaces):
-            return QueryMoves()
-        compared = await self._compare(query)
-
-        def evaluate() -> QueryMoves:
-            moves = snapshot.moves(compared.asked, scope.ids, similarities=compared.similarities)
-            return QueryMoves(moves=tuple(move for move in moves if move.space in used))
-
-        # Where a vector is missing, the search has none either and says so.
-        return await asyncio.to_thread(evaluate)
-
     async def _compare(self, query: str) -> _Compared:
         """With the question's vectors in all spaces that are needed."""
         if (known := self._compared.get(query)) is not None:
             return known
-        spaces = tuple(dict.fromkeys((*self.snapshot.spaces, *self.snapshot.move_spaces)))
-        vectors, degraded = await self._vectors(query, spaces)
+        vectors, degraded = await self._vectors(query, self.snapshot.spaces)
         terms = await asyncio.to_thread(query_terms, query)
         asked = AskedQuestion(text=query, terms=terms, vectors=vectors)
         compared = _Compared(asked, self.snapshot.similarities(asked), degraded)

@@ -72,7 +72,6 @@ class Proposal:
         return {
             "query_boosts": len(self.content.queries),
             "document_boosts": len(self.content.documents),
-            "moving_passages": len(self.content.moving),
             "votes": self.votes,
             "silenced_voters": sum(self.silenced().values()),
             **{str(kind): kinds.count(kind) for kind in Boost.Change.values},

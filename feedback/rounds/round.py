@@ -19,7 +19,6 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, cast
 
-import numpy as np
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import DatabaseError
@@ -38,7 +37,6 @@ from feedback.rounds.live import content_of, feedback_state
 from feedback.rounds.passages import passages_relocate
 from feedback.rounds.private_copy import private_copy
 from feedback.rounds.proposals import Proposal, ballot_load, changes_left, proposal_make
-from feedback.rounds.query_moves import moves_add
 from feedback.rounds.question_pairs import question_pairs_decide
 from feedback.rounds.questions import questions_embed
 from feedback.rounds.revisions import revision_create, revision_go_live, revision_hold, revisions_forget
@@ -227,16 +225,9 @@ def _round(renew: Callable[[], None], by: User | None) -> RoundOutcome:
     if proposal.weights:
         voter_weights_write(proposal.weights)
     laps.end("proposal")
-    content, not_moving = moves_add(proposal.content, report=renew)
-    proposal = replace(proposal, content=content)
-    if not_moving:
-        moved = worded("searches are not moved towards some well-rated passages: {reason}", reason=not_moving)
-        done["notes"] = (*notes, moved)
-    laps.end("moves")
     renew()
     done["counts"] = proposal.counts()
-    known_moves = bool(np.isin(content.moving, live.moving).all())
-    if not proposal.changes and known_moves and content.parameters == live.parameters:
+    if not proposal.changes and proposal.content.parameters == live.parameters:
         return RoundOutcome(status="unchanged", reason=worded("No boost changes."), **done)
     revision = _waits_already(proposal, state)
     if revision is None or _to_measure_again(revision):

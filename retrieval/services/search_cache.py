@@ -56,7 +56,6 @@ def cache_key(request: SearchRequest, settings: SearchSettings) -> str:
         request.top_k,
         sorted(request.stages),
         (request.depth, request.strategy, sorted(request.document_ids)),
-        [(repr(move.space), move.vector.tobytes()) for move in request.moves],
         repr(settings),
     )
     return KEY_PREFIX + hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()

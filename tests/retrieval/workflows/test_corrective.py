@@ -22,7 +22,6 @@ from retrieval.values import (
     HistoryMessage,
     JudgeRecord,
     OpenClarification,
-    QueryMoves,
     Question,
     SearchFilters,
 )
@@ -557,9 +556,6 @@ class RatingBoosts:
             raise self.error
         return self
 
-    async def moves(self, query: str, scope: Any) -> QueryMoves:
-        return QueryMoves()
-
     async def boosts(self, query: str, candidates: Any) -> Boosts:
         return Boosts(by_chunk={candidates[-1].chunk_id: Boost(multiplier=2.0)})
 
@@ -595,9 +591,6 @@ async def test_an_answer_works_on_one_revision_of_the_ratings_however_often_it_s
     class Revision:
         def __init__(self, number: int) -> None:
             self.number = number
-
-        async def moves(self, query: str, scope: Any) -> QueryMoves:
-            return QueryMoves()
 
         async def boosts(self, query: str, candidates: Any) -> Boosts:
             return Boosts(revision=f"revision {self.number}")
