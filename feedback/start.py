@@ -43,18 +43,16 @@ from feedback.rounds.personal_data import FeedbackHolder
 from feedback.rounds.questions import questions_forget, questions_of
 from ragsite.accounts.letters import use_letter
 from ragsite.accounts.personal_data import use_holder
-from ragsite.core.rag_settings import RagSettings
 from ragsite.core.retention import Kind, use_kind
 from ragsite.core.wording import worded
 from retrieval.engine import use_boosts, use_curated_answers, use_judge_records
 from retrieval.models import Document
-from retrieval.ports import Models
 
 MADE_SHOWN = 10
 
 
 def connect() -> None:
-    use_boosts(_make_boosts)
+    use_boosts(LiveBoosts)
     use_judge_records(LearnedJudgeRecords)
     use_curated_answers(LiveCuratedAnswers)
     use_ratings(ChatRatings())
@@ -126,10 +124,6 @@ def _made_of(message_id: UUID) -> list[Made]:
             text = gettext("{made}, for “{question}”").format(made=text, question=boost.question[:60])
         made.append(Made(text, reverse("review_boost_end", args=[boost.pk])))
     return made
-
-
-def _make_boosts(models: Models, rag: RagSettings) -> LiveBoosts:
-    return LiveBoosts(models, rag.feedback)
 
 
 def _rating_goes(sender: type[Model], instance: Rating, origin: Any = None, **_: Any) -> None:

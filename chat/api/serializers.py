@@ -161,9 +161,6 @@ class ScoresSerializer(serializers.Serializer[Any]):
     rerank = serializers.FloatField(required=False, help_text="0 to 1.")
     boost = serializers.FloatField(required=False, help_text="Multiplier from ratings.")
     final = serializers.FloatField(required=False)
-    shown = serializers.FloatField(
-        required=False, help_text="The probability of its place after fusion, where that was drawn."
-    )
 
 
 class OwnRatingSerializer(serializers.Serializer[Any]):

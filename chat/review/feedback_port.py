@@ -11,7 +11,6 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 
-from ragsite.core.rag_settings import RagSettings
 from retrieval.ports import BoostSource, Models
 
 
@@ -144,7 +143,7 @@ class Feedback(Protocol):
         """Newest first."""
         ...
 
-    def boosts_of(self, revision: UUID | None, *, models: Models, settings: RagSettings) -> BoostSource:
+    def boosts_of(self, revision: UUID | None, *, models: Models) -> BoostSource:
         """Those of a stored revision, with the boosts by hand that are in force; None: none at all.
 
         Reads the database. Raises NotFoundError.

@@ -25,7 +25,6 @@ from feedback.models import GapQuestion, GoldenQuestion, GoldenRelevance, Knowle
 from feedback.rounds.boost_source import FixedBoosts
 from feedback.rounds.live import content_of, manual_rules, snapshot_make
 from ragsite.core.errors import NotFoundError
-from ragsite.core.rag_settings import RagSettings
 from ragsite.core.wording import worded
 from retrieval.ports import BoostSource, Models
 
@@ -45,14 +44,14 @@ class DeskFeedback:
             for row in rows
         ]  # fmt: skip
 
-    def boosts_of(self, revision: UUID | None, *, models: Models, settings: RagSettings) -> BoostSource:
+    def boosts_of(self, revision: UUID | None, *, models: Models) -> BoostSource:
         if revision is None:
-            return FixedBoosts(snapshot_make(content_of(None)), models, settings.feedback)
+            return FixedBoosts(snapshot_make(content_of(None)), models)
         row = Revision.objects.filter(pk=revision).first()
         if row is None:
             raise NotFoundError(worded("There is no such revision; choose another one."))
         snapshot = snapshot_make(content_of(row), revision=str(row.pk), manual=manual_rules())
-        return FixedBoosts(snapshot, models, settings.feedback)
+        return FixedBoosts(snapshot, models)
 
     def golden_questions(self, *, set_name: str | None, limit: int) -> Sequence[GoldenAsked]:
         rows = GoldenQuestion.objects.filter(enabled=True).order_by("created_at", "pk")

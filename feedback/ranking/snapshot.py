@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from feedback.ranking import boosts, question_similarity
 from feedback.ranking.boosts import QueryTallies, query_multiplier
-from feedback.ranking.exploration import Votes
 from feedback.ranking.groups import Groups
 from feedback.ranking.near_identical import NearIdentical
 from feedback.ranking.question_groups import LEAST_COSINE, LEAST_OVERLAP, SAME_FROM, DecidedPairs
@@ -318,26 +317,6 @@ class Snapshot:
     def spaces(self) -> tuple[EmbeddingSpace, ...]:
         """The spaces in which a question has to be embedded to be compared."""
         return tuple(self._vectors)
-
-    @property
-    def full_votes(self) -> float:
-        return self._full_votes
-
-    def votes_for(
-        self, asked: AskedQuestion, candidates: Sequence[Candidate], *, similarities: Similarities | None = None
-    ) -> dict[str, Votes]:
-        """By chunk, the votes for and against it of all rated questions, each by its similarity; without the rest."""
-        rated = list(dict.fromkeys(one.chunk_id for one in candidates if one.chunk_id in self._by_chunk))
-        if not rated:
-            return {}
-        rows = [self._by_chunk[chunk_id] for chunk_id in rated]
-        questions = np.unique(self._question[np.concatenate(rows)])
-        similarity = (similarities or self.similarities(asked)).of(questions)
-        votes: dict[str, Votes] = {}
-        for chunk_id, own in zip(rated, rows, strict=True):
-            weight = similarity[np.searchsorted(questions, self._question[own])]
-            votes[chunk_id] = Votes(float(weight @ self._rows.up[own]), float(weight @ self._rows.down[own]))
-        return votes
 
     def similarities(self, asked: AskedQuestion) -> Similarities:
         """For calls with the same question, so that it is compared once."""

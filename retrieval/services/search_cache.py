@@ -21,7 +21,7 @@ from retrieval.ports import Searcher, SearchRequest, SearchResult
 
 logger = logging.getLogger(__name__)
 CACHE_FAILURES = (RedisError, OSError)
-KEY_PREFIX = "search:8:"  # another number with every change of how searches rank
+KEY_PREFIX = "search:9:"  # another number with every change of how searches rank
 
 
 class CachedSearcher:

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feedback.ranking.boosts import QueryTallies
-from feedback.ranking.exploration import Votes
 from feedback.ranking.question_groups import DecidedPairs
 from feedback.ranking.question_similarity import AskedQuestion, QuestionSimilarity, TermIndex
 from feedback.ranking.snapshot import (
@@ -118,12 +117,6 @@ def test_another_number_is_another_question() -> None:
 
 def test_votes_against_lower() -> None:
     assert multiplier(snapshot(tallies((1, 1, 0.0, 2.0)), terms=LOANS), LOANS[1]) == pytest.approx(2 ** (-2 / 3))
-
-
-def test_votes_of_similar_questions_are_told_by_passage_and_none_where_there_are_none() -> None:
-    one = snapshot(tallies((1, 1, 2.0, 0.5)), terms=LOANS)
-    assert one.votes_for(asked(LOANS[1]), [Hit("a"), Hit("b")]) == {"a": Votes(pytest.approx(2.0), pytest.approx(0.5))}
-    assert one.votes_for(asked(LOANS[1]), [Hit("b")]) == {}
 
 
 def test_what_several_near_questions_say_is_put_together_within_the_bounds() -> None:

@@ -17,7 +17,7 @@ from retrieval.search.boosting import put_boosts
 from retrieval.steps.retrieve.relax import search_relaxing
 from retrieval.steps.step import Context, Step
 from retrieval.trace import StepRecord
-from retrieval.values import DRAWN, Question, ScoredChunk, TailHit
+from retrieval.values import Question, ScoredChunk, TailHit
 
 
 async def search_documents(context: Context, request: SearchRequest, *, purpose: str = "") -> SearchResult:
@@ -134,11 +134,7 @@ class BoostByRatings(Step[Found, SearchResult]):
             return replace(result, degraded=(*result.degraded, reason))
         candidate_ids = {candidate.chunk_id for candidate in boosted.candidates}
         payload = {
-            chunk_id: {
-                "multiplier": round(boost.multiplier, 3),
-                "origin": boost.origin,
-                **({} if boost.shown is None else {"shown": round(boost.shown, 4)}),
-            }
+            chunk_id: {"multiplier": round(boost.multiplier, 3), "origin": boost.origin}
             for chunk_id, boost in boosts.by_chunk.items()
             if chunk_id in candidate_ids
         }
@@ -146,18 +142,12 @@ class BoostByRatings(Step[Found, SearchResult]):
         entry.summary = (
             worded(
                 "ratings lifted or lowered {rated} of {candidates}",
-                rated=rated,
+                rated=len(payload),
                 candidates=counted("{count} candidate", "{count} candidates", len(candidate_ids)),
             )
-            if (rated := sum(boost["origin"] != DRAWN for boost in payload.values()))
+            if payload
             else worded("no ratings bear on what was found")
         )
-        if drawn := sum("shown" in boost for boost in payload.values()):
-            entry.summary += counted(
-                "; of {count} near-equal the order was drawn, to learn more",
-                "; of {count} near-equals the order was drawn, to learn more",
-                drawn,
-            )
         if boosted.lifted:
             entry.summary += worded(", {lifted} of them from further down", lifted=len(boosted.lifted))
         if boosts.degraded:

@@ -13,7 +13,6 @@ from retrieval.errors import IndexUnavailableError, WebSearchError
 from retrieval.ports import WebResult
 from retrieval.trace import Trace
 from retrieval.values import (
-    DRAWN,
     Answer,
     AnswerOptions,
     Boost,
@@ -564,19 +563,6 @@ async def test_ratings_lift_candidates_and_stand_in_the_path(offline) -> None:
     result, trace, _ = await answer(CLEAR, boosts=RatingBoosts())
     assert any(step.name == "boost" and step.status == "ok" for step in trace.steps)
     assert result.decision == "ANSWER"
-
-
-class DrawnOrder(RatingBoosts):
-    async def boosts(self, query: str, candidates: Any) -> Boosts:
-        return Boosts(by_chunk={candidates[0].chunk_id: Boost(multiplier=0.999, origin=DRAWN, shown=0.25)})
-
-
-async def test_an_order_that_was_drawn_stands_in_the_path_with_its_probability(offline) -> None:
-    result, trace, _ = await answer(CLEAR, boosts=DrawnOrder())
-    step = next(step for step in trace.steps if step.name == "boost")
-    assert "no ratings bear on what was found; of 1 near-equal the order was drawn" in step.summary
-    assert [boost["shown"] for boost in step.detail["boosts"].values()] == [0.25]
-    assert 0.25 in [source.scores.as_dict().get("shown") for source in result.sources]
 
 
 async def test_ratings_that_can_not_be_read_are_done_without(offline) -> None:
