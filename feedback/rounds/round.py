@@ -21,7 +21,7 @@ from typing import Any, Literal, cast
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db import DatabaseError
+from django.db import DatabaseError, transaction
 from django.utils import timezone
 
 from feedback.models import FeedbackState, RatedPassage, Revision, RevisionEvent
@@ -35,7 +35,6 @@ from feedback.rounds.judges.agreement import judges_learn
 from feedback.rounds.judges.probes import judge_probe
 from feedback.rounds.live import content_of, feedback_state
 from feedback.rounds.passages import passages_relocate
-from feedback.rounds.private_copy import private_copy
 from feedback.rounds.proposals import Proposal, ballot_load, changes_left, proposal_make
 from feedback.rounds.question_pairs import question_pairs_decide
 from feedback.rounds.questions import questions_embed
@@ -104,8 +103,8 @@ class RoundLostError(ConflictError):
 def feedback_round(*, by: User | None = None, dry_run: bool = False) -> RoundOutcome:
     """Draw the evidence of new ratings, and make a revision of what has changed.
 
-    by: who started it, None: the schedule. dry_run: the same on a private copy, so that nothing is written and nobody
-    waits for it; a revision that it would make has no id and no number. Raises RoundLostError.
+    by: who started it, None: the schedule. dry_run: the same in one transaction that is rolled back; deletions, and on
+    SQLite all writes, wait for its end. A revision that it would make has no id and no number. Raises RoundLostError.
     """
     begun = time.monotonic()
     if dry_run:
@@ -127,8 +126,9 @@ def feedback_round(*, by: User | None = None, dry_run: bool = False) -> RoundOut
 def _dry_run(by: User | None, begun: float) -> RoundOutcome:
     if lease_is_held(LEASE):
         return replace(BUSY, dry_run=True)
-    with private_copy():
+    with transaction.atomic():
         outcome = _round(lambda: None, by)  # there is no lease to renew
+        transaction.set_rollback(True)
     if outcome.revision and not Revision.objects.filter(pk=outcome.revision).exists():
         outcome = replace(outcome, revision=None, number=None)
     return replace(outcome, dry_run=True, duration_ms=_ms_since(begun), by=_name(by))
