@@ -31,12 +31,12 @@ from feedback.curation.gap_todos import gap_document_ready
 from feedback.evaluation.letters import KIND as EVALUATION_LETTER
 from feedback.evaluation.letters import alarm_letters
 from feedback.evaluation.runs import runs_erase, runs_over
-from feedback.models import Evidence, GoldenQuestion, Rating, SourceUse
+from feedback.models import Evidence, GoldenQuestion, Rating
 from feedback.ratings.for_chat import ChatRatings
 from feedback.rounds import retention
 from feedback.rounds.boost_source import LiveBoosts
 from feedback.rounds.deletions import rounds_wait
-from feedback.rounds.evidence import answer_touch, rating_forget, use_touch
+from feedback.rounds.evidence import answer_touch, rating_forget
 from feedback.rounds.judges.records import LearnedJudgeRecords
 from feedback.rounds.passages import document_forget, document_relocate
 from feedback.rounds.personal_data import FeedbackHolder
@@ -82,8 +82,6 @@ def connect() -> None:
     post_delete.connect(_rating_deleted, sender=Rating, dispatch_uid="feedback.rating_deleted")
     post_save.connect(_document_saved, sender=Document, dispatch_uid="feedback.document_saved")
     pre_delete.connect(_rating_goes, sender=Rating, dispatch_uid="feedback.rating_goes")
-    pre_delete.connect(_use_goes, sender=SourceUse, dispatch_uid="feedback.use_goes")
-    post_delete.connect(_use_gone, sender=SourceUse, dispatch_uid="feedback.use_gone")
     pre_delete.connect(_document_goes, sender=Document, dispatch_uid="feedback.document_goes")
     pre_delete.connect(_user_goes, sender=get_user_model(), dispatch_uid="feedback.user_goes")
     post_delete.connect(_user_gone, sender=get_user_model(), dispatch_uid="feedback.user_gone")
@@ -131,25 +129,15 @@ def _rating_goes(sender: type[Model], instance: Rating, origin: Any = None, **_:
     if getattr(origin, "model", type(origin)) is Rating:  # it is taken back, its answer and its rater stay
         rating_forget(instance.pk)
     else:
-        _note_questions(instance, origin, rating=instance.pk)
+        _note_questions(instance, origin)
 
 
-def _use_goes(sender: type[Model], instance: SourceUse, origin: Any = None, **_: Any) -> None:
-    """With its conversation."""
-    rounds_wait()
-    _note_questions(instance, origin, use=instance.pk)
-
-
-def _use_gone(sender: type[Model], instance: SourceUse, **_: Any) -> None:
-    questions_forget(getattr(instance, "_rated_questions", []))
-
-
-def _note_questions(instance: Any, origin: Any, **evidence: Any) -> None:
+def _note_questions(instance: Rating, origin: Any) -> None:
     """What its evidence is about: with a conversation go the questions that nobody else has rated. (`_user_goes` looks
     after those of an account.)"""
     if getattr(origin, "model", type(origin)) is not get_user_model():
-        questions = Evidence.objects.filter(**evidence).order_by().values_list("question", flat=True)
-        instance._rated_questions = list(questions.distinct())
+        questions = Evidence.objects.filter(rating=instance).order_by().values_list("question", flat=True)
+        instance._rated_questions = list(questions.distinct())  # type: ignore[attr-defined]
 
 
 def _rating_saved(sender: type[Model], instance: Rating, raw: bool = False, **_: Any) -> None:
@@ -158,12 +146,11 @@ def _rating_saved(sender: type[Model], instance: Rating, raw: bool = False, **_:
 
 
 def _rating_deleted(sender: type[Model], instance: Rating, **_: Any) -> None:
-    """A source's own rating stood in the way of the answer's, and of what opening it says: these are drawn anew."""
+    """A source's own rating stood in the way of the answer's, which is drawn anew."""
     answer_changed(instance.message_id)
     questions_forget(getattr(instance, "_rated_questions", []))
     if instance.source_id is not None:
         answer_touch(user_id=instance.user_id, message_id=instance.message_id)
-        use_touch(user_id=instance.user_id, source_id=instance.source_id)
 
 
 def _document_saved(

@@ -10,7 +10,7 @@ from feedback.desk import (
     gap_pages,
     golden_pages,
 )
-from feedback.ratings.api import MessageRatingApi, SourceRatingApi, SourceUseApi
+from feedback.ratings.api import MessageRatingApi, SourceRatingApi
 from feedback.staff_api import evidence, golden, review, revisions
 
 staff = [
@@ -92,7 +92,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     *evaluation,
     path("api/messages/<uuid:message_id>/rating", MessageRatingApi.as_view(), name="message-rating"),
     path("api/messages/<uuid:message_id>/sources/<int:marker>/rating", SourceRatingApi.as_view(), name="source-rating"),
-    path("api/messages/<uuid:message_id>/sources/<int:marker>/use", SourceUseApi.as_view(), name="source-use"),
     path("api/feedback/", include(staff)),
     path("api/review/curated", curated_api.CuratedAnswersApi.as_view(), name="api-review-curated"),
     path("api/review/curated/<uuid:curated_id>", curated_api.CuratedAnswerApi.as_view(), name="api-review-curated-one"),

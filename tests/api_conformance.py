@@ -133,9 +133,6 @@ def prepared(base: str) -> tuple[str, dict[str, list[Any]]]:
         _json(client.put(f"/api/messages/{answer['message_id']}/rating", json={"score": 5}))
         unanswered = _json(client.post("/api/chat", json={"message": "What does parking on the campus cost?"}))
         _json(client.put(f"/api/messages/{unanswered['message_id']}/rating", json={"score": 1}))
-        opened = client.put(f"/api/messages/{answer['message_id']}/sources/1/use", json={"action": "opened"})
-        if opened.status_code != 204:
-            raise SystemExit(f"That a source was opened is refused: {opened.text}")
         boost = {"document": document, "multiplier": 1.5, "why": "For the check."}
         manual = _json(client.post("/api/feedback/manual-boosts", json=boost))
         golden = {"text": "How many books?", "collection": "conformance", "relevant": [{"document": document}]}

@@ -32,7 +32,7 @@ from retrieval.models import Chunk, Document
 
 EPOCH = date(1970, 1, 1)
 RELATED = (
-    "rating__message", "rating__source", "use__source__message", "question", "passage", "voter__voter_weight",
+    "rating__message", "rating__source", "question", "passage", "voter__voter_weight",
     "burst", "discarded_by",
 )  # fmt: skip
 
@@ -141,8 +141,6 @@ def _votes_behind(boosts: Sequence[LiveBoost]) -> dict[LiveBoost, VotesBehind]:
         "rating__source",
     )
     for row in counted.select_related(*related).order_by("pk"):
-        if row.rating is None:  # opened or copied: nobody has said what they think of it
-            continue
         key = (row.question_id, row.passage_id)
         asked = row.rating.message.reply_to
         wordings[key].add(" ".join((asked.text if asked else row.question.text).casefold().split()))
@@ -202,24 +200,15 @@ class Vote:
 
     @property
     def origin(self) -> str:
-        """answer or source, which was rated; opened or copied, what was done with a source."""
-        rating, use = self.evidence.rating, self.evidence.use
-        if rating is not None:
-            return "source" if rating.source_id else "answer"
-        assert use is not None  # evidence_of_a_rating_or_a_use
-        return use.action
+        """answer or source, which was rated."""
+        return "source" if self.evidence.rating.source_id else "answer"
 
     def given(self) -> str:
-        """5/5 of the answer; opened the source at place 2"""
-        rating, use = self.evidence.rating, self.evidence.use
-        if rating is not None:
-            if rating.source_id:
-                return said("{score}/5 of the source", score=rating.score)
-            return said("{score}/5 of the answer", score=rating.score)
-        assert use is not None
-        if use.copied_at:
-            return said("copied from the source at place {place}", place=use.place)
-        return said("opened the source at place {place}", place=use.place)
+        """5/5 of the answer"""
+        rating = self.evidence.rating
+        if rating.source_id:
+            return said("{score}/5 of the source", score=rating.score)
+        return said("{score}/5 of the answer", score=rating.score)
 
     @property
     def day(self) -> date:
@@ -228,12 +217,12 @@ class Vote:
     def as_dict(self) -> dict[str, Any]:
         row, rating = self.evidence, self.evidence.rating
         return {
-            "rating_id": str(rating.pk) if rating else None,
+            "rating_id": str(rating.pk),
             "message_id": str(row.message.pk),
             "session_id": str(row.message.session_id),
             "user": row.voter.get_username(),
-            "score": rating.score if rating else None,
-            "tags": rating.tags if rating else [],
+            "score": rating.score,
+            "tags": rating.tags,
             "rated": self.origin,
             "question": row.question.text,
             "chunk_id": str(row.passage.chunk_id) if row.passage.chunk_id else None,

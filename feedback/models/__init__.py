@@ -1,7 +1,6 @@
 """Ratings, the evidence and boosts made of them, and the decisions of staff.
 
 ratings      Rating: of one answer or source, by one user
-uses         SourceUse: a source that was opened or copied from
 evidence     RatedQuestion, QuestionVector, QuestionPair, RatedPassage, PassageSketch, Evidence, Burst, SetAsideVote,
              VoterWeight: votes for or against passages
 revisions    Revision, Boost, RevisionEvent, FeedbackState: boosts made of the evidence, and which are live
@@ -34,7 +33,6 @@ from feedback.models.gaps import GapDocument, GapEvent, GapQuestion, GapRun, Kno
 from feedback.models.judges import JudgeAgreement, JudgeProbe
 from feedback.models.ratings import Rating
 from feedback.models.revisions import ROUND_STATUSES, Boost, FeedbackState, Revision, RevisionEvent, round_told
-from feedback.models.uses import SourceUse
 
 __all__ = [
     "ALL_GOLDEN",
@@ -68,7 +66,6 @@ __all__ = [
     "Revision",
     "RevisionEvent",
     "SetAsideVote",
-    "SourceUse",
     "VoterWeight",
     "round_told",
 ]

@@ -14,7 +14,6 @@ from django.utils.translation import gettext_lazy as _
 
 from chat.models import Message, Source
 from feedback.models.ratings import Rating
-from feedback.models.uses import SourceUse
 from ragsite.core.localized import localized, said
 from ragsite.core.wording import Sentence, counted, worded
 from retrieval.models import Document
@@ -226,7 +225,7 @@ class Burst(models.Model):
 
 
 class Evidence(models.Model):
-    """What one rating, or one use of a source, says of one passage. It goes with it, its voter or its document.
+    """What one rating says of one passage. It goes with it, its voter or its document.
 
     weight: -1..1, for this question; document_weight: -1..1, for the document whatever is asked; what the voter's votes
     weigh is not in them, see `VoterWeight`. day: of the rating, days since 1970-01-01. normalized_score: of the passage
@@ -234,12 +233,7 @@ class Evidence(models.Model):
     """
 
     id = models.BigAutoField(primary_key=True)
-    rating = models.ForeignKey(
-        Rating, null=True, blank=True, on_delete=models.CASCADE, related_name="evidence", verbose_name=_("rating")
-    )
-    use = models.ForeignKey(
-        SourceUse, null=True, blank=True, on_delete=models.CASCADE, related_name="evidence",
-        help_text=_("What it comes from where nobody has rated."), verbose_name=_("use"))  # fmt: skip
+    rating = models.ForeignKey(Rating, on_delete=models.CASCADE, related_name="evidence", verbose_name=_("rating"))
     question = models.ForeignKey(
         RatedQuestion, on_delete=models.CASCADE, related_name="evidence", verbose_name=_("question")
     )
@@ -273,11 +267,6 @@ class Evidence(models.Model):
         ordering = ["pk"]
         constraints = [
             models.UniqueConstraint(fields=["rating", "passage"], name="evidence_once_per_rating_and_passage"),
-            models.UniqueConstraint(fields=["use", "passage"], name="evidence_once_per_use_and_passage"),
-            models.CheckConstraint(
-                condition=Q(rating__isnull=False, use__isnull=True) | Q(rating__isnull=True, use__isnull=False),
-                name="evidence_of_a_rating_or_a_use",
-            ),
             models.CheckConstraint(
                 condition=Q(weight__gte=-1, weight__lte=1, document_weight__gte=-1, document_weight__lte=1),
                 name="evidence_weights_within_1",
@@ -292,11 +281,8 @@ class Evidence(models.Model):
 
     @property
     def message(self) -> Message:
-        """The answer that was rated, or whose source was used."""
-        if self.rating is not None:
-            return self.rating.message
-        assert self.use is not None  # evidence_of_a_rating_or_a_use
-        return self.use.source.message
+        """The answer that was rated."""
+        return self.rating.message
 
 
 class SetAsideVote(models.Model):

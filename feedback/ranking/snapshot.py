@@ -526,7 +526,7 @@ def _query_origin(up: int, down: int) -> str:
     parts = [worded("{people} found this useful for similar questions", people=_people(up))] if up else []
     if down:
         parts.append(worded("{people} did not find this useful for similar questions", people=_people(down)))
-    return joined("; ", parts) or worded("rated or opened for questions that are somewhat similar")
+    return joined("; ", parts) or worded("rated for questions that are somewhat similar")
 
 
 def _document_origin(prior: DocumentPrior) -> str:

@@ -1,6 +1,6 @@
 """What ratings, and the evidence made of them, hold of a person, for `ragsite.accounts.personal_data`.
 
-Deleted with the person: ratings, uses of sources, evidence, the weight of their votes, and the questions that nobody
+Deleted with the person: ratings, evidence, the weight of their votes, and the questions that nobody
 else has rated. The next revision is made without them. Decisions that they took as staff stay, without a name.
 """
 
@@ -23,7 +23,6 @@ from feedback.models import (
     Rating,
     RevisionEvent,
     SetAsideVote,
-    SourceUse,
     VoterWeight,
 )
 from feedback.rounds.deletions import rounds_wait
@@ -39,12 +38,9 @@ class FeedbackHolder:
     """Ratings and what followed from them."""
 
     def goes(self, user: User) -> Iterable[Held]:
-        ratings, uses = Rating.objects.filter(user=user).count(), SourceUse.objects.filter(user=user).count()
+        ratings = Rating.objects.filter(user=user).count()
         votes = Evidence.objects.filter(voter=user).count()
         yield Held(counted("{count} rating", "{count} ratings", ratings), ratings)
-        yield Held(
-            counted("{count} note that you opened a source", "{count} notes that you opened a source", uses), uses
-        )
         yield Held(
             counted("{count} vote drawn from your ratings", "{count} votes drawn from your ratings", votes), votes
         )
@@ -96,9 +92,6 @@ class FeedbackHolder:
         }
         columns = ("score", "tags", "comment", "created_at", "updated_at")
         yield Part("ratings.json", ratings.values(*columns, **named).iterator())
-        uses = SourceUse.objects.filter(user=user).order_by("pk")
-        opened = {"answer": F("source__message_id"), "marker": F("source__marker"), "title": F("source__title")}
-        yield Part("opened-sources.json", uses.values("opened_at", "copied_at", **opened).iterator())
         votes = Evidence.objects.filter(voter=user).order_by("pk")
         about = {"asked": F("question__text"), "document": F("passage__document_id")}
         yield Part("votes.json", votes.values("weight", "document_weight", "day", **about).iterator())
@@ -112,7 +105,6 @@ class FeedbackHolder:
 
     def erase(self, user: User) -> Iterator[int]:
         yield from rows_erase(Rating.objects.filter(user=user), "rating")
-        yield from rows_erase(SourceUse.objects.filter(user=user), "use")
         yield from rows_erase(Evidence.objects.filter(voter=user), "pk")
         yield from rows_erase(SetAsideVote.objects.filter(voter=user), None)
         yield from _nameless(user)

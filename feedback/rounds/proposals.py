@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from feedback.models import Boost, Burst, Evidence, RatedPassage, RatedQuestion
 from feedback.ranking import boosts
 from feedback.ranking.boosts import Votes
-from feedback.ranking.drafting import content_of_votes, uses_weighed, votes_weighed
+from feedback.ranking.drafting import content_of_votes, votes_weighed
 from feedback.ranking.question_groups import QuestionGroups
 from feedback.ranking.snapshot import Content, DocumentPrior, parameters
 from feedback.ranking.voters import Voters
@@ -33,7 +33,7 @@ ROWS_IN_PART = 4_000  # as objects in memory, before they are numbers in an arra
 WHOLE = {"pk", "question_id", "passage_id", "voter_id", "day"}
 COLUMNS = (
     "pk", "question_id", "passage_id", "voter_id", "weight", "document_weight", "day",
-    "normalized_score", "use_id",
+    "normalized_score",
 )  # fmt: skip
 NO_BOOST = 1.0  # as a multiplier
 NO_PRIOR = DocumentPrior(multiplier=1.0, raters_up=0, raters_down=0)
@@ -113,8 +113,7 @@ class Ballot:
     """All evidence as votes, without what was discarded and without documents that are deleted.
 
     judged: belongs to a burst that a person has decided on; left_out: to one that is undecided or rejected. Both have
-    shape (votes,). voters: what is known of their accounts. uses: of sources that were opened or copied from, which are
-    no votes and in no burst.
+    shape (votes,). voters: what is known of their accounts.
     """
 
     passages: Passages
@@ -122,7 +121,6 @@ class Ballot:
     voters: Voters
     judged: NDArray[np.bool_]
     left_out: NDArray[np.bool_]
-    uses: Votes
 
     @property
     def counted(self) -> Votes:
@@ -152,8 +150,6 @@ def ballot_load() -> Ballot:
         day=column["day"],
         normalized_score=column["normalized_score"],
     )
-    from_use = ~np.isnan(column["use_id"])
-    uses, votes = votes.where(from_use), votes.where(~from_use)
     in_bursts = dict(Evidence.objects.exclude(burst=None).values_list("pk", "burst__status"))
     status = {
         name: np.asarray([key for key, own in in_bursts.items() if own == name], np.int64) for name in Burst.Status
@@ -164,7 +160,6 @@ def ballot_load() -> Ballot:
     voters = voters_load(votes, passages.ids)
     return Ballot(
         passages=passages, votes=votes, voters=voters, judged=accepted | rejected, left_out=rejected | undecided,
-        uses=uses,
     )  # fmt: skip
 
 
@@ -194,7 +189,7 @@ def proposal_make(ballot: Ballot, live: Content) -> Proposal:
     votes, weights = ballot_weighed(ballot)
     content = content_of_votes(
         votes, weights, today=day_of(timezone.now()), document_id=ballot.passages.ids.__getitem__,
-        parameters=parameters(), uses=uses_weighed(ballot.uses, votes, weights, _grouping),
+        parameters=parameters(),
     )  # fmt: skip
     content = replace(content, pairs=decided_pairs(content.queries.question.tolist()))
     changes = changes_between(live, content, ballot.passages)

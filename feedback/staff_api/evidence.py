@@ -118,7 +118,7 @@ class VoteSerializer(serializers.Serializer[Any]):
     user = serializers.CharField()
     score = serializers.IntegerField(allow_null=True)
     tags = serializers.ListField(child=serializers.CharField())
-    rated = serializers.ChoiceField(choices=["answer", "source", "opened", "copied"])
+    rated = serializers.ChoiceField(choices=["answer", "source"])
     question = serializers.CharField()
     chunk_id = serializers.UUIDField(allow_null=True)
     day = serializers.DateField()

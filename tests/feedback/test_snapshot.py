@@ -224,7 +224,7 @@ def test_ratings_of_a_somewhat_similar_question_name_nobody() -> None:
     vector = np.asarray((0.75, 0.6614), dtype=np.float32)  # a quarter of the way between the thresholds
     boost = one.boosts(asked("other", {SPACE: vector}), [Hit("a")]).by_chunk["a"]
     assert boost.multiplier == pytest.approx(2**0.15625, abs=1e-3)
-    assert boost.origin == "rated or opened for questions that are somewhat similar"
+    assert boost.origin == "rated for questions that are somewhat similar"
 
 
 def test_a_content_survives_being_stored() -> None:

@@ -36,7 +36,7 @@ from chat.review.records import answers_record
 from chat.review.retention import kinds as chat_kinds
 from chat.review.retention.runs import SCHEDULE, kinds_over, next_run, retention_begin, retention_work
 from chat.tasks import retention_go_on, retention_nightly
-from feedback.models import Evidence, RatedPassage, RatedQuestion, Rating, SourceUse
+from feedback.models import Evidence, RatedPassage, RatedQuestion, Rating
 from feedback.rounds.evidence import evidence_gather
 from ragsite.core import retention
 from ragsite.core.retention import Kind, kinds
@@ -84,18 +84,14 @@ def conversation(*, at: datetime = OLD, user: Any = None, **values: Any) -> Sess
 def with_everything(session: Session) -> None:
     """All that can hang on a conversation."""
     answer = session.messages.get(role="assistant")
-    source = SourceFactory(message=answer, marker=1)
+    SourceFactory(message=answer, marker=1)
     DecisionStepFactory(message=answer, seq=1)
     rating = RatingFactory(message=answer, score=1, comment="No.")
-    use = SourceUse.objects.create(user=session.user, source=source, opened_at=OLD)
-    for name, of in (("rated", {"rating": rating}), ("used", {"use": use})):
-        question = RatedQuestion.objects.create(signature=f"{name}{session.pk.hex[:8]}", text="What of zebras?")
-        passage = RatedPassage.objects.first() or RatedPassage.objects.create(
-            document=DocumentFactory(), content_hash="h"
-        )
-        Evidence.objects.create(
-            **of, question=question, passage=passage, voter=session.user, weight=1, document_weight=0.5, day=1
-        )
+    question = RatedQuestion.objects.create(signature=session.pk.hex[:16], text="What of zebras?")
+    passage = RatedPassage.objects.first() or RatedPassage.objects.create(document=DocumentFactory(), content_hash="h")
+    Evidence.objects.create(
+        rating=rating, question=question, passage=passage, voter=session.user, weight=1, document_weight=0.5, day=1
+    )
     memory = MemoryFactory(user=session.user)
     MemoryOrigin.objects.create(memory=memory, conversation_id=session.pk, answer_id=answer.pk)
     drawer = collection_of_conversation(owner=session.user, conversation_id=session.pk)
@@ -218,9 +214,8 @@ def test_what_a_rating_says_goes_and_is_not_drawn_again(rag_settings: Any) -> No
     session = conversation()
     with_everything(session)
     Rating.objects.update(attributed_at=Rating.objects.get().updated_at)
-    SourceUse.objects.update(updated_at=OLD)
     RetentionRun.objects.all().delete()
-    assert run().deleted == {"evidence": 2, "uses": 1, "prompts": 1}
+    assert run().deleted == {"evidence": 1, "prompts": 1}
     assert not Evidence.objects.exists() and not RatedQuestion.objects.exists() and Rating.objects.count() == 1
     evidence_gather()
     assert not Evidence.objects.exists()
