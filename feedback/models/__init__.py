@@ -1,8 +1,8 @@
 """Ratings, the evidence and boosts made of them, and the decisions of staff.
 
 ratings      Rating: of one answer or source, by one user
-evidence     RatedQuestion, QuestionVector, QuestionPair, RatedPassage, PassageSketch, Evidence, Burst, SetAsideVote,
-             VoterWeight: votes for or against passages
+evidence     RatedQuestion, QuestionVector, QuestionPair, RatedPassage, Evidence, Burst, SetAsideVote, VoterWeight:
+             votes for or against passages
 revisions    Revision, Boost, RevisionEvent, FeedbackState: boosts made of the evidence, and which are live
 judges       JudgeAgreement, JudgeProbe: how models' judgements have agreed with what is known
 gaps         KnowledgeGap, GapQuestion, GapDocument, GapRun, GapEvent: what the documents do not answer, as to-dos
@@ -21,7 +21,6 @@ from feedback.models.evaluation import (
 from feedback.models.evidence import (
     Burst,
     Evidence,
-    PassageSketch,
     QuestionPair,
     QuestionVector,
     RatedPassage,
@@ -57,7 +56,6 @@ __all__ = [
     "JudgeProbe",
     "KnowledgeGap",
     "ManualBoost",
-    "PassageSketch",
     "QuestionPair",
     "QuestionVector",
     "RatedPassage",

@@ -103,27 +103,6 @@ class RatedPassage(models.Model):
         return f"{self.document_id}:{self.content_hash[:8]}"
 
 
-class PassageSketch(models.Model):
-    """A sketch of a rated passage's text, to find it again where its document is split differently.
-
-    In a table of its own, because every round reads all passages and few sketches.
-    """
-
-    passage = models.OneToOneField(
-        RatedPassage, on_delete=models.CASCADE, primary_key=True, related_name="sketch", verbose_name=_("passage")
-    )
-    hashes = models.BinaryField(
-        help_text=_("The smallest hashes of its shingles, little-endian uint32."), verbose_name=_("hashes")
-    )
-
-    class Meta:
-        verbose_name = _("passage sketch")
-        verbose_name_plural = _("passage sketchs")
-
-    def __str__(self) -> str:
-        return f"{self._meta.verbose_name} {self.passage_id}"
-
-
 class Burst(models.Model):
     """Votes on one document that look as if few people had many: left out until a person decides.
 

@@ -95,13 +95,12 @@ class Proposal:
 class Passages:
     """All rated passages. Documents have numbers that hold for this round alone.
 
-    passage: shape (passages,), ascending. document: of each, the number of its document. counts_as: of each, the first
-    of the passages that are in the same chunk, since these count as one. ids: by a document's number.
+    passage: shape (passages,), ascending. document: of each, the number of its document. ids: by a
+    document's number.
     """
 
     passage: Ints
     document: Ints
-    counts_as: Ints
     ids: list[UUID]
 
     def places(self, passages: Ints) -> Ints:
@@ -142,7 +141,7 @@ def ballot_load() -> Ballot:
     votes = Votes(
         key=column["pk"],
         question=column["question_id"],
-        passage=passages.counts_as[places],
+        passage=column["passage_id"],
         document=passages.document[places],
         voter=column["voter_id"],
         value=column["weight"],
@@ -168,17 +167,12 @@ def _joined(pieces: list[NDArray[Any]], kind: type[np.generic]) -> NDArray[Any]:
 
 
 def _passages_load() -> Passages:
-    rows = list(RatedPassage.objects.order_by("pk").values_list("pk", raw("document_id"), raw("chunk_id")))
+    rows = list(RatedPassage.objects.order_by("pk").values_list("pk", raw("document_id")))
     index_of: dict[Key, int] = {}
-    document = np.fromiter(
-        (index_of.setdefault(document, len(index_of)) for _, document, _ in rows), np.int64, len(rows)
-    )
-    first: dict[Key, int] = {}
-    counts_as = (first.setdefault(chunk, key) if chunk else key for key, _, chunk in rows)
+    document = np.fromiter((index_of.setdefault(document, len(index_of)) for _, document in rows), np.int64, len(rows))
     return Passages(
-        passage=np.fromiter((key for key, _, _ in rows), np.int64, len(rows)),
+        passage=np.fromiter((key for key, _ in rows), np.int64, len(rows)),
         document=document,
-        counts_as=np.fromiter(counts_as, np.int64, len(rows)),
         ids=[key if isinstance(key, UUID) else UUID(key) for key in index_of],
     )
 
