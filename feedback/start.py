@@ -28,9 +28,6 @@ from feedback.curation.for_desk import DeskFeedback
 from feedback.curation.gap_letters import KIND as GAP_LETTER
 from feedback.curation.gap_letters import gap_letters
 from feedback.curation.gap_todos import gap_document_ready
-from feedback.evaluation.letters import KIND as EVALUATION_LETTER
-from feedback.evaluation.letters import alarm_letters
-from feedback.evaluation.runs import runs_erase, runs_over
 from feedback.models import Evidence, GoldenQuestion, Rating
 from feedback.ratings.for_chat import ChatRatings
 from feedback.rounds import retention
@@ -43,8 +40,6 @@ from feedback.rounds.personal_data import FeedbackHolder
 from feedback.rounds.questions import questions_forget, questions_of
 from ragsite.accounts.letters import use_letter
 from ragsite.accounts.personal_data import use_holder
-from ragsite.core.retention import Kind, use_kind
-from ragsite.core.wording import worded
 from retrieval.engine import use_boosts, use_curated_answers, use_judge_records
 from retrieval.models import Document
 
@@ -57,7 +52,6 @@ def connect() -> None:
     use_curated_answers(LiveCuratedAnswers)
     use_ratings(ChatRatings())
     use_feedback(DeskFeedback())
-    use_letter(EVALUATION_LETTER, alarm_letters)
     use_letter(GAP_LETTER, gap_letters)
     use_improvements(
         Improvement(_golden_question, _golden_address), Improvement(_curated_answer, _curated_address), made=_made_of
@@ -65,20 +59,6 @@ def connect() -> None:
     post_save.connect(_rating_saved, sender=Rating, dispatch_uid="feedback.rating_saved")
     use_holder("feedback", FeedbackHolder())
     retention.connect()
-    use_kind(
-        Kind(
-            name="evaluations",
-            title=worded("Runs of evaluations"),
-            rule=worded(
-                "Since they began; with what came of their questions. Not the newest complete one of a set, nor the "
-                "one that the next is compared with, nor alarms that nobody has acknowledged."
-            ),
-            setting="evaluations",
-            moment="created_at",
-            rows=runs_over,
-            erase=runs_erase,
-        )
-    )
     post_delete.connect(_rating_deleted, sender=Rating, dispatch_uid="feedback.rating_deleted")
     post_save.connect(_document_saved, sender=Document, dispatch_uid="feedback.document_saved")
     pre_delete.connect(_rating_goes, sender=Rating, dispatch_uid="feedback.rating_goes")

@@ -4,8 +4,6 @@ from feedback.desk import (
     boost_pages,
     curated_api,
     curated_pages,
-    evaluation_api,
-    evaluation_pages,
     gap_api,
     gap_pages,
     golden_pages,
@@ -39,57 +37,7 @@ staff = [
     path("gaps/export", review.GapsExportApi.as_view(), name="feedback-gaps-export"),
 ]
 
-evaluation: list[URLPattern | URLResolver] = [
-    path("review/evaluation/", evaluation_pages.evaluation_page, name="review_evaluation"),
-    path("review/evaluation/new/", evaluation_pages.evaluation_new_page, name="review_evaluation_new"),
-    path("review/evaluation/compare/", evaluation_pages.evaluation_compare_page, name="review_evaluation_compare"),
-    path("review/evaluation/sets/<uuid:set_id>/", evaluation_pages.evaluation_set_page, name="review_evaluation_set"),
-    path("review/evaluation/runs/<uuid:run_id>/", evaluation_pages.evaluation_run_page, name="review_evaluation_run"),
-    path("api/review/evaluation/sets", evaluation_api.EvaluationSetsApi.as_view(), name="api-review-evaluation-sets"),
-    path(
-        "api/review/evaluation/sets/import",
-        evaluation_api.EvaluationImportApi.as_view(),
-        name="api-review-evaluation-import",
-    ),
-    path(
-        "api/review/evaluation/sets/<uuid:set_id>",
-        evaluation_api.EvaluationSetApi.as_view(),
-        name="api-review-evaluation-set",
-    ),
-    path(
-        "api/review/evaluation/sets/<uuid:set_id>/runs",
-        evaluation_api.EvaluationSetRunsApi.as_view(),
-        name="api-review-evaluation-runs",
-    ),
-    path(
-        "api/review/evaluation/runs/<uuid:run_id>",
-        evaluation_api.EvaluationRunApi.as_view(),
-        name="api-review-evaluation-run",
-    ),
-    path(
-        "api/review/evaluation/runs/<uuid:run_id>/questions",
-        evaluation_api.EvaluationRunQuestionsApi.as_view(),
-        name="api-review-evaluation-questions",
-    ),
-    path(
-        "api/review/evaluation/runs/<uuid:run_id>/cancel",
-        evaluation_api.EvaluationRunCancelApi.as_view(),
-        name="api-review-evaluation-cancel",
-    ),
-    path(
-        "api/review/evaluation/runs/<uuid:run_id>/acknowledge",
-        evaluation_api.EvaluationRunAcknowledgeApi.as_view(),
-        name="api-review-evaluation-acknowledge",
-    ),
-    path(
-        "api/review/evaluation/compare",
-        evaluation_api.EvaluationCompareApi.as_view(),
-        name="api-review-evaluation-compare",
-    ),
-]
-
 urlpatterns: list[URLPattern | URLResolver] = [
-    *evaluation,
     path("api/messages/<uuid:message_id>/rating", MessageRatingApi.as_view(), name="message-rating"),
     path("api/messages/<uuid:message_id>/sources/<int:marker>/rating", SourceRatingApi.as_view(), name="source-rating"),
     path("api/feedback/", include(staff)),

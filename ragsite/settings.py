@@ -270,10 +270,9 @@ SPECTACULAR_SETTINGS = {
     "POSTPROCESSING_HOOKS": ["drf_spectacular.hooks.postprocess_schema_enums", "ragsite.schema_view.blank_fits_once"],
     "ENUM_NAME_OVERRIDES": {  # else several fields named alike get names made of a hash
         "DocumentStatusEnum": "retrieval.models.Document.Status",
-        "RunStatusEnum": "feedback.models.EvaluationRun.Status",
+        "RunStatusEnum": "chat.models.Replay.Status",
         "GapStateEnum": "feedback.models.KnowledgeGap.State",
         "ReviewStateEnum": "chat.models.AnswerReview.State",
-        "EvaluationStageEnum": "retrieval.evaluation.stages.STAGES",
     },
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],  # public: it describes the program and holds no data
 }

@@ -61,13 +61,6 @@ REFUSED_BY_DATA = {  # operationId: what input is refused (400 or 415) though it
     "rag_upload": "a file whose content no reader takes",
     "review_answer_replay": "a model or revision that is not there",
     "review_compare": "days that are too far apart, or a collection that is not there",
-    "review_evaluation_compare": "runs of two sets, or that are not complete",
-    "review_evaluation_import": "files that are no labelled set",
-    "review_evaluation_run_create": "a workflow that is not there, or a set with nothing to measure",
-    "review_evaluation_run_acknowledge": "a run without an alarm",
-    "review_evaluation_set_delete": "the set of all golden questions, which stays",
-    "review_evaluation_set_add": "a set of golden questions that is not there",
-    "review_evaluation_set_change": "a name or a workflow that is not there",
     "review_gap_ask": "a gap whose conversations are gone",
     "review_gap_change": "somebody who does not work at the desk",
     "review_gap_merge": "the gap itself, or one that is not there",
@@ -140,8 +133,6 @@ def prepared(base: str) -> tuple[str, dict[str, list[Any]]]:
         chunk = _json(client.get(f"/api/documents/{document}/chunks"))["results"][0]
         replay = _json(client.post(f"/api/review/answers/{answer['message_id']}/replay", json={"workflow": "react"}))
         batch = _json(client.post("/api/review/replay-batches", json={"golden": "*", "workflow": "react"}))
-        chosen = _json(client.get("/api/review/evaluation/sets"))["results"][0]["id"]
-        run = _json(client.post(f"/api/review/evaluation/sets/{chosen}/runs", json={"stages": ["bm25"]}))
         gaps = _json(client.get("/api/review/gaps"))
         view = _json(client.post("/api/review/views", json={"name": "Conformance", "filters": {"state": "todo"}}))
         return token, {
@@ -155,8 +146,6 @@ def prepared(base: str) -> tuple[str, dict[str, list[Any]]]:
             "replay_id": [replay["id"]],
             "batch_id": [batch["id"]],
             "view_id": [view["id"]],
-            "set_id": [chosen],
-            "run_id": [run["id"]],
             "gap_id": [gaps[0]["id"]],
             "name": ["conformance"],
             "collection": ["conformance"],

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.urls import reverse
@@ -18,7 +19,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from chat.review.roles import people_at_the_desk
-from feedback.evaluation.letters import site_origin
 from feedback.models import KnowledgeGap
 from ragsite.accounts.letters import Letter, is_confirmed, letter_queue
 from ragsite.models import Account
@@ -57,7 +57,7 @@ def gap_letters(
             subject=_("A knowledge gap of yours is open again") if again else _("A knowledge gap was assigned to you"),
             paragraphs=tuple(_paragraphs(gap, by, again)),
             button=_("Look at the gap"),
-            url=(origin or site_origin()) + reverse("review_gap", args=[gap.pk]),
+            url=(origin or _site_origin()) + reverse("review_gap", args=[gap.pk]),
         )
 
 
@@ -78,3 +78,10 @@ def _paragraphs(gap: KnowledgeGap, by: str, again: bool) -> Iterator[str]:
     if gap.due:
         yield _("It is due on %(day)s.") % {"day": formats.date_format(gap.due, "DATE_FORMAT")}
     yield _("What was asked stands on its page alone, for who works at the review desk.")
+
+
+def _site_origin() -> str:
+    """Of a letter that no request asks for: the first trusted origin, else where the web server listens."""
+    if settings.CSRF_TRUSTED_ORIGINS:
+        return str(settings.CSRF_TRUSTED_ORIGINS[0]).rstrip("/")
+    return f"http://{settings.SITE.host}:{settings.SITE.port}"

@@ -7,17 +7,9 @@ revisions    Revision, Boost, RevisionEvent, FeedbackState: boosts made of the e
 judges       JudgeAgreement, JudgeProbe: how models' judgements have agreed with what is known
 gaps         KnowledgeGap, GapQuestion, GapDocument, GapRun, GapEvent: what the documents do not answer, as to-dos
 curation     GoldenQuestion, GoldenRelevance, ManualBoost, CuratedAnswer, CuratedSource: what staff enter themselves
-evaluation   EvaluationSet, EvaluationRun, EvaluationQuestion, EvaluationOutcome: how search fares, run by run
 """
 
 from feedback.models.curation import CuratedAnswer, CuratedSource, GoldenQuestion, GoldenRelevance, ManualBoost
-from feedback.models.evaluation import (
-    ALL_GOLDEN,
-    EvaluationOutcome,
-    EvaluationQuestion,
-    EvaluationRun,
-    EvaluationSet,
-)
 from feedback.models.evidence import (
     Burst,
     Evidence,
@@ -34,16 +26,11 @@ from feedback.models.ratings import Rating
 from feedback.models.revisions import ROUND_STATUSES, Boost, FeedbackState, Revision, RevisionEvent, round_told
 
 __all__ = [
-    "ALL_GOLDEN",
     "ROUND_STATUSES",
     "Boost",
     "Burst",
     "CuratedAnswer",
     "CuratedSource",
-    "EvaluationOutcome",
-    "EvaluationQuestion",
-    "EvaluationRun",
-    "EvaluationSet",
     "Evidence",
     "FeedbackState",
     "GapDocument",

@@ -14,7 +14,6 @@ from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
 from feedback.models import (
-    EvaluationRun,
     Evidence,
     GapEvent,
     GapQuestion,
@@ -73,15 +72,6 @@ class FeedbackHolder:
             ),
             gaps,
         )
-        runs = _evaluations(user).count()
-        yield Held(
-            counted(
-                "{count} evaluation that you started or acknowledged, without your name",
-                "{count} evaluations that you started or acknowledged, without your name",
-                runs,
-            ),
-            runs,
-        )
 
     def parts(self, user: User) -> Iterator[Part]:
         ratings = Rating.objects.filter(user=user).order_by("created_at", "pk")
@@ -96,8 +86,6 @@ class FeedbackHolder:
         about = {"asked": F("question__text"), "document": F("passage__document_id")}
         yield Part("votes.json", votes.values("weight", "document_weight", "day", **about).iterator())
         yield Part("weight-of-votes.json", map(_weight_told, VoterWeight.objects.filter(voter=user).iterator()))
-        runs = _evaluations(user).order_by("created_at", "pk").values("id", "set__golden", "set__name", "created_at")
-        yield Part("evaluations.json", runs.iterator())
         asked = GapQuestion.objects.filter(message__session__user=user).order_by("pk")
         yield Part("unanswered-questions.json", asked.values("text", "at", "message_id").iterator())
         events = GapEvent.objects.filter(by=user).order_by("pk")
@@ -113,10 +101,6 @@ class FeedbackHolder:
 def _weight_told(weight: VoterWeight) -> dict[str, Any]:
     told = {"reason": weight.reason_said}
     return {"up": weight.up, "down": weight.down, "established": weight.established, **told}
-
-
-def _evaluations(user: User) -> QuerySet[EvaluationRun]:
-    return EvaluationRun.objects.filter(Q(made_by=user) | Q(acknowledged_by=user))
 
 
 def rows_erase(rows: QuerySet[Any], evidence_by: str | None) -> Iterator[int]:
