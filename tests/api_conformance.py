@@ -126,10 +126,6 @@ def prepared(base: str) -> tuple[str, dict[str, list[Any]]]:
         _json(client.put(f"/api/messages/{answer['message_id']}/rating", json={"score": 5}))
         unanswered = _json(client.post("/api/chat", json={"message": "What does parking on the campus cost?"}))
         _json(client.put(f"/api/messages/{unanswered['message_id']}/rating", json={"score": 1}))
-        boost = {"document": document, "multiplier": 1.5, "why": "For the check."}
-        manual = _json(client.post("/api/feedback/manual-boosts", json=boost))
-        golden = {"text": "How many books?", "collection": "conformance", "relevant": [{"document": document}]}
-        question = _json(client.post("/api/feedback/golden-questions", json=golden))
         chunk = _json(client.get(f"/api/documents/{document}/chunks"))["results"][0]
         replay = _json(client.post(f"/api/review/answers/{answer['message_id']}/replay", json={"workflow": "react"}))
         batch = _json(client.post("/api/review/replay-batches", json={"golden": "*", "workflow": "react"}))
@@ -141,8 +137,6 @@ def prepared(base: str) -> tuple[str, dict[str, list[Any]]]:
             "chunk": [chunk["id"]],
             "session_id": [answer["session_id"]],
             "message_id": [answer["message_id"]],
-            "boost_id": [manual["id"]],
-            "question_id": [question["id"]],
             "replay_id": [replay["id"]],
             "batch_id": [batch["id"]],
             "view_id": [view["id"]],

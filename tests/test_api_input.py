@@ -64,8 +64,6 @@ def test_a_body_over_the_limit_is_too_large_for_every_view(client: APIClient, se
         ("patch", "/api/memory/settings", "json"),
         ("post", "/api/documents", "multipart"),
         ("post", "/api/rag/upload", "multipart"),
-        ("post", "/api/feedback/freeze", "json"),
-        ("post", "/api/feedback/golden-questions/import", "multipart"),
     ],
 )
 def test_an_unknown_field_is_named(client: APIClient, call: str, path: str, format_: str) -> None:
