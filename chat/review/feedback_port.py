@@ -1,5 +1,5 @@
-"""What the desk needs to know of revisions, golden questions and gaps. `feedback` provides it at start; nothing here may
-import it."""
+"""What the desk needs to know of revisions, golden questions and gaps. `feedback` provides it at start; nothing here
+may import it."""
 
 from __future__ import annotations
 

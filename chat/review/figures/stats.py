@@ -15,13 +15,12 @@ from django.utils import timezone
 
 from chat.models import AnswerRollup, AskerDay, DocumentRollup, RollupDay
 from chat.models.rollups import ANY
-from chat.review.figures.correction import Corrected, RatedAnswer, between, corrected_rates, rated_answers
 from chat.review.figures.intervals import wilson
 from chat.review.figures.sketches import Sketch, added, percentile
 from chat.review.queue import collections_offered, require_model
 from chat.review.roles import DeskAccess
 from ragsite.core.errors import InvalidInputError
-from ragsite.core.wording import Sentence, worded
+from ragsite.core.wording import worded
 from retrieval.models import Document
 from retrieval.selectors import as_uuid, visible_documents
 
@@ -39,8 +38,7 @@ RATES = {
 }  # fmt: skip
 CHOSEN = worded(
     "People choose workflow, model and collection themselves, so these are rates of chosen traffic: a workflow that is "
-    "used for hard questions looks worse than it is. The corrected rates compare like questions only; what the site "
-    "does not know of a question stays uncorrected."
+    "used for hard questions looks worse than it is."
 )
 RATED = worded("Rates of ratings are of the answers that somebody rated, which are few and not drawn at random.")
 
@@ -175,31 +173,11 @@ def _figures(rows: Sequence[_Sums]) -> dict[str, Any]:
 
 
 def compare_by(*, access: DeskAccess, by: By, filters: StatsFilters) -> list[dict[str, Any]]:
-    """`stats_by` with `rates`: of each its share, 0..1 or None, with its Wilson interval for one look; and `corrected`,
-    of what people choose: the rates of ratings on like questions (`figures.correction`)."""
+    """`stats_by` with `rates`: of each its share, 0..1 or None, with its Wilson interval for one look."""
     rows = stats_by(access=access, by=by, filters=filters)
-    corrected = corrected_rates(_rated(by, filters)) if by in ("workflow", "model") else {}
     for row in rows:
         row["rates"] = {name: rate(row[hits], row[count]) for name, (hits, count) in RATES.items()}
-        row["corrected"] = {name: _corrected_data(found) for name, found in corrected.get(row["key"], {}).items()}
     return [row for row in rows if row["answers"]]
-
-
-def _rated(by: By, filters: StatsFilters) -> list[RatedAnswer]:
-    where = between(filters.since, filters.until)
-    for name in ("workflow", "model", "language"):
-        if value := getattr(filters, name):
-            where &= Q(**{name: value})
-    if filters.collection is not None:
-        where &= Q(collections__collection=filters.collection)
-    return rated_answers(side="model" if by == "model" else "workflow", where=where)
-
-
-def _corrected_data(found: Corrected | Sentence) -> dict[str, Any]:
-    if isinstance(found, Sentence):
-        return {"rate": None, "others": None, "low": None, "high": None, "shared": None, "reason": found}
-    figures = {name: round(getattr(found, name), 4) for name in ("rate", "others", "low", "high", "shared")}
-    return {**figures, "reason": ""}
 
 
 def rate(hits: int, count: int) -> dict[str, Any]:

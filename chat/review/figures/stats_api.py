@@ -144,26 +144,8 @@ class RatesSerializer(serializers.Serializer[Any]):
     degraded = RateSerializer()
 
 
-class CorrectedRateSerializer(serializers.Serializer[Any]):
-    """On questions that resemble some which others answered: the rate, and theirs, both of the same questions.
-    low, high: 95 %, as far as it differs from theirs. All null where too few resemble each other, as `reason` says."""
-
-    rate = serializers.FloatField(allow_null=True)
-    others = serializers.FloatField(allow_null=True)
-    low = serializers.FloatField(allow_null=True)
-    high = serializers.FloatField(allow_null=True)
-    shared = serializers.FloatField(allow_null=True, help_text="Share of its rated answers that could be compared.")
-    reason: Any = serializers.CharField(allow_blank=True)
-
-
-class CorrectedRatesSerializer(serializers.Serializer[Any]):
-    good = CorrectedRateSerializer(required=False)
-    bad = CorrectedRateSerializer(required=False)
-
-
 class CompareRowSerializer(StatsRowSerializer):
     rates = RatesSerializer()
-    corrected = CorrectedRatesSerializer(help_text="By workflow and model; empty otherwise, and where nobody rated.")
 
 
 class CompareSerializer(serializers.Serializer[Any]):

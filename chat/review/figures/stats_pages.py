@@ -133,16 +133,7 @@ def compare_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         {
             "name": name,
             "title": title,
-            "rows": [
-                {
-                    "label": row["label"],
-                    **row["rates"][name],
-                    **percents(row["rates"][name]),
-                    "corrected": _corrected(row["corrected"].get(name)),
-                }
-                for row in rows
-            ],
-            "corrects": any(name in row["corrected"] for row in rows),
+            "rows": [{"label": row["label"], **row["rates"][name], **percents(row["rates"][name])} for row in rows],
         }
         for name, title in names.items()
     ]
@@ -164,12 +155,6 @@ def compare_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         "notes": localized([CHOSEN, RATED]),
     }
     return render(request, "review/compare.html", context, status=400 if wrong else 200)
-
-
-def _corrected(found: dict[str, Any] | None) -> dict[str, Any] | None:
-    if found is None or found["rate"] is None:
-        return found
-    return {**found, **percents(found), "count": 1, "others_percent": round(100 * found["others"], 1)}
 
 
 def percents(rate: dict[str, Any]) -> dict[str, Any]:
