@@ -51,7 +51,12 @@ class AnswerReview(models.Model):
     worst_score = models.PositiveSmallIntegerField(
         null=True, blank=True, help_text=_("The lowest of its ratings, 1 to 5."), verbose_name=_("worst score")
     )
+    first_token_ms = models.PositiveIntegerField(null=True, blank=True, verbose_name=_("first token ms"))
     total_ms = models.PositiveIntegerField(null=True, blank=True, verbose_name=_("total ms"))
+    llm_calls = models.PositiveIntegerField(null=True, blank=True, verbose_name=_("model calls"))
+    llm_rounds = models.PositiveIntegerField(null=True, blank=True, verbose_name=_("rounds"))
+    prompt_tokens = models.PositiveIntegerField(null=True, blank=True, verbose_name=_("tokens read"))
+    completion_tokens = models.PositiveIntegerField(null=True, blank=True, verbose_name=_("tokens written"))
 
     badly_rated = models.BooleanField(default=False, verbose_name=_("badly rated"))
     no_answer = models.BooleanField(default=False, verbose_name=_("no answer"))

@@ -18,7 +18,6 @@ from django_celery_beat.models import PeriodicTask
 
 from chat.models import (
     AnswerReview,
-    AnswerRollup,
     DecisionStep,
     DeskEvent,
     FilledPrompt,
@@ -26,12 +25,9 @@ from chat.models import (
     Replay,
     ReplayBatch,
     RetentionRun,
-    RollupDay,
     Session,
     Share,
 )
-from chat.models.rollups import ANY
-from chat.review.figures.rollups import day_of, days_touch, rollups_rebuild, rollups_refresh
 from chat.review.records import answers_record
 from chat.review.retention import kinds as chat_kinds
 from chat.review.retention.runs import SCHEDULE, kinds_over, next_run, retention_begin, retention_work
@@ -59,14 +55,11 @@ from tests.review.people import client_of, person
 pytestmark = pytest.mark.django_db
 NOW = timezone.now()
 OLD = NOW - timedelta(days=400)
-EVERY = {"workflow": ANY, "model": ANY, "language": ANY}
-KEPT_ANYWAY = {RetentionRun, RollupDay, AnswerRollup}  # what a run makes or keeps
 
 
 def rows_of_all_tables() -> dict[str, int]:
-    """How many rows each table has, but those that a run makes itself or that are counts alone."""
-    left_out = KEPT_ANYWAY | {apps.get_model("chat", "AskerDay"), apps.get_model("chat", "DocumentRollup")}
-    models = [model for model in apps.get_models() if model not in left_out and not model._meta.proxy]
+    """How many rows each table has, but those of runs."""
+    models = [model for model in apps.get_models() if model is not RetentionRun and not model._meta.proxy]
     return {model._meta.label: model._default_manager.count() for model in models}
 
 
@@ -234,52 +227,6 @@ def test_other_kinds_go_by_their_age(rag_settings: Any) -> None:
     AttemptCounter.objects.create(key="k", expires_at=OLD)
     assert run().deleted == {"memories": 1, "desk_log": 1, "replays": 1, "attempts": 1}
     assert Memory.objects.count() == 2 and not ReplayBatch.objects.exists()
-
-
-# ------------------------------------------------------------------------------------------------ the dashboard
-def test_the_counts_of_the_dashboard_outlive_their_answers(rag_settings: Any) -> None:
-    rag_settings(retention={"ages": {"conversations": 30}})
-    conversation()
-    pinned = conversation(pinned_at=NOW)
-    rollups_refresh(within_s=60)
-    assert AnswerRollup.objects.get(collection=None, **EVERY).answers == 2
-    assert run().deleted == {"conversations": 1}
-    days_touch([OLD])  # the pinned one is rated
-    rollups_refresh(within_s=60)
-    assert list(rollups_rebuild()) == []
-    assert AnswerRollup.objects.get(collection=None, **EVERY).answers == 2
-    assert AnswerReview.objects.get().session == pinned
-    assert RollupDay.objects.get(day=day_of(OLD)).closed
-
-
-def test_a_late_rating_counts_on_a_closed_day_and_so_does_one_that_is_changed_or_taken_back(rag_settings: Any) -> None:
-    rag_settings(retention={"ages": {"conversations": 30}})
-    conversation()
-    pinned = conversation(pinned_at=NOW)
-    run()
-    answer = pinned.messages.get(role="assistant")
-
-    def counted() -> set[tuple[int, ...]]:
-        names = ("answers", "rated", "rated_good", "rated_bad", "flagged")
-        answers_record([answer.pk])
-        answers_record([answer.pk])  # what is recorded again counts once
-        return set(AnswerRollup.objects.filter(day=day_of(OLD)).values_list(*names))
-
-    assert counted() == {(2, 0, 0, 0, 0)}
-    rating = RatingFactory(message=answer, score=1, tags=["outdated"])
-    assert counted() == {(2, 1, 0, 1, 1)}, "in every combination of workflow, model and language"
-    Rating.objects.filter(pk=rating.pk).update(score=5, tags=[])
-    assert counted() == {(2, 1, 1, 0, 0)}
-    rating.delete()
-    assert counted() == {(2, 0, 0, 0, 0)}
-
-
-def test_a_day_that_was_not_counted_yet_is_counted_before_its_answers_go(rag_settings: Any) -> None:
-    rag_settings(retention={"ages": {"conversations": 30}})
-    conversation()
-    assert not AnswerRollup.objects.exists()
-    run()
-    assert AnswerRollup.objects.get(collection=None, **EVERY).answers == 1 and not Message.objects.exists()
 
 
 # ------------------------------------------------------------------------------------------------ runs

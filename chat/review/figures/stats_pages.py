@@ -17,7 +17,6 @@ from chat.review.figures.stats import (
     RATED,
     StatsFilters,
     compare_by,
-    counted_at,
     documents_unused,
     documents_used,
     stats_by,
@@ -84,7 +83,6 @@ def dashboard_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     workflows = _named(stats_by(access=access, by="workflow", filters=filters), "workflow")
     collections = localized(stats_by(access=access, by="collection", filters=filters))
     unused, unused_rows = documents_unused(access=access, filters=filters, limit=DOCUMENTS)
-    made_at, stale = counted_at()
     context = {
         "section": "review",
         "desk_part": "dashboard",
@@ -101,8 +99,6 @@ def dashboard_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         "unused": unused,
         "unused_rows": unused_rows,
         "revisions": get_feedback().revisions(limit=REVISIONS),
-        "made_at": made_at,
-        "stale": stale,
         "boot": {
             "days": days,
             "workflows": workflows,

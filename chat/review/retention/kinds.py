@@ -22,7 +22,6 @@ from chat.models import (
     Session,
     Share,
 )
-from chat.review.figures.rollups import days_close
 from chat.services.attachments import UNASKED_KEPT, attachments_sweep, attachments_unasked
 from ragsite.core.retention import Kind, erased, use_kind
 from ragsite.core.wording import worded
@@ -145,12 +144,11 @@ def _under_review(prefix: str = "") -> Q:
 
 def sessions_eraser(over: Callable[[datetime], QuerySet[Any]]) -> Callable[[datetime], Iterator[int]]:
     """As their users delete them: with them go memories, attached files, ratings and evidence
-    (`chat.services.deletion`, `feedback.start`). The dashboard's counts of their days are closed first."""
+    (`chat.services.deletion`, `feedback.start`)."""
 
     def erase(before: datetime) -> Iterator[int]:
         while ids := list(over(before).order_by("updated_at", "pk").values_list("pk", flat=True)[:SESSIONS_AT_ONCE]):
             messages = Message.objects.filter(session__in=ids)
-            days_close(messages.exclude(review=None).order_by().values_list("created_at", flat=True))
             counted = (
                 messages.order_by().values_list("session").annotate(Count("pk")).values_list("session", "pk__count")
             )
