@@ -3,10 +3,19 @@
 from django.db import migrations
 
 
+def name_permission(apps, schema_editor):
+    """Django makes permissions that are missing, and leaves the names of the others."""
+    permissions = apps.get_model('auth', 'Permission').objects.filter(content_type__app_label='chat')
+    permissions.filter(codename='administer_desk').update(
+        name='Can see the log of the review desk, and change settings there'
+    )
+
+
 class Migration(migrations.Migration):
 
     dependencies = [
         ('chat', '0020_queue_worst_of_a_state'),
+        ('auth', '0012_alter_user_first_name_max_length'),
     ]
 
     operations = [
@@ -20,4 +29,5 @@ class Migration(migrations.Migration):
         migrations.DeleteModel(
             name='Experiment',
         ),
+        migrations.RunPython(name_permission, migrations.RunPython.noop),
     ]
