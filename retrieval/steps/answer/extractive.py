@@ -1,40 +1,38 @@
-"""The answer that no model wrote: the best sentences of the best passages, each with its marker."""
+"""The answer that no model wrote: the best statements of the best passages, each with its marker."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
-from itertools import zip_longest
 
-from retrieval.answerability.passage import view_sentence
-from retrieval.answerability.question import view_question
-from retrieval.answerability.signals import fits
 from retrieval.text.analysis import analyze
 from retrieval.text.answer_language import Language, in_script_of
-from retrieval.text.numbers import spanned
+from retrieval.text.numbers import numbers_in, spanned
 from retrieval.text.quoting import neutralise
 from retrieval.text.statements import Statement, headed_statements_of
 from retrieval.text.term_coverage import term_weights
 from retrieval.values import Source
 
-SENTENCE_CHARS = 400
-KEEP_SHARE = 0.1  # of the best statement's gain; what falls below is left out
+STATEMENT_CHARS = 400
 TITLE_SHARE = 0.25  # what a term counts that the title holds already
 HEADING_SHARE = 0.6  # what a term counts that the heading right above holds, and the statement does not
 REPEATED = 0.4  # what a term counts that a chosen statement holds
-UNFIT = 0.6  # of a statement that can not hold the kind of thing that is asked for: a date, a number, a person
-PASSAGE_DISCOUNT = 0.92  # for each passage further down the ranking
-ANSWER_STATEMENTS = 4  # that stand under a question of the passage
+PASSAGE_DISCOUNT = float(os.environ.get("DISC","0.92"))  # for each passage further down the ranking
 CLOSING = "”’」』）】》\"')]*"  # what may stand behind a question mark
+MODE = os.environ.get("EXT","A")
+EXTEND=int(os.environ.get("EXTEND","0"))
+KEEP = float(os.environ.get("KEEP","0.1"))
 
 
 @dataclass(frozen=True, slots=True)
 class Quote:
     """A statement of a passage. `terms` of its own, with the question's numbers that lie in its ranges; of the
     `heading` right above it; and of its document's title (`head`). `cells`: terms of a row of that `table` without its
-    columns' names. `reliability`: 0..1."""
+    columns' names."""
 
     marker: int
+    document: str
     rank: int
     position: int
     text: str
@@ -43,11 +41,10 @@ class Quote:
     head: frozenset[str]
     cells: frozenset[str]
     table: int
-    reliability: float
 
 
 def extractive_answer(question: str, sources: Sequence[Source], *, language: Language, sentences: int) -> list[str]:
-    """Pieces of an answer: quoted sentences as a list. That no model wrote it stands in the decision path."""
+    """Pieces of an answer: quoted statements as a list. That no model wrote it stands in the decision path."""
     quotes = best_statements(question, sources, most=sentences)
     lines = [f"- {in_script_of(quote.text, language)} [{quote.marker}]" for quote in quotes]
     return [*lines[:1], *(f"\n{line}" for line in lines[1:])]
@@ -55,7 +52,7 @@ def extractive_answer(question: str, sources: Sequence[Source], *, language: Lan
 
 def best_statements(question: str, sources: Sequence[Source], *, most: int) -> list[Quote]:
     """The statements that add most of the question's terms to their title's and to each other's, in the order of their
-    passages. One at least.
+    passages; of each document one before any has two, since which of them answers is not known. One at least.
 
     What only repeats the title of its document answers nothing, so terms of the title count little; those of the
     heading right above count nearly as if the statement said them. Chosen one after the other, as in Carbonell and
@@ -69,17 +66,34 @@ def best_statements(question: str, sources: Sequence[Source], *, most: int) -> l
     kept: list[Quote] = []
     least = 0.0
     while left and len(kept) < most:
-        best = max(left, key=lambda statement: _gain(statement, weights, announced))
+        quoted = {q.document for q in kept}
+        new = [q for q in left if q.document not in quoted]
+        among = new or left
+        if MODE == "B" and new:
+            r = min(q.rank for q in new); among = [q for q in new if q.rank == r]
+        best = max(among, key=lambda quote: _gain(quote, weights, announced))
         gain = _gain(best, weights, announced)
         if kept and gain < least:
+            if MODE == "B" and new:
+                left = [q for q in left if q.rank != r]; continue
             break
-        least = least or gain * KEEP_SHARE
+        least = max(least, gain * KEEP)
         kept.append(best)
         left = [other for other in left if other.text != best.text and not _is_beside(other, best, asked)]
         for term in best.terms & weights.keys():
-            weights[term] *= REPEATED
+            weights[term] *= REPEATED if MODE != "C" else 1
         for term in (best.terms | best.heading) & announced.keys():
             announced[term] *= REPEATED
+    if EXTEND:
+        allq={(q.rank,q.position):q for q in _statements(question, sources)}
+        from dataclasses import replace
+        out=[]
+        for q in kept:
+            text=q.text; pos=q.position
+            while not q.table and (n:=allq.get((q.rank,pos+1))) and not n.table and n.heading==q.heading and len(text)+len(n.text)<=EXTEND and all((k.rank,k.position)!=(q.rank,pos+1) for k in kept):
+                text=_entry(text,n.text); pos+=1
+            out.append(replace(q,text=text))
+        kept=out
     return sorted(kept, key=lambda statement: (statement.rank, statement.position))
 
 
@@ -95,7 +109,7 @@ def _gain(statement: Quote, weights: dict[str, float], announced: dict[str, floa
     own, head = statement.terms, statement.head
     headed = _weight(statement.heading - own - head, announced)
     new = _weight(own - head, weights) + HEADING_SHARE * headed
-    return (new + TITLE_SHARE * _weight(own, weights)) * statement.reliability
+    return (new + TITLE_SHARE * _weight(own, weights)) * PASSAGE_DISCOUNT**statement.rank
 
 
 def _weight(terms: Set[str], weights: dict[str, float]) -> float:
@@ -103,19 +117,19 @@ def _weight(terms: Set[str], weights: dict[str, float]) -> float:
 
 
 def _statements(question: str, sources: Sequence[Source]) -> list[Quote]:
-    view = view_question(question)
+    numbers = frozenset(numbers_in(question))
     return [
         Quote(
             marker=source.marker,
+            document=source.chunk.document_id,
             rank=rank,
             position=position,
             text=said.text,
-            terms=frozenset(analyze(said.text)) | spanned(said.text, view.numbers),
+            terms=frozenset(analyze(said.text)) | spanned(said.text, numbers),
             heading=frozenset(analyze(said.heading)),
             head=frozenset(analyze(f"{source.chunk.title} {source.chunk.heading}")),
-            cells=frozenset(analyze(said.cells)) | spanned(said.cells, view.numbers),
+            cells=frozenset(analyze(said.cells)) | spanned(said.cells, numbers),
             table=said.table,
-            reliability=PASSAGE_DISCOUNT**rank * (1.0 if fits(view, view_sentence(said.text)[0]) else UNFIT),
         )
         for rank, source in enumerate(sorted(sources, key=_by_score))
         for position, said in enumerate(_texts(source))
@@ -132,32 +146,30 @@ def _texts(source: Source) -> Iterator[Statement]:
     for statement in _answered(headed_statements_of(source.chunk.text)) or [whole]:
         text = " ".join(neutralise(statement.text).split())
         if text:
-            yield statement._replace(text=text if len(text) <= SENTENCE_CHARS else text[:SENTENCE_CHARS].rstrip() + "…")
+            yield statement._replace(text=_cut(text))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= STATEMENT_CHARS else text[:STATEMENT_CHARS].rstrip() + "…"
 
 
 def _answered(statements: Sequence[Statement]) -> list[Statement]:
-    """A question in a passage (of an FAQ) says nothing by itself: it is quoted with the statement behind it, and the
-    next ones stand under it as under a heading."""
+    """A question in a passage (of an FAQ) says nothing by itself: it is quoted together with what stands behind it,
+    until the next question or heading, as far as a quotation may be long."""
     joined: list[Statement] = []
-    question, left = Statement("", ""), 0
-    for statement, following in zip_longest(statements, statements[1:]):
-        if (
-            following
-            and following.heading == statement.heading
-            and statement.text.rstrip(CLOSING).endswith(("?", "？"))
-        ):
-            if left == ANSWER_STATEMENTS:  # two questions in a row
-                joined.append(question)
-            question, left = statement, ANSWER_STATEMENTS
-        elif left and statement.heading == question.heading:
-            gap = "" if question.text.endswith("？") else " "
-            joined.append(
-                statement._replace(text=f"{question.text}{gap}{statement.text}")
-                if left == ANSWER_STATEMENTS
-                else statement._replace(heading=f"{statement.heading} {question.text}")
-            )
-            left -= 1
+    for statement in statements:
+        before = joined[-1] if joined else Statement("", "")
+        if _asks(before.text) and statement.heading == before.heading and not _asks(statement.text):
+            joined[-1] = before._replace(text=_entry(before.text, statement.text))
+        elif _is_entry(before, statement):
+            joined[-1] = before._replace(text=_entry(before.text, statement.text))
+        elif _asks(statement.heading) and statement.heading != before.heading:
+            joined.append(statement._replace(text=_entry(statement.heading, statement.text)))
         else:
             joined.append(statement)
-            left = 0
     return joined
+
+def _is_entry(a, b): return False
+def _entry(a, b): return f"{a}{'' if a.endswith('？') else ' '}{b}"
+def _asks(text: str) -> bool:
+    return text.rstrip(CLOSING).endswith(("?", "？"))
