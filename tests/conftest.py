@@ -26,6 +26,11 @@ LONGEST = (
     BROWSER, "tests/test_up.py", "tests/test_data_migrations.py", "tests/retrieval/workflows", "tests/test_settings.py",
     "tests/patterns",
 )  # fmt: skip
+# The contract suite: tests that come through a door that people and programs have. Names that their modules import, or
+# fixtures that they take.
+DOORS = {
+    "Client", "APIClient", "AsyncClient", "WebsocketCommunicator", "ApplicationCommunicator", "call_command", "client", "site",
+}  # fmt: skip
 LOOPBACK = ("127.0.0.1", "::1", "localhost", "0.0.0.0", "")
 
 
@@ -56,6 +61,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if isinstance(item, pytest.Function) and not DOORS.isdisjoint({*vars(item.module), *item.fixturenames}):
+            item.add_marker(pytest.mark.contract)
     if hasattr(config, "workerinput"):
         items.sort(key=_place)
 
