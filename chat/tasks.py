@@ -11,7 +11,6 @@ from celery import shared_task
 from django.db import close_old_connections
 from kombu.exceptions import OperationalError
 
-from chat.review.figures.rollups import rollups_refresh
 from chat.review.records import answers_catch_up
 from chat.review.replay.replays import replays_queue, replays_work
 from chat.review.retention.runs import retention_begin, retention_work
@@ -19,7 +18,6 @@ from chat.services.attachments import attachments_sweep
 from retrieval.engine import close_engine
 
 MOST, WITHIN_S = 20_000, 90.0  # a round; the next one goes on two minutes after it began
-ROLLUPS_S = 120.0
 RETENTION_S = 60.0
 REPLAYS_S = 60.0  # then documents that wait to be read get their turn
 
@@ -39,12 +37,6 @@ def replays_work_task() -> bool:
     if left:
         replays_queue()
     return left
-
-
-@shared_task
-def rollups_refresh_task() -> int:
-    """The dashboard's counts of days that have changed. Returns how many days were made."""
-    return rollups_refresh(within_s=ROLLUPS_S)
 
 
 @shared_task

@@ -1,29 +1,32 @@
 """Takes the README's pictures of a running site with the sample documents, in light and in dark, as small WebP files.
 
     make run                                                                 # in another terminal, on a new data folder
-    .venv/bin/python manage.py simulate_traffic --conversations 150
     make pictures ARGS="http://127.0.0.1:8000 --password PASSWORD"           # of the user admin
 
-Asks one question in a conversation of its own and leaves it there. Needs Chromium.
+Asks the samples' questions, rates the answers by their labels, and leaves all of it there. Needs Chromium.
 """
 
 from __future__ import annotations
 
 import argparse
 import io
+import json
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 from PIL import Image
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import APIRequest, Page, expect, sync_playwright
 
 FOLDER = Path(__file__).parent / "images"
+SAMPLES = Path(__file__).parents[1] / "retrieval" / "samples" / "questions.json"
 QUESTION = "What does it cost to submit the thesis again after result R4?"
 SIZE = {"width": 1280, "height": 800}
 SCALE = 1.5
 MOST_BYTES = 150_000
 PATIENCE_MS = 60_000
+PAUSE_S = 2.1  # 30 questions in a minute
 
 
 def save(page: Page, name: str) -> None:
@@ -40,6 +43,18 @@ def save(page: Page, name: str) -> None:
         else:
             raise SystemExit(f"{name}{ending}.webp would be larger than {MOST_BYTES} bytes.")
         (FOLDER / f"{name}{ending}.webp").write_bytes(file.getvalue())
+
+
+def ask_samples(request: APIRequest, site: str, name: str, password: str) -> None:
+    """For desk and dashboard: the samples' questions, rated by whether the decision is right."""
+    api = request.new_context(base_url=site, timeout=PATIENCE_MS)
+    token = api.post("/api/auth/token", data={"username": name, "password": password}).json()["token"]
+    headers = {"Authorization": f"Token {token}"}
+    for sample in json.loads(SAMPLES.read_text(encoding="utf-8"))["questions"]:
+        answer = api.post("/api/chat", data={"message": sample["question"]}, headers=headers).json()
+        thumb = "up" if answer["decision"] == sample["expects"] else "down"
+        api.put(f"/api/messages/{answer['message_id']}/rating", data={"thumb": thumb}, headers=headers)
+        time.sleep(PAUSE_S)
 
 
 def sign_in(page: Page, name: str, password: str) -> None:
@@ -89,6 +104,7 @@ def main() -> None:
     given = parser.parse_args()
     pictures: tuple[Callable[[Page], None], ...] = (chat, decision_path, review_desk, dashboard)
     with sync_playwright() as playwright:
+        ask_samples(playwright.request, given.site, given.name, given.password)
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         context = browser.new_context(base_url=given.site, viewport=SIZE, device_scale_factor=SCALE, locale="en-GB")
         context.set_default_timeout(PATIENCE_MS)

@@ -30,36 +30,28 @@ from feedback.curation.gap_letters import KIND as GAP_LETTER
 from feedback.curation.gap_letters import gap_letters
 from feedback.curation.gap_todos import gap_document_ready
 from feedback.curation.golden import golden_list
-from feedback.evaluation.letters import KIND as EVALUATION_LETTER
-from feedback.evaluation.letters import alarm_letters
-from feedback.evaluation.runs import runs_erase, runs_over
-from feedback.models import Evidence, GoldenQuestion, Rating, SourceUse
+from feedback.models import Evidence, GoldenQuestion, Rating
 from feedback.ratings.for_chat import ChatRatings
 from feedback.rounds import retention
 from feedback.rounds.boost_source import LiveBoosts
 from feedback.rounds.deletions import rounds_wait
-from feedback.rounds.evidence import answer_touch, rating_forget, use_touch
+from feedback.rounds.evidence import answer_touch, rating_forget
 from feedback.rounds.passages import document_forget, document_relocate
 from feedback.rounds.personal_data import FeedbackHolder
 from feedback.rounds.questions import questions_forget, questions_of
 from ragsite.accounts.letters import use_letter
 from ragsite.accounts.personal_data import use_holder
-from ragsite.core.rag_settings import RagSettings
-from ragsite.core.retention import Kind, use_kind
-from ragsite.core.wording import worded
 from retrieval.engine import use_boosts, use_curated_answers
 from retrieval.models import Document
-from retrieval.ports import Models
 
 MADE_SHOWN = 10
 
 
 def connect() -> None:
-    use_boosts(_make_boosts)
+    use_boosts(LiveBoosts)
     use_curated_answers(LiveCuratedAnswers)
     use_ratings(ChatRatings())
     use_feedback(DeskFeedback())
-    use_letter(EVALUATION_LETTER, alarm_letters)
     use_letter(GAP_LETTER, gap_letters)
     use_improvements(
         Improvement(_golden_question, _golden_address), Improvement(_curated_answer, _curated_address), made=_made_of
@@ -67,25 +59,9 @@ def connect() -> None:
     post_save.connect(_rating_saved, sender=Rating, dispatch_uid="feedback.rating_saved")
     use_holder("feedback", FeedbackHolder())
     retention.connect()
-    use_kind(
-        Kind(
-            name="evaluations",
-            title=worded("Runs of evaluations"),
-            rule=worded(
-                "Since they began; with what came of their questions. Not the newest complete one of a set, nor the "
-                "one that the next is compared with, nor alarms that nobody has acknowledged."
-            ),
-            setting="evaluations",
-            moment="created_at",
-            rows=runs_over,
-            erase=runs_erase,
-        )
-    )
     post_delete.connect(_rating_deleted, sender=Rating, dispatch_uid="feedback.rating_deleted")
     post_save.connect(_document_saved, sender=Document, dispatch_uid="feedback.document_saved")
     pre_delete.connect(_rating_goes, sender=Rating, dispatch_uid="feedback.rating_goes")
-    pre_delete.connect(_use_goes, sender=SourceUse, dispatch_uid="feedback.use_goes")
-    post_delete.connect(_use_gone, sender=SourceUse, dispatch_uid="feedback.use_gone")
     pre_delete.connect(_document_goes, sender=Document, dispatch_uid="feedback.document_goes")
     pre_delete.connect(_user_goes, sender=get_user_model(), dispatch_uid="feedback.user_goes")
     post_delete.connect(_user_gone, sender=get_user_model(), dispatch_uid="feedback.user_gone")
@@ -128,34 +104,20 @@ def _made_of(message_id: UUID, user: User) -> list[Made]:
     return made
 
 
-def _make_boosts(models: Models, rag: RagSettings) -> LiveBoosts:
-    return LiveBoosts(models, rag.feedback)
-
-
 def _rating_goes(sender: type[Model], instance: Rating, origin: Any = None, **_: Any) -> None:
     rounds_wait()
     if getattr(origin, "model", type(origin)) is Rating:  # it is taken back, its answer and its rater stay
         rating_forget(instance.pk)
     else:
-        _note_questions(instance, origin, rating=instance.pk)
+        _note_questions(instance, origin)
 
 
-def _use_goes(sender: type[Model], instance: SourceUse, origin: Any = None, **_: Any) -> None:
-    """With its conversation."""
-    rounds_wait()
-    _note_questions(instance, origin, use=instance.pk)
-
-
-def _use_gone(sender: type[Model], instance: SourceUse, **_: Any) -> None:
-    questions_forget(getattr(instance, "_rated_questions", []))
-
-
-def _note_questions(instance: Any, origin: Any, **evidence: Any) -> None:
+def _note_questions(instance: Rating, origin: Any) -> None:
     """What its evidence is about: with a conversation go the questions that nobody else has rated. (`_user_goes` looks
     after those of an account.)"""
     if getattr(origin, "model", type(origin)) is not get_user_model():
-        questions = Evidence.objects.filter(**evidence).order_by().values_list("question", flat=True)
-        instance._rated_questions = list(questions.distinct())
+        questions = Evidence.objects.filter(rating=instance).order_by().values_list("question", flat=True)
+        instance._rated_questions = list(questions.distinct())  # type: ignore[attr-defined]
 
 
 def _rating_saved(sender: type[Model], instance: Rating, raw: bool = False, **_: Any) -> None:
@@ -164,12 +126,11 @@ def _rating_saved(sender: type[Model], instance: Rating, raw: bool = False, **_:
 
 
 def _rating_deleted(sender: type[Model], instance: Rating, **_: Any) -> None:
-    """A source's own rating stood in the way of the answer's, and of what opening it says: these are drawn anew."""
+    """A source's own rating stood in the way of the answer's, which is drawn anew."""
     answer_changed(instance.message_id)
     questions_forget(getattr(instance, "_rated_questions", []))
     if instance.source_id is not None:
         answer_touch(user_id=instance.user_id, message_id=instance.message_id)
-        use_touch(user_id=instance.user_id, source_id=instance.source_id)
 
 
 def _document_saved(

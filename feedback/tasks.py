@@ -8,8 +8,6 @@ from celery import shared_task
 from django.contrib.auth.models import User
 
 from feedback.curation.gap_todos import gaps_refresh
-from feedback.evaluation.run import evaluations_work
-from feedback.evaluation.runs import runs_of_the_night, runs_queue, runs_wait
 from feedback.rounds.round import feedback_round, rare_collections, round_resume
 
 AGAIN_S, MOST_TIMES = 60, 30  # while another round runs
@@ -42,21 +40,3 @@ def gaps_refresh_task() -> int:
     """Put new unanswered questions into their knowledge gaps, and take in what was found when gaps were asked again.
     Returns how many gaps are new."""
     return gaps_refresh()
-
-
-@shared_task
-def evaluations_work_task() -> str:
-    """One run of an evaluation that is open, as long as nobody else works on one. A message too many finds nothing."""
-    worked = evaluations_work()
-    if worked != "idle" and runs_wait():
-        runs_queue()
-    return worked
-
-
-@shared_task
-def evaluations_nightly_task() -> int:
-    """A run of each set that is measured every night. How many; 0 where there is nothing to measure."""
-    made = runs_of_the_night()
-    if made:
-        runs_queue()
-    return made

@@ -1,5 +1,4 @@
 from django.apps import AppConfig
-from django.core import checks
 
 from ragsite.celery import app as celery_app
 
@@ -12,17 +11,10 @@ class RagsiteConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from django.conf import settings
-
         from ragsite.accounts import personal_data_jobs, retention, signing_out  # models can be imported only now
         from ragsite.accounts.account_data import AccountHolder
         from ragsite.accounts.personal_data import use_holder
-        from ragsite.retired_settings import apply_retired, warn_of_gone
-        from ragsite.unknown_settings import check_variables
 
-        apply_retired(settings.RETIRED)
-        warn_of_gone(settings.GONE)
-        checks.register(check_variables)
         signing_out.connect()
         personal_data_jobs.connect()
         retention.connect()

@@ -18,13 +18,10 @@ from ragsite import urls  # noqa: E402, F401  -- all pages: else the first reque
 from ragsite.accounts.auth import is_signed_in  # noqa: E402
 from ragsite.accounts.signed_out_sockets import ClosesWhenSignedOut  # noqa: E402
 from ragsite.runtime.watchdog import watched  # noqa: E402
-from ragsite.unknown_settings import unknown_variables, warn_of_unknown  # noqa: E402
 from ragsite.web.body_limits import BodyLimits  # noqa: E402
 from ragsite.web.chunked_bodies import LengthOfChunkedBodies  # noqa: E402
 from ragsite.web.database_thread import KeptDatabaseThread  # noqa: E402
 from ragsite.web.full_disk import FullDiskAnswers  # noqa: E402
-
-warn_of_unknown(unknown_variables(settings.ENVIRON))
 
 pages = BodyLimits(LengthOfChunkedBodies(KeptDatabaseThread(django_application)), is_signed_in)
 routes = ProtocolTypeRouter(

@@ -8,7 +8,7 @@ from typing import Any
 
 from billiard.process import active_children
 from celery import Celery
-from celery.signals import beat_init, task_prerun, worker_init, worker_process_init, worker_shutting_down
+from celery.signals import beat_init, task_prerun, worker_process_init, worker_shutting_down
 
 from ragsite.runtime import file_broker
 from ragsite.runtime.die_with_parent import die_with_parent
@@ -26,15 +26,6 @@ EMPTY_S = 0.7  # for which its pool has been empty when it ends; Celery may wait
 app = Celery("ragsite")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
-
-
-@worker_init.connect
-def _name_unknown_variables(**_: Any) -> None:
-    from django.conf import settings
-
-    from ragsite.unknown_settings import unknown_variables, warn_of_unknown
-
-    warn_of_unknown(unknown_variables(settings.ENVIRON))
 
 
 @worker_process_init.connect

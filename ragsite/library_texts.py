@@ -75,10 +75,10 @@ SCHEDULES = (
 )  # fmt: skip
 ROUNDS = (  # names that the site's own migrations gave to what runs again and again
     _("Delete files of conversations that never began"), _("Take answers in at the review desk"),
-    _("Go on with replays"), _("Count answers for the dashboard"), _("Delete what is over"),
-    _("Go on deleting what is over"), _("Feedback round"), _("Find knowledge gaps"), _("Go on with evaluations"),
+    _("Go on with replays"), _("Delete what is over"),
+    _("Go on deleting what is over"), _("Feedback round"), _("Find knowledge gaps"),
     _("Go on with feedback rounds"),
-    _("Evaluate every night"), _("Tidy accounts"), _("Resume personal data jobs"), _("Send letters that waited"),
+    _("Tidy accounts"), _("Resume personal data jobs"), _("Send letters that waited"),
     _("Resume document ingest"), _("Check the memory"), _("Check the index"),
 )  # fmt: skip
 PERMISSIONS = (  # as they stand in the database
@@ -86,5 +86,5 @@ PERMISSIONS = (  # as they stand in the database
     _("Can read and mark answers at the review desk"), _("Can see at the review desk who asked"),
     _("Can export answers from the review desk"),
     _("Can make golden questions, boosts and curated answers at the review desk"),
-    _("Can see the log of the review desk, and change settings and experiments there"),
+    _("Can see the log of the review desk, and change settings there"),
 )  # fmt: skip

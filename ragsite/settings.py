@@ -18,7 +18,6 @@ from dotenv import dotenv_values
 
 from ragsite.core.rag_settings import RagSettings, SettingsError, SiteSettings
 from ragsite.core.rag_settings.email_address import email_settings
-from ragsite.retired_settings import gone_variables, retired_values
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 TESTING = "pytest" in sys.modules
@@ -67,8 +66,6 @@ SHARE_LINKS = SITE.share_links
 TRUSTED_PROXIES = SITE.trusted_proxies
 REDIS_URL = SITE.redis_url
 RAG = RagSettings.from_env(ENVIRON, data_dir=str(DATA_DIR), prompts_dir=SITE.prompts_dir)
-RETIRED = retired_values(ENVIRON)
-GONE = gone_variables(ENVIRON)
 
 # ------------------------------------------------------------------------------------------------ Django
 DEBUG = SITE.debug
@@ -274,11 +271,9 @@ SPECTACULAR_SETTINGS = {
     "POSTPROCESSING_HOOKS": ["drf_spectacular.hooks.postprocess_schema_enums", "ragsite.schema_view.blank_fits_once"],
     "ENUM_NAME_OVERRIDES": {  # else several fields named alike get names made of a hash
         "DocumentStatusEnum": "retrieval.models.Document.Status",
-        "RunStatusEnum": "feedback.models.EvaluationRun.Status",
+        "RunStatusEnum": "chat.models.Replay.Status",
         "GapStateEnum": "feedback.models.KnowledgeGap.State",
         "ReviewStateEnum": "chat.models.AnswerReview.State",
-        "ExperimentStateEnum": "chat.models.Experiment.State",
-        "EvaluationStageEnum": "retrieval.evaluation.stages.STAGES",
     },
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],  # public: it describes the program and holds no data
 }

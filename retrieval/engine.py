@@ -79,11 +79,11 @@ COLLECTED_EVERY = (20_000, 20, 20)
 GRACE_S = 30.0  # that an answer may take beyond its time
 _closing: set[asyncio.Future[None]] = set()
 _engines: WeakKeyDictionary[asyncio.AbstractEventLoop, _Engines] = WeakKeyDictionary()
-_make_boosts: list[Callable[[Models, RagSettings], BoostSource]] = []  # one at most; filled in at start-up
+_make_boosts: list[Callable[[Models], BoostSource]] = []  # one at most; filled in at start-up
 _make_curated: list[Callable[[], CuratedAnswers]] = []  # the same
 
 
-def use_boosts(make: Callable[[Models, RagSettings], BoostSource]) -> None:
+def use_boosts(make: Callable[[Models], BoostSource]) -> None:
     """Say where engines made from now on get their boosts from: `feedback` does, which nothing here may import."""
     _make_boosts[:] = [make]
 
@@ -184,8 +184,8 @@ def _build(rag: RagSettings, *, before: Engine | None = None) -> Engine:
         hybrid = HybridSearcher(index=before.index, store=before.store, models=models, settings=rag.search)
         searcher = CachedSearcher(hybrid, rag.search)
     boosts = before.boosts
-    if not (same_models and then.feedback == rag.feedback):
-        boosts = _make_boosts[0](models, rag) if _make_boosts else None
+    if not same_models:
+        boosts = _make_boosts[0](models) if _make_boosts else None
     same_prompts = (then.prompts_dir, then.prompts) == (rag.prompts_dir, rag.prompts)
     memory = before.memory if same_models else DatabaseMemoryStore(index=before.memory_index, models=models)
     return replace(
@@ -222,7 +222,7 @@ def _new(rag: RagSettings) -> Engine:
         store=store,
         documents=DatabaseDocumentReader(),
         searcher=cached,
-        boosts=_make_boosts[0](models, rag) if _make_boosts else None,
+        boosts=_make_boosts[0](models) if _make_boosts else None,
         reranker=_reranker(rag),
         web=make_web_searcher(rag.web_search),
         memory=DatabaseMemoryStore(index=memory_index, models=models),

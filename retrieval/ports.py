@@ -18,9 +18,7 @@ from retrieval.values import (
     Exchange,
     IndexRow,
     Level,
-    MovedQuery,
     Query,
-    QueryMoves,
     Recall,
     ScoredChunk,
     SearchFilters,
@@ -299,7 +297,6 @@ class SearchRequest:
     looks deeper into a result than people do.
     `strategy`: "hierarchical" finds documents by their summaries first, then chunks inside them.
     `document_ids`: search these documents alone, if any are named; the scope still decides what may be seen.
-    `moves`: what ratings make of the first query's vectors; they replace its own in the ranking, not in the scores.
     """
 
     queries: tuple[Query, ...]
@@ -310,7 +307,6 @@ class SearchRequest:
     depth: int | None = None
     strategy: Literal["chunks", "hierarchical"] = "chunks"
     document_ids: tuple[str, ...] = ()
-    moves: tuple[MovedQuery, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -337,11 +333,6 @@ class Searcher(Protocol):
 
 class RevisionBoosts(Protocol):
     """What users' ratings make of searches, all of one revision, whatever goes live meanwhile."""
-
-    async def moves(self, query: str, scope: SearchScope) -> QueryMoves:
-        """The query's vectors moved towards what was rated good for the same question, by passages of this scope alone.
-        Raises UnavailableError."""
-        ...
 
     async def boosts(self, query: str, candidates: Sequence[ScoredChunk | TailHit]) -> Boosts:
         """For those of the candidates that ratings lift or lower. Raises UnavailableError."""

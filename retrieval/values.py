@@ -10,8 +10,6 @@ from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
 from typing import Any, Literal
 
-from ragsite.core.wording import worded
-
 Decision = Literal["ANSWER", "CLARIFY", "NO_ANSWER"]
 Level = Literal["chunks", "documents"]  # which rows of the index are searched
 LEXICAL_MODEL = "lexical-"  # what the names of the model-free embedder's spaces begin with
@@ -116,8 +114,7 @@ class Scores:
     """Every score a chunk got on its way; None where a stage didn't see it.
 
     dense: cosine, -1..1. bm25: >= 0. fused: unit of the fusion. standing: the fused score as 0..1 between the lowest
-    and the highest found. rerank: 0..1, P(relevant). boost: multiplier. final: what it was ordered by at last. shown:
-    the probability of its place after fusion, where that was drawn.
+    and the highest found. rerank: 0..1, P(relevant). boost: multiplier. final: what it was ordered by at last.
     """
 
     dense: float | None = None
@@ -127,7 +124,6 @@ class Scores:
     rerank: float | None = None
     boost: float | None = None
     final: float | None = None
-    shown: float | None = None
 
     def as_dict(self) -> dict[str, float]:
         pairs = zip(SCORE_NAMES, scores_of(self), strict=True)
@@ -247,8 +243,7 @@ class Boost:
     """What ratings, or staff, make of a chunk. multiplier: 0.2 … 5. origin: why, for people. hide: not shown.
 
     similar_questions: the rated questions that ask the same, each counted by its similarity; 0: none.
-    normalized_score: 0..1, the chunk's mean in the searches for them. draw: where a place was drawn, a factor near 1
-    that is no verdict; shown: the probability of that place.
+    normalized_score: 0..1, the chunk's mean in the searches for them.
     """
 
     multiplier: float = 1.0
@@ -256,11 +251,6 @@ class Boost:
     hide: bool = False
     normalized_score: float = 0.0
     similar_questions: float = 0.0
-    draw: float = 1.0
-    shown: float | None = None
-
-
-DRAWN = worded("its place was drawn among passages with nearly the same score, to learn more")  # a boost's origin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -270,29 +260,6 @@ class Boosts:
 
     by_chunk: Mapping[str, Boost] = field(default_factory=dict)
     revision: str = ""
-    degraded: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class MovedQuery:
-    """A question's vector in one space, moved towards passages that were rated good for the same question.
-
-    vector: float32, shape (dim,), unit length. degrees: the angle to the question's own. passages: those that moved it.
-    people: how many, at the least, found them useful.
-    """
-
-    space: EmbeddingSpace
-    vector: Any
-    degrees: float
-    passages: int
-    people: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueryMoves:
-    """In each space at most one. degraded: the reason why some of them could not be made."""
-
-    moves: tuple[MovedQuery, ...] = ()
     degraded: str = ""
 
 

@@ -61,14 +61,6 @@ REFUSED_BY_DATA = {  # operationId: what input is refused (400 or 415) though it
     "rag_upload": "a file whose content no reader takes",
     "review_answer_replay": "a model or revision that is not there",
     "review_compare": "days that are too far apart, or a collection that is not there",
-    "review_evaluation_compare": "runs of two sets, or that are not complete",
-    "review_evaluation_import": "files that are no labelled set",
-    "review_evaluation_run_create": "a workflow that is not there, or a set with nothing to measure",
-    "review_evaluation_run_acknowledge": "a run without an alarm",
-    "review_evaluation_set_delete": "the set of all golden questions, which stays",
-    "review_evaluation_set_add": "a set of golden questions that is not there",
-    "review_evaluation_set_change": "a name or a workflow that is not there",
-    "review_experiment_create": "a variant that does not differ",
     "review_gap_ask": "a gap whose conversations are gone",
     "review_gap_change": "somebody who does not work at the desk",
     "review_gap_merge": "the gap itself, or one that is not there",
@@ -134,19 +126,9 @@ def prepared(base: str) -> tuple[str, dict[str, list[Any]]]:
         _json(client.put(f"/api/messages/{answer['message_id']}/rating", json={"score": 5}))
         unanswered = _json(client.post("/api/chat", json={"message": "What does parking on the campus cost?"}))
         _json(client.put(f"/api/messages/{unanswered['message_id']}/rating", json={"score": 1}))
-        opened = client.put(f"/api/messages/{answer['message_id']}/sources/1/use", json={"action": "opened"})
-        if opened.status_code != 204:
-            raise SystemExit(f"That a source was opened is refused: {opened.text}")
-        boost = {"document": document, "multiplier": 1.5, "why": "For the check."}
-        manual = _json(client.post("/api/feedback/manual-boosts", json=boost))
-        golden = {"text": "How many books?", "collection": "conformance", "relevant": [{"document": document}]}
-        question = _json(client.post("/api/feedback/golden-questions", json=golden))
         chunk = _json(client.get(f"/api/documents/{document}/chunks"))["results"][0]
         replay = _json(client.post(f"/api/review/answers/{answer['message_id']}/replay", json={"workflow": "react"}))
         batch = _json(client.post("/api/review/replay-batches", json={"golden": "*", "workflow": "react"}))
-        trial = _json(client.post("/api/review/experiments", json={"name": "React", "workflow": "react"}))
-        chosen = _json(client.get("/api/review/evaluation/sets"))["results"][0]["id"]
-        run = _json(client.post(f"/api/review/evaluation/sets/{chosen}/runs", json={"stages": ["bm25"]}))
         gaps = _json(client.get("/api/review/gaps"))
         view = _json(client.post("/api/review/views", json={"name": "Conformance", "filters": {"state": "todo"}}))
         return token, {
@@ -155,14 +137,9 @@ def prepared(base: str) -> tuple[str, dict[str, list[Any]]]:
             "chunk": [chunk["id"]],
             "session_id": [answer["session_id"]],
             "message_id": [answer["message_id"]],
-            "boost_id": [manual["id"]],
-            "question_id": [question["id"]],
             "replay_id": [replay["id"]],
             "batch_id": [batch["id"]],
-            "experiment_id": [trial["id"]],
             "view_id": [view["id"]],
-            "set_id": [chosen],
-            "run_id": [run["id"]],
             "gap_id": [gaps[0]["id"]],
             "name": ["conformance"],
             "collection": ["conformance"],

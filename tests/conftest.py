@@ -29,7 +29,8 @@ LONGEST = (
 # The contract suite: tests that come through a door that people and programs have. Names that their modules import, or
 # fixtures that they take.
 DOORS = {
-    "Client", "APIClient", "AsyncClient", "WebsocketCommunicator", "ApplicationCommunicator", "call_command", "client", "site",
+    "Client", "APIClient", "AsyncClient", "WebsocketCommunicator", "ApplicationCommunicator", "call_command", "client",
+    "site",
 }  # fmt: skip
 LOOPBACK = ("127.0.0.1", "::1", "localhost", "0.0.0.0", "")
 

@@ -65,8 +65,6 @@ def test_a_body_over_the_limit_is_too_large_for_every_view(client: APIClient, se
         ("patch", "/api/memory/settings", "json"),
         ("post", "/api/documents", "multipart"),
         ("post", "/api/rag/upload", "multipart"),
-        ("post", "/api/feedback/freeze", "json"),
-        ("post", "/api/feedback/golden-questions/import", "multipart"),
     ],
 )
 def test_an_unknown_field_is_named(client: APIClient, call: str, path: str, format_: str) -> None:
@@ -83,7 +81,7 @@ def test_of_many_unknown_fields_some_are_named_and_each_is_cut_short(client: API
 
 
 def test_of_many_unknown_parameters_some_are_named(client: APIClient) -> None:
-    response = client.get("/api/feedback/golden-questions?" + "&".join(f"x{number}" for number in range(500)))
+    response = client.get("/api/review/curated?" + "&".join(f"x{number}" for number in range(500)))
     assert response.status_code == 400
     assert len(response.json()["error"]["fields"]) == NAMED
 

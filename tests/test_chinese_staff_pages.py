@@ -26,7 +26,7 @@ from chat.review.roles import desk_access
 from chat.review.settings.revisions import draft_live, draft_save
 from feedback.curation.curated import curated_save
 from feedback.curation.manual import manual_boost_end, manual_boost_set
-from feedback.models import Burst, EvaluationRun, EvaluationSet, Evidence, GoldenQuestion, GoldenRelevance
+from feedback.models import Burst, Evidence, GoldenQuestion, GoldenRelevance
 from feedback.ranking.guard import NO_GOLDEN, GuardReport, Moved, Worse
 from feedback.rounds import round as rounds
 from feedback.rounds.resets import reset_rater
@@ -234,9 +234,6 @@ def fill(staff: User, monkeypatch: pytest.MonkeyPatch) -> None:
         text="可以借几本书？", collection=ten.document.collection, created_by=staff
     )
     GoldenRelevance.objects.create(question=question, document=ten.document)
-    golden = EvaluationSet.objects.first()
-    if golden:
-        EvaluationRun.objects.create(set=golden, made_by=staff)
     curated_save(by=staff, question="可以借几本书？", text="十本[1]。", chunk_ids=[ten.pk])
     last = asked("逾期罚多少？", [fee])
     Message.objects.filter(pk=last.pk).update(

@@ -21,7 +21,7 @@ from django.utils import timezone
 
 from chat.models import Message, Session
 from chat.services import personal_data as chat_data
-from feedback.models import Evidence, GoldenQuestion, RatedPassage, RatedQuestion, Rating, SourceUse
+from feedback.models import Evidence, GoldenQuestion, RatedPassage, RatedQuestion, Rating
 from ragsite import tasks
 from ragsite.accounts import personal_data_jobs
 from ragsite.accounts.personal_data_jobs import (
@@ -66,10 +66,9 @@ def person(**values: Any) -> User:
     session = SessionFactory(user=user, title="图书馆 fees / deposit")
     question = MessageFactory(session=session, question=True)
     answer = MessageFactory(session=session, reply_to=question)
-    source = SourceFactory(message=answer, marker=1)
+    SourceFactory(message=answer, marker=1)
     DecisionStepFactory(message=answer, seq=1)
     rating = RatingFactory(message=answer, user=user, comment="too old")
-    SourceUse.objects.create(user=user, source=source, opened_at=timezone.now())
     document = stored_document(CollectionFactory(owner=user, visibility="private", name="mine"), uploaded_by=user)
     rated = RatedQuestion.objects.create(signature=f"s{user.pk}", text="What is the deposit?")
     passage = RatedPassage.objects.create(document=stored_document(), content_hash="h")

@@ -44,6 +44,10 @@ def test_a_wrong_value_is_refused_by_its_variable(variable: str, value: str) -> 
         RagSettings.from_env({variable: value})
 
 
+def test_variables_stay_few() -> None:
+    assert sum(len(group.variables()) for group in (SiteSettings, *GROUPS.values())) <= 91
+
+
 NUMBERS = [
     variable
     for group in GROUPS.values()

@@ -23,7 +23,6 @@ from retrieval.text.analysis import query_terms
 from retrieval.values import EmbeddingSpace, Scores, TailHit
 
 MODEL_SPACE = EmbeddingSpace("benchmark", 0)
-COLLECTION = "benchmark"
 WINDOW, TOP = 150, 10
 Vector = NDArray[np.float32]
 Ints = NDArray[np.int64]

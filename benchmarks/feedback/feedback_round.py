@@ -150,7 +150,6 @@ def go_live_with(entries: int) -> tuple[list[str], list[tuple[str, str]]]:
 
 async def measure_searches(questions: Sequence[str], rated: Sequence[tuple[str, str]]) -> list[dict[str, object]]:
     from asgiref.sync import sync_to_async
-    from django.conf import settings
 
     from feedback.rounds.boost_source import LiveBoosts
     from retrieval.search.boosting import put_boosts
@@ -161,7 +160,7 @@ async def measure_searches(questions: Sequence[str], rated: Sequence[tuple[str, 
     scope = await sync_to_async(scope_for_all)(names=["handbooks"])
     asked = [choose.choice(questions) for _ in range(SEARCHES)]
     results = [await _result(choose.sample(rated, HITS), store, scope) for _ in asked]
-    live = LiveBoosts(AtOnce(), settings.RAG.feedback)  # type: ignore[arg-type]
+    live = LiveBoosts(AtOnce())  # type: ignore[arg-type]
 
     async def multipliers(number: int) -> Boosts:
         result = results[number]

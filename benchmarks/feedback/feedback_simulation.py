@@ -98,9 +98,6 @@ def rankers(world: World, scene: Scene, life: Life, *, seed: int) -> Iterator[tu
     yield "none", plain(corpus)
     yield "ours", plain(corpus) if life.live is None else ours(corpus, life.live)
     if scene.name in COMPARED_IN:
-        if life.live is not None:
-            yield "multipliers", ours(corpus, life.live, moves=False)
-            yield "moves", ours(corpus, life.live, multipliers=False)
         yield "Onyx", onyx(corpus, life.votes)
         yield "RAGFlow", ragflow(corpus, life.votes)
         yield "Rocchio", rocchio(corpus, life.votes, np.stack([one.vector for one in life.questions]))
@@ -137,7 +134,7 @@ def _told(values: dict[str, list[dict[str, float]]], lives: Sequence[Life]) -> I
     for group, found in values.items():
         mean = {by: fmean(one[by] for one in found) for by in found[0]}
         base = mean["none"]
-        others = {by: mean.get(by) for by in ("multipliers", "moves", "Onyx", "RAGFlow", "Rocchio", "LambdaMART")}
+        others = {by: mean.get(by) for by in ("Onyx", "RAGFlow", "Rocchio", "LambdaMART")}
         yield {
             "questions": group,
             "n": int(sum(one["n"] for one in found)),

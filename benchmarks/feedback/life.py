@@ -13,24 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.feedback.attacks import COHORTS, TARGETS, hostile_accounts, hostile_credits, lifted_passage
-from benchmarks.feedback.corpus import COLLECTION, Asked, Corpus, document_id, terms_of
+from benchmarks.feedback.corpus import Asked, Corpus, document_id, terms_of
 from benchmarks.feedback.rankers import Ranker, normalized_scores, ours, plain, remembered
-from benchmarks.feedback.users import PEOPLE, SHOWN, Draw, Person, Visit, population, visit
+from benchmarks.feedback.users import PEOPLE, SHOWN, Draw, Person, population, visit
 from benchmarks.feedback.world import RatedQuestion, World
 from feedback.ranking import boosts as formulas
 from feedback.ranking import guard as limits
 from feedback.ranking.attribution import Credit
 from feedback.ranking.boosts import Votes
 from feedback.ranking.contrast import contrasts_of
-from feedback.ranking.drafting import content_of_votes, uses_weighed, votes_weighed
-from feedback.ranking.exposure import examination, use_weight
+from feedback.ranking.drafting import content_of_votes, votes_weighed
 from feedback.ranking.guard import Compared, GuardReport, judge
-from feedback.ranking.query_moves import MAX_PASSAGES, PassageVectors, strongest_passages
 from feedback.ranking.question_groups import QuestionGroups, decide_among
 from feedback.ranking.same_question import background_of, shipped_model
 from feedback.ranking.snapshot import Content, RatedQuestions, Snapshot, parameters
 from feedback.ranking.voters import Voters, young_votes
-from retrieval.values import EmbeddingSpace
 
 DAYS = 90
 USERS = 200
@@ -65,7 +62,6 @@ class Ledger:
     questions: list[Asked] = field(default_factory=list)
     numbers: dict[str, int] = field(default_factory=dict)  # the same words are one rated question
     rows: list[tuple[int, int, int, int, float, float, int, float]] = field(default_factory=list)
-    shown: list[tuple[int, int, int, int, int, int, bool]] = field(default_factory=list)
 
     def number(self, asked: Asked) -> int:
         if asked.text not in self.numbers:
@@ -84,18 +80,6 @@ class Ledger:
             )  # fmt: skip
             self.rows.append(row)
 
-    def add_shown(
-        self, corpus: Corpus, person: Person, asked: Asked, shown: Sequence[int], left: Visit, day: int
-    ) -> None:
-        """What was on the page, and what of it was opened."""
-        for place, at in enumerate(left.page, start=1):
-            slot = shown[at]
-            row = (
-                self.number(asked), corpus.passage(slot), corpus.documents[slot], person.number, FIRST_DAY + day, place,
-                at in left.opened,
-            )  # fmt: skip
-            self.shown.append(row)
-
     def votes(self) -> Votes:
         table = np.asarray(self.rows, dtype=np.float64).reshape(-1, 8)
         whole = table[:, :7].astype(np.int64)
@@ -103,20 +87,6 @@ class Ledger:
             key=np.arange(len(table)), question=whole[:, 0], passage=whole[:, 1], document=whole[:, 2],
             voter=whole[:, 3], value=table[:, 4], document_value=table[:, 5], day=whole[:, 6],
             normalized_score=table[:, 7],
-        )  # fmt: skip
-
-    def uses(self) -> Votes:
-        """What was opened, weighed by its place, as the site does it."""
-        table = np.asarray(self.shown, dtype=np.int64).reshape(-1, 7)
-        opened = table[:, 6] > 0
-        looked_at = examination(table[:, 0] * (table[:, 1].max(initial=0) + 1) + table[:, 1], table[:, 5], opened)
-        table = table[opened]
-        place = np.minimum(table[:, 5], len(looked_at)) - 1
-        value = np.asarray([use_weight(copied=False, examined=float(one)) for one in looked_at])[place]
-        return Votes(
-            key=np.arange(len(table)), question=table[:, 0], passage=table[:, 1], document=table[:, 2],
-            voter=table[:, 3], value=value, document_value=np.zeros(len(table)), day=table[:, 4],
-            normalized_score=np.full(len(table), np.nan),
         )  # fmt: skip
 
 
@@ -200,7 +170,6 @@ def _asked_by_people(
         lures = _now(corpus, question.lures)
         left = visit(person, shown, corpus.relevant(asked), lures, draw, answers_only=scene.answers_only)
         asked_now.append(asked)
-        ledger.add_shown(corpus, person, asked, shown, left, day)
         if left.rated:
             due -= 1
             ledger.add(corpus, person, asked, shown, left.credits, day)
@@ -252,7 +221,7 @@ class Draft:
 
 def draft(ledger: Ledger, corpus: Corpus, people: Sequence[Person], *, today: int) -> Draft:
     """As `feedback.rounds.proposals` makes a revision; bursts wait for a person, so they are left out."""
-    votes, uses, questions = ledger.votes(), ledger.uses(), ledger.questions
+    votes, questions = ledger.votes(), ledger.questions
     voters = voters_of(people)
     open_bursts = formulas.find_bursts(votes, least_votes=formulas.BURST_VOTES, accounts=formulas.BURST_ACCOUNTS)
     open_bursts += formulas.find_newcomers(
@@ -278,7 +247,6 @@ def draft(ledger: Ledger, corpus: Corpus, people: Sequence[Person], *, today: in
     counted, weights = votes_weighed(votes.where(~waits), grouping, voters)
     content = content_of_votes(
         counted, weights, today=today, document_id=document_id, parameters=parameters(),
-        uses=uses_weighed(uses, counted, weights, grouping),
     )  # fmt: skip
     content = replace(content, pairs=pairs.among(np.unique(content.queries.question)))
     weighs = np.zeros(len(votes))
@@ -287,7 +255,7 @@ def draft(ledger: Ledger, corpus: Corpus, people: Sequence[Person], *, today: in
     chunk_of = corpus.chunk_of(np.unique(content.queries.passage))
     nothing = Content.empty(content.parameters)
     return Draft(
-        snapshot=Snapshot(content, rated, chunk_of, passages=passages_of(content, corpus)),
+        snapshot=Snapshot(content, rated, chunk_of),
         priors=Snapshot(replace(nothing, documents=content.documents), rated, {}),
         weighs=weighs,
     )
@@ -302,21 +270,6 @@ def voters_of(people: Sequence[Person]) -> Voters:
         block=np.asarray([one.block for one in known], dtype=np.int64),
         confirmed=np.asarray([one.confirmed for one in known], dtype=np.int64),
     )
-
-
-def passages_of(content: Content, corpus: Corpus) -> dict[EmbeddingSpace, PassageVectors]:
-    """Without an embedding model no query is moved."""
-    rows = content.queries
-    held = corpus.chunk_of(strongest_passages(rows.passage, rows.up - rows.down, limit=MAX_PASSAGES))
-    if not corpus.semantic or not held:
-        return {}
-    return {
-        corpus.space: PassageVectors(
-            passages=np.asarray(list(held), dtype=np.int64),
-            vectors=corpus.vectors[[int(slot) for slot in held.values()]].astype(np.float16),
-            collections=np.asarray([COLLECTION] * len(held)),
-        )
-    }
 
 
 # ------------------------------------------------------------------------------------------------ the guard

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from benchmarks.feedback.corpus import COLLECTION, TOP, Asked, Corpus, Vector
+from benchmarks.feedback.corpus import TOP, Asked, Corpus, Vector
 from feedback.ranking.boosts import Votes
 from feedback.ranking.question_similarity import COSINE_FROM, COSINE_FULL, smooth_step
 from feedback.ranking.snapshot import Snapshot
@@ -48,16 +48,10 @@ def boosted(multipliers: Mapping[str, Boost], found: tuple[TailHit, ...]) -> lis
     return [int(one.chunk_id) for one in rank_with_boosts(found, Boosts(by_chunk=multipliers))[:TOP]]
 
 
-def ours(corpus: Corpus, snapshot: Snapshot, *, multipliers: bool = True, moves: bool = True) -> Ranker:
-    """multipliers, moves: False leaves these parts out."""
-
+def ours(corpus: Corpus, snapshot: Snapshot) -> Ranker:
     def rank(asked: Asked) -> list[int]:
-        question = corpus.question(asked)
-        similarities = snapshot.similarities(question)
-        moved = snapshot.moves(question, [COLLECTION], similarities=similarities) if moves else ()
-        found = corpus.search(asked, moved[0].vector if moved else None)
-        boosts = snapshot.boosts(question, found, similarities=similarities).by_chunk if multipliers else {}
-        return boosted(boosts, found)
+        found = corpus.search(asked)
+        return boosted(snapshot.boosts(corpus.question(asked), found).by_chunk, found)
 
     return rank
 

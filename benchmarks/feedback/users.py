@@ -22,7 +22,6 @@ FOOLED = 0.85  # chance that a passage which looks right is taken for right
 WRITER_FINDS, WRITER_IS_FOOLED, WRITER_CITES_FIRST = 0.75, 0.5, 0.5  # the model that writes the answer
 BORNE_OUT_IF_GOOD, BORNE_OUT_IF_NOT = 0.9, 0.35  # chance that the site's check of a cited sentence finds it borne out
 NO_ANSWER = 0.3  # chance that it declines, where nothing shown answers
-OPENED_IF_GOOD, OPENED_IF_NOT = 0.5, 0.1  # chance that a source that was looked at is opened
 # Share of the verdicts that are wrong; None: it says nothing about what was shown.
 ERROR: Mapping[str, float | None] = {"careful": 0.1, "ordinary": 0.1, "lazy": None, "random": None}
 PEOPLE = {"careful": 0.35, "ordinary": 0.45, "lazy": 0.12, "random": 0.08}
@@ -48,12 +47,9 @@ class Person:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visit:
-    """What one person leaves behind after one answer. page: the places in what was shown, from 0, in the order of the
-    page: what the answer cites comes first. opened: of these those that were opened."""
+    """What one person leaves behind after one answer."""
 
     credits: tuple[Credit, ...] = ()
-    page: tuple[int, ...] = ()
-    opened: tuple[int, ...] = ()
 
     @property
     def rated(self) -> bool:
@@ -102,12 +98,9 @@ def visit(
     cited = cited_by_writer(shown, relevant, lures, draw)
     if not cited:
         return Visit()
-    page = tuple(sorted(range(len(shown)), key=lambda place: (place not in cited, place)))
+    page = sorted(range(len(shown)), key=lambda place: (place not in cited, place))  # what the answer cites comes first
     looked_at = page[: examined(person, len(page), draw)]
     seems_right = {place: _seems_right(shown[place], relevant, lures, draw) for place in {*looked_at, *cited}}
-    opened = tuple(
-        place for place in looked_at if draw.random() < (OPENED_IF_GOOD if seems_right[place] else OPENED_IF_NOT)
-    )
     borne_out = {
         place: bool(draw.random() < (BORNE_OUT_IF_GOOD if shown[place] in relevant else BORNE_OUT_IF_NOT))
         for place in cited
@@ -127,9 +120,9 @@ def visit(
         good = any(seems_right[place] for place in cited)
     up = verdict(person, good, draw)
     if draw.random() >= (RATED_IF_GOOD if up else RATED_IF_BAD):
-        return Visit(page=page, opened=opened)
+        return Visit()
     rating = GivenRating(id=0, marker=marker, score=5 if up else 1, tags=_reasons(up, draw))
-    return Visit(credits=tuple(attribute(answer, [rating])), page=page, opened=opened)
+    return Visit(credits=tuple(attribute(answer, [rating])))
 
 
 def examined(person: Person, count: int, draw: Draw) -> int:

@@ -292,8 +292,6 @@ def bed_of(database: str, folder: Path, notes: list[str]) -> Bed:
     environment = {
         "OLLAMA_BASE_URL": model.url,
         "RAG_LIMIT_QUESTIONS_PER_MINUTE": "300",
-        "RAG_INGEST_LEASE_S": "15",
-        "RAG_INGEST_RETRY_FIRST_S": "1",
     }
     postgres = redis_server = disk = None
     if database == "postgresql":

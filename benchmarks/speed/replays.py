@@ -1,19 +1,20 @@
 """What a replay takes over the answer itself: reading what was asked, both answers' differences, its row, its lease.
 
-    python -m benchmarks.replays [--conversations 60] [--replays 40] [--json]
+    python -m benchmarks.replays [--replays 40] [--json]
 
-A site of its own, on SQLite, with the sample handbook and simulated traffic, without a model. Each replay runs as the
-desk's does, from its lease to its stored result; the clock stops while the workflow answers, so that what remains is
-the overhead.
+A site of its own, on SQLite, with the sample handbook and its questions answered, without a model. Each replay runs as
+the desk's does, from its lease to its stored result; the clock stops while the workflow answers, so that what remains
+is the overhead.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import io
+import os
 import tempfile
 import time
+from itertools import cycle, islice
 from statistics import median, quantiles
 from typing import Any
 
@@ -42,7 +43,9 @@ class Clocked:
 async def measure(count: int) -> list[dict[str, object]]:
     """One row for wall time and one for processor time, in ms: of the answers, and of what replays took besides."""
     from asgiref.sync import sync_to_async
+    from django.conf import settings
     from django.contrib.auth.models import User
+    from django.test import AsyncClient
 
     from chat.models import Message, Replay
     from chat.review.replay import replay_run as module
@@ -50,6 +53,7 @@ async def measure(count: int) -> list[dict[str, object]]:
     from chat.review.replay.replays import replay_create
     from chat.review.roles import desk_access
     from retrieval.engine import close_engine, warm_up
+    from retrieval.services.samples import read_questions
 
     warm_up()
     get_workflow, clocked = module.get_workflow, []
@@ -61,8 +65,14 @@ async def measure(count: int) -> list[dict[str, object]]:
     module.get_workflow = timed  # type: ignore[assignment]
     admin = await sync_to_async(User.objects.create_superuser)("replayer")
     access = await sync_to_async(desk_access)(admin)
-    answers = Message.objects.filter(role="assistant").exclude(status="streaming").order_by("pk")
-    ids = await sync_to_async(lambda: list(answers.values_list("pk", flat=True)[: count + WARM_UP]))()
+    settings.ALLOWED_HOSTS = ["*"]
+    client = AsyncClient()
+    await client.aforce_login(admin)
+    for question in islice(cycle(read_questions()), count + WARM_UP):
+        answer = await client.post("/api/chat", {"message": question["question"]}, content_type="application/json")
+        assert answer.status_code == 200, answer.content
+    answers = Message.objects.filter(role="assistant").order_by("pk")
+    ids = await sync_to_async(lambda: list(answers.values_list("pk", flat=True)))()
     answered, besides = [], []
     for message_id in ids:
         replay = await sync_to_async(replay_create)(access=access, message_id=message_id, change={})
@@ -94,14 +104,11 @@ async def measure(count: int) -> list[dict[str, object]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--conversations", type=int, default=60)
     parser.add_argument("--replays", type=int, default=40)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    os.environ["RAG_LIMIT_QUESTIONS_PER_MINUTE"] = "100000"
     with tempfile.TemporaryDirectory(prefix="ragsite-replays-") as folder, sample_site(folder):
-        from django.core.management import call_command
-
-        call_command("simulate_traffic", conversations=options.conversations, stdout=io.StringIO())
         rows = asyncio.run(measure(options.replays))
     show(rows, as_json=options.json)
 

@@ -5,7 +5,7 @@
 
 Makes that many messages (half of them answers) in a temporary folder, on SQLite or, with --database, in a database of
 its own on that PostgreSQL server, and drops it afterwards: 2,000 people, two and a half years, five workflows, eight
-collections with 800 documents, a source for each answer, one answer in twelve rated, one in nine without an answer.
+collections with 800 documents, six sources for each answer, one answer in twelve rated, one in nine without an answer.
 Texts are sentences of the sample handbook, so that words are as frequent as in a real one, each with a code of its own.
 Rows are inserted in bulk; how fast `answers_record` makes the desk's rows from messages is measured on 1,000 of them.
 
@@ -43,6 +43,7 @@ WORKFLOWS = ("corrective", "self_corrective", "dual_loop", "planned", "react")
 MODELS = ("qwen3:8b", "llama3.1:8b", "gemma3:4b")
 RECORDED = 1_000
 COLLECTIONS, DOCUMENTS = 8, 100  # of a collection
+SOURCES = 6  # of an answer
 _SENTENCE = re.compile(r"(?<=[.。；;！？])\s*")
 _MARKUP = re.compile(r"[#*|>`_]|<[^>]*>")
 
@@ -161,19 +162,20 @@ def _insert(rng: random.Random, questions: list[Any], replies: list[Any], found:
     AnswerTerms.objects.bulk_create(
         [AnswerTerms(answer=row, terms=text) for row, text in zip(rows, found, strict=True)], batch_size=1_000
     )
-    used = [rng.choice(documents) for _ in replies]
+    used = [rng.choices(documents, k=SOURCES) for _ in replies]
     Source.objects.bulk_create(
         [
-            Source(message=reply, marker=1, document_id=document.pk, chunk_id=str(document.pk), title=document.title,
-                   text="A passage.", cited=True)
-            for reply, document in zip(replies, used, strict=True)
+            Source(message=reply, marker=marker, document_id=document.pk, chunk_id=str(document.pk),
+                   title=document.title, text="A passage.", cited=marker < 3)
+            for reply, given in zip(replies, used, strict=True)
+            for marker, document in enumerate(given, start=1)
         ],
         batch_size=1_000,
     )  # fmt: skip
     ReviewedCollection.objects.bulk_create(
         [
-            ReviewedCollection(answer=row, collection_id=document.collection_id)
-            for row, document in zip(rows, used, strict=True)
+            ReviewedCollection(answer=row, collection_id=given[0].collection_id)
+            for row, given in zip(rows, used, strict=True)
         ],
         batch_size=1_000,
     )
@@ -285,14 +287,6 @@ def questions_asked(answers: int) -> dict[str, tuple[Callable[[], int], Callable
     }
 
 
-def count_days() -> tuple[int, float]:
-    """The days that were counted for the dashboard, and seconds."""
-    from chat.review.figures.rollups import rollups_rebuild
-
-    begun = time.perf_counter()
-    return sum(1 for _ in rollups_rebuild()), time.perf_counter() - begun
-
-
 def measured(read: Callable[[], int], runs: int) -> dict[str, object]:
     times = []
     rows = read()
@@ -349,7 +343,6 @@ def measure(messages: int, runs: int, most: int) -> tuple[list[Row], list[str]]:
     begun = time.perf_counter()
     make_messages(messages)
     made_s = time.perf_counter() - begun
-    days, counted_s = count_days()
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE" if connection.vendor == "postgresql" else "PRAGMA optimize")
     rows: list[Row] = []
@@ -361,7 +354,6 @@ def measure(messages: int, runs: int, most: int) -> tuple[list[Row], list[str]]:
     count, export_s, memory = asyncio.run(exported(most))
     notes = [
         f"{connection.vendor}, {messages:,} messages, made in {made_s:.0f} s; answers_record: {rate:.0f} rows/s.",
-        f"The dashboard's counts of {days:,} days: {counted_s:.0f} s.",
         f"Export of {count:,} answers: {export_s:.1f} s, resident memory before and after each tenth, MiB: "
         + ", ".join(f"{mib:.0f}" for mib in memory),
         "Load average: " + ", ".join(f"{load:.1f}" for load in os.getloadavg()),

@@ -64,7 +64,7 @@ class RequestSerializer(StrictSerializer):
         given = {key: value for key, value in self.validated_data.items() if value is not None}
         changes: dict[str, Any] = {}
         if "workflow" in given:
-            changes |= {"workflow": given["workflow"], "workflow_chosen": True}
+            changes["workflow"] = given["workflow"]
         if "collections" in given:
             changes["collections"] = tuple(given["collections"])
         if "filters" in given:
@@ -161,9 +161,6 @@ class ScoresSerializer(serializers.Serializer[Any]):
     rerank = serializers.FloatField(required=False, help_text="0 to 1.")
     boost = serializers.FloatField(required=False, help_text="Multiplier from ratings.")
     final = serializers.FloatField(required=False)
-    shown = serializers.FloatField(
-        required=False, help_text="The probability of its place after fusion, where that was drawn."
-    )
 
 
 class OwnRatingSerializer(serializers.Serializer[Any]):

@@ -51,7 +51,12 @@ class AnswerReview(models.Model):
     worst_score = models.PositiveSmallIntegerField(
         null=True, blank=True, help_text=_("The lowest of its ratings, 1 to 5."), verbose_name=_("worst score")
     )
+    first_token_ms = models.PositiveIntegerField(null=True, blank=True, verbose_name=_("first token ms"))
     total_ms = models.PositiveIntegerField(null=True, blank=True, verbose_name=_("total ms"))
+    llm_calls = models.PositiveIntegerField(null=True, blank=True, verbose_name=_("model calls"))
+    llm_rounds = models.PositiveIntegerField(null=True, blank=True, verbose_name=_("rounds"))
+    prompt_tokens = models.PositiveIntegerField(null=True, blank=True, verbose_name=_("tokens read"))
+    completion_tokens = models.PositiveIntegerField(null=True, blank=True, verbose_name=_("tokens written"))
 
     badly_rated = models.BooleanField(default=False, verbose_name=_("badly rated"))
     no_answer = models.BooleanField(default=False, verbose_name=_("no answer"))
@@ -86,7 +91,7 @@ class AnswerReview(models.Model):
             ("see_names", _("Can see at the review desk who asked")),
             ("export_answers", _("Can export answers from the review desk")),
             ("curate_answers", _("Can make golden questions, boosts and curated answers at the review desk")),
-            ("administer_desk", _("Can see the log of the review desk, and change settings and experiments there")),
+            ("administer_desk", _("Can see the log of the review desk, and change settings there")),
         ]
         indexes = [
             models.Index(fields=NEWEST, name="review_newest"),

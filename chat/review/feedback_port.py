@@ -1,9 +1,9 @@
-"""What the desk needs to know of revisions, golden questions, gaps and figures by stage. `feedback` provides it at
-start; nothing here may import it."""
+"""What the desk needs to know of revisions, golden questions and gaps. `feedback` provides it at start; nothing here
+may import it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
@@ -11,7 +11,6 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 
-from ragsite.core.rag_settings import RagSettings
 from retrieval.ports import BoostSource, Models
 
 
@@ -71,72 +70,6 @@ class DeskNotice:
     alarms: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrialState:
-    """A draft that is measured by stage. done, total: questions by stages, of both sides; total 0: not begun."""
-
-    open: bool
-    done: int
-    total: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StageTried:
-    """A stage with the present settings and with a draft. label: in the active language. metrics: name → present,
-    draft; 0..1, of `p50_ms` milliseconds.
-
-    change: of nDCG over `questions`, above 0: better; low, high: its interval at `confidence`. better, worse: how many
-    questions. left_out: those where a fallback served on one side alone. problem: why it could not be measured.
-    """
-
-    name: str
-    label: str
-    metrics: Mapping[str, tuple[float | None, float | None]]
-    questions: int
-    change: float
-    low: float
-    high: float
-    confidence: float
-    better: int
-    worse: int
-    left_out: int
-    problem: str = ""
-
-    @property
-    def is_worse(self) -> bool:
-        """Beyond chance."""
-        return self.questions > 0 and self.high < 0
-
-    @property
-    def is_better(self) -> bool:
-        return self.questions > 0 and self.low > 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionTried:
-    """A question that the draft ranks worse. change: of nDCG, below 0. places: of the first right document."""
-
-    text: str
-    stage: str
-    change: float
-    places: tuple[int | None, int | None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrialResult:
-    """stages, fell: once it is complete. error: in the active language. url: of the page with all of it."""
-
-    state: TrialState
-    complete: bool
-    cancelled: bool
-    error: str
-    k: int
-    questions: int
-    url: str
-    stages: Sequence[StageTried] = ()
-    fell: Sequence[QuestionTried] = ()
-
-
 class Feedback(Protocol):
     """What staff and ratings have made better, and what is missing."""
 
@@ -144,7 +77,7 @@ class Feedback(Protocol):
         """Newest first."""
         ...
 
-    def boosts_of(self, revision: UUID | None, *, models: Models, settings: RagSettings) -> BoostSource:
+    def boosts_of(self, revision: UUID | None, *, models: Models) -> BoostSource:
         """Those of a stored revision, with the boosts by hand that are in force; None: none at all.
 
         Reads the database. Raises NotFoundError.
@@ -157,23 +90,6 @@ class Feedback(Protocol):
 
     def golden_sets(self, *, user: User) -> Sequence[tuple[str, int]]:
         """Names, "" for questions in none, with the number of questions in use."""
-        ...
-
-    def trial_create(self, *, tried: int, by: User, golden: str | None, with_model: bool) -> bool:
-        """Measure a draft by stage beside what is live, on a golden set or on all. tried: the id of its copy.
-        with_model: also the steps that ask one. False: none of the questions has a document to find.
-
-        Raises a ConflictError where too much is waiting."""
-        ...
-
-    def trial_states(self, tried: Sequence[int]) -> Mapping[int, TrialState]:
-        """Of those that were tried so."""
-        ...
-
-    def trial_result(self, tried: int) -> TrialResult | None: ...
-
-    def trial_cancel(self, tried: int) -> bool:
-        """False: it had ended."""
         ...
 
     def notices(self, user: User, *, curates: bool) -> Sequence[DeskNotice]:

@@ -18,7 +18,7 @@ SETTINGS_DAYS = 7  # that a change of the settings is told
 
 
 def desk_notices(access: DeskAccess) -> Sequence[DeskNotice]:
-    """Of the evaluation, of this person's checked answers, and for administrators of settings that others made live."""
+    """Of this person's checked answers, and for administrators of settings that others made live."""
     return [*get_feedback().notices(access.user, curates=access.may("curate")), *_settings_made_live(access)]
 
 

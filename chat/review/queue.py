@@ -139,9 +139,9 @@ def answers_queue(*, access: DeskAccess, filters: AnswerFilters, in_order: bool 
     return answers
 
 
-def require_model(name: str, *counted: QuerySet[Any]) -> None:
-    """Raises InvalidInputError for a model of which there is no answer, nor a row in `counted`; "" is none."""
-    if name and not any(rows.filter(model=name).exists() for rows in (AnswerReview.objects.all(), *counted)):
+def require_model(name: str) -> None:
+    """Raises InvalidInputError for a model of which there is no answer; "" is none."""
+    if name and not AnswerReview.objects.filter(model=name).exists():
         raise InvalidInputError(fields={"model": [worded("No answer is by such a model; choose another one.")]})
 
 

@@ -17,7 +17,6 @@ from django.db.models import Prefetch, QuerySet
 from chat.messages.data import has_details, sources_of
 from chat.models import AnswerReview, AnswerTerms, Message, ReviewedCollection, Source
 from chat.ratings import Rating, get_ratings
-from chat.review.figures.rollups import closed_days_correct, days_touch
 from chat.review.terms import terms_of
 from retrieval.models import Collection, Document
 from retrieval.selectors import as_uuid
@@ -34,11 +33,12 @@ SEVERITY = {
 }  # fmt: skip
 WORST_RATED = 10  # more for a rating of 1
 REASONS = tuple(SEVERITY)
+USAGE = ("first_token_ms", "total_ms", "llm_calls", "llm_rounds", "prompt_tokens", "completion_tokens")
 # What a row is made from. Passages and the wordings of the path are most of an answer, and not among it.
 READ = ("session__user", "reply_to__text", "role", "text", "request", "status", "created_at", "workflow", "model",
         "decision", "usage", "grounding", "degraded")  # fmt: skip
 MADE = ["session", "user", "created_at", "workflow", "model", "decision", "status", "language", "worst_score",
-        "total_ms", *REASONS, "severity"]  # fmt: skip
+        *USAGE, *REASONS, "severity"]  # fmt: skip
 
 
 def ended_answers() -> QuerySet[Message]:
@@ -75,12 +75,10 @@ def answer_record(message: Message) -> bool:
 def _record(answers: Sequence[Message]) -> int:
     if not answers:
         return 0
-    counted = {row.message_id: row for row in AnswerReview.objects.select_for_update().filter(message__in=answers)}
-    made = [_row(answer) for answer in answers]
-    known = [(counted[row.message_id], row) for row in made if row.message_id in counted]
-    if known:
-        closed_days_correct(known, _asked([was.pk for was, _ in known]))
-    rows = AnswerReview.objects.bulk_create(made, update_conflicts=True, unique_fields=["message"], update_fields=MADE)
+    known = list(AnswerReview.objects.select_for_update().filter(message__in=answers).values_list("pk", flat=True))
+    rows = AnswerReview.objects.bulk_create(
+        [_row(answer) for answer in answers], update_conflicts=True, unique_fields=["message"], update_fields=MADE
+    )
     numbers = {row.message_id: row.pk for row in rows}
     AnswerTerms.objects.bulk_create(
         [
@@ -92,19 +90,9 @@ def _record(answers: Sequence[Message]) -> int:
         update_fields=["terms"],
     )
     if known:
-        ReviewedCollection.objects.filter(answer__in=[was.pk for was, _ in known]).delete()
+        ReviewedCollection.objects.filter(answer__in=known).delete()
     ReviewedCollection.objects.bulk_create(_collections(answers, numbers), ignore_conflicts=True)
-    days_touch(answer.created_at for answer in answers)
     return len(rows)
-
-
-def _asked(numbers: Sequence[int]) -> dict[int, list[UUID]]:
-    """The collections of answers, as they were counted."""
-    asked: dict[int, list[UUID]] = {}
-    links = ReviewedCollection.objects.filter(answer__in=numbers)
-    for answer, collection in links.values_list("answer_id", "collection_id"):
-        asked.setdefault(answer, []).append(collection)
-    return asked
 
 
 def answers_catch_up(*, most: int, within_s: float) -> int:
@@ -140,8 +128,8 @@ def _row(answer: Message) -> AnswerReview:
     ratings: list[Rating] = answer.shown_ratings  # type: ignore[attr-defined]
     worst = min((rating.score for rating in ratings), default=None)
     usage = answer.usage if isinstance(answer.usage, dict) else {}
-    total_ms = usage.get("total_ms")
-    total_ms = total_ms if isinstance(total_ms, int) and 0 <= total_ms < 2**31 else None
+    figures = {name: _whole(usage.get(name)) for name in USAGE}
+    total_ms = figures["total_ms"]
     reasons = {
         "badly_rated": worst is not None and worst <= BAD_SCORE,
         "no_answer": answer.decision == Message.Decision.NO_ANSWER,
@@ -165,10 +153,15 @@ def _row(answer: Message) -> AnswerReview:
         status=answer.status,
         language=detect_language(_question(answer) or answer.text)[:10],
         worst_score=worst,
-        total_ms=total_ms,
+        **figures,
         severity=severity + (WORST_RATED if worst == 1 else 0),
         **reasons,
     )
+
+
+def _whole(value: Any) -> int | None:
+    """A figure of `usage`; None for what is none."""
+    return value if isinstance(value, int) and 0 <= value < 2**31 else None
 
 
 def _question(answer: Message) -> str:

@@ -29,11 +29,10 @@ from chat.errors import (
     TooManyAnswersError,
     TooManyQuestionsError,
 )
-from chat.models import ExperimentAnswer, Message, Session
+from chat.models import Message, Session
 from chat.runs.answers import UNLEASED, answer_lease, answers_mark_interrupted
 from chat.runs.attachments import FINISHED
 from chat.runs.run import Assignment, detach, run_start
-from chat.services.experiments import experiment_assign
 from ragsite.core.errors import InvalidInputError, PermissionDeniedError
 from ragsite.core.text import clean_line, clean_text
 from ragsite.core.wording import worded
@@ -57,15 +56,14 @@ class Ask:
     """A question as it was put. `collections`: names or other addresses; none means all that is searched unasked.
 
     `session_id`: of a session, or of files that were attached to a conversation which begins with this question.
-    `workflow`: "" the site's default. `workflow_chosen`: it was named, were it the default one. `model` writes the
-    answer; "": the site's own. `model_kept`: it was chosen before, and may have gone since.
+    `workflow`: "" the site's default. `model` writes the answer; "": the site's own. `model_kept`: it was chosen
+    before, and may have gone since.
     `language`: of the asker's pages.
     """
 
     text: str
     session_id: UUID | None = None
     workflow: str = ""
-    workflow_chosen: bool = False
     collections: tuple[str, ...] = ()
     filters: SearchFilters = field(default_factory=SearchFilters)
     filters_mode: FiltersMode = "strict"
@@ -126,7 +124,6 @@ def asked_before(*, user: User, answer: Message, changes: Mapping[str, Any]) -> 
         text=answer.reply_to.text,
         session_id=answer.session_id,
         workflow=answer.workflow,
-        workflow_chosen=bool(request.get("workflow_chosen")),
         collections=collections,
         filters=SearchFilters(**{**filters, "tags": tuple(filters.get("tags", ()))}),
         filters_mode=request.get("filters_mode", "strict"),
@@ -151,7 +148,6 @@ def _request(ask: Ask, scope: SearchScope) -> dict[str, Any]:
         "options": {name: value for name, value in asdict(ask.options).items() if value is not None},
         **({"language": ask.language} if ask.language else {}),
         **({"model": ask.model} if ask.model else {}),
-        **({"workflow_chosen": True} if ask.workflow_chosen else {}),
     }
 
 
@@ -159,11 +155,6 @@ def _answer_create(*, user: User, ask: Ask, regenerated: Message | None, edited:
     """Store the question, unless there is a row of it, and the empty answer; says what its run is to do."""
     ask = replace(ask, workflow=ask.workflow or settings.RAG.answer.workflow)
     _check(ask)
-    assigned, asked_workflow = None, ask.workflow  # the conversation goes on with what its user chose
-    if regenerated is None and not ask.workflow_chosen:
-        assigned = experiment_assign(user_id=user.pk, workflow=ask.workflow, options=ask.options)
-    if assigned:
-        ask = replace(ask, workflow=assigned.workflow, options=assigned.options)
     scope = scope_for(user=user, names=ask.collections)
     request = _request(ask, scope)
     answers_mark_interrupted(session__user=user)
@@ -174,7 +165,7 @@ def _answer_create(*, user: User, ask: Ask, regenerated: Message | None, edited:
             lock_asking(user)
             session = _session(user=user, session_id=ask.session_id)
             check_limits(user)
-            session.workflow, session.collections = asked_workflow, request["collections"]
+            session.workflow, session.collections = ask.workflow, request["collections"]
             session.title = session.title or session_title(ask.text)
             session.save()
             if regenerated:
@@ -202,8 +193,6 @@ def _answer_create(*, user: User, ask: Ask, regenerated: Message | None, edited:
                 request=request,
                 **lease.columns(),
             )
-            if assigned:
-                ExperimentAnswer.objects.create(experiment=assigned.experiment, message_id=answer_id, arm=assigned.arm)
     except IntegrityError as error:  # one_answer_at_once_per_session
         raise AnswerInProgressError from error
     attached = {}

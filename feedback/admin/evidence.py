@@ -67,7 +67,7 @@ class EvidenceAdmin(ToolsAdmin, PartOfHistoryAdmin):
     show_full_result_count = False
     fields = ["document", "asked", "answer", "voter", "score", "for_question", "for_document", "of_voter", "state"]
     readonly_fields = ["document", "asked", "answer", "score", "for_question", "for_document", "of_voter", "state"]
-    nothing_yet = _("No votes yet: a round draws them from what users rate, and from sources that they open.")
+    nothing_yet = _("No votes yet: a round draws them from what users rate.")
     pages = [
         Page("document/<uuid:document_id>/", "document_view", "feedback_document_evidence", VIEW),
         Page("in-force/", "in_force_view", "feedback_in_force", VIEW),

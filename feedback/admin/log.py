@@ -30,7 +30,7 @@ RESETS = (RevisionEvent.Action.RESET_DOCUMENT, RevisionEvent.Action.RESET_RATER)
 COUNTS = {  # what a round makes and what a revision has
     "ratings": _("new or changed ratings"), "evidence": _("votes"), "votes": _("votes that count"),
     "bursts": _("bursts"),    "query_boosts": _("boosts for questions"), "document_boosts": _("boosts of documents"),
-    "moving_passages": _("passages that move searches"), "silenced_voters": _("voters who count for nothing"),
+    "silenced_voters": _("voters who count for nothing"),
     "added": _("added"), "changed": _("changed"), "removed": _("removed"),
 }  # fmt: skip
 NAMES = {

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date, timedelta
 from math import log
-from typing import Any
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
@@ -20,7 +19,6 @@ from feedback.models import (
     ManualBoost,
     RatedPassage,
     RatedQuestion,
-    Revision,
     RevisionEvent,
     VoterWeight,
 )
@@ -32,7 +30,7 @@ from retrieval.models import Chunk, Document
 
 EPOCH = date(1970, 1, 1)
 RELATED = (
-    "rating__message", "rating__source", "use__source__message", "question", "passage", "voter__voter_weight",
+    "rating__message", "rating__source", "question", "passage", "voter__voter_weight",
     "burst", "discarded_by",
 )  # fmt: skip
 
@@ -49,19 +47,11 @@ class LiveBoost:
     passage_id: int | None = None
 
 
-def live_boosts(
-    *, document_id: UUID | None = None, revision: Revision | None = None, chunk_id: UUID | None = None
-) -> list[LiveBoost]:
-    """The boosts of a revision, by default the live one, that differ most from 1 first.
-
-    document_id: those of this document. chunk_id: without those of other chunks.
-    """
-    content = content_of(revision or feedback_state().live)
+def live_boosts(*, document_id: UUID | None = None) -> list[LiveBoost]:
+    """The boosts of the live revision, those that differ most from 1 first. document_id: those of this document."""
+    content = content_of(feedback_state().live)
     of_document = {"document": document_id} if document_id else {"pk__in": set(content.queries.passage.tolist())}
-    passages = RatedPassage.objects.filter(**of_document)
-    if chunk_id is not None:
-        passages = passages.filter(chunk_id=chunk_id)
-    document_of = dict(passages.values_list("pk", "document_id"))
+    document_of = dict(RatedPassage.objects.filter(**of_document).values_list("pk", "document_id"))
     rows = content.queries
     columns = (rows.question, rows.passage, content.multipliers(), rows.raters_up, rows.raters_down)
     live = [
@@ -88,18 +78,6 @@ class ShownBoost:
     passage: RatedPassage | None
     chunk: Chunk | None
     why: str
-
-    def as_dict(self) -> dict[str, Any]:
-        """As the API gives it."""
-        return {
-            "kind": "document" if self.boost.passage_id is None else "query",
-            "multiplier": round(self.boost.multiplier, 4),
-            "raters_up": self.boost.raters_up,
-            "raters_down": self.boost.raters_down,
-            "question": self.question.text if self.question else None,
-            "chunk_id": str(self.chunk.pk) if self.chunk else None,
-            "why": self.why,
-        }
 
 
 def boosts_explained(boosts: Iterable[LiveBoost]) -> list[ShownBoost]:
@@ -141,8 +119,6 @@ def _votes_behind(boosts: Sequence[LiveBoost]) -> dict[LiveBoost, VotesBehind]:
         "rating__source",
     )
     for row in counted.select_related(*related).order_by("pk"):
-        if row.rating is None:  # opened or copied: nobody has said what they think of it
-            continue
         key = (row.question_id, row.passage_id)
         asked = row.rating.message.reply_to
         wordings[key].add(" ".join((asked.text if asked else row.question.text).casefold().split()))
@@ -166,12 +142,9 @@ def manual_boosts_in_force() -> QuerySet[ManualBoost]:
     return ManualBoost.objects.filter(open_ended, ended_at=None).select_related("document", "created_by")
 
 
-def votes_on(*, document: Document, chunk_id: UUID | None = None) -> QuerySet[Evidence]:
-    """The evidence on a document or one chunk of it, newest first."""
-    rows = Evidence.objects.filter(passage__document=document)
-    if chunk_id is not None:
-        rows = rows.filter(passage__chunk_id=chunk_id)
-    return rows.select_related(*RELATED).order_by("-day", "-pk")
+def votes_on(*, document: Document) -> QuerySet[Evidence]:
+    """The evidence on a document, newest first."""
+    return Evidence.objects.filter(passage__document=document).select_related(*RELATED).order_by("-day", "-pk")
 
 
 def events_on(document: Document) -> QuerySet[RevisionEvent]:
@@ -200,51 +173,16 @@ class Vote:
         weight = 1.0 if self.voter_weight is None else self.voter_weight
         return 0.0 if self.left_out else self.evidence.weight * weight * self.fading
 
-    @property
-    def origin(self) -> str:
-        """answer or source, which was rated; opened or copied, what was done with a source."""
-        rating, use = self.evidence.rating, self.evidence.use
-        if rating is not None:
-            return "source" if rating.source_id else "answer"
-        assert use is not None  # evidence_of_a_rating_or_a_use
-        return use.action
-
     def given(self) -> str:
-        """5/5 of the answer; opened the source at place 2"""
-        rating, use = self.evidence.rating, self.evidence.use
-        if rating is not None:
-            if rating.source_id:
-                return said("{score}/5 of the source", score=rating.score)
-            return said("{score}/5 of the answer", score=rating.score)
-        assert use is not None
-        if use.copied_at:
-            return said("copied from the source at place {place}", place=use.place)
-        return said("opened the source at place {place}", place=use.place)
+        """5/5 of the answer"""
+        rating = self.evidence.rating
+        if rating.source_id:
+            return said("{score}/5 of the source", score=rating.score)
+        return said("{score}/5 of the answer", score=rating.score)
 
     @property
     def day(self) -> date:
         return EPOCH + timedelta(days=self.evidence.day)
-
-    def as_dict(self) -> dict[str, Any]:
-        row, rating = self.evidence, self.evidence.rating
-        return {
-            "rating_id": str(rating.pk) if rating else None,
-            "message_id": str(row.message.pk),
-            "session_id": str(row.message.session_id),
-            "user": row.voter.get_username(),
-            "score": rating.score if rating else None,
-            "tags": rating.tags if rating else [],
-            "rated": self.origin,
-            "question": row.question.text,
-            "chunk_id": str(row.passage.chunk_id) if row.passage.chunk_id else None,
-            "day": self.day.isoformat(),
-            "weight": round(row.weight, 4),
-            "document_weight": round(row.document_weight, 4),
-            "voter_weight": self.voter_weight,
-            "voter_why": self.why,
-            "counts_now": round(self.counts_now, 4),
-            "left_out": self.left_out,
-        }
 
 
 def vote_shown(row: Evidence) -> Vote:

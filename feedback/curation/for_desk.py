@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -11,25 +11,19 @@ from django.contrib.auth.models import User
 from django.db.models import Count, Max, Prefetch, Q
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from chat.review.feedback_port import DeskNotice, GapShown, GoldenAsked, RevisionChoice, TrialResult, TrialState
+from chat.review.feedback_port import DeskNotice, GapShown, GoldenAsked, RevisionChoice
 from feedback.curation.curated import curated_withdrawn
 from feedback.curation.gap_list import gaps_called
 from feedback.curation.gap_todos import gaps_refresh_if_due
 from feedback.curation.golden import golden_list, golden_sets
-from feedback.evaluation.runs import open_alarms
-from feedback.evaluation.trials import trial_cancel, trial_create, trial_result, trial_states
 from feedback.models import GapQuestion, GoldenRelevance, KnowledgeGap, Revision
 from feedback.rounds.boost_source import FixedBoosts
 from feedback.rounds.live import content_of, manual_rules, snapshot_make
 from ragsite.core.errors import NotFoundError
-from ragsite.core.rag_settings import RagSettings
 from ragsite.core.wording import worded
 from retrieval.ports import BoostSource, Models
-
-NOTICES = 5
 
 
 class DeskFeedback:
@@ -45,14 +39,14 @@ class DeskFeedback:
             for row in rows
         ]  # fmt: skip
 
-    def boosts_of(self, revision: UUID | None, *, models: Models, settings: RagSettings) -> BoostSource:
+    def boosts_of(self, revision: UUID | None, *, models: Models) -> BoostSource:
         if revision is None:
-            return FixedBoosts(snapshot_make(content_of(None)), models, settings.feedback)
+            return FixedBoosts(snapshot_make(content_of(None)), models)
         row = Revision.objects.filter(pk=revision).first()
         if row is None:
             raise NotFoundError(worded("There is no such revision; choose another one."))
         snapshot = snapshot_make(content_of(row), revision=str(row.pk), manual=manual_rules())
-        return FixedBoosts(snapshot, models, settings.feedback)
+        return FixedBoosts(snapshot, models)
 
     def golden_questions(self, *, user: User, set_name: str | None, limit: int) -> Sequence[GoldenAsked]:
         rows = golden_list(user=user).filter(enabled=True).order_by("created_at", "pk")
@@ -73,18 +67,6 @@ class DeskFeedback:
     def golden_sets(self, *, user: User) -> Sequence[tuple[str, int]]:
         return [(row["set_name"], row["measured"]) for row in golden_sets(user=user) if row["measured"]]
 
-    def trial_create(self, *, tried: int, by: User, golden: str | None, with_model: bool) -> bool:
-        return trial_create(tried=tried, by=by, golden=golden, with_model=with_model)
-
-    def trial_states(self, tried: Sequence[int]) -> Mapping[int, TrialState]:
-        return trial_states(tried)
-
-    def trial_result(self, tried: int) -> TrialResult | None:
-        return trial_result(tried)
-
-    def trial_cancel(self, tried: int) -> bool:
-        return trial_cancel(tried)
-
     def notices(self, user: User, *, curates: bool) -> Sequence[DeskNotice]:
         withdrawn = curated_withdrawn(user).count() if curates else 0
         told = ngettext(
@@ -92,14 +74,7 @@ class DeskFeedback:
             "{count} checked answers of yours were withdrawn, because what they cite has changed.",
             withdrawn,
         ).format(count=withdrawn)
-        own = [DeskNotice(text=told, url=f"{reverse('review_curated')}?state=ended")] if withdrawn else []
-        return own + [
-            DeskNotice(
-                text=_("Search has got worse on “{name}”.").format(name=run.set.title),
-                url=reverse("review_evaluation_run", args=[run.pk]),
-            )
-            for run in open_alarms()[:NOTICES]
-        ]
+        return [DeskNotice(text=told, url=f"{reverse('review_curated')}?state=ended")] if withdrawn else []
 
     def gaps(self, *, days: int, limit: int) -> Sequence[GapShown]:
         gaps_refresh_if_due()

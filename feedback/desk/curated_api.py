@@ -23,11 +23,10 @@ from feedback.curation.curated import (
     curated_save,
 )
 from feedback.models import CuratedAnswer, CuratedSource
-from feedback.staff_api.base import StaffPagination, StaffQuerySerializer, row_get
-from ragsite.core.api.fields import DateTimeField, IdField, StrictSerializer, TextField, checked
-from ragsite.core.api.pagination import page_of, page_parameters
+from ragsite.core.api.fields import DateTimeField, IdField, StrictQuerySerializer, StrictSerializer, TextField, checked
+from ragsite.core.api.pagination import Pages, page_of, page_parameters
 from ragsite.core.api.schema import errors
-from ragsite.core.errors import InvalidInputError
+from ragsite.core.errors import InvalidInputError, NotFoundError
 from ragsite.core.wording import worded
 
 CURATED = CuratedAnswer.objects.select_related("created_by", "ended_by").prefetch_related("sources")
@@ -56,7 +55,15 @@ class CuratedAnswerSerializer(serializers.ModelSerializer[CuratedAnswer]):
         read_only_fields = fields
 
 
-class CuratedListQuerySerializer(StaffQuerySerializer):
+class CuratedPages(Pages):
+    page_size = 50
+    page_size_query_param = "page_size"
+    max_page_size = 500
+
+
+class CuratedListQuerySerializer(StrictQuerySerializer):
+    beside = ("page", "page_size")
+
     state = serializers.ChoiceField(choices=["in_force", "ended"], required=False, help_text="Absent: all.")
     search = serializers.CharField(required=False, allow_blank=True, max_length=200, default="")
 
@@ -76,7 +83,7 @@ class CuratedInputSerializer(StrictSerializer):
     replaces = IdField(required=False, allow_null=True, default=None, help_text="The one whose place it takes.")
 
 
-class CuratedWhyQuerySerializer(StaffQuerySerializer):
+class CuratedWhyQuerySerializer(StrictQuerySerializer):
     why = serializers.CharField(required=False, allow_blank=True, max_length=500, default="")
 
 
@@ -86,7 +93,7 @@ class CuratedAnswersApi(DeskView):
     @extend_schema(
         tags=["review"],
         operation_id="review_curated_list",
-        parameters=[CuratedListQuerySerializer, *page_parameters(StaffPagination)],
+        parameters=[CuratedListQuerySerializer, *page_parameters(CuratedPages)],
         responses={200: page_of("CuratedAnswerPage", CuratedAnswerSerializer(many=True))},
     )
     def get(self, request: Request) -> Response:
@@ -97,7 +104,7 @@ class CuratedAnswersApi(DeskView):
             rows = rows.filter(pk__in=in_force)
         elif query.get("state") == "ended":
             rows = rows.exclude(pk__in=in_force)
-        return StaffPagination().answer(rows, self, lambda page: CuratedAnswerSerializer(page, many=True).data)
+        return CuratedPages().answer(rows, self, lambda page: CuratedAnswerSerializer(page, many=True).data)
 
     @extend_schema(
         tags=["review"],
@@ -137,12 +144,12 @@ class CuratedAnswerApi(DeskView):
     def delete(self, request: Request, curated_id: UUID) -> Response:
         """It stays in the list, as withdrawn. 409 where it is already."""
         why = checked(CuratedWhyQuerySerializer, request.query_params)["why"]
-        curated_end(answer=row_get(CURATED.all(), pk=curated_id), by=self.access.user, why=why)
+        curated_end(answer=_curated_get(curated_id), by=self.access.user, why=why)
         return Response(_payload(curated_id))
 
 
 def _payload(curated_id: UUID) -> Any:
-    return CuratedAnswerSerializer(row_get(CURATED.all(), pk=curated_id)).data
+    return CuratedAnswerSerializer(_curated_get(curated_id)).data
 
 
 def _found(rows: Any, key: UUID | None, field: str) -> Any:
@@ -153,3 +160,11 @@ def _found(rows: Any, key: UUID | None, field: str) -> Any:
     if row is None:
         raise InvalidInputError(fields={field: [worded("Not there.")]})
     return row
+
+
+def _curated_get(curated_id: UUID) -> CuratedAnswer:
+    """Raises NotFoundError."""
+    answer = CURATED.filter(pk=curated_id).first()
+    if answer is None:
+        raise NotFoundError
+    return answer

@@ -25,7 +25,7 @@ from feedback.curation.golden import (
     golden_save,
 )
 from feedback.desk.problems import problem_sentence
-from feedback.models import ALL_GOLDEN, EvaluationSet, GoldenQuestion
+from feedback.models import GoldenQuestion
 from feedback.rounds.evidence import searched_for
 from ragsite.core.errors import AppError, InvalidInputError, NotFoundError
 from ragsite.core.wording import worded
@@ -58,7 +58,7 @@ def golden_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         except AppError as error:
             problem = problem_sentence(error)
         else:
-            messages.success(request, _made(question))
+            messages.success(request, _("Golden question made. It is measured from now on."))
             return _back(question.message_id or answer.pk)
     context = {
         "section": "review",
@@ -91,15 +91,6 @@ def golden_undo(request: HttpRequest, *, access: DeskAccess, question_id: UUID) 
     golden_delete(question=question, by=access.user)
     messages.success(request, _("The golden question was taken back."))
     return _back(answer_id) if answer_id else redirect("review")
-
-
-def _made(question: GoldenQuestion) -> str:
-    if (
-        question.expects == Expected.ANSWER
-        or EvaluationSet.objects.filter(golden=ALL_GOLDEN).exclude(workflow="").exists()
-    ):
-        return _("Golden question made. It is measured from now on.")
-    return _("Golden question made. It is measured as soon as a workflow answers its set: choose one under Evaluation.")
 
 
 def _back(answer_id: UUID) -> HttpResponseRedirect:

@@ -1,28 +1,17 @@
 """Ratings, the evidence and boosts made of them, and the decisions of staff.
 
 ratings      Rating: of one answer or source, by one user
-uses         SourceUse: a source that was opened or copied from
-evidence     RatedQuestion, QuestionVector, QuestionPair, RatedPassage, PassageSketch, PassageVector, Evidence, Burst,
-             SetAsideVote, VoterWeight: votes for or against passages
+evidence     RatedQuestion, QuestionVector, QuestionPair, RatedPassage, Evidence, Burst, SetAsideVote, VoterWeight:
+             votes for or against passages
 revisions    Revision, Boost, RevisionEvent, FeedbackState: boosts made of the evidence, and which are live
 gaps         KnowledgeGap, GapQuestion, GapDocument, GapRun, GapEvent: what the documents do not answer, as to-dos
 curation     GoldenQuestion, GoldenRelevance, ManualBoost, CuratedAnswer, CuratedSource: what staff enter themselves
-evaluation   EvaluationSet, EvaluationRun, EvaluationQuestion, EvaluationOutcome: how search fares, run by run
 """
 
 from feedback.models.curation import CuratedAnswer, CuratedSource, GoldenQuestion, GoldenRelevance, ManualBoost
-from feedback.models.evaluation import (
-    ALL_GOLDEN,
-    EvaluationOutcome,
-    EvaluationQuestion,
-    EvaluationRun,
-    EvaluationSet,
-)
 from feedback.models.evidence import (
     Burst,
     Evidence,
-    PassageSketch,
-    PassageVector,
     QuestionPair,
     QuestionVector,
     RatedPassage,
@@ -33,19 +22,13 @@ from feedback.models.evidence import (
 from feedback.models.gaps import GapDocument, GapEvent, GapQuestion, GapRun, KnowledgeGap
 from feedback.models.ratings import Rating
 from feedback.models.revisions import ROUND_STATUSES, Boost, FeedbackState, Revision, RevisionEvent, round_told
-from feedback.models.uses import SourceUse
 
 __all__ = [
-    "ALL_GOLDEN",
     "ROUND_STATUSES",
     "Boost",
     "Burst",
     "CuratedAnswer",
     "CuratedSource",
-    "EvaluationOutcome",
-    "EvaluationQuestion",
-    "EvaluationRun",
-    "EvaluationSet",
     "Evidence",
     "FeedbackState",
     "GapDocument",
@@ -56,8 +39,6 @@ __all__ = [
     "GoldenRelevance",
     "KnowledgeGap",
     "ManualBoost",
-    "PassageSketch",
-    "PassageVector",
     "QuestionPair",
     "QuestionVector",
     "RatedPassage",
@@ -66,7 +47,6 @@ __all__ = [
     "Revision",
     "RevisionEvent",
     "SetAsideVote",
-    "SourceUse",
     "VoterWeight",
     "round_told",
 ]

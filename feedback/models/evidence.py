@@ -14,7 +14,6 @@ from django.utils.translation import gettext_lazy as _
 
 from chat.models import Message, Source
 from feedback.models.ratings import Rating
-from feedback.models.uses import SourceUse
 from ragsite.core.localized import localized, said
 from ragsite.core.wording import Sentence, counted, worded
 from retrieval.models import Document
@@ -102,52 +101,6 @@ class RatedPassage(models.Model):
 
     def __str__(self) -> str:
         return f"{self.document_id}:{self.content_hash[:8]}"
-
-
-class PassageSketch(models.Model):
-    """A sketch of a rated passage's text, to find it again where its document is split differently.
-
-    In a table of its own, because every round reads all passages and few sketches.
-    """
-
-    passage = models.OneToOneField(
-        RatedPassage, on_delete=models.CASCADE, primary_key=True, related_name="sketch", verbose_name=_("passage")
-    )
-    hashes = models.BinaryField(
-        help_text=_("The smallest hashes of its shingles, little-endian uint32."), verbose_name=_("hashes")
-    )
-
-    class Meta:
-        verbose_name = _("passage sketch")
-        verbose_name_plural = _("passage sketchs")
-
-    def __str__(self) -> str:
-        return f"{self._meta.verbose_name} {self.passage_id}"
-
-
-class PassageVector(models.Model):
-    """A rated passage in its collection's embedding space, as the index has it: what queries are moved towards. `dim`
-    little-endian float16 numbers of a unit vector."""
-
-    id = models.BigAutoField(primary_key=True)
-    passage = models.ForeignKey(
-        RatedPassage, on_delete=models.CASCADE, related_name="vectors", verbose_name=_("passage")
-    )
-    embedding_model = models.CharField(max_length=200, verbose_name=_("embedding model"))
-    embedding_dim = models.PositiveIntegerField(verbose_name=_("embedding dim"))
-    vector = models.BinaryField(verbose_name=_("vector"))
-
-    class Meta:
-        verbose_name = _("passage vector")
-        verbose_name_plural = _("passage vectors")
-        constraints = [
-            models.UniqueConstraint(
-                fields=["passage", "embedding_model", "embedding_dim"], name="passage_vector_per_space"
-            )
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.passage_id}, {self.embedding_model}"
 
 
 class Burst(models.Model):
@@ -251,7 +204,7 @@ class Burst(models.Model):
 
 
 class Evidence(models.Model):
-    """What one rating, or one use of a source, says of one passage. It goes with it, its voter or its document.
+    """What one rating says of one passage. It goes with it, its voter or its document.
 
     weight: -1..1, for this question; document_weight: -1..1, for the document whatever is asked; what the voter's votes
     weigh is not in them, see `VoterWeight`. day: of the rating, days since 1970-01-01. normalized_score: of the passage
@@ -259,12 +212,7 @@ class Evidence(models.Model):
     """
 
     id = models.BigAutoField(primary_key=True)
-    rating = models.ForeignKey(
-        Rating, null=True, blank=True, on_delete=models.CASCADE, related_name="evidence", verbose_name=_("rating")
-    )
-    use = models.ForeignKey(
-        SourceUse, null=True, blank=True, on_delete=models.CASCADE, related_name="evidence",
-        help_text=_("What it comes from where nobody has rated."), verbose_name=_("use"))  # fmt: skip
+    rating = models.ForeignKey(Rating, on_delete=models.CASCADE, related_name="evidence", verbose_name=_("rating"))
     question = models.ForeignKey(
         RatedQuestion, on_delete=models.CASCADE, related_name="evidence", verbose_name=_("question")
     )
@@ -298,11 +246,6 @@ class Evidence(models.Model):
         ordering = ["pk"]
         constraints = [
             models.UniqueConstraint(fields=["rating", "passage"], name="evidence_once_per_rating_and_passage"),
-            models.UniqueConstraint(fields=["use", "passage"], name="evidence_once_per_use_and_passage"),
-            models.CheckConstraint(
-                condition=Q(rating__isnull=False, use__isnull=True) | Q(rating__isnull=True, use__isnull=False),
-                name="evidence_of_a_rating_or_a_use",
-            ),
             models.CheckConstraint(
                 condition=Q(weight__gte=-1, weight__lte=1, document_weight__gte=-1, document_weight__lte=1),
                 name="evidence_weights_within_1",
@@ -317,11 +260,8 @@ class Evidence(models.Model):
 
     @property
     def message(self) -> Message:
-        """The answer that was rated, or whose source was used."""
-        if self.rating is not None:
-            return self.rating.message
-        assert self.use is not None  # evidence_of_a_rating_or_a_use
-        return self.use.source.message
+        """The answer that was rated."""
+        return self.rating.message
 
 
 class SetAsideVote(models.Model):

@@ -6,8 +6,6 @@
   counts half. `wrong_source` debits the passages of sentences that are not borne out most.
 - `outdated` is about the document, `wrong_source` about this question: it counts hardly at all for the document.
 - A source that was rated by itself gets its evidence from that, and none from the rating of the whole answer.
-- A source that was opened or copied from, and not rated by itself, gets weak evidence for this question and none for
-  its document (`feedback.ranking.exposure`).
 - NO_ANSWER, CLARIFY and failed answers give no evidence.
 """
 
@@ -74,27 +72,17 @@ class GivenRating:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GivenUse:
-    """That one user opened a source, or copied from it. weight: 0..1, see `feedback.ranking.exposure.use_weight`."""
-
-    id: Any
-    marker: int
-    weight: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Credit:
-    """What a rating or a use gives to the source under `marker`: -1..1, never 0 in both. The other's id is None."""
+    """What a rating gives to the source under `marker`: -1..1, never 0 in both."""
 
     rating_id: Any
-    use_id: Any = None
     marker: int
     weight: float
     document_weight: float
 
 
-def attribute(answer: RatedAnswer, ratings: Iterable[GivenRating], uses: Iterable[GivenUse] = ()) -> list[Credit]:
-    """The evidence of one user's ratings of one answer and of its sources, and of what they did with these."""
+def attribute(answer: RatedAnswer, ratings: Iterable[GivenRating]) -> list[Credit]:
+    """The evidence of one user's ratings of one answer and of its sources."""
     if answer.decision != "ANSWER" or answer.status == "failed":
         return []
     given = list(ratings)
@@ -114,11 +102,6 @@ def attribute(answer: RatedAnswer, ratings: Iterable[GivenRating], uses: Iterabl
                 rating_id=rating.id, marker=marker, weight=weight * share, document_weight=document_weight * share
             )
             credits.append(credit)
-    credits += [
-        Credit(rating_id=None, use_id=use.id, marker=use.marker, weight=use.weight, document_weight=0.0)
-        for use in uses
-        if use.marker in known and use.marker not in rated_apart
-    ]
     return credits
 
 

@@ -55,14 +55,6 @@ class Columns:
             return self
         return replace(self, **{column.name: getattr(self, column.name)[rows] for column in fields(self)})
 
-    def followed_by(self, other: Self) -> Self:
-        """The rows of both."""
-        joined = {
-            column.name: np.concatenate([getattr(self, column.name), getattr(other, column.name)])
-            for column in fields(self)
-        }
-        return replace(self, **joined)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Votes(Columns):
@@ -136,22 +128,17 @@ def decayed(votes: Votes, *, today: int, half_life_days: float) -> Votes:
     return replace(votes, value=votes.value * weight, document_value=votes.document_value * weight)
 
 
-def query_tallies(votes: Votes, uses: Votes | None = None) -> QueryTallies:
-    """votes: deduplicated and decayed. uses: of sources that were opened, likewise; who did that has not rated, and is
-    not among the raters."""
-    is_rating = np.ones(len(votes), dtype=bool)
-    if uses is not None:
-        is_rating = np.concatenate([is_rating, np.zeros(len(uses), dtype=bool)])
-        votes = votes.followed_by(uses)
-    is_rating, votes = is_rating[votes.value != 0.0], votes.where(votes.value != 0.0)
+def query_tallies(votes: Votes) -> QueryTallies:
+    """votes: deduplicated and decayed."""
+    votes = votes.where(votes.value != 0.0)
     groups = Groups.by(votes.question, votes.passage)
     return QueryTallies(
         question=votes.question[groups.first],
         passage=votes.passage[groups.first],
         up=groups.sum(np.maximum(votes.value, 0.0)),
         down=groups.sum(np.maximum(-votes.value, 0.0)),
-        raters_up=groups.sum((is_rating & (votes.value > 0)).astype(np.int64)),
-        raters_down=groups.sum((is_rating & (votes.value < 0)).astype(np.int64)),
+        raters_up=groups.sum((votes.value > 0).astype(np.int64)),
+        raters_down=groups.sum((votes.value < 0).astype(np.int64)),
         normalized_score=groups.mean_of_known(votes.normalized_score),
     )
 

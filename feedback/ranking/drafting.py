@@ -2,15 +2,11 @@
 
 votes ─► capped by day ─► one for each voter, question and passage ─► weighed (`weighing`) ─► decayed by age
       ─► query boosts and document priors
-
-Sources that were opened or copied from are no votes: they are capped apart, count by their user's weight where the user
-has not rated, and say nothing of a rater's reliability or of a document.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from uuid import UUID
 
 import numpy as np
@@ -50,53 +46,14 @@ def _to_group(votes: Votes, to_compare: Votes) -> Ints:
     return np.unique(np.concatenate([to_compare.question, *several]))
 
 
-def uses_weighed(uses: Votes, votes: Votes, weights: RaterWeights, grouping: Callable[[Ints], GroupQuestions]) -> Votes:
-    """What sources that were opened count: of each user the newest for a passage and question, by the user's weight.
-
-    votes, weights: as `votes_weighed` gives them. Where the user has rated the passage for the question, also in other
-    words, that stands instead. A use counts no more than its value, whatever the user's weight, and all uses of a
-    passage for one question together no more than one vote: opening is easily done by a program.
-    """
-    uses = uses.where(boosts.within_daily_cap(uses, per_day=boosts.RATINGS_PER_DAY))
-    if not len(uses):
-        return uses
-    rated = votes.where(np.isin(votes.voter, uses.voter) & np.isin(votes.passage, uses.passage))
-    both = rated.followed_by(uses)
-    is_rating = np.arange(len(both)) < len(rated)
-    by_passage = list(Groups.by(both.passage).of_size(2))
-    group = both.question.copy()
-    if by_passage:
-        group_questions = grouping(np.unique(np.concatenate([both.question[rows] for rows in by_passage])))
-        for rows in by_passage:
-            group[rows] = both.question[rows][group_questions(both.question[rows])]
-    groups = Groups.by(both.voter, both.passage, group, then_by=(both.day, both.key))
-    newest = np.sort(groups.last[groups.sum(is_rating.astype(np.int64)) == 0])
-    uses, group = both.where(newest), group[newest]
-    value = uses.value * np.minimum(1.0, _weight_of(uses.voter, weights))
-    together = Groups.by(uses.passage, group)
-    share = np.empty(len(uses))
-    share[together.order] = np.repeat(1.0 / np.maximum(together.sum(value), 1.0), together.sizes)
-    return replace(uses, value=value * share, document_value=np.zeros(len(uses)))
-
-
-def _weight_of(voter: Ints, weights: RaterWeights) -> NDArray[np.float64]:
-    if not len(weights.rater):
-        return np.full(len(voter), weights.site)
-    place = np.minimum(np.searchsorted(weights.rater, voter), len(weights.rater) - 1)
-    return np.where(weights.rater[place] == voter, weights.rater_weight[place], weights.site)
-
-
 def content_of_votes(
     votes: Votes, weights: RaterWeights, *, today: int, document_id: Callable[[int], UUID],
-    parameters: Mapping[str, float], uses: Votes | None = None,
+    parameters: Mapping[str, float],
 ) -> Content:  # fmt: skip
-    """What counted votes do to ranking. today: days since 1970-01-01. document_id: by the number in `votes`. uses: as
-    `uses_weighed` gives them."""
+    """What counted votes do to ranking. today: days since 1970-01-01. document_id: by the number in `votes`."""
     votes = boosts.decayed(weights.apply(votes), today=today, half_life_days=boosts.HALF_LIFE_DAYS)
-    if uses is not None:
-        uses = boosts.decayed(uses, today=today, half_life_days=boosts.HALF_LIFE_DAYS)
     queries = boosts.strongest(
-        boosts.query_tallies(votes, uses),
+        boosts.query_tallies(votes),
         full_votes=boosts.FULL_VOTES,
         least_effect=boosts.LEAST_EFFECT,
         limit=boosts.MAX_LIVE_BOOSTS,

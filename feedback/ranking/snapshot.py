@@ -16,12 +16,10 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from feedback.ranking import boosts, query_moves, question_similarity
+from feedback.ranking import boosts, question_similarity
 from feedback.ranking.boosts import QueryTallies, query_multiplier
-from feedback.ranking.exploration import Votes
 from feedback.ranking.groups import Groups
 from feedback.ranking.near_identical import NearIdentical
-from feedback.ranking.query_moves import Bounds, PassageVectors
 from feedback.ranking.question_groups import LEAST_COSINE, LEAST_OVERLAP, SAME_FROM, DecidedPairs
 from feedback.ranking.question_similarity import AskedQuestion, QuestionSimilarity, TermIndex
 from feedback.ranking.same_question import (
@@ -36,12 +34,11 @@ from feedback.ranking.same_question import (
 )
 from ragsite.core.wording import Sentence, counted, joined, worded
 from retrieval.search.boosting import normalized_scores
-from retrieval.values import Boost, Boosts, EmbeddingSpace, MovedQuery, Scores
+from retrieval.values import Boost, Boosts, EmbeddingSpace, Scores
 
 VERSION = 1
 RATERS_NAMED = 0.3  # similarity of a rated question from which its raters are named in the audit trail
 ASKS_THE_SAME = 0.5  # share of a vote from which normalized scores of the one question's search count for the other
-MOVES_FROM = 0.95  # similarity from which votes move the query: it is moved before the search, so nothing checks it
 FOUND_ELSEWHERE = worded("found for the same question in other words, where its ratings are even")
 MATCHED_FROM = 0.3  # probability from which an asked question may be a rated one
 MOST_MATCHED = 8  # rated questions that an asked one is compared with closely
@@ -75,16 +72,13 @@ class DocumentPrior:
 class Content:
     """What a revision does. documents: by id. pairs: questions of its rows that were decided to want the same answer.
 
-    parameters: full_votes, matched_from (in early revisions, the thresholds of `QuestionSimilarity`), and what bounds
-    moves. moving: the passages that queries are moved towards, ascending; revisions of earlier versions have none.
-    Their vectors are kept beside it, as those of questions are: sixty revisions would hold each of them.
+    parameters: full_votes, matched_from (in early revisions, the thresholds of `QuestionSimilarity`).
     """
 
     queries: QueryTallies
     documents: Mapping[UUID, DocumentPrior]
     parameters: Mapping[str, float]
     pairs: DecidedPairs = field(default_factory=DecidedPairs)
-    moving: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     def encode(self) -> bytes:
         """A compressed numpy archive."""
@@ -103,7 +97,6 @@ class Content:
             document=np.frombuffer(b"".join(document.bytes for document in ids), dtype=np.uint8).reshape(-1, 16),
             prior=np.asarray([prior.multiplier for prior in priors], dtype=np.float32),
             prior_raters=np.asarray([(prior.raters_up, prior.raters_down) for prior in priors], dtype=np.uint32),
-            moving=self.moving,
             parameters=np.frombuffer(json.dumps(dict(self.parameters)).encode(), dtype=np.uint8),
             pair=self.pairs.question,
             pair_same=self.pairs.same,
@@ -136,10 +129,9 @@ class Content:
                 )
             }
             parameters = json.loads(stored["parameters"].tobytes())
-            # Earlier versions compared questions in searches alone, and moved no queries.
+            # Earlier versions compared questions in searches alone.
             pairs = DecidedPairs(stored["pair"], stored["pair_same"]) if "pair" in stored else DecidedPairs()
-            moving = stored["moving"] if "moving" in stored else np.zeros(0, dtype=np.int64)
-        return cls(queries=queries, documents=documents, parameters=parameters, pairs=pairs, moving=moving)
+        return cls(queries=queries, documents=documents, parameters=parameters, pairs=pairs)
 
     @classmethod
     def empty(cls, parameters: Mapping[str, float]) -> Content:
@@ -166,7 +158,6 @@ class Content:
             order = np.lexsort((self.pairs.question[:, 1], self.pairs.question[:, 0]))
             digest.update(self.pairs.question[order].tobytes())
             digest.update(np.round(self.pairs.same[order], 2).tobytes())
-        digest.update(np.ascontiguousarray(self.moving).tobytes())
         return digest.hexdigest()
 
 
@@ -178,24 +169,12 @@ def parameters() -> dict[str, float]:
         "answers_too": ANSWERS_TOO,
         "further_down": FURTHER_DOWN,
         "wordings_from": WORDINGS_FROM,
-        "move_weight": query_moves.MOVE_WEIGHT,
-        "move_away_weight": query_moves.MOVE_AWAY_WEIGHT,
-        "move_angle": query_moves.MAX_ANGLE,
     }
 
 
 def full_votes_of(parameters: Mapping[str, float]) -> float:
     """Early revisions did not keep it; they are read with today's."""
     return float(parameters.get("full_votes", boosts.FULL_VOTES))
-
-
-def bounds_of(parameters: Mapping[str, float]) -> Bounds:
-    """Revisions from before there were moves move nothing."""
-    return Bounds(
-        weight=float(parameters.get("move_weight", 0.0)),
-        away_weight=float(parameters.get("move_away_weight", 0.0)),
-        angle=float(parameters.get("move_angle", 0.0)),
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,12 +250,10 @@ class Snapshot:
         revision: str = "",
         version: int = 0,
         manual: Mapping[str, ManualRule] | None = None,
-        passages: Mapping[EmbeddingSpace, PassageVectors] | None = None,
     ) -> None:
         """chunk_of: the id of the chunk that holds each passage now; rows of other passages are left out.
 
-        manual: by the id of a chunk or document, those of one question by an id of their own. passages: what queries
-        are moved towards; without them, none is.
+        manual: by the id of a chunk or document, those of one question by an id of their own.
         """
         self.revision = revision
         self.version = version
@@ -320,11 +297,6 @@ class Snapshot:
             chunk_id = chunk_of[int(self._rows.passage[rows[0]])]
             earlier = self._by_chunk.get(chunk_id)
             self._by_chunk[chunk_id] = rows if earlier is None else np.concatenate((earlier, rows))
-        self._bounds = bounds_of(content.parameters)
-        self._moves = {} if self._bounds.weight <= 0.0 else self._moving_rows(passages or {})
-        moving = [self._question[rows] for rows, _ in self._moves.values()]
-        self._moving = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *moving]))
-        self._passages = passages or {}
 
     def _other_wordings(self, least: float) -> dict[int, list[int]]:
         """By rated question, the MOST_WORDINGS likeliest others that were decided to want the same, from `least` on."""
@@ -337,17 +309,6 @@ class Snapshot:
                 own.append(int(self._pair_to[at]))
         return others
 
-    def _moving_rows(
-        self, passages: Mapping[EmbeddingSpace, PassageVectors]
-    ) -> dict[EmbeddingSpace, tuple[Ints, Ints]]:
-        """By space the rows whose passage has a vector there, and its place in `passages`."""
-        moving = {}
-        for space, stored in passages.items():
-            rows = np.flatnonzero(np.isin(self._rows.passage, stored.passages))
-            if len(rows):
-                moving[space] = rows, np.searchsorted(stored.passages, self._rows.passage[rows]).astype(np.int64)
-        return moving
-
     @property
     def is_empty(self) -> bool:
         return not (self._by_chunk or self._documents or self._manual or self._of_questions)
@@ -357,83 +318,9 @@ class Snapshot:
         """The spaces in which a question has to be embedded to be compared."""
         return tuple(self._vectors)
 
-    @property
-    def full_votes(self) -> float:
-        return self._full_votes
-
-    def votes_for(
-        self, asked: AskedQuestion, candidates: Sequence[Candidate], *, similarities: Similarities | None = None
-    ) -> dict[str, Votes]:
-        """By chunk, the votes for and against it of all rated questions, each by its similarity; without the rest."""
-        rated = list(dict.fromkeys(one.chunk_id for one in candidates if one.chunk_id in self._by_chunk))
-        if not rated:
-            return {}
-        rows = [self._by_chunk[chunk_id] for chunk_id in rated]
-        questions = np.unique(self._question[np.concatenate(rows)])
-        similarity = (similarities or self.similarities(asked)).of(questions)
-        votes: dict[str, Votes] = {}
-        for chunk_id, own in zip(rated, rows, strict=True):
-            weight = similarity[np.searchsorted(questions, self._question[own])]
-            votes[chunk_id] = Votes(float(weight @ self._rows.up[own]), float(weight @ self._rows.down[own]))
-        return votes
-
-    @property
-    def move_spaces(self) -> tuple[EmbeddingSpace, ...]:
-        """The spaces in which a question has to be embedded to be moved."""
-        return tuple(self._moves)
-
     def similarities(self, asked: AskedQuestion) -> Similarities:
-        """For `moves` and `boosts` of the same question, so that it is compared once."""
+        """For calls with the same question, so that it is compared once."""
         return Similarities(lambda: self._similarities(asked))
-
-    def moves(
-        self, asked: AskedQuestion, collections: Sequence[str], *, similarities: Similarities | None = None
-    ) -> tuple[MovedQuery, ...]:
-        """The question's vectors moved towards passages that were rated good for a question that asks the same.
-
-        collections: ids of those that the asking user may read. Passages of others take no part, so that nobody is led
-        towards a topic that they may not read about. Spaces without a vector of the question, or without a passage to
-        move to, are left out.
-        """
-        if not len(self._moving):
-            return ()
-        similarity = np.zeros(len(self._terms), dtype=np.float32)
-        similarity[self._moving] = (similarities or self.similarities(asked)).of(self._moving)
-        similarity[similarity < MOVES_FROM] = 0.0
-        if not similarity.any():
-            return ()
-        found = (self._moved_in(space, asked, similarity, collections) for space in self._moves)
-        return tuple(move for move in found if move)
-
-    def _moved_in(
-        self, space: EmbeddingSpace, asked: AskedQuestion, similarity: Floats, collections: Sequence[str]
-    ) -> MovedQuery | None:
-        vector, stored = asked.vectors.get(space), self._passages[space]
-        if vector is None:
-            return None
-        rows, places = self._moves[space]
-        kept = similarity[self._question[rows]] > 0.0
-        kept[kept] = np.isin(stored.collections[places[kept]], list(collections))
-        rows, places = rows[kept], places[kept]
-        if not len(rows):
-            return None
-        passages, owner = np.unique(places, return_inverse=True)
-        votes = similarity[self._question[rows]] * (self._rows.up[rows] - self._rows.down[rows])
-        net_votes = np.bincount(owner, votes, len(passages)).astype(np.float64)
-        turned = query_moves.moved(
-            vector, stored.vectors[passages].astype(np.float32), net_votes, full_votes=self._full_votes,
-            bounds=self._bounds,
-        )  # fmt: skip
-        if turned is None:
-            return None
-        people = self._rows.raters_up[rows[net_votes[owner] > 0.0]]
-        return MovedQuery(
-            space=space,
-            vector=turned[0],
-            degrees=turned[1],
-            passages=int((net_votes > 0.0).sum()),
-            people=int(people.max(initial=0)),
-        )
 
     def touches(self, candidates: Sequence[Candidate]) -> bool:
         """Whether any candidate has a query boost, so that the question's vector is needed."""
@@ -639,7 +526,7 @@ def _query_origin(up: int, down: int) -> str:
     parts = [worded("{people} found this useful for similar questions", people=_people(up))] if up else []
     if down:
         parts.append(worded("{people} did not find this useful for similar questions", people=_people(down)))
-    return joined("; ", parts) or worded("rated or opened for questions that are somewhat similar")
+    return joined("; ", parts) or worded("rated for questions that are somewhat similar")
 
 
 def _document_origin(prior: DocumentPrior) -> str:

@@ -1,4 +1,4 @@
-"""Ratings, and uses of sources, over HTTP."""
+"""Ratings over HTTP."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from feedback.models import Rating, SourceUse
+from feedback.models import Rating
 from feedback.ratings import selectors
-from feedback.ratings.services import MAX_COMMENT_CHARS, rating_delete, rating_set, source_use_record
+from feedback.ratings.services import MAX_COMMENT_CHARS, rating_delete, rating_set
 from ragsite.core.api.fields import StrictSerializer, TextField, WholeNumberField, checked
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
@@ -64,20 +64,3 @@ class MessageRatingApi(APIView):
 
 class SourceRatingApi(MessageRatingApi):
     """The same for one source of an answer."""
-
-
-class SourceUseInputSerializer(StrictSerializer):
-    action = serializers.ChoiceField(choices=SourceUse.Action.choices)
-
-
-class SourceUseApi(APIView):
-    """That the user opened a source of their answer, or copied from it."""
-
-    @extend_schema(request=SourceUseInputSerializer, responses={204: None, **errors(429)}, tags=["ratings"])
-    def put(self, request: Request, message_id: UUID, marker: int) -> Response:
-        """Tell that you opened a source or copied from it: weak evidence that it helped. Again, it changes nothing."""
-        # Before the input is checked: a 400 could tell others that the message exists.
-        selectors.message_get(user=asking_user(request), message_id=message_id)
-        action = SourceUse.Action(checked(SourceUseInputSerializer, request.data)["action"])
-        source_use_record(user=asking_user(request), message_id=message_id, marker=marker, action=action)
-        return Response(status=status.HTTP_204_NO_CONTENT)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from uuid import UUID
 
 from django.contrib.auth.models import User
 
 from chat.models import Message, Source
-from feedback.models import Rating, SourceUse
+from feedback.models import Rating
 from ragsite.core.errors import NotFoundError
 from ragsite.core.wording import worded
 
@@ -39,9 +38,3 @@ def rating_get(*, user: User, message_id: UUID, marker: int | None = None) -> Ra
     if rating is None:
         raise NotFoundError(worded("You have not rated this yet."))
     return rating
-
-
-def uses_since(*, user: User, since: datetime) -> list[datetime]:
-    """When this user's uses of sources since then were stored, the oldest first."""
-    rows = SourceUse.objects.filter(user=user, updated_at__gte=since)
-    return list(rows.order_by("updated_at").values_list("updated_at", flat=True))

@@ -1,20 +1,16 @@
-"""What a user thinks of an answer or of one of its sources: one row each, replaced by the next. And which sources they
-opened or copied from."""
+"""What a user thinks of an answer or of one of its sources: one row each, replaced by the next."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from datetime import timedelta
 from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.utils import timezone
 
 from chat.models import Message, Source
-from feedback.errors import NotRateableError, RatingNotReadyError, TooManyUsesError
-from feedback.models import Rating, SourceUse
+from feedback.errors import NotRateableError, RatingNotReadyError
+from feedback.models import Rating
 from feedback.models.ratings import Thumb, score_of, thumb_of
 from feedback.ratings import selectors
 from ragsite.core.errors import InvalidInputError
@@ -22,8 +18,6 @@ from ragsite.core.wording import joined, worded
 from retrieval.memory.services import answer_memories_forget
 
 MAX_COMMENT_CHARS = 2000
-USES_PER_MINUTE = 60  # sources of one user that are opened or copied from for the first time
-WINDOW_S = 60
 
 
 @transaction.atomic
@@ -63,30 +57,6 @@ def rating_delete(*, user: User, message_id: UUID, marker: int | None = None) ->
     source: Source | None = selectors.source_get(message=message, marker=marker)
     _, rows = Rating.objects.filter(user=user, message=message, source=source).delete()
     return bool(rows)
-
-
-@transaction.atomic
-def source_use_record(*, user: User, message_id: UUID, marker: int, action: SourceUse.Action) -> SourceUse:
-    """Store that the user opened the source `marker` of their answer, or copied from it; again, it changes nothing.
-
-    Raises NotFoundError, also for another's message, and TooManyUsesError.
-    """
-    message = selectors.message_get(user=user, message_id=message_id)
-    source = selectors.source_get(message=message, marker=marker)
-    column = "copied_at" if action == SourceUse.Action.COPIED else "opened_at"
-    use = SourceUse.objects.filter(user=user, source=source).first()
-    if use is not None and getattr(use, column) is not None:
-        return use
-    now = timezone.now()
-    recent = selectors.uses_since(user=user, since=now - timedelta(seconds=WINDOW_S))
-    if len(recent) >= USES_PER_MINUTE:
-        free_at = recent[-USES_PER_MINUTE] + timedelta(seconds=WINDOW_S)
-        raise TooManyUsesError(USES_PER_MINUTE, retry_after_s=max(1, math.ceil((free_at - now).total_seconds())))
-    use, made = SourceUse.objects.get_or_create(user=user, source=source, defaults={column: now})
-    if not made:
-        SourceUse.objects.filter(pk=use.pk, **{column: None}).update(**{column: now}, updated_at=now)
-        use.refresh_from_db()
-    return use
 
 
 def _rateable_message(*, user: User, message_id: UUID) -> Message:

@@ -20,18 +20,15 @@ from channels.db import database_sync_to_async
 from django.db import DatabaseError
 from numpy.typing import NDArray
 
-from feedback.ranking.exploration import explored, is_explored
 from feedback.ranking.question_similarity import AskedQuestion
 from feedback.ranking.snapshot import Similarities, Snapshot
 from feedback.rounds.live import live_version, snapshot_load
 from ragsite.core.errors import UnavailableError
-from ragsite.core.rag_settings import FeedbackSettings
 from ragsite.core.wording import worded
 from retrieval.errors import EmbeddingUnavailableError
 from retrieval.ports import Models
-from retrieval.search.boosting import rank_with_boosts
 from retrieval.text.analysis import query_terms
-from retrieval.values import Boosts, EmbeddingSpace, QueryMoves, ScoredChunk, SearchScope, TailHit
+from retrieval.values import Boosts, EmbeddingSpace, ScoredChunk, TailHit
 
 REFRESH_S = 2.0  # how often a process looks whether another revision is live
 PATIENCE_S = 0.5  # how long a search waits for the database to say whether another revision is live
@@ -42,16 +39,15 @@ logger = logging.getLogger(__name__)
 class LiveBoosts:
     """Belongs to one event loop, as the engine does."""
 
-    def __init__(self, models: Models, settings: FeedbackSettings) -> None:
+    def __init__(self, models: Models) -> None:
         self._models = models
-        self._settings = settings
         self._snapshot: Snapshot | None = None
         self._checked = self._begun = 0.0
         self._refreshing: asyncio.Task[None] | None = None
 
     async def current(self) -> SnapshotBoosts:
         """Raises UnavailableError when no revision could be read yet."""
-        return SnapshotBoosts(snapshot=await self._current(), models=self._models, settings=self._settings)
+        return SnapshotBoosts(snapshot=await self._current(), models=self._models)
 
     async def _current(self) -> Snapshot:
         """Waits for the first snapshot, and at most PATIENCE_S for a later one: so the next search uses a revision that
@@ -85,8 +81,8 @@ class LiveBoosts:
 class FixedBoosts:
     """One stored snapshot, whatever is live: to try a revision with."""
 
-    def __init__(self, snapshot: Snapshot, models: Models, settings: FeedbackSettings) -> None:
-        self._boosts = SnapshotBoosts(snapshot=snapshot, models=models, settings=settings)
+    def __init__(self, snapshot: Snapshot, models: Models) -> None:
+        self._boosts = SnapshotBoosts(snapshot=snapshot, models=models)
 
     async def current(self) -> SnapshotBoosts:
         return self._boosts
@@ -108,29 +104,13 @@ class SnapshotBoosts:
 
     snapshot: Snapshot
     models: Models
-    settings: FeedbackSettings
     _compared: dict[str, _Compared] = field(default_factory=dict)  # by query
-
-    async def moves(self, query: str, scope: SearchScope) -> QueryMoves:
-        snapshot = self.snapshot
-        used = {ref.space for ref in scope.collections}
-        if not query.strip() or used.isdisjoint(snapshot.move_spaces):
-            return QueryMoves()
-        compared = await self._compare(query)
-
-        def evaluate() -> QueryMoves:
-            moves = snapshot.moves(compared.asked, scope.ids, similarities=compared.similarities)
-            return QueryMoves(moves=tuple(move for move in moves if move.space in used))
-
-        # Where a vector is missing, the search has none either and says so.
-        return await asyncio.to_thread(evaluate)
 
     async def _compare(self, query: str) -> _Compared:
         """With the question's vectors in all spaces that are needed."""
         if (known := self._compared.get(query)) is not None:
             return known
-        spaces = tuple(dict.fromkeys((*self.snapshot.spaces, *self.snapshot.move_spaces)))
-        vectors, degraded = await self._vectors(query, spaces)
+        vectors, degraded = await self._vectors(query, self.snapshot.spaces)
         terms = await asyncio.to_thread(query_terms, query)
         asked = AskedQuestion(text=query, terms=terms, vectors=vectors)
         compared = _Compared(asked, self.snapshot.similarities(asked), degraded)
@@ -139,8 +119,8 @@ class SnapshotBoosts:
         return compared
 
     async def boosts(self, query: str, candidates: Sequence[ScoredChunk | TailHit]) -> Boosts:
-        snapshot, exploration = self.snapshot, self.settings.exploration
-        if snapshot.is_empty and not exploration:
+        snapshot = self.snapshot
+        if snapshot.is_empty:
             return Boosts(revision=snapshot.revision)
         compared = self._compared.get(query)
         if compared is None and snapshot.spaces and snapshot.touches(candidates):
@@ -150,15 +130,7 @@ class SnapshotBoosts:
         def evaluate() -> Boosts:
             asked = compared.asked if compared else AskedQuestion(text=query, terms=query_terms(query))
             similarities = compared.similarities if compared else None
-            boosts = snapshot.boosts(asked, candidates, now=time.time(), similarities=similarities)
-            if not is_explored(query, snapshot.revision, exploration):
-                return boosts
-            seen = [hit for hit in candidates if not ((boost := boosts.by_chunk.get(hit.chunk_id)) and boost.hide)]
-            return explored(
-                boosts, rank_with_boosts(seen, boosts, pool=candidates),
-                snapshot.votes_for(asked, seen, similarities=similarities),
-                question=query, full_votes=snapshot.full_votes, share=exploration,
-            )  # fmt: skip
+            return snapshot.boosts(asked, candidates, now=time.time(), similarities=similarities)
 
         boosts = await asyncio.to_thread(evaluate)
         return replace(boosts, degraded=degraded)

@@ -1,8 +1,7 @@
-"""Draws evidence from ratings, and from sources that were opened or copied from: those that are new or have changed
-since their evidence was drawn.
+"""Draws evidence from ratings: those that are new or have changed since their evidence was drawn.
 
-`attributed_at` of a rating or a use is the `updated_at` that its evidence belongs to. Both are written in one
-transaction, so after a crash or a change of the clock nothing is lost, and nothing is counted twice.
+`attributed_at` of a rating is the `updated_at` that its evidence belongs to. Both are written in one transaction, so
+after a crash or a change of the clock nothing is lost, and nothing is counted twice.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from functools import cached_property, partial
+from functools import partial
 from operator import attrgetter
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -20,20 +19,17 @@ from django.db.models import BooleanField, ExpressionWrapper, F, Q, QuerySet
 from django.utils import timezone
 
 from chat.models import DecisionStep, Message, Source
-from feedback.models import Evidence, RatedPassage, Rating, SetAsideVote, SourceUse
+from feedback.models import Evidence, RatedPassage, Rating, SetAsideVote
 from feedback.ranking.attribution import (
     CheckedSentence,
     CitedSource,
     Credit,
     GivenRating,
-    GivenUse,
     RatedAnswer,
     attribute,
 )
-from feedback.ranking.exposure import PLACES, use_weight
 from feedback.rounds.bulk_rows import Key, one_of, packed, raw, rows_add, unpacked
 from feedback.rounds.deletions import written
-from feedback.rounds.exposure import ESTABLISHED, examination_by_place, source_places
 from feedback.rounds.passages import PassageReader, Shown
 from feedback.rounds.questions import QuestionReader
 
@@ -46,11 +42,10 @@ EPOCH = datetime(1970, 1, 1, tzinfo=timezone.get_fixed_timezone(0))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gathered:
-    """How many ratings and uses were looked at, and how many rows of evidence they gave."""
+    """How many ratings were looked at, and how many rows of evidence they gave."""
 
     ratings: int = 0
     evidence: int = 0
-    uses: int = 0
 
 
 def answer_touch(*, user_id: int, message_id: UUID) -> None:
@@ -58,15 +53,8 @@ def answer_touch(*, user_id: int, message_id: UUID) -> None:
     Rating.objects.filter(user=user_id, message=message_id, source=None).update(attributed_at=None)
 
 
-def use_touch(*, user_id: int, source_id: int) -> None:
-    """Have the evidence of this user's use of a source drawn anew."""
-    SourceUse.objects.filter(user=user_id, source=source_id).update(attributed_at=None)
-
-
-def evidence_gather(
-    *, which: Q | None = None, which_uses: Q | None = None, report: Callable[[], None] = lambda: None
-) -> Gathered:
-    """Bring all evidence up to date, or that of some ratings and uses and of what else was said of their answers.
+def evidence_gather(*, which: Q | None = None, report: Callable[[], None] = lambda: None) -> Gathered:
+    """Bring all evidence up to date, or that of some ratings and of what else was said of their answers.
 
     Batch by batch; `report` is called between them. Killed, the next call goes on.
     """
@@ -76,32 +64,23 @@ def evidence_gather(
         .order_by("updated_at", "pk")
         .values_list(raw("message_id"), flat=True)
     )
-    waiting_uses = SourceUse.objects.filter(changed, which_uses or Q()).order_by("updated_at", "pk")
-    ratings = uses = evidence = 0
+    ratings = evidence = 0
 
     def rated() -> Iterator[Key]:
-        nonlocal ratings, uses
+        nonlocal ratings
         for message in waiting.iterator():
             ratings += 1
-            yield message
-        for message in waiting_uses.values_list(raw("source__message_id"), flat=True).iterator():
-            uses += 1
             yield message
 
     messages, read = packed(rated()), _Readers()
     for start in range(0, len(messages), BATCH):
         evidence += _attribute_batch(unpacked(messages[start : start + BATCH]), read)
         report()
-    return Gathered(ratings=ratings, evidence=evidence, uses=uses)
+    return Gathered(ratings=ratings, evidence=evidence)
 
 
 class _Readers:
     """What a round has read of questions and passages."""
-
-    @cached_property
-    def examination(self) -> list[float]:
-        """How likely each place is looked at, 0..1."""
-        return examination_by_place().tolist()
 
     def __init__(self) -> None:
         self.questions, self.passages = QuestionReader(), PassageReader()
@@ -116,8 +95,7 @@ class _Readers:
 class _Row:
     """A row of Evidence before it is written."""
 
-    rating: Key | None
-    use: int | None
+    rating: Key
     question: int
     passage: int
     voter: int
@@ -146,31 +124,14 @@ class _Given(NamedTuple):
     is_drawn: bool | None
 
 
-class _Use(NamedTuple):
-    """A source that was opened or copied from. is_drawn: as of a rating. place: on the page, from 1; examined: how
-    likely that is looked at."""
-
-    key: int
-    user: int
-    message: Key
-    source: int
-    copied: bool
-    updated_at: datetime
-    is_drawn: bool | None
-    is_established: bool
-    place: int = 1
-    examined: float = 1.0
-
-
 @dataclass(slots=True)
 class _Answer:
-    """An answer that was rated or whose sources were used, with all that is needed of it. question: as searched for."""
+    """An answer that was rated, with all that is needed of it. question: as searched for."""
 
     rated: RatedAnswer
     question: str
     sources: dict[int, int]  # marker → source, without pages from the web
     ratings: dict[int, list[GivenRating]] = field(default_factory=lambda: defaultdict(list))  # by user
-    uses: dict[int, list[GivenUse]] = field(default_factory=lambda: defaultdict(list))
 
 
 def _attribute_batch(messages: Sequence[Key], read: _Readers) -> int:
@@ -179,79 +140,41 @@ def _attribute_batch(messages: Sequence[Key], read: _Readers) -> int:
 
 
 def _attribute(messages: Sequence[Key], read: _Readers) -> int:
-    """A user's ratings and uses of one answer belong together, so all of them are drawn anew when one has changed."""
-    ratings, uses = _changed(messages)
-    if not ratings and not uses:
+    """A user's ratings of one answer belong together, so all of them are drawn anew when one has changed."""
+    ratings = _changed(messages)
+    if not ratings:
         return 0
-    uses = _placed(uses, read)
-    answers = _answers(ratings, uses)
+    answers = _answers(ratings)
     credits = [
         (answer, user, credit)
         for answer in answers.values()
-        for user in dict.fromkeys((*answer.ratings, *answer.uses))
-        for credit in attribute(answer.rated, answer.ratings[user], answer.uses[user])
+        for user, given in answer.ratings.items()
+        for credit in attribute(answer.rated, given)
         if credit.marker in answer.sources
     ]
-    given = {
-        **{("rating", rating.key): day_of(rating.updated_at) for rating in ratings},
-        **{("use", use.key): day_of(use.updated_at) for use in uses},
-    }
-    rows = _evidence_rows(credits, given, read)
+    rows = _evidence_rows(credits, {rating.key: day_of(rating.updated_at) for rating in ratings}, read)
     by_key = {rating.key: rating for rating in ratings}
-    rating_keys, use_keys = list(by_key), [use.key for use in uses]
-    former = Evidence.objects.filter(one_of("rating_id", rating_keys))
+    former = Evidence.objects.filter(one_of("rating_id", by_key))
     there_is = former.exists()  # of ratings that are drawn for the first time there is none
-    _keep_marks([row for row in rows if row.rating is not None], by_key, _marks(by_key) if there_is else {})
-    _keep_discarded([row for row in rows if row.use is not None], use_keys)
+    _keep_marks(rows, by_key, _marks(by_key) if there_is else {})
     if there_is:
         former.delete()
-    Evidence.objects.filter(one_of("use_id", use_keys)).delete()
     rows_add(Evidence, ROW, map(attrgetter(*ROW), rows))
-    Rating.objects.filter(one_of("pk", rating_keys)).update(attributed_at=F("updated_at"))
-    placed = [SourceUse(pk=use.key, place=use.place, examined=use.examined) for use in uses]
-    SourceUse.objects.bulk_update(placed, ["place", "examined"], batch_size=AT_ONCE)
-    SourceUse.objects.filter(one_of("pk", use_keys)).update(attributed_at=F("updated_at"))
+    Rating.objects.filter(one_of("pk", by_key)).update(attributed_at=F("updated_at"))
     return len(rows)
 
 
-def _changed(messages: Sequence[Key]) -> tuple[list[_Given], list[_Use]]:
-    """The ratings and uses of these answers by everyone who has one that is not drawn yet, the oldest first; locked."""
+def _changed(messages: Sequence[Key]) -> list[_Given]:
+    """The ratings of these answers by everyone who has one that is not drawn yet, the oldest first; locked."""
     rows = Rating.objects.select_for_update().filter(one_of("message_id", messages))
     ratings = list(_rows_of(rows.order_by("updated_at", "pk")))
-    uses = _uses(messages)
-    everything: list[_Given | _Use] = [*ratings, *uses]
-    changed = {(one.user, one.message) for one in everything if not one.is_drawn}
-    return (
-        [rating for rating in ratings if (rating.user, rating.message) in changed],
-        [use for use in uses if (use.user, use.message) in changed],
-    )
-
-
-def _uses(messages: Sequence[Key]) -> list[_Use]:
-    if not SourceUse.objects.exists():  # else it would be looked for by each source of these answers
-        return []
-    rows = SourceUse.objects.select_for_update(of=("self",)).filter(one_of("source__message_id", messages))
-    columns = ("pk", "user_id", raw("source__message_id"), "source_id", "copied_at", "updated_at", DRAWN)
-    return [
-        _Use(key, user, message, source, copied is not None, updated, is_drawn, updated - joined >= ESTABLISHED)
-        for key, user, message, source, copied, updated, is_drawn, joined in rows.order_by(
-            "updated_at", "pk"
-        ).values_list(*columns, "user__date_joined")
-    ]
+    changed = {(rating.user, rating.message) for rating in ratings if not rating.is_drawn}
+    return [rating for rating in ratings if (rating.user, rating.message) in changed]
 
 
 def _rows_of(ratings: QuerySet[Rating]) -> Iterator[_Given]:
     columns = (raw("pk"), "user_id", raw("message_id"), "source_id", "score", "tags", "updated_at", DRAWN)
     return map(_Given._make, ratings.values_list(*columns))
-
-
-def _placed(uses: Sequence[_Use], read: _Readers) -> list[_Use]:
-    places = source_places(use.message for use in uses)
-    return [
-        use._replace(place=place, examined=read.examination[min(place, PLACES) - 1])
-        for use in uses
-        for place in [places[use.source]]
-    ]
 
 
 def _sentences(grounding: Sequence[Mapping[str, Any]] | None) -> list[CheckedSentence]:
@@ -266,13 +189,12 @@ def _sentences(grounding: Sequence[Mapping[str, Any]] | None) -> list[CheckedSen
     ]
 
 
-def _answers(given: Sequence[_Given], uses: Sequence[_Use]) -> dict[Key, _Answer]:
-    everything: list[_Given | _Use] = [*given, *uses]
-    messages = list(dict.fromkeys(one.message for one in everything))
+def _answers(given: Sequence[_Given]) -> dict[Key, _Answer]:
+    messages = list(dict.fromkeys(rating.message for rating in given))
     listed: dict[Key, list[CitedSource]] = defaultdict(list)
     places: dict[Key, dict[int, int]] = defaultdict(dict)
     marker_of: dict[int, int] = {}
-    named = {one.source for one in everything} - {None}
+    named = {rating.source for rating in given} - {None}
     wanted = Q(cited=True) | Q(pk__in=named) if named else Q(cited=True)
     sources = Source.objects.filter(wanted, one_of("message_id", messages)).order_by("pk")
     for key, message, marker, document, cited in sources.values_list(
@@ -300,12 +222,6 @@ def _answers(given: Sequence[_Given], uses: Sequence[_Use]) -> dict[Key, _Answer
         answers[rating.message].ratings[rating.user].append(
             GivenRating(id=rating.key, marker=marker, score=rating.score, tags=rating.tags)
         )
-    for use in uses:
-        if use.is_established:
-            weight = use_weight(copied=use.copied, examined=use.examined)
-            answers[use.message].uses[use.user].append(
-                GivenUse(id=use.key, marker=marker_of[use.source], weight=weight)
-            )
     return {key: answers[key] for key in messages}
 
 
@@ -322,9 +238,9 @@ def _first_queries(steps: QuerySet[DecisionStep], message: Any) -> dict[Any, str
 
 
 def _evidence_rows(
-    credits: Sequence[tuple[_Answer, int, Credit]], given: Mapping[tuple[str, Key], int], read: _Readers
+    credits: Sequence[tuple[_Answer, int, Credit]], given: Mapping[Key, int], read: _Readers
 ) -> list[_Row]:
-    """given: the day of each rating and each use."""
+    """given: the day of each rating."""
     sources = {answer.sources[credit.marker] for answer, _, credit in credits}
     rows_of = Source.objects.filter(one_of("pk", sources)).order_by("pk")
     scores: dict[int, float] = {}
@@ -336,26 +252,24 @@ def _evidence_rows(
     passages = read.passages.passages(shown)
     credited = [(answer, user, credit) for answer, user, credit in credits if answer.sources[credit.marker] in passages]
     questions = read.questions.questions(answer.question for answer, _, _ in credited)
-    rows: dict[tuple[tuple[str, Key], int], _Row] = {}
+    rows: dict[tuple[Key, int], _Row] = {}
     for answer, user, credit in credited:
         if answer.question not in questions:
             continue
         passage = passages[answer.sources[credit.marker]]
-        origin = ("use", credit.use_id) if credit.rating_id is None else ("rating", credit.rating_id)
-        key = (origin, passage)
+        key = (credit.rating_id, passage)
         if key in rows:  # two markers of one text
             rows[key].weight = max(-1.0, min(1.0, rows[key].weight + credit.weight))
             rows[key].document_weight = max(-1.0, min(1.0, rows[key].document_weight + credit.document_weight))
             continue
         rows[key] = _Row(
             rating=credit.rating_id,
-            use=credit.use_id,
             question=questions[answer.question],
             passage=passage,
             voter=user,
             weight=credit.weight,
             document_weight=credit.document_weight,
-            day=given[origin],
+            day=given[credit.rating_id],
             normalized_score=scores.get(answer.sources[credit.marker]),
         )
     return list(rows.values())
@@ -431,14 +345,6 @@ def rating_forget(rating_id: UUID) -> None:
     """In the transaction in which a user takes a rating back: what has set it aside is remembered."""
     given = {rating.key: rating for rating in _rows_of(Rating.objects.filter(pk=rating_id))}
     _marks_store(_marks(given), given)
-
-
-def _keep_discarded(rows: Iterable[_Row], use_keys: Sequence[Key]) -> None:
-    """Of a use that a reset has discarded nothing counts, also when more is done with the source afterwards."""
-    evidence = Evidence.objects.filter(one_of("use_id", use_keys), discarded_by__isnull=False)
-    discarded = dict(evidence.values_list("use_id", raw("discarded_by_id")))
-    for row in rows:
-        row.discarded_by = discarded.get(row.use)
 
 
 def day_of(moment: datetime) -> int:

@@ -29,7 +29,6 @@ from feedback.ranking.question_similarity import AskedQuestion
 from feedback.ranking.snapshot import Content, Snapshot
 from feedback.rounds.live import manual_rules, questions_terms, snapshot_make, snapshots_make
 from feedback.rounds.proposals import Proposal
-from feedback.rounds.query_moves import moved_request
 from feedback.rounds.questions import with_engine
 from ragsite.core.errors import AppError
 from ragsite.core.wording import worded
@@ -168,13 +167,9 @@ class _Rankers:
     parameters_change: bool
 
     @property
-    def compared(self) -> tuple[Snapshot, ...]:
-        return self.before, self.after, self.priors, self.nothing
-
-    @property
     def spaces(self) -> tuple[EmbeddingSpace, ...]:
         snapshots = (self.before, self.after)
-        return tuple({space for snapshot in snapshots for space in (*snapshot.spaces, *snapshot.move_spaces)})
+        return tuple({space for snapshot in snapshots for space in snapshot.spaces})
 
     def may_touch(self, asked: AskedQuestion, *, by_changes: bool) -> bool:
         """Whether the question may be ranked otherwise: by what changes, or by any boost at all."""
@@ -183,16 +178,16 @@ class _Rankers:
         snapshots = (self.before, self.after)
         return self.any_prior or any(snapshot.highest_similarity(asked) > 0.0 for snapshot in snapshots)
 
-    def rankings(self, question: Question, asked: AskedQuestion, found: Sequence[Hits]) -> _Rankings:
-        """found: by the search of each, in the order of `compared`."""
+    def rankings(self, question: Question, asked: AskedQuestion, hits: Hits) -> _Rankings:
+        """hits: what the search has found, whatever the boosts."""
         now = timezone.now().timestamp()
 
-        def ranking(snapshot: Snapshot, hits: Hits) -> list[str]:
+        def ranking(snapshot: Snapshot) -> list[str]:
             boosts = snapshot.boosts(asked, hits, now=now)
             visible = [hit for hit in hits if not boosts.by_chunk.get(hit.chunk_id, NO_BOOST).hide]
             return list(dict.fromkeys(map(question.label, rank_with_boosts(visible, boosts, pool=hits))))[:TOP]
 
-        before, after, priors, nothing = map(ranking, self.compared, found)
+        before, after, priors, nothing = map(ranking, (self.before, self.after, self.priors, self.nothing))
         return _Rankings(before=before, after=after, priors=priors, nothing=nothing)
 
 
@@ -214,16 +209,14 @@ def _rankers(proposal: Proposal, live: Content) -> _Rankers:
 
 
 def _changed_rows(proposal: Proposal, live: Content) -> Content:
-    """The rows that differ, of both revisions; also those whose passage moves queries in one of them alone."""
+    """The rows that differ, of both revisions."""
     keys = {(change.question, change.passage) for change in proposal.changes}
-    moving = np.setxor1d(proposal.content.moving, live.moving)
     parts = []
     for content in (live, proposal.content):
         pairs = zip(content.queries.question.tolist(), content.queries.passage.tolist(), strict=True)
-        changed = np.asarray([pair in keys for pair in pairs], dtype=bool)
-        parts.append(content.queries.where(changed | np.isin(content.queries.passage, moving)))
+        parts.append(content.queries.where(np.asarray([pair in keys for pair in pairs], dtype=bool)))
     joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in QueryTallies.__slots__}
-    return replace(proposal.content, queries=QueryTallies(**joined), documents={}, moving=moving[:0])
+    return replace(proposal.content, queries=QueryTallies(**joined), documents={})
 
 
 def _measure(
@@ -236,7 +229,7 @@ def _measure(
 
         async def measure(question: Question, asked: AskedQuestion) -> _Rankings:
             async with limit:
-                found = await _search(question, asked, rankers.compared, engine)
+                found = await _search(question, engine)
                 rankings = rankers.rankings(question, asked, found)
             await sync_to_async(report)()
             return rankings
@@ -249,21 +242,11 @@ def _measure(
         return with_engine(work)
 
 
-async def _search(
-    question: Question, asked: AskedQuestion, snapshots: Sequence[Snapshot], engine: Engine
-) -> list[Hits]:
-    """What the search of each finds. Those that move the query alike, mostly not at all, share one. Raises AppError."""
+async def _search(question: Question, engine: Engine) -> Hits:
+    """Raises AppError."""
     request = SearchRequest(queries=(Query(question.text),), scope=question.scope, top_k=TOP)
-    found: dict[tuple[tuple[EmbeddingSpace, bytes], ...], Hits] = {}
-    hits = []
-    for snapshot in snapshots:
-        moved = moved_request(request, snapshot, asked)
-        key = tuple((move.space, move.vector.tobytes()) for move in moved.moves)
-        if key not in found:
-            result = await engine.searcher.search(moved)
-            found[key] = (*result.candidates, *result.tail_hits)
-        hits.append(found[key])
-    return hits
+    result = await engine.searcher.search(request)
+    return (*result.candidates, *result.tail_hits)
 
 
 async def _asked_all(

@@ -12,13 +12,11 @@ from numpy.typing import NDArray
 from feedback.models import (
     FeedbackState,
     ManualBoost,
-    PassageVector,
     QuestionVector,
     RatedPassage,
     RatedQuestion,
     Revision,
 )
-from feedback.ranking.query_moves import PassageVectors
 from feedback.ranking.snapshot import Content, ManualRule, RatedQuestions, Snapshot, parameters
 from retrieval.values import EmbeddingSpace
 
@@ -62,8 +60,7 @@ def snapshot_make(
     """With the questions and chunks that the content's rows refer to."""
     questions = questions_load(np.unique(content.queries.question).tolist())
     chunk_of = chunks_of(np.unique(content.queries.passage).tolist())
-    passages = passage_vectors_load(content.moving.tolist())
-    return Snapshot(content, questions, chunk_of, revision=revision, version=version, manual=manual, passages=passages)
+    return Snapshot(content, questions, chunk_of, revision=revision, version=version, manual=manual)
 
 
 def snapshots_make(contents: Sequence[Content], *, manual: Mapping[str, ManualRule]) -> list[Snapshot]:
@@ -82,8 +79,7 @@ def snapshots_make(contents: Sequence[Content], *, manual: Mapping[str, ManualRu
                 terms=[all_questions.terms[row] for row in rows.tolist()],
                 vectors={space: stored[rows] for space, stored in all_questions.vectors.items()},
             )
-        passages = passage_vectors_load(content.moving.tolist())
-        snapshots.append(Snapshot(content, questions, chunk_of, manual=manual, passages=passages))
+        snapshots.append(Snapshot(content, questions, chunk_of, manual=manual))
     return snapshots
 
 
@@ -117,24 +113,6 @@ def questions_terms(ids: Iterable[int]) -> dict[int, list[str]]:
         rows = RatedQuestion.objects.filter(pk__in=batch).values_list("pk", "terms")
         terms.update((key, own.split()) for key, own in rows)
     return terms
-
-
-def passage_vectors_load(ids: list[int]) -> dict[EmbeddingSpace, PassageVectors]:
-    """Of those of the passages that still exist, by space. In memory they stay float16."""
-    rows: dict[EmbeddingSpace, list[tuple[int, str, bytes]]] = {}
-    columns = ("embedding_model", "embedding_dim", "passage_id", "passage__document__collection_id", "vector")
-    for batch in _batches(ids):
-        vectors = PassageVector.objects.filter(passage__in=batch).order_by("passage_id").values_list(*columns)
-        for model, dim, passage, collection, vector in vectors:
-            rows.setdefault(EmbeddingSpace(model, dim), []).append((passage, str(collection), bytes(vector)))
-    return {
-        space: PassageVectors(
-            passages=np.asarray([passage for passage, _, _ in found], dtype=np.int64),
-            vectors=np.frombuffer(b"".join(vector for _, _, vector in found), dtype="<f2").reshape(-1, space.dim),
-            collections=np.asarray([collection for _, collection, _ in found]),
-        )
-        for space, found in rows.items()
-    }
 
 
 def vector_encode(vector: NDArray[np.float32]) -> bytes:

@@ -1,6 +1,6 @@
 """What ratings, and the evidence made of them, hold of a person, for `ragsite.accounts.personal_data`.
 
-Deleted with the person: ratings, uses of sources, evidence, the weight of their votes, and the questions that nobody
+Deleted with the person: ratings, evidence, the weight of their votes, and the questions that nobody
 else has rated. The next revision is made without them. Decisions that they took as staff stay, without a name.
 """
 
@@ -14,7 +14,6 @@ from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
 from feedback.models import (
-    EvaluationRun,
     Evidence,
     GapEvent,
     GapQuestion,
@@ -23,7 +22,6 @@ from feedback.models import (
     Rating,
     RevisionEvent,
     SetAsideVote,
-    SourceUse,
     VoterWeight,
 )
 from feedback.rounds.deletions import rounds_wait
@@ -39,12 +37,9 @@ class FeedbackHolder:
     """Ratings and what followed from them."""
 
     def goes(self, user: User) -> Iterable[Held]:
-        ratings, uses = Rating.objects.filter(user=user).count(), SourceUse.objects.filter(user=user).count()
+        ratings = Rating.objects.filter(user=user).count()
         votes = Evidence.objects.filter(voter=user).count()
         yield Held(counted("{count} rating", "{count} ratings", ratings), ratings)
-        yield Held(
-            counted("{count} note that you opened a source", "{count} notes that you opened a source", uses), uses
-        )
         yield Held(
             counted("{count} vote drawn from your ratings", "{count} votes drawn from your ratings", votes), votes
         )
@@ -77,15 +72,6 @@ class FeedbackHolder:
             ),
             gaps,
         )
-        runs = _evaluations(user).count()
-        yield Held(
-            counted(
-                "{count} evaluation that you started or acknowledged, without your name",
-                "{count} evaluations that you started or acknowledged, without your name",
-                runs,
-            ),
-            runs,
-        )
 
     def parts(self, user: User) -> Iterator[Part]:
         ratings = Rating.objects.filter(user=user).order_by("created_at", "pk")
@@ -96,15 +82,10 @@ class FeedbackHolder:
         }
         columns = ("score", "tags", "comment", "created_at", "updated_at")
         yield Part("ratings.json", ratings.values(*columns, **named).iterator())
-        uses = SourceUse.objects.filter(user=user).order_by("pk")
-        opened = {"answer": F("source__message_id"), "marker": F("source__marker"), "title": F("source__title")}
-        yield Part("opened-sources.json", uses.values("opened_at", "copied_at", **opened).iterator())
         votes = Evidence.objects.filter(voter=user).order_by("pk")
         about = {"asked": F("question__text"), "document": F("passage__document_id")}
         yield Part("votes.json", votes.values("weight", "document_weight", "day", **about).iterator())
         yield Part("weight-of-votes.json", map(_weight_told, VoterWeight.objects.filter(voter=user).iterator()))
-        runs = _evaluations(user).order_by("created_at", "pk").values("id", "set__golden", "set__name", "created_at")
-        yield Part("evaluations.json", runs.iterator())
         asked = GapQuestion.objects.filter(message__session__user=user).order_by("pk")
         yield Part("unanswered-questions.json", asked.values("text", "at", "message_id").iterator())
         events = GapEvent.objects.filter(by=user).order_by("pk")
@@ -112,7 +93,6 @@ class FeedbackHolder:
 
     def erase(self, user: User) -> Iterator[int]:
         yield from rows_erase(Rating.objects.filter(user=user), "rating")
-        yield from rows_erase(SourceUse.objects.filter(user=user), "use")
         yield from rows_erase(Evidence.objects.filter(voter=user), "pk")
         yield from rows_erase(SetAsideVote.objects.filter(voter=user), None)
         yield from _nameless(user)
@@ -121,10 +101,6 @@ class FeedbackHolder:
 def _weight_told(weight: VoterWeight) -> dict[str, Any]:
     told = {"reason": weight.reason_said}
     return {"up": weight.up, "down": weight.down, "established": weight.established, **told}
-
-
-def _evaluations(user: User) -> QuerySet[EvaluationRun]:
-    return EvaluationRun.objects.filter(Q(made_by=user) | Q(acknowledged_by=user))
 
 
 def rows_erase(rows: QuerySet[Any], evidence_by: str | None) -> Iterator[int]:

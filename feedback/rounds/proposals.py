@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from feedback.models import Boost, Burst, Evidence, RatedPassage, RatedQuestion
 from feedback.ranking import boosts
 from feedback.ranking.boosts import Votes
-from feedback.ranking.drafting import content_of_votes, uses_weighed, votes_weighed
+from feedback.ranking.drafting import content_of_votes, votes_weighed
 from feedback.ranking.question_groups import QuestionGroups
 from feedback.ranking.snapshot import Content, DocumentPrior, parameters
 from feedback.ranking.voters import Voters
@@ -33,7 +33,7 @@ ROWS_IN_PART = 4_000  # as objects in memory, before they are numbers in an arra
 WHOLE = {"pk", "question_id", "passage_id", "voter_id", "day"}
 COLUMNS = (
     "pk", "question_id", "passage_id", "voter_id", "weight", "document_weight", "day",
-    "normalized_score", "use_id",
+    "normalized_score",
 )  # fmt: skip
 NO_BOOST = 1.0  # as a multiplier
 NO_PRIOR = DocumentPrior(multiplier=1.0, raters_up=0, raters_down=0)
@@ -72,7 +72,6 @@ class Proposal:
         return {
             "query_boosts": len(self.content.queries),
             "document_boosts": len(self.content.documents),
-            "moving_passages": len(self.content.moving),
             "votes": self.votes,
             "silenced_voters": sum(self.silenced().values()),
             **{str(kind): kinds.count(kind) for kind in Boost.Change.values},
@@ -96,13 +95,12 @@ class Proposal:
 class Passages:
     """All rated passages. Documents have numbers that hold for this round alone.
 
-    passage: shape (passages,), ascending. document: of each, the number of its document. counts_as: of each, the first
-    of the passages that are in the same chunk, since these count as one. ids: by a document's number.
+    passage: shape (passages,), ascending. document: of each, the number of its document. ids: by a
+    document's number.
     """
 
     passage: Ints
     document: Ints
-    counts_as: Ints
     ids: list[UUID]
 
     def places(self, passages: Ints) -> Ints:
@@ -114,8 +112,7 @@ class Ballot:
     """All evidence as votes, without what was discarded and without documents that are deleted.
 
     judged: belongs to a burst that a person has decided on; left_out: to one that is undecided or rejected. Both have
-    shape (votes,). voters: what is known of their accounts. uses: of sources that were opened or copied from, which are
-    no votes and in no burst.
+    shape (votes,). voters: what is known of their accounts.
     """
 
     passages: Passages
@@ -123,7 +120,6 @@ class Ballot:
     voters: Voters
     judged: NDArray[np.bool_]
     left_out: NDArray[np.bool_]
-    uses: Votes
 
     @property
     def counted(self) -> Votes:
@@ -145,7 +141,7 @@ def ballot_load() -> Ballot:
     votes = Votes(
         key=column["pk"],
         question=column["question_id"],
-        passage=passages.counts_as[places],
+        passage=column["passage_id"],
         document=passages.document[places],
         voter=column["voter_id"],
         value=column["weight"],
@@ -153,8 +149,6 @@ def ballot_load() -> Ballot:
         day=column["day"],
         normalized_score=column["normalized_score"],
     )
-    from_use = ~np.isnan(column["use_id"])
-    uses, votes = votes.where(from_use), votes.where(~from_use)
     in_bursts = dict(Evidence.objects.exclude(burst=None).values_list("pk", "burst__status"))
     status = {
         name: np.asarray([key for key, own in in_bursts.items() if own == name], np.int64) for name in Burst.Status
@@ -165,7 +159,6 @@ def ballot_load() -> Ballot:
     voters = voters_load(votes, passages.ids)
     return Ballot(
         passages=passages, votes=votes, voters=voters, judged=accepted | rejected, left_out=rejected | undecided,
-        uses=uses,
     )  # fmt: skip
 
 
@@ -174,17 +167,12 @@ def _joined(pieces: list[NDArray[Any]], kind: type[np.generic]) -> NDArray[Any]:
 
 
 def _passages_load() -> Passages:
-    rows = list(RatedPassage.objects.order_by("pk").values_list("pk", raw("document_id"), raw("chunk_id")))
+    rows = list(RatedPassage.objects.order_by("pk").values_list("pk", raw("document_id")))
     index_of: dict[Key, int] = {}
-    document = np.fromiter(
-        (index_of.setdefault(document, len(index_of)) for _, document, _ in rows), np.int64, len(rows)
-    )
-    first: dict[Key, int] = {}
-    counts_as = (first.setdefault(chunk, key) if chunk else key for key, _, chunk in rows)
+    document = np.fromiter((index_of.setdefault(document, len(index_of)) for _, document in rows), np.int64, len(rows))
     return Passages(
-        passage=np.fromiter((key for key, _, _ in rows), np.int64, len(rows)),
+        passage=np.fromiter((key for key, _ in rows), np.int64, len(rows)),
         document=document,
-        counts_as=np.fromiter(counts_as, np.int64, len(rows)),
         ids=[key if isinstance(key, UUID) else UUID(key) for key in index_of],
     )
 
@@ -195,7 +183,7 @@ def proposal_make(ballot: Ballot, live: Content) -> Proposal:
     votes, weights = ballot_weighed(ballot)
     content = content_of_votes(
         votes, weights, today=day_of(timezone.now()), document_id=ballot.passages.ids.__getitem__,
-        parameters=parameters(), uses=uses_weighed(ballot.uses, votes, weights, _grouping),
+        parameters=parameters(),
     )  # fmt: skip
     content = replace(content, pairs=decided_pairs(content.queries.question.tolist()))
     changes = changes_between(live, content, ballot.passages)

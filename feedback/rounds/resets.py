@@ -26,13 +26,13 @@ def reset_document(*, document: Document, by: User, why: str) -> RoundOutcome:
     The round may hold its revision, find rounds frozen, or find one that is running already: then a later one works
     without the evidence.
     """
-    evidence_gather(which=Q(message__sources__document_id=document.pk), which_uses=Q(source__document_id=document.pk))
+    evidence_gather(which=Q(message__sources__document_id=document.pk))
     return _reset(Action.RESET_DOCUMENT, {"passage__document": document}, by=by, why=why, document_id=document.pk)
 
 
 def reset_rater(*, rater: User, by: User, why: str) -> RoundOutcome:
     """The same for all that one user has rated."""
-    evidence_gather(which=Q(user=rater), which_uses=Q(user=rater))
+    evidence_gather(which=Q(user=rater))
     return _reset(Action.RESET_RATER, {"voter": rater}, by=by, why=why, rater=rater)
 
 

@@ -1,15 +1,14 @@
-"""How long what ratings and opened sources say is kept, for `ragsite.core.retention`. The next revision of boosts is
+"""How long what ratings say is kept, for `ragsite.core.retention`. The next revision of boosts is
 made without what has gone; the ratings themselves go with their conversations."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.db.models import QuerySet
 
-from feedback.models import Evidence, SourceUse
+from feedback.models import Evidence
 from feedback.rounds.evidence import EPOCH, day_of
 from feedback.rounds.personal_data import rows_erase
 from ragsite.core.retention import Kind, use_kind
@@ -30,30 +29,11 @@ def connect() -> None:
             erase=lambda before: rows_erase(evidence_over(before), "pk"),
         )
     )
-    use_kind(
-        Kind(
-            name="uses",
-            title=worded("Notes that somebody opened or copied a source"),
-            rule=worded("Since it was last opened or copied; with what it says for ranking."),
-            setting="evidence",
-            moment="updated_at",
-            rows=uses_over,
-            erase=_uses_erase,
-        )
-    )
 
 
 def evidence_over(before: datetime) -> QuerySet[Any]:
     """Of days that were over then."""
     return Evidence.objects.filter(day__lt=day_of(before))
-
-
-def uses_over(before: datetime) -> QuerySet[Any]:
-    return SourceUse.objects.filter(updated_at__lt=before)
-
-
-def _uses_erase(before: datetime) -> Iterator[int]:
-    yield from rows_erase(uses_over(before), "use")
 
 
 def _moment(day: int | None) -> datetime | None:

@@ -19,10 +19,9 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, cast
 
-import numpy as np
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db import DatabaseError
+from django.db import DatabaseError, transaction
 from django.utils import timezone
 
 from feedback.models import FeedbackState, RatedPassage, Revision, RevisionEvent
@@ -34,9 +33,7 @@ from feedback.rounds.evidence import Gathered, evidence_gather
 from feedback.rounds.guard import guard_measure
 from feedback.rounds.live import content_of, feedback_state
 from feedback.rounds.passages import passages_relocate
-from feedback.rounds.private_copy import private_copy
 from feedback.rounds.proposals import Proposal, ballot_load, changes_left, proposal_make
-from feedback.rounds.query_moves import moves_add
 from feedback.rounds.question_pairs import question_pairs_decide
 from feedback.rounds.questions import questions_embed
 from feedback.rounds.revisions import revision_create, revision_go_live, revision_hold, revisions_forget
@@ -104,8 +101,8 @@ class RoundLostError(ConflictError):
 def feedback_round(*, by: User | None = None, dry_run: bool = False) -> RoundOutcome:
     """Draw the evidence of new ratings, and make a revision of what has changed.
 
-    by: who started it, None: the schedule. dry_run: the same on a private copy, so that nothing is written and nobody
-    waits for it; a revision that it would make has no id and no number. Raises RoundLostError.
+    by: who started it, None: the schedule. dry_run: the same in one transaction that is rolled back; deletions, and on
+    SQLite all writes, wait for its end. A revision that it would make has no id and no number. Raises RoundLostError.
     """
     begun = time.monotonic()
     if dry_run:
@@ -125,8 +122,9 @@ def feedback_round(*, by: User | None = None, dry_run: bool = False) -> RoundOut
 def _dry_run(by: User | None, begun: float) -> RoundOutcome:
     if lease_is_held(LEASE):
         return replace(BUSY, dry_run=True)
-    with private_copy():
+    with transaction.atomic():
         outcome = _round(lambda: None, by)  # there is no lease to renew
+        transaction.set_rollback(True)
     if outcome.revision and not Revision.objects.filter(pk=outcome.revision).exists():
         outcome = replace(outcome, revision=None, number=None)
     return replace(outcome, dry_run=True, duration_ms=_ms_since(begun), by=_name(by))
@@ -221,16 +219,9 @@ def _round(renew: Callable[[], None], by: User | None) -> RoundOutcome:
     if proposal.weights:
         voter_weights_write(proposal.weights)
     laps.end("proposal")
-    content, not_moving = moves_add(proposal.content, report=renew)
-    proposal = replace(proposal, content=content)
-    if not_moving:
-        moved = worded("searches are not moved towards some well-rated passages: {reason}", reason=not_moving)
-        done["notes"] = (*notes, moved)
-    laps.end("moves")
     renew()
     done["counts"] = proposal.counts()
-    known_moves = bool(np.isin(content.moving, live.moving).all())
-    if not proposal.changes and known_moves and content.parameters == live.parameters:
+    if not proposal.changes and proposal.content.parameters == live.parameters:
         return RoundOutcome(status="unchanged", reason=worded("No boost changes."), **done)
     revision = _waits_already(proposal, state)
     if revision is None or _to_measure_again(revision):

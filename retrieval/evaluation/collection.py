@@ -74,8 +74,7 @@ async def throw_away_collection(
     dataset: Dataset, *, settings: RagSettings, index: MilvusIndex, models: Models, cache: EmbeddingCache,
     progress: Progress,
 ) -> AsyncIterator[ThrowAwayCollection]:  # fmt: skip
-    """The set, ready to be searched; gone from the index afterwards, whatever happens. What a killed run has left
-    under the same prefix goes before.
+    """The set, ready to be searched; gone from the index afterwards, whatever happens.
 
     Raises EmbeddingUnavailableError, IndexUnavailableError.
     """
@@ -89,7 +88,6 @@ async def throw_away_collection(
         vectors = await cache.embed(embedder, "document", texts, bar=bar)
         bar.close()
         rows = await asyncio.to_thread(_rows, chunks, [vectors[text] for text in texts], progress)
-        await index.drop(embedder.space)
         bar = progress("write the index", 1)
         await index.upsert(embedder.space, rows)
         bar.update(1)

@@ -92,19 +92,8 @@ class Dataset:
         return replace(self, queries=tuple(query for query in self.queries if query.id in chosen))
 
 
-@dataclass(frozen=True, slots=True)
-class _File:
-    """shown: how sentences about it call it."""
-
-    path: Path
-    shown: str
-
-
-def load_dataset(folder: Path, *, by_name: bool = False) -> Dataset:
-    """by_name: errors name files without their folder, for people who don't know it.
-
-    Raises DatasetMissingError, DatasetError.
-    """
+def load_dataset(folder: Path) -> Dataset:
+    """Raises DatasetMissingError, DatasetError."""
     if not folder.is_dir():
         raise DatasetMissingError(worded("{file} is not a folder.", file=str(folder)))
     for name in FILES:
@@ -113,15 +102,15 @@ def load_dataset(folder: Path, *, by_name: bool = False) -> Dataset:
             raise DatasetMissingError(
                 worded("{folder} holds no {name}; it needs {needed}.", folder=str(folder), name=name, needed=needed)
             )
-    corpus, asked, judged = (_File(folder / name, name if by_name else str(folder / name)) for name in FILES)
+    corpus, asked, judged = (folder / name for name in FILES)
     documents = _read_rows(corpus, _document)
     queries = _read_rows(asked, _query)
     if not documents or not queries:
-        raise DatasetError(worded("{file} is empty.", file=(asked if documents else corpus).shown))
+        raise DatasetError(worded("{file} is empty.", file=str(asked if documents else corpus)))
     qrels = _read_qrels(judged)
     known = {query.id: qrels[query.id] for query in queries if query.id in qrels}
     if qrels and not known:
-        raise DatasetError(worded("{file} names none of the queries in queries.jsonl.", file=judged.shown))
+        raise DatasetError(worded("{file} names none of the queries in queries.jsonl.", file=str(judged)))
     return Dataset(name=folder.resolve().name, documents=tuple(documents), queries=tuple(queries), qrels=known)
 
 
@@ -129,11 +118,11 @@ def load_dataset(folder: Path, *, by_name: bool = False) -> Dataset:
 Row = TypeVar("Row", LabelledDocument, LabelledQuery)
 
 
-def _read_rows(file: _File, read: Callable[[Mapping[str, Any]], Row]) -> list[Row]:
+def _read_rows(file: Path, read: Callable[[Mapping[str, Any]], Row]) -> list[Row]:
     rows: list[Row] = []
     lines: dict[str, int] = {}
     for number, line in _lines(file):
-        place = {"file": file.shown, "line": number}
+        place = {"file": str(file), "line": number}
         try:
             value = json.loads(line)
         except (ValueError, RecursionError) as error:
@@ -213,7 +202,7 @@ def _missing(name: str) -> _FieldError:
 
 
 # ------------------------------------------------------------------------------------------------ judgements
-def _read_qrels(file: _File) -> dict[str, dict[str, int]]:
+def _read_qrels(file: Path) -> dict[str, dict[str, int]]:
     qrels: dict[str, dict[str, int]] = {}
     for number, line in _lines(file):
         fields = [field.strip() for field in line.split("\t" if "\t" in line else None)]
@@ -227,7 +216,7 @@ def _read_qrels(file: _File) -> dict[str, dict[str, int]]:
                 continue  # a header
             sentence = worded(
                 "{file} line {line} is not a query, a document and a grade, parted by tabs.",
-                file=file.shown, line=number,
+                file=str(file), line=number,
             )  # fmt: skip
             raise DatasetError(sentence) from error
         if relevant > 0:
@@ -235,16 +224,16 @@ def _read_qrels(file: _File) -> dict[str, dict[str, int]]:
     return qrels
 
 
-def _lines(file: _File) -> Iterator[tuple[int, str]]:
+def _lines(file: Path) -> Iterator[tuple[int, str]]:
     """Line numbers from 1, without blank lines."""
     try:
-        with file.path.open(encoding="utf-8-sig") as lines:
+        with file.open(encoding="utf-8-sig") as lines:
             for number, line in enumerate(lines, start=1):
                 if line.strip():
                     yield number, line.rstrip("\r\n")
     except UnicodeDecodeError as error:
-        raise DatasetError(worded("{file} is not UTF-8 text.", file=file.shown)) from error
+        raise DatasetError(worded("{file} is not UTF-8 text.", file=str(file))) from error
     except OSError as error:
         raise DatasetError(
-            worded("{file} can't be read: {problem}.", file=file.shown, problem=error.strerror)
+            worded("{file} can't be read: {problem}.", file=str(file), problem=error.strerror)
         ) from error

@@ -12,40 +12,18 @@ RECALL_DEPTH = 100
 Qrels = Mapping[str, Mapping[str, int]]
 
 
-def metric_names(k: int) -> tuple[str, ...]:
-    """What is measured of each question, 0..1; the first is what runs are judged by."""
-    return tuple(dict.fromkeys((f"ndcg@{k}", f"recall@{k}", f"recall@{RECALL_DEPTH}", "mrr")))
-
-
-def measure_each(qrels: Qrels, rankings: Mapping[str, Sequence[str]], *, k: int) -> dict[str, dict[str, float]]:
-    """Query id → `metric_names` → value, 0..1, of each query of `rankings`.
+def measure(qrels: Qrels, rankings: Mapping[str, Sequence[str]], *, k: int) -> dict[str, float]:
+    """The metrics, 0..1, averaged over the queries of `rankings`.
 
     rankings: query id → document ids, best first, each once. A query that found nothing counts 0.
     """
     from ir_measures import RR, R, nDCG
 
     wanted = {f"ndcg@{k}": nDCG @ k, f"recall@{k}": R @ k, f"recall@{RECALL_DEPTH}": R @ RECALL_DEPTH, "mrr": RR}
-    values = {query: dict.fromkeys(wanted, 0.0) for query in rankings}
-    names = {measured: name for name, measured in wanted.items()}
-    for metric in _by_query(list(names), qrels, rankings):
-        values[metric.query_id][names[metric.measure]] = float(metric.value)
-    return values
-
-
-def measure(qrels: Qrels, rankings: Mapping[str, Sequence[str]], *, k: int) -> dict[str, float]:
-    """The same, averaged over the queries."""
-    return averages(measure_each(qrels, rankings, k=k).values(), k=k)
-
-
-def averages(values: Iterable[Mapping[str, float]], *, k: int) -> dict[str, float]:
-    """`metric_names` → mean; 0 of no queries."""
-    rows = list(values)
-    return {name: math.fsum(row[name] for row in rows) / max(1, len(rows)) for name in metric_names(k)}
-
-
-def first_relevant(relevant: Mapping[str, int], ranking: Sequence[str]) -> int | None:
-    """The place, from 1, of the first document that is judged relevant; None where none was found."""
-    return next((place for place, document in enumerate(ranking, start=1) if document in relevant), None)
+    values: dict[Any, list[float]] = {measured: [] for measured in wanted.values()}
+    for metric in _by_query(list(values), qrels, rankings):
+        values[metric.measure].append(float(metric.value))
+    return {name: math.fsum(values[measured]) / max(1, len(rankings)) for name, measured in wanted.items()}
 
 
 def ndcg(qrels: Qrels, rankings: Mapping[str, Sequence[str]], *, k: int) -> dict[str, float]:

@@ -29,8 +29,6 @@ LEGS: dict[str, tuple[Literal["dense", "bm25"], ...]] = {
 }
 ADDED = ("+rewrite", "+hyde", "+rerank", "+boosts")
 STAGES = (*LEGS, *ADDED)
-ASKING = ("+rewrite", "+hyde", "+rerank")  # a model, for each question
-DECISIONS = "decisions"  # beside them: what a workflow decides
 NO_RATINGS = "there are no ratings to boost by"
 
 
@@ -97,18 +95,15 @@ class Stage:
             first = (*assessment.named, *assessment.candidates, *candidates)
             candidates = tuple({candidate.chunk_id: candidate for candidate in first}.values())
         fallbacks = dict.fromkeys(f"{entry['step']}: {entry['reason']}" for entry in trace.degraded)
-        if "+boosts" in self.added and self.tools.boosts is None:
+        if "+boosts" in self.added:
             fallbacks[f"boost: {NO_RATINGS}"] = None
         return StageResult(candidates=candidates, fallbacks=tuple(fallbacks))
 
 
-def make_stages(
-    names: Sequence[str], *, tools: Toolbox, without_boosts: Toolbox, scope: SearchScope, k: int, depth: int
-) -> list[Stage]:
-    """`names` in the order of STAGES. `without_boosts`: the same tools for stages that ratings have no part in."""
+def make_stages(names: Sequence[str], *, tools: Toolbox, scope: SearchScope, k: int, depth: int) -> list[Stage]:
+    """`names` in the order of STAGES."""
     stages = []
     for at, name in enumerate(names):
         added = frozenset(stage for stage in names[: at + 1] if stage in ADDED) if name in ADDED else frozenset()
-        used = tools if "+boosts" in added else without_boosts
-        stages.append(Stage(name=name, tools=used, scope=scope, k=k, depth=depth, added=added))
+        stages.append(Stage(name=name, tools=tools, scope=scope, k=k, depth=depth, added=added))
     return stages

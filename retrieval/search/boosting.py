@@ -92,7 +92,6 @@ class Ranked:
     normalized_score: float
     multiplier: float
     final: float
-    shown: float | None = None
 
     @property
     def chunk_id(self) -> str:
@@ -103,9 +102,7 @@ class Ranked:
         return self.hit.document_id
 
     def scores(self) -> Scores:
-        return replace(
-            self.hit.scores, standing=self.normalized_score, boost=self.multiplier, final=self.final, shown=self.shown
-        )
+        return replace(self.hit.scores, standing=self.normalized_score, boost=self.multiplier, final=self.final)
 
 
 def rank_with_boosts(hits: Sequence[Hit], boosts: Boosts, *, pool: Sequence[Hit] = ()) -> list[Ranked]:
@@ -130,8 +127,8 @@ def rank_with_boosts(hits: Sequence[Hit], boosts: Boosts, *, pool: Sequence[Hit]
             mean = min(mean, normalized)
         elif boost.multiplier > 1.0:
             mean = max(mean, normalized)
-        final = normalize.lowest_score ** (1.0 - mean) * boost.multiplier * boost.draw
-        ranked.append(Ranked(hit, normalized, boost.multiplier, final, boost.shown))
+        final = normalize.lowest_score ** (1.0 - mean) * boost.multiplier
+        ranked.append(Ranked(hit, normalized, boost.multiplier, final))
     return sorted(ranked, key=lambda place: -place.final)
 
 

@@ -15,8 +15,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypedDict
 
-import numpy as np
-
 from ragsite.core.rag_settings import SearchSettings
 from ragsite.core.wording import worded
 from retrieval.errors import EmbeddingUnavailableError
@@ -24,12 +22,11 @@ from retrieval.own_words import look_at
 from retrieval.ports import ChunkIndex, ChunkStore, LegHit, Models, SearchRequest, SearchResult, Vectors
 from retrieval.search import fusion, space_fusion
 from retrieval.search.fusion import best_first, rrf_scores
-from retrieval.search.queries import Variant, VariantGroup, group_variants, make_variants, query_text
-from retrieval.search.space_fusion import MovedLeg, SpaceFusion, SpaceResult, dense_limit
+from retrieval.search.queries import Variant, VariantGroup, group_variants, make_variants
+from retrieval.search.space_fusion import SpaceFusion, SpaceResult, dense_limit
 from retrieval.values import (
     EmbeddingSpace,
     Level,
-    MovedQuery,
     ScoredChunk,
     Scores,
     SearchFilters,
@@ -93,7 +90,6 @@ class _Ask:
     limit: int
     scope: SearchScope
     timings: _Timings
-    move: MovedQuery | None = None  # of the first query
 
     @property
     def variants(self) -> list[Variant]:
@@ -200,8 +196,6 @@ class HybridSearcher:
             if ref.space is not None:
                 spaces.setdefault(ref.space, []).append(ref.id)
         first = looked.variants[0]
-        as_asked = first.query.text == query_text(request.queries[0].text)
-        moves = {move.space: move for move in request.moves} if as_asked else {}
         attached = frozenset(ref.id for ref in request.scope.collections if ref.attached)
         filters = replace(request.filters, spared=attached) if request.filters else request.filters
         asks = [
@@ -216,32 +210,23 @@ class HybridSearcher:
                 limit=self._window(first, self._top_k(request)),
                 scope=request.scope,
                 timings=looked.timings,
-                move=moves.get(space),
             )
             for space, collection_ids in spaces.items()
         ]
-        return list(await asyncio.gather(*(self._search_space(ask, first) for ask in asks)))
+        return list(await asyncio.gather(*(self._search_space(ask) for ask in asks)))
 
-    async def _search_space(self, ask: _Ask, first: Variant) -> SpaceResult:
+    async def _search_space(self, ask: _Ask) -> SpaceResult:
         result = SpaceResult()
         dense_legs, bm25_legs = await asyncio.gather(self._dense(ask, result), self._bm25(ask))
-        moved = None
-        if len(dense_legs) > len(ask.variants):
-            *dense_legs, hits = dense_legs
-            moved = MovedLeg(first.label, hits)
         begun = time.perf_counter()
         await self._fusion.fuse(
             result, ask.groups, dense_legs, bm25_legs, limit=ask.limit, scope=ask.scope, semantic=ask.space.semantic,
-            moved=moved,
         )  # fmt: skip
         ask.timings.add("fuse", begun)
         return result
 
     async def _dense(self, ask: _Ask, result: SpaceResult) -> list[list[LegHit]]:
-        """One list per variant, and after them that of the moved query, where there is one.
-
-        Nothing, and a reason in `degraded`, where the space's embedder is away but text search works.
-        """
+        """One list per variant; where the embedder is away but text search works, nothing, and why in `degraded`."""
         if "dense" not in ask.stages:
             return ask.nothing
         begun = time.perf_counter()
@@ -254,8 +239,6 @@ class HybridSearcher:
             return ask.nothing
         ask.timings.add("embed", begun)
         begun = time.perf_counter()
-        if ask.move is not None:
-            vectors = np.concatenate([vectors, ask.move.vector[np.newaxis]])
         limit = dense_limit(ask.limit, len(vectors))
         hits = await self._index.search_dense(ask.space, vectors, limit=limit, **ask.rows)
         ask.timings.add("dense", begun)

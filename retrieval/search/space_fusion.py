@@ -48,14 +48,6 @@ class SpaceResult:
 
 
 @dataclass(frozen=True, slots=True)
-class MovedLeg:
-    """What the vector that ratings have moved found, for the variant with this label."""
-
-    label: str
-    hits: Sequence[LegHit]
-
-
-@dataclass(frozen=True, slots=True)
 class SpaceFusion:
     settings: SearchSettings
     store: ChunkStore
@@ -63,11 +55,9 @@ class SpaceFusion:
     async def fuse(
         self, result: SpaceResult, groups: Sequence[VariantGroup], dense_legs: Sequence[Sequence[LegHit]],
         bm25_legs: Sequence[Sequence[LegHit]], *, limit: int, scope: SearchScope, semantic: bool = True,
-        moved: MovedLeg | None = None,
     ) -> None:  # fmt: skip
         """dense_legs: one per variant; bm25_legs: one per group. Fills `result`. semantic: whether an embedding model
-        gave the dense scores (`EmbeddingSpace.semantic`). moved: ranks in place of its variant's own dense leg; the
-        dense score of what it found stays the cosine with the question, which judges take for evidence."""
+        gave the dense scores (`EmbeddingSpace.semantic`)."""
         rankings: list[dict[str, float]] = []
         vectors = iter(dense_legs)
         for group, bm25_hits in zip(groups, bm25_legs, strict=True):
@@ -81,8 +71,6 @@ class SpaceFusion:
                 dense.append({hit.chunk_id: hit.score for hit in hits})
                 _remember(result, f"{variant.label}:dense", dense[-1], result.dense)
                 _place(result, hits)
-                if moved and moved.label == variant.label:
-                    dense[-1] = _take_moved(result, moved, own=dense[-1])
             full = len(bm25) >= limit
             rankings += await self._group(result, group, dense, bm25, full=full, scope=scope, semantic=semantic)
         filled = [scores for scores in rankings if scores]
@@ -152,16 +140,6 @@ def _remember(result: SpaceResult, leg: str, scores: Mapping[str, float], best: 
     for rank, (chunk_id, score) in enumerate(scores.items(), start=1):
         result.ranks.setdefault(chunk_id, {})[leg] = rank
         best[chunk_id] = max(score, best.get(chunk_id, score))
-
-
-def _take_moved(result: SpaceResult, moved: MovedLeg, *, own: Mapping[str, float]) -> dict[str, float]:
-    """The moved leg's scores. What it alone found has the lowest cosine of its variant's own leg: it has no higher."""
-    scores = {hit.chunk_id: hit.score for hit in moved.hits}
-    if own:
-        lowest = min(own.values())
-        _remember(result, f"{moved.label}:moved", {key: own.get(key, lowest) for key in scores}, result.dense)
-        _place(result, moved.hits)
-    return scores if own else {}
 
 
 def _place(result: SpaceResult, hits: Sequence[LegHit]) -> None:

@@ -12,7 +12,6 @@ import logging
 import time
 from dataclasses import replace
 
-from django.conf import settings as site
 from django.core.cache import caches
 from django.core.cache.backends.locmem import LocMemCache
 from redis.exceptions import RedisError
@@ -22,7 +21,7 @@ from retrieval.ports import Searcher, SearchRequest, SearchResult
 
 logger = logging.getLogger(__name__)
 CACHE_FAILURES = (RedisError, OSError)
-KEY_PREFIX = "search:8:"  # another number with every change of how searches rank
+KEY_PREFIX = "search:9:"  # another number with every change of how searches rank
 
 
 class CachedSearcher:
@@ -57,9 +56,7 @@ def cache_key(request: SearchRequest, settings: SearchSettings) -> str:
         request.top_k,
         sorted(request.stages),
         (request.depth, request.strategy, sorted(request.document_ids)),
-        [(repr(move.space), move.vector.tobytes()) for move in request.moves],
         repr(settings),
-        sorted(site.RETIRED.items()),  # constants of the search that the environment has set
     )
     return KEY_PREFIX + hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
 

@@ -95,12 +95,6 @@ def test_what_looks_right_to_everybody_is_praised() -> None:
     assert np.mean(signs) > 0.8
 
 
-def test_the_page_shows_cited_sources_first() -> None:
-    draw = draws()
-    pages = [visit(CAREFUL, SHOWN, {13}, frozenset(), draw).page for _ in range(200)]
-    assert any(page[:1] == (3,) for page in pages)
-
-
 # ------------------------------------------------------------------------------------------------ cohorts
 def test_a_cohort_lifts_a_wrong_passage_and_sinks_the_right_one() -> None:
     wrong = lifted_passage(SHOWN, {11})

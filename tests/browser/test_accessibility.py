@@ -37,7 +37,7 @@ def fee(days: int) -> float: return min(10.0, 0.5 * days)  # capped
 PAGES = (
     "/", "/documents/", "/documents/search/", "/memory/", "/self-corrective-rag",
     "/accounts/", "/accounts/email/", "/accounts/password/", "/accounts/delete/",
-    "/review/", "/review/log/", "/review/dashboard/", "/review/compare/", "/review/experiments/", "/review/replays/",
+    "/review/", "/review/log/", "/review/dashboard/", "/review/compare/", "/review/replays/",
     "/review/curated/",
     "/admin/", "/admin/chat/session/", "/admin/retrieval/document/", "/admin/feedback/revision/",
     "/admin/feedback/evidence/in-force/", "/admin/feedback/rating/gaps/",

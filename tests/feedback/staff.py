@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
-from rest_framework.test import APIClient
 
 from feedback.models import Revision, RevisionEvent
 from feedback.ranking.guard import GuardReport, Worse
@@ -16,13 +14,6 @@ from retrieval.models import Chunk
 from tests.feedback.rated import liked, passage
 
 QUESTION = "How many books may I borrow?"
-
-
-def client_of(user: User | None) -> APIClient:
-    client = APIClient()
-    if user is not None:
-        client.force_authenticate(user)
-    return client
 
 
 def live_revision(text: str = "Ten books.", question: str = QUESTION) -> tuple[Revision, Chunk]:

@@ -10,11 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 from asgiref.sync import sync_to_async
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import DatabaseError
 
-from feedback.curation.manual import manual_boost_set
 from feedback.models import QuestionVector, RatedQuestion
 from feedback.rounds import boost_source
 from feedback.rounds.boost_source import LiveBoosts
@@ -23,7 +21,6 @@ from feedback.rounds.revisions import revision_roll_back
 from feedback.rounds.round import feedback_round
 from ragsite.core.errors import UnavailableError
 from retrieval.errors import EmbeddingUnavailableError
-from retrieval.models import Document
 from retrieval.search.boosting import AnswerRevision
 from retrieval.values import Boosts, EmbeddingSpace, Scores, TailHit
 from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory, UserFactory
@@ -53,7 +50,7 @@ class Models:
 
 
 def source(models: Models | None = None, **fields: Any) -> LiveBoosts:
-    return LiveBoosts(models or Models(), settings.RAG.feedback)  # type: ignore[arg-type]
+    return LiveBoosts(models or Models())  # type: ignore[arg-type]
 
 
 async def ask(live: LiveBoosts, query: str, hits: Sequence[TailHit]) -> Boosts:
@@ -224,29 +221,3 @@ async def test_without_its_model_a_question_is_compared_by_words_and_that_is_tol
     away = await ask(source(Models(away=True)), QUESTION, [hit(chunk)])
     assert away.by_chunk[str(chunk.pk)].multiplier > 1.4
     assert away.degraded == "rated questions were compared by words alone: Ollama is not reachable"
-
-
-@pytest.mark.django_db(transaction=True)
-async def test_for_a_share_of_questions_the_order_of_near_equals_is_drawn_always_the_same(
-    rag_settings: Any,
-) -> None:
-    rag_settings(feedback={"exploration": 0.5})
-    chunks = [await sync_to_async(passage)(text) for text in ("Ten books.", "Twelve books.")]
-    live, hits = source(), [hit(chunk) for chunk in chunks]
-    drawn = [(await ask(live, f"question {number}", hits)).by_chunk for number in range(40)]
-    again = [(await ask(live, f"question {number}", hits)).by_chunk for number in range(40)]
-    assert drawn == again
-    assert 5 < sum(map(bool, drawn)) < 35
-    assert all(boost.shown is not None and 0.0 < boost.shown <= 1.0 for boosts in drawn for boost in boosts.values())
-
-
-@pytest.mark.django_db(transaction=True)
-async def test_what_staff_have_hidden_is_not_explored(rag_settings: Any, staff: User) -> None:
-    rag_settings(feedback={"exploration": 1.0})
-    chunks = [await sync_to_async(passage)(text) for text in ("Ten books.", "Twelve books.", "Nine books.")]
-    document = await Document.objects.aget(pk=chunks[0].document_id)
-    await sync_to_async(manual_boost_set)(document=document, by=staff, why="Old.", hide=True)
-    boosts = (await ask(source(), QUESTION, [hit(chunk) for chunk in chunks])).by_chunk
-    assert boosts[str(chunks[0].pk)].hide
-    assert boosts[str(chunks[0].pk)].shown is None
-    assert boosts[str(chunks[1].pk)].shown is not None

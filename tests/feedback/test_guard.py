@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,18 +15,17 @@ from hypothesis import strategies as st
 from feedback.models import GoldenQuestion, GoldenRelevance, Revision
 from feedback.ranking import guard as limits
 from feedback.ranking.guard import NO_GOLDEN, TOP, Compared, GuardReport, Outcome, churn, judge, rank_biased_overlap
-from feedback.ranking.question_similarity import AskedQuestion
-from feedback.rounds.guard import Question, _search, golden_questions, recent_questions
+from feedback.rounds.guard import golden_questions, recent_questions
 from feedback.rounds.round import feedback_round
 from ragsite.core.rag_settings import MilvusSettings
 from retrieval.engine import close_engine, get_engine
 from retrieval.models import Chunk, Collection
-from retrieval.ports import SearchRequest, SearchResult
+from retrieval.ports import SearchRequest
 from retrieval.providers.lexical import SPACE
 from retrieval.search.boosting import rank_with_boosts
 from retrieval.selectors import collection_ref
 from retrieval.services.index_sync import index_repair
-from retrieval.values import MovedQuery, Query, Scores, SearchScope, TailHit
+from retrieval.values import Query, SearchScope
 from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory, UserFactory
 from tests.feedback.rated import answered, liked, passage, rate
 
@@ -514,24 +511,3 @@ def test_golden_questions_that_are_off_or_empty_are_left_out() -> None:
 
 async def test_the_engine_asks_the_live_ratings(offline: None) -> None:
     assert type(get_engine().boosts).__name__ == "LiveBoosts"
-
-
-async def test_each_way_of_moving_a_query_is_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of live, new, priors alone and nothing: here the new one alone moves it."""
-    asked_for: list[tuple[MovedQuery, ...]] = []
-
-    class Searcher:
-        async def search(self, request: SearchRequest) -> SearchResult:
-            asked_for.append(request.moves)
-            return SearchResult(tail_hits=(TailHit(chunk_id=f"c{len(asked_for)}", document_id="d", scores=Scores()),))
-
-    move = MovedQuery(space=SPACE, vector=np.ones(4, dtype=np.float32), degrees=9.0, passages=1, people=1)
-    monkeypatch.setattr(
-        "feedback.rounds.guard.moved_request", lambda request, snapshot, asked: replace(request, moves=snapshot)
-    )
-    engine: Any = SimpleNamespace(searcher=Searcher())
-    snapshots: Any = [(), (move,), (), ()]
-    question = Question(text=QUESTION, scope=SearchScope(()))
-    found = await _search(question, AskedQuestion(text=QUESTION, terms=()), snapshots, engine)
-    assert asked_for == [(), (move,)]
-    assert [hits[0].chunk_id for hits in found] == ["c1", "c2", "c1", "c1"]

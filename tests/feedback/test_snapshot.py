@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feedback.ranking.boosts import QueryTallies
-from feedback.ranking.exploration import Votes
 from feedback.ranking.question_groups import DecidedPairs
 from feedback.ranking.question_similarity import AskedQuestion, QuestionSimilarity, TermIndex
 from feedback.ranking.snapshot import (
@@ -120,12 +119,6 @@ def test_votes_against_lower() -> None:
     assert multiplier(snapshot(tallies((1, 1, 0.0, 2.0)), terms=LOANS), LOANS[1]) == pytest.approx(2 ** (-2 / 3))
 
 
-def test_votes_of_similar_questions_are_told_by_passage_and_none_where_there_are_none() -> None:
-    one = snapshot(tallies((1, 1, 2.0, 0.5)), terms=LOANS)
-    assert one.votes_for(asked(LOANS[1]), [Hit("a"), Hit("b")]) == {"a": Votes(pytest.approx(2.0), pytest.approx(0.5))}
-    assert one.votes_for(asked(LOANS[1]), [Hit("b")]) == {}
-
-
 def test_what_several_near_questions_say_is_put_together_within_the_bounds() -> None:
     rows = tallies(*((key, 1, 5.0, 0.0) for key in range(1, 40)))
     one = snapshot(rows, terms=dict.fromkeys(range(1, 40), LOANS[1]))
@@ -231,7 +224,7 @@ def test_ratings_of_a_somewhat_similar_question_name_nobody() -> None:
     vector = np.asarray((0.75, 0.6614), dtype=np.float32)  # a quarter of the way between the thresholds
     boost = one.boosts(asked("other", {SPACE: vector}), [Hit("a")]).by_chunk["a"]
     assert boost.multiplier == pytest.approx(2**0.15625, abs=1e-3)
-    assert boost.origin == "rated or opened for questions that are somewhat similar"
+    assert boost.origin == "rated for questions that are somewhat similar"
 
 
 def test_a_content_survives_being_stored() -> None:

@@ -23,7 +23,7 @@ from feedback.rounds.round import feedback_round
 from ragsite.core.wording import worded
 from tests.factories import DocumentFactory, UserFactory
 from tests.feedback.rated import answered, passage, rate, regular
-from tests.feedback.staff import QUESTION, client_of, live_revision, logged
+from tests.feedback.staff import QUESTION, live_revision, logged
 from tests.feedback.test_staff_admin import MODELS, WHY, burst, html_of, inline, row_url, url
 
 pytestmark = pytest.mark.django_db
@@ -66,21 +66,7 @@ def golden_form(question: GoldenQuestion, **change: Any) -> dict[str, Any]:
 
 
 # ------------------------------------------------------------------------------------------------ golden questions
-def test_golden_questions_that_the_api_adds_changes_and_deletes_are_logged(admin_user: User) -> None:
-    document, api = DocumentFactory(), client_of(admin_user)
-    body = {
-        "text": QUESTION, "collection": str(document.collection_id), "relevant": [{"document": str(document.pk)}],
-    }  # fmt: skip
-    address = f"/api/feedback/golden-questions/{api.post('/api/feedback/golden-questions', body).json()['id']}"
-    assert api.patch(address, {"enabled": False}).status_code == 200
-    assert api.delete(address).status_code == 204
-    assert [entry[:2] for entry in logged()] == [
-        ("golden_added", admin_user), ("golden_changed", admin_user), ("golden_deleted", admin_user),
-    ]  # fmt: skip
-    assert [event.detail["enabled"] for event in RevisionEvent.objects.order_by("at", "pk")] == [True, False, False]
-
-
-def test_those_of_the_admins_form_are_logged_too(staff: Client, admin_user: User) -> None:
+def test_those_of_the_admins_form_are_logged(staff: Client, admin_user: User) -> None:
     document = DocumentFactory()
     body = {"text": QUESTION, "collection": document.collection_id, "expects": "ANSWER", "enabled": "on"}
     staff.post(url("feedback_goldenquestion_add"), {**body, **inline(document=document.pk, grade=3)})

@@ -215,54 +215,6 @@ describe("a source", () => {
   ]) test(`the bar of ${name} ${value}: ${share}`, () => assert.equal(scoreShare(name, value), share));
 });
 
-describe("the panel of a source", () => {
-  const passage = { marker: 1, kind: "document", title: "Leave", heading: "", page: null, text: "30 days.", url: "", cited: true, scores: {} };
-  let answers = 0;
-  function opened({ isDone = true, reply = [204] } = {}) {
-    element("div", { "data-icons": "/icons.svg" });
-    const id = `answer-${++answers}`;
-    const url = `PUT /api/messages/${id}/sources/1/use`;
-    const calls = serve({ [url]: reply });
-    const panel = new SourcePanel(element("aside", { hidden: "" }));
-    const open = () => panel.open({ id, isDone, element: element("article"), message: null }, [{ source: passage, quotes: [] }], 0, null);
-    open();
-    return { panel, calls, open, url, copy: () => panel.element.querySelector(".passage").dispatchEvent(new Event("copy")) };
-  }
-  const told = (calls) => calls.map(({ call, body }) => [call, body]);
-
-  test("tells the site once that it was opened, however often it is", async () => {
-    const { calls, open, url } = opened();
-    open();
-    await settled();
-    open();
-    await settled();
-    assert.deepEqual(told(calls), [[url, { action: "opened" }]]);
-  });
-  test("tells the site once that its passage was copied", async () => {
-    const { calls, copy, url } = opened();
-    copy();
-    copy();
-    await settled();
-    assert.deepEqual(told(calls), [[url, { action: "opened" }], [url, { action: "copied" }]]);
-  });
-  for (const [name, reply] of [["a refusal", [429, { error: { code: "too_many_uses", message: "Slowly." } }]], ["no answer", () => { throw new TypeError("away"); }]]) {
-    test(`shows nothing of ${name} and tells it again the next time`, async () => {
-      const { panel, calls, open } = opened({ reply });
-      await settled();
-      assert.equal(panel.isOpen, true);
-      assert.equal(document.getElementById("toasts").textContent, "");
-      open();
-      await settled();
-      assert.equal(calls.length, 2);
-    });
-  }
-  test("tells nothing while the answer is written, whose sources are not stored yet", async () => {
-    const { calls } = opened({ isDone: false });
-    await settled();
-    assert.deepEqual(calls, []);
-  });
-});
-
 describe("the composer", () => {
   const PARTS = [
     ["textarea"], ["button", "data-send"], ["p", "data-counter"], ["button", "data-workflow"], ["button", "data-collections"], ["button", "data-filters"],

@@ -114,7 +114,7 @@ def test_nothing_is_left_in_the_index_when_it_is_stopped(
         seen.extend(collections_of(offline, milvus.prefix))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(runner, "measure", stopped)
+    monkeypatch.setattr(runner, "make_stages", stopped)
     with pytest.raises(CommandError, match="Stopped"):
         evaluate(labelled)
     assert len(seen) == 1

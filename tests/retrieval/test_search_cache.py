@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 from django.conf import settings
 from django.core.cache import cache
@@ -12,14 +11,11 @@ from django.core.cache import cache
 from retrieval.errors import IndexUnavailableError
 from retrieval.ports import SearchRequest, SearchResult
 from retrieval.services.search_cache import CachedSearcher, cache_key
-from retrieval.values import CollectionRef, EmbeddingSpace, MovedQuery, Query, SearchFilters, SearchScope
+from retrieval.values import CollectionRef, EmbeddingSpace, Query, SearchFilters, SearchScope
 from tests.retrieval.steps.fakes import HANDBOOK, MemorySearcher
 
 NUMBERS = settings.RAG.search
 REF = CollectionRef(id="c1", name="handbook", space=EmbeddingSpace("test", 8), version=3)
-MOVE = MovedQuery(
-    space=EmbeddingSpace("test", 8), vector=np.ones(8, dtype=np.float32), degrees=12.0, passages=1, people=2
-)
 REQUEST = SearchRequest(queries=(Query("deposit Lakeside hall"),), scope=SearchScope((REF,)))
 
 
@@ -50,9 +46,8 @@ async def test_the_same_search_is_done_once_and_the_second_says_so() -> None:
         {"filters": SearchFilters(policy_year=2024)},
         {"top_k": 7},
         {"stages": ("bm25",)},
-        {"moves": (MOVE,)},
     ],
-    ids=["documents", "permission", "more collections", "query", "vectors", "filters", "top_k", "stages", "moves"],
+    ids=["documents", "permission", "more collections", "query", "vectors", "filters", "top_k", "stages"],
 )
 def test_whatever_a_result_depends_on_changes_the_key(change: dict[str, Any]) -> None:
     assert cache_key(replace(REQUEST, **change), NUMBERS) != cache_key(REQUEST, NUMBERS)
@@ -93,9 +88,3 @@ async def test_no_time_to_keep_means_no_cache() -> None:
     for _ in range(2):
         await CachedSearcher(inner, NUMBERS.replace(cache_ttl_s=0)).search(REQUEST)
     assert len(inner.requests) == 2
-
-
-def test_constants_that_the_environment_has_set_are_part_of_the_key(settings) -> None:
-    before = cache_key(REQUEST, NUMBERS)
-    settings.RETIRED = {"RAG_SEARCH_RRF_K": 20}
-    assert cache_key(REQUEST, NUMBERS) != before

@@ -18,27 +18,21 @@ from django_celery_beat.models import PeriodicTask
 
 from chat.models import (
     AnswerReview,
-    AnswerRollup,
     DecisionStep,
     DeskEvent,
-    Experiment,
-    ExperimentAnswer,
     FilledPrompt,
     Message,
     Replay,
     ReplayBatch,
     RetentionRun,
-    RollupDay,
     Session,
     Share,
 )
-from chat.models.rollups import ANY
-from chat.review.figures.rollups import day_of, days_touch, rollups_rebuild, rollups_refresh
 from chat.review.records import answers_record
 from chat.review.retention import kinds as chat_kinds
 from chat.review.retention.runs import SCHEDULE, kinds_over, next_run, retention_begin, retention_work
 from chat.tasks import retention_go_on, retention_nightly
-from feedback.models import Evidence, RatedPassage, RatedQuestion, Rating, SourceUse
+from feedback.models import Evidence, RatedPassage, RatedQuestion, Rating
 from feedback.rounds.evidence import evidence_gather
 from ragsite.core import retention
 from ragsite.core.retention import Kind, kinds
@@ -61,14 +55,11 @@ from tests.review.people import client_of, person
 pytestmark = pytest.mark.django_db
 NOW = timezone.now()
 OLD = NOW - timedelta(days=400)
-EVERY = {"workflow": ANY, "model": ANY, "language": ANY}
-KEPT_ANYWAY = {RetentionRun, RollupDay, AnswerRollup}  # what a run makes or keeps
 
 
 def rows_of_all_tables() -> dict[str, int]:
-    """How many rows each table has, but those that a run makes itself or that are counts alone."""
-    left_out = KEPT_ANYWAY | {apps.get_model("chat", "AskerDay"), apps.get_model("chat", "DocumentRollup")}
-    models = [model for model in apps.get_models() if model not in left_out and not model._meta.proxy]
+    """How many rows each table has, but those of runs."""
+    models = [model for model in apps.get_models() if model is not RetentionRun and not model._meta.proxy]
     return {model._meta.label: model._default_manager.count() for model in models}
 
 
@@ -86,18 +77,14 @@ def conversation(*, at: datetime = OLD, user: Any = None, **values: Any) -> Sess
 def with_everything(session: Session) -> None:
     """All that can hang on a conversation."""
     answer = session.messages.get(role="assistant")
-    source = SourceFactory(message=answer, marker=1)
+    SourceFactory(message=answer, marker=1)
     DecisionStepFactory(message=answer, seq=1)
     rating = RatingFactory(message=answer, score=1, comment="No.")
-    use = SourceUse.objects.create(user=session.user, source=source, opened_at=OLD)
-    for name, of in (("rated", {"rating": rating}), ("used", {"use": use})):
-        question = RatedQuestion.objects.create(signature=f"{name}{session.pk.hex[:8]}", text="What of zebras?")
-        passage = RatedPassage.objects.first() or RatedPassage.objects.create(
-            document=DocumentFactory(), content_hash="h"
-        )
-        Evidence.objects.create(
-            **of, question=question, passage=passage, voter=session.user, weight=1, document_weight=0.5, day=1
-        )
+    question = RatedQuestion.objects.create(signature=session.pk.hex[:16], text="What of zebras?")
+    passage = RatedPassage.objects.first() or RatedPassage.objects.create(document=DocumentFactory(), content_hash="h")
+    Evidence.objects.create(
+        rating=rating, question=question, passage=passage, voter=session.user, weight=1, document_weight=0.5, day=1
+    )
     memory = MemoryFactory(user=session.user)
     MemoryOrigin.objects.create(memory=memory, conversation_id=session.pk, answer_id=answer.pk)
     drawer = collection_of_conversation(owner=session.user, conversation_id=session.pk)
@@ -148,7 +135,7 @@ def test_a_conversation_goes_with_all_that_hangs_on_it(
     assert Session.objects.get() == stays
 
 
-@pytest.mark.parametrize("why", ["pinned", "archived", "shared", "assigned", "running", "experiment", "used"])
+@pytest.mark.parametrize("why", ["pinned", "archived", "shared", "assigned", "running", "used"])
 def test_a_conversation_that_somebody_wants_still_is_kept(why: str, rag_settings: Any) -> None:
     rag_settings(retention={"ages": {"conversations": 30}})
     session = conversation()
@@ -165,9 +152,6 @@ def test_a_conversation_that_somebody_wants_still_is_kept(why: str, rag_settings
             AnswerReview.objects.update(assignee=UserFactory())
         case "running":
             Message.objects.filter(pk=answer.pk).update(status="streaming")
-        case "experiment":
-            running = Experiment.objects.create(name="B", state="running", salt="s")
-            ExperimentAnswer.objects.create(experiment=running, message=answer, arm="A")
         case "used":
             rows.update(updated_at=NOW - timedelta(days=29))
     assert "conversations" not in run().deleted
@@ -223,9 +207,8 @@ def test_what_a_rating_says_goes_and_is_not_drawn_again(rag_settings: Any) -> No
     session = conversation()
     with_everything(session)
     Rating.objects.update(attributed_at=Rating.objects.get().updated_at)
-    SourceUse.objects.update(updated_at=OLD)
     RetentionRun.objects.all().delete()
-    assert run().deleted == {"evidence": 2, "uses": 1, "prompts": 1}
+    assert run().deleted == {"evidence": 1, "prompts": 1}
     assert not Evidence.objects.exists() and not RatedQuestion.objects.exists() and Rating.objects.count() == 1
     evidence_gather()
     assert not Evidence.objects.exists()
@@ -244,52 +227,6 @@ def test_other_kinds_go_by_their_age(rag_settings: Any) -> None:
     AttemptCounter.objects.create(key="k", expires_at=OLD)
     assert run().deleted == {"memories": 1, "desk_log": 1, "replays": 1, "attempts": 1}
     assert Memory.objects.count() == 2 and not ReplayBatch.objects.exists()
-
-
-# ------------------------------------------------------------------------------------------------ the dashboard
-def test_the_counts_of_the_dashboard_outlive_their_answers(rag_settings: Any) -> None:
-    rag_settings(retention={"ages": {"conversations": 30}})
-    conversation()
-    pinned = conversation(pinned_at=NOW)
-    rollups_refresh(within_s=60)
-    assert AnswerRollup.objects.get(collection=None, **EVERY).answers == 2
-    assert run().deleted == {"conversations": 1}
-    days_touch([OLD])  # the pinned one is rated
-    rollups_refresh(within_s=60)
-    assert list(rollups_rebuild()) == []
-    assert AnswerRollup.objects.get(collection=None, **EVERY).answers == 2
-    assert AnswerReview.objects.get().session == pinned
-    assert RollupDay.objects.get(day=day_of(OLD)).closed
-
-
-def test_a_late_rating_counts_on_a_closed_day_and_so_does_one_that_is_changed_or_taken_back(rag_settings: Any) -> None:
-    rag_settings(retention={"ages": {"conversations": 30}})
-    conversation()
-    pinned = conversation(pinned_at=NOW)
-    run()
-    answer = pinned.messages.get(role="assistant")
-
-    def counted() -> set[tuple[int, ...]]:
-        names = ("answers", "rated", "rated_good", "rated_bad", "flagged")
-        answers_record([answer.pk])
-        answers_record([answer.pk])  # what is recorded again counts once
-        return set(AnswerRollup.objects.filter(day=day_of(OLD)).values_list(*names))
-
-    assert counted() == {(2, 0, 0, 0, 0)}
-    rating = RatingFactory(message=answer, score=1, tags=["outdated"])
-    assert counted() == {(2, 1, 0, 1, 1)}, "in every combination of workflow, model and language"
-    Rating.objects.filter(pk=rating.pk).update(score=5, tags=[])
-    assert counted() == {(2, 1, 1, 0, 0)}
-    rating.delete()
-    assert counted() == {(2, 0, 0, 0, 0)}
-
-
-def test_a_day_that_was_not_counted_yet_is_counted_before_its_answers_go(rag_settings: Any) -> None:
-    rag_settings(retention={"ages": {"conversations": 30}})
-    conversation()
-    assert not AnswerRollup.objects.exists()
-    run()
-    assert AnswerRollup.objects.get(collection=None, **EVERY).answers == 1 and not Message.objects.exists()
 
 
 # ------------------------------------------------------------------------------------------------ runs

@@ -25,7 +25,6 @@ from chat.review.settings.revisions import (
     restore,
 )
 from chat.review.settings.settings_urls import urlpatterns
-from chat.services.experiments import experiment_assign
 from ragsite.accounts.account_data import AccountHolder
 from ragsite.core.errors import InvalidInputError
 from ragsite.core.rag_settings import GROUPS
@@ -33,7 +32,6 @@ from ragsite.core.rag_settings.offered import OFFERED, field_of, kept_by_operato
 from ragsite.models import SettingRevision
 from ragsite.runtime import live_settings
 from retrieval.prompting import built_in_text
-from retrieval.values import AnswerOptions
 from tests.ollama_server import RagSettingsChanger
 from tests.review.people import client_of, person
 
@@ -274,7 +272,6 @@ def test_a_question_that_names_no_workflow_gets_the_sites(access: DeskAccess, se
     go_live(access, answer__workflow="react")
     boot = client_of(access.user).get(reverse("chat")).context["boot"]
     assert boot["default_workflow"] == "react"
-    assert experiment_assign(user_id=access.user.pk, workflow="corrective", options=AnswerOptions()) is None
 
 
 def test_every_setting_is_offered_or_has_a_reason() -> None:

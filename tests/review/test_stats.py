@@ -1,27 +1,17 @@
-"""Counts by day, comparisons, experiments: what they say, and to whom."""
+"""Counts by day, comparisons: what they say, and to whom."""
 
 from __future__ import annotations
 
 import html
 from datetime import date, datetime, timedelta
-from importlib import import_module
 from typing import Any
 
 import pytest
-from django.apps import apps
-from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
 
-from chat.api.serializers import AskSerializer
-from chat.models import AnswerRollup, AskerDay, Experiment, ExperimentAnswer, Message, RollupDay
-from chat.models.rollups import ANY
-from chat.review.figures.experiments import experiment_result
-from chat.review.figures.rollups import day_of, rollups_refresh
+from chat.models import Message
 from chat.review.records import answers_record
-from chat.services.ask import _answer_create, asked_before
-from chat.services.experiments import arm_of, experiment_assign
-from retrieval.values import AnswerOptions
 from tests.factories import (
     CollectionFactory,
     DocumentFactory,
@@ -29,13 +19,11 @@ from tests.factories import (
     RatingFactory,
     SessionFactory,
     SourceFactory,
-    UserFactory,
 )
 from tests.review.people import client_of, person
 
 pytestmark = pytest.mark.django_db
 TODAY = "2026-03-10"
-EVERY = {"workflow": ANY, "model": ANY, "language": ANY}
 
 
 def given_answer(*, day: str = TODAY, score: int | None = None, collections: Any = (), **fields: Any) -> Message:
@@ -65,66 +53,40 @@ def test_a_day_counts_each_answer_once() -> None:
     given_answer(score=1, decision="NO_ANSWER", session=session)
     given_answer(workflow="react", degraded=[{"step": "rerank", "reason": "late"}])
     given_answer(day="2026-03-12")
-    assert rollups_refresh(within_s=9) == 2
     data = got(client_of(person("Reviewers")), "stats", by="day")
     day = next(row for row in data["rows"] if row["key"] == TODAY)
     assert (day["answers"], day["users"], day["no_answer"], day["degraded"]) == (3, 2, 1, 1)
     assert (day["rated"], day["rated_good"], day["rated_bad"]) == (2, 1, 1)
     assert len(data["rows"]) == 31
-    assert (data["totals"]["answers"], data["totals"]["users"], data["is_current"]) == (4, 3, True)
+    assert (data["totals"]["answers"], data["totals"]["users"]) == (4, 3)
     assert data["totals"]["llm_calls"] == 12
-    assert data["totals"]["total_ms"]["p50"] == pytest.approx(1500, rel=0.03)
+    assert data["totals"]["total_ms"]["p50"] == 1500
     by_workflow = got(client_of(person("Reviewers")), "stats", by="workflow")["rows"]
     assert {row["key"]: row["answers"] for row in by_workflow} == {"corrective": 3, "react": 1}
     by_collection = got(client_of(person("Reviewers")), "stats", by="collection")["rows"]
     assert [row["answers"] for row in by_collection] == [1, 1]
 
 
-def test_a_later_rating_makes_its_day_stale() -> None:
+def test_a_later_rating_counts_at_once() -> None:
     answer = given_answer()
-    rollups_refresh(within_s=9)
-    assert not RollupDay.objects.get(day=TODAY).stale
     RatingFactory(message=answer, score=1)
     answers_record([answer.pk])
-    assert RollupDay.objects.get(day=TODAY).stale
-    rollups_refresh(within_s=9)
-    assert AnswerRollup.objects.get(collection=None, **EVERY).rated_bad == 1
+    assert got(client_of(person("Reviewers")), "stats")["totals"]["rated_bad"] == 1
 
 
-def test_made_again_from_rows_the_counts_are_the_same_and_what_is_gone_goes() -> None:
-    given_answer(score=4)
-    gone = given_answer(day="2026-03-02")
-    rollups_refresh(within_s=9)
-    gone.session.delete()
-    before = list(AnswerRollup.objects.filter(day=TODAY).values_list("answers", "rated_good", "total_ms"))
-    call_command("rollups_rebuild")
-    assert list(AnswerRollup.objects.values_list("answers", "rated_good", "total_ms")) == before
-    assert list(RollupDay.objects.values_list("day", flat=True)) == [date.fromisoformat(TODAY)]
-    assert AskerDay.objects.count() == 1
-
-
-def test_each_combination_is_summed_beforehand_and_the_migration_sums_as_the_task_does() -> None:
-    collection = CollectionFactory()
-    for workflow, model, ms in (("corrective", "qwen", 900), ("corrective", "llama", 90), ("react", "qwen", 9000)):
-        given_answer(workflow=workflow, model=model, collections=[collection], score=2, usage={"total_ms": ms})
-    rollups_refresh(within_s=9)
-    columns = [field.name for field in AnswerRollup._meta.fields if field.name != "id"]
-    counted = sorted(AnswerRollup.objects.values_list(*columns), key=str)
-    everything = AnswerRollup.objects.get(collection=collection, **EVERY)
-    assert (everything.answers, everything.rated_bad, sum(everything.total_ms.values())) == (3, 3, 3)
-    assert AnswerRollup.objects.get(collection=None, **EVERY | {"model": "qwen"}).answers == 2
-    migration = import_module("chat.migrations.0019_rollups_of_all_together")
-    migration.drop_margins(apps, None)
-    assert AnswerRollup.objects.filter(collection=None).count() == 3
-    migration.add_margins(apps, None)
-    assert sorted(AnswerRollup.objects.values_list(*columns), key=str) == counted
+def test_times_are_told_as_percentiles_of_each_group() -> None:
+    for ms in (100, 200, 300, 400):
+        given_answer(usage={"total_ms": ms})
+    given_answer(workflow="react", usage={})
+    rows = got(client_of(person("Reviewers")), "stats", by="workflow")["rows"]
+    times = {row["key"]: row["total_ms"] for row in rows}
+    assert times == {"corrective": {"p50": 200, "p95": 400}, "react": {"p50": None, "p95": None}}
 
 
 def test_filters_leave_what_they_do_not_name_together() -> None:
     given_answer(workflow="corrective", model="qwen")
     given_answer(workflow="corrective", model="llama", score=1)
     given_answer(workflow="react", model="llama")
-    rollups_refresh(within_s=9)
     client = client_of(person("Reviewers"))
 
     def answers(**query: str) -> dict[str, int]:
@@ -142,29 +104,34 @@ def test_filters_leave_what_they_do_not_name_together() -> None:
 @pytest.mark.parametrize("path", ["stats", "compare"])
 def test_figures_of_what_there_is_not_are_refused_by_name(path: str, query: dict[str, str]) -> None:
     given_answer(model="llama")
-    rollups_refresh(within_s=9)
     answer = client_of(person("Reviewers")).get(f"/api/review/{path}", query)
     assert answer.status_code == 400
     assert set(answer.json()["error"]["fields"]) == set(query)
 
 
-def test_figures_of_a_model_stay_when_its_answers_are_deleted() -> None:
-    answer = given_answer(model="llama")
-    rollups_refresh(within_s=9)
-    answer.session.delete()
-    assert got(client_of(person("Reviewers")), "stats", model="llama")["totals"]["slow"] == 0
-
-
 def test_the_day_is_the_sites_own(settings: Any) -> None:
     settings.TIME_ZONE = "Asia/Taipei"
     with timezone.override("Asia/Taipei"):
-        assert day_of(datetime.fromisoformat("2026-03-09T23:00:00+00:00")) == date.fromisoformat(TODAY)
+        answer = given_answer()
+        Message.objects.filter(pk=answer.pk).update(created_at=datetime.fromisoformat("2026-03-09T23:00:00+00:00"))
+        answers_record([answer.pk])
+        rows = got(client_of(person("Reviewers")), "stats", by="day")["rows"]
+    assert [row["key"] for row in rows if row["answers"]] == [TODAY]
+
+
+def test_answers_of_a_collection_are_counted_once_beside_another_one() -> None:
+    one, other = CollectionFactory(visibility="public"), CollectionFactory(visibility="public")
+    given_answer(collections=[one, other])
+    given_answer(collections=[other])
+    client = client_of(person("Reviewers"))
+    assert got(client, "stats", by="workflow", collection=str(one.pk))["totals"]["answers"] == 1
+    rows = got(client, "stats", by="collection", collection=str(one.pk))["rows"]
+    assert [(row["key"], row["answers"]) for row in rows] == [(str(one.pk), 1)]
 
 
 def test_who_sees_no_names_sees_a_private_collection_as_another_one() -> None:
     private = CollectionFactory(name="zebedees-drawer", visibility="private", owner=person())
     given_answer(collections=[private])
-    rollups_refresh(within_s=9)
     rows = got(client_of(person("Reviewers")), "stats", by="collection")["rows"]
     assert [(row["key"], row["answers"]) for row in rows] == [("", 1)]
     assert "zebedee" not in str(rows)
@@ -177,7 +144,6 @@ def test_a_comparison_has_rates_with_intervals_and_says_what_they_are_of() -> No
     for score in (5, 5, 4, 1):
         given_answer(score=score)
     given_answer(workflow="react", score=2)
-    rollups_refresh(within_s=9)
     data = got(client_of(person("Reviewers")), "compare", by="workflow")
     good = {row["key"]: row["rates"]["good"] for row in data["rows"]}
     assert (good["corrective"]["hits"], good["corrective"]["count"], good["corrective"]["rate"]) == (3, 4, 0.75)
@@ -203,11 +169,10 @@ def test_wrong_parameters_are_refused(path: str, query: dict[str, str]) -> None:
 
 def test_pages_with_and_without_answers() -> None:
     client = client_of(person("Reviewers"))
-    for path in ("dashboard", "compare", "replays", "experiments"):
+    for path in ("dashboard", "compare", "replays"):
         assert client.get(f"/review/{path}/").status_code == 200
     document = DocumentFactory()
     SourceFactory(message=given_answer(score=1, collections=[document.collection]), document_id=document.pk)
-    call_command("rollups_rebuild")
     query = {"from": "2026-03-01", "to": "2026-03-31"}
     page = client.get("/review/dashboard/", query).content.decode()
     assert document.title in page
@@ -231,115 +196,18 @@ def test_a_page_says_which_filter_is_wrong(page: str, query: dict[str, str], pro
     assert problem in html.unescape(answer.content.decode())
 
 
-# ------------------------------------------------------------------------------------------------ experiments
-def experiment(**fields: Any) -> Experiment:
-    return Experiment.objects.create(
-        **{"name": "Ten passages", "workflow": "react", "salt": "s", "minimum": 10, "share": 0.5, **fields}
-    )
-
-
-def test_nothing_is_different_without_a_running_experiment() -> None:
-    experiment()
-    assert experiment_assign(user_id=1, workflow="corrective", options=AnswerOptions()) is None
-
-
-def test_a_person_keeps_their_variant_and_shares_are_kept() -> None:
-    arms = [arm_of(salt="s", user_id=user, share=0.2) for user in range(5000)]
-    assert arms == [arm_of(salt="s", user_id=user, share=0.2) for user in range(5000)]
-    assert 0.18 < arms.count("B") / 5000 < 0.22
-    assert arms != [arm_of(salt="other", user_id=user, share=0.2) for user in range(5000)]
-
-
-def test_who_chooses_a_workflow_gets_it() -> None:
-    experiment(state="running")
-    assert experiment_assign(user_id=1, workflow="planned", options=AnswerOptions()) is None
-
-
-@pytest.mark.parametrize("given", [{}, {"workflow": None}, {"workflow": "corrective"}])
-def test_who_names_the_default_workflow_has_chosen_and_takes_no_part(given: dict[str, Any]) -> None:
-    experiment(state="running", share=0.95)
-    serializer = AskSerializer(data={"message": "How many books?", **given})
-    serializer.is_valid(raise_exception=True)
-    user = UserFactory()
-    made = _answer_create(user=user, ask=serializer.ask(), regenerated=None, edited=None)
-    chosen = bool(given.get("workflow"))
-    assert ExperimentAnswer.objects.exists() is not chosen
-    again = asked_before(user=user, answer=Message.objects.get(pk=made.message_id), changes={})
-    assert again.workflow_chosen is chosen
-
-
-def test_an_option_that_the_question_names_holds() -> None:
-    experiment(state="running", share=0.95, workflow="", options={"top_k": 9, "rerank": False})
-    user = next(user for user in range(99) if arm_of(salt="s", user_id=user, share=0.95) == "B")
-    assigned = experiment_assign(user_id=user, workflow="corrective", options=AnswerOptions(top_k=3))
-    assert assigned is not None
-    assert (assigned.workflow, assigned.options.top_k, assigned.options.rerank) == ("corrective", 3, False)
-
-
-def test_nothing_is_concluded_of_few_people() -> None:
-    running = experiment(state="running", minimum=30)
-    for arm, score in (("A", 1), ("B", 5)) * 20:
-        ExperimentAnswer.objects.create(experiment=running, message=given_answer(score=score), arm=arm)
-    result = experiment_result(running)
-    assert result["highest"] > 20
-    assert (result["enough"], result["conclusion"]) == (False, "none")
-    running.minimum = 20
-    assert experiment_result(running)["conclusion"] == "B"
-
-
-def test_a_person_counts_once_in_the_test_however_much_they_rate() -> None:
-    running = experiment(state="running")
-    session = SessionFactory()
-    for score in (5, 1, 1, 1):
-        ExperimentAnswer.objects.create(experiment=running, message=given_answer(score=score, session=session), arm="B")
-    arm = experiment_result(running)["arms"]["B"]
-    assert (arm["people"]["count"], arm["people"]["hits"], arm["rated"]["count"]) == (1, 1, 4)
-
-
-def test_administrators_of_the_desk_make_start_and_stop_it_and_nobody_else() -> None:
-    reviewer, admin = client_of(person("Curators")), client_of(person("Administrators"))
-    body = {"name": "React", "workflow": "react", "share": 0.3}
-    path, as_json = "/api/review/experiments", {"content_type": "application/json"}
-    assert reviewer.post(path, body, **as_json).status_code == 403
-    made = admin.post(path, body, **as_json)
-    assert made.status_code == 201, made.content
-    address = f"{path}/{made.json()['id']}"
-    assert reviewer.post(f"{address}/start", {}, **as_json).status_code == 403
-    assert admin.post(f"{address}/start", {}, **as_json).json()["state"] == "running"
-    other = admin.post(path, {**body, "name": "Planned", "workflow": "planned"}, **as_json).json()["id"]
-    assert admin.post(f"{path}/{other}/start", {}, **as_json).status_code == 409
-    assert reviewer.get(address).json()["result"]["conclusion"] == "none"
-    assert reviewer.get(f"/review/experiments/{made.json()['id']}/").status_code == 200
-    assert admin.post(f"{address}/stop", {}, **as_json).json()["state"] == "stopped"
-    assert admin.post(f"{address}/start", {}, **as_json).status_code == 409
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        {"workflow": "react"}, {"name": "x"}, {"name": "x", "workflow": "corrective"}, {"name": "x", "workflow": "no"},
-        {"name": "x", "workflow": "react", "share": 0.99}, {"name": "x", "workflow": "react", "minimum": 1},
-        {"name": "x", "options": {"top_k": 10**6}}, {"name": "x", "workflow": "react", "colour": 1},
-    ],
-)  # fmt: skip
-def test_an_experiment_that_makes_no_sense_is_refused(body: dict[str, Any]) -> None:
-    client = client_of(person("Administrators"))
-    assert client.post("/api/review/experiments", body, content_type="application/json").status_code == 400
-
-
 # ------------------------------------------------------------------------------------------------ roles
 NOTHING = "00000000-0000-4000-8000-000000000000"
 PAGES = [
-    "/review/dashboard/", "/review/compare/", "/review/replays/", "/review/replays/new/", "/review/experiments/",
-    f"/review/replays/{NOTHING}/", f"/review/replays/batches/{NOTHING}/", f"/review/experiments/{NOTHING}/",
+    "/review/dashboard/", "/review/compare/", "/review/replays/", "/review/replays/new/",
+    f"/review/replays/{NOTHING}/", f"/review/replays/batches/{NOTHING}/",
 ]  # fmt: skip
 READS = [
-    "stats", "compare", "gaps", "replays", "replay-batches", "experiments", f"replays/{NOTHING}",
-    f"replay-batches/{NOTHING}", f"replay-batches/{NOTHING}/replays", f"experiments/{NOTHING}",
+    "stats", "compare", "gaps", "replays", "replay-batches", f"replays/{NOTHING}",
+    f"replay-batches/{NOTHING}", f"replay-batches/{NOTHING}/replays",
 ]  # fmt: skip
 WRITES = [
     f"answers/{NOTHING}/replay", "replay-batches", f"replays/{NOTHING}/cancel", f"replay-batches/{NOTHING}/cancel",
-    "experiments", f"experiments/{NOTHING}/start", f"experiments/{NOTHING}/stop",
 ]  # fmt: skip
 
 

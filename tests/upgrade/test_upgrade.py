@@ -96,16 +96,6 @@ def test_boosts_of_the_live_revision_are_in_force(upgraded: Upgraded) -> None:
     assert answer["sources"][0]["scores"]["boost"] > 1.0
 
 
-def test_a_boost_by_hand_is_kept(upgraded: Upgraded) -> None:
-    boosts = upgraded.call("admin", "GET", "/api/feedback/manual-boosts")["results"]
-    assert [(boost["multiplier"], boost["why"]) for boost in boosts] == [(1.5, "first-hand")]
-
-
-def test_revisions_of_feedback_are_kept(upgraded: Upgraded) -> None:
-    revisions = upgraded.call("admin", "GET", "/api/feedback/revisions")["results"]
-    assert [(revision["number"], revision["status"]) for revision in revisions] == [(1, "live")]
-
-
 def test_an_old_answer_can_be_given_anew(upgraded: Upgraded) -> None:
     answer = upgraded.call("ada", "POST", f"/api/messages/{upgraded.known['messages']['ada'][1]}/regenerate")
     assert answer["status"] == "complete"

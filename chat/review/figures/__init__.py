@@ -1,1 +1,1 @@
-"""What the desk counts: rollups, the dashboard, comparison with intervals, experiments."""
+"""What the desk counts: the dashboard, comparison with intervals."""

@@ -1,46 +1,50 @@
-"""Figures of the dashboard and comparisons, from the counts of `chat.review.figures.rollups`."""
+"""Figures of the dashboard and comparisons, counted from the desk's rows when somebody looks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any, Literal
 from uuid import UUID
 
-from django.core.exceptions import EmptyResultSet
-from django.db import connection
-from django.db.models import Case, CharField, Count, Exists, F, OuterRef, Q, QuerySet, Sum, Value, When
+from django.db.models import Case, CharField, Count, Exists, F, OuterRef, Q, QuerySet, Sum, UUIDField, Value, When
+from django.db.models.functions import Coalesce, TruncDate
 from django.utils import timezone
 
-from chat.models import AnswerRollup, AskerDay, DocumentRollup, RollupDay
-from chat.models.rollups import ANY
-from chat.review.figures.correction import Corrected, RatedAnswer, between, corrected_rates, rated_answers
+from chat.models import AnswerReview, Message, Source
 from chat.review.figures.intervals import wilson
-from chat.review.figures.sketches import Sketch, added, percentile
+from chat.review.figures.percentiles import Percentile
 from chat.review.queue import collections_offered, require_model
+from chat.review.records import USAGE
 from chat.review.roles import DeskAccess
 from ragsite.core.errors import InvalidInputError
-from ragsite.core.wording import Sentence, worded
+from ragsite.core.wording import worded
 from retrieval.models import Document
-from retrieval.selectors import as_uuid, visible_documents
+from retrieval.selectors import visible_documents
 
 By = Literal["day", "workflow", "model", "collection", "language", "period"]
 DAYS = 30
 MAX_DAYS = 800
-COUNTS = (
-    "answers", "answered", "clarified", "no_answer", "cut", "weak", "degraded", "slow", "flagged", "rated",
-    "rated_good", "rated_bad", "llm_calls", "llm_rounds", "prompt_tokens", "completion_tokens",
-)  # fmt: skip
-SKETCHES = ("first_token_ms", "total_ms")
+COUNTED: dict[str, Q] = {
+    "answered": Q(decision=Message.Decision.ANSWER), "clarified": Q(decision=Message.Decision.CLARIFY),
+    **{name: Q(**{name: True}) for name in ("no_answer", "cut", "weak", "degraded", "slow", "flagged")},
+    "rated": Q(worst_score__isnull=False), "rated_good": Q(worst_score__gte=4), "rated_bad": Q(badly_rated=True),
+}  # fmt: skip
+TIMES = ("first_token_ms", "total_ms")
+FIGURES: dict[str, Any] = {
+    "answers": Count("pk"),
+    **{name: Count("pk", filter=rows) for name, rows in COUNTED.items()},
+    **{name: Coalesce(Sum(name), 0) for name in USAGE if name not in TIMES},
+    **{f"{name}_p{share}": Percentile(name, share=share / 100) for name in TIMES for share in (50, 95)},
+}  # fmt: skip
 RATES = {
     "good": ("rated_good", "rated"), "bad": ("rated_bad", "rated"), "no_answer": ("no_answer", "answers"),
     "weak": ("weak", "answers"), "degraded": ("degraded", "answers"),
 }  # fmt: skip
 CHOSEN = worded(
     "People choose workflow, model and collection themselves, so these are rates of chosen traffic: a workflow that is "
-    "used for hard questions looks worse than it is. The corrected rates compare like questions only; what the site "
-    "does not know of a question stays uncorrected. An experiment compares without that."
+    "used for hard questions looks worse than it is."
 )
 RATED = worded("Rates of ratings are of the answers that somebody rated, which are few and not drawn at random.")
 
@@ -79,127 +83,53 @@ def stats_by(*, access: DeskAccess, by: By, filters: StatsFilters) -> list[dict[
     An answer that was asked of several collections counts for each; who sees no names gets those that they may not
     read as one, since a private collection tells whose question it was. Raises InvalidInputError.
     """
-    rows = _rows(access, filters, by)
-    if by == "period":
-        later = When(day__gt=_middle(filters), then=Value("2"))
-        rows = rows.annotate(half=Case(later, default=Value("1"), output_field=CharField()))
-    column = {"period": "half", "collection": "collection_id"}.get(by, by)
-    names = _collection_names(access) if by == "collection" else {}
-    groups: dict[str, list[_Sums]] = {}
-    for value, sums in _summed(rows, column).items():
-        key = str(value)
-        groups.setdefault(key if by != "collection" or key in names else "", []).append(sums)
+    rows = _rows(access, filters)
+    if by == "collection":
+        rows = rows.annotate(asked_of=F("collections__collection")).filter(asked_of__isnull=False)
+    figures = {**FIGURES, **({"users": Count("user", distinct=True)} if by == "day" and _unfiltered(filters) else {})}
+    grouped = rows.annotate(key=_key(access, by, filters)).order_by().values("key").annotate(**figures)
+    found: dict[str, Any] = {"" if row["key"] is None else str(row["key"]): row for row in grouped}
     if by == "day":
-        for day in _days(filters):
-            groups.setdefault(str(day), [])
-    users = _users_by_day(filters) if by == "day" and _unfiltered(filters) else {}
-    found = [
-        {"key": key, "label": _label(by, key, names, filters), **_figures(members)} for key, members in groups.items()
+        nothing = dict.fromkeys(figures, 0) | dict.fromkeys(f"{name}_p{share}" for name in TIMES for share in (50, 95))
+        found = {str(day): found.get(str(day), nothing) for day in _days(filters)}
+    names = {str(row.pk): row.address for row in collections_offered(access)} if by == "collection" else {}
+    told = [
+        {"users": None, **_told(row), "key": key, "label": _label(by, key, names, filters)}
+        for key, row in found.items()
     ]
-    for figured in found:
-        figured["users"] = users.get(figured["key"], 0) if by == "day" and _unfiltered(filters) else None
-    return sorted(found, key=lambda row: row["key"] if by in ("day", "period") else (-row["answers"], row["key"]))
+    return sorted(told, key=lambda row: row["key"] if by in ("day", "period") else (-row["answers"], row["key"]))
 
 
 def totals(*, access: DeskAccess, filters: StatsFilters) -> dict[str, Any]:
-    """Of the whole time, each answer once."""
-    users = None
-    if _unfiltered(filters):
-        users = AskerDay.objects.filter(_between(filters)).aggregate(people=Count("user", distinct=True))["people"]
-    every = _rows(access, filters).annotate(every=Value("", output_field=CharField()))
-    return {**_figures(list(_summed(every, "every").values())), "users": users}
+    """Of the whole time, each answer once. Raises InvalidInputError."""
+    users = {"users": Count("user", distinct=True)} if _unfiltered(filters) else {}
+    return {"users": None, **_told(_rows(access, filters).aggregate(**FIGURES, **users))}
 
 
-@dataclass(frozen=True, slots=True)
-class _Sums:
-    """Of some rows: the sums of their counts, and their sketches put together."""
-
-    counts: Mapping[str, int]
-    sketches: Mapping[str, Sketch]
+def _told(row: Mapping[str, Any]) -> dict[str, Any]:
+    """With both percentiles of a time together."""
+    figures = {name: value for name, value in row.items() if not name.startswith(TIMES)}
+    return figures | {name: {"p50": row[f"{name}_p50"], "p95": row[f"{name}_p95"]} for name in TIMES}
 
 
-def _summed(rows: QuerySet[AnswerRollup], column: str) -> dict[Any, _Sums]:
-    """By the values of a column; summed up by the database, as two years have some thousand rows."""
-    if column == "day":  # a row each
-        return {
-            day: _Sums(
-                dict(zip(COUNTS, figures, strict=False)), dict(zip(SKETCHES, figures[len(COUNTS) :], strict=True))
-            )
-            for day, *figures in rows.order_by().values_list("day", *COUNTS, *SKETCHES)
-        }
-    sums = {f"sum_{name}": Sum(name) for name in COUNTS}
-    grouped = list(rows.order_by().values(column).annotate(**sums).values_list(column, *sums))
-    sketches = {name: _sketches(rows, column, name) for name in SKETCHES}
-    return {
-        value: _Sums(
-            dict(zip(COUNTS, (count or 0 for count in counts), strict=True)),
-            {name: sketches[name].get(str(value), {}) for name in SKETCHES},
-        )
-        for value, *counts in grouped
-    }
-
-
-def _sketches(rows: QuerySet[AnswerRollup], column: str, name: str) -> dict[str, Sketch]:
-    """By the values of the column, as text."""
-    each = "jsonb_each_text" if connection.vendor == "postgresql" else "json_each"
-    merged: dict[str, dict[str, int]] = {}
-    try:
-        grouped = rows.order_by().annotate(of_group=F(column), sketch=F(name)).values("of_group", "sketch")
-        sql, values = grouped.query.sql_with_params()
-    except EmptyResultSet:
-        return {}
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT part.of_group, bucket.key, SUM(CAST(bucket.value AS bigint)) FROM ({sql}) part, "  # noqa: S608
-            f"{each}(part.sketch) bucket GROUP BY part.of_group, bucket.key",
-            values,
-        )
-        for value, key, count in cursor.fetchall():
-            merged.setdefault(_as_text(value), {})[key] = int(count)
-    return dict(merged)
-
-
-def _as_text(value: Any) -> str:
-    """A value of the database as the ORM's would be: SQLite keeps an id as its digits alone."""
-    text = str(value)
-    return str(UUID(text)) if isinstance(value, str) and len(text) == 32 and as_uuid(text) else text
-
-
-def _figures(rows: Sequence[_Sums]) -> dict[str, Any]:
-    """Sums and percentiles of some groups."""
-    sums: dict[str, Any] = {name: sum(row.counts[name] for row in rows) for name in COUNTS}
-    for name in SKETCHES:
-        sketch = added(row.sketches[name] for row in rows)
-        sums[name] = {"p50": percentile(sketch, 0.5), "p95": percentile(sketch, 0.95)}
-    return sums
+def _key(access: DeskAccess, by: By, filters: StatsFilters) -> Any:
+    if by == "day":
+        return TruncDate("created_at")
+    if by == "period":
+        later = When(created_at__gte=_start(_middle(filters) + timedelta(days=1)), then=Value("2"))
+        return Case(later, default=Value("1"), output_field=CharField())
+    if by == "collection":
+        offered = collections_offered(access).order_by().values("pk")
+        return Case(When(asked_of__in=offered, then=F("asked_of")), default=None, output_field=UUIDField())
+    return F(by)
 
 
 def compare_by(*, access: DeskAccess, by: By, filters: StatsFilters) -> list[dict[str, Any]]:
-    """`stats_by` with `rates`: of each its share, 0..1 or None, with its Wilson interval for one look; and `corrected`,
-    of what people choose: the rates of ratings on like questions (`figures.correction`)."""
+    """`stats_by` with `rates`: of each its share, 0..1 or None, with its Wilson interval for one look."""
     rows = stats_by(access=access, by=by, filters=filters)
-    corrected = corrected_rates(_rated(by, filters)) if by in ("workflow", "model") else {}
     for row in rows:
         row["rates"] = {name: rate(row[hits], row[count]) for name, (hits, count) in RATES.items()}
-        row["corrected"] = {name: _corrected_data(found) for name, found in corrected.get(row["key"], {}).items()}
     return [row for row in rows if row["answers"]]
-
-
-def _rated(by: By, filters: StatsFilters) -> list[RatedAnswer]:
-    where = between(filters.since, filters.until)
-    for name in ("workflow", "model", "language"):
-        if value := getattr(filters, name):
-            where &= Q(**{name: value})
-    if filters.collection is not None:
-        where &= Q(collections__collection=filters.collection)
-    return rated_answers(side="model" if by == "model" else "workflow", where=where)
-
-
-def _corrected_data(found: Corrected | Sentence) -> dict[str, Any]:
-    if isinstance(found, Sentence):
-        return {"rate": None, "others": None, "low": None, "high": None, "shared": None, "reason": found}
-    figures = {name: round(getattr(found, name), 4) for name in ("rate", "others", "low", "high", "shared")}
-    return {**figures, "reason": ""}
 
 
 def rate(hits: int, count: int) -> dict[str, Any]:
@@ -213,28 +143,21 @@ def rate(hits: int, count: int) -> dict[str, Any]:
 # ------------------------------------------------------------------------------------------------ documents
 def documents_used(*, access: DeskAccess, filters: StatsFilters, limit: int) -> list[dict[str, Any]]:
     """Those that answers cited most, as far as they still exist and this person may know them."""
-    counted = DocumentRollup.objects.filter(_between(filters)).values("document_id")
-    counted = counted.annotate(cited_times=Sum("cited"), shown_times=Sum("shown")).filter(cited_times__gt=0)
-    offered = Document.objects if access.sees_names else visible_documents(access.user)
-    top: list[dict[str, Any]] = []
-    rows = list(counted.order_by("-cited_times", "-shown_times", "document_id")[: 5 * limit])
-    known = offered.select_related("collection").in_bulk([row["document_id"] for row in rows])
-    for row in rows:
-        if document := known.get(row["document_id"]):
-            top.append(
-                {
-                    "id": str(document.pk), "title": document.title, "collection": document.collection.name,
-                    "cited": row["cited_times"], "shown": row["shown_times"],
-                }
-            )  # fmt: skip
-    return top[:limit]
+    cited = Source.objects.filter(_shown(filters), cited=True, document_id__isnull=False).order_by()
+    counted = cited.values("document_id").annotate(cited_times=Count("pk")).order_by("-cited_times", "document_id")
+    times = dict(counted.values_list("document_id", "cited_times")[: 5 * limit])
+    known = _offered(access).select_related("collection").in_bulk(list(times))
+    return [
+        {"id": str(pk), "title": known[pk].title, "collection": known[pk].collection.name, "cited": count}
+        for pk, count in times.items()
+        if pk in known
+    ][:limit]
 
 
 def documents_unused(*, access: DeskAccess, filters: StatsFilters, limit: int) -> tuple[int, list[dict[str, Any]]]:
     """How many ready documents no answer was shown in this time, and the oldest of them."""
-    offered = Document.objects if access.sees_names else visible_documents(access.user)
-    used = DocumentRollup.objects.filter(_between(filters), document_id=OuterRef("pk"))
-    rows = offered.filter(~Exists(used), status=Document.Status.READY).select_related("collection")
+    used = Source.objects.filter(_shown(filters), document_id=OuterRef("pk"))
+    rows = _offered(access).filter(~Exists(used), status=Document.Status.READY).select_related("collection")
     oldest = rows.order_by("created_at", "pk")[:limit]
     return rows.count(), [
         {"id": str(row.pk), "title": row.title, "collection": row.collection.name, "added": row.created_at}
@@ -242,52 +165,49 @@ def documents_unused(*, access: DeskAccess, filters: StatsFilters, limit: int) -
     ]
 
 
+def _offered(access: DeskAccess) -> QuerySet[Document]:
+    return Document.objects.all() if access.sees_names else visible_documents(access.user)
+
+
+def _shown(filters: StatsFilters) -> Q:
+    return Q(message__in=_between(filters).order_by().values("message"))
+
+
 # ------------------------------------------------------------------------------------------------ rows
-def counted_at() -> Any:
-    """When the newest day was counted, None before the first; and whether a day waits to be counted."""
-    last = RollupDay.objects.filter(made_at__isnull=False).order_by("-day").values_list("made_at", flat=True).first()
-    return last, RollupDay.objects.filter(stale=True).exists()
-
-
-def _rows(access: DeskAccess, filters: StatsFilters, by: By | Literal[""] = "") -> QuerySet[AnswerRollup]:
-    """One for each day and value of `by`; of each other thing the one that is filtered by, or all together."""
-    rows = AnswerRollup.objects.filter(_between(filters))
+def _rows(access: DeskAccess, filters: StatsFilters) -> QuerySet[AnswerReview]:
+    """Raises InvalidInputError."""
+    rows = _between(filters)
     if filters.collection is not None:
         if not collections_offered(access).filter(pk=filters.collection).exists():
             raise InvalidInputError(fields={"collection": [worded("There is no such collection; choose another one.")]})
-        rows = rows.filter(collection=filters.collection)
-    else:
-        rows = rows.filter(collection__isnull=by != "collection")
-    require_model(filters.model, AnswerRollup.objects.all())
+        rows = rows.filter(collections__collection=filters.collection)
+    require_model(filters.model)
     for name in ("workflow", "model", "language"):
-        value = getattr(filters, name)
-        rows = rows.exclude(**{name: ANY}) if name == by and not value else rows.filter(**{name: value or ANY})
+        if value := getattr(filters, name):
+            rows = rows.filter(**{name: value})
     return rows
 
 
-def _between(filters: StatsFilters) -> Q:
-    return Q(day__gte=filters.since, day__lte=filters.until)
+def _between(filters: StatsFilters) -> QuerySet[AnswerReview]:
+    last = filters.until + timedelta(days=1)
+    return AnswerReview.objects.filter(created_at__gte=_start(filters.since), created_at__lt=_start(last))
+
+
+def _start(day: date) -> datetime:
+    """Of a day of the site."""
+    return timezone.make_aware(datetime(day.year, day.month, day.day))
 
 
 def _unfiltered(filters: StatsFilters) -> bool:
     return not (filters.workflow or filters.model or filters.language or filters.collection)
 
 
-def _users_by_day(filters: StatsFilters) -> dict[str, int]:
-    rows = AskerDay.objects.filter(_between(filters)).values("day").annotate(people=Count("user"))
-    return {str(row["day"]): row["people"] for row in rows.order_by("day")}
-
-
-def _days(filters: StatsFilters) -> Iterable[date]:
-    return (filters.since + timedelta(days=n) for n in range((filters.until - filters.since).days + 1))
+def _days(filters: StatsFilters) -> list[date]:
+    return [filters.since + timedelta(days=n) for n in range((filters.until - filters.since).days + 1)]
 
 
 def _middle(filters: StatsFilters) -> date:
     return filters.since + (filters.until - filters.since) / 2
-
-
-def _collection_names(access: DeskAccess) -> dict[str, str]:
-    return {str(row.pk): row.address for row in collections_offered(access)}
 
 
 def _label(by: By, key: str, names: Mapping[str, str], filters: StatsFilters) -> str:

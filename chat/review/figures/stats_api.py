@@ -16,7 +16,6 @@ from chat.review.figures.stats import (
     RATED,
     StatsFilters,
     compare_by,
-    counted_at,
     stats_by,
     stats_filters,
     totals,
@@ -77,7 +76,7 @@ def read_filters(given: dict[str, Any]) -> StatsFilters:
 
 # ------------------------------------------------------------------------------------------------ output
 class PercentilesSerializer(serializers.Serializer[Any]):
-    """In ms, within 2.5 %; null where nothing was measured."""
+    """In ms; null where nothing was measured."""
 
     p50 = serializers.IntegerField(allow_null=True)
     p95 = serializers.IntegerField(allow_null=True)
@@ -115,13 +114,9 @@ class StatsRowSerializer(FiguresSerializer):
 
 
 class StatsSerializer(serializers.Serializer[Any]):
-    """counted_at: when the newest day was counted; is_current: nothing has changed since."""
-
     by = serializers.CharField()
     since = serializers.DateField()
     until = serializers.DateField()
-    counted_at = serializers.DateTimeField(allow_null=True)
-    is_current = serializers.BooleanField()
     totals = FiguresSerializer()
     rows = StatsRowSerializer(many=True)
 
@@ -144,26 +139,8 @@ class RatesSerializer(serializers.Serializer[Any]):
     degraded = RateSerializer()
 
 
-class CorrectedRateSerializer(serializers.Serializer[Any]):
-    """On questions that resemble some which others answered: the rate, and theirs, both of the same questions.
-    low, high: 95 %, as far as it differs from theirs. All null where too few resemble each other, as `reason` says."""
-
-    rate = serializers.FloatField(allow_null=True)
-    others = serializers.FloatField(allow_null=True)
-    low = serializers.FloatField(allow_null=True)
-    high = serializers.FloatField(allow_null=True)
-    shared = serializers.FloatField(allow_null=True, help_text="Share of its rated answers that could be compared.")
-    reason: Any = serializers.CharField(allow_blank=True)
-
-
-class CorrectedRatesSerializer(serializers.Serializer[Any]):
-    good = CorrectedRateSerializer(required=False)
-    bad = CorrectedRateSerializer(required=False)
-
-
 class CompareRowSerializer(StatsRowSerializer):
     rates = RatesSerializer()
-    corrected = CorrectedRatesSerializer(help_text="By workflow and model; empty otherwise, and where nobody rated.")
 
 
 class CompareSerializer(serializers.Serializer[Any]):
@@ -203,15 +180,12 @@ class StatsApi(DeskView):
         """Figures by day, workflow, collection, model or language, and in total."""
         query = checked(StatsByQuerySerializer, request.query_params)
         filters = read_filters(query)
-        made_at, stale = counted_at()
         return Response(
             localized(
                 {
                     "by": query["by"],
                     "since": str(filters.since),
                     "until": str(filters.until),
-                    "counted_at": made_at.isoformat() if made_at else None,
-                    "is_current": not stale,
                     "totals": totals(access=self.access, filters=filters),
                     "rows": stats_by(access=self.access, by=query["by"], filters=filters),
                 }

@@ -17,7 +17,6 @@ from chat.review.figures.stats import (
     RATED,
     StatsFilters,
     compare_by,
-    counted_at,
     documents_unused,
     documents_used,
     stats_by,
@@ -84,7 +83,6 @@ def dashboard_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     workflows = _named(stats_by(access=access, by="workflow", filters=filters), "workflow")
     collections = localized(stats_by(access=access, by="collection", filters=filters))
     unused, unused_rows = documents_unused(access=access, filters=filters, limit=DOCUMENTS)
-    made_at, stale = counted_at()
     context = {
         "section": "review",
         "desk_part": "dashboard",
@@ -101,8 +99,6 @@ def dashboard_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         "unused": unused,
         "unused_rows": unused_rows,
         "revisions": get_feedback().revisions(limit=REVISIONS),
-        "made_at": made_at,
-        "stale": stale,
         "boot": {
             "days": days,
             "workflows": workflows,
@@ -133,16 +129,7 @@ def compare_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         {
             "name": name,
             "title": title,
-            "rows": [
-                {
-                    "label": row["label"],
-                    **row["rates"][name],
-                    **percents(row["rates"][name]),
-                    "corrected": _corrected(row["corrected"].get(name)),
-                }
-                for row in rows
-            ],
-            "corrects": any(name in row["corrected"] for row in rows),
+            "rows": [{"label": row["label"], **row["rates"][name], **percents(row["rates"][name])} for row in rows],
         }
         for name, title in names.items()
     ]
@@ -164,12 +151,6 @@ def compare_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         "notes": localized([CHOSEN, RATED]),
     }
     return render(request, "review/compare.html", context, status=400 if wrong else 200)
-
-
-def _corrected(found: dict[str, Any] | None) -> dict[str, Any] | None:
-    if found is None or found["rate"] is None:
-        return found
-    return {**found, **percents(found), "count": 1, "others_percent": round(100 * found["others"], 1)}
 
 
 def percents(rate: dict[str, Any]) -> dict[str, Any]:

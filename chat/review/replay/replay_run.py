@@ -165,7 +165,7 @@ async def _answer(setup: Setup) -> tuple[dict[str, Any], Wordings]:
     models: Models = FixedModels(engine.models, setup.model) if setup.model else engine.models
     boosts = engine.boosts
     if setup.revision:
-        boosts = await database_call(_boosts, setup.revision, engine.models, engine.settings)
+        boosts = await database_call(_boosts, setup.revision, engine.models)
     # What the engine makes of the question is asked for: neither what is remembered nor what somebody has written.
     tools: Toolbox = replace(engine, models=models, boosts=boosts, memory=None, curated=None)
     began = timezone.now()
@@ -179,9 +179,9 @@ async def _answer(setup: Setup) -> tuple[dict[str, Any], Wordings]:
     return await database_call(stored)
 
 
-def _boosts(revision: str, models: Models, rag: RagSettings) -> BoostSource:
+def _boosts(revision: str, models: Models) -> BoostSource:
     wanted = None if revision == NO_REVISION else UUID(revision)
-    return get_feedback().boosts_of(wanted, models=models, settings=rag)
+    return get_feedback().boosts_of(wanted, models=models)
 
 
 class FixedModels:

@@ -15,8 +15,6 @@ from chat.models import (
     AnswerReview,
     DecisionStep,
     DeskEvent,
-    Experiment,
-    ExperimentAnswer,
     FilledPrompt,
     Message,
     Replay,
@@ -24,7 +22,6 @@ from chat.models import (
     Session,
     Share,
 )
-from chat.review.figures.rollups import days_close
 from chat.services.attachments import UNASKED_KEPT, attachments_sweep, attachments_unasked
 from ragsite.core.retention import Kind, erased, use_kind
 from ragsite.core.wording import worded
@@ -42,8 +39,8 @@ def connect() -> None:
             title=worded("Conversations"),
             rule=worded(
                 "Since they were last used; with their files, ratings and what the ratings said. Not those that are "
-                "pinned, archived or shared, that run in an experiment, or that have an answer which is assigned to "
-                "somebody at the desk and still to do."
+                "pinned, archived or shared, or that have an answer which is assigned to somebody at the desk and "
+                "still to do."
             ),
             setting="conversations",
             moment="updated_at",
@@ -136,8 +133,7 @@ def _unheld() -> QuerySet[Session]:
     of_it = {"session": OuterRef("pk")}
     shared = Share.objects.filter(Q(expires_at=None) | Q(expires_at__gt=now), **of_it)
     written = Message.objects.filter(status=Message.Status.STREAMING, **of_it)
-    tried = ExperimentAnswer.objects.filter(experiment__state=Experiment.State.RUNNING, message__session=OuterRef("pk"))
-    held = (shared, written, AnswerReview.objects.filter(_under_review(), **of_it), tried)
+    held = (shared, written, AnswerReview.objects.filter(_under_review(), **of_it))
     return Session.objects.filter(*(~Exists(rows) for rows in held), pinned_at=None)
 
 
@@ -148,12 +144,11 @@ def _under_review(prefix: str = "") -> Q:
 
 def sessions_eraser(over: Callable[[datetime], QuerySet[Any]]) -> Callable[[datetime], Iterator[int]]:
     """As their users delete them: with them go memories, attached files, ratings and evidence
-    (`chat.services.deletion`, `feedback.start`). The dashboard's counts of their days are closed first."""
+    (`chat.services.deletion`, `feedback.start`)."""
 
     def erase(before: datetime) -> Iterator[int]:
         while ids := list(over(before).order_by("updated_at", "pk").values_list("pk", flat=True)[:SESSIONS_AT_ONCE]):
             messages = Message.objects.filter(session__in=ids)
-            days_close(messages.exclude(review=None).order_by().values_list("created_at", flat=True))
             counted = (
                 messages.order_by().values_list("session").annotate(Count("pk")).values_list("session", "pk__count")
             )

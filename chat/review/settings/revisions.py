@@ -17,7 +17,6 @@ from django.db.models import Max, QuerySet
 from django.utils import timezone
 
 from chat.models import ReplayBatch
-from chat.review.feedback_port import TrialState, get_feedback
 from chat.review.replay.replays import batch_create_golden, replay_cancel, replays_queue
 from chat.review.roles import DeskAccess
 from ragsite.core.errors import ConflictError, InvalidInputError, NotFoundError
@@ -109,11 +108,10 @@ def is_outdated(draft: SettingRevision) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Try:
-    """A copy of a draft that was tried: on whole answers, by stage of the search, or both."""
+    """A copy of a draft that was tried, and the job of replays that tries it."""
 
     revision: SettingRevision
-    batch: ReplayBatch | None
-    trial: TrialState | None
+    batch: ReplayBatch
 
 
 def tries() -> list[Try]:
@@ -122,9 +120,7 @@ def tries() -> list[Try]:
     batches = {batch.change.get("settings"): batch for batch in ReplayBatch.objects.filter(
         change__settings__in=[revision.pk for revision in tried]
     )}  # fmt: skip
-    trials = get_feedback().trial_states([revision.pk for revision in tried])
-    made = [Try(revision=row, batch=batches.get(row.pk), trial=trials.get(row.pk)) for row in tried]
-    return [found for found in made if found.batch or found.trial]
+    return [Try(revision=row, batch=batches[row.pk]) for row in tried if row.pk in batches]
 
 
 def try_get(pk: int) -> Try:
@@ -132,13 +128,10 @@ def try_get(pk: int) -> Try:
     if pk > MOST_NUMBER:
         raise NotFoundError
     revision = SettingRevision.objects.filter(pk=pk, state=State.TRIED).select_related("made_by", "base").first()
-    if revision is None:
-        raise NotFoundError
     batch = ReplayBatch.objects.filter(change__settings=pk).first()
-    found = Try(revision=revision, batch=batch, trial=get_feedback().trial_states([pk]).get(pk))
-    if not (found.batch or found.trial):
+    if revision is None or batch is None:
         raise NotFoundError
-    return found
+    return Try(revision=revision, batch=batch)
 
 
 # ------------------------------------------------------------------------------------------------ a draft
@@ -286,45 +279,30 @@ def _draft_locked(access: DeskAccess) -> SettingRevision:
 
 # ------------------------------------------------------------------------------------------------ try
 @transaction.atomic
-def draft_try(
-    *, access: DeskAccess, set_name: str | None, answers: bool = True, search: bool = True, with_model: bool = False
-) -> Try:
-    """Put golden questions to the site as it is and with the draft; set_name None: of all sets.
+def draft_try(*, access: DeskAccess, set_name: str | None) -> Try:
+    """Put golden questions to the site as it is and with the draft, as a job of replays; set_name None: of all sets.
 
-    answers: answer them, as a job of replays. search: measure each stage of the search, as an evaluation does;
-    with_model: also those that ask a model. What is tried is a copy: the draft may change meanwhile.
-    Raises NoDraftError, NothingChangedError, InvalidInputError, ConflictError.
+    What is tried is a copy: the draft may change meanwhile. Raises NoDraftError, NothingChangedError,
+    InvalidInputError, ConflictError.
     """
     access.require("administer")
-    if not (answers or search):
-        raise InvalidInputError(worded("Choose what is to be tried: the search, whole answers, or both."))
     draft = draft_get(access)
     if changes_of(draft) == changes_of(live_revision()):
         raise NothingChangedError
     tried = SettingRevision.objects.create(
         state=State.TRIED, changes=draft.changes, base=live_revision(), made_by=access.user, ended_at=timezone.now()
     )
-    batch = None
-    if answers:
-        name = f"Draft of settings {tried.pk}"  # shown by `labels.batch_name`
-        batch = batch_create_golden(access=access, name=name, set_name=set_name, change={"settings": tried.pk})
-        transaction.on_commit(replays_queue, robust=True)
-    feedback = get_feedback()
-    measured = search and feedback.trial_create(tried=tried.pk, by=access.user, golden=set_name, with_model=with_model)
-    if not (measured or answers):
-        raise InvalidInputError(worded("None of these golden questions has a document to find; try whole answers."))
-    return Try(revision=tried, batch=batch, trial=feedback.trial_states([tried.pk]).get(tried.pk))
+    name = f"Draft of settings {tried.pk}"  # shown by `labels.batch_name`
+    batch = batch_create_golden(access=access, name=name, set_name=set_name, change={"settings": tried.pk})
+    transaction.on_commit(replays_queue, robust=True)
+    return Try(revision=tried, batch=batch)
 
 
 @transaction.atomic
 def try_cancel(*, access: DeskAccess, pk: int) -> None:
-    """Both of its jobs. Raises NotFoundError."""
+    """Raises NotFoundError."""
     access.require("administer")
-    made = try_get(pk)
-    if made.batch:
-        replay_cancel(replays=made.batch.replays.all())
-    if made.trial:
-        get_feedback().trial_cancel(pk)
+    replay_cancel(replays=try_get(pk).batch.replays.all())
 
 
 # ------------------------------------------------------------------------------------------------ go live

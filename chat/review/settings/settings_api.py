@@ -106,13 +106,6 @@ class TrySerializer(StrictSerializer):
         max_length=100,
         help_text="A set of golden questions; *: all.",
     )
-    answers = serializers.BooleanField(required=False, default=True, help_text="Answer them.")
-    search = serializers.BooleanField(
-        required=False, default=True, help_text="Measure each stage of the search, as an evaluation does."
-    )
-    with_model = serializers.BooleanField(
-        required=False, default=False, help_text="Of the search: also the stages that ask a model."
-    )
 
 
 # ------------------------------------------------------------------------------------------------ output
@@ -223,62 +216,22 @@ class RebasedSerializer(DraftSerializer):
 
 
 class TriedSerializer(serializers.Serializer[Any]):
-    """id: of the job of replays, `/api/review/replay-batches/{id}`, where whole answers are tried. tried: of all that
-    is tried, `/api/review/settings/tries/{tried}`. url: the page with the result."""
+    """id: of the job of replays, `/api/review/replay-batches/{id}`. tried: of what is tried,
+    `/api/review/settings/tries/{tried}`. url: the page with the result."""
 
-    id = serializers.UUIDField(allow_null=True)
+    id = serializers.UUIDField()
     tried = serializers.IntegerField()
     url = serializers.CharField()
 
 
-class StageTriedSerializer(serializers.Serializer[Any]):
-    """change: of nDCG, draft less present, with its interval; above 0: better. is_worse, is_better: where the interval
-    does not hold 0. metrics: name → [present, draft]."""
-
-    stage = serializers.CharField()
-    metrics = serializers.DictField(child=serializers.ListField(child=serializers.FloatField(allow_null=True)))
-    questions = serializers.IntegerField()
-    change = serializers.FloatField()
-    low = serializers.FloatField()
-    high = serializers.FloatField()
-    confidence = serializers.FloatField()
-    better = serializers.IntegerField()
-    worse = serializers.IntegerField()
-    left_out = serializers.IntegerField()
-    is_worse = serializers.BooleanField()
-    is_better = serializers.BooleanField()
-    problem = serializers.CharField(allow_blank=True)
-
-
-class QuestionTriedSerializer(serializers.Serializer[Any]):
-    question = serializers.CharField()
-    stage = serializers.CharField()
-    change = serializers.FloatField()
-    place_before = serializers.IntegerField(allow_null=True)
-    place_after = serializers.IntegerField(allow_null=True)
-
-
-class SearchTriedSerializer(serializers.Serializer[Any]):
-    complete = serializers.BooleanField()
-    cancelled = serializers.BooleanField()
-    error = serializers.CharField(allow_blank=True)
-    done = serializers.IntegerField()
-    total = serializers.IntegerField()
-    questions = serializers.IntegerField()
-    stages = StageTriedSerializer(many=True)
-    fell = QuestionTriedSerializer(many=True)
-    url = serializers.CharField()
-
-
 class TryResultSerializer(serializers.Serializer[Any]):
-    """answers: the job of replays. search: null where it was not tried, or too long ago."""
+    """answers: the job of replays."""
 
     tried = serializers.IntegerField()
     open = serializers.BooleanField()
     done = serializers.IntegerField()
     total = serializers.IntegerField()
-    answers = serializers.UUIDField(allow_null=True)
-    search = SearchTriedSerializer(allow_null=True)
+    answers = serializers.UUIDField()
     url = serializers.CharField()
 
 
@@ -373,21 +326,12 @@ class SettingsDraftTryApi(SettingsView):
         responses={202: TriedSerializer, **errors(404, 409)},
     )
     def post(self, request: Request) -> Response:
-        """Put golden questions to the site as it is and with your draft, as jobs of the workers: whole answers, and
-        the search stage by stage."""
+        """Put golden questions to the site as it is and with your draft, as a job of the workers."""
         given = checked(TrySerializer, request.data)
         chosen = given["golden"]
-        made = draft_try(
-            access=self.access,
-            set_name=None if chosen == ALL_SETS else chosen,
-            answers=given["answers"],
-            search=given["search"],
-            with_model=given["with_model"],
-        )
+        made = draft_try(access=self.access, set_name=None if chosen == ALL_SETS else chosen)
         url = reverse("review_settings_try", args=[made.revision.pk])
-        return Response(
-            {"id": str(made.batch.pk) if made.batch else None, "tried": made.revision.pk, "url": url}, status=202
-        )
+        return Response({"id": str(made.batch.pk), "tried": made.revision.pk, "url": url}, status=202)
 
 
 class SettingsTryApi(SettingsView):
@@ -395,7 +339,7 @@ class SettingsTryApi(SettingsView):
 
     @schema(operation_id="review_settings_try", responses={200: TryResultSerializer})
     def get(self, request: Request, pk: int) -> Response:
-        """What came of it so far. Whole answers: `/api/review/replay-batches/{answers}`."""
+        """What came of it so far. The answers: `/api/review/replay-batches/{answers}`."""
         return Response(try_data(try_get(pk)))
 
 

@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 
 from chat.models import Replay
 from chat.review import labels
-from chat.review.feedback_port import StageTried, TrialResult, get_feedback
+from chat.review.feedback_port import get_feedback
 from chat.review.pages import desk_page
 from chat.review.replay.replay_data import batch_data, replay_row
 from chat.review.replay.replays import batch_get, batch_summary, models_listed, replays_of
@@ -52,8 +52,6 @@ from chat.review.settings.shown import (
     prompt_rows,
     said_value,
     sections_data,
-    try_is_open,
-    try_progress,
     view_of,
 )
 from ragsite.core.errors import AppError, InvalidInputError, NotFoundError
@@ -198,14 +196,8 @@ def draft_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
                 said = _("Revision {number} is live. Questions that are asked from now on are answered with it.")
                 messages.success(request, said.format(number=revision.number))
             case "try":
-                chosen, what = request.POST.get("set", ALL_SETS), request.POST.get("what", "")
-                made = draft_try(
-                    access=access,
-                    set_name=None if chosen == ALL_SETS else chosen,
-                    answers=what != "search",
-                    search=what != "answers",
-                    with_model="with_model" in request.POST,
-                )
+                chosen = request.POST.get("set", ALL_SETS)
+                made = draft_try(access=access, set_name=None if chosen == ALL_SETS else chosen)
                 return redirect("review_settings_try", made.revision.pk)
             case _unknown:
                 raise NotFoundError
@@ -380,11 +372,8 @@ def try_page(request: HttpRequest, *, access: DeskAccess, pk: int) -> HttpRespon
     """Golden questions with what is live and with the draft: figures beside each other, and what got worse."""
     made = try_get(pk)
     tried, view = made.revision, view_of(access)
-    batch = batch_get(made.batch.pk) if made.batch else None
-    data = batch_data(batch) if batch else None
-    summary = batch_summary(batch) if batch else {}
-    is_open, (done, total) = try_is_open(made, data), try_progress(made, data)
-    result = get_feedback().trial_result(tried.pk)
+    batch = batch_get(made.batch.pk)
+    data, summary = batch_data(batch), batch_summary(batch)
     context = {
         **_base(access),
         "tried": tried,
@@ -396,62 +385,26 @@ def try_page(request: HttpRequest, *, access: DeskAccess, pk: int) -> HttpRespon
         "is_live": changes_of(tried) == view.live_changes,
         "batch": batch,
         "data": data,
-        "open": is_open,
+        "open": data["ended"] < data["total"],
         "summary": summary,
-        "figures": _figures(summary) if summary else [],
-        "worse": _worse(batch) if batch else [],
-        "done": done,
-        "total": total,
-        "search": result,
-        "stages": [_stage(stage) for stage in result.stages] if result else [],
-        "fell": _fell(result),
+        "figures": _figures(summary),
+        "worse": _worse(batch),
+        "done": data["ended"],
+        "total": data["total"],
         "boot": {"tried": tried.pk},
     }
     return render(request, "review/settings_try.html", context)
 
 
-def _stage(stage: StageTried) -> dict[str, Any]:
-    """Figures as text; the change and its interval in hundredths."""
-    pairs = [
-        {"name": name, "now": _metric(now, name), "draft": _metric(draft, name)}
-        for name, (now, draft) in stage.metrics.items()
-    ]
-    points = {name: _points(getattr(stage, name)) for name in ("change", "low", "high")}
-    return {"stage": stage, "pairs": pairs, "percent": f"{100 * stage.confidence:.0f}", **points}
-
-
-def _metric(value: float | None, name: str) -> str:
-    if value is None:
-        return "–"
-    return f"{value:.1f} ms" if name.endswith("_ms") else f"{value:.3f}"
-
-
-def _points(value: float) -> str:
-    return f"{100 * value + 0.0:+.2f}" if round(100 * value, 2) else "0"
-
-
-def _fell(result: TrialResult | None) -> list[dict[str, Any]]:
-    fell = result.fell[:WORSE_SHOWN] if result else ()
-    return [
-        {
-            "text": question.text,
-            "stage": question.stage,
-            "change": _points(question.change),
-            "places": [place or "–" for place in question.places],
-        }
-        for question in fell
-    ]
-
-
 def _try(made: Try) -> dict[str, Any]:
     tried = made.revision
-    done, total = try_progress(made, batch_data(batch_get(made.batch.pk)) if made.batch else None)
+    data = batch_data(batch_get(made.batch.pk))
     return {
         "pk": tried.pk,
         "by": tried.made_by.get_username() if tried.made_by else None,
         "made_at": tried.created_at,
-        "ended": done,
-        "total": total,
+        "ended": data["ended"],
+        "total": data["total"],
         "count": len(differences(changes_of(tried.base), changes_of(tried), live_settings.operator_settings())),
     }
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from django.urls import reverse
 
-from chat.review.feedback_port import TrialResult, get_feedback
 from chat.review.labels import workflow_label
 from chat.review.replay.replay_data import batch_data
 from chat.review.replay.replays import batch_get
@@ -264,65 +262,12 @@ def as_text(value: Any) -> str:
 
 def try_data(made: Try) -> dict[str, Any]:
     """As JSON, in the active language."""
-    answers = batch_data(batch_get(made.batch.pk)) if made.batch else None
-    result = get_feedback().trial_result(made.revision.pk)
-    done, total = try_progress(made, answers)
+    answers = batch_data(batch_get(made.batch.pk))
     return {
         "tried": made.revision.pk,
-        "open": try_is_open(made, answers),
-        "done": done,
-        "total": total,
-        "answers": answers["id"] if answers else None,
-        "search": _search_data(result) if result else None,
+        "open": answers["ended"] < answers["total"],
+        "done": answers["ended"],
+        "total": answers["total"],
+        "answers": answers["id"],
         "url": reverse("review_settings_try", args=[made.revision.pk]),
-    }
-
-
-def try_progress(made: Try, answers: Mapping[str, Any] | None) -> tuple[int, int]:
-    """Done, of all: answers, and questions by stages."""
-    done, total = (answers["ended"], answers["total"]) if answers else (0, 0)
-    return (done + made.trial.done, total + made.trial.total) if made.trial else (done, total)
-
-
-def try_is_open(made: Try, answers: Mapping[str, Any] | None) -> bool:
-    return bool(answers and answers["ended"] < answers["total"]) or bool(made.trial and made.trial.open)
-
-
-def _search_data(result: TrialResult) -> dict[str, Any]:
-    return {
-        "complete": result.complete,
-        "cancelled": result.cancelled,
-        "error": result.error,
-        "done": result.state.done,
-        "total": result.state.total,
-        "questions": result.questions,
-        "stages": [
-            {
-                "stage": stage.name,
-                "metrics": {name: list(pair) for name, pair in stage.metrics.items()},
-                "questions": stage.questions,
-                "change": round(stage.change, 4),
-                "low": round(stage.low, 4),
-                "high": round(stage.high, 4),
-                "confidence": stage.confidence,
-                "better": stage.better,
-                "worse": stage.worse,
-                "left_out": stage.left_out,
-                "is_worse": stage.is_worse,
-                "is_better": stage.is_better,
-                "problem": stage.problem,
-            }
-            for stage in result.stages
-        ],
-        "fell": [
-            {
-                "question": question.text,
-                "stage": question.stage,
-                "change": round(question.change, 4),
-                "place_before": question.places[0],
-                "place_after": question.places[1],
-            }
-            for question in result.fell
-        ],
-        "url": result.url,
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic_settings import SettingsConfigDict
 
-from ragsite.core.rag_settings.fields import Group, Share
+from ragsite.core.rag_settings.fields import Group
 
 
 class FeedbackSettings(Group):
@@ -12,7 +12,5 @@ class FeedbackSettings(Group):
 
     model_config = SettingsConfigDict(env_prefix="RAG_FEEDBACK_")
 
-    exploration: Share = 0.0
-    """Share of questions for which the order of nearly equal candidates is drawn, to learn more of them."""
     auto_live: bool = True
     """A revision that passes the guard goes live by itself."""

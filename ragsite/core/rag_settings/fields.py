@@ -132,6 +132,5 @@ WholeNumber = Annotated[int, Field(ge=0)]
 Number = Annotated[float, Field(ge=0)]
 Seconds = Annotated[float, Field(gt=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
-PositiveShare = Annotated[float, Field(gt=0, le=1)]
 Address = Annotated[str, AfterValidator(_check_address)]
 """An http(s) address, or nothing. Give such a field `repr=False`: addresses may hold passwords."""

@@ -86,7 +86,6 @@ SECTIONS: tuple[Section, ...] = (
     }),
     Section("learning", worded("Memory and ratings"), {
         "memory.enabled": Offered(worded("Memory")),
-        "feedback.exploration": Offered(worded("Exploration")),
         "feedback.auto_live": Offered(worded("Revisions go live by themselves")),
     }),
     Section("web_search", worded("Web search"), {

@@ -169,7 +169,7 @@ class StorageSettings(Group):
 
 
 RETAINED = (
-    "conversations", "archived", "paths", "prompts", "evidence", "memories", "desk_log", "replays", "evaluations"
+    "conversations", "archived", "paths", "prompts", "evidence", "memories", "desk_log", "replays"
 )  # fmt: skip
 
 
@@ -197,5 +197,4 @@ class RetentionSettings(Group):
         {}, validation_alias="RAGSITE_RETENTION"
     )
     """Days by kind, as `conversations=365, paths=90`, of `conversations`, `archived`, `paths`, `prompts`, `evidence`,
-    `memories`, `desk_log`, `replays` and `evaluations`. What is not named, or has 0, is kept for good; prompts are then
-    not stored."""
+    `memories`, `desk_log` and `replays`. What is not named, or has 0, is kept for good; prompts are then not stored."""

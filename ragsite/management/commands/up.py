@@ -19,7 +19,6 @@ from ragsite.core.localized import said
 from ragsite.runtime import start_checks
 from ragsite.runtime.start_checks import ADMIN_NAME, StartError
 from ragsite.runtime.supervisor import BEAT_DELAY_S, MilvusLite, Supervisor, programs
-from ragsite.unknown_settings import unknown_variables, warn_of_unknown
 from ragsite.web import static_files
 
 logger = logging.getLogger(__name__)
@@ -31,7 +30,6 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         data_dir: Path = settings.DATA_DIR
-        warn_of_unknown(unknown_variables(settings.ENVIRON))
         try:
             start_checks.make_folders(data_dir)
             with start_checks.claimed_folder(data_dir):

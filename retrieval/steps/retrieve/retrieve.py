@@ -12,12 +12,12 @@ from ragsite.core.rag_settings import RagSettings
 from ragsite.core.wording import counted, joined, worded
 from retrieval.errors import explained
 from retrieval.ports import BoostSource, SearchRequest, SearchResult
-from retrieval.search import boosting, hybrid
+from retrieval.search import boosting
 from retrieval.search.boosting import put_boosts
 from retrieval.steps.retrieve.relax import search_relaxing
 from retrieval.steps.step import Context, Step
 from retrieval.trace import StepRecord
-from retrieval.values import DRAWN, MovedQuery, QueryMoves, Question, ScoredChunk, TailHit
+from retrieval.values import Question, ScoredChunk, TailHit
 
 
 async def search_documents(context: Context, request: SearchRequest, *, purpose: str = "") -> SearchResult:
@@ -59,8 +59,6 @@ class Retrieve(Step[Search, SearchResult]):
 
     async def act(self, given: Search, entry: StepRecord) -> SearchResult:
         request, purpose = given.request, given.purpose
-        moves = await self._moves(request)
-        request = replace(request, moves=moves.moves)
         answers = self.settings.corrective.weak_score
         result, looks = await search_relaxing(self.tools.searcher, request, answers=answers)
         entry.detail |= {
@@ -84,51 +82,11 @@ class Retrieve(Step[Search, SearchResult]):
             entry.summary += worded(
                 "; filter relaxed, since what it left does not answer: {filters}", filters=joined(", ", result.relaxed)
             )
-        if moves.moves:
-            entry.detail["moved"] = [_as_dict(move) for move in moves.moves]
-            entry.summary += worded("; {moves}", moves=_told(moves.moves))
-        if moves.degraded:
-            result = replace(result, degraded=(*result.degraded, moves.degraded))
         if result.degraded:
             entry.degrade(joined("; ", result.degraded))
         texts = " | ".join(query.text for query in request.queries)
         await self.run.trace.sink.tool_called("search", purpose + texts, entry)
         return result
-
-    async def _moves(self, request: SearchRequest) -> QueryMoves:
-        """What ratings make of the first query's vectors. None where they can't be read; the search goes on without."""
-        source = self.tools.boosts
-        if source is None or "dense" not in request.stages:
-            return QueryMoves()
-        try:
-            async with asyncio.timeout(self.run.deadline.limit(boosting.BOOST_TIMEOUT_S)):
-                revision = await self.run.revision.get(source)
-            # The search would wait as long for the same vectors, and finds them computed then.
-            async with asyncio.timeout(self.run.deadline.limit(hybrid.SEARCH_TIMEOUT_S)):
-                return await revision.moves(request.queries[0].text, request.scope)
-        except (AppError, TimeoutError) as error:
-            reason = explained(error) or worded("they took too long")
-            return QueryMoves(degraded=worded("ratings could not move the query: {reason}", reason=reason))
-
-
-def _as_dict(move: MovedQuery) -> dict[str, object]:
-    return {
-        "space": move.space.model,
-        "degrees": round(move.degrees, 1),
-        "passages": move.passages,
-        "people": move.people,
-    }
-
-
-def _told(moves: Sequence[MovedQuery]) -> str:
-    """Of several spaces the one with the largest move."""
-    move = max(moves, key=lambda one: one.degrees)
-    return worded(
-        "moved {degrees:.0f}° towards {passages} that {people} found useful for the same question",
-        degrees=move.degrees,
-        passages=counted("{count} passage", "{count} passages", move.passages),
-        people=counted("{count} person", "{count} people", move.people),
-    )
 
 
 class Fuse(Step[Found, None]):
@@ -176,11 +134,7 @@ class BoostByRatings(Step[Found, SearchResult]):
             return replace(result, degraded=(*result.degraded, reason))
         candidate_ids = {candidate.chunk_id for candidate in boosted.candidates}
         payload = {
-            chunk_id: {
-                "multiplier": round(boost.multiplier, 3),
-                "origin": boost.origin,
-                **({} if boost.shown is None else {"shown": round(boost.shown, 4)}),
-            }
+            chunk_id: {"multiplier": round(boost.multiplier, 3), "origin": boost.origin}
             for chunk_id, boost in boosts.by_chunk.items()
             if chunk_id in candidate_ids
         }
@@ -188,18 +142,12 @@ class BoostByRatings(Step[Found, SearchResult]):
         entry.summary = (
             worded(
                 "ratings lifted or lowered {rated} of {candidates}",
-                rated=rated,
+                rated=len(payload),
                 candidates=counted("{count} candidate", "{count} candidates", len(candidate_ids)),
             )
-            if (rated := sum(boost["origin"] != DRAWN for boost in payload.values()))
+            if payload
             else worded("no ratings bear on what was found")
         )
-        if drawn := sum("shown" in boost for boost in payload.values()):
-            entry.summary += counted(
-                "; of {count} near-equal the order was drawn, to learn more",
-                "; of {count} near-equals the order was drawn, to learn more",
-                drawn,
-            )
         if boosted.lifted:
             entry.summary += worded(", {lifted} of them from further down", lifted=len(boosted.lifted))
         if boosts.degraded:

@@ -20,7 +20,6 @@ from retrieval.values import (
     Clarification,
     HistoryMessage,
     OpenClarification,
-    QueryMoves,
     Question,
     SearchFilters,
 )
@@ -468,9 +467,6 @@ class RatingBoosts:
             raise self.error
         return self
 
-    async def moves(self, query: str, scope: Any) -> QueryMoves:
-        return QueryMoves()
-
     async def boosts(self, query: str, candidates: Any) -> Boosts:
         return Boosts(by_chunk={candidates[-1].chunk_id: Boost(multiplier=2.0)})
 
@@ -493,9 +489,6 @@ async def test_an_answer_works_on_one_revision_of_the_ratings_however_often_it_s
     class Revision:
         def __init__(self, number: int) -> None:
             self.number = number
-
-        async def moves(self, query: str, scope: Any) -> QueryMoves:
-            return QueryMoves()
 
         async def boosts(self, query: str, candidates: Any) -> Boosts:
             return Boosts(revision=f"revision {self.number}")

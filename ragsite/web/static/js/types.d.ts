@@ -14,7 +14,7 @@ declare namespace Api {
   interface Rating { score: number; thumb: Thumb | null; tags: string[]; comment: string }
   interface RatingInput { score?: number; thumb?: Thumb; tags?: string[]; comment?: string }
 
-  type Scores = Partial<Record<"dense" | "bm25" | "fused" | "rerank" | "boost" | "final" | "shown", number | null>>;
+  type Scores = Partial<Record<"dense" | "bm25" | "fused" | "rerank" | "boost" | "final", number | null>>;
 
   /** Left, top, right, bottom as shares of the page, 0..1. */
   type Sides = number[];

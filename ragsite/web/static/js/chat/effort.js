@@ -62,7 +62,7 @@ export class Effort {
     return this.effort ? EFFORTS[this.effort].workflow : this.named;
   }
 
-  /** Whether the reader has said how to be answered; else that is left to the site, and to its experiments. */
+  /** Whether the reader has said how to be answered; else that is left to the site. */
   get chosen() {
     return Boolean(this.effort ? this.kept.get("effort") : this.kept.get("workflow"));
   }

@@ -255,10 +255,9 @@ const oneALine = (quotes) => quotes.map((quote) => quote.replace(/\s+/g, " ")).j
  * @param {Evidence} evidence
  * @param {object} options
  * @param {() => HTMLElement} options.passage what is shown where the document is not to be had
- * @param {() => unknown} options.copied
  * @returns {HTMLElement}
  */
-export function documentFigure({ source, quotes }, { passage, copied }) {
+export function documentFigure({ source, quotes }, { passage }) {
   const figure = h("figure", { class: "page-figure", "aria-busy": "true" });
   const id = String(source.document_id);
   let asked = 0;
@@ -277,7 +276,7 @@ export function documentFigure({ source, quotes }, { passage, copied }) {
     }
     if (turn !== asked) return;
     const part = drawPart(content);
-    const frame = h("div", { class: "doc-frame", tabindex: "0", role: "group", "aria-label": gettext("The document"), oncopy: copied }, part);
+    const frame = h("div", { class: "doc-frame", tabindex: "0", role: "group", "aria-label": gettext("The document") }, part);
     const mark = markQuotes(part, quotes);
     const words = { before: gettext("Part before"), after: gettext("Part after"), here: gettext("Part {part} of {count}", { part: content.part, count: content.part_count }) };
     replace(figure, newerNotice(content), frame, content.part_count > 1 ? partTurn(content.part, content.part_count, words, (other) => show({ part: other })) : null);

@@ -3,7 +3,6 @@ import { h, icon, iconButton, replace } from "../dom.js";
 import { gettext } from "../i18n.js";
 import { documentFigure, hasDocument, hasPage, knownSpans, markTexts, pageAhead, pageFigure } from "./evidence.js";
 import { sourceRating } from "./rating.js";
-import { tellUse } from "./source_use.js";
 import { drawPassage } from "./stream_text.js";
 
 const SCORES = {
@@ -95,8 +94,6 @@ export class SourcePanel {
     this.answer = answer;
     this.go = (step) => this.open(answer, shown, index + step, this.opener);
     const go = (/** @type {number} */ step) => () => this.go(step);
-    // While it is written its sources are not stored yet.
-    const tell = (/** @type {"opened" | "copied"} */ action) => answer.id && answer.isDone && tellUse(answer.id, source, action);
     const title = h("h2", { id: "panel-title", tabindex: "-1" }, source.title);
     replace(this.element,
       h("div", { class: "panel-head" },
@@ -104,7 +101,7 @@ export class SourcePanel {
         iconButton("close", gettext("Close the source"), () => this.close())),
       h("div", { class: "panel-body" },
         meta({ source, quotes }),
-        this.evidence({ source, quotes }, () => tell("copied")),
+        this.evidence({ source, quotes }),
         h("div", { class: "panel-links" }, isWeb(source) ? webLink(source) : documentLinks({ source, quotes })),
         scores(source.scores, boostOrigin(answer.message?.decision_path || [], source.chunk_id)),
         answer.id && answer.isDone ? sourceRating(answer.id, source) : null),
@@ -115,7 +112,6 @@ export class SourcePanel {
     this.element.hidden = false;
     this.mark(source.marker);
     title.focus({ preventScroll: true });
-    tell("opened");
     clearTimeout(this.next);
     this.next = setTimeout(() => this.isOpen && makeReady(shown[index + 1]), NEXT_AFTER_MS);
     this.element.querySelector("mark.evidence")?.scrollIntoView?.({ block: "center" });
@@ -124,11 +120,10 @@ export class SourcePanel {
   /**
    * The document, a PDF's page, at the texts that bear the statement out, marked; the passage alone is a click away.
    * @param {Evidence} shown
-   * @param {() => unknown} copied
    */
-  evidence({ source, quotes }, copied) {
+  evidence({ source, quotes }) {
     const passage = () => {
-      const quote = h("blockquote", { class: "passage prose", tabindex: "0", "aria-label": gettext("The passage"), dir: "auto", oncopy: copied }, drawPassage(source.text));
+      const quote = h("blockquote", { class: "passage prose", tabindex: "0", "aria-label": gettext("The passage"), dir: "auto" }, drawPassage(source.text));
       markTexts(quote, quotes);
       return quote;
     };
@@ -142,7 +137,7 @@ export class SourcePanel {
     };
     const draw = () => replace(place,
       h("div", { class: "segments", role: "group", "aria-label": gettext("Show the source as") }, choice("document", hasPage(source) ? gettext("Page") : gettext("Document")), choice("text", gettext("Passage"))),
-      view === "text" ? passage() : hasPage(source) ? pageFigure({ source, quotes }) : documentFigure({ source, quotes }, { passage, copied }));
+      view === "text" ? passage() : hasPage(source) ? pageFigure({ source, quotes }) : documentFigure({ source, quotes }, { passage }));
     draw();
     return place;
   }
