@@ -1,13 +1,14 @@
 """The decision path: what each step did, how long it took, which model calls it made, where a fallback served.
 
-A workflow run owns one `Trace`. A step writes itself down with
+A workflow run owns one `Trace`. The decorator `retrieval.steps.step.step` opens an entry, and what runs inside it says
+what came of it by a code and its values, or why it did nothing:
 
-    async with trace.step("rewrite") as step:
-        step.summary = "3 variants"
-        step.detail["variants"] = variants
+    note("queries_made", queries=texts)
+    skip("switched_off")
+    degrade(error.reason)
 
-and, where its fallback served, `step.degrade(reason)`. Model calls find the running trace and step through a context
-variable, so that no provider has to pass them on; tasks started inside a step inherit it.
+`retrieval.path_texts` has the sentence of each code. Entries and model calls are found through a context variable, so
+that nobody has to pass them on; tasks started inside a step inherit it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from ragsite.core.wording import joined
+from retrieval.path_texts import path_text, reason_text
 from retrieval.ports import Prompt
 from retrieval.values import Source
 
@@ -67,21 +69,28 @@ class StepRecord:
     seq: int
     name: StepName
     status: StepStatus = "ok"
-    summary: str = ""
+    code: str = ""  # what came of it, see `retrieval.path_texts`
+    summary: str = ""  # the same as a sentence
     started_ms: int = 0
     duration_ms: int = 0
     detail: dict[str, Any] = field(default_factory=dict)
     calls: list[ModelCall] = field(default_factory=list)
 
+    def note(self, code: str, /, **detail: Any) -> None:
+        """What came of the step. `detail` is kept, beside what is there, as JSON of the path."""
+        self.detail |= detail
+        self.code, self.summary = code, path_text(code, self.detail)
+
     def degrade(self, reason: str) -> None:
-        """A fallback served instead of the real thing."""
+        """A fallback served instead of the real thing. reason: a code, or a sentence."""
         self.status = "degraded"
-        self.detail["reason"] = reason
+        self.detail["reason"] = reason_text(reason)
 
     def skip(self, reason: str) -> None:
-        self.status = "skipped"
-        self.summary = self.summary or reason
-        self.detail["reason"] = reason
+        """Nothing was to be done. reason: a code, or a sentence."""
+        self.status, self.code = "skipped", self.code or reason
+        self.summary = self.summary or reason_text(reason)
+        self.detail["reason"] = reason_text(reason)
 
     def as_dict(self) -> dict[str, Any]:
         detail = dict(self.detail)
@@ -174,6 +183,11 @@ class Trace:
             record.duration_ms = max(0, round(self.now_ms()) - record.started_ms)
         await self.sink.step_finished(record)
 
+    async def announce(self, tool: str, content: str) -> None:
+        """The running step calls a tool: told at once, while it works. content: one line for people."""
+        if current := _current.get():
+            await self.sink.tool_called(tool, content, current[1])
+
     async def emit_chunk(self, content: str) -> None:
         """Send the next piece of the answer; the first one stamps the time to the first token."""
         if self.first_token_ms is None:
@@ -259,6 +273,24 @@ def longest_chain(calls: Sequence[ModelCall], *, until_ms: float | None = None) 
 
 _current: ContextVar[tuple[Trace, StepRecord] | None] = ContextVar("retrieval_current_step", default=None)
 _queued_ms: ContextVar[float | None] = ContextVar("retrieval_queued_ms", default=None)
+
+
+def note(code: str, /, **detail: Any) -> None:
+    """What came of the running step, see `StepRecord.note`; nothing where none runs."""
+    if current := _current.get():
+        current[1].note(code, **detail)
+
+
+def skip(reason: str) -> None:
+    """The running step has nothing to do, see `StepRecord.skip`."""
+    if current := _current.get():
+        current[1].skip(reason)
+
+
+def degrade(reason: str) -> None:
+    """The running step's fallback serves, see `StepRecord.degrade`."""
+    if current := _current.get():
+        current[1].degrade(reason)
 
 
 def queue_model_call() -> None:

@@ -354,6 +354,12 @@ class Question:
     answer_id: str = ""
     again: bool = False  # it has been answered, and is to be answered anew
     language: str = ""  # of the asker's pages; the question's own comes first (`answer_language`)
+    condensed: str = ""  # as one that needs no conversation; empty: it needs none
+
+    @property
+    def standalone(self) -> str:
+        """What is searched for and judged by: the question without what was said before."""
+        return self.condensed or self.text
 
     def asked_before(self) -> list[str]:
         """The conversation's earlier questions, the newest first."""

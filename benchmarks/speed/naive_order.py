@@ -13,7 +13,7 @@ from retrieval.ports import SearchRequest
 from retrieval.steps.answer.generate import write_answer
 from retrieval.steps.judge import evaluator, judge
 from retrieval.steps.query.condense import Condense, condense_without_model
-from retrieval.steps.query.hyde import Hyde
+from retrieval.steps.query.hyde import hyde
 from retrieval.steps.query.query_rewriter import Rewrite, Wanted
 from retrieval.steps.query.route import Route, filters_by_model
 from retrieval.steps.retrieve.retrieve import search_documents
@@ -42,7 +42,7 @@ class NaiveOrder:
         asked = Asked(question, standalone)
         filters = await filters_by_model(context, asked, await Route(context)(asked))
         variants = await Rewrite(context)(Wanted(asked=asked, tried=(standalone,)))
-        imagined = await Hyde(context)(asked)
+        imagined = await hyde(context.deps, asked.condensed)
         request = SearchRequest(
             queries=(Query(standalone), *variants, *imagined), scope=question.scope, filters=filters,
             top_k=self.tools.settings.rerank.max_candidates,

@@ -13,7 +13,7 @@ from typing import Literal
 from retrieval.ports import SearchRequest
 from retrieval.steps.judge.assessment import Evidence
 from retrieval.steps.judge.judge import judge
-from retrieval.steps.query.hyde import Hyde
+from retrieval.steps.query.hyde import hyde
 from retrieval.steps.query.query_rewriter import Rewrite, Wanted
 from retrieval.steps.retrieve.retrieve import search_documents
 from retrieval.steps.step import Asked, Context
@@ -80,7 +80,7 @@ class Stage:
         if "+rewrite" in self.added:
             queries += await Rewrite(context)(Wanted(asked=asked, tried=(text,)))
         if "+hyde" in self.added:
-            queries += await Hyde(context)(asked)
+            queries += await hyde(context.deps, asked.condensed)
         request = SearchRequest(
             queries=queries,
             scope=self.scope,

@@ -11,6 +11,7 @@ import asyncio
 import logging
 import uuid
 from collections.abc import AsyncIterator, Sequence, Set
+from dataclasses import replace
 from datetime import timedelta
 
 from asgiref.sync import sync_to_async
@@ -131,10 +132,10 @@ async def _condense(engine: Engine, memory_id: uuid.UUID) -> None:
         return
     text = ""
     if await sync_to_async(memory_enabled)(user_id=memory.user_id):
-        language = answer_language(memory.question)
+        deps = replace(engine.deps, language=answer_language(memory.question))
         try:
             async with asyncio.timeout(engine.settings.ollama.structured_timeout_s):
-                text = await condensed_by_model(engine, memory.question, memory.draft, language=language)
+                text = await condensed_by_model(deps, memory.question, memory.draft)
         except (ModelError, TimeoutError) as error:
             logger.info("A memory keeps the sentence of its answer: %s", error or "no result in time")
     await sync_to_async(memory_rewrite)(memory=memory, text=text or memory.text)

@@ -11,22 +11,20 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ragsite.core.errors import AppError
-from ragsite.core.wording import counted, worded
 from retrieval.errors import explained
+from retrieval.steps.deps import Deps
 from retrieval.steps.schemas import ConsolidatedFact
-from retrieval.steps.step import Asked, Step
-from retrieval.steps.toolbox import Toolbox
-from retrieval.text.answer_language import NAMES, Language
+from retrieval.steps.step import step
+from retrieval.text.answer_language import NAMES
 from retrieval.text.markdown import leading_signs, without_emphasis
 from retrieval.text.quoting import neutralise, one_line
 from retrieval.text.refusal import reads_as_refusal
 from retrieval.text.sentences import split_sentences
 from retrieval.text.tokens import estimate_tokens
-from retrieval.trace import StepRecord
-from retrieval.values import Answer, Exchange, RememberedFact
+from retrieval.trace import degrade, note, skip
+from retrieval.values import Answer, Exchange, Question, RememberedFact
 
 RECALLED = 4  # facts at most that an answer is begun with
 MAX_CHARS = 400  # of one fact
@@ -45,95 +43,67 @@ _INSTRUCTION = re.compile(
 )
 
 
-class RecallMemory(Step[Asked, tuple[RememberedFact, ...]]):
-    """Facts near the self-contained question, best first; none where the memory is off or away."""
-
-    name = "memory"
-
-    async def act(self, given: Asked, entry: StepRecord) -> tuple[RememberedFact, ...]:
-        user_id = given.question.user_id
-        if self.tools.memory is None:
-            entry.skip(worded("earlier answers are not recalled here"))
-            return ()
-        if not user_id:
-            entry.skip(worded("nobody is signed in whose earlier answers could be remembered"))
-            return ()
-        try:
-            async with asyncio.timeout(self.run.deadline.limit(2 * TIMEOUT_S)):
-                recall = await self.tools.memory.recall(user_id, given.text, limit=RECALLED)
-        except (AppError, TimeoutError) as error:
-            entry.degrade(explained(error) or worded("the memory did not answer in time"))
-            return ()
-        if not recall.enabled:
-            entry.skip(worded("this user has switched the memory off"))
-            return ()
-        if recall.degraded:
-            entry.degrade(recall.degraded)
-        count = len(recall.facts)
-        entry.summary = (
-            counted("{count} earlier answer recalled", "{count} earlier answers recalled", count)
-            if count
-            else worded("nothing to recall")
-        )
-        # Ids alone: the path is shown to staff, and stays when its user erases the fact.
-        entry.detail["facts"] = [{"id": fact.id, "score": round(fact.score, 4)} for fact in recall.facts]
-        return recall.facts
+@step("memory")
+async def recall_memory(deps: Deps, question: Question) -> tuple[RememberedFact, ...]:
+    """Facts near the question, best first; none where the memory is off or away."""
+    if deps.memory is None or not question.user_id:
+        skip("memory_nobody" if deps.memory else "memory_not_here")
+        return ()
+    try:
+        async with asyncio.timeout(deps.deadline.limit(2 * TIMEOUT_S)):
+            recall = await deps.memory.recall(question.user_id, question.standalone, limit=RECALLED)
+    except (AppError, TimeoutError) as error:
+        degrade(explained(error) or "memory_late")
+        return ()
+    if not recall.enabled:
+        skip("memory_off")
+        return ()
+    if recall.degraded:
+        degrade(recall.degraded)
+    # Ids alone: the path is shown to staff, and stays when its user erases the fact.
+    facts = [{"id": fact.id, "score": round(fact.score, 4)} for fact in recall.facts]
+    note("memory_recalled" if facts else "memory_empty", facts=facts, count=len(facts))
+    return recall.facts
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """An answer to be remembered, unless it was not `accepted`."""
-
-    asked: Asked
-    answer: Answer
-    accepted: bool = True
-
-
-class ConsolidateMemory(Step[Answered, None]):
-    """Writes the answer's fact down. No model is called here: a worker condenses the fact after the reader has the
-    answer."""
-
-    name = "consolidate"
-
-    async def act(self, given: Answered, entry: StepRecord) -> None:
-        question, text, answer = given.asked.question, given.asked.text, given.answer
-        if self.tools.memory is None or not question.user_id:
-            entry.skip(worded("nobody is signed in to remember this for"))
-            return
-        if why_not := unfit(text, answer) if given.accepted else worded("the answer was not accepted"):
-            entry.skip(why_not)
-            return
-        fact = cited_statement(answer.text)
-        exchange = Exchange(
-            question=one_line(text), answer=answer.text, fact=fact,
-            conversation_id=question.conversation_id, answer_id=question.answer_id,
-        )  # fmt: skip
-        try:
-            async with asyncio.timeout(2 * TIMEOUT_S):  # the answer's own time is over
-                outcome = await self.tools.memory.remember(question.user_id, exchange)
-        except (AppError, TimeoutError) as error:
-            entry.degrade(explained(error) or worded("the memory did not answer in time"))
-            return
-        if outcome == "off":
-            entry.skip(worded("this user has switched the memory off"))
-            return
-        entry.summary = (
-            worded("remembered") if outcome == "added" else worded("remembered, in place of an older answer")
-        )
-        entry.detail["fact"] = fact
+@step("consolidate")
+async def consolidate_memory(deps: Deps, question: Question, answer: Answer, *, accepted: bool = True) -> None:
+    """Writes the answer's fact down, unless the answer was not `accepted`. No model is called here: a worker condenses
+    the fact after the reader has the answer."""
+    if deps.memory is None or not question.user_id:
+        skip("memory_nobody")
+        return
+    if why_not := unfit(question.standalone, answer) if accepted else "not_accepted":
+        skip(why_not)
+        return
+    fact = cited_statement(answer.text)
+    exchange = Exchange(
+        question=one_line(question.standalone), answer=answer.text, fact=fact,
+        conversation_id=question.conversation_id, answer_id=question.answer_id,
+    )  # fmt: skip
+    try:
+        async with asyncio.timeout(2 * TIMEOUT_S):  # the answer's own time is over
+            outcome = await deps.memory.remember(question.user_id, exchange)
+    except (AppError, TimeoutError) as error:
+        degrade(explained(error) or "memory_late")
+        return
+    if outcome == "off":
+        skip("memory_off")
+        return
+    note("remembered" if outcome == "added" else "remembered_anew", fact=fact)
 
 
 def unfit(question: str, answer: Answer) -> str:
-    """Why this answer is not to be remembered; empty when it is."""
+    """The code that says why this answer is not to be remembered; empty when it is."""
     if answer.decision != "ANSWER" or answer.partial or reads_as_refusal(answer.text):
-        return worded("only whole answers are remembered")
+        return "not_whole"
     if not any(source.cited for source in answer.sources):
-        return worded("only what is cited is remembered")
+        return "not_cited"
     fact = cited_statement(answer.text)
     if not fact:
-        return worded("the answer states nothing that could be remembered")
+        return "no_statement"
     if reads_as_instruction(question) or reads_as_instruction(fact):
-        return worded("instructions are not remembered")
+        return "instructions"
     return ""
 
 
@@ -173,14 +143,17 @@ def quote_memories(facts: Sequence[RememberedFact], *, tokens: int = MEMORY_TOKE
     return "\n".join(lines) or NOTHING
 
 
-async def condensed_by_model(tools: Toolbox, question: str, answer: str, *, language: Language) -> str:
+async def condensed_by_model(deps: Deps, question: str, answer: str) -> str:
     """One short sentence for the memory; empty: the model has none that could serve, keep the one there is.
 
     Raises ModelError.
     """
-    result = await tools.complete(
-        "fast", PROMPT, ConsolidatedFact, language=language, language_name=NAMES[language],
-        question=one_line(question), answer=neutralise(_MARKED.sub("", answer)),
-    )  # fmt: skip
-    fact = one_line(_MARKED.sub("", result.fact))[:MAX_CHARS]
+    reply = await deps.complete(
+        PROMPT,
+        ConsolidatedFact,
+        language_name=NAMES[deps.language],
+        question=one_line(question),
+        answer=neutralise(_MARKED.sub("", answer)),
+    )
+    fact = one_line(_MARKED.sub("", reply.fact))[:MAX_CHARS]
     return "" if reads_as_instruction(fact) or reads_as_refusal(fact) else fact

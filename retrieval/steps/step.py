@@ -1,5 +1,20 @@
 """What every step is: an entry of the decision path, a time limit, and a fallback that needs no model.
 
+    def no_passage(deps: Deps, question: Question) -> tuple[Query, ...]:
+        return ()
+
+
+    @step("hyde", fallback=no_passage, optional=True)
+    async def hyde(deps: Deps, question: Question) -> tuple[Query, ...]:
+        reply = await deps.complete("hyde", HypotheticalPassage, question=question.standalone)
+        note("passage_imagined", passage=reply.hypothetical_passage)
+        return (Query(reply.hypothetical_passage, kind="hyde", vector_only=True),)
+
+    queries = await hyde(deps, question)
+
+A step is an async function: `Deps` first, then plain arguments, a plain result. The class `Step` below is its older
+form, which goes when the last step is a function.
+
 class Condense(Step[Asked, str]):
     name = "condense"
 
@@ -14,15 +29,19 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass, replace
+from functools import wraps
+from inspect import isawaitable
+from typing import Any, ClassVar, Concatenate, Generic, ParamSpec, TypeVar
 
 from ragsite.core.rag_settings import RagSettings
 from ragsite.core.wording import worded
 from retrieval.errors import ModelError
+from retrieval.path_texts import path_text
 from retrieval.ports import Schema
 from retrieval.steps.deadline import FirstSearch
+from retrieval.steps.deps import Deps
 from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.text.answer_language import Language
 from retrieval.text.quoting import quote_history
@@ -33,6 +52,55 @@ from retrieval.values import Question
 T = TypeVar("T")
 Given = TypeVar("Given")
 Result = TypeVar("Result")
+P = ParamSpec("P")
+
+
+def step(
+    name: StepName,
+    *,
+    fallback: Callable[..., Any] | None = None,
+    timeout_s: float | None = None,
+    optional: bool = False,
+) -> Callable[[Callable[Concatenate[Deps, P], Awaitable[Result]]], Callable[Concatenate[Deps, P], Awaitable[Result]]]:
+    """Make a step of an async function: each call is timed and leaves an entry `name` in the decision path.
+
+    fallback: called with the same arguments, in the same entry, when the function raises a ModelError or is late; the
+    entry is then degraded, with the reason. Without one, the function has no limit here, and every error is the
+    caller's. timeout_s: by default a structured call's; the answer's deadline comes first in any case.
+    optional: answers are better with it, but right without; it gets less time, and is first to go without.
+    """
+
+    def decorate(
+        function: Callable[Concatenate[Deps, P], Awaitable[Result]],
+    ) -> Callable[Concatenate[Deps, P], Awaitable[Result]]:
+        @wraps(function)
+        async def run(deps: Deps, *args: P.args, **kwargs: P.kwargs) -> Result:
+            async with deps.trace.step(name) as entry:
+                if fallback is None:
+                    return await function(deps, *args, **kwargs)
+                writing = any(record.name == "generate" for record in deps.trace.steps[:-1])
+                limit_s = deps.deadline.share(
+                    deps.settings.ollama.structured_timeout_s if timeout_s is None else timeout_s,
+                    optional=optional,
+                    writing=writing or name == "generate",
+                )
+                try:
+                    if limit_s <= 0:
+                        raise ModelError("no_time_left")
+                    with ends_within(limit_s):
+                        async with asyncio.timeout(limit_s):
+                            return await function(deps, *args, **kwargs)
+                except ModelError as error:
+                    entry.degrade(error.reason)
+                except TimeoutError:
+                    entry.degrade(path_text("too_late", {"limit_s": limit_s}))
+                served = fallback(deps, *args, **kwargs)
+                result: Result = await served if isawaitable(served) else served
+                return result
+
+        return run
+
+    return decorate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +110,14 @@ class Context:
     tools: Toolbox
     run: Run
     language: Language = "en"  # to answer in
+
+    @property
+    def deps(self) -> Deps:
+        """The same, for steps that are functions."""
+        run = self.run
+        return replace(
+            self.tools.deps, trace=run.trace, deadline=run.deadline, revision=run.revision, language=self.language
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +132,11 @@ class Asked:
         """For a prompt that quotes the conversation, too: the user's own words. A reply to a question asked back is
         searched for together with that question."""
         return self.text if self.question.open_clarification else self.question.text
+
+    @property
+    def condensed(self) -> Question:
+        """The same as one question."""
+        return replace(self.question, condensed=self.text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal
 
 from ragsite.core.rag_settings import RagSettings
 from retrieval.ports import (
@@ -13,7 +13,6 @@ from retrieval.ports import (
     DocumentReader,
     MemoryStore,
     Models,
-    Prompt,
     Reranker,
     Schema,
     Searcher,
@@ -21,17 +20,12 @@ from retrieval.ports import (
 )
 from retrieval.search.boosting import AnswerRevision
 from retrieval.steps.deadline import Deadline, FirstSearch
+from retrieval.steps.deps import Deps, Prompts
 from retrieval.steps.reply_echo import without_echo
 from retrieval.text.answer_language import Language
 from retrieval.trace import Trace
 
 HEAD_START_S = 0.15  # given to the first search before calls that would improve on its words begin
-
-
-class Prompts(Protocol):
-    def render(self, name: str, *, language: str = "en", **variables: object) -> Prompt:
-        """Raises PromptError, a ModelError: a broken prompt file makes the step fall back."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +43,15 @@ class Toolbox:
     web: WebSearcher | None = None  # None: no web search is configured
     memory: MemoryStore | None = None  # None: nothing is remembered from one answer to the next
     curated: CuratedAnswers | None = None  # None: nobody has written answers beforehand
+
+    @property
+    def deps(self) -> Deps:
+        """The same, for steps that are functions."""
+        return Deps(
+            settings=self.settings, models=self.models, prompts=self.prompts, searcher=self.searcher, store=self.store,
+            documents=self.documents, boosts=self.boosts, reranker=self.reranker, web=self.web, memory=self.memory,
+            curated=self.curated,
+        )  # fmt: skip
 
     async def complete(
         self,

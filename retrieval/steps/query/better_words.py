@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass
 
 from retrieval.steps.query.condense import Condense
-from retrieval.steps.query.hyde import Hyde
+from retrieval.steps.query.hyde import hyde
 from retrieval.steps.query.query_rewriter import Rewrite, Wanted
 from retrieval.steps.query.route import filters_by_model
 from retrieval.steps.query.transform import transform_question
@@ -29,7 +29,7 @@ async def look_for_better_words(context: Context, asked: Asked, filters: SearchF
     standalone, variants, hypothetical, transformed, more_filters = await asyncio.gather(
         Condense(context)(asked),
         Rewrite(context)(Wanted(asked=asked, tried=(asked.text,))),
-        Hyde(context)(asked),
+        hyde(context.deps, asked.condensed),
         transform_question(context, asked),
         filters_by_model(context, asked, filters),
     )

@@ -5,32 +5,29 @@ Source: Gao et al., ACL 2023, arXiv:2212.10496; seed 003 §2.3.
 
 from __future__ import annotations
 
-from ragsite.core.wording import worded
+from retrieval.steps.deps import Deps
 from retrieval.steps.schemas import HypotheticalPassage
-from retrieval.steps.step import Asked, Step
-from retrieval.trace import StepRecord
-from retrieval.values import Query
+from retrieval.steps.step import step
+from retrieval.text.quoting import quote_history
+from retrieval.trace import note, skip
+from retrieval.values import Query, Question
 
-PROMPT = "hyde"  # its file in retrieval/prompts
+
+def no_passage(deps: Deps, question: Question) -> tuple[Query, ...]:
+    """Without a model."""
+    return ()
 
 
-class Hyde(Step[Asked, tuple[Query, ...]]):
-    """One vector-only query. Nothing when there is no model."""
-
-    name = "hyde"
-    optional = True
-
-    async def act(self, given: Asked, entry: StepRecord) -> tuple[Query, ...]:
-        asked = given.question.options.hyde
-        if not (self.settings.hyde.enabled if asked is None else asked):
-            entry.skip(worded("switched off"))
-            return ()
-        passage = await self.attempt(entry, self._ask_model(given), fallback=str, gives_way=True)
-        entry.summary = entry.summary or passage[:120]
-        entry.detail["passage"] = passage
-        return (Query(passage, kind="hyde", vector_only=True),) if passage else ()
-
-    async def _ask_model(self, given: Asked) -> str:
-        history = self.history(given.question)
-        reply = await self.complete(PROMPT, HypotheticalPassage, history=history, question=given.to_search)
-        return " ".join(reply.hypothetical_passage.split())
+@step("hyde", fallback=no_passage, optional=True)
+async def hyde(deps: Deps, question: Question) -> tuple[Query, ...]:
+    """One query for the vector search alone; none where it is switched off."""
+    asked = question.options.hyde
+    if not (deps.settings.hyde.enabled if asked is None else asked):
+        skip("switched_off")
+        return ()
+    reply = await deps.complete(
+        "hyde", HypotheticalPassage, history=quote_history(question.history), question=question.standalone
+    )
+    passage = " ".join(reply.hypothetical_passage.split())
+    note("passage_imagined", passage=passage)
+    return (Query(passage, kind="hyde", vector_only=True),) if passage else ()

@@ -38,11 +38,11 @@ from langgraph.runtime import Runtime
 from ragsite.core.wording import joined, worded
 from retrieval.errors import IndexUnavailableError
 from retrieval.ports import SearchRequest, SearchResult
+from retrieval.steps import memory
 from retrieval.steps.answer.clarify import ask_back
 from retrieval.steps.answer.generate import write_answer
 from retrieval.steps.judge.assessment import AnswerAssessment, Assessment, Evidence, WrittenAnswer
 from retrieval.steps.judge.judge import judge
-from retrieval.steps.memory import Answered, ConsolidateMemory, RecallMemory
 from retrieval.steps.query.condense import takes_up
 from retrieval.steps.query.query_rewriter import CorrectiveRewrite, Wanted
 from retrieval.steps.query.route import Route
@@ -116,7 +116,7 @@ async def retrieve_memory(state: State, runtime: Runtime[Context]) -> State:
     }
     if is_small_talk(question):
         return prepared
-    return {**prepared, "memories": await RecallMemory(runtime.context)(Asked(question, draft))}
+    return {**prepared, "memories": await memory.recall_memory(runtime.context.deps, Asked(question, draft).condensed)}
 
 
 async def route_query(state: State, runtime: Runtime[Context]) -> State:
@@ -339,7 +339,7 @@ async def send_response(state: State, runtime: Runtime[Context]) -> State:
 async def consolidate_memory(state: State, runtime: Runtime[Context]) -> State:
     asked = Asked(state["question"], state["plan"].standalone)
     accepted = state["drafts"][-1].graded.accepted
-    await ConsolidateMemory(runtime.context)(Answered(asked, state["answer"], accepted))
+    await memory.consolidate_memory(runtime.context.deps, asked.condensed, state["answer"], accepted=accepted)
     return {}
 
 

@@ -21,7 +21,7 @@ from retrieval.steps.deadline import FirstSearch
 from retrieval.steps.judge.assessment import Assessment, Evidence
 from retrieval.steps.judge.evaluator import estimate_of
 from retrieval.steps.judge.judge import judge
-from retrieval.steps.query.hyde import Hyde
+from retrieval.steps.query.hyde import hyde
 from retrieval.steps.query.query_rewriter import Rewrite, Wanted
 from retrieval.steps.query.transform import Decompose, StepBack
 from retrieval.steps.query.wording import QUERY_CHARS
@@ -110,10 +110,10 @@ class PlanTasks:
         context = replace(self.context, run=replace(self.context.run, first_search=finished))
         if task.type == "rewrite":
             queries = await Rewrite(context)(Wanted(asked=asked, tried=(text,)))
+        elif task.type == "hyde":
+            queries = await hyde(context.deps, asked.condensed)
         else:
-            steps: dict[str, type[Step[Asked, tuple[Query, ...]]]]
-            steps = {"hyde": Hyde, "decompose": Decompose, "step_back": StepBack}
-            queries = await steps[task.type](context)(asked)
+            queries = await (Decompose if task.type == "decompose" else StepBack)(context)(asked)
         return Finding(queries=queries, note=counted("{count} query", "{count} queries", len(queries)))
 
     # -------------------------------------------------------------------------------------------- searches

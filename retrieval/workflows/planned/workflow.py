@@ -29,7 +29,7 @@ from ragsite.core.wording import worded
 from retrieval.errors import IndexUnavailableError
 from retrieval.steps.answer.generate import write_answer
 from retrieval.steps.judge.assessment import AnswerAssessment, WrittenAnswer
-from retrieval.steps.memory import Answered, ConsolidateMemory, RecallMemory, quote_memories
+from retrieval.steps.memory import consolidate_memory, quote_memories, recall_memory
 from retrieval.steps.query.condense import Condense
 from retrieval.steps.query.route import Route
 from retrieval.steps.retrieve.dedupe import Dedupe, Hits
@@ -111,7 +111,7 @@ async def plan(state: State, runtime: Runtime[Context]) -> State:
     """Long-term memory is background for the planner, never a source."""
     tools, question = runtime.context.tools, state["question"]
     asked = Asked(question, state["draft"])
-    memories = quote_memories(await RecallMemory(runtime.context)(asked))
+    memories = quote_memories(await recall_memory(runtime.context.deps, asked.condensed))
     made = await Planner(runtime.context)(ToPlan(asked=asked, web=may_search_web(question, tools), memories=memories))
     return {"plan": made, "goals": made.sub_questions}
 
@@ -237,7 +237,7 @@ async def check(state: State, runtime: Runtime[Context]) -> State:
             return {"checked": checked, "answer": refusal}
     await held.release()
     asked = Asked(state["question"], state["standalone"])
-    await ConsolidateMemory(runtime.context)(Answered(asked, answer))
+    await consolidate_memory(runtime.context.deps, asked.condensed, answer)
     return {"checked": checked, "answer": answer}
 
 

@@ -1,7 +1,7 @@
 import pytest
 from django.conf import settings
 
-from retrieval.steps.query.hyde import Hyde
+from retrieval.steps.query.hyde import hyde
 from retrieval.steps.query.query_rewriter import Rewrite, Wanted
 from retrieval.steps.query.wording import without_filler
 from retrieval.steps.step import Asked
@@ -61,12 +61,12 @@ async def test_a_request_can_switch_rewriting_off(online) -> None:
 async def test_hyde_is_a_vector_only_query(online) -> None:
     online.reply(json={"hypothetical_passage": "A resit costs\nEUR 55."})
     run = start_run(settings.RAG)
-    queries = await Hyde(context(make_tools(settings.RAG), run))(Asked(ask(QUESTION), QUESTION))
+    queries = await hyde(context(make_tools(settings.RAG), run).deps, ask(QUESTION))
     assert queries == (Query("A resit costs EUR 55.", kind="hyde", vector_only=True),)
 
 
 async def test_hyde_is_left_out_without_a_model(offline) -> None:
     run = start_run(settings.RAG)
-    queries = await Hyde(context(make_tools(settings.RAG), run))(Asked(ask(QUESTION), QUESTION))
+    queries = await hyde(context(make_tools(settings.RAG), run).deps, ask(QUESTION))
     assert queries == ()
     assert run.trace.steps[0].status == "degraded"
