@@ -59,7 +59,7 @@ def ask_samples(request: APIRequest, site: str, name: str, password: str) -> Non
 
 def sign_in(page: Page, name: str, password: str) -> None:
     page.goto("/accounts/login/")
-    page.get_by_label("Name", exact=True).fill(name)
+    page.get_by_label("Username", exact=True).fill(name)
     page.get_by_label("Password", exact=True).fill(password)
     page.get_by_role("button", name="Sign in").click()
     page.get_by_role("heading", name="What would you like to know?").wait_for()

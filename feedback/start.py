@@ -26,8 +26,6 @@ from feedback.curation.curated import curated_check, curated_forget
 from feedback.curation.curated_live import LiveCuratedAnswers
 from feedback.curation.evidence_selectors import manual_boosts_in_force
 from feedback.curation.for_desk import DeskFeedback
-from feedback.curation.gap_letters import KIND as GAP_LETTER
-from feedback.curation.gap_letters import gap_letters
 from feedback.curation.gap_todos import gap_document_ready
 from feedback.curation.golden import golden_list
 from feedback.models import Evidence, GoldenQuestion, Rating
@@ -39,7 +37,6 @@ from feedback.rounds.evidence import answer_touch, rating_forget
 from feedback.rounds.passages import document_forget, document_relocate
 from feedback.rounds.personal_data import FeedbackHolder
 from feedback.rounds.questions import questions_forget, questions_of
-from ragsite.accounts.letters import use_letter
 from ragsite.accounts.personal_data import use_holder
 from retrieval.engine import use_boosts, use_curated_answers
 from retrieval.models import Document
@@ -52,7 +49,6 @@ def connect() -> None:
     use_curated_answers(LiveCuratedAnswers)
     use_ratings(ChatRatings())
     use_feedback(DeskFeedback())
-    use_letter(GAP_LETTER, gap_letters)
     use_improvements(
         Improvement(_golden_question, _golden_address), Improvement(_curated_answer, _curated_address), made=_made_of
     )

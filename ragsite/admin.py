@@ -1,14 +1,19 @@
-"""The admin's name, its sign-in within the limits on guessing, the tokens of all accounts, to be revoked, and the page
+"""The admin's name, its sign-in by the site's own page, the tokens of all accounts, to be revoked, and the page
 on which staff give out or delete all that is a person's."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from allauth.account.decorators import secure_admin_login
+from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount, SocialApp, SocialToken
+from allauth.usersessions.models import UserSession
 from django.contrib import admin, messages
 from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.models import Group, Permission, User
 from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
@@ -17,7 +22,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from rest_framework.authtoken.models import TokenProxy
 
-from ragsite.accounts.forms import AdminSignInForm, PasswordOfAnotherForm, PersonalDataForm
+from ragsite.accounts.forms import PasswordOfAnotherForm, PersonalDataForm
 from ragsite.accounts.personal_data import what_goes, what_stays
 from ragsite.accounts.personal_data_jobs import deletion_start, export_latest, export_start
 from ragsite.core.errors import AppError
@@ -35,8 +40,12 @@ STANDARD = {
 admin.site.site_header = "Ragsite"
 admin.site.site_title = "Ragsite"
 admin.site.index_title = _("Conversations, documents, ratings")
-admin.site.login_form = AdminSignInForm
+admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
 admin.site.unregister(TokenProxy)  # its table is empty: tokens are ApiTokens
+# The provider comes from the environment, secrets of second factors are nobody's to read, sessions end by their owner.
+NOT_FOR_STAFF = (SocialApp, SocialToken, SocialAccount, Authenticator, UserSession)
+for model in NOT_FOR_STAFF:
+    admin.site.unregister(model)
 
 
 @admin.register(ApiToken)
@@ -80,8 +89,10 @@ def permission_told(permission: Permission) -> str:
 
 
 def _permissions_told(field: Any) -> Any:
-    """The field of a form with the names that `permission_told` gives."""
+    """The field of a form with the names that `permission_told` gives, of what staff may see at all."""
     if field is not None and field.queryset.model is Permission:
+        hidden = {model._meta.app_label for model in NOT_FOR_STAFF}
+        field.queryset = field.queryset.exclude(content_type__app_label__in=hidden)
         field.label_from_instance = permission_told
     return field
 
@@ -98,9 +109,19 @@ class PersonAdmin(UserAdmin):
 
     change_form_template = "admin/auth/user/change_form.html"
     change_password_form = PasswordOfAnotherForm
+    actions = ("take_second_factors",)
 
     def formfield_for_manytomany(self, db_field: Any, request: Any = None, **kwargs: Any) -> Any:
         return _permissions_told(super().formfield_for_manytomany(db_field, request=request, **kwargs))
+
+    @admin.action(description=_("Take the second factors away, of who has lost them"), permissions=["change"])
+    def take_second_factors(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        for person in queryset.filter(authenticator__isnull=False).distinct():
+            if person.is_superuser and not request.user.is_superuser:
+                raise PermissionDenied
+            Authenticator.objects.filter(user=person).delete()
+            self.log_change(request, person, gettext("Second factors taken away."))
+        messages.success(request, gettext("They sign in by password alone now."))
 
     def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
         """The page of a person's data deletes, in small steps that leave nothing behind; a cascade would lock the

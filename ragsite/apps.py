@@ -11,11 +11,10 @@ class RagsiteConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from ragsite.accounts import personal_data_jobs, retention, signing_out  # models can be imported only now
+        from ragsite.accounts import personal_data_jobs, signals  # models can be imported only now
         from ragsite.accounts.account_data import AccountHolder
         from ragsite.accounts.personal_data import use_holder
 
-        signing_out.connect()
+        signals.connect()
         personal_data_jobs.connect()
-        retention.connect()
         use_holder("ragsite", AccountHolder())

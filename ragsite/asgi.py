@@ -16,7 +16,7 @@ from chat.routing import websocket_urlpatterns  # noqa: E402
 from chat.runs.lifespan import lifespan  # noqa: E402
 from ragsite import urls  # noqa: E402, F401  -- all pages: else the first request imports them, on the event loop
 from ragsite.accounts.auth import is_signed_in  # noqa: E402
-from ragsite.accounts.signed_out_sockets import ClosesWhenSignedOut  # noqa: E402
+from ragsite.accounts.credentials import ClosesWhenSignedOut  # noqa: E402
 from ragsite.runtime.watchdog import watched  # noqa: E402
 from ragsite.web.body_limits import BodyLimits  # noqa: E402
 from ragsite.web.chunked_bodies import LengthOfChunkedBodies  # noqa: E402

@@ -1,13 +1,11 @@
-"""Tables of accounts: what people choose, browser sessions, API tokens, what the limits on guessing passwords count,
-and the work of giving out or deleting all that is a person's. And the settings that administrators have changed."""
+"""Tables of accounts beside allauth's: what people choose, API tokens, and the work of giving out or deleting all that
+is a person's. And the settings that administrators have changed."""
 
 from __future__ import annotations
 
 import uuid
-from typing import TYPE_CHECKING
 
 from django.conf import settings
-from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
@@ -15,56 +13,11 @@ from django.utils.translation import gettext_lazy as _
 
 from ragsite.core.leases import Leased
 
-if TYPE_CHECKING:
-    from django.contrib.sessions.backends.base import SessionBase
-
-# In a session's data.
-DEVICE, SIGNED_IN_AT = "ragsite_device", "ragsite_signed_in_at"
-LANGUAGE, THEME = "ragsite_language", "ragsite_theme"  # the account's, copied there
-
-
-class AccountSession(AbstractBaseSession):
-    """A browser's session, with its account beside the data: all sessions of an account are found without decoding.
-
-    No constraint in the database: a request that saves its session while the account is deleted must not fail.
-    """
-
-    account = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        on_delete=models.CASCADE,
-        null=True,
-        db_constraint=False,
-        related_name="+",
-        verbose_name=_("account"),
-    )
-    device = models.CharField(
-        max_length=200, blank=True, db_default="", help_text=_("As its browser names itself."), verbose_name=_("device")
-    )
-    signed_in_at = models.DateTimeField(null=True, blank=True, verbose_name=_("signed in at"))
-    last_seen_at = models.DateTimeField(
-        null=True, blank=True, help_text=_("To within five minutes."), verbose_name=_("last seen at")
-    )
-
-    class Meta(AbstractBaseSession.Meta):
-        verbose_name = _("browser session")  # type: ignore[assignment]
-        verbose_name_plural = _("browser sessions")  # type: ignore[assignment]
-
-    def __str__(self) -> str:
-        return str(self._meta.verbose_name)  # never its key, with which anybody could use the session
-
-    @classmethod
-    def get_session_store_class(cls) -> type[SessionBase]:
-        from ragsite.accounts.sessions import SessionStore  # which imports this module
-
-        return SessionStore
+LANGUAGE, THEME = "ragsite_language", "ragsite_theme"  # the account's, copied into a session's data
 
 
 class Account(models.Model):
-    """What a person has chosen, and their e-mail. Without a row: nothing yet.
-
-    confirmed_email counts as long as it is the user's `email`; letters go nowhere else. pending_email: asked for, its
-    link not followed yet.
-    """
+    """What a person has chosen. Without a row: nothing yet."""
 
     class Theme(models.TextChoices):
         SYSTEM = "system", _("As the system")
@@ -84,15 +37,10 @@ class Account(models.Model):
     theme = models.CharField(
         max_length=6, choices=Theme, blank=True, help_text=_("Empty: as each browser has it."), verbose_name=_("theme")
     )
-    confirmed_email = models.EmailField(blank=True, verbose_name=_("confirmed e-mail"))
-    pending_email = models.EmailField(blank=True, verbose_name=_("e-mail to be confirmed"))
 
     class Meta:
         verbose_name = _("account")
         verbose_name_plural = _("accounts")
-        indexes = [
-            models.Index(fields=["confirmed_email"], name="account_by_email", condition=~Q(confirmed_email="")),
-        ]
 
     def __str__(self) -> str:
         return f"{self._meta.verbose_name} {self.user_id}"
@@ -139,9 +87,6 @@ class PersonalDataJob(Leased):
     attempts = models.PositiveSmallIntegerField(default=0, verbose_name=_("attempts"))
     done = models.PositiveIntegerField(default=0, verbose_name=_("done"))
     total = models.PositiveIntegerField(default=0, verbose_name=_("total"))
-    file = models.CharField(
-        max_length=100, blank=True, editable=False, help_text=_("Of an export, in the site's storage."),
-        verbose_name=_("file"))  # fmt: skip
     size_bytes = models.PositiveBigIntegerField(default=0, verbose_name=_("size bytes"))
     created_at = models.DateTimeField(default=timezone.now, verbose_name=_("created at"))
     finished_at = models.DateTimeField(null=True, blank=True, verbose_name=_("finished at"))
@@ -190,57 +135,6 @@ class ApiToken(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name or 'token'} ({self.prefix}…)"
-
-
-class WaitingLetter(models.Model):
-    """An e-mail that was asked for while the broker was away: it goes to a worker as soon as one can be told.
-
-    kind, values: of `ragsite.accounts.letters.letter_queue`; there is no link in them.
-    """
-
-    kind = models.CharField(max_length=20, verbose_name=_("kind"))
-    values = models.JSONField(default=dict, verbose_name=_("values"))
-    created_at = models.DateTimeField(default=timezone.now, db_index=True, verbose_name=_("created at"))
-
-    class Meta:
-        verbose_name = _("waiting letter")
-        verbose_name_plural = _("waiting letters")
-
-    def __str__(self) -> str:
-        return f"{self.kind}, {self.created_at:%Y-%m-%d %H:%M}"
-
-
-class AttemptCounter(models.Model):
-    """Attempts that count towards one limit. key: HMAC of what is limited; times: seconds since 1970, oldest first."""
-
-    key = models.CharField(max_length=64, primary_key=True, verbose_name=_("key"))
-    times = models.JSONField(default=list, verbose_name=_("times"))
-    expires_at = models.DateTimeField(db_index=True, verbose_name=_("expires at"))
-
-    class Meta:
-        verbose_name = _("attempt counter")
-        verbose_name_plural = _("attempt counters")
-
-    def __str__(self) -> str:
-        return self.key[:8]
-
-
-class KnownOrigin(models.Model):
-    """A place from which an account has signed in. origin: HMAC of the browser's cookie, or of the address."""
-
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", verbose_name=_("user")
-    )
-    origin = models.CharField(max_length=64, verbose_name=_("origin"))
-    last_used_at = models.DateTimeField(db_index=True, verbose_name=_("last used at"))
-
-    class Meta:
-        verbose_name = _("known origin")
-        verbose_name_plural = _("known origins")
-        constraints = [models.UniqueConstraint(fields=["user", "origin"], name="known_origin_once")]
-
-    def __str__(self) -> str:
-        return self.origin[:8]
 
 
 class SignUp(models.Model):

@@ -61,7 +61,7 @@ PORT = SITE.port
 ADMIN_PASSWORD = SITE.admin_password
 LOAD_SAMPLES = SITE.sample_data
 METRICS_TOKEN = SITE.metrics_token
-SIGNUP_OPEN = SITE.signup
+SIGNUP = SITE.signup
 SHARE_LINKS = SITE.share_links
 TRUSTED_PROXIES = SITE.trusted_proxies
 REDIS_URL = SITE.redis_url
@@ -93,6 +93,12 @@ INSTALLED_APPS = [
     "csp",
     "django_celery_beat",
     "django_prometheus",
+    "allauth",
+    "allauth.account",
+    "allauth.mfa",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
+    "allauth.usersessions",
     "ragsite",
     "retrieval",
     "chat",
@@ -110,8 +116,9 @@ MIDDLEWARE = [
     "ragsite.web.on_the_loop.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "ragsite.web.on_the_loop.AuthenticationMiddleware",
-    "ragsite.accounts.middleware.SignInLimitsMiddleware",
+    "ragsite.accounts.sessions.last_seen",
     "ragsite.web.on_the_loop.MessageMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "ragsite.web.on_the_loop.PrometheusAfterMiddleware",
 ]
@@ -126,6 +133,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "ragsite.accounts.pages.doors",
             ]
         },
     }
@@ -152,11 +160,7 @@ else:
     }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-SESSION_ENGINE = "ragsite.accounts.sessions"
-AUTHENTICATION_BACKENDS = [
-    "ragsite.accounts.backend.SignInBackend",  # checks passwords, within the limits on guessing
-    "django.contrib.auth.backends.ModelBackend",  # permissions, and sessions of the versions before
-]
+AUTHENTICATION_BACKENDS = ["ragsite.accounts.backend.SignInBackend"]
 
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
@@ -242,6 +246,41 @@ else:
 # ------------------------------------------------------------------------------------------------ e-mail
 vars().update(email_settings(SITE.email_url))
 DEFAULT_FROM_EMAIL = SERVER_EMAIL = SITE.email_from
+
+# ------------------------------------------------------------------------------------------------ accounts
+SENDS_EMAIL = SITE.email_url not in ("", "console:")
+LOGIN_WINDOW_S = 300  # over which wrong passwords are counted
+ACCOUNT_ADAPTER = "ragsite.accounts.adapters.AccountAdapter"
+ACCOUNT_FORMS = {"login": "ragsite.accounts.forms.SignInForm"}
+ACCOUNT_SESSION_REMEMBER = True
+ACCOUNT_CHANGE_EMAIL = True  # one address each
+# Where nothing is sent nothing can be confirmed.
+ACCOUNT_EMAIL_VERIFICATION = "mandatory" if SENDS_EMAIL else "none"
+ACCOUNT_SIGNUP_FIELDS = ["username*", "email*" if SENDS_EMAIL else "email", "password1*", "password2*"]
+ACCOUNT_PREVENT_ENUMERATION = "strict"
+ACCOUNT_EMAIL_NOTIFICATIONS = SENDS_EMAIL
+ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = SENDS_EMAIL
+ACCOUNT_EMAIL_SUBJECT_PREFIX = ""
+ACCOUNT_EMAIL_CONFIRMATION_EXPIRE_DAYS = 1
+ACCOUNT_REAUTHENTICATION_REQUIRED = True
+ACCOUNT_RATE_LIMITS = {
+    "login": "120/m/ip",
+    "login_failed": f"30/{LOGIN_WINDOW_S}s/ip,{RAG.limits.login_failures}/{LOGIN_WINDOW_S}s/key",
+    "signup": f"{RAG.limits.signups_per_hour}/h/ip",
+    "reset_password": "20/h/ip,5/h/key",
+    "confirm_email": "5/10m/key",
+}
+MFA_SUPPORTED_TYPES = ["totp", "recovery_codes", "webauthn"]
+MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not SITE.https  # browsers themselves allow it on this machine alone
+MFA_ALLOW_UNVERIFIED_EMAIL = not SENDS_EMAIL
+MFA_TOTP_ISSUER = "Ragsite"
+MFA_TOTP_TOLERANCE = 1  # clocks that differ by half a minute
+OIDC, OIDC_GROUPS = SITE.oidc, SITE.oidc_groups
+SOCIALACCOUNT_ADAPTER = "ragsite.accounts.adapters.SocialAccountAdapter"
+SOCIALACCOUNT_EMAIL_AUTHENTICATION_AUTO_CONNECT = True
+SOCIALACCOUNT_OPENID_CONNECT_URL_PREFIX = ""
+SOCIALACCOUNT_PROVIDERS = {"openid_connect": {"OAUTH_PKCE_ENABLED": True, "APPS": [OIDC.as_app()] if OIDC else []}}
 
 # ------------------------------------------------------------------------------------------------ API
 REST_FRAMEWORK = {

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import logging
 from smtplib import SMTPException, SMTPRecipientsRefused
-from typing import Any
 
 from celery import shared_task
+from django.contrib.sessions.backends.db import SessionStore
 
-from ragsite.accounts.letters import Kind, letter_deliver, letters_take_up, letters_write
+from ragsite.accounts.letters import Letter, letter_deliver
 from ragsite.accounts.personal_data_jobs import personal_data_purge, personal_data_take_next
-from ragsite.accounts.sessions import SessionStore
-from ragsite.accounts.sign_in_limits import sign_in_limits_purge
+from ragsite.accounts.sessions import sessions_tidy
 from retrieval.services.samples import samples_load
 
 logger = logging.getLogger(__name__)
@@ -31,36 +30,20 @@ def samples_load_once() -> int:
 
 @shared_task
 def accounts_tidy() -> int:
-    """Expired sessions, exports and counts of guesses. Returns how many rows of the latter two."""
+    """Expired sessions and exports. Returns how many rows."""
     SessionStore.clear_expired()
-    return sign_in_limits_purge() + personal_data_purge()
+    return sessions_tidy() + personal_data_purge()
 
 
 @shared_task(**LETTER_RETRY)
-def letter_send(kind: Kind, values: dict[str, Any], only: int | None = None) -> int:
-    """Write and send the letters of a message, or one of them; returns how many there are.
-
-    Several are sent by a task each, so that none is sent twice because another one failed.
-    """
-    letters = letters_write(kind, values)
-    if only is None and len(letters) > 1:
-        for number in range(len(letters)):
-            letter_send.apply_async((kind, values, number), retry=False)
-        return len(letters)
-    for letter in letters[slice(only, None if only is None else only + 1)]:
-        try:
-            letter_deliver(letter)
-        except SMTPRecipientsRefused as refusal:
-            if any(code < 500 for code, _ in refusal.recipients.values()):
-                raise  # greylisting and the like: later it may be taken
-            logger.warning("the mail server refuses the recipient of an e-mail (%s) for good", kind)
-    return len(letters)
-
-
-@shared_task
-def letters_waiting() -> int:
-    """Letters that were asked for while the broker was away."""
-    return letters_take_up()
+def letter_send(to: str, subject: str, text: str) -> None:
+    """Send an e-mail; tried again for a quarter of an hour while the mail server is away."""
+    try:
+        letter_deliver(Letter(to=to, subject=subject, text=text))
+    except SMTPRecipientsRefused as refusal:
+        if any(code < 500 for code, _ in refusal.recipients.values()):
+            raise  # greylisting and the like: later it may be taken
+        logger.warning("the mail server refuses the recipient of an e-mail for good")
 
 
 @shared_task

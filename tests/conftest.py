@@ -13,6 +13,7 @@ import pytest
 from django.apps import apps
 from django.contrib.auth.models import Permission
 from django.contrib.contenttypes.models import ContentType
+from django.core.cache import cache
 from django.core.management.commands import flush
 from django.db import connection, transaction
 from django.db.models import Model
@@ -86,6 +87,12 @@ def _only_loopback(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
     monkeypatch.setattr(socket.socket, "connect", guarded)
     yield
+
+
+@pytest.fixture(autouse=True)
+def _limits_count_anew() -> None:
+    """What limits on guessing have counted is in the cache; all tests come from one address."""
+    cache.clear()
 
 
 @pytest.fixture(autouse=True)

@@ -6,13 +6,14 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from allauth.usersessions.models import UserSession
 from django.conf import settings as site
 from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from ragsite.accounts.browser_sessions import device_name
-from ragsite.models import Account, AccountSession
+from ragsite.accounts.sessions import device_name
+from ragsite.models import Account
 from tests.factories import PASSWORD, UserFactory
 
 pytestmark = pytest.mark.django_db
@@ -98,8 +99,8 @@ def test_the_page_shows_each_browser_by_name_and_which_is_this() -> None:
 def test_one_browser_is_signed_out_and_the_others_stay() -> None:
     user = UserFactory()
     here, phone = browser(user), browser(user, IPHONE)
-    (other,) = (shown for shown in here.get("/accounts/").context["signed_in"] if not shown.is_this)
-    here.post(f"/accounts/browsers/{other.id}/sign-out/")
+    (other,) = (shown for shown in here.get("/accounts/").context["signed_in"] if not shown["is_this"])
+    here.post(f"/accounts/browsers/{other['session'].pk}/sign-out/")
     assert phone.get("/accounts/").status_code == 302
     assert here.get("/accounts/").status_code == 200
 
@@ -117,7 +118,7 @@ def test_all_others_are_signed_out_and_tokens_stay() -> None:
 def test_nobody_signs_out_somebody_elses_browser() -> None:
     victim, other = browser(UserFactory()), browser(UserFactory())
     (shown,) = victim.get("/accounts/").context["signed_in"]
-    assert other.post(f"/accounts/browsers/{shown.id}/sign-out/").status_code == 404
+    assert other.post(f"/accounts/browsers/{shown['session'].pk}/sign-out/").status_code == 404
     assert victim.get("/accounts/").status_code == 200
 
 
@@ -126,28 +127,29 @@ def test_the_page_never_holds_a_sessions_key() -> None:
     here = browser(user)
     browser(user, IPHONE)
     page = here.get("/accounts/").content.decode()
-    assert not any(key in page for key in AccountSession.objects.values_list("session_key", flat=True))
+    assert not any(key in page for key in UserSession.objects.values_list("session_key", flat=True))
 
 
-def test_a_visit_is_noted_once_in_five_minutes(django_assert_num_queries: Any) -> None:
+def test_a_visit_is_noted_once_in_five_minutes() -> None:
     user = UserFactory()
-    client = browser(user)
+    client = Client()
+    client.cookies = browser(user).cookies  # seen by another process
     long_ago = timezone.now() - timedelta(hours=1)
-    AccountSession.objects.filter(account=user).update(last_seen_at=long_ago)
+    UserSession.objects.filter(user=user).update(last_seen_at=long_ago)
     client.get("/accounts/")
-    noted = AccountSession.objects.get(account=user).last_seen_at
+    noted = UserSession.objects.get(user=user).last_seen_at
     assert noted and noted > long_ago
     client.get("/accounts/")
-    assert AccountSession.objects.get(account=user).last_seen_at == noted
+    assert UserSession.objects.get(user=user).last_seen_at == noted
 
 
 def test_a_changed_password_leaves_this_browser_alone_signed_in() -> None:
     user = UserFactory()
     here, phone = browser(user), browser(user, IPHONE)
     new = "a quite different phrase"
-    here.post("/accounts/password/", {"old_password": PASSWORD, "new_password1": new, "new_password2": new})
+    here.post("/accounts/password/change/", {"oldpassword": PASSWORD, "password1": new, "password2": new})
     assert phone.get("/accounts/").status_code == 302
-    assert [shown.is_this for shown in here.get("/accounts/").context["signed_in"]] == [True]
+    assert [shown["is_this"] for shown in here.get("/accounts/").context["signed_in"]] == [True]
 
 
 @pytest.mark.parametrize(
@@ -174,11 +176,10 @@ def test_names_of_any_script_and_length_sign_up_and_see_their_page(client: Clien
 
 def test_the_rules_are_said_before_the_error(client: Client) -> None:
     page = client.get("/accounts/signup/").content.decode()
-    assert "At least 8 characters." in page and "(optional)" in page
+    assert "at least 8 characters" in page and "(optional)" in page
     assert (
         'autocomplete="new-password"' in page and 'autocomplete="email"' in page and 'autocomplete="username"' in page
     )
-    assert "150 characters or fewer" not in page
 
 
 def test_a_weak_password_is_told_where_its_rules_are(client: Client) -> None:

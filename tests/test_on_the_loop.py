@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from django.contrib import messages
+from django.contrib.sessions.models import Session
 from django.http import HttpRequest, HttpResponse
 from django.test import AsyncRequestFactory
 
-from ragsite.models import AccountSession
 from ragsite.web.on_the_loop import LocaleMiddleware, MessageMiddleware, OnTheLoop, SessionMiddleware
 
 
@@ -52,7 +52,7 @@ async def test_a_changed_session_is_stored() -> None:
 
     middleware: Any = SessionMiddleware(change)
     response = await middleware(AsyncRequestFactory().get("/"))
-    assert await AccountSession.objects.filter(session_key=response.cookies["sessionid"].value).aexists()
+    assert await Session.objects.filter(session_key=response.cookies["sessionid"].value).aexists()
 
 
 @pytest.mark.django_db(transaction=True)
@@ -65,7 +65,7 @@ async def test_a_message_too_long_for_a_cookie_goes_into_the_session() -> None:
 
     middleware: Any = SessionMiddleware(MessageMiddleware(say))
     response = await middleware(AsyncRequestFactory().get("/"))
-    stored = await AccountSession.objects.aget(session_key=response.cookies["sessionid"].value)
+    stored = await Session.objects.aget(session_key=response.cookies["sessionid"].value)
     assert text in stored.get_decoded()["_messages"]
 
 

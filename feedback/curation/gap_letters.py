@@ -1,8 +1,7 @@
 """The e-mail to whom a knowledge gap is given, and when one of theirs is open again.
 
-It holds nobody's question: these are users' words, which go with their conversations, and an e-mail stays. While the
-broker is away a letter waits in the database (`ragsite.accounts.letters`); whatever becomes of it, the gap's page and
-its history say the same.
+It holds nobody's question: these are users' words, which go with their conversations, and an e-mail stays. Whatever
+becomes of it, the gap's page and its history say the same.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.urls import reverse
@@ -19,10 +19,9 @@ from django.utils.translation import ngettext
 
 from chat.review.roles import people_at_the_desk
 from feedback.models import KnowledgeGap
-from ragsite.accounts.letters import Letter, is_confirmed, letter_queue, site_origin
-from ragsite.models import Account
+from ragsite.accounts.choices import account_of
+from ragsite.accounts.letters import Letter, confirmed_email, letter_queue, site_origin
 
-KIND = "gap_assigned"
 TODO = (KnowledgeGap.State.OPEN, KnowledgeGap.State.IN_WORK)
 
 
@@ -31,31 +30,26 @@ def gap_tell(gap: KnowledgeGap, *, by: User | None, again: bool = False) -> None
     theirs already, and is open again."""
     if gap.assignee_id is None or (by is not None and by.pk == gap.assignee_id):
         return
-    letter = partial(
-        letter_queue, KIND, gap_id=gap.pk, user_id=gap.assignee_id, by=by.get_username() if by else "", again=again
-    )
-    transaction.on_commit(letter, robust=True)
+    send = partial(_send, gap.pk, gap.assignee_id, by=by.get_username() if by else "", again=again)
+    transaction.on_commit(send, robust=True)
 
 
-def gap_letters(*, gap_id: int, user_id: int, language: str, by: str = "", again: bool = False) -> Iterator[Letter]:
+def _send(gap_id: int, user_id: int, *, by: str, again: bool) -> None:
+    if letter := gap_letter(gap_id=gap_id, user_id=user_id, by=by, again=again):
+        letter_queue(letter)
+
+
+def gap_letter(*, gap_id: int, user_id: int, by: str = "", again: bool = False) -> Letter | None:
     """None where the gap is somebody else's or done by now, or where this person has no confirmed address, or no place
     at the desk any more."""
     gap = KnowledgeGap.objects.filter(pk=gap_id, assignee=user_id, state__in=TODO, merged_into=None).first()
-    account = Account.objects.select_related("user").filter(user=user_id).first()
-    if gap is None or account is None or not is_confirmed(account):
-        return
-    if not people_at_the_desk().filter(pk=user_id).exists():
-        return
-    language = account.language or language
-    with translation.override(language):
-        yield Letter(
-            to=account.confirmed_email,
-            language=language,
-            subject=_("A knowledge gap of yours is open again") if again else _("A knowledge gap was assigned to you"),
-            paragraphs=tuple(_paragraphs(gap, by, again)),
-            button=_("Look at the gap"),
-            url=site_origin() + reverse("review_gap", args=[gap.pk]),
-        )
+    person = people_at_the_desk().filter(pk=user_id).first()
+    if gap is None or person is None or not (address := confirmed_email(person)):
+        return None
+    with translation.override(account_of(person).language or settings.LANGUAGE_CODE):
+        subject = _("A knowledge gap of yours is open again") if again else _("A knowledge gap was assigned to you")
+        text = "\n\n".join([*_paragraphs(gap, by, again), site_origin() + reverse("review_gap", args=[gap.pk])])
+        return Letter(to=address, subject=subject, text=text)
 
 
 def _paragraphs(gap: KnowledgeGap, by: str, again: bool) -> Iterator[str]:

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount
+from allauth.usersessions.models import UserSession
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.contrib.contenttypes.models import ContentType
 from django.db.models import QuerySet
 
 from ragsite.accounts.choices import account_of
-from ragsite.accounts.letters import letters_forget
 from ragsite.accounts.personal_data import Held, Part
+from ragsite.accounts.sessions import sign_out_everywhere
 from ragsite.core.wording import counted
-from ragsite.models import AccountSession, ApiToken, KnownOrigin, PersonalDataJob, SettingRevision
+from ragsite.models import ApiToken, PersonalDataJob, SettingRevision
 
 
 class AccountHolder:
@@ -23,7 +27,7 @@ class AccountHolder:
     def goes(self, user: User) -> Iterable[Held]:
         tokens, sessions = (
             ApiToken.objects.filter(user=user).count(),
-            AccountSession.objects.filter(account=user).count(),
+            UserSession.objects.filter(user=user).count(),
         )
         yield Held(counted("{count} API token", "{count} API tokens", tokens), tokens)
         yield Held(counted("{count} signed-in browser", "{count} signed-in browsers", sessions), sessions)
@@ -39,8 +43,9 @@ class AccountHolder:
     def parts(self, user: User) -> Iterator[Part]:
         yield Part("profile.json", _profile(user))
         yield Part("api-tokens.json", ApiToken.objects.filter(user=user).values(*TOKEN_FIELDS).iterator())
-        sessions = AccountSession.objects.filter(account=user).order_by("-last_seen_at")
-        yield Part("signed-in-browsers.json", sessions.values("device", "signed_in_at", "last_seen_at").iterator())
+        sessions = UserSession.objects.filter(user=user).order_by("-last_seen_at")
+        browsers = sessions.values("user_agent", "ip", "created_at", "last_seen_at")
+        yield Part("signed-in-browsers.json", browsers.iterator())
         jobs = PersonalDataJob.objects.filter(user=user).values("kind", "reason", "state", "created_at", "finished_at")
         yield Part("exports-and-deletions.json", jobs.iterator())
         changed = (
@@ -54,10 +59,7 @@ class AccountHolder:
             content_type=ContentType.objects.get_for_model(User), object_id=str(user.pk)
         ).exclude(object_repr="")
         about.update(object_repr="")
-        yield ApiToken.objects.filter(user=user).delete()[0]
-        yield AccountSession.objects.filter(account=user).delete()[0]
-        yield letters_forget(user)
-        yield KnownOrigin.objects.filter(user=user).delete()[0]
+        sign_out_everywhere(user=user)
         yield _settings_of(user).filter(number=None).delete()[0]
         _settings_of(user).update(made_by=None)
 
@@ -76,13 +78,13 @@ def _profile(user: User) -> dict[str, Any]:
         "first_name": user.first_name,
         "last_name": user.last_name,
         "email": user.email,
-        "email_confirmed": bool(account.confirmed_email),
-        "email_to_be_confirmed": account.pending_email,
+        "emails": list(EmailAddress.objects.filter(user=user).values("email", "verified", "primary")),
+        "second_factors": list(Authenticator.objects.filter(user=user).values("type", "created_at", "last_used_at")),
+        "signs_in_by": list(SocialAccount.objects.filter(user=user).values("provider", "uid", "extra_data")),
         "language": account.language,
         "theme": account.theme,
         "groups": list(user.groups.order_by("name").values_list("name", flat=True)),
         "is_staff": user.is_staff,
         "joined_at": user.date_joined,
         "last_sign_in_at": user.last_login,
-        "known_browsers_and_addresses": KnownOrigin.objects.filter(user=user).count(),
     }

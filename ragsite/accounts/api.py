@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
+from allauth.account.adapter import get_adapter
+from allauth.mfa.base.forms import AuthenticateForm
+from allauth.mfa.models import Authenticator
+from allauth.mfa.utils import is_mfa_enabled
 from django.conf import settings
-from django.contrib.auth import authenticate
 from django.contrib.auth.models import User
 from django.http import FileResponse
 from drf_spectacular.types import OpenApiTypes
@@ -17,13 +20,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from ragsite.accounts.adapters import may_sign_in
 from ragsite.accounts.choices import account_of, choose
+from ragsite.accounts.pages import export_response
 from ragsite.accounts.personal_data_jobs import NoExportError, export_latest, export_open, export_start
 from ragsite.accounts.tokens import token_create, token_list, token_revoke
 from ragsite.core.api.fields import NoFieldsSerializer, StrictSerializer, TextField, checked
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
-from ragsite.core.errors import InvalidInputError
+from ragsite.core.errors import InvalidInputError, PermissionDeniedError
 from ragsite.core.wording import worded
 from ragsite.models import Account, ApiToken, PersonalDataJob
 
@@ -35,9 +40,28 @@ class BadCredentialsError(InvalidInputError):
     message = worded("Username and password do not match; check both and try again.")
 
 
+class SecondFactorError(PermissionDeniedError):
+    """The password is right. Keys that hold no code, such as passkeys, can't be sent here."""
+
+    code = "second_factor"
+    message = worded("This account has a second factor: send a code of it, too, as `code`.")
+
+
+class UnconfirmedError(PermissionDeniedError):
+    code = "email_not_confirmed"
+    message = worded("Confirm your e-mail address first: sign in on the site, and follow the link that is sent to it.")
+
+
 class TokenInput(StrictSerializer):
     username = TextField(max_length=150)
     password = TextField(max_length=1024, trim_whitespace=False)
+    code = TextField(
+        max_length=20,
+        required=False,
+        allow_blank=True,
+        default="",
+        help_text="Of the authenticator app, or a recovery code, where the account has a second factor.",
+    )
     name = TextField(max_length=100, required=False, allow_blank=True, default="", help_text="What it is for.")
 
 
@@ -65,17 +89,30 @@ class TokenApi(APIView):
     @extend_schema(
         operation_id="auth_token",
         request=TokenInput,
-        responses={200: TokenOutput, **errors(429)},
+        responses={200: TokenOutput, **errors(403, 429)},
         auth=[],
         tags=["auth"],
     )
     def post(self, request: Request) -> Response:
         """A new token. Over 50 (by default) per account, the one that was used least recently gives way."""
         sent = checked(TokenInput, request.data)
-        user = authenticate(request._request, username=sent["username"], password=sent["password"])
-        if not isinstance(user, User):
+        credentials = {"username": sent["username"], "password": sent["password"]}
+        user = get_adapter(request._request).authenticate(request._request, **credentials)
+        if not isinstance(user, User) or not user.is_active:
             raise BadCredentialsError
+        if not may_sign_in(user):
+            raise UnconfirmedError
+        if is_mfa_enabled(user, [Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN]):
+            _check_code(user, sent["code"])
         return Response({"token": token_create(user=user, name=sent["name"])})
+
+
+def _check_code(user: User, code: str) -> None:
+    """Guesses are counted. Raises SecondFactorError."""
+    form = AuthenticateForm(user=user, data={"code": code})
+    if not form.is_valid():
+        raise SecondFactorError
+    form.authenticator.record_usage()
 
 
 class TokensApi(GenericAPIView[ApiToken]):
@@ -96,7 +133,7 @@ class TokenRevokeApi(APIView):
         tags=["auth"],
     )
     def delete(self, request: Request, token_id: UUID) -> Response:
-        """Revoke one of your tokens; sockets and streams that it opened end within two seconds."""
+        """Revoke one of your tokens; sockets and streams that it opened end within seconds."""
         token_revoke(user=asking_user(request), token_id=token_id)
         return Response(status=204)
 
@@ -192,7 +229,4 @@ class AccountExportFileApi(APIView):
         job = export_latest(user=user, by=user)
         if job is None:
             raise NoExportError
-        file = export_open(job_id=job.pk, by=user)
-        response = FileResponse(file, as_attachment=True, filename="ragsite-data.zip", content_type="application/zip")
-        response["X-Content-Type-Options"] = "nosniff"
-        return response
+        return export_response(export_open(job_id=job.pk, by=user))

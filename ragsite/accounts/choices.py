@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from allauth.usersessions.models import UserSession
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.utils import translation
+from django.contrib.sessions.models import Session
 
 from ragsite.core.errors import InvalidInputError
 from ragsite.core.wording import worded
-from ragsite.models import LANGUAGE, THEME, Account, AccountSession
-
-MOST_SESSIONS = 200  # of one account that a change is carried to; the rest hears of it at the next sign-in
+from ragsite.models import LANGUAGE, THEME, Account
 
 
 def account_of(user: User) -> Account:
@@ -36,22 +35,13 @@ def choose(*, user: User, language: str | None = None, theme: str | None = None,
     account, _ = Account.objects.update_or_create(user=user, defaults=chosen)
     if session is not None:
         copy_into(session, account)
-    _copy_into_others(account, own_key=getattr(session, "session_key", None))
+    others = UserSession.objects.filter(user=user).exclude(session_key=getattr(session, "session_key", None))
+    for row in Session.objects.filter(session_key__in=others.values("session_key")):
+        data = {**row.get_decoded(), LANGUAGE: account.language, THEME: account.theme}
+        stored = Session.objects.filter(pk=row.pk, session_data=row.session_data)  # unless it has changed meanwhile
+        stored.update(session_data=Session.objects.encode(data))
     return account
-
-
-def language_first_chosen(*, user: User) -> None:
-    """At the sign-up: the language in which it was done."""
-    Account.objects.get_or_create(user=user, defaults={"language": translation.get_language() or ""})
 
 
 def copy_into(session: Any, account: Account) -> None:
     session[LANGUAGE], session[THEME] = account.language, account.theme
-
-
-def _copy_into_others(account: Account, *, own_key: str | None) -> None:
-    others = AccountSession.objects.filter(account=account.user).exclude(session_key=own_key)
-    for row in others.order_by("-last_seen_at")[:MOST_SESSIONS]:
-        store = AccountSession.get_session_store_class()(session_key=row.session_key)
-        data = {**row.get_decoded(), LANGUAGE: account.language, THEME: account.theme}
-        AccountSession.objects.filter(pk=row.pk, session_data=row.session_data).update(session_data=store.encode(data))

@@ -1,49 +1,31 @@
-"""The pages of accounts: signing in and up, forgotten passwords, and the account's own page with all it offers."""
+"""The pages of accounts that allauth has not: the account's own page and what it offers."""
 
 from __future__ import annotations
 
 from typing import Any
 from uuid import UUID
 
+from allauth.account.decorators import reauthentication_required
+from allauth.account.models import EmailAddress
+from allauth.mfa.utils import is_mfa_enabled
+from allauth.socialaccount.models import SocialAccount
+from allauth.socialaccount.providers.openid_connect import views as oidc_views
+from allauth.usersessions.models import UserSession
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth import login, logout
-from django.contrib.auth import views as auth_views
+from django.contrib.auth import logout
 from django.contrib.auth.decorators import login_required
-from django.core.exceptions import ValidationError
-from django.db import transaction
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import reverse, reverse_lazy
-from django.utils.decorators import method_decorator
+from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
-from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
-from django.views.generic.base import TemplateView
-from django.views.generic.edit import FormView
 from django.views.i18n import set_language
+from requests import RequestException
 
-from ragsite.accounts.browser_sessions import (
-    SessionNotFoundError,
-    signed_in_end,
-    signed_in_end_others,
-    signed_in_list,
-)
+from ragsite.accounts.adapters import OIDC
 from ragsite.accounts.choices import account_of, choose
-from ragsite.accounts.email_links import confirmation_read
-from ragsite.accounts.emails import LinkUsedError, OtherAccountError, email_ask, email_confirm, email_remove
-from ragsite.accounts.forms import (
-    ChangePasswordForm,
-    DeleteAccountForm,
-    EmailForm,
-    ForgottenPasswordForm,
-    NewPasswordForm,
-    SignInForm,
-    SignUpForm,
-)
-from ragsite.accounts.letters import is_confirmed, letter_queue, letters_are_sent
 from ragsite.accounts.personal_data import what_goes, what_stays
 from ragsite.accounts.personal_data_jobs import (
     ExportRunsError,
@@ -54,126 +36,29 @@ from ragsite.accounts.personal_data_jobs import (
     export_open,
     export_start,
 )
-from ragsite.accounts.sign_in_limits import TooManyLettersError, letter_count
-from ragsite.accounts.signing_out import sign_out_everywhere
+from ragsite.accounts.sessions import sessions_end, sign_out_everywhere, signed_in_list
 from ragsite.accounts.tokens import TokenNotFoundError, token_list, token_revoke
 from ragsite.core.api.user import asking_user
-from ragsite.core.errors import AppError
 from ragsite.core.localized import localized
-from ragsite.core.wording import worded
 from ragsite.models import Account
 
-LINK_SENT = gettext_lazy("A link is on its way to %(email)s. Follow it within 24 hours.")
+
+def doors(request: HttpRequest) -> dict[str, Any]:
+    """Context of all templates: how accounts are made here, and whether letters go out."""
+    return {"SIGNUP": settings.SIGNUP, "SENDS_EMAIL": settings.SENDS_EMAIL}
 
 
-class SignInView(auth_views.LoginView):
-    """`/accounts/login/`."""
-
-    template_name = "accounts/login.html"
-    authentication_form = SignInForm
-    redirect_authenticated_user = True
-
-    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        return super().get_context_data(**kwargs) | {"signup_open": settings.SIGNUP_OPEN}
-
-
-@method_decorator([sensitive_post_parameters(), never_cache], name="dispatch")
-class SignUpView(auth_views.RedirectURLMixin, FormView):
-    """Makes an account and signs in; goes on to `next` where that is an address of ours."""
-
-    template_name = "accounts/signup.html"
-    form_class = SignUpForm
-    next_page = "chat"
-
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        if not settings.SIGNUP_OPEN:
-            return render(request, "accounts/signup_closed.html", status=403)
-        if request.user.is_authenticated:
-            return HttpResponseRedirect(self.get_success_url())
-        return super().dispatch(request, *args, **kwargs)
-
-    def get_form_kwargs(self) -> dict[str, Any]:
-        return super().get_form_kwargs() | {"request": self.request}
-
-    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        return super().get_context_data(**kwargs) | {"next": self.get_redirect_url()}
-
-    def get_success_url(self) -> str:
-        return self.get_redirect_url() or reverse("chat")
-
-    def form_valid(self, form: SignUpForm) -> HttpResponse:
-        try:
-            user = form.save()
-        except ValidationError as error:
-            form.add_error(None, error)
-            return self.form_invalid(form)
-        login(self.request, user, backend=settings.AUTHENTICATION_BACKENDS[0])
-        return super().form_valid(form)
-
-
-class ChangePasswordView(auth_views.PasswordChangeView):
-    """Ends all other sessions of the account, and its tokens, in one transaction with the new password."""
-
-    template_name = "accounts/password_change.html"
-    success_url = reverse_lazy("password_change_done")
-    form_class = ChangePasswordForm
-
-    def get_form_kwargs(self) -> dict[str, Any]:
-        return super().get_form_kwargs() | {"request": self.request}
-
-    def form_valid(self, form: Any) -> HttpResponse:
-        with transaction.atomic():
-            return super().form_valid(form)
-
-
-class PasswordChangedView(auth_views.PasswordChangeDoneView):
-    """Says that the password was changed."""
-
-    template_name = "accounts/password_change_done.html"
-
-
-class ForgottenPasswordView(FormView):
-    """Sends a link to an address. The page that follows says the same whether or not an account has it."""
-
-    template_name = "accounts/password_reset.html"
-    form_class = ForgottenPasswordForm
-    success_url = reverse_lazy("password_reset_done")
-
-    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        return super().get_context_data(**kwargs) | {"sends_letters": letters_are_sent()}
-
-    def form_valid(self, form: ForgottenPasswordForm) -> HttpResponse:
-        email = form.cleaned_data["email"]
-        try:
-            letter_count(self.request, recipient=email)
-        except TooManyLettersError as error:
-            form.add_error(None, localized(error.message))
-            return self.form_invalid(form)
-        letter_queue("reset", email=email)
-        return super().form_valid(form)
-
-
-@method_decorator(never_cache, name="dispatch")
-class ForgottenPasswordDoneView(TemplateView):
-    template_name = "accounts/password_reset_done.html"
-    extra_context = {"hours": settings.PASSWORD_RESET_TIMEOUT // 3600}
-
-    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        return super().get_context_data(**kwargs) | {"sends_letters": letters_are_sent()}
-
-
-class NewPasswordView(auth_views.PasswordResetConfirmView):
-    """Behind the letter's link, which works once: a new password makes it void, and ends all sessions and tokens."""
-
-    template_name = "accounts/password_reset_confirm.html"
-    success_url = reverse_lazy("login")
-    form_class = NewPasswordForm
-
-    def form_valid(self, form: Any) -> HttpResponse:
-        with transaction.atomic():
-            response = super().form_valid(form)
-        messages.success(self.request, _("Your password is changed. Sign in with the new one."))
-        return response
+@require_http_methods(["GET", "POST"])
+def oidc_login(request: HttpRequest) -> HttpResponse:
+    """allauth's way to the provider. A page leads there, no redirect: browsers hold redirects of a form to the site's
+    own policy (`form-action`), and nobody knows how many addresses a provider passes on to."""
+    try:
+        response: HttpResponse = oidc_views.login(request, provider_id=OIDC)
+    except RequestException:
+        return render(request, "socialaccount/authentication_error.html", status=503)
+    if response.status_code == 302:
+        return render(request, "socialaccount/login_redirect.html", {"redirect_to": response.headers["Location"]})
+    return response
 
 
 # ------------------------------------------------------------------------------------------------ the account's page
@@ -183,13 +68,15 @@ class NewPasswordView(auth_views.PasswordResetConfirmView):
 def account(request: HttpRequest) -> HttpResponse:
     """What the account has and what can be done with it."""
     user = asking_user(request)
-    chosen = account_of(user)
     context = {
         "section": "account",
         "tokens": token_list(user=user),
         "signed_in": signed_in_list(user=user, own_key=request.session.session_key),
-        "account": chosen,
-        "email_is_confirmed": is_confirmed(chosen) if chosen.confirmed_email else False,
+        "account": account_of(user),
+        "emails": EmailAddress.objects.filter(user=user).order_by("-primary", "pk"),
+        "has_mfa": is_mfa_enabled(user),
+        "oidc": settings.OIDC,
+        "has_oidc": SocialAccount.objects.filter(user=user).exists(),
         "themes": Account.Theme.choices,
         "export": export_latest(user=user, by=user),
     }
@@ -215,76 +102,6 @@ def choose_theme(request: HttpRequest) -> HttpResponse:
     return redirect("account")
 
 
-@method_decorator([login_required, never_cache, sensitive_post_parameters()], name="dispatch")
-class EmailView(FormView):
-    """Gives, changes or takes away the address; asks for the password."""
-
-    template_name = "accounts/email.html"
-    form_class = EmailForm
-    success_url = reverse_lazy("account")
-
-    def get_initial(self) -> dict[str, Any]:
-        user = asking_user(self.request)
-        chosen = account_of(user)
-        return {"email": chosen.pending_email or chosen.confirmed_email or user.email}
-
-    def get_form_kwargs(self) -> dict[str, Any]:
-        return super().get_form_kwargs() | {"user": asking_user(self.request), "request": self.request}
-
-    def form_valid(self, form: EmailForm) -> HttpResponse:
-        user, email = form.user, form.cleaned_data["email"]
-        if not email:
-            email_remove(user=user)
-            messages.success(self.request, _("Your account has no e-mail address now."))
-            return super().form_valid(form)
-        try:
-            email_ask(user=user, email=email, request=self.request)
-        except TooManyLettersError as error:
-            form.add_error(None, localized(error.message))
-            return self.form_invalid(form)
-        messages.success(self.request, LINK_SENT % {"email": email})
-        return super().form_valid(form)
-
-
-@require_POST
-@login_required
-def send_email_link_again(request: HttpRequest) -> HttpResponse:
-    """To the address that waits to be confirmed."""
-    user = asking_user(request)
-    if email := account_of(user).pending_email:
-        try:
-            email_ask(user=user, email=email, request=request)
-            messages.success(request, LINK_SENT % {"email": email})
-        except TooManyLettersError as error:
-            messages.error(request, localized(error.message))
-    return redirect("account")
-
-
-@login_required
-@never_cache
-@require_http_methods(["GET", "POST"])
-def confirm_email(request: HttpRequest, token: str) -> HttpResponse:
-    """Behind a letter's link. A press of the button confirms: programs that look at links in letters open them too."""
-    user = asking_user(request)
-    try:
-        link = confirmation_read(token)
-        if link.user_id == user.pk and link.email == account_of(user).confirmed_email:
-            raise LinkUsedError(worded("This address is confirmed already."))
-        if link.user_id != user.pk:
-            raise OtherAccountError
-        if request.method == "POST":
-            email_confirm(user=user, token=token)
-            messages.success(request, _("Your e-mail address is confirmed."))
-            return redirect("account")
-        if link.email != account_of(user).pending_email:
-            raise LinkUsedError
-    except AppError as error:
-        return render(
-            request, "accounts/email_confirm.html", {"refusal": localized(error.message)}, status=error.status
-        )
-    return render(request, "accounts/email_confirm.html", {"email": link.email})
-
-
 # ------------------------------------------------------------------------------------------------ signing out
 @require_POST
 @login_required
@@ -300,12 +117,10 @@ def revoke_token(request: HttpRequest, token_id: UUID) -> HttpResponse:
 
 @require_POST
 @login_required
-def leave_browser(request: HttpRequest, session_id: str) -> HttpResponse:
+def leave_browser(request: HttpRequest, session_id: int) -> HttpResponse:
     """Signs one browser out; somebody else's answers 404."""
-    try:
-        signed_in_end(user=asking_user(request), session_id=session_id)
-    except SessionNotFoundError as error:
-        raise Http404 from error
+    if not sessions_end(UserSession.objects.filter(user=asking_user(request), pk=session_id)):
+        raise Http404
     messages.success(request, _("That browser is signed out."))
     return redirect("account")
 
@@ -314,7 +129,8 @@ def leave_browser(request: HttpRequest, session_id: str) -> HttpResponse:
 @login_required
 def leave_others(request: HttpRequest) -> HttpResponse:
     """Signs all browsers out but this one; tokens stay."""
-    signed_in_end_others(user=asking_user(request), own_key=request.session.session_key)
+    own = request.session.session_key
+    sessions_end(UserSession.objects.filter(user=asking_user(request)).exclude(session_key=own))
     messages.success(request, _("All other browsers are signed out."))
     return redirect("account")
 
@@ -325,7 +141,7 @@ def leave_everywhere(request: HttpRequest) -> HttpResponse:
     """Ends all sessions and tokens of the account, this session too."""
     sign_out_everywhere(user=asking_user(request))
     logout(request)
-    return redirect("login")
+    return redirect("account_login")
 
 
 # ------------------------------------------------------------------------------------------------ the person's data
@@ -350,33 +166,30 @@ def fetch_export(request: HttpRequest, job_id: UUID) -> FileResponse:
         file = export_open(job_id=job_id, by=asking_user(request))
     except NoExportError as error:
         raise Http404 from error
+    return export_response(file)
+
+
+def export_response(file: Any) -> FileResponse:
     response = FileResponse(file, as_attachment=True, filename="ragsite-data.zip", content_type="application/zip")
     response["X-Content-Type-Options"] = "nosniff"
     return response
 
 
-@method_decorator([login_required, never_cache, sensitive_post_parameters()], name="dispatch")
-class DeleteAccountView(FormView):
-    """Says what goes and what stays, asks for the password, and then it is done: there is no way back."""
-
-    template_name = "accounts/delete.html"
-    form_class = DeleteAccountForm
-
-    def get_form_kwargs(self) -> dict[str, Any]:
-        return super().get_form_kwargs() | {"user": asking_user(self.request), "request": self.request}
-
-    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        user = asking_user(self.request)
-        held = {"goes": [localized(held.what) for held in what_goes(user)]}
-        return (
-            super().get_context_data(**kwargs) | held | {"stays": [localized(held.what) for held in what_stays(user)]}
-        )
-
-    def form_valid(self, form: DeleteAccountForm) -> HttpResponse:
+@require_http_methods(["GET", "POST"])
+@login_required
+@never_cache
+@reauthentication_required
+def delete_account(request: HttpRequest) -> HttpResponse:
+    """Says what goes and what stays; after the press of a button there is no way back. Asks who it is again before."""
+    user = asking_user(request)
+    context: dict[str, Any] = {}
+    if request.method == "POST":
         try:
-            deletion_start(user=form.user, by=form.user)
+            deletion_start(user=user, by=user)
+            logout(request)
+            return render(request, "accounts/deleted.html")
         except LastAdministratorError as error:
-            form.add_error(None, localized(error.message))
-            return self.form_invalid(form)
-        logout(self.request)
-        return render(self.request, "accounts/deleted.html")
+            context["refusal"] = localized(error.message)
+    context["goes"] = [localized(held.what) for held in what_goes(user)]
+    context["stays"] = [localized(held.what) for held in what_stays(user)]
+    return render(request, "accounts/delete.html", context)

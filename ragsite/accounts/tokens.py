@@ -44,7 +44,7 @@ def token_list(*, user: User) -> QuerySet[ApiToken]:
 
 
 def token_revoke(*, user: User, token_id: UUID) -> None:
-    """What it opened ends within two seconds. Raises TokenNotFoundError."""
+    """What it opened ends within seconds. Raises TokenNotFoundError."""
     deleted, _ = ApiToken.objects.filter(user=user, pk=token_id).delete()
     if not deleted:
         raise TokenNotFoundError

@@ -31,6 +31,6 @@ def render() -> str:
 
 def _row(variable: str, field: FieldInfo) -> str:
     default = int(field.default) if isinstance(field.default, bool) else field.default
-    default_cell = "" if default in ("", [], {}) else f"`{default}`"
+    default_cell = "" if default in ("", [], {}, None) else f"`{default}`"
     meaning = " ".join((field.description or "").split()).replace("|", "\\|")
     return f"| `{variable}` | {default_cell} | {meaning} |"

@@ -36,13 +36,13 @@ def fee(days: int) -> float: return min(10.0, 0.5 * days)  # capped
 """
 PAGES = (
     "/", "/documents/", "/documents/search/", "/memory/", "/self-corrective-rag",
-    "/accounts/", "/accounts/email/", "/accounts/password/", "/accounts/delete/",
+    "/accounts/", "/accounts/email/", "/accounts/password/change/", "/accounts/2fa/", "/accounts/delete/",
     "/review/", "/review/log/", "/review/dashboard/", "/review/compare/", "/review/replays/",
     "/review/curated/",
     "/admin/", "/admin/chat/session/", "/admin/retrieval/document/", "/admin/feedback/revision/",
     "/admin/feedback/evidence/in-force/", "/admin/feedback/rating/gaps/",
 )  # fmt: skip
-DOORS = ("/accounts/login/", "/accounts/signup/", "/accounts/password/forgotten/")
+DOORS = ("/accounts/login/", "/accounts/signup/", "/accounts/password/reset/")
 LANGUAGES = ("en", "zh-hans", "zh-hant")
 AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
 RUN = """async (options) => (await axe.run(document, {resultTypes: ["violations"], ...options})).violations.flatMap(

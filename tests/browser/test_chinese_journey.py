@@ -38,9 +38,9 @@ def no_english(page: Page) -> None:
 def sign_up(page: Page) -> None:
     page.get_by_role("link", name="註冊帳戶").click()
     no_english(page)
-    page.get_by_role("textbox", name=re.compile("^名稱")).fill(f"讀者{uuid.uuid4().hex[:8]}")
-    page.get_by_role("textbox", name=re.compile("^密碼")).fill(PASSWORD)
-    page.get_by_role("textbox", name="再次輸入密碼").fill(PASSWORD)
+    page.get_by_role("textbox", name="使用者名稱").fill(f"讀者{uuid.uuid4().hex[:8]}")
+    page.get_by_role("textbox", name="密碼", exact=True).fill(PASSWORD)
+    page.get_by_role("textbox", name="密碼(再次輸入)").fill(PASSWORD)
     page.get_by_role("button", name="註冊", exact=True).click()
 
 

@@ -32,9 +32,9 @@ OpenPage = Callable[..., Page]
 def sign_up(page: Page) -> None:
     page.goto("/")
     page.get_by_role("link", name="Create an account").click()
-    page.get_by_label("Name", exact=True).fill(f"reader-{uuid.uuid4().hex[:8]}")
+    page.get_by_label("Username", exact=True).fill(f"reader-{uuid.uuid4().hex[:8]}")
     page.get_by_label("Password", exact=True).fill(PASSWORD)
-    page.get_by_label("Password again").fill(PASSWORD)
+    page.get_by_label("Password (again)").fill(PASSWORD)
     page.get_by_role("button", name="Create account").click()
     expect(page.get_by_role("heading", name="What would you like to know?")).to_be_visible()
 

@@ -54,7 +54,7 @@ def asked(site: Site, tmp_path: Path) -> None:
 
 def to_the_desk(page: Page) -> None:
     page.goto("/accounts/login/?next=/review/")
-    page.get_by_label("Name", exact=True).fill("admin")
+    page.get_by_label("Username", exact=True).fill("admin")
     page.get_by_label("Password", exact=True).fill(PASSWORD)
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("heading", name="Review desk")).to_be_visible()

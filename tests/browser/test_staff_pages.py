@@ -29,7 +29,7 @@ def _writer(site: Site) -> None:
 
 def sign_in(page: Page) -> None:
     page.goto("/accounts/login/")
-    page.get_by_label("Name", exact=True).fill("admin")
+    page.get_by_label("Username", exact=True).fill("admin")
     page.get_by_label("Password", exact=True).fill(PASSWORD)
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("heading", name="What would you like to know?")).to_be_visible()

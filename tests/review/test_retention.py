@@ -36,7 +36,6 @@ from feedback.models import Evidence, RatedPassage, RatedQuestion, Rating
 from feedback.rounds.evidence import evidence_gather
 from ragsite.core import retention
 from ragsite.core.retention import Kind, kinds
-from ragsite.models import AttemptCounter
 from retrieval.models import Memory, MemoryOrigin
 from retrieval.services.collections import collection_of_conversation
 from tests.factories import (
@@ -224,8 +223,7 @@ def test_other_kinds_go_by_their_age(rag_settings: Any) -> None:
         event = DeskEvent.objects.create(by_name="ann", kind=DeskEvent.Kind.EXPORT)
         DeskEvent.objects.filter(pk=event.pk).update(at=at)
         Replay.objects.create(question="?", finished_at=at, batch=batch if at == OLD else None)
-    AttemptCounter.objects.create(key="k", expires_at=OLD)
-    assert run().deleted == {"memories": 1, "desk_log": 1, "replays": 1, "attempts": 1}
+    assert run().deleted == {"memories": 1, "desk_log": 1, "replays": 1}
     assert Memory.objects.count() == 2 and not ReplayBatch.objects.exists()
 
 

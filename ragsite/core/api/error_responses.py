@@ -7,6 +7,7 @@ import math
 import sys
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import PermissionDenied, RequestDataTooBig, TooManyFilesSent
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
@@ -133,6 +134,14 @@ def forbidden(request: HttpRequest, exception: Exception | None = None) -> Any:
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> Any:
     """Django's handler400."""
     return _page_error(request, status=400, code="invalid", message=worded("The request could not be understood."))
+
+
+def too_many(request: HttpRequest) -> HttpResponse:
+    """Where allauth's limits refuse."""
+    message = worded("Too many attempts; wait a few minutes and try again.")
+    response = _page_error(request, status=429, code="rate_limited", message=message)
+    response["Retry-After"] = str(settings.LOGIN_WINDOW_S)
+    return response
 
 
 def server_error(request: HttpRequest) -> HttpResponse:

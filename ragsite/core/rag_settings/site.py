@@ -8,17 +8,34 @@ import zoneinfo
 from email.utils import parseaddr
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, ValidationError, field_validator
 from pydantic_settings import NoDecode, SettingsConfigDict
 
 from ragsite.core.rag_settings.email_address import email_settings
 from ragsite.core.rag_settings.fields import VERBATIM, Count, Group, Seconds, WholeNumber
+from ragsite.core.rag_settings.oidc import Oidc
 
 _ORIGIN = re.compile(r"https?://[^/\s?#@]+/?")  # a `*.` before the host is Django's
 
 
 def _split(names: Any) -> Any:
     return [name.strip() for name in names.split(",") if name.strip()] if isinstance(names, str) else names
+
+
+def _pairs(text: Any) -> Any:
+    """`paths=90, replays=30`."""
+    if not isinstance(text, str):
+        return text
+    pairs = [part.partition("=") for part in _split(text)]
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def _switch(text: Any) -> Any:
+    """1 and 0 in the words that pydantic takes for them; other words as they are."""
+    try:
+        return str(int(TypeAdapter(bool).validate_python(text)))
+    except ValidationError:
+        return text
 
 
 def _upper(text: Any) -> Any:
@@ -61,8 +78,14 @@ class SiteSettings(Group):
     """Password of the user `admin` made at the first run; empty: generated and printed once."""
     sample_data: bool = True
     """0: the sample documents are not loaded."""
-    signup: bool = True
-    """0: only an admin makes accounts."""
+    signup: Annotated[Literal["1", "0", "oidc"], BeforeValidator(_switch)] = "1"
+    """0: only an admin makes accounts; oidc: they are made by signing in with the provider alone."""
+    oidc: Annotated[Oidc | None, NoDecode, BeforeValidator(Oidc.parse)] = Field(None, repr=False)
+    """A provider of OpenID Connect to sign in with: `issuer=https://id.example.org, client=ragsite, secret=…`, and, if
+    wanted, `groups=` with the name of the claim that holds a person's groups, and `name=` for the button. A comma in a
+    value is written as %2C."""
+    oidc_groups: Annotated[dict[str, str], NoDecode, BeforeValidator(_pairs)] = {}
+    """What the provider's groups are on this site: `it=Administrators, library=Reviewers`; set at each sign-in."""
     share_links: bool = False
     """1: conversations may be shared by a secret link, which anybody who has it can read, without an account."""
     https: bool = False
@@ -173,14 +196,6 @@ RETAINED = (
 )  # fmt: skip
 
 
-def _ages(text: Any) -> Any:
-    """`paths=90, replays=30`."""
-    if not isinstance(text, str):
-        return text
-    pairs = [part.partition("=") for part in _split(text)]
-    return {name.strip(): days.strip() for name, _, days in pairs}
-
-
 def _check_ages(ages: dict[str, int]) -> dict[str, int]:
     for kind in ages:
         if kind not in RETAINED:
@@ -193,7 +208,7 @@ class RetentionSettings(Group):
 
     model_config = SettingsConfigDict(env_prefix="RAGSITE_RETENTION_")
 
-    ages: Annotated[dict[str, WholeNumber], NoDecode, BeforeValidator(_ages), AfterValidator(_check_ages)] = Field(
+    ages: Annotated[dict[str, WholeNumber], NoDecode, BeforeValidator(_pairs), AfterValidator(_check_ages)] = Field(
         {}, validation_alias="RAGSITE_RETENTION"
     )
     """Days by kind, as `conversations=365, paths=90`, of `conversations`, `archived`, `paths`, `prompts`, `evidence`,

@@ -34,14 +34,29 @@ for (const input of document.querySelectorAll(/** @type {"input"} */ ('input[typ
 }
 
 for (const form of document.querySelectorAll("form[data-once]")) {
-  form.addEventListener("submit", () => {
+  // Afterwards: a disabled button would not be sent, and some forms have several.
+  form.addEventListener("submit", () => setTimeout(() => {
     for (const button of submitButtons(form)) button.disabled = true;
-  });
+  }));
 }
 addEventListener("pageshow", () => {
   for (const button of submitButtons(document)) button.disabled = false;
 });
 
+// Passkeys belong to a name: browsers offer none where the site is called by a bare address, or without HTTPS.
+if (window.PublicKeyCredential && !/^[\d.]+$|:/.test(location.hostname)) {
+  for (const element of document.querySelectorAll(/** @type {"button"} */ ("[data-passkey]"))) element.hidden = false;
+}
+document.addEventListener("allauth.error", (event) => {
+  event.preventDefault();
+  const told = document.createElement("p");
+  told.className = "form-error";
+  told.setAttribute("role", "alert");
+  told.textContent = gettext("The key was not used. Try again, or choose another way.");
+  document.querySelector(".account-card .form-error")?.remove();
+  document.querySelector(".account-card h1")?.after(told);
+});
+
 /** @type {HTMLElement | null} */
-const focused = document.querySelector('[aria-invalid="true"]') || document.querySelector("form input:not([type=hidden])");
+const focused = document.querySelector('[aria-invalid="true"]') || document.querySelector("form input:not([type=hidden], [readonly])");
 focused?.focus();

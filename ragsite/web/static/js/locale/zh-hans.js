@@ -492,6 +492,7 @@ globalThis.ragsiteTexts = {
 "The filters give way, one by one": "逐一放宽筛选条件",
 "The filters hold, however little they leave": "无论剩下多少，筛选始终有效",
 "The gaps can't be read at the moment.": "目前无法读取知识缺口。",
+"The key was not used. Try again, or choose another way.": "没有使用密钥。请再试一次，或换一种方式。",
 "The name of a folder, or of a new one. Empty: in none.": "已有文件夹的名称，或新文件夹的名称。留空：不放入文件夹。",
 "The page could not be shown.": "页面无法显示。",
 "The passage": "段落",

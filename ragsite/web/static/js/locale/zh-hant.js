@@ -492,6 +492,7 @@ globalThis.ragsiteTexts = {
 "The filters give way, one by one": "逐一放寬篩選條件",
 "The filters hold, however little they leave": "無論剩下多少，篩選始終有效",
 "The gaps can't be read at the moment.": "目前無法讀取知識缺口。",
+"The key was not used. Try again, or choose another way.": "沒有使用密鑰。請再試一次，或換一種方式。",
 "The name of a folder, or of a new one. Empty: in none.": "現有資料夾的名稱，或新資料夾的名稱。留空：不放入資料夾。",
 "The page could not be shown.": "頁面無法顯示。",
 "The passage": "段落",

@@ -1,0 +1,184 @@
+"""How django-allauth signs people in on this site. What is not said here is as allauth has it."""
+
+from __future__ import annotations
+
+import hashlib
+import unicodedata
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import urlsplit
+
+from allauth.account.adapter import DefaultAccountAdapter
+from allauth.account.models import EmailAddress
+from allauth.account.stages import EmailVerificationStage
+from allauth.core.exceptions import ImmediateHttpResponse
+from allauth.core.internal.httpkit import get_client_ip
+from allauth.core.ratelimit import respond_429
+from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
+from allauth.socialaccount.models import SocialAccount
+from django.conf import settings
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.models import Group, User
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import translation
+from django.utils.http import url_has_allowed_host_and_scheme
+
+from ragsite.accounts.choices import account_of
+from ragsite.accounts.letters import Letter, letter_queue, site_origin
+
+KNOWN_BROWSER = "ragsite_browser"  # the cookie of a browser in which an account has signed in
+KNOWN_FOR_S = 180 * 24 * 3600
+OIDC = "oidc"  # id of the one provider that the environment names
+
+
+class AccountAdapter(DefaultAccountAdapter):
+    """Of names and passwords, and of letters."""
+
+    error_messages = DefaultAccountAdapter.error_messages
+
+    # -------------------------------------------------------------------------------------------- limits on guessing
+    def get_client_ip(self, request: HttpRequest) -> str:
+        """Behind a socket file there is no address: all come from one proxy."""
+        return get_client_ip(request) or "0.0.0.0"  # noqa: S104 -- nobody listens there
+
+    def _get_login_attempts_cache_key(self, request: HttpRequest, **credentials: Any) -> str:
+        """By the account, whatever host was called. A browser in which it has signed in before is counted by itself:
+        nobody keeps the owner out by guessing elsewhere."""
+        name = _name_hash(str(credentials.get("username", "")))
+        known = request.get_signed_cookie(KNOWN_BROWSER, default="", salt=KNOWN_BROWSER, max_age=KNOWN_FOR_S)
+        return f"{name}:{request.COOKIES[KNOWN_BROWSER]}" if known == name else name
+
+    def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
+        """All doors come by here: sign-in page, administration, token call, a password asked for again."""
+        try:
+            super().pre_authenticate(request, **credentials)
+        except ValidationError as error:
+            raise ImmediateHttpResponse(respond_429(request)) from error
+
+    # -------------------------------------------------------------------------------------------- signing in and up
+    def get_login_stages(self) -> list[str]:
+        ours = f"{ConfirmedEmailStage.__module__}.{ConfirmedEmailStage.__qualname__}"
+        return [ours if path.endswith(".EmailVerificationStage") else path for path in super().get_login_stages()]
+
+    def post_login(self, request: HttpRequest, user: AbstractBaseUser, **kwargs: Any) -> HttpResponse:
+        response = super().post_login(request, user, **kwargs)
+        response.set_signed_cookie(
+            KNOWN_BROWSER,
+            _name_hash(user.get_username()),
+            salt=KNOWN_BROWSER,
+            max_age=KNOWN_FOR_S,
+            secure=settings.SESSION_COOKIE_SECURE,
+            httponly=True,
+            samesite="Lax",
+        )
+        return response
+
+    def is_open_for_signup(self, request: HttpRequest) -> bool:
+        """By the form. Raises ImmediateHttpResponse where it is closed."""
+        if settings.SIGNUP == "1":
+            return True
+        raise ImmediateHttpResponse(render(request, "account/signup_closed.html", status=403))
+
+    def is_safe_url(self, url: str) -> bool:
+        """Of this host alone: `next` leads nowhere else."""
+        return url_has_allowed_host_and_scheme(url, allowed_hosts={self.request.get_host()})
+
+    def add_message(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
+        """Pages say who is signed in; they need not be told that somebody has."""
+        template = kwargs.get("message_template") or (args[1] if len(args) > 1 else "")
+        if template not in ("account/messages/logged_in.txt", "account/messages/logged_out.txt"):
+            super().add_message(request, *args, **kwargs)
+
+    # -------------------------------------------------------------------------------------------- letters
+    def send_password_reset_mail(self, user: AbstractBaseUser, email: str, context: dict[str, Any]) -> None:
+        """Who comes by a provider alone has no password here that could be forgotten."""
+        if user.has_usable_password():
+            super().send_password_reset_mail(user, email, context)
+
+    def send_notification_mail(
+        self,
+        template_prefix: str,
+        user: AbstractBaseUser,
+        context: dict[str, Any] | None = None,
+        email: str | None = None,
+    ) -> None:
+        super().send_notification_mail(template_prefix, user, {"user": user, **(context or {})}, email)
+
+    def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
+        """In the account's language, with links to the site as it is called by itself."""
+        origin = site_origin()
+        links = {name: _moved(value, origin) for name, value in context.items() if name.endswith("_url")}
+        site = SimpleNamespace(name="Ragsite", domain=origin)
+        user = context.get("user")
+        language = account_of(user).language if isinstance(user, User) else ""
+        with translation.override(language or translation.get_language()):
+            context = {"request": self.request, "email": email, "current_site": site, **context, **links}
+            message = self.render_mail(template_prefix, email, context)
+        letter_queue(Letter(to=email, subject=str(message.subject), text=str(message.body)))
+
+
+class ConfirmedEmailStage(EmailVerificationStage):
+    """Accounts without any address, made by an administrator, a command or a provider, sign in as they are."""
+
+    def handle(self) -> Any:
+        user = self.login.user
+        if user is not None and not self.login.signup and not has_address(user):
+            return None, True
+        return super().handle()
+
+
+def has_address(user: Any) -> bool:
+    return bool(user.email) or EmailAddress.objects.filter(user=user).exists()
+
+
+def may_sign_in(user: Any) -> bool:
+    """Where e-mail is confirmed: not with one that nobody has confirmed yet."""
+    if settings.ACCOUNT_EMAIL_VERIFICATION != "mandatory" or not has_address(user):
+        return True
+    return EmailAddress.objects.filter(user=user, verified=True).exists()
+
+
+def _name_hash(name: str) -> str:
+    """The same for all spellings that look the same."""
+    return hashlib.sha256(unicodedata.normalize("NFKC", name).casefold().encode()).hexdigest()[:32]
+
+
+def _moved(url: Any, origin: str) -> str:
+    """The same page, at the site's own origin."""
+    home = urlsplit(origin)
+    return urlsplit(str(url))._replace(scheme=home.scheme, netloc=home.netloc).geturl()
+
+
+# ------------------------------------------------------------------------------------------------ OpenID Connect
+class SocialAccountAdapter(DefaultSocialAccountAdapter):
+    """Of the provider that `RAGSITE_OIDC` names."""
+
+    error_messages = DefaultSocialAccountAdapter.error_messages
+
+    def is_open_for_signup(self, request: HttpRequest, sociallogin: Any) -> bool:
+        return bool(settings.SIGNUP != "0")
+
+    def can_authenticate_by_email(self, login: Any, email: str) -> bool:
+        """Linked to the account of this address where both sides have confirmed it; the provider's side is checked."""
+        return EmailAddress.objects.filter(email=email.lower(), verified=True).exists()
+
+
+def groups_follow(user: User, account: SocialAccount) -> None:
+    """Put the user into the groups that the provider's claim stands for, and out of the other ones of the mapping.
+
+    Groups that the mapping does not name stay as they are. With a group that has permissions comes being staff.
+    """
+    if not settings.OIDC or not settings.OIDC.groups or not settings.OIDC_GROUPS:
+        return
+    claims = {**account.extra_data.get("id_token", {}), **account.extra_data.get("userinfo", {})}
+    claim = claims.get(settings.OIDC.groups) or []
+    values = {claim} if isinstance(claim, str) else {str(value) for value in claim}
+    wanted = {group for value, group in settings.OIDC_GROUPS.items() if value in values}
+    mapped = Group.objects.filter(name__in=settings.OIDC_GROUPS.values())
+    user.groups.remove(*mapped.exclude(name__in=wanted))
+    user.groups.add(*mapped.filter(name__in=wanted))
+    if mapped.filter(permissions__isnull=False).exists() and not user.is_superuser:
+        user.is_staff = user.groups.filter(permissions__isnull=False).exists()
+        user.save(update_fields=["is_staff"])

@@ -1,0 +1,250 @@
+"""Signing in with a provider of OpenID Connect, a real one in a process of its own (`tests.oidc_provider`)."""
+
+from __future__ import annotations
+
+import html
+import re
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from allauth.account.models import EmailAddress
+from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
+from allauth.socialaccount.models import SocialAccount
+from django.contrib.auth.models import Group, User
+from django.core import mail
+from django.test import Client
+
+from ragsite.core.rag_settings import SettingsError, SiteSettings
+from ragsite.core.rag_settings.oidc import Oidc
+from tests.factories import PASSWORD, UserFactory
+from tests.oidc_provider import CLIENT, SECRET, provider
+
+pytestmark = pytest.mark.django_db
+TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
+AWAY = re.compile(r"URL=(?:&#x27;|')([^\"]+?)(?:&#x27;|')\"")
+CALLBACK = "http://testserver/accounts/oidc/login/callback/"
+VALUE = f"issuer={{url}}, client={CLIENT}, secret={SECRET.replace(',', '%2C')}, groups=groups, name=Company"
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return int(free.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def issuer() -> Iterator[str]:
+    with provider(free_port(), CALLBACK) as url:
+        yield url
+
+
+def use(settings: Any, url: str, **more: Any) -> None:
+    """As `RAGSITE_OIDC` and `RAGSITE_OIDC_GROUPS` say."""
+    site = SiteSettings.from_env({"RAGSITE_OIDC": VALUE.format(url=url), "RAGSITE_OIDC_GROUPS": "library=Reviewers"})
+    assert site.oidc
+    settings.OIDC, settings.OIDC_GROUPS = site.oidc, site.oidc_groups
+    providers = {"openid_connect": {"OAUTH_PKCE_ENABLED": True, "APPS": [site.oidc.as_app()]}}
+    settings.SOCIALACCOUNT_PROVIDERS = providers
+    for name, value in more.items():
+        setattr(settings, name, value)
+
+
+@pytest.fixture(autouse=True)
+def _provider(settings: Any, issuer: str) -> None:
+    use(settings, issuer)
+
+
+def callback_of(name: str, client: Client, *, address: str = "/accounts/oidc/login/") -> str:
+    """Where the provider sends the browser back to, once `name` has signed in there."""
+    page = client.post(address)
+    assert page.status_code == 200, "a page leads there, no redirect: `form-action`"
+    found = AWAY.search(page.content.decode())
+    assert found, page.content.decode()
+    with httpx.Client(follow_redirects=False) as there:
+        door = there.get(html.unescape(found[1]).encode().decode(), follow_redirects=True)
+        token = TOKEN.search(door.text)
+        assert token, door.text
+        form = {"login": name, "password": PASSWORD, "csrfmiddlewaretoken": token[1], "next": door.url.params["next"]}
+        answer = there.post(str(door.url), data=form)
+        while not answer.headers["Location"].startswith(CALLBACK):
+            answer = there.get(str(door.url.join(answer.headers["Location"])))
+    return answer.headers["Location"].removeprefix("http://testserver")
+
+
+def signed_in(name: str, client: Client | None = None, **options: Any) -> Client:
+    client = client or Client()
+    client.get(callback_of(name, client, **options))
+    return client
+
+
+def is_in(client: Client) -> bool:
+    return client.get("/accounts/").status_code == 200
+
+
+def test_the_sign_in_page_offers_the_provider_by_its_name(client: Client) -> None:
+    page = client.get("/accounts/login/?next=/documents/").content.decode()
+    assert "Sign in with Company" in page and "/accounts/oidc/login/?process=login&amp;next=%2Fdocuments%2F" in page
+
+
+def test_a_first_sign_in_makes_an_account_with_the_address_that_the_provider_has_confirmed() -> None:
+    client = signed_in("mei")
+    user = User.objects.get(username="mei")
+    assert is_in(client) and not user.has_usable_password()
+    assert EmailAddress.objects.get(user=user, email="mei@example.org").verified
+    assert signed_in("mei") and User.objects.count() == 1
+
+
+def test_it_goes_on_to_the_page_that_asked_and_to_no_other_site() -> None:
+    client = Client()
+    back = callback_of("mei", client, address="/accounts/oidc/login/?process=login&next=/documents/")
+    assert client.get(back).headers["Location"] == "/documents/"
+    client = Client()
+    back = callback_of("mei", client, address="/accounts/oidc/login/?process=login&next=https://evil.example/")
+    assert client.get(back).headers["Location"] == "/"
+
+
+def test_an_answer_of_the_provider_is_worth_nothing_in_another_browser_or_twice() -> None:
+    client = Client()
+    back = callback_of("mei", client)
+    assert Client().get(back).status_code == 401 and not User.objects.exists()
+    client.get(back)
+    again = Client()
+    again.get(back)
+    assert not is_in(again)
+
+
+# ------------------------------------------------------------------------------------------------ linked accounts
+def test_it_is_linked_to_the_account_whose_address_both_sides_have_confirmed() -> None:
+    user = UserFactory(username="owner", email="mei@example.org")
+    EmailAddress.objects.create(user=user, email="mei@example.org", verified=True, primary=True)
+    assert is_in(signed_in("mei"))
+    assert User.objects.count() == 1 and SocialAccount.objects.get().user == user
+    assert Client().login(username="owner", password=PASSWORD), "the password stays"
+
+
+@pytest.mark.parametrize("has_row", [True, False])
+def test_it_is_not_linked_where_the_site_has_not_confirmed_the_address(has_row: bool) -> None:
+    """Else who signs up with somebody's address would wait in their account."""
+    user = UserFactory(username="waiting", email="mei@example.org")
+    if has_row:
+        EmailAddress.objects.create(user=user, email="mei@example.org", verified=False, primary=True)
+    signed_in("mei")
+    assert not SocialAccount.objects.filter(user=user).exists()
+    assert Client().login(username="waiting", password=PASSWORD)
+
+
+def test_it_is_not_linked_where_the_provider_has_not_confirmed_the_address() -> None:
+    user = UserFactory(username="owner", email="owner@example.org")
+    EmailAddress.objects.create(user=user, email="owner@example.org", verified=True, primary=True)
+    signed_in("eve")
+    assert not SocialAccount.objects.filter(user=user).exists()
+
+
+def test_who_is_signed_in_links_it_after_the_password() -> None:
+    user = UserFactory()
+    client = Client()
+    client.post("/accounts/login/", {"username": user.username, "password": PASSWORD})
+    address = "/accounts/oidc/login/?process=connect"
+    assert client.get(callback_of("lin", client, address=address)).headers["Location"].startswith("/accounts/reauth")
+    assert not SocialAccount.objects.exists()
+    client.post("/accounts/reauthenticate/", {"password": PASSWORD})
+    assert SocialAccount.objects.get().user == user
+
+
+# ------------------------------------------------------------------------------------------------ who may sign up
+def test_where_only_administrators_make_accounts_the_provider_makes_none(settings: Any) -> None:
+    settings.SIGNUP = "0"
+    client = signed_in("mei")
+    assert not is_in(client) and not User.objects.exists()
+
+
+def test_sign_up_by_the_provider_alone(settings: Any, client: Client) -> None:
+    settings.SIGNUP = "oidc"
+    form = {"username": "lin", "password1": PASSWORD, "password2": PASSWORD}
+    assert client.post("/accounts/signup/", form).status_code == 403 and not User.objects.exists()
+    assert "/accounts/signup/" not in client.get("/accounts/login/").content.decode()
+    assert is_in(signed_in("mei"))
+
+
+def test_a_closed_account_stays_closed() -> None:
+    signed_in("mei")
+    User.objects.update(is_active=False)
+    assert not is_in(signed_in("mei"))
+
+
+def test_a_second_factor_is_asked_for_here_too() -> None:
+    signed_in("mei")
+    TOTP.activate(User.objects.get(), generate_totp_secret())
+    assert not is_in(signed_in("mei"))
+
+
+def test_who_comes_by_the_provider_alone_is_sent_no_link_for_a_password() -> None:
+    signed_in("mei")
+    Client().post("/accounts/password/reset/", {"email": "mei@example.org"})
+    assert not mail.outbox
+
+
+# ------------------------------------------------------------------------------------------------ groups
+def test_groups_follow_the_claim_at_each_sign_in_and_others_stay(settings: Any) -> None:
+    signed_in("mei")
+    user = User.objects.get()
+    assert list(user.groups.values_list("name", flat=True)) == ["Reviewers"] and user.is_staff
+    friends = Group.objects.create(name="Friends")
+    user.groups.add(friends)
+    settings.OIDC_GROUPS = {"no longer": "Reviewers"}
+    signed_in("mei")
+    user.refresh_from_db()
+    assert list(user.groups.all()) == [friends] and not user.is_staff
+
+
+def test_a_group_of_the_provider_that_only_has_the_same_name_gives_nothing(settings: Any) -> None:
+    Group.objects.create(name="everyone")
+    signed_in("lin")
+    assert not User.objects.get().groups.exists()
+
+
+# ------------------------------------------------------------------------------------------------ faults
+def test_a_provider_that_is_away_is_told(settings: Any, client: Client) -> None:
+    use(settings, f"http://localhost:{free_port()}")
+    page = client.post("/accounts/oidc/login/")
+    assert page.status_code == 503 and "<h1>" in page.content.decode()
+    assert client.get("/accounts/login/").status_code == 200
+
+
+def test_who_turns_back_at_the_provider_is_told(client: Client) -> None:
+    client.post("/accounts/oidc/login/")
+    (state,) = client.session["socialaccount_states"]
+    page = client.get(f"/accounts/oidc/login/callback/?error=access_denied&state={state}", follow=True)
+    assert page.status_code == 200 and not is_in(client)
+
+
+def test_without_a_provider_there_is_no_door(settings: Any, client: Client) -> None:
+    settings.SOCIALACCOUNT_PROVIDERS, settings.OIDC = {}, None
+    assert client.post("/accounts/oidc/login/").status_code == 404
+    assert "oidc" not in client.get("/accounts/login/").content.decode()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "https://id.example.org",
+        "issuer=https://x.org",
+        "issuer=ftp://x, client=a, secret=hush",
+        "issuer=, client=, x=1",
+    ],
+)
+def test_a_wrong_setting_is_refused_without_its_secret(value: str) -> None:
+    with pytest.raises(SettingsError, match="RAGSITE_OIDC") as error:
+        SiteSettings.from_env({"RAGSITE_OIDC": value})
+    assert "hush" not in str(error.value)
+
+
+def test_the_setting_is_read_as_documented() -> None:
+    text = "issuer=https://id.example.org/realms/a, client=ragsite, secret=a%2Cb%3D=, groups=roles"
+    found = Oidc.parse(text)
+    assert found and (found.client, found.secret, found.groups) == ("ragsite", "a,b==", "roles")
+    assert "a,b" not in repr(found)
+    for value, signup in (("1", "1"), ("0", "0"), ("false", "0"), ("oidc", "oidc")):
+        assert SiteSettings.from_env({"RAGSITE_SIGNUP": value}).signup == signup

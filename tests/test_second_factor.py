@@ -1,0 +1,151 @@
+"""Second factors: an app's codes, recovery codes; no door opens by the password alone."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from allauth.mfa.models import Authenticator
+from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
+from allauth.mfa.totp.internal.auth import TOTP, format_hotp_value, generate_totp_secret, hotp_value
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+
+from tests.factories import PASSWORD, UserFactory
+
+pytestmark = pytest.mark.django_db
+
+
+def code_of(secret: str) -> str:
+    return str(format_hotp_value(hotp_value(secret, int(time.time()) // 30)))
+
+
+@pytest.fixture
+def secret() -> str:
+    return str(generate_totp_secret())
+
+
+@pytest.fixture
+def guarded(secret: str) -> User:
+    """An account with an app and recovery codes."""
+    user: User = UserFactory()
+    TOTP.activate(user, secret)
+    RecoveryCodes.activate(user)
+    return user
+
+
+def password_given(user: User) -> Client:
+    client = Client()
+    client.post("/accounts/login/", {"username": user.username, "password": PASSWORD})
+    return client
+
+
+def is_in(client: Client) -> bool:
+    return client.get("/accounts/").status_code == 200
+
+
+def ask_token(user: User, **values: str) -> Any:
+    body = {"username": user.username, "password": PASSWORD, **values}
+    return Client().post("/api/auth/token", body, content_type="application/json")
+
+
+def test_an_app_is_set_up_after_the_password_and_its_codes_open_the_door() -> None:
+    user = UserFactory()
+    client = password_given(user)
+    asked = client.get("/accounts/2fa/totp/activate/")
+    assert asked.headers["Location"].startswith("/accounts/reauthenticate/")
+    client.post("/accounts/reauthenticate/", {"password": PASSWORD})
+    form = client.get("/accounts/2fa/totp/activate/").context["form"]
+    done = client.post("/accounts/2fa/totp/activate/", {"code": code_of(form.secret)})
+    assert done.headers["Location"] == "/accounts/2fa/recovery-codes/"
+    assert len(client.get("/accounts/2fa/recovery-codes/").context["unused_codes"]) == 10
+    again = password_given(user)
+    assert not is_in(again)
+    again.post("/accounts/2fa/authenticate/", {"code": code_of(form.secret)})
+    assert is_in(again)
+
+
+def test_the_password_alone_opens_no_door(guarded: User) -> None:
+    client = password_given(guarded)
+    assert not is_in(client) and client.get("/api/documents").status_code in (401, 403)
+    assert client.get("/accounts/2fa/totp/deactivate/").status_code == 302
+    refused = ask_token(guarded)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (403, "second_factor")
+    assert not guarded.api_tokens.exists()
+
+
+def test_the_administration_asks_for_it_too(guarded: User, secret: str) -> None:
+    User.objects.filter(pk=guarded.pk).update(is_staff=True, is_superuser=True)
+    client = password_given(guarded)
+    assert client.get("/admin/").status_code == 302
+    client.post("/accounts/2fa/authenticate/", {"code": code_of(secret)})
+    assert client.get("/admin/").status_code == 200
+
+
+def test_a_code_opens_the_door_once(guarded: User, secret: str) -> None:
+    code = code_of(secret)
+    first, second = password_given(guarded), password_given(guarded)
+    first.post("/accounts/2fa/authenticate/", {"code": code})
+    second.post("/accounts/2fa/authenticate/", {"code": code})
+    assert is_in(first) and not is_in(second)
+
+
+def test_a_recovery_code_opens_the_door_once(guarded: User) -> None:
+    code = Authenticator.objects.get(user=guarded, type="recovery_codes").wrap().get_unused_codes()[0]
+    first, second = password_given(guarded), password_given(guarded)
+    first.post("/accounts/2fa/authenticate/", {"code": code})
+    second.post("/accounts/2fa/authenticate/", {"code": code})
+    assert is_in(first) and not is_in(second)
+
+
+def test_a_token_comes_by_password_and_code(guarded: User, secret: str) -> None:
+    assert ask_token(guarded, code="000000").status_code == 403
+    token = ask_token(guarded, code=code_of(secret)).json()["token"]
+    assert Client().get("/api/documents", headers={"Authorization": f"Token {token}"}).status_code == 200
+
+
+def test_who_does_not_know_the_password_does_not_learn_of_it(guarded: User) -> None:
+    refused = ask_token(guarded, password="guess")
+    assert (refused.status_code, refused.json()["error"]["code"]) == (400, "bad_credentials")
+
+
+def test_codes_cannot_be_guessed(guarded: User, secret: str, settings: Any) -> None:
+    for _ in range(settings.RAG.limits.login_failures):
+        assert ask_token(guarded, code="000000").status_code == 403
+    assert ask_token(guarded, code=code_of(secret)).status_code == 403
+    client = password_given(guarded)
+    page = client.post("/accounts/2fa/authenticate/", {"code": code_of(secret)})
+    assert page.status_code == 200 and not is_in(client)
+
+
+def test_a_new_password_leaves_the_second_factor(guarded: User) -> None:
+    guarded.set_password("a quite different phrase")
+    guarded.save()
+    client = Client()
+    client.post("/accounts/login/", {"username": guarded.username, "password": "a quite different phrase"})
+    assert not is_in(client)
+
+
+def test_staff_take_it_away_from_who_has_lost_it_and_it_is_logged(guarded: User) -> None:
+    staff = Client()
+    staff.force_login(UserFactory(is_superuser=True))
+    staff.post("/admin/auth/user/", {"action": "take_second_factors", "_selected_action": [guarded.pk]})
+    assert is_in(password_given(guarded))
+    assert LogEntry.objects.filter(object_id=str(guarded.pk)).count() == 1
+
+
+def test_only_an_administrator_takes_it_from_an_administrator(guarded: User) -> None:
+    User.objects.filter(pk=guarded.pk).update(is_superuser=True)
+    helper = UserFactory(is_staff=True)
+    helper.user_permissions.add(*Permission.objects.filter(codename__in=["view_user", "change_user"]))
+    staff = Client()
+    staff.force_login(helper)
+    staff.post("/admin/auth/user/", {"action": "take_second_factors", "_selected_action": [guarded.pk]})
+    assert Authenticator.objects.filter(user=guarded).exists()
+
+
+def test_secrets_of_second_factors_are_not_shown_in_the_administration(client: Client) -> None:
+    client.force_login(UserFactory(is_superuser=True))
+    assert client.get("/admin/mfa/authenticator/").status_code == 404
