@@ -41,10 +41,6 @@ class NotReadyError(Exception):
     """A dependency is away; the message may be shown to anybody."""
 
 
-class NotWellError(Exception):
-    """A dependency serves, but not as it should; the message may be shown to anybody."""
-
-
 def looked_at_only(view: Callable[..., Any]) -> Callable[..., Any]:
     """GET and HEAD; the rest is 405 in the form of all errors. Nothing is changed, so no CSRF token is asked for."""
 
@@ -72,8 +68,7 @@ async def healthz(request: HttpRequest) -> JsonResponse:
 async def readyz(request: HttpRequest) -> JsonResponse:
     """200 when the site can do its work, else 503; with each dependency's state.
 
-    `ok`, with a reason where a dependency serves, but not well; `offline` (Ollama away, answers are extractive, or web
-    search failing: still ready); `down`.
+    `ok`; `offline` (Ollama away, answers are extractive, or web search failing: still ready); `down`.
     """
     checks: dict[str, Check] = {
         "database": _database,
@@ -98,8 +93,6 @@ async def _state(name: str, check: Check) -> dict[str, Any]:
     try:
         reason = await asyncio.wait_for(check(), CHECK_TIMEOUT_S)
         state = {"state": "offline", "reason": reason} if reason else {"state": "ok"}
-    except NotWellError as error:
-        state = {"state": "ok", "reason": str(error)}
     except TimeoutError:
         state = {"state": "down", "reason": f"no answer within {CHECK_TIMEOUT_S:g} s"}
     except NotReadyError as error:
@@ -130,8 +123,6 @@ async def _ollama() -> str:
         return "switched off by RAG_OFFLINE=1; answers are extractive"
     if not status.reachable and settings.RAG.ollama.offline == "0":
         raise NotReadyError("not reachable, and RAG_OFFLINE=0 asks for it")
-    if status.reachable and status.warnings:
-        raise NotWellError("; ".join(status.warnings))
     return "" if status.reachable else "not reachable; answers are extractive until it is"
 
 

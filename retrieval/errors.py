@@ -14,6 +14,8 @@ def explained(error: Exception) -> str:
 class ModelError(Exception):
     """A model call did not give a usable result. Steps catch it and fall back; `reason` goes into the decision path."""
 
+    is_server_failure = False  # whether it speaks against the server; several such in a row open its circuit
+
     def __init__(self, reason: str) -> None:
         self.reason = reason
         super().__init__(reason)
@@ -22,13 +24,19 @@ class ModelError(Exception):
 class ModelUnavailableError(ModelError):
     """No model server, no such model, or the circuit is open."""
 
+    is_server_failure = True
+
+
+class ModelMissingError(ModelUnavailableError):
+    """The server is well, but does not have this model, or the model can't do this."""
+
+    is_server_failure = False
+
 
 class ModelTimeoutError(ModelError):
     """The model server did not answer in time."""
 
-
-class ModelTooSlowError(ModelError):
-    """By what the model has shown of its speed, the call could not have ended in its time; it was not begun."""
+    is_server_failure = True
 
 
 class ModelOutputError(ModelError):
@@ -38,9 +46,13 @@ class ModelOutputError(ModelError):
 class ModelInterruptedError(ModelError):
     """The stream broke after it had begun; what had come stands in the caller's hands."""
 
+    is_server_failure = True
+
 
 class ModelCutError(ModelInterruptedError):
     """The answer reached its length limit (`done_reason: length`); the text is whole up to there."""
+
+    is_server_failure = False
 
 
 class WebSearchError(Exception):

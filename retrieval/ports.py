@@ -70,18 +70,7 @@ class ChatModel(Protocol):
         ...
 
     async def complete_json(self, prompt: Prompt, schema: type[Schema]) -> Schema:
-        """A validated object. One repair attempt, then ModelOutputError. ModelTooSlowError: not begun, as it could not
-        end in the time that is left (`retrieval.time_left`)."""
-        ...
-
-    async def tells_probabilities(self) -> bool:
-        """Whether `yes_probability` can be asked for: the server says how probable a token was. Never raises."""
-        ...
-
-    async def yes_probability(self, prompt: Prompt) -> float:
-        """P(Yes), 0..1, for a prompt that is to be answered by Yes or No (是 or 否): what the model gave to the one
-        word against the other, before it chose. Raises as `complete_json`; ModelOutputError where it says neither, or
-        the server does not tell."""
+        """A validated object. One repair attempt, then ModelOutputError."""
         ...
 
 
@@ -106,8 +95,8 @@ class Embedder(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelStatus:
-    """What the model server offers now. `reason`: why it is not reachable, for people. `warnings`: what works, but not
-    well. `chat_models`: those that a question may choose from, the site's own first."""
+    """What the model server offers now. `reason`: why it is not reachable, for people. `chat_models`: those that a
+    question may choose from, the site's own first."""
 
     reachable: bool
     offline_forced: bool = False
@@ -117,7 +106,6 @@ class ModelStatus:
     models: tuple[str, ...] = ()
     chat_models: tuple[str, ...] = ()
     reason: str = ""
-    warnings: tuple[str, ...] = ()
 
 
 class Models(Protocol):

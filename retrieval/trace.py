@@ -310,12 +310,6 @@ def begin_model_call(call: ModelCall) -> ModelCall:
     return call
 
 
-def note_models(reason: str) -> None:
-    """Providers say why their list of models may be out of date; it goes into the running step's detail."""
-    if current := _current.get():
-        current[1].detail["models"] = reason
-
-
 def note_index_wait(seconds: float) -> None:
     """The running step waited so long for the search index, which was being restarted; several waits add up."""
     if current := _current.get():

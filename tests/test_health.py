@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,7 +11,6 @@ from django.db import DatabaseError
 from django.test import AsyncClient, Client
 
 from ragsite import health
-from retrieval.ports import ModelStatus
 
 
 async def fine() -> str:
@@ -61,20 +59,6 @@ async def test_without_ollama_it_is_ready_and_says_so(
     dependencies.setattr(health, "_ollama", away)
     status, told = await ready(async_client)
     assert (status, told["ollama"]["state"], told["ollama"]["reason"]) == (200, "offline", "not reachable")
-
-
-async def test_a_model_that_serves_badly_is_no_model_that_is_away(
-    async_client: AsyncClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Models:
-        async def status(self) -> ModelStatus:
-            return ModelStatus(reachable=True, warnings=("it can't be told not to think",))
-
-    for name in ("_database", "_milvus", "_broker", "_storage", "_channel_layer"):
-        monkeypatch.setattr(health, name, fine)
-    monkeypatch.setattr(health, "get_engine", lambda: SimpleNamespace(models=Models()))
-    told = (await ready(async_client))[1]["ollama"]
-    assert (told["state"], told["reason"]) == ("ok", "it can't be told not to think")
 
 
 async def test_web_search_is_told_where_it_is_configured_and_never_decides_about_readiness(

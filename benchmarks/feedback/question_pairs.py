@@ -54,7 +54,7 @@ from feedback.ranking.same_question import (
     shipped_model,
 )
 from retrieval.answerability.model import MAX_DEVIATIONS
-from retrieval.providers.vectors import prefixes
+from retrieval.providers.embeddings import prefixes
 from retrieval.text.analysis import query_terms
 
 FOLDER = Path(__file__).parents[1] / "data" / "question_pairs"

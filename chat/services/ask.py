@@ -38,7 +38,7 @@ from ragsite.core.text import clean_line, clean_text
 from ragsite.core.wording import worded
 from ragsite.runtime import live_settings
 from retrieval.engine import get_engine
-from retrieval.providers.discovery import canonical
+from retrieval.providers.server import canonical
 from retrieval.selectors import attached_documents, collection_addresses, scope_as_asked, scope_attached, scope_for
 from retrieval.text import quoting
 from retrieval.values import AnswerOptions, FiltersMode, Question, SearchFilters, SearchScope
@@ -281,7 +281,7 @@ def _check(ask: Ask) -> None:
 async def _model_chosen(model: str) -> str:
     """Its whole name. Raises InvalidInputError for one that can't be chosen here and now."""
     status = await get_engine().models.status()
-    if whole := next((name for name in status.chat_models if name.lower() == canonical(model).lower()), ""):
+    if whole := next((name for name in status.chat_models if canonical(name) == canonical(model)), ""):
         return whole
     if status.chat_models:
         known = ", ".join(status.chat_models[:SHOWN_MODELS])

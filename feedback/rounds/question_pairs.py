@@ -3,10 +3,8 @@
 new questions ─► beside their nearest, by vectors and by terms, and those whose votes share a passage ─► probability
              ─► where that leaves it open: the fast model's word as well ─► stored
 
-A round looks at MOST_NEW new questions, the rest waits for the next one, and asks the model about MOST_ASKED pairs, or
-MOST_WITNESSED. So a round's work is bounded whatever the number of rated questions. Without a model the probability
-stands as it is. A server that says how probable a word was is asked for one word, and what that is worth is measured
-anew in each round (`feedback.ranking.question_witness`).
+A round looks at MOST_NEW new questions, the rest waits for the next one, and asks the model about MOST_ASKED pairs: its
+work is bounded whatever the number of rated questions. Without a model the probability stands as it is.
 """
 
 from __future__ import annotations
@@ -36,15 +34,14 @@ from feedback.ranking.question_groups import (
     nearest_by_vectors,
     probabilities,
 )
-from feedback.ranking.question_witness import Witness, is_open, shifted
 from feedback.ranking.same_question import Commonness, SameQuestionModel, above_background, background_of, shipped_model
 from feedback.rounds.bulk_rows import rows_add
 from feedback.rounds.deletions import written
 from feedback.rounds.live import vector_decode
 from feedback.rounds.questions import with_engine
-from feedback.rounds.same_answer import ASK_S, Report, same_answer, witness_ask, yes_same_answer
+from feedback.rounds.same_answer import ASK_S, same_answer
 from retrieval.engine import Engine
-from retrieval.errors import ModelError, ModelOutputError
+from retrieval.errors import ModelError
 from retrieval.ports import ChatModel
 from retrieval.values import EmbeddingSpace
 
@@ -55,8 +52,7 @@ MOST_NEW = 1000  # questions compared in a round
 SHARING = 6  # of a new question, others whose votes share a passage with it
 LEAST_KEPT = 0.2  # probability from which a pair is stored
 OPEN_FROM, OPEN_TO = 0.25, 0.75  # probability between which the words leave it open
-MOST_ASKED = 30  # pairs that the model is asked about in a round, where it is not known how sure it is …
-MOST_WITNESSED = 300  # … where it is, and a word takes a fraction of a second
+MOST_ASKED = 30  # pairs that the model is asked about in a round …
 ALL_ASKED_S = 60.0  # … within so many seconds for all
 IN_BLOCK = 1024  # vectors read at once
 IN_BATCH = 5000
@@ -251,7 +247,8 @@ def _ask(
 ) -> int:  # fmt: skip
     """The fast model about the pairs that are most open; its word is added to `same` and its name to `by`. Returns of
     how many it gave its word."""
-    rows = sorted((row for row, likely in enumerate(same) if is_open(likely)), key=lambda row: abs(same[row] - 0.5))
+    is_open = (same >= OPEN_FROM) & (same <= OPEN_TO)
+    rows = sorted(map(int, np.flatnonzero(is_open)), key=lambda row: abs(same[row] - 0.5))[:MOST_ASKED]
     if not rows:
         return 0
     pairs = [AskedPair(row, float(same[row]), *(texts[question] for question in keys[row])) for row in rows]
@@ -265,7 +262,7 @@ def _ask(
         began = time.monotonic()
         try:
             model = await engine.models.chat("fast")
-            async for word in _words(model, pairs, until=began + ALL_ASKED_S, report=goes_on):
+            async for word in _words(model, pairs, until=began + ALL_ASKED_S):
                 said += 1
                 weighed.update(word)
                 await goes_on()
@@ -287,39 +284,27 @@ def _ask(
     return said
 
 
-async def _words(
-    model: ChatModel, pairs: Sequence[AskedPair], *, until: float, report: Report
-) -> AsyncGenerator[dict[int, float]]:
-    """For each pair that the model was asked about, the probabilities that are known by now, by row: the pair's own, or
-    those of all pairs so far. Raises ModelError; TimeoutError."""
-    witness: Witness | None = None
-    if await model.tells_probabilities():
-        witness = await witness_ask(model, until=until, report=report)
-    if await model.tells_probabilities():  # else its server does not, whatever its version says
-        if witness is None:
-            logger.info("%s does not tell questions that want the same answer from others: not asked.", model.name)
-            return
-        for pair in pairs[:MOST_WITNESSED]:
-            if time.monotonic() >= until:
-                return
-            async with asyncio.timeout(ASK_S):
-                try:
-                    yes = await yes_same_answer(model, pair.first, pair.second)
-                except ModelOutputError:  # neither yes nor no
-                    continue
-            yield {pair.row: witness.together(pair.same, yes)}
-        return
+async def _words(model: ChatModel, pairs: Sequence[AskedPair], *, until: float) -> AsyncGenerator[dict[int, float]]:
+    """After each pair that the model was asked about, the probabilities of all of them so far, by row.
+
+    Raises ModelError; TimeoutError.
+    """
     said: list[tuple[AskedPair, bool]] = []
-    for pair in [pair for pair in pairs if OPEN_FROM <= pair.same <= OPEN_TO][:MOST_ASKED]:
+    for pair in pairs:
         if time.monotonic() >= until:
             return
         async with asyncio.timeout(ASK_S):
             said.append((pair, await same_answer(model, pair.first, pair.second)))
         tells_apart = len(said) < FEWEST_WORDS or len({word for _, word in said}) > 1
         yield {
-            other.row: shifted(other.same, YES_WORD if word else -NO_WORD) if tells_apart else other.same
+            other.row: _shifted(other.same, YES_WORD if word else -NO_WORD) if tells_apart else other.same
             for other, word in said
         }
+
+
+def _shifted(probability: float, shift: float) -> float:
+    """The probability whose log-odds are `shift` higher. probability: between OPEN_FROM and OPEN_TO."""
+    return 1.0 / (1.0 + (1.0 / probability - 1.0) * math.exp(-shift))
 
 
 def _batches(ids: Sequence[int]) -> Iterator[Sequence[int]]:

@@ -29,7 +29,6 @@ class StatusApi(APIView):
                 "fast_model": serializers.CharField(),
                 "embed_model": serializers.CharField(),
                 "reason": serializers.CharField(),
-                "warnings": serializers.ListField(child=serializers.CharField()),
             },
         ),
     )
@@ -44,6 +43,5 @@ class StatusApi(APIView):
                 "fast_model": status.fast_model,
                 "embed_model": status.embed_model,
                 "reason": localized(status.reason),
-                "warnings": localized(list(status.warnings)),
             }
         )

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval.ports import ChatModel, Embedder, Models, ModelStatus, Vectors
-from retrieval.providers import batches
+from retrieval.providers import embeddings
 from retrieval.values import EmbeddingSpace
 
 Kind = Literal["document", "query"]  # models may embed them differently
@@ -75,8 +75,8 @@ class EmbeddingCache:
         bar.update(len(known))
         missing = sorted((text for text in wanted if text not in known), key=len)
         embed = embedder.embed_documents if kind == "document" else embedder.embed_queries
-        for start in range(0, len(missing), batches.EMBED_BATCH_SIZE):
-            some = missing[start : start + batches.EMBED_BATCH_SIZE]
+        for start in range(0, len(missing), embeddings.EMBED_BATCH_SIZE):
+            some = missing[start : start + embeddings.EMBED_BATCH_SIZE]
             vectors = await embed(some)
             self.put(embedder.space, kind, some, vectors)
             known.update(zip(some, vectors, strict=True))

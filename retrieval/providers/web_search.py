@@ -1,71 +1,71 @@
 """Web search: title, link, snippet and date from a search engine that the operator has configured.
 
     SearXNG                      GET {URL}/search?q=…&format=json     → {"results": [{"title", "url", "content", …}]}
-    Google Programmable Search   GET …/customsearch/v1?key=…&cx=…&q=… → {"items": [{"title", "link", "snippet", …}]}
+    Google Programmable Search   GET …/customsearch/v1?key=…&cx=…&q=… → {"items": [{"title", "link", "snippet"}]}
 
-Only that server is called: no redirect is followed, no proxy of the environment is used, and no link that it gives is
-ever opened. What it says is cut to size and stripped of markup here, and is data from then on.
+Only that server is called, and no link that it gives is ever opened. What it says is cut to size and stripped of markup
+here, and is data from then on.
 Source: seed 002 §3.3.4 (ExternalSearcher: title, link, snippet); docs.searxng.org/dev/search_api;
 developers.google.com/custom-search/v1/using_rest.
 """
 
 from __future__ import annotations
 
-import asyncio
+import html
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
+import nh3
 
 from ragsite.core.rag_settings import WebSearchSettings
+from ragsite.core.text import HIDDEN, clean_line, shortened, without_hidden
 from ragsite.core.wording import worded
 from retrieval.errors import ModelError, ModelOutputError, ModelUnavailableError, WebSearchError
 from retrieval.ports import WebResult, WebSearcher
-from retrieval.providers.breaker import CircuitBreaker, Gate
-from retrieval.providers.http_service import address_of, bounded, one_call, tls_context
-from retrieval.providers.web_results import google_results, searxng_results
+from retrieval.providers.breaker import CircuitBreaker
+from retrieval.providers.http_service import address_of, request
 
-GOOGLE_URL = "https://www.googleapis.com/customsearch/v1"  # with google: another address of the same API
-SNIPPET_CHARS = 600  # of one result's text
-MAX_ANSWER_KIB = 1024  # of the search engine; a longer one is refused
+GOOGLE_URL = "https://www.googleapis.com/customsearch/v1"
+GOOGLE_MOST = 10  # results that one call may ask for
+SNIPPET_CHARS, TITLE_CHARS = 600, 200  # of one result
 TIMEOUT_S = 8.0  # one search
-SAFE_SEARCH = True  # leave out explicit results
-
 AT_ONCE = 4
 MAX_QUERY_CHARS = 300  # Google takes 2,048 characters of address; no search needs that many words
-GOOGLE_MOST = 10  # results that one call may ask for
+MAX_URL_CHARS = 2000
+MAX_RAW_CHARS = 20_000  # of one field, before its markup is taken out
+_NOT_IN_URLS = re.compile(rf"[\s\\<>\"'`{{}}|^{HIDDEN}]")
+_BLOCK = re.compile(r"<(?=/?(?:br|p|div|li|ul|ol|tr|td|h[1-6])\b)", re.IGNORECASE)
 
 
 def make_web_searcher(settings: WebSearchSettings) -> WebSearcher | None:
     """The configured search engine; None where none is."""
     if settings.provider == "google":
         return GoogleSearcher(settings)
-    if settings.provider.startswith("searxng="):
-        return SearxngSearcher(settings)
-    return None
+    return SearxngSearcher(settings) if settings.provider else None
 
 
 class SearchEngine:
     """One call to one server. Belongs to one event loop."""
 
     label = "the search engine"
+    hint: str = ""  # what to look at when it refuses
 
-    def __init__(
-        self, settings: WebSearchSettings, url: httpx.URL, *, failures: int = 3, reset_s: float = 20.0
-    ) -> None:
-        self._settings = settings
+    def __init__(self, url: httpx.URL) -> None:
         self._url = url
-        self._server = address_of(url)
-        self._gate = Gate(limit=AT_ONCE, breaker=CircuitBreaker(failures=failures, reset_s=reset_s))
+        self._breaker = CircuitBreaker(limit=AT_ONCE)
 
     @property
     def name(self) -> str:
-        return f"{self.label} at {self._server}"
+        return f"{self.label} at {address_of(self._url)}"
 
     @property
     def is_failing(self) -> bool:
-        return self._gate.breaker.state != "closed"
+        return self._breaker.is_open
 
     async def search(self, query: str, *, limit: int) -> tuple[WebResult, ...]:
         """At most `limit` results, best first, each page once. Raises WebSearchError."""
@@ -73,122 +73,110 @@ class SearchEngine:
         if not query:
             return ()
         try:
-            answer = await self._ask(query, limit)
+            async with self._breaker.call(wait_s=TIMEOUT_S):
+                found = await self._results(self._url.copy_merge_params(self._parameters(query, limit)))
         except ModelError as error:
             raise WebSearchError(error.reason) from error
-        return self._results(answer, limit)
+        distinct = {result.url.partition("#")[0].rstrip("/"): result for result in reversed(found)}
+        return tuple(result for result in found if result in distinct.values())[:limit]
+
+    async def _results(self, url: httpx.URL) -> list[WebResult]:
+        """Raises ModelError; the breaker counts them."""
+        status, body = await request("GET", url, limit_s=TIMEOUT_S, label=self.label)
+        if status != httpx.codes.OK:
+            is_away = status == httpx.codes.TOO_MANY_REQUESTS or status >= httpx.codes.INTERNAL_SERVER_ERROR
+            reason = worded("{label} answered HTTP {status}{hint}", label=self.label, status=status, hint=self.hint)
+            raise (ModelUnavailableError if is_away else ModelOutputError)(reason)
+        try:
+            entries = self._read(json.loads(body))
+            return [result for entry in entries if isinstance(entry, Mapping) and (result := self._result(entry))]
+        except (ValueError, RecursionError, LookupError, TypeError, AttributeError) as error:
+            raise ModelOutputError(worded("{label} sent something that could not be read", label=self.label)) from error
 
     def _parameters(self, query: str, limit: int) -> dict[str, str]:
         raise NotImplementedError
 
-    def _results(self, answer: Mapping[str, Any], limit: int) -> tuple[WebResult, ...]:
+    def _read(self, answer: Any) -> list[Any]:
+        """The entries of its answer."""
         raise NotImplementedError
 
-    async def _ask(self, query: str, limit: int) -> Mapping[str, Any]:
-        """The answer's JSON object. Raises ModelError; the gate counts them."""
-        async with one_call(self._gate, limit_s=TIMEOUT_S, label=self.label, server=self._server):
-            body = await self._get(self._parameters(query, limit))
-            return await asyncio.to_thread(read_object, body, self.label)
-
-    async def _get(self, parameters: Mapping[str, str]) -> bytes:
-        headers = {"Accept": "application/json", "Accept-Encoding": "identity"}  # nothing that unpacks to more
-        url = self._url.copy_merge_params(parameters)
-        async with (
-            httpx.AsyncClient(timeout=TIMEOUT_S, trust_env=False, verify=await tls_context()) as client,
-            client.stream("GET", url, headers=headers, follow_redirects=False) as response,
-        ):
-            self._check(response)
-            return await bounded(response.aiter_raw(), max_bytes=MAX_ANSWER_KIB * 1024, label=self.label)
-
-    def _check(self, response: httpx.Response) -> None:
-        status = response.status_code
-        if response.is_redirect:
-            raise ModelOutputError(worded("{label} answered with a redirect, which is not followed", label=self.label))
-        if status == httpx.codes.TOO_MANY_REQUESTS:
-            raise ModelUnavailableError(worded("{label} takes no more searches for now (HTTP 429)", label=self.label))
-        if status >= httpx.codes.INTERNAL_SERVER_ERROR:
-            raise ModelUnavailableError(worded("{label} failed (HTTP {status})", label=self.label, status=status))
-        if status != httpx.codes.OK:
-            raise ModelOutputError(
-                worded(
-                    "{label} refused the search (HTTP {status}){hint}",
-                    label=self.label,
-                    status=status,
-                    hint=self._hint(status),
-                )
-            )
-        if response.headers.get("Content-Encoding", "identity").lower() != "identity":
-            raise ModelOutputError(worded("{label} sent a compressed answer that was not asked for", label=self.label))
-
-    def _hint(self, status: int) -> str:
-        return ""
+    def _result(self, entry: Mapping[str, Any]) -> WebResult | None:
+        raise NotImplementedError
 
 
 class SearxngSearcher(SearchEngine):
     """A SearXNG server; its `search.formats` must allow json."""
 
     label = "SearXNG"
+    hint = worded(": is the json format allowed in its settings.yml?")
 
-    def __init__(self, settings: WebSearchSettings, **breaker: Any) -> None:
+    def __init__(self, settings: WebSearchSettings) -> None:
         url = httpx.URL(settings.provider.removeprefix("searxng="))
         path = url.path.rstrip("/")
-        super().__init__(settings, url if path.endswith("/search") else url.copy_with(path=f"{path}/search"), **breaker)
+        super().__init__(url if path.endswith("/search") else url.copy_with(path=f"{path}/search"))
 
     def _parameters(self, query: str, limit: int) -> dict[str, str]:
-        return {"q": query, "format": "json", "safesearch": "1" if SAFE_SEARCH else "0"}
+        return {"q": query, "format": "json", "safesearch": "1"}
 
-    def _results(self, answer: Mapping[str, Any], limit: int) -> tuple[WebResult, ...]:
-        entries = answer.get("results")
-        if not isinstance(entries, list):
-            raise WebSearchError(worded("SearXNG sent something that could not be read"))
-        if not entries and (engines := unresponsive(answer.get("unresponsive_engines"))):
-            raise WebSearchError(worded("the engines behind SearXNG did not answer: {engines}", engines=engines))
-        return searxng_results(entries, limit=limit, snippet_chars=SNIPPET_CHARS)
+    def _read(self, answer: Any) -> list[Any]:
+        if not answer["results"] and (engines := answer.get("unresponsive_engines")):
+            names = ", ".join(str(engine[0])[:30] for engine in engines[:3])
+            reason = worded("the engines behind SearXNG did not answer: {engines}", engines=names)
+            raise ModelUnavailableError(reason)
+        return list(answer["results"][:])
 
-    def _hint(self, status: int) -> str:
-        return worded(": allow the json format in its settings.yml") if status == httpx.codes.FORBIDDEN else ""
+    def _result(self, entry: Mapping[str, Any]) -> WebResult | None:
+        return make_result(entry.get("url"), entry.get("title"), entry.get("content"), entry.get("publishedDate"))
 
 
 class GoogleSearcher(SearchEngine):
     """Google Programmable Search: `GOOGLE_API_KEY` and `GOOGLE_CSE_ID`."""
 
     label = "Google search"
+    hint = worded(": check GOOGLE_API_KEY and GOOGLE_CSE_ID")
 
-    def __init__(self, settings: WebSearchSettings, **breaker: Any) -> None:
-        super().__init__(settings, httpx.URL(GOOGLE_URL), **breaker)
+    def __init__(self, settings: WebSearchSettings) -> None:
+        super().__init__(httpx.URL(GOOGLE_URL))
+        self._keys = {"key": settings.google_api_key, "cx": settings.google_cse_id}
 
     def _parameters(self, query: str, limit: int) -> dict[str, str]:
-        return {
-            "key": self._settings.google_api_key,
-            "cx": self._settings.google_cse_id,
-            "q": query,
-            "num": str(min(limit, GOOGLE_MOST)),
-            "safe": "active" if SAFE_SEARCH else "off",
-        }
+        return {**self._keys, "q": query, "num": str(min(limit, GOOGLE_MOST)), "safe": "active"}
 
-    def _results(self, answer: Mapping[str, Any], limit: int) -> tuple[WebResult, ...]:
-        entries = answer.get("items", [])  # left out where nothing was found
-        if not isinstance(entries, list) or "error" in answer:
-            raise WebSearchError(worded("Google search sent something that could not be read"))
-        return google_results(entries, limit=limit, snippet_chars=SNIPPET_CHARS)
+    def _read(self, answer: Any) -> list[Any]:
+        return list(answer.get("items", [])[:])  # left out where nothing was found
 
-    def _hint(self, status: int) -> str:
-        return worded(": check GOOGLE_API_KEY and GOOGLE_CSE_ID") if status in (400, 401, 403) else ""
+    def _result(self, entry: Mapping[str, Any]) -> WebResult | None:
+        return make_result(entry.get("link"), entry.get("title"), entry.get("snippet"))
 
 
-def read_object(body: bytes, label: str) -> Mapping[str, Any]:
-    """Raises ModelOutputError where it is no JSON object."""
+def make_result(url: object, title: object, snippet: object, published: object = None) -> WebResult | None:
+    """None where there is nothing to show, or no web page of a named host that a browser opens without credentials."""
+    text = plain_text(snippet, SNIPPET_CHARS)
+    if not isinstance(url, str) or not text or len(url) > MAX_URL_CHARS or _NOT_IN_URLS.search(url):
+        return None
     try:
-        answer = json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise ModelOutputError(worded("{label} sent something that could not be read", label=label)) from error
-    if not isinstance(answer, dict):
-        raise ModelOutputError(worded("{label} sent something that could not be read", label=label))
-    return answer
+        parts = urlsplit(url)
+        is_page = parts.scheme in ("http", "https") and parts.username is None and parts.port != 0
+    except ValueError:
+        return None
+    if not is_page or not parts.hostname:
+        return None
+    title = plain_text(title, TITLE_CHARS) or parts.hostname.removeprefix("www.")
+    return WebResult(title=title, url=url, snippet=text, published=read_date(published))
 
 
-def unresponsive(engines: object) -> str:
-    """The names in SearXNG's list of [engine, problem], at most three, for people."""
-    named = engines if isinstance(engines, Sequence) and not isinstance(engines, str) else ()
-    names = [str(entry[0])[:30] for entry in named if isinstance(entry, list) and entry]
-    return ", ".join(names[:3])
+def plain_text(value: object, most: int) -> str:
+    """The text on one line without markup, entities resolved, cut at `most` characters."""
+    if not isinstance(value, str):
+        return ""
+    apart = _BLOCK.sub(" <", value[:MAX_RAW_CHARS])  # a line break is a space, not nothing
+    text = html.unescape(nh3.clean(apart, tags=set(), clean_content_tags={"script", "style"}))
+    return shortened(clean_line(without_hidden(text, by=" ")), most)
+
+
+def read_date(value: object) -> str:
+    """YYYY-MM-DD of an ISO 8601 date or time; empty where it is none."""
+    try:
+        return datetime.fromisoformat(value.strip()).date().isoformat() if isinstance(value, str) else ""
+    except ValueError:
+        return ""

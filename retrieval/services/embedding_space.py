@@ -11,8 +11,8 @@ from retrieval.errors import EmbeddingMismatchError, EmbeddingUnavailableError
 from retrieval.ingest.chunking import ChunkSize, chunk_size
 from retrieval.models import Collection
 from retrieval.ports import Embedder, Models, Vectors
-from retrieval.providers.discovery import canonical
 from retrieval.providers.lexical import SPACE as LEXICAL_SPACE
+from retrieval.providers.server import canonical
 from retrieval.selectors import collection_space
 from retrieval.values import EmbeddingSpace
 

@@ -41,7 +41,7 @@ from retrieval.ingest.parts import ReadDocument
 from retrieval.ingest.reader import read_file
 from retrieval.models import Chunk, Collection, Document, DocumentPart, IngestJob
 from retrieval.ports import Embedder, Vectors
-from retrieval.providers import batches
+from retrieval.providers import embeddings
 from retrieval.providers.lexical import SPACE as LEXICAL_SPACE
 from retrieval.selectors import collection_space
 from retrieval.services.embedding_space import check_vectors, embedder_of, size_of_chunks, space_of
@@ -213,7 +213,7 @@ async def _parse(run: _Run) -> None:
         except FileNotFoundError as error:
             raise DocumentUnreadableError(FILE_GONE) from error
     run.document, chunks = await sync_to_async(_chunks_store)(run.claim, read)
-    if len(chunks) <= batches.EMBED_BATCH_SIZE:  # a small document need not be read back
+    if len(chunks) <= embeddings.EMBED_BATCH_SIZE:  # a small document need not be read back
         run.stored = chunks
     run.report(PARSED_SHARE)
 
@@ -351,7 +351,7 @@ async def _vectors(run: _Run, engine: Engine, space: EmbeddingSpace, chunks: Seq
 
 def _chunks_to_do(document_id: uuid.UUID) -> tuple[list[Chunk], bool]:
     """The next batch, with the document's metadata as they are now, and whether it is the last one."""
-    size = batches.EMBED_BATCH_SIZE
+    size = embeddings.EMBED_BATCH_SIZE
     todo = Chunk.objects.filter(document=document_id, indexed=False).select_related("document").order_by("seq")
     chunks = list(todo[: size + 1])
     return chunks[:size], len(chunks) <= size

@@ -69,7 +69,7 @@ async def test_answer_cites_the_document_and_streams_as_the_model_writes(
 async def test_busy_model_server_still_writes_the_answer(
     api: Api, online: OllamaServer, library: Chunk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("retrieval.providers.discovery.DISCOVERY_TTL_S", 0.01)
+    monkeypatch.setattr("retrieval.providers.registry.LISTED_EVERY_S", 0.01)
     await get_engine().models.status()
     online.reply(endpoint="tags", delay_s=600)
     _answer_with(online)

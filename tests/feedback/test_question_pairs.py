@@ -11,7 +11,6 @@ from django.utils import timezone
 
 from feedback.models import Boost, QuestionPair, QuestionVector, RatedQuestion
 from feedback.ranking.question_similarity import AskedQuestion
-from feedback.ranking.question_witness import labelled_pairs
 from feedback.rounds import question_pairs
 from feedback.rounds.live import snapshot_load, vector_encode
 from feedback.rounds.question_pairs import Decided, decided_pairs, question_pairs_decide
@@ -128,70 +127,6 @@ def test_a_model_that_fails_leaves_the_words(online: OllamaServer, monkeypatch: 
     online.reply("exactly the same answer", text="no idea")
     assert question_pairs_decide().asked == 0
     assert QuestionPair.objects.get().decided_by == "words"
-
-
-def telling(online: OllamaServer, *, like: float, unlike: float) -> None:
-    """A server that says how probable its words are. like, unlike: P(yes) of the pairs that models are measured by."""
-    online.reply(endpoint="version", body={"version": "0.13.5"})
-    for pair in labelled_pairs():
-        yes = like if pair.same else unlike
-        online.reply(pair.second, text="Yes", likeliest={"Yes": yes, "No": 1.0 - yes})
-
-
-@pytest.mark.parametrize(("yes", "higher"), [(0.97, True), (0.03, False)])
-def test_a_word_whose_probability_is_told_counts_for_what_it_was_measured_to_be_worth(
-    online: OllamaServer, yes: float, higher: bool
-) -> None:
-    rated(BEGIN, START)
-    question_pairs_decide(wait_for_vectors=True)
-    plain = QuestionPair.objects.get().same
-    online.reset()
-    telling(online, like=0.9, unlike=0.2)
-    online.reply(START, text="Yes", likeliest={"Yes": yes, "No": 1.0 - yes})
-    assert question_pairs_decide().asked == 1
-    pair = QuestionPair.objects.get()
-    assert pair.decided_by not in ("words", "vectors")
-    assert (pair.same > plain) is higher
-    assert all("format" not in chat.body for chat in online.chats)
-
-
-def test_a_model_that_tells_nothing_apart_is_asked_about_no_pair(online: OllamaServer) -> None:
-    rated(BEGIN, START)
-    telling(online, like=0.9, unlike=0.9)
-    assert question_pairs_decide().asked == 0
-    assert QuestionPair.objects.get().decided_by == "words"
-    assert len(online.chats) == len(labelled_pairs())
-
-
-def test_a_server_that_does_not_tell_although_its_version_could_is_asked_for_verdicts(
-    online: OllamaServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    open_pair(monkeypatch)
-    online.reply(endpoint="version", body={"version": "0.30.0"})
-    online.reply("exactly the same answer", text=json.dumps({"same": True}))
-    online.reply(structured=False, text="Yes")
-    assert question_pairs_decide().asked == 1
-    assert QuestionPair.objects.get().decided_by not in ("words", "vectors")
-    assert len(online.chats) == 2  # it was found out by the first word
-
-
-def test_the_round_is_told_that_the_model_is_being_measured(online: OllamaServer) -> None:
-    rated(BEGIN, START)
-    telling(online, like=0.9, unlike=0.9)
-    renewed: list[None] = []
-    question_pairs_decide(report=lambda: renewed.append(None))
-    assert len(renewed) >= len(labelled_pairs())
-
-
-def test_a_model_that_is_too_slow_to_be_measured_leaves_the_words(
-    online: OllamaServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(question_pairs, "ALL_ASKED_S", 0.0)
-    rated(BEGIN, START)
-    telling(online, like=0.9, unlike=0.2)
-    assert question_pairs_decide().asked == 0
-    assert QuestionPair.objects.get().decided_by == "words"
-    assert online.chats == []
 
 
 def test_a_model_that_says_the_same_to_everything_counts_as_none(

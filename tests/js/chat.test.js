@@ -522,27 +522,22 @@ describe("the list of conversations", () => {
 });
 
 describe("the banner", () => {
-  async function made(status, { onLine = true, staff = false } = {}) {
+  async function made(status, { onLine = true } = {}) {
     serve({ "GET /api/status": status });
     navigator.onLine = onLine;
-    const banner = element("div", { hidden: "", ...(staff && { "data-staff": "" }) });
+    const banner = element("div", { hidden: "" });
     element("p", { "data-banner-text": "" }, banner);
     const watched = watchStatus(banner);
     await settled();
     return { banner, watched };
   }
-  const up = { online: true, offline_forced: false, reason: "", warnings: [] };
-  const slow = { ...up, warnings: ["model 'm' can't be told not to think", "model 'n' neither"] };
+  const up = { online: true, offline_forced: false, reason: "" };
   for (const [name, status, online, text] of [
     ["all is well", up, {}, ""],
     ["no model", { ...up, online: false }, {}, "No language model is reachable: until one is, answers are passages quoted from the documents."],
     ["no model, on purpose", { ...up, online: false, offline_forced: true }, {}, "Working without a language model: answers are passages quoted from the documents."],
     ["no network", up, { onLine: false }, "No connection. An answer being written goes on, and appears here as soon as you are back."],
     ["the site does not answer", [503, {}], {}, ""],
-    ["what works, but not well", slow, { staff: true }, "Model 'm' can't be told not to think. Model 'n' neither."],
-    ["what works, but not well, to a reader", slow, {}, ""],
-    ["all is well, to an administrator", up, { staff: true }, ""],
-    ["no model and a warning", { ...slow, online: false }, { staff: true }, "No language model is reachable: until one is, answers are passages quoted from the documents."],
   ]) test(name, async () => {
     const { banner } = await made(status, online);
     assert.equal(banner.textContent, text);
@@ -554,13 +549,6 @@ describe("the banner", () => {
     assert.match(banner.textContent, /^No connection\./);
     watched.connection(true);
     assert.equal(banner.hidden, true);
-  });
-  test("a warning is a quiet line, an outage is not", async () => {
-    const { banner, watched } = await made(slow, { staff: true });
-    assert.equal(banner.classList.contains("is-quiet"), true);
-    watched.connection(false);
-    assert.equal(banner.classList.contains("is-quiet"), false);
-    assert.match(banner.textContent, /^No connection\./);
   });
   test("signed out comes before all else", async () => {
     const { banner, watched } = await made({ ...up, online: false });

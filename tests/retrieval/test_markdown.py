@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrieval.ingest.markdown import parse_markdown
-from retrieval.providers.ollama import unfenced
+from retrieval.providers.chat import unfenced
 from retrieval.steps.grounding.claims import claims_of
 from retrieval.text.markdown import (
     document_blocks,

@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 from uuid import UUID
 
 from asgiref.sync import sync_to_async
@@ -35,7 +35,8 @@ from ragsite.models import SettingRevision
 from ragsite.runtime import live_settings
 from retrieval.engine import get_engine, get_engine_for
 from retrieval.errors import ModelError
-from retrieval.ports import BoostSource, ChatModel, Models
+from retrieval.ports import BoostSource, Models
+from retrieval.providers.chosen_model import ChosenModel
 from retrieval.selectors import scope_as_asked, scope_attached, scope_for
 from retrieval.steps.toolbox import Toolbox
 from retrieval.text import quoting
@@ -162,7 +163,7 @@ def _store(lease: Lease, ended: Mapping[str, Any]) -> None:
 async def _answer(setup: Setup) -> tuple[dict[str, Any], Wordings]:
     """Raises AppError, ModelError, TimeoutError."""
     engine, trace = get_engine_for(setup.settings) if setup.settings else get_engine(), Trace()
-    models: Models = FixedModels(engine.models, setup.model) if setup.model else engine.models
+    models: Models = ChosenModel(engine.models, setup.model) if setup.model else engine.models
     boosts = engine.boosts
     if setup.revision:
         boosts = await database_call(_boosts, setup.revision, engine.models)
@@ -182,20 +183,6 @@ async def _answer(setup: Setup) -> tuple[dict[str, Any], Wordings]:
 def _boosts(revision: str, models: Models) -> BoostSource:
     wanted = None if revision == NO_REVISION else UUID(revision)
     return get_feedback().boosts_of(wanted, models=models)
-
-
-class FixedModels:
-    """The models of the site, but answers are written by the one of this name."""
-
-    def __init__(self, models: Models, name: str) -> None:
-        self._models = models
-        self._name = name
-
-    async def chat(self, role: Literal["answer", "fast"], *, name: str = "") -> ChatModel:
-        return await self._models.chat(role, name=name or (self._name if role == "answer" else ""))
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._models, name)
 
 
 # ------------------------------------------------------------------------------------------------ what was asked

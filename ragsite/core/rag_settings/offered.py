@@ -111,7 +111,7 @@ REASONS: dict[str, Sentence] = {  # of a group, or of one setting; what is not h
     "ollama.offline": ADDRESS,
     "ollama.embed_model": INDEX,
     "ollama.num_ctx": INDEX,
-    "ollama.keep_alive": OPERATOR,
+    "ollama.keep_alive_s": OPERATOR,
     "rerank.url": ADDRESS,
     "rerank.model": ADDRESS,
     "web_search": ADDRESS,

@@ -39,8 +39,8 @@ class OllamaSettings(Group):
     max_answer_tokens: Count = 4096
     """The longest answer, in tokens, where `RAG_NUM_CTX` leaves so many beside the prompt; it ends there and can be
     continued."""
-    keep_alive: str = "10m"
-    """How long Ollama keeps the model loaded."""
+    keep_alive_s: int = 600
+    """Seconds that Ollama keeps a model loaded after a call; -1: for ever."""
 
     @property
     def chat_models(self) -> tuple[str, ...]:

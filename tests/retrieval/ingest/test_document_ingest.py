@@ -49,7 +49,7 @@ async def site(
 ) -> AsyncIterator[None]:
     """A site without a model server: the lexical embedder and a real index. Small chunks make several batches."""
     settings.MEDIA_ROOT = tmp_path / "uploads"
-    monkeypatch.setattr("retrieval.providers.batches.EMBED_BATCH_SIZE", BATCH)
+    monkeypatch.setattr("retrieval.providers.embeddings.EMBED_BATCH_SIZE", BATCH)
     rag_settings(
         milvus=milvus_settings,
         ollama={"offline": "1", "embed_model": ""},

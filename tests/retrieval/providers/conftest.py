@@ -7,8 +7,8 @@ import pytest
 
 from ragsite.core.rag_settings import OllamaSettings
 from retrieval.ports import Prompt
-from retrieval.providers import discovery, server
-from retrieval.providers import ollama as ollama_models
+from retrieval.providers import breaker, chat, registry
+from retrieval.providers import ollama as ollama_module
 from retrieval.providers.registry import ModelRegistry
 from tests.ollama_server import OllamaServer
 
@@ -27,17 +27,17 @@ def settings_for(server: OllamaServer, **fields: Any) -> OllamaSettings:
     return OllamaSettings(base_url=server.url, **{**short, **fields})
 
 
-@pytest.fixture
-async def registry(ollama: OllamaServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[RegistryMaker]:
+@pytest.fixture(name="registry")
+async def registry_maker(ollama: OllamaServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[RegistryMaker]:
     """Makes registries for the simulated server: `registry(num_ctx=2048)`, or with another constant:
-    `registry(DISCOVERY_TTL_S=60)`."""
-    monkeypatch.setattr(ollama_models, "BETWEEN_TOKENS_TIMEOUT_S", 2.0)
-    monkeypatch.setattr(ollama_models, "BUSY_RETRY_S", 0.01)
+    `registry(LISTED_EVERY_S=60)`."""
+    monkeypatch.setattr(chat, "BETWEEN_TOKENS_TIMEOUT_S", 2.0)
+    monkeypatch.setattr(ollama_module, "BUSY_RETRY_S", 0.01)
     made: list[ModelRegistry] = []
 
     def make(**fields: Any) -> ModelRegistry:
         for name in [name for name in fields if name.isupper()]:
-            module = next(module for module in (ollama_models, discovery, server) if hasattr(module, name))
+            module = next(module for module in (chat, registry, breaker, ollama_module) if hasattr(module, name))
             monkeypatch.setattr(module, name, fields.pop(name))
         made.append(ModelRegistry(settings_for(ollama, **fields)))
         return made[-1]

@@ -46,12 +46,12 @@ async def test_pieces_come_one_by_one_and_make_the_answer(ollama: OllamaServer, 
 
 
 async def test_num_ctx_limit_and_keep_alive_go_with_every_call(ollama: OllamaServer, registry: RegistryMaker) -> None:
-    models = registry(num_ctx=4096, max_answer_tokens=300, keep_alive="7m")
+    models = registry(num_ctx=4096, max_answer_tokens=300, keep_alive_s=420)
     await answer(models)
     await (await models.default_embedder()).embed_documents(["a"])
     assert [request.body["options"]["num_ctx"] for request in ollama.chats + ollama.embeds] == [4096, 4096, 4096]
     assert ollama.chats[0].body["options"]["num_predict"] == 300
-    assert (ollama.chats[0].body["keep_alive"], ollama.embeds[0].body["keep_alive"]) == ("7m", 420)
+    assert (ollama.chats[0].body["keep_alive"], ollama.embeds[0].body["keep_alive"]) == (420, 420)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,8 @@ async def test_num_ctx_limit_and_keep_alive_go_with_every_call(ollama: OllamaSer
         ({"text": ""}, ModelOutputError, "empty answer"),
         ({"text": "   \n"}, ModelOutputError, "empty answer"),
         ({"text": "", "missing_end": True}, ModelError, "gave no answer|closed the connection"),
-        ({"text": "", "done_reason": "length"}, ModelOutputError, "went into thinking"),
+        ({"text": "", "done_reason": "length"}, ModelOutputError, "empty answer"),
+        ({"text": "<think> The fee may be 4"}, ModelOutputError, "empty answer"),
     ],
 )
 async def test_failure_before_the_first_piece_has_its_reason(
@@ -90,8 +91,8 @@ async def test_failure_before_the_first_piece_has_its_reason(
         ({"disconnect_after": 4}, "broke off: Ollama closed the connection"),
         ({"error_after": 4}, "broke off: Ollama failed: model runner has unexpectedly stopped"),
         ({"malformed_after": 4}, "broke off: Ollama sent something that could not be read"),
-        ({"stall_after": 4}, "nothing more came from Ollama for 0.05 s"),
-        ({"missing_end": True}, "without its end mark"),
+        ({"stall_after": 4}, "broke off: Ollama timed out after 0.05 s"),
+        ({"missing_end": True}, "broke off: Ollama closed the connection"),
     ],
 )
 async def test_break_after_the_first_piece_is_an_interruption_and_keeps_what_came(
@@ -239,3 +240,90 @@ async def test_each_event_loop_has_its_own_registry(ollama: OllamaServer, regist
             await models.close()
 
     assert await asyncio.to_thread(lambda: asyncio.run(elsewhere())) == "here"
+
+
+# ------------------------------------------------------------------------------------------------ thoughts
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("<think> The fee may be 4 </think>\n\nIt is 5 [1].", "It is 5 [1]."),
+        ("\n <think>one</think><think>two</think>It is 5.", "It is 5."),
+        ("Write `<think>` to begin and `</think>` to end.", "Write `<think>` to begin and `</think>` to end."),
+        ("<thin ice", "<thin ice"),
+        (" continued", " continued"),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 3, 1000])
+async def test_thoughts_before_the_answer_are_not_shown(
+    ollama: OllamaServer, registry: RegistryMaker, written: str, read: str, size: int
+) -> None:
+    ollama.reply(pieces=[written[start : start + size] for start in range(0, len(written), size)])
+    assert await answer(registry()) == read
+
+
+# ------------------------------------------------------------------------------------------------ a failing server
+async def test_failing_server_is_left_alone_until_it_is_well(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    ollama.reply(status=500, times=2)
+    ollama.reply(text="well again")
+    models = registry(FAILURES=2, RESET_S=0.1)
+    for _ in range(5):
+        with pytest.raises(ModelUnavailableError):
+            await answer(models)
+    assert len(ollama.chats) == 2
+    await asyncio.sleep(0.12)
+    assert [await answer(models) for _ in range(2)] == ["well again"] * 2
+
+
+async def test_one_probe_at_a_time_asks_a_server_that_failed(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    ollama.reply(status=500, times=1)
+    ollama.reply(text="well again", delay_s=0.1)
+    models = registry(FAILURES=1, RESET_S=0.0)
+    with pytest.raises(ModelUnavailableError):
+        await answer(models)
+    results = await asyncio.gather(*(answer(models) for _ in range(3)), return_exceptions=True)
+    assert [result for result in results if isinstance(result, str)] == ["well again"]
+    assert await answer(models) == "well again"
+
+
+@pytest.mark.parametrize("reply", [{"status": 404}, {"text": ""}, {"text": TEN_WORDS}])
+async def test_what_is_not_the_servers_fault_leaves_the_circuit_closed(
+    ollama: OllamaServer, registry: RegistryMaker, reply: dict[str, object]
+) -> None:
+    ollama.reply(times=1, **reply)
+    ollama.reply(text="fine")
+    models = registry(FAILURES=1, max_answer_tokens=4)
+    with pytest.raises(ModelError):
+        await answer(models)
+    assert await answer(models) == "fine"
+
+
+async def test_waiting_for_a_place_has_a_limit(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    ollama.reply(text="a", token_delay_s=0.3, times=1)
+    models = registry(max_concurrency=1, first_token_timeout_s=0.1)
+    first = asyncio.create_task(answer(models))
+    while not ollama.chats:
+        await asyncio.sleep(0.005)
+    with pytest.raises(ModelTimeoutError, match=r"all places for model calls were taken for 0\.1 s"):
+        await answer(models)
+    assert await first == "a"
+
+
+# ------------------------------------------------------------------------------------------------ prompts that fit
+async def test_prompt_that_fits_exactly_is_sent_whole(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    ollama.reply(text="ok")
+    model = await registry(num_ctx=2048, max_answer_tokens=100).chat("answer")
+    user = "abc " * model.prompt_budget  # a token each
+    _ = [piece async for piece in model.stream(make_prompt(user, system=""))]
+    assert ollama.chats[0].body["messages"][1]["content"] == user
+
+
+@pytest.mark.parametrize(("context_length", "budget"), [(2048, 960), (1_000_000, 3008)])
+async def test_prompt_over_the_budget_is_refused_unsent(
+    ollama: OllamaServer, registry: RegistryMaker, context_length: int, budget: int
+) -> None:
+    ollama.add_model("m", "completion", context_length=context_length)
+    model = await registry(chat_model="m", num_ctx=4096).chat("answer")
+    assert model.prompt_budget == budget
+    with pytest.raises(ModelOutputError, match=r"prompt test has about \d+ tokens, and only \d+ fit"):
+        _ = [piece async for piece in model.stream(make_prompt("abc " * (budget + 1), system=""))]
+    assert ollama.chats == []

@@ -10,7 +10,7 @@ from retrieval.ports import Embedder
 from retrieval.trace import Trace
 from retrieval.values import EmbeddingSpace
 from tests.ollama_server import EMBED_DIM, EMBED_MODEL, OllamaServer
-from tests.retrieval.providers.conftest import RegistryMaker
+from tests.retrieval.providers.conftest import RegistryMaker, make_prompt
 
 SPACE = EmbeddingSpace(EMBED_MODEL, EMBED_DIM)
 
@@ -22,7 +22,7 @@ async def embedder(registry: RegistryMaker, **fields: object) -> Embedder:
 async def test_documents_come_in_batches_in_order_and_unit_length(
     ollama: OllamaServer, registry: RegistryMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("retrieval.providers.batches.EMBED_BATCH_SIZE", 4)
+    monkeypatch.setattr("retrieval.providers.embeddings.EMBED_BATCH_SIZE", 4)
     texts = [f"document{number} words" for number in range(10)]
     vectors = await (await embedder(registry)).embed_documents(texts)
     assert vectors.shape == (10, EMBED_DIM)
@@ -105,13 +105,14 @@ async def test_failing_embeddings_open_their_own_circuit_and_not_the_chats(
     ollama: OllamaServer, registry: RegistryMaker
 ) -> None:
     ollama.reply(endpoint="embed", status=500)
-    models = registry(BREAKER_FAILURES=2)
+    models = registry(FAILURES=2)
     model = await models.embedder(SPACE)
     for _ in range(4):
         with pytest.raises(EmbeddingUnavailableError):
             await model.embed_query("text")
     assert len(ollama.embeds) == 2
-    assert models._server.chat_gate.breaker.state == "closed"
+    model = await models.chat("answer")
+    assert [piece async for piece in model.stream(make_prompt())]
 
 
 async def test_cancelling_closes_the_connection(ollama: OllamaServer, registry: RegistryMaker) -> None:

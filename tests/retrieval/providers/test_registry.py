@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import re
 
 import pytest
 
 from retrieval.errors import EmbeddingUnavailableError, ModelUnavailableError
-from retrieval.providers.discovery import FRESHER_WAIT_S, canonical, parse_details
 from retrieval.providers.lexical import SPACE as LEXICAL_SPACE
-from retrieval.providers.registry import ModelRegistry
-from retrieval.trace import Trace
+from retrieval.providers.server import canonical
 from retrieval.values import EmbeddingSpace
 from tests.ollama_server import CHAT_MODEL, EMBED_DIM, EMBED_MODEL, OllamaServer
-from tests.retrieval.providers.conftest import RegistryMaker, make_prompt
+from tests.retrieval.providers.conftest import RegistryMaker
 
 OLLAMA_SPACE = EmbeddingSpace(EMBED_MODEL, EMBED_DIM)
 
@@ -30,7 +27,7 @@ async def test_older_server_that_lists_no_capabilities_is_asked_for_each_model_o
     ollama: OllamaServer, registry: RegistryMaker
 ) -> None:
     ollama.tags_have_capabilities = False
-    models = registry(DISCOVERY_TTL_S=0)
+    models = registry(LISTED_EVERY_S=0)
     for _ in range(3):
         assert (await models.chat("answer")).name == CHAT_MODEL
     assert (await models.default_embedder()).space == OLLAMA_SPACE
@@ -88,7 +85,7 @@ async def test_configured_embedding_model_that_is_missing_is_no_reason_to_embed_
 
 async def test_models_that_appear_and_vanish_are_noticed(ollama: OllamaServer, registry: RegistryMaker) -> None:
     ollama.models.clear()
-    models = registry(DISCOVERY_TTL_S=0)
+    models = registry(LISTED_EVERY_S=0)
     with pytest.raises(ModelUnavailableError, match="has no chat model: ollama pull"):
         await models.chat("answer")
     assert (await models.default_embedder()).space == LEXICAL_SPACE
@@ -101,7 +98,7 @@ async def test_models_that_appear_and_vanish_are_noticed(ollama: OllamaServer, r
 
 async def test_server_that_starts_later_is_noticed(ollama: OllamaServer, registry: RegistryMaker) -> None:
     ollama.stop()
-    models = registry(DISCOVERY_TTL_S=0)
+    models = registry(LISTED_EVERY_S=0)
     status = await models.status()
     assert not status.reachable
     assert "not reachable at 127.0.0.1" in status.reason
@@ -113,7 +110,7 @@ async def test_server_that_starts_later_is_noticed(ollama: OllamaServer, registr
 
 
 async def test_list_is_believed_for_a_while_and_asked_for_once(ollama: OllamaServer, registry: RegistryMaker) -> None:
-    models = registry(DISCOVERY_TTL_S=60)
+    models = registry(LISTED_EVERY_S=60)
     await asyncio.gather(*(models.status() for _ in range(20)))
     await models.chat("answer")
     assert ollama.count("tags") == 1
@@ -131,102 +128,50 @@ async def test_caller_that_gives_up_does_not_spoil_the_shared_request(
         await asyncio.sleep(0.005)
     first.cancel()
     assert (await second).reachable
-    assert ollama.count("tags") == 1
 
 
-@pytest.fixture
-async def busy(ollama: OllamaServer, registry: RegistryMaker) -> ModelRegistry:
-    """Knows the server's models; the server has become slow to list them."""
-    models = registry(DISCOVERY_TTL_S=0.01, DISCOVERY_TIMEOUT_S=0.05)
-    assert (await models.status()).reachable
-    ollama.reply(endpoint="tags", delay_s=30)
-    await asyncio.sleep(0.02)
-    return models
-
-
-async def test_busy_server_goes_on_with_the_models_that_it_listed_last(busy: ModelRegistry) -> None:
-    await busy.status()
-    status = await busy.status()
-    assert (status.reachable, status.chat_model) == (True, CHAT_MODEL)
-    assert re.search(r"did not answer within 0.05 s; its list of \d+ s ago is believed", status.reason)
-
-
-async def test_what_is_believed_stands_in_the_decision_path(busy: ModelRegistry) -> None:
-    await busy.status()
-    trace = Trace()
-    async with trace.step("rewrite") as step:
-        await busy.chat("fast")
-    assert "is believed" in step.detail["models"]
-    assert step.status == "ok"
-
-
-async def test_slow_list_does_not_open_the_circuit(busy: ModelRegistry) -> None:
-    for _ in range(5):
-        await busy.status(refresh=True)
-    model = await busy.chat("answer")
-    assert "".join([piece async for piece in model.stream(make_prompt())])
-
-
-async def test_question_does_not_wait_for_a_list_that_is_only_old(
+async def test_busy_server_goes_on_with_the_models_that_it_listed_last(
     ollama: OllamaServer, registry: RegistryMaker
 ) -> None:
-    models = registry(DISCOVERY_TTL_S=0.01)
-    await models.status()
-    asked = ollama.reply(endpoint="tags", delay_s=30)
-    await asyncio.sleep(0.02)
-    async with asyncio.timeout(asked.delay_s / 3):
-        assert (await models.chat("answer")).name == CHAT_MODEL
-
-
-async def test_busy_server_that_is_gone_meanwhile_is_away(ollama: OllamaServer, busy: ModelRegistry) -> None:
-    await busy.status()
-    ollama.stop()
-    assert not (await busy.status(refresh=True)).reachable
-
-
-async def test_silent_server_is_not_believed_for_ever(ollama: OllamaServer, registry: RegistryMaker) -> None:
-    models = registry(DISCOVERY_TTL_S=0, DISCOVERY_TIMEOUT_S=0.05, DISCOVERY_BELIEVED_S=0)
-    await models.status()
+    models = registry(LISTED_EVERY_S=0, LIST_TIMEOUT_S=0.1)
+    assert (await models.status()).reachable
     ollama.reply(endpoint="tags", delay_s=30)
+    assert (await models.status()).chat_model == CHAT_MODEL
+    assert (await models.chat("answer")).name == CHAT_MODEL
+    ollama.stop()
     assert not (await models.status()).reachable
 
 
-async def test_first_list_is_waited_for(ollama: OllamaServer, registry: RegistryMaker) -> None:
-    ollama.reply(endpoint="tags", delay_s=FRESHER_WAIT_S + 0.1)
-    assert (await registry().chat("answer")).name == CHAT_MODEL
-
-
-async def test_named_model_is_tried_without_a_list(ollama: OllamaServer, registry: RegistryMaker) -> None:
+async def test_silent_server_is_not_believed_for_ever(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    models = registry(LISTED_EVERY_S=0, LIST_TIMEOUT_S=0.05, BELIEVED_S=0)
+    await models.status()
     ollama.reply(endpoint="tags", delay_s=30)
-    models = registry(chat_model="test-chat", embed_model="test-embed")
-    model = await models.chat("answer")
-    assert "".join([piece async for piece in model.stream(make_prompt())])
-    assert (await models.default_embedder()).space == OLLAMA_SPACE
+    assert not (await models.status()).reachable
 
 
 async def test_new_collection_waits_for_a_server_that_has_not_listed_its_models(
     ollama: OllamaServer, registry: RegistryMaker
 ) -> None:
     ollama.reply(endpoint="tags", delay_s=30)
-    with pytest.raises(EmbeddingUnavailableError, match=r"did not answer within 0\.05 s"):
-        await registry(DISCOVERY_TIMEOUT_S=0.05).default_embedder()
+    with pytest.raises(EmbeddingUnavailableError, match=r"Ollama timed out after 0\.05 s"):
+        await registry(LIST_TIMEOUT_S=0.05).default_embedder()
 
 
 @pytest.mark.parametrize(
     ("reply", "limit_s", "reason"),
     [
         ({"status": 500}, 20, "answered HTTP 500"),
-        ({"delay_s": 30}, 0.1, "did not answer within 0.1 s"),
-        ({"body": ["not", "ollama"]}, 20, "does not speak Ollama's protocol"),
-        ({"body": {"models": [{"no": "name"}]}}, 20, "does not speak Ollama's protocol"),
-        ({"disconnect_after": 0}, 20, "not reachable"),
+        ({"delay_s": 30}, 0.1, "timed out after 0.1 s"),
+        ({"body": ["not", "ollama"]}, 20, "could not be read"),
+        ({"body": {"models": [{"no": "name"}]}}, 20, "could not be read"),
+        ({"disconnect_after": 0}, 20, "closed the connection"),
     ],
 )
 async def test_status_never_raises(
     ollama: OllamaServer, registry: RegistryMaker, reply: dict[str, object], limit_s: float, reason: str
 ) -> None:
     ollama.reply(endpoint="tags", **reply)
-    status = await registry(DISCOVERY_TIMEOUT_S=limit_s).status()
+    status = await registry(LIST_TIMEOUT_S=limit_s).status()
     assert not status.reachable
     assert reason in status.reason
 
@@ -279,15 +224,16 @@ async def test_model_that_fails_to_embed_does_not_turn_new_collections_lexical(
         await registry().default_embedder()
 
 
-@pytest.mark.parametrize(
-    ("name", "full"),
-    [("a", "a:latest"), ("a:7b", "a:7b"), ("host:5000/x/a", "host:5000/x/a:latest"), ("x/a:q4", "x/a:q4")],
-)
-def test_name_without_tag_means_latest(name: str, full: str) -> None:
-    assert canonical(name) == full
+@pytest.mark.parametrize("name", ["a", "a:latest", "A:Latest"])
+def test_name_without_tag_means_latest(name: str) -> None:
+    assert canonical(name) == "a"
 
 
-def test_details_are_read_under_the_architectures_name() -> None:
-    shown = {"model_info": {"bert.context_length": 512, "bert.embedding_length": 384}, "capabilities": ["embedding"]}
-    details = parse_details(shown)
-    assert (details.context_length, details.capabilities) == (512, {"embedding"})
+async def test_context_length_is_what_the_server_tells_of_the_model(
+    ollama: OllamaServer, registry: RegistryMaker
+) -> None:
+    ollama.add_model("short", "embedding", context_length=512)
+    models = registry()
+    assert await models.context_length(EmbeddingSpace("short", 8)) == 512
+    assert await models.context_length(LEXICAL_SPACE) is None
+    assert await models.context_length(EmbeddingSpace("gone", 8)) is None

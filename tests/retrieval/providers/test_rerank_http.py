@@ -14,7 +14,7 @@ import pytest
 from django.conf import settings
 
 from retrieval.errors import ModelOutputError, ModelTimeoutError, ModelUnavailableError
-from retrieval.providers import rerank_http
+from retrieval.providers import breaker, rerank_http
 from retrieval.providers.rerank_http import HttpReranker, read_scores
 from tests.constants import constants
 
@@ -119,7 +119,7 @@ async def test_a_slow_server_times_out_and_a_dead_one_opens_the_circuit(server: 
     server.reply = lambda body: (time.sleep(0.15), (200, []))[1]  # type: ignore[func-returns-value]
     with constants(rerank_http, TIMEOUT_S=0.05), pytest.raises(ModelTimeoutError):
         await reranker(server).rerank("fee", ["one"])
-    dead = HttpReranker(settings.RAG.rerank.replace(url="http://127.0.0.1:9"), failures=1)
+    dead = HttpReranker(settings.RAG.rerank.replace(url="http://127.0.0.1:9"))
     for message in ("not reachable", "trying again"):
-        with pytest.raises(ModelUnavailableError, match=message):
+        with constants(breaker, FAILURES=1), pytest.raises(ModelUnavailableError, match=message):
             await dead.rerank("fee", ["one"])

@@ -8,7 +8,7 @@ import pytest
 from django.conf import settings
 
 from ragsite.core.errors import UnavailableError
-from retrieval.providers.ollama import TEMPLATE_TOKENS
+from retrieval.providers.chat import TEMPLATE_TOKENS
 from retrieval.steps.answer.continuing import Begun, Joint, open_sentence, without_open_citations
 from retrieval.text.tokens import estimate_tokens
 from retrieval.trace import Trace

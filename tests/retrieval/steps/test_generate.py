@@ -134,7 +134,7 @@ async def test_before_the_first_token_a_fault_gives_the_extractive_answer(
     online, rag_settings, fault, monkeypatch
 ) -> None:
     rag_settings(ollama={"first_token_timeout_s": 0.15})
-    monkeypatch.setattr("retrieval.providers.ollama.BETWEEN_TOKENS_TIMEOUT_S", 0.15)
+    monkeypatch.setattr("retrieval.providers.chat.BETWEEN_TOKENS_TIMEOUT_S", 0.15)
     online.reply(**fault)
     answer, events, trace = await generate()
     assert "EUR 55. [1]" in answer.text
@@ -145,7 +145,7 @@ async def test_before_the_first_token_a_fault_gives_the_extractive_answer(
 
 @pytest.mark.parametrize("fault", ["disconnect_after", "error_after", "stall_after", "malformed_after"])
 async def test_a_stream_that_breaks_leaves_what_came(online, fault, monkeypatch) -> None:
-    monkeypatch.setattr("retrieval.providers.ollama.BETWEEN_TOKENS_TIMEOUT_S", 1.0)
+    monkeypatch.setattr("retrieval.providers.chat.BETWEEN_TOKENS_TIMEOUT_S", 1.0)
     online.reply(text="It is EUR 55 for every single resit [1].", **{fault: 3})
     answer, events, trace = await generate()
     assert answer.partial

@@ -9,7 +9,7 @@ from retrieval.steps.schemas import ChosenRoute, DraftedPlan, QuestionFilters, R
 
 
 def field(schema: Any, name: str) -> dict[str, Any]:
-    return dict(reply_schema(schema).shape["properties"][name])
+    return dict(reply_schema(schema)["properties"][name])
 
 
 def test_a_list_of_known_length_has_exactly_so_many_entries() -> None:
@@ -35,7 +35,7 @@ def test_choices_are_those_of_the_call() -> None:
 
 def test_order_of_the_fields_stays() -> None:
     schema = shaped(ChosenRoute, queries={"minItems": 2, "maxItems": 2}, route={"enum": ["direct"]})
-    assert reply_schema(schema).shape["required"] == ["route", "standalone_question", "queries"]
+    assert reply_schema(schema)["required"] == ["route", "standalone_question", "queries"]
 
 
 def test_the_same_schema_is_made_once() -> None:

@@ -440,7 +440,7 @@ async def test_where_a_model_is_required_its_absence_is_an_error(rag_settings) -
 )  # fmt: skip
 async def test_where_the_model_fails_what_was_found_is_quoted(online, rag_settings, fault, monkeypatch) -> None:
     rag_settings(ollama={"first_token_timeout_s": 0.3, "structured_timeout_s": 0.3})
-    monkeypatch.setattr("retrieval.providers.ollama.BETWEEN_TOKENS_TIMEOUT_S", 0.3)
+    monkeypatch.setattr("retrieval.providers.chat.BETWEEN_TOKENS_TIMEOUT_S", 0.3)
     monkeypatch.setattr("retrieval.providers.ollama.BUSY_RETRY_S", 0.01)
     online.reply(**fault)
     result, trace, events = await answer(CLEAR)

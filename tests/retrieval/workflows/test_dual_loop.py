@@ -497,7 +497,7 @@ async def test_without_a_model_an_unanswerable_question_gets_no_answer(offline) 
 async def test_a_model_that_only_fails_still_ends_in_an_answer(online, asked, rag_settings, fault, monkeypatch) -> None:
     short = {"first_token_timeout_s": 0.1, "structured_timeout_s": 0.1}
     rag_settings(ollama=short)
-    monkeypatch.setattr("retrieval.providers.ollama.BETWEEN_TOKENS_TIMEOUT_S", 0.1)
+    monkeypatch.setattr("retrieval.providers.chat.BETWEEN_TOKENS_TIMEOUT_S", 0.1)
     monkeypatch.setattr("retrieval.providers.ollama.BUSY_RETRY_S", 0.01)
     online.reply(**fault)
     result, trace, events = await answer(DEPOSIT)
@@ -514,7 +514,7 @@ async def test_an_answer_that_breaks_off_while_it_is_written_is_marked_and_not_r
     online, rag_settings, fault: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rag_settings(ollama={"max_answer_tokens": 60})
-    monkeypatch.setattr("retrieval.providers.ollama.BETWEEN_TOKENS_TIMEOUT_S", 0.2)
+    monkeypatch.setattr("retrieval.providers.chat.BETWEEN_TOKENS_TIMEOUT_S", 0.2)
     monkeypatch.setattr("retrieval.providers.ollama.BUSY_RETRY_S", 0.01)
     online.reply(match=ROUTE, json=route("direct_chunk_search"))
     online.reply(match=JUDGE, json=judgement("answer", 1))

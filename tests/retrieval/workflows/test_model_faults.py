@@ -89,7 +89,7 @@ async def test_with_no_usable_call_the_documents_are_quoted(
 ) -> None:
     if fault in SILENT:
         rag_settings(ollama=SHORT)
-        monkeypatch.setattr("retrieval.providers.ollama.BETWEEN_TOKENS_TIMEOUT_S", 0.2)
+        monkeypatch.setattr("retrieval.providers.chat.BETWEEN_TOKENS_TIMEOUT_S", 0.2)
     online.reply(**OUTAGES[fault])
     answer, trace, events = await answered(workflow)
     assert answer.text == events.text
@@ -143,7 +143,7 @@ async def test_an_answer_that_breaks_off_is_marked_as_a_part(
     online, workflow: str, fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if fault == "stalls":
-        monkeypatch.setattr("retrieval.providers.ollama.BETWEEN_TOKENS_TIMEOUT_S", 1.0)
+        monkeypatch.setattr("retrieval.providers.chat.BETWEEN_TOKENS_TIMEOUT_S", 1.0)
     online.reply(structured=False, text=ANSWER, **BREAKS[fault])
     answer, trace, events = await answered(workflow)
     assert answer.text == events.text
@@ -168,7 +168,7 @@ async def test_nothing_goes_on_past_the_workflows_time(
     rag_settings(ollama={"first_token_timeout_s": 900.0, "structured_timeout_s": 900.0}, corrective={"timeout_s": 0.3})
     if workflow != "corrective":  # the only one with a setting for it
         monkeypatch.setattr(sys.modules[WORKFLOWS[workflow].__module__], "TIMEOUT_S", 0.3)
-    monkeypatch.setattr("retrieval.providers.ollama.BETWEEN_TOKENS_TIMEOUT_S", 900.0)
+    monkeypatch.setattr("retrieval.providers.chat.BETWEEN_TOKENS_TIMEOUT_S", 900.0)
     online.reply(delay_s=900.0)
     answer, trace, events = await answered(workflow)
     assert answer.text == events.text

@@ -287,7 +287,7 @@ async def test_where_a_model_is_required_its_absence_is_an_error(rag_settings) -
 async def test_a_model_that_only_fails_still_ends_in_an_answer(online, rag_settings, fault, monkeypatch) -> None:
     short = {"first_token_timeout_s": 0.1, "structured_timeout_s": 0.1}
     rag_settings(ollama=short)
-    monkeypatch.setattr("retrieval.providers.ollama.BETWEEN_TOKENS_TIMEOUT_S", 0.1)
+    monkeypatch.setattr("retrieval.providers.chat.BETWEEN_TOKENS_TIMEOUT_S", 0.1)
     monkeypatch.setattr("retrieval.providers.ollama.BUSY_RETRY_S", 0.01)
     online.reply(**fault)
     result, trace, events = await answer(CHATTY)

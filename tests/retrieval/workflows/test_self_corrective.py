@@ -389,7 +389,7 @@ async def test_a_writer_that_breaks_leaves_a_marked_part_or_the_best_sentences(
     online, rag_settings, fault: dict[str, Any], partial: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rag_settings(ollama={"max_answer_tokens": 40})
-    monkeypatch.setattr("retrieval.providers.ollama.BETWEEN_TOKENS_TIMEOUT_S", 0.3)
+    monkeypatch.setattr("retrieval.providers.chat.BETWEEN_TOKENS_TIMEOUT_S", 0.3)
     online.reply(match=GRADE, json=verdict(True))
     online.reply(structured=False, **fault)
     result, trace, events = await answer(DEPOSIT)

@@ -1,11 +1,9 @@
-// The banner: no connection, or answers without a model; to administrators also what works, but not well.
+// The banner: no connection, or answers without a model.
 import { api } from "../api.js";
-import { capitalized, query } from "../dom.js";
+import { query } from "../dom.js";
 import { gettext } from "../i18n.js";
 
 const LOOK_AGAIN_MS = 60_000;
-
-const sentence = (/** @type {string} */ text) => gettext("{reason}. ", { reason: capitalized(text) });
 
 /** @param {HTMLElement} banner */
 export function watchStatus(banner) {
@@ -24,9 +22,6 @@ export function watchStatus(banner) {
         ? gettext("Working without a language model: answers are passages quoted from the documents.")
         : gettext("No language model is reachable: until one is, answers are passages quoted from the documents.");
     }
-    const quiet = !message && "staff" in banner.dataset;
-    if (quiet) message = (models?.warnings ?? []).map(sentence).join("").trim();
-    banner.classList.toggle("is-quiet", quiet);
     text.textContent = message;
     banner.title = models?.reason || "";
     banner.hidden = !message;

@@ -1,0 +1,229 @@
+"""A chat model of any kind of server: budgets, time limits, the trace, and replies that are held to a schema."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from dataclasses import replace
+
+from pydantic import ValidationError
+
+from ragsite.core.rag_settings import OllamaSettings
+from ragsite.core.wording import worded
+from retrieval.errors import (
+    ModelCutError,
+    ModelError,
+    ModelInterruptedError,
+    ModelOutputError,
+    ModelTimeoutError,
+    ModelUnavailableError,
+)
+from retrieval.ports import Prompt, Schema
+from retrieval.providers.breaker import CircuitBreaker
+from retrieval.providers.reply_schema import reply_schema
+from retrieval.providers.server import ChatCall, ModelServer, ServedModel
+from retrieval.text.tokens import estimate_tokens
+from retrieval.trace import ModelCall, begin_model_call, end_model_call, mark_first_token
+
+TEMPLATE_TOKENS = 64  # role marks and the like that the model's chat template adds around the messages
+ANSWER_ROOM = 1024  # tokens of the window that prompts leave free; a shorter prompt leaves its answer more
+BETWEEN_TOKENS_TIMEOUT_S = 30.0  # a stream silent for longer has broken off
+STREAM_TIMEOUT_S = 240.0  # the whole of one streamed answer
+OVERRUN = 8  # pieces beyond the limit of tokens after which a server is taken not to heed it
+FENCE, THINK, END_OF_THOUGHT = "```", "<think>", "</think>"
+REPAIR = (
+    "That was not usable: {problem}\nAnswer again, with one JSON object and nothing else, that fits this JSON schema:\n"
+    "{schema}"
+)
+
+
+class ServedChatModel:
+    """Implements `retrieval.ports.ChatModel`."""
+
+    def __init__(
+        self, model: ServedModel, *, server: ModelServer, breaker: CircuitBreaker, settings: OllamaSettings
+    ) -> None:
+        self._model, self._server, self._breaker, self._settings = model, server, breaker, settings
+        self._window = min(settings.num_ctx, model.context_length or settings.num_ctx)
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    @property
+    def prompt_budget(self) -> int:
+        answer = min(self._settings.max_answer_tokens, ANSWER_ROOM, self._window // 2)
+        return max(0, self._window - answer - TEMPLATE_TOKENS)
+
+    async def stream(self, prompt: Prompt, *, shape: Mapping[str, object] | None = None) -> AsyncGenerator[str, None]:
+        """See `ChatModel.stream`. Raises ModelOutputError for an empty answer or a prompt that does not fit."""
+        left = self._window - TEMPLATE_TOKENS - _tokens(prompt)
+        most = max(1, min(left, self._settings.max_answer_tokens))
+        call = ChatCall(messages=[("system", prompt.system), ("human", prompt.user)], max_tokens=most, schema=shape)
+        async with aclosing(self._answer(prompt, call)) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    async def complete_json(self, prompt: Prompt, schema: type[Schema]) -> Schema:
+        """A validated object within `structured_timeout_s`, repair attempt included."""
+        limit_s = self._settings.structured_timeout_s
+        try:
+            async with asyncio.timeout(limit_s):
+                return await self._validated(prompt, schema)
+        except TimeoutError as error:  # tells nothing about the server: a slow model writes long replies slowly
+            raise self._timed_out(limit_s) from error
+
+    async def _validated(self, prompt: Prompt, schema: type[Schema]) -> Schema:
+        call = ChatCall(
+            messages=[("system", prompt.system), ("human", prompt.user)],
+            max_tokens=min(self._settings.max_answer_tokens, ANSWER_ROOM),
+            schema=reply_schema(schema),
+            is_judgement=True,
+        )
+        text = await self._whole(prompt, call)
+        try:
+            return schema.model_validate_json(unfenced(text))
+        except ValidationError as error:
+            problem = describe(error)
+        # The prompt stays as it was, so that the server's prompt cache serves the second attempt.
+        repair = REPAIR.format(problem=problem, schema=json.dumps(call.schema, ensure_ascii=False))
+        if _tokens(prompt) + estimate_tokens(text) + estimate_tokens(repair) <= self.prompt_budget:
+            call = replace(call, messages=[*call.messages, ("ai", text), ("human", repair)])
+            try:
+                return schema.model_validate_json(unfenced(await self._whole(prompt, call)))
+            except ValidationError as error:
+                problem = describe(error)
+        raise ModelOutputError(
+            worded("model '{name}' answered in the wrong form: {problem}", name=self.name, problem=problem)
+        )
+
+    async def _whole(self, prompt: Prompt, call: ChatCall) -> str:
+        """The whole text, be it cut at its limit."""
+        pieces: list[str] = []
+        try:
+            async with aclosing(self._answer(prompt, call)) as answer:
+                async for piece in answer:
+                    pieces.append(piece)
+        except ModelCutError:
+            pass
+        except ModelInterruptedError as error:  # half a JSON object can't be used
+            raise ModelUnavailableError(error.reason) from error
+        return "".join(pieces)
+
+    async def _answer(self, prompt: Prompt, asked: ChatCall) -> AsyncGenerator[str, None]:
+        """One call: through the gate, and into the trace. Raises ModelErrors."""
+        if (tokens := _tokens(prompt)) > self.prompt_budget:
+            # The server would cut it without a word: the beginning first, where the instructions stand.
+            raise ModelOutputError(
+                worded(
+                    "prompt {name} has about {tokens} tokens, and only {budget} fit beside the answer "
+                    "(context length {window})",
+                    name=prompt.name,
+                    tokens=tokens,
+                    budget=self.prompt_budget,
+                    window=self._window,
+                )
+            )
+        call = begin_model_call(
+            ModelCall("chat", self.name, prompt_name=prompt.name, prompt_hash=prompt.hash, prompt=prompt)
+        )
+        reason: str = worded("stopped by the caller")
+        try:
+            async with (
+                self._breaker.call(wait_s=self._settings.first_token_timeout_s),
+                aclosing(self._text(asked, call)) as pieces,
+            ):
+                async for piece in pieces:
+                    mark_first_token(call)
+                    yield piece
+            reason = ""
+        except ModelError as error:
+            reason = error.reason
+            raise
+        finally:
+            end_model_call(call, error=reason)
+
+    async def _text(self, asked: ChatCall, call: ModelCall) -> AsyncGenerator[str, None]:
+        """The text without thoughts, within the time limits. Raises ModelErrors, also where it has no proper end."""
+        limit_s = STREAM_TIMEOUT_S if asked.is_judgement else self._settings.first_token_timeout_s
+        ends_at, thoughts, end, count, has_text = time.monotonic() + STREAM_TIMEOUT_S, ThinkingFilter(), "", 0, False
+        failure: ModelError | None = None
+        try:
+            async with aclosing(self._server.chat(self._model, asked)) as chunks:
+                while not end:
+                    async with asyncio.timeout(max(0.0, min(limit_s, ends_at - time.monotonic()))):
+                        chunk = await anext(chunks, None)
+                    if chunk is None:
+                        break
+                    count, limit_s = count + 1, BETWEEN_TOKENS_TIMEOUT_S
+                    if end := chunk.end or ("length" if count > asked.max_tokens + OVERRUN else ""):
+                        call.prompt_tokens, call.completion_tokens = chunk.prompt_tokens, chunk.completion_tokens
+                        call.prefill_ms, call.generation_ms = chunk.prefill_ms, chunk.generation_ms
+                    if text := thoughts.feed(chunk.text, is_last=bool(end)):
+                        has_text = has_text or bool(text.strip())
+                        yield text
+        except TimeoutError:
+            failure = self._timed_out(limit_s)
+        except ModelError as error:
+            failure = error
+        if not end and not failure:
+            failure = ModelUnavailableError(worded("{label} closed the connection", label=self._server.label))
+        if failure and has_text:
+            raise ModelInterruptedError(worded("the answer broke off: {reason}", reason=failure.reason)) from failure
+        if failure:
+            raise failure
+        if not has_text:
+            raise ModelOutputError(worded("model '{name}' gave an empty answer", name=self.name))
+        if end == "length":
+            limit = asked.max_tokens
+            raise ModelCutError(worded("the answer was cut at its limit of {limit} tokens", limit=limit))
+
+    def _timed_out(self, limit_s: float) -> ModelTimeoutError:
+        reason = worded("{label} timed out after {limit_s:g} s", label=self._server.label, limit_s=limit_s)
+        return ModelTimeoutError(reason)
+
+
+class ThinkingFilter:
+    """Takes pieces of an answer and gives back its text without the `<think>…</think>` that some models begin it with.
+
+    The same marks further on are text, e.g. of an answer about such models.
+    """
+
+    def __init__(self) -> None:
+        self._held, self._is_text, self._has_thoughts = "", False, False
+
+    def feed(self, piece: str, *, is_last: bool = False) -> str:
+        """Thoughts that are never closed are no answer."""
+        if self._is_text:
+            return piece
+        self._held += piece
+        while (begun := self._held.lstrip()).startswith(THINK):
+            _, mark, text = begun.partition(END_OF_THOUGHT)
+            if not mark:
+                return ""
+            self._held, self._has_thoughts = text, True
+        if THINK.startswith(begun) and not is_last:
+            return ""
+        self._is_text = True
+        return begun if self._has_thoughts else self._held
+
+
+def _tokens(prompt: Prompt) -> int:
+    return estimate_tokens(prompt.system) + estimate_tokens(prompt.user)
+
+
+def unfenced(text: str) -> str:
+    """JSON without the Markdown fence that some models put around it."""
+    inner = text.strip()
+    if len(inner) < 2 * len(FENCE) or not (inner.startswith(FENCE) and inner.endswith(FENCE)):
+        return text
+    return inner[len(FENCE) : -len(FENCE)].removeprefix("json").strip()
+
+
+def describe(error: ValidationError) -> str:
+    """The first mistakes, in words for the model and for the decision path."""
+    mistakes = [f"{'.'.join(map(str, item['loc'])) or 'answer'}: {item['msg']}" for item in error.errors()[:3]]
+    return "; ".join(mistakes)[:300]

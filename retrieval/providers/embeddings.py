@@ -1,0 +1,156 @@
+"""An embedding model of any kind of server: prefixes that models expect, batches, checks, a cache for queries."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import numpy as np
+from cachetools import LRUCache
+from numpy.typing import NDArray
+
+from ragsite.core.wording import worded
+from retrieval.errors import EmbeddingUnavailableError, ModelError, ModelTimeoutError
+from retrieval.ports import Vectors
+from retrieval.providers.breaker import CircuitBreaker
+from retrieval.providers.server import ModelServer
+from retrieval.trace import ModelCall, begin_model_call, end_model_call
+from retrieval.values import EmbeddingSpace
+
+EMBED_BATCH_SIZE = 32  # texts in one call; halved where a call takes too long
+QUERY_VECTORS_KEPT = 512
+VectorCache = LRUCache[tuple[EmbeddingSpace, str], NDArray[np.float32]]  # of one event loop: it has no lock
+
+# Retrieval models are trained with these (their model cards); without them the distance of query and document suffers.
+# The first name that the model's begins with holds; names without a namespace.
+PREFIXES: tuple[tuple[str, str, str], ...] = (
+    ("nomic-embed-text", "search_query: ", "search_document: "),
+    ("mxbai-embed-large", "Represent this sentence for searching relevant passages: ", ""),
+    ("snowflake-arctic-embed2", "query: ", ""),
+    ("snowflake-arctic-embed", "Represent this sentence for searching relevant passages: ", ""),
+    ("bge-large", "Represent this sentence for searching relevant passages: ", ""),
+    ("embeddinggemma", "task: search result | query: ", "title: none | text: "),
+    (
+        "qwen3-embedding",
+        "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:",
+        "",
+    ),
+    ("multilingual-e5", "query: ", "passage: "),
+    ("e5-", "query: ", "passage: "),
+)
+
+
+class ServedEmbedder:
+    """Implements `retrieval.ports.Embedder`: the model that made, or will make, a space."""
+
+    def __init__(
+        self,
+        space: EmbeddingSpace,
+        *,
+        server: ModelServer,
+        breaker: CircuitBreaker,
+        cache: VectorCache,
+        timeout_s: float,
+    ) -> None:
+        self._space, self._server, self._breaker, self._cache = space, server, breaker, cache
+        self._timeout_s = timeout_s
+        self._batch_size = EMBED_BATCH_SIZE
+        self._query_prefix, self._document_prefix = prefixes(space.model)
+
+    @property
+    def space(self) -> EmbeddingSpace:
+        return self._space
+
+    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        """A batch that takes too long is halved: without a GPU a model may embed ten texts in time, but not 32."""
+        rows: list[Vectors] = [np.zeros((0, self._space.dim), dtype=np.float32)]
+        start = 0
+        while start < len(texts):
+            batch = [self._document_prefix + text for text in texts[start : start + self._batch_size]]
+            try:
+                rows.append(await self._embed(batch))
+            except EmbeddingUnavailableError as error:
+                if len(batch) == 1 or not isinstance(error.__cause__, ModelTimeoutError):
+                    raise
+                self._batch_size = len(batch) // 2
+            else:
+                start += len(batch)
+        return np.concatenate(rows)
+
+    async def embed_query(self, text: str) -> NDArray[np.float32]:
+        return np.asarray((await self.embed_queries([text]))[0], dtype=np.float32)
+
+    async def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        vectors = {text: self._cache.get((self._space, text)) for text in texts}
+        missing = [text for text, vector in vectors.items() if vector is None]
+        for start in range(0, len(missing), EMBED_BATCH_SIZE):
+            batch = missing[start : start + EMBED_BATCH_SIZE]
+            for text, vector in zip(batch, await self._embed([self._query_prefix + t for t in batch]), strict=True):
+                vectors[text] = self._cache[self._space, text] = vector
+        return np.array([vectors[text] for text in texts], dtype=np.float32).reshape(len(texts), self._space.dim)
+
+    async def measure(self) -> int:
+        """Numbers per embedding, as the model really gives them: its description may tell another."""
+        rows = await self._rows(["dimension"])
+        if not rows or not rows[0]:
+            raise EmbeddingUnavailableError(worded("model '{model}' gave an empty embedding", model=self._space.model))
+        return len(rows[0])
+
+    async def _embed(self, texts: list[str]) -> Vectors:
+        return unit_vectors(await self._rows(texts), count=len(texts), space=self._space)
+
+    async def _rows(self, texts: list[str]) -> list[list[float]]:
+        """One call, through the gate and into the trace. Raises EmbeddingUnavailableError."""
+        call = begin_model_call(ModelCall(kind="embed", model=self._space.model))
+        reason: str = worded("stopped by the caller")
+        try:
+            async with self._breaker.call(wait_s=self._timeout_s):
+                rows = await self._in_time(texts)
+            reason = ""
+            return rows
+        except ModelError as error:
+            reason = error.reason
+            raise EmbeddingUnavailableError(reason) from error
+        finally:
+            end_model_call(call, error=reason)
+
+    async def _in_time(self, texts: list[str]) -> list[list[float]]:
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                return await self._server.embed(self._space.model, texts)
+        except TimeoutError as error:
+            label, limit_s = self._server.label, self._timeout_s
+            raise ModelTimeoutError(
+                worded("{label} timed out after {limit_s:g} s", label=label, limit_s=limit_s)
+            ) from error
+
+
+def prefixes(model: str) -> tuple[str, str]:
+    """What to put before a query and before a document."""
+    name = model.rpartition("/")[2].lower()
+    return next(((query, document) for begin, query, document in PREFIXES if name.startswith(begin)), ("", ""))
+
+
+def unit_vectors(rows: Sequence[Sequence[float]], *, count: int, space: EmbeddingSpace) -> Vectors:
+    """float32, shape (count, space.dim), unit length. Raises EmbeddingUnavailableError for anything else."""
+    sizes = {len(row) for row in rows}
+    if len(rows) != count or len(sizes) > 1:
+        reason = worded(
+            "model '{model}' gave {rows} embeddings for {count} texts", model=space.model, rows=len(rows), count=count
+        )
+        raise EmbeddingUnavailableError(reason)
+    if sizes and sizes != {space.dim}:
+        reason = worded(
+            "model '{model}' now gives {numbers} numbers per embedding, and the collection has {dim}; "
+            "re-embed the collection",
+            model=space.model,
+            numbers=sizes.pop(),
+            dim=space.dim,
+        )
+        raise EmbeddingUnavailableError(reason)
+    vectors = np.asarray(rows, dtype=np.float32).reshape(count, space.dim)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    if not np.isfinite(vectors).all() or not lengths.all():
+        reason = worded("model '{model}' gave an embedding that is not a direction", model=space.model)
+        raise EmbeddingUnavailableError(reason)
+    return np.asarray(vectors / lengths, dtype=np.float32)
