@@ -30,8 +30,9 @@ from ragsite.core.localized import localized
 from ragsite.core.read_only_admin import ReadOnlyAdmin
 from ragsite.models import ApiToken, PersonalDataJob
 from ragsite.schedule_admin import CrontabAdmin, RoundAdmin
+from ragsite.settings_admin import SettingsAdmin
 
-__all__ = ["CrontabAdmin", "RoundAdmin"]  # registered where they are
+__all__ = ["CrontabAdmin", "RoundAdmin", "SettingsAdmin"]  # registered where they are
 STANDARD = {
     "add": _("Can add: %(name)s"), "change": _("Can change: %(name)s"), "delete": _("Can delete: %(name)s"),
     "view": _("Can view: %(name)s"),

@@ -1,14 +1,21 @@
+from constance.apps import ConstanceConfig
 from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
 
 from ragsite.celery import app as celery_app
 
-__all__ = ["RagsiteConfig", "celery_app"]  # the Celery application is made before any task is declared
+__all__ = [
+    "LiveSettingsConfig",
+    "RagsiteConfig",
+    "celery_app",
+]  # the Celery application is made before any task is declared
 
 
 class RagsiteConfig(AppConfig):
     name = "ragsite"
     verbose_name = "Ragsite"
     default_auto_field = "django.db.models.BigAutoField"
+    default = True
 
     def ready(self) -> None:
         from ragsite.accounts import personal_data_jobs, signals  # models can be imported only now
@@ -18,3 +25,7 @@ class RagsiteConfig(AppConfig):
         signals.connect()
         personal_data_jobs.connect()
         use_holder("ragsite", AccountHolder())
+
+
+class LiveSettingsConfig(ConstanceConfig):
+    verbose_name = _("Settings")

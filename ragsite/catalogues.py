@@ -24,8 +24,7 @@ from babel.messages.pofile import read_po, write_po
 from django.conf import settings
 from django.utils.translation.template import templatize
 
-from ragsite.core.rag_settings.offered import OFFERED, meaning_of
-from retrieval.prompting import prompt_abouts
+from ragsite.core.rag_settings.changeable import changeable_fields, meaning_of
 
 LANGUAGES = {"zh-hans": "zh_Hans", "zh-hant": "zh_Hant"}  # code of Django → folder; English is the source
 LOCALE_DIR = settings.BASE_DIR / "ragsite" / "locale"
@@ -41,7 +40,7 @@ SCRIPT_CALL = re.compile(r'\b(?:(n)gettext|gettext(?:With)?)\(\s*("(?:[^"\\]|\\.
 MAKERS = tuple(  # they call gettext with what others wrote
     settings.BASE_DIR / "ragsite" / name for name in ("core/wording.py", "core/localized.py", "catalogues.py")
 )
-SETTINGS = "ragsite/core/rag_settings/offered.py"  # what its settings and the prompts are for: docstrings and comments
+SETTINGS = "ragsite/core/rag_settings/changeable.py"  # what its settings do: the docstrings of their fields
 WIDTH = 110
 NO_DATE = datetime(2026, 1, 1, tzinfo=UTC)  # the repository knows when a text was changed
 
@@ -57,8 +56,8 @@ def collected(domain: str) -> Catalog:
         for id_, context, comments in _texts(path):
             catalogue.add(id_, locations=[(name, None)], auto_comments=comments, context=context)  # type: ignore[list-item]
     if domain == "django":
-        for text in [*map(meaning_of, OFFERED), *prompt_abouts()]:
-            catalogue.add(text, locations=[(SETTINGS, None)])  # type: ignore[list-item]
+        for _group, _name, field in changeable_fields().values():
+            catalogue.add(meaning_of(field), locations=[(SETTINGS, None)])  # type: ignore[list-item]
     return catalogue
 
 

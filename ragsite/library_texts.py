@@ -1,7 +1,7 @@
 """Texts of libraries that people read here and for which the libraries bring no Chinese, or none in one of its scripts.
 
 Their own calls of gettext find them in our catalogues, which Django asks first. Django's administration has newer texts
-than its catalogues; django-celery-beat has nothing in traditional characters.
+than its catalogues; django-celery-beat and django-constance have nothing in traditional characters.
 """
 
 from __future__ import annotations
@@ -73,6 +73,13 @@ SCHEDULES = (
     _("Arguments"), _("Execution Options"), _("Enable selected tasks"), _("Disable selected tasks"),
     _("Toggle activity of selected tasks"), _("Run selected tasks"), _("Periodic Tasks Using This Schedule"),
 )  # fmt: skip
+LIVE_SETTINGS = (
+    _("config"), _("constance"), _("constances"), _("Change history: %s"),
+    _("Live settings updated successfully."), _("Failed to update live settings."),
+    _("The settings have been modified by someone else. Please reload the form and resubmit your changes."),
+    _("Can change config"), _("Can view config"), _("This object doesn't have a change history."),
+    ngettext("entry", "entries"),
+)  # fmt: skip
 ROUNDS = (  # names that the site's own migrations gave to what runs again and again
     _("Delete files of conversations that never began"), _("Take answers in at the review desk"),
     _("Go on with replays"), _("Delete what is over"),
@@ -86,5 +93,5 @@ PERMISSIONS = (  # as they stand in the database
     _("Can read and mark answers at the review desk"), _("Can see at the review desk who asked"),
     _("Can export answers from the review desk"),
     _("Can make golden questions, boosts and curated answers at the review desk"),
-    _("Can see the log of the review desk, and change settings there"),
+    _("Can see the log of the review desk"),
 )  # fmt: skip

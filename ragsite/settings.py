@@ -17,6 +17,7 @@ from csp.constants import NONE, SELF
 from dotenv import dotenv_values
 
 from ragsite.core.rag_settings import RagSettings, SettingsError, SiteSettings
+from ragsite.core.rag_settings.changeable import constance_config, constance_fields
 from ragsite.core.rag_settings.email_address import email_settings
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -67,6 +68,11 @@ TRUSTED_PROXIES = SITE.trusted_proxies
 REDIS_URL = SITE.redis_url
 RAG = RagSettings.from_env(ENVIRON, data_dir=str(DATA_DIR), prompts_dir=SITE.prompts_dir)
 
+# What superusers may change while the site runs (ragsite/runtime/live_settings.py).
+CONSTANCE_BACKEND = "constance.backends.database.DatabaseBackend"
+CONSTANCE_CONFIG = constance_config(RAG)
+CONSTANCE_ADDITIONAL_FIELDS = constance_fields(RAG)
+
 # ------------------------------------------------------------------------------------------------ Django
 DEBUG = SITE.debug
 SECRET_KEY = _secret_key(DATA_DIR)
@@ -91,6 +97,7 @@ INSTALLED_APPS = [
     "drf_spectacular_sidecar",
     "channels",
     "csp",
+    "ragsite.apps.LiveSettingsConfig",
     "django_celery_beat",
     "django_prometheus",
     "allauth",

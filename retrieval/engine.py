@@ -1,8 +1,8 @@
 """Puts the engine together for the running event loop: the one place where its parts meet Django's settings.
 
 Clients of Ollama and Milvus belong to the loop that made them, so there is one engine per loop. When the settings
-change (`ragsite.runtime.live_settings`), the next question gets another one, which keeps every part whose settings are
-the same; answers that are being written go on with the engine that they began with.
+change (`ragsite.runtime.live_settings`), the next question gets another one; answers that are being written go on with
+the engine that they began with.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ import asyncio
 import gc
 import importlib
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 from django.conf import settings
@@ -48,37 +47,12 @@ class Engine(Toolbox):
     memory_index: ChunkIndex
 
 
-@dataclass(slots=True)
-class _Engines:
-    """Of one loop. tried: with other settings than the site's, the last one asked for. left: models that answers may
-    still work with, although no engine has them any more."""
-
-    own: Engine
-    tried: Engine | None = None
-    left: list[ModelRegistry] = field(default_factory=list)
-
-    def leave(self, models: Models) -> None:
-        """Close them when the longest answer that can hold them has ended."""
-        kept = [engine.models for engine in (self.own, self.tried) if engine]
-        if isinstance(models, ModelRegistry) and not any(models is one for one in kept):
-            self.left.append(models)
-            wait_s = self.own.settings.limits.answer_timeout_s + GRACE_S
-            asyncio.get_running_loop().call_later(wait_s, self._close, models)
-
-    def _close(self, models: ModelRegistry) -> None:
-        if models in self.left:
-            self.left.remove(models)
-            task = asyncio.ensure_future(models.close())
-            _closing.add(task)
-            task.add_done_callback(_closing.discard)
-
-
 # The garbage collector's thresholds of a process that answers: an answer makes tens of thousands of objects that live
 # as long as it does, and few cycles. Looked through at every 700th, as by default, they cost it processor time.
 COLLECTED_EVERY = (20_000, 20, 20)
 GRACE_S = 30.0  # that an answer may take beyond its time
 _closing: set[asyncio.Future[None]] = set()
-_engines: WeakKeyDictionary[asyncio.AbstractEventLoop, _Engines] = WeakKeyDictionary()
+_engines: WeakKeyDictionary[asyncio.AbstractEventLoop, list[Engine]] = WeakKeyDictionary()  # the newest first
 _make_boosts: list[Callable[[Models], BoostSource]] = []  # one at most; filled in at start-up
 _make_curated: list[Callable[[], CuratedAnswers]] = []  # the same
 
@@ -100,26 +74,29 @@ def has_engine() -> bool:
 
 def get_engine() -> Engine:
     """The engine of the running loop. Opens no connection by itself. Raises RuntimeError outside a loop."""
-    loop, rag = asyncio.get_running_loop(), settings.RAG
-    engines = _engines.get(loop)
-    if engines is None:
-        engines = _engines[loop] = _Engines(_build(rag))
-    elif engines.own.settings is not rag:
-        before, engines.own = engines.own, _build(rag, before=engines.own)
-        engines.leave(before.models)
-    return engines.own
+    engines = _engines.setdefault(asyncio.get_running_loop(), [])
+    if not engines or engines[0].settings is not settings.RAG:
+        engines.insert(0, _new(settings.RAG))
+        for former in engines[1:2]:
+            # The longest answer that can hold it has ended then.
+            wait_s = former.settings.limits.answer_timeout_s + GRACE_S
+            asyncio.get_running_loop().call_later(wait_s, _close_former, engines, former)
+    return engines[0]
 
 
-def get_engine_for(rag: RagSettings) -> Engine:
-    """The running loop's engine with other settings: to try them. It shares all that they do not change; ask for it
-    anew with each question. Raises RuntimeError outside a loop."""
-    own = get_engine()
-    engines = _engines[asyncio.get_running_loop()]
-    if engines.tried is None or engines.tried.settings != rag:
-        before, engines.tried = engines.tried, _build(rag, before=own)
-        if before:
-            engines.leave(before.models)
-    return engines.tried
+def _close_former(engines: list[Engine], former: Engine) -> None:
+    if former in engines:
+        engines.remove(former)
+        closing = asyncio.ensure_future(_close(former))
+        _closing.add(closing)
+        closing.add_done_callback(_closing.discard)
+
+
+async def _close(engine: Engine) -> None:
+    await engine.index.close()
+    await engine.memory_index.close()
+    if isinstance(engine.models, ModelRegistry):
+        await engine.models.close()
 
 
 async def search_as_answered(request: SearchRequest) -> SearchResult:
@@ -137,13 +114,8 @@ async def search_as_answered(request: SearchRequest) -> SearchResult:
 
 async def close_engine() -> None:
     """Close the running loop's clients; the next `get_engine` makes new ones."""
-    if engines := _engines.pop(asyncio.get_running_loop(), None):
-        made = [engine for engine in (engines.own, engines.tried) if engine]
-        for index in _distinct([index for engine in made for index in (engine.index, engine.memory_index)]):
-            await index.close()
-        for models in _distinct([*(engine.models for engine in made), *engines.left]):
-            await models.close()
-        engines.left.clear()
+    for engine in _engines.pop(asyncio.get_running_loop(), []):
+        await _close(engine)
 
 
 def warm_up() -> None:
@@ -166,45 +138,6 @@ def warm_up() -> None:
     threading.Thread(target=load, name="warm-up", daemon=True).start()
 
 
-def _distinct(things: Sequence[Any]) -> list[Any]:
-    return list({id(thing): thing for thing in things}.values())
-
-
-def _build(rag: RagSettings, *, before: Engine | None = None) -> Engine:
-    """`before`: whose parts are kept where their settings are the same."""
-    if before is None:
-        return _new(rag)
-    then = before.settings
-    if then.milvus != rag.milvus or then.data_dir != rag.data_dir:
-        return _new(rag)
-    same_models, same_search = then.ollama == rag.ollama, then.search == rag.search
-    models = before.models if same_models else ModelRegistry(rag.ollama)
-    searcher = before.searcher
-    if not (same_models and same_search):
-        hybrid = HybridSearcher(index=before.index, store=before.store, models=models, settings=rag.search)
-        searcher = CachedSearcher(hybrid, rag.search)
-    boosts = before.boosts
-    if not same_models:
-        boosts = _make_boosts[0](models) if _make_boosts else None
-    same_prompts = (then.prompts_dir, then.prompts) == (rag.prompts_dir, rag.prompts)
-    memory = before.memory if same_models else DatabaseMemoryStore(index=before.memory_index, models=models)
-    return replace(
-        before,
-        settings=rag,
-        models=models,
-        prompts=before.prompts if same_prompts else PromptLibrary(rag.prompts_dir, rag.prompts),
-        searcher=searcher,
-        boosts=boosts,
-        reranker=before.reranker if then.rerank == rag.rerank else _reranker(rag),
-        web=before.web if then.web_search == rag.web_search else make_web_searcher(rag.web_search),
-        memory=memory,
-    )
-
-
-def _reranker(rag: RagSettings) -> HttpReranker | None:
-    return HttpReranker(rag.rerank) if rag.rerank.url else None
-
-
 def _new(rag: RagSettings) -> Engine:
     models = ModelRegistry(rag.ollama)
     index = _index(rag, rag.milvus)
@@ -216,14 +149,14 @@ def _new(rag: RagSettings) -> Engine:
     return Engine(
         settings=rag,
         models=models,
-        prompts=PromptLibrary(rag.prompts_dir, rag.prompts),
+        prompts=PromptLibrary(rag.prompts_dir),
         index=index,
         memory_index=memory_index,
         store=store,
         documents=DatabaseDocumentReader(),
         searcher=cached,
         boosts=_make_boosts[0](models) if _make_boosts else None,
-        reranker=_reranker(rag),
+        reranker=HttpReranker(rag.rerank) if rag.rerank.url else None,
         web=make_web_searcher(rag.web_search),
         memory=DatabaseMemoryStore(index=memory_index, models=models),
         curated=_make_curated[0]() if _make_curated else None,

@@ -154,11 +154,6 @@ class Trace:
         self.calls: list[ModelCall] = []
         self.first_token_ms: float | None = None
         self._began = time.perf_counter()
-        self._settings_revision = 0
-
-    def note_settings(self, revision: int) -> None:
-        """The live revision of settings that is worked with; the next entry's detail says it. 0: none."""
-        self._settings_revision = revision
 
     def now_ms(self) -> float:
         """Milliseconds since the run began."""
@@ -168,8 +163,6 @@ class Trace:
     async def step(self, name: StepName) -> AsyncIterator[StepRecord]:
         """Open a decision-path entry. An exception marks it failed (with the kind of error) and goes on."""
         record = StepRecord(seq=len(self.steps) + 1, name=name, started_ms=round(self.now_ms()))
-        if self._settings_revision:
-            record.detail["settings_revision"], self._settings_revision = self._settings_revision, 0
         self.steps.append(record)
         token = _current.set((self, record))
         try:
@@ -225,7 +218,6 @@ class HeldBackTrace(Trace):
     def __init__(self, run: Trace) -> None:
         self.sink = _TextHeldBack(run.sink)
         self.steps, self.calls, self._began = run.steps, run.calls, run._began
-        self._settings_revision = 0  # the run has said it
         self.first_token_ms = None
         self._run = run
 

@@ -66,8 +66,6 @@ REFUSED_BY_DATA = {  # operationId: what input is refused (400 or 415) though it
     "review_gap_merge": "the gap itself, or one that is not there",
     "review_replay_batch_create": "not exactly one way to name questions, or one that names none",
     "review_stats": "days that are too far apart, or a collection that is not there",
-    "review_settings_draft_change": "settings and prompts that are not there, or values that can't be used",
-    "review_settings_draft_try": "neither answers nor search, or questions with nothing to find",
     "sessions_share_create": "a time that has passed",
 }
 REJECTED = ["400", "401", "403", "404", "405", "406", "409", "413", "415", "428", "429", "5xx"]  # 413: too long

@@ -22,8 +22,6 @@ from django.utils import timezone
 from django.utils.translation import override
 
 from chat.models import Message
-from chat.review.roles import desk_access
-from chat.review.settings.revisions import draft_live, draft_save
 from feedback.curation.curated import curated_save
 from feedback.curation.manual import manual_boost_end, manual_boost_set
 from feedback.models import Burst, Evidence, GoldenQuestion, GoldenRelevance
@@ -35,7 +33,6 @@ from feedback.rounds.round import feedback_round
 from ragsite.core.wording import worded, wordings_of
 from ragsite.library_texts import ROUNDS
 from ragsite.models import PersonalDataJob
-from ragsite.runtime import live_settings
 from retrieval.models import Chunk, Collection, Document
 from tests.factories import (
     ChunkFactory,
@@ -149,12 +146,9 @@ def crawled(client: Client, within: tuple[str, ...] = STARTS) -> Iterator[tuple[
 def staff(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[User]:
     settings.ENVIRON = {}
     monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *_, **__: None)
-    live_settings._state.checked = float("-inf")
     user = UserFactory(username="馆长", is_superuser=True)
     fill(user, monkeypatch)
     yield user
-    live_settings._state.base = None
-    live_settings._state.checked = float("-inf")
 
 
 def a_passage(text: str) -> Chunk:
@@ -262,11 +256,6 @@ def fill(staff: User, monkeypatch: pytest.MonkeyPatch) -> None:
     IngestJobFactory(document=failed, state="failed")
     MemoryFactory(user=staff, question="押金多少？", text="三百元。")
     PersonalDataJob.objects.create(kind="export", user_number=staff.pk, requested_by=staff, reason="本人要求。")
-    access = desk_access(staff)
-    draft_save(access=access, values={"search.top_k": 9})
-    draft_live(access=access, note="试试。")
-    draft_save(access=access, values={"search.top_k": 7})
-    live_settings.refresh(at_once=True)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

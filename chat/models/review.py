@@ -91,7 +91,7 @@ class AnswerReview(models.Model):
             ("see_names", _("Can see at the review desk who asked")),
             ("export_answers", _("Can export answers from the review desk")),
             ("curate_answers", _("Can make golden questions, boosts and curated answers at the review desk")),
-            ("administer_desk", _("Can see the log of the review desk, and change settings there")),
+            ("administer_desk", _("Can see the log of the review desk")),
         ]
         indexes = [
             models.Index(fields=NEWEST, name="review_newest"),

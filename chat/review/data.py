@@ -127,7 +127,7 @@ def prompts_of(path: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """The prompts that the path's model calls name, each once. text: null where the file has changed since."""
     calls = [call for step in path for call in step["detail"].get("model_calls", ()) if isinstance(call, dict)]
     named = dict.fromkeys((call.get("prompt", ""), call.get("prompt_hash", "")) for call in calls)
-    library = PromptLibrary(settings.RAG.prompts_dir, settings.RAG.prompts)
+    library = PromptLibrary(settings.RAG.prompts_dir)
     return [{"name": name, "hash": hash_, "text": _prompt_text(library, name, hash_)} for name, hash_ in named if name]
 
 

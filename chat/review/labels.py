@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from django.utils.functional import Promise
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 STEPS: dict[str, str | Promise] = {  # as the chat calls them: static/js/chat/path.js
@@ -49,15 +50,12 @@ def step_status(name: str) -> str:
 BATCHES: dict[str, str | Promise] = {  # what the site calls a job of replays that nobody named
     "Answers": _("Answers"), "Golden questions": _("Golden questions"),
 }  # fmt: skip
-_NUMBERED: dict[str, Promise] = {
-    "Knowledge gap": _("Knowledge gap %(number)s"), "Draft of settings": _("Draft of settings %(number)s"),
-}  # fmt: skip
-_NUMBER = re.compile(r"(Knowledge gap|Draft of settings) (\d+)")
+_GAP = re.compile(r"Knowledge gap (\d+)")
 
 
 def batch_name(name: str) -> str:
-    if numbered := _NUMBER.fullmatch(name):
-        return str(_NUMBERED[numbered[1]]) % {"number": numbered[2]}
+    if gap := _GAP.fullmatch(name):
+        return gettext("Knowledge gap %(number)s") % {"number": gap[1]}
     return str(BATCHES.get(name, name))
 
 

@@ -12,17 +12,16 @@ from allauth.usersessions.models import UserSession
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.contrib.contenttypes.models import ContentType
-from django.db.models import QuerySet
 
 from ragsite.accounts.choices import account_of
 from ragsite.accounts.personal_data import Held, Part
 from ragsite.accounts.sessions import sign_out_everywhere
 from ragsite.core.wording import counted
-from ragsite.models import ApiToken, PersonalDataJob, SettingRevision
+from ragsite.models import ApiToken, PersonalDataJob
 
 
 class AccountHolder:
-    """`ragsite.accounts.personal_data.Holder`. Settings that the person has made live stay, without their name."""
+    """`ragsite.accounts.personal_data.Holder`."""
 
     def goes(self, user: User) -> Iterable[Held]:
         tokens, sessions = (
@@ -31,14 +30,9 @@ class AccountHolder:
         )
         yield Held(counted("{count} API token", "{count} API tokens", tokens), tokens)
         yield Held(counted("{count} signed-in browser", "{count} signed-in browsers", sessions), sessions)
-        drafts = _settings_of(user).filter(number=None).count()
-        yield Held(counted("{count} draft of settings", "{count} drafts of settings", drafts), drafts)
 
     def stays(self, user: User) -> Iterable[Held]:
-        revisions = _settings_of(user).exclude(number=None).count()
-        told = counted("{count} revision of the site's settings; it no longer names you",
-                       "{count} revisions of the site's settings; they no longer name you", revisions)  # fmt: skip
-        yield Held(told, revisions)
+        return ()
 
     def parts(self, user: User) -> Iterator[Part]:
         yield Part("profile.json", _profile(user))
@@ -48,24 +42,14 @@ class AccountHolder:
         yield Part("signed-in-browsers.json", browsers.iterator())
         jobs = PersonalDataJob.objects.filter(user=user).values("kind", "reason", "state", "created_at", "finished_at")
         yield Part("exports-and-deletions.json", jobs.iterator())
-        changed = (
-            _settings_of(user).order_by("pk").values("number", "state", "changes", "note", "created_at", "live_at")
-        )
-        yield Part("settings.json", changed.iterator())
 
     def erase(self, user: User) -> Iterator[int]:
         """The rest goes with the row of the user. The administration's log keeps that something was done, no name."""
         about = LogEntry.objects.filter(
             content_type=ContentType.objects.get_for_model(User), object_id=str(user.pk)
         ).exclude(object_repr="")
-        about.update(object_repr="")
+        yield about.update(object_repr="")
         sign_out_everywhere(user=user)
-        yield _settings_of(user).filter(number=None).delete()[0]
-        _settings_of(user).update(made_by=None)
-
-
-def _settings_of(user: User) -> QuerySet[SettingRevision]:
-    return SettingRevision.objects.filter(made_by=user)
 
 
 TOKEN_FIELDS = ("name", "prefix", "created_at", "last_used_at")

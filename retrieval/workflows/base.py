@@ -82,7 +82,6 @@ class GraphWorkflow(ABC):
         decision and its reason (`close_path`), or why none was come to.
         """
         tools = self.tools
-        trace.note_settings(tools.settings.revision)
         await require_model(tools)
         run = Run.start(trace, tools.settings, timeout_s=self.timeout_s)
         question = bound_by_choice(question)

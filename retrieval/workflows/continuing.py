@@ -31,7 +31,6 @@ async def require_writer(tools: Toolbox) -> None:
 
 async def continue_answer(begun: Begun, *, tools: Toolbox, trace: Trace) -> Answer:
     """The whole answer; its text begins with what was there. Never raises a ModelError."""
-    trace.note_settings(tools.settings.revision)
     run = Run.start(trace, tools.settings)
     question = begun.question
     language = answer_language(question.text, earlier=question.asked_before(), reader=question.language)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from retrieval.prompting import PromptError, PromptLibrary, built_in_prompts, built_in_text, prompt_faults
+from retrieval.prompting import PromptError, PromptLibrary
 
 
 def write(folder: Path, name: str, text: str) -> None:
@@ -70,47 +70,3 @@ def test_changed_file_is_read_anew_and_has_another_hash(tmp_path: Path) -> None:
     second = library.render("ask")
     assert (first.system, second.system) == ("one", "two")
     assert first.hash != second.hash
-
-
-# ------------------------------------------------------------------------------------------------ in place of ours
-HYDE = built_in_text("hyde.en")
-
-
-@pytest.mark.parametrize("stem", built_in_prompts())
-def test_each_shipped_prompt_could_stand_in_its_own_place(stem: str) -> None:
-    assert prompt_faults(stem, built_in_text(stem)) == []
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (HYDE.replace("$question", ""), "missing: $question"),
-        (HYDE.replace("$question", "$question $more"), "not known here: $more"),
-        (HYDE.replace("\n---\n", "\n$question\n---\n"), "below the line"),
-        (HYDE + "\n" * 2 + "word\n" * 5, "last 4 lines"),
-        (HYDE.replace("</conversation>\n\nQ", "\nQ"), "between <conversation>"),
-        (HYDE.replace("<conversation> tags", "tags"), "quoted"),
-        (HYDE.replace("---", "--"), "no line ---"),
-        (HYDE.replace("passage", "passage $ "), "starts no variable"),
-        (HYDE.replace("\n---\n", "\n" + "x" * 20_000 + "\n---\n"), "20000 characters"),
-        ("", "no line ---"),
-    ],
-)
-def test_a_text_that_lacks_what_ours_has_is_refused(text: str, said: str) -> None:
-    assert any(said in fault for fault in prompt_faults("hyde.en", text))
-
-
-def test_a_prompt_of_no_name_of_ours_is_refused() -> None:
-    assert prompt_faults("../hyde.en", HYDE)
-
-
-def test_a_bad_text_in_place_of_ours_is_left_out() -> None:
-    library = PromptLibrary("", [("hyde.en", "no line"), ("hyde.zh", built_in_text("hyde.zh") + "")])
-    assert library.left_out == ["hyde.en"]
-    assert library.template("hyde").system.template == PromptLibrary().template("hyde").system.template
-
-
-def test_the_operators_file_wins_over_a_text_in_place_of_ours(tmp_path: Path) -> None:
-    write(tmp_path, "hyde.en.md", "Theirs.\n---\n$question")
-    library = PromptLibrary(str(tmp_path), [("hyde.en", HYDE.replace("\n---\n", "\nBe short.\n---\n"))])
-    assert library.template("hyde").system.template == "Theirs."

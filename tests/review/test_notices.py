@@ -1,4 +1,4 @@
-"""What people at the desk are told of: their withdrawn answers, settings that others have made live."""
+"""What people at the desk are told of: their withdrawn answers."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from feedback.models import CuratedAnswer
-from ragsite.models import SettingRevision
 from tests.review.people import client_of, person
 
 pytestmark = pytest.mark.django_db
 WITHDRAWN = "checked answer of yours was withdrawn"
-LIVE = "has made settings live"
 
 
 def withdrawn(by: User, **fields: Any) -> CuratedAnswer:
@@ -56,18 +54,3 @@ def test_who_lost_the_role_of_a_curator_is_told_nothing() -> None:
     reviewer = person("Reviewers")
     withdrawn(reviewer)
     assert WITHDRAWN not in shown(reviewer)
-
-
-def test_administrators_are_told_of_settings_that_another_one_made_live() -> None:
-    maker = person("Administrators", username="ann")
-    SettingRevision.objects.create(number=4, state="live", live_at=timezone.now(), made_by=maker)
-    page = shown(person("Administrators"))
-    assert f"ann {LIVE} (revision 4)" in page and "/review/settings/revisions/4/" in page
-    for other in (maker, person("Curators"), person("Reviewers")):
-        assert LIVE not in shown(other)
-
-
-def test_settings_that_are_live_for_long_are_no_news() -> None:
-    old = timezone.now() - timedelta(days=8)
-    SettingRevision.objects.create(number=4, state="live", live_at=old, made_by=person("Administrators"))
-    assert LIVE not in shown(person("Administrators"))

@@ -28,12 +28,10 @@ from chat.runs.run import INTERNAL, MODEL_AWAY, TIMED_OUT
 from ragsite.core.database import DatabaseAwayError, database_call, is_database_away
 from ragsite.core.errors import AppError, ConflictError, NotFoundError
 from ragsite.core.leases import Lease, LeaseLostError, hold
-from ragsite.core.rag_settings import RagSettings
 from ragsite.core.text import clean_json
 from ragsite.core.wording import Wordings, worded, wordings_of
-from ragsite.models import SettingRevision
 from ragsite.runtime import live_settings
-from retrieval.engine import get_engine, get_engine_for
+from retrieval.engine import get_engine
 from retrieval.errors import ModelError
 from retrieval.ports import BoostSource, Models
 from retrieval.providers.chosen_model import ChosenModel
@@ -60,13 +58,12 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """How a question is answered. `model`: "" the site's. `revision`: "" the live one. `settings`: None the site's."""
+    """How a question is answered. `model`: "" the site's. `revision`: "" the live one."""
 
     question: Question
     workflow: str
     model: str = ""
     revision: str = ""
-    settings: RagSettings | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,10 +78,6 @@ class Prepared:
 
 class OriginalGoneError(ConflictError):
     message = worded("The answer's question is gone, so it can't be replayed.")
-
-
-class SettingsGoneError(ConflictError):
-    message = worded("The settings to try it with are gone.")
 
 
 def replay_lease(replay_id: UUID) -> Lease:
@@ -162,7 +155,7 @@ def _store(lease: Lease, ended: Mapping[str, Any]) -> None:
 
 async def _answer(setup: Setup) -> tuple[dict[str, Any], Wordings]:
     """Raises AppError, ModelError, TimeoutError."""
-    engine, trace = get_engine_for(setup.settings) if setup.settings else get_engine(), Trace()
+    engine, trace = get_engine(), Trace()
     models: Models = ChosenModel(engine.models, setup.model) if setup.model else engine.models
     boosts = engine.boosts
     if setup.revision:
@@ -187,7 +180,7 @@ def _boosts(revision: str, models: Models) -> BoostSource:
 
 # ------------------------------------------------------------------------------------------------ what was asked
 def _prepare(replay_id: UUID) -> Prepared:
-    """Raises OriginalGoneError, NotFoundError, CollectionNotFoundError, SettingsGoneError."""
+    """Raises OriginalGoneError, NotFoundError, CollectionNotFoundError."""
     live_settings.refresh()
     replay = Replay.objects.select_related("made_by", "batch").filter(pk=replay_id).first()
     if replay is None:
@@ -200,8 +193,6 @@ def _prepare(replay_id: UUID) -> Prepared:
         asked = Setup(question=Question(text=replay.question, scope=scope), workflow=settings.RAG.answer.workflow)
         documents = tuple(replay.golden["documents"])
         changed = _changed(asked, change)
-        if changed.settings and not change.get("workflow"):  # it is asked as one that names no workflow
-            changed = replace(changed, workflow=changed.settings.answer.workflow)
         expects = replay.golden.get("expects", "ANSWER")  # those of an earlier version name none
         return Prepared(changed=changed, original=asked, documents=documents, expects=expects)
     message = selectors.message_find(replay.message_id) if replay.message_id else None
@@ -282,16 +273,7 @@ def _changed(setup: Setup, change: Mapping[str, Any]) -> Setup:
         workflow=change.get("workflow") or setup.workflow,
         model=change.get("model") or setup.model,
         revision=change.get("revision") or "",
-        settings=settings_of(change["settings"]) if change.get("settings") else None,
     )
-
-
-def settings_of(revision: int) -> RagSettings:
-    """Those of a stored revision, as they would be live. Raises SettingsGoneError."""
-    stored = SettingRevision.objects.filter(pk=revision).first()
-    if stored is None:
-        raise SettingsGoneError
-    return live_settings.resolve(stored.changes, revision=stored.number or 0).rag
 
 
 def search_filters(stored: Mapping[str, Any]) -> SearchFilters:

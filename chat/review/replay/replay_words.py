@@ -50,8 +50,6 @@ def change_words(change: Mapping[str, Any]) -> list[str]:
     for name, value in change.get("options", {}).items():
         shown = value if not isinstance(value, bool) else _("on") if value else _("off")
         said.append(f"{option_label(name)}: {shown}")
-    if change.get("settings"):
-        said.append(_("other settings"))
     if "filters" in change:
         given = ", ".join(labels.filter_words(name, value) for name, value in change["filters"].items())
         said.append(_("filters {names}").format(names=given) if given else _("without filters"))

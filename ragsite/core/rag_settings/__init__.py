@@ -73,11 +73,7 @@ __all__ = [
 
 
 class RagSettings(BaseModel):
-    """The settings of retrieval and answering: all groups but the site's own.
-
-    prompts: (file name without its ending, text) of those that administrators have replaced. revision: the number of
-    the live revision of settings (`ragsite.runtime.live_settings`); 0: none is live.
-    """
+    """The settings of retrieval and answering: all groups but the site's own."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -105,8 +101,6 @@ class RagSettings(BaseModel):
     web_search: WebSearchSettings = WebSearchSettings()
     data_dir: str = "var"
     prompts_dir: str = ""
-    prompts: tuple[tuple[str, str], ...] = ()
-    revision: int = 0
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str], *, data_dir: str = "var", prompts_dir: str = "") -> Self:

@@ -647,9 +647,6 @@ globalThis.ragsiteTexts = {
 "{count} document done.": [
 "{count} 个文档已完成。"
 ],
-"{count} field not saved yet": [
-"{count} 个字段尚未保存"
-],
 "{count} filter": [
 "{count} 个筛选条件"
 ],

@@ -647,9 +647,6 @@ globalThis.ragsiteTexts = {
 "{count} document done.": [
 "{count} 份文件已完成。"
 ],
-"{count} field not saved yet": [
-"{count} 個欄位尚未儲存"
-],
 "{count} filter": [
 "{count} 個篩選條件"
 ],

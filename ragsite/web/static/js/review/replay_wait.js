@@ -1,4 +1,4 @@
-// A replay, a job of many, or a draft of settings being tried, that has not ended: look again, and show the page anew when it has.
+// A replay, or a job of many, that has not ended: look again, and show the page anew when it has.
 import { api } from "../api.js";
 import { bootData, byId } from "../dom.js";
 import { errorToast } from "../ui.js";
@@ -6,9 +6,9 @@ import { errorToast } from "../ui.js";
 const FIRST_MS = 700;
 const LONGEST_MS = 5000;
 
-/** @type {{replay?: string, batch?: string, tried?: number}} */
+/** @type {{replay?: string, batch?: string}} */
 const boot = bootData();
-const address = boot.tried ? `/api/review/settings/tries/${boot.tried}` : boot.batch ? `/api/review/replay-batches/${boot.batch}` : `/api/review/replays/${boot.replay}`;
+const address = boot.batch ? `/api/review/replay-batches/${boot.batch}` : `/api/review/replays/${boot.replay}`;
 let pause = FIRST_MS;
 
 /** @param {number} done @param {number} total */
@@ -22,10 +22,7 @@ function show(done, total) {
 async function look() {
   try {
     const now = await api.get(address);
-    if (boot.tried) {
-      show(now.done, now.total);
-      if (!now.open) return location.reload();
-    } else if (boot.batch) {
+    if (boot.batch) {
       show(now.ended, now.total);
       if (now.ended >= now.total) return location.reload();
     } else if (!["queued", "running"].includes(now.status)) {

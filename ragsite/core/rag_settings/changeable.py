@@ -1,0 +1,81 @@
+"""The settings that superusers change while the site runs: keys of django-constance, named as their variables.
+
+What is read at the start, leads a call elsewhere or builds the index is not among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, get_args, get_origin
+
+from pydantic.fields import FieldInfo
+
+from ragsite.core.rag_settings import GROUPS, RagSettings
+
+CHANGEABLE = (  # group.field, in the order of the page
+    "answer.workflow",
+    "ollama.chat_model",
+    "ollama.fast_model",
+    "search.top_k",
+    "corrective.good_score",
+    "corrective.weak_score",
+    "web_search.by_default",
+    "memory.enabled",
+    "feedback.auto_live",
+    "limits.questions_per_minute",
+)
+MODEL_CHARS = 200  # of the names of models, with commas
+MOST_NUMBER = 100_000  # where a setting has no bound of its own
+
+
+def changeable_fields() -> dict[str, tuple[str, str, FieldInfo]]:
+    """Variable → group, name of the field, field."""
+    found = {}
+    for name in CHANGEABLE:
+        group, _, field = name.partition(".")
+        found[GROUPS[group].variables()[field]] = (group, field, GROUPS[group].model_fields[field])
+    return found
+
+
+def constance_config(rag: RagSettings) -> dict[str, tuple[Any, str, str]]:
+    """`CONSTANCE_CONFIG`: the operator's value, what the setting does, and the name of its field for forms."""
+    return {
+        variable: (getattr(getattr(rag, group), name), meaning_of(field), variable)
+        for variable, (group, name, field) in changeable_fields().items()
+    }
+
+
+def constance_fields(rag: RagSettings) -> dict[str, tuple[str, dict[str, Any]]]:
+    """`CONSTANCE_ADDITIONAL_FIELDS`: a field for forms of each setting, with the bounds of its type."""
+    fields = {variable: _form_field(field) for variable, (_, _, field) in changeable_fields().items()}
+    fields["RAG_SEARCH_TOP_K"][1]["max_value"] = rag.search.max_top_k
+    return fields
+
+
+def meaning_of(field: FieldInfo) -> str:
+    """Its docstring on one line, English: the key of its translation."""
+    return " ".join((field.description or "").split())
+
+
+def with_values(rag: RagSettings, values: Mapping[str, Any]) -> RagSettings:
+    """`rag` with these values by variable. Raises pydantic.ValidationError."""
+    for variable, (group, name, _) in changeable_fields().items():
+        if variable in values:
+            rag = rag.replace(**{group: getattr(rag, group).replace(**{name: values[variable]})})
+    return rag
+
+
+def _form_field(field: FieldInfo) -> tuple[str, dict[str, Any]]:
+    kind: Any = field.annotation
+    if get_origin(kind) is not None:
+        return "django.forms.ChoiceField", {"choices": [(choice, choice) for choice in get_args(kind)]}
+    if kind is str:
+        return "django.forms.CharField", {"required": False, "max_length": MODEL_CHARS}
+    if kind is bool:
+        return "django.forms.BooleanField", {"required": False}
+    bounds = {"max_value": MOST_NUMBER}
+    for rule in field.metadata:
+        for ours, theirs in (("min_value", "ge"), ("max_value", "le")):
+            if (bound := getattr(rule, theirs, None)) is not None:
+                bounds[ours] = bound
+    return ("django.forms.IntegerField" if kind is int else "django.forms.FloatField"), dict(bounds)
