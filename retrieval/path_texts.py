@@ -20,6 +20,13 @@ TEXTS: dict[str, Sentence] = {
     "too_late": worded("no result within {limit_s} s"),
     # ---------------------------------------------------------------- query
     "passage_imagined": worded("{passage}"),
+    # ---------------------------------------------------------------- cite
+    "sentences_checked": worded("sentences: {good} supported, {weak} weakly supported, {unchecked} not checked"),
+    "nothing_stated": worded("nothing in the answer states a fact"),
+    "no_answer_to_check": worded("there is no answer to check"),
+    "quoted_word_by_word": worded("the sentences are quoted word by word"),
+    "verdicts_missing": worded("the model did not check every sentence"),
+    "verdicts_all_no": worded("the model said of every sentence that it is unsupported, which tells none apart"),
     # ---------------------------------------------------------------- memory
     "memory_not_here": worded("earlier answers are not recalled here"),
     "memory_nobody": worded("nobody is signed in whose earlier answers could be remembered"),

@@ -26,11 +26,10 @@ import numpy as np
 from benchmarks.support.grader_data import LabelledSet
 from benchmarks.support.tables import show
 from ragsite.core.rag_settings import VerifySettings
-from retrieval.steps.grounding.score import ground
+from retrieval.steps.cite.support import support
 from retrieval.steps.retrieve import order
 from retrieval.steps.retrieve.compress import compress
 from retrieval.text.analysis import query_terms
-from retrieval.text.language import detect_language
 from retrieval.text.sentences import sentence_spans
 from retrieval.text.tokens import estimate_tokens
 from retrieval.values import ScoredChunk, Scores, StoredChunk
@@ -129,7 +128,7 @@ def grounding(name: str, cases: Sequence[Case]) -> dict[str, object]:
 
 
 def _is_weak(statement: str, passage: StoredChunk, question: str) -> bool:
-    score = ground(statement, [passage], question=question, language=detect_language(statement)).score
+    score = support(statement, [passage], question=question).score
     return score is not None and score < VerifySettings().supported_score
 
 

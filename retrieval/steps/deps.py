@@ -21,7 +21,6 @@ from retrieval.ports import (
 )
 from retrieval.search.boosting import AnswerRevision
 from retrieval.steps.deadline import Deadline
-from retrieval.steps.reply_echo import without_echo
 from retrieval.text.answer_language import Language
 from retrieval.trace import Trace
 
@@ -61,10 +60,8 @@ class Deps:
     async def complete(
         self, prompt: str, schema: type[Schema], *, role: Literal["answer", "fast"] = "fast", **variables: object
     ) -> Schema:
-        """One structured call of a model with the prompt of this name, in the answer's language.
-
-        What the model copied from the prompt's instructions is left out of the reply. Raises ModelError.
-        """
+        """One structured call of a model with the prompt of this name, in the answer's language. Raises
+        ModelError."""
         filled = self.prompts.render(prompt, language=self.language, **variables)
         model = await self.models.chat(role)
-        return without_echo(await model.complete_json(filled, schema), filled)
+        return await model.complete_json(filled, schema)

@@ -88,11 +88,10 @@ def _shaped(schema: type[BaseModel], limits: _Limits) -> type[BaseModel]:
     return create_model(schema.__name__, __base__=schema, **fields)
 
 
-def _chars(most: int, *, least: int = 0, quotes: bool = False) -> Any:
-    """Of a text that a model writes; a longer one is read all the same. quotes: it may be a line of the prompt, see
-    `retrieval.steps.reply_echo`."""
+def _chars(most: int, *, least: int = 0) -> Any:
+    """Of a text that a model writes; a longer one is read all the same."""
     limits: dict[str, JsonValue] = {"minLength": least, "maxLength": most} if least else {"maxLength": most}
-    return Field(json_schema_extra={**limits, "quotes": True} if quotes else limits)
+    return Field(json_schema_extra=limits)
 
 
 _Query = Annotated[str, _chars(200, least=3)]
@@ -104,7 +103,7 @@ _Word = Annotated[str, _chars(40, least=1)]
 
 
 class CondensedQuestion(BaseModel):
-    standalone_question: Annotated[str, _chars(400, least=3, quotes=True)] = Field(
+    standalone_question: Annotated[str, _chars(400, least=3)] = Field(
         description="The last message as a question that needs no conversation"
     )
 
@@ -136,7 +135,7 @@ class HypotheticalPassage(BaseModel):
 class QuestionFilters(BaseModel):
     """What the question says about the documents it is about; `evidence` are its own words."""
 
-    evidence: Annotated[str, _chars(120, quotes=True)] = Field(
+    evidence: Annotated[str, _chars(120)] = Field(
         default="", description="The question's words that name these values, copied exactly"
     )
     department: Annotated[str, _chars(80)] = Field(default="", description="One of the departments, or empty")
@@ -160,7 +159,7 @@ class ChosenRoute(BaseModel):
     """Route and words of the search in one call."""
 
     route: StrategyName
-    standalone_question: Annotated[str, _chars(400, quotes=True)] = Field(
+    standalone_question: Annotated[str, _chars(400)] = Field(
         default="", description="The question as one that needs no conversation"
     )
     queries: list[_Query] = Field(default_factory=list, description="Search queries, each worded differently")
@@ -308,9 +307,7 @@ class DocumentNote(BaseModel):
     passage: int = Field(
         description="The number of the passage that says it", json_schema_extra={"minimum": 1, "maximum": 999}
     )
-    point: Annotated[str, _chars(POINT_CHARS, least=3, quotes=True)] = Field(
-        description="What it says, in one sentence"
-    )
+    point: Annotated[str, _chars(POINT_CHARS, least=3)] = Field(description="What it says, in one sentence")
 
 
 class DocumentNotes(BaseModel):
@@ -320,6 +317,6 @@ class DocumentNotes(BaseModel):
 
 
 class ConsolidatedFact(BaseModel):
-    fact: Annotated[str, _chars(160, quotes=True)] = Field(
+    fact: Annotated[str, _chars(160)] = Field(
         description="What the answer says, in one short sentence that needs no context"
     )

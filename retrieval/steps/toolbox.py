@@ -21,7 +21,6 @@ from retrieval.ports import (
 from retrieval.search.boosting import AnswerRevision
 from retrieval.steps.deadline import Deadline, FirstSearch
 from retrieval.steps.deps import Deps, Prompts
-from retrieval.steps.reply_echo import without_echo
 from retrieval.text.answer_language import Language
 from retrieval.trace import Trace
 
@@ -63,13 +62,11 @@ class Toolbox:
         model_name: str = "",
         **variables: object,
     ) -> Schema:
-        """One structured call with the prompt of this name; `model_name`: by this model in place of the role's.
-
-        What the model copied from the prompt's instructions is left out of the reply. Raises ModelError.
-        """
+        """One structured call with the prompt of this name; `model_name`: by this model in place of the role's. Raises
+        ModelError."""
         prompt = self.prompts.render(name, language=language, **variables)
         model = await self.models.chat(role, name=model_name)
-        return without_echo(await model.complete_json(prompt, schema), prompt)
+        return await model.complete_json(prompt, schema)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,6 @@
-"""Numbers in a text: as they are written, those that lie in a range, and those that are spelt out.
+"""Numbers in a text as values: in digits, in Chinese numerals, and spelt out in English.
 
-A range holds numbers that it does not name: 30 lies in "day 15 to day 42". Rules for what depends on an amount (days,
-credits, ages, grades) are written so, most often as a table's rows.
+"1,000", 1000, 一千 and "one thousand" are one number; a date is its year, month and day. Units are not read.
 """
 
 from __future__ import annotations
@@ -9,86 +8,109 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
+from functools import lru_cache
+
+import cn2an
 
 from retrieval.text.language import HAN, to_simplified
 
+MAX_CHARS = 20_000  # of a text that are read
 NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")  # also dates and times
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
-_DIGITS = re.compile(r"\d+")
-# What stands in a longer number, a date, a time or a code is none: 2025-03-01, 08:00-17:00, LIB-9.
+_DATE = re.compile(r"(?<![\d.])(\d{1,4})[./-](\d{1,2})[./-](\d{1,4})(?![\d.]\d)")
+_NUMERAL = "零〇一二两三四五六七八九十百千万亿"
+_FIGURE = re.compile(rf"\d+(?:\.\d+)?[百千万亿]{{0,2}}|[{_NUMERAL}]{{1,12}}(?:点[零〇一二三四五六七八九]{{1,6}})?")
+_PARTS_OF_WORDS = frozenset("一十百千万亿")  # 一般, 十分, 千万: numerals that are seldom amounts when they stand alone
+_SMALL = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
+    " eighteen nineteen"
+)
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+_SPELT = (
+    {word: value for value, word in enumerate(_SMALL.split())}
+    | {word: 10 * value for value, word in enumerate(_TENS.split(), start=2)}
+    | {"a": 1, "an": 1, "once": 1, "twice": 2, "first": 1, "second": 2, "third": 3, "half": 0.5, "dozen": 12}
+)
+_SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9}
+_MONTHS = {
+    name: number
+    for number, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), start=1)  # noqa: SIM905
+}
+_WORD = re.compile(r"[a-z]+")
+# What stands in a longer number, a date, a time or a code is no end of a range: 2025-03-01, 08:00-17:00, LIB-9.
 _BOUND = r"(?<![A-Za-z\d.:/–-])(\d{1,9}(?:\.\d{1,3})?)(?![A-Za-z\d:/]|\.\d)"
 _UNIT = rf"(?:\s?(?:[A-Za-z%]{{1,12}}|[{HAN}]{{1,2}}?))?"
 _RANGE = re.compile(
     rf"{_BOUND}{_UNIT}\s*(?:\b(?:to|through|until)\b|[–—~-]|至|到)\s*(?:(?:[A-Za-z]{{1,12}}|第|EUR|[€$])\s?)?"
     r"(\d{1,9}(?:\.\d{1,3})?)(?![A-Za-z\d:/月年-]|\.\d)"
 )
-_SMALL = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
-    " eighteen nineteen twenty"
-)
-_WORDS = {word: str(number) for number, word in enumerate(_SMALL.split())} | {
-    "thirty": "30", "forty": "40", "fifty": "50", "sixty": "60", "seventy": "70", "eighty": "80", "ninety": "90",
-    "once": "1", "twice": "2", "first": "1", "second": "2", "third": "3",
-}  # fmt: skip
-_MONTHS = (
-    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
-    "december",
-)  # fmt: skip
-_HAN_NUMBER = re.compile(r"[零〇一二两三四五六七八九十百千万]+")
-_HAN_DIGITS = {digit: value for value, digit in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
-_HAN_UNITS = {"十": 10, "百": 100, "千": 1000}
-_MANY = 10_000
 
 
 def numbers_in(text: str) -> list[str]:
-    """Numbers, dates and times as written, without thousands separators."""
+    """Numbers, dates and times as written in digits, without thousands separators."""
     return [_THOUSANDS.sub("", number) for number in NUMBER.findall(text)]
 
 
 def spanned(text: str, numbers: Iterable[str]) -> frozenset[str]:
-    """Those of `numbers` (see `numbers_in`) that lie in a range that the text gives, its ends included.
-
-    Dates and times among them lie in none.
-    """
+    """Those of `numbers` (see `numbers_in`) that lie in a range that the text gives, its ends included: 30 in "day 15
+    to day 42". Dates and times among them lie in none."""
     values = {number: float(number) for number in numbers if re.fullmatch(r"\d+(?:\.\d+)?", number)}
     if not values:
         return frozenset()
-    plain = _THOUSANDS.sub("", unicodedata.normalize("NFKC", text))
-    ranges = [(float(low), float(high)) for low, high in _RANGE.findall(plain)]
+    ranges = [(float(low), float(high)) for low, high in _RANGE.findall(_plain(text))]
     return frozenset(
         number for number, value in values.items() if any(low <= value <= high for low, high in ranges if low < high)
     )
 
 
+def stated_numbers(text: str) -> dict[float, str]:
+    """Each value that a statement clearly gives, as it is written. Zero says nothing: it is a part of 9:00."""
+    found: dict[float, str] = {}
+    for written in _FIGURE.findall(_DATE.sub(r"\1 \2 \3", _plain(text))):
+        value = _value(written)
+        if value and written not in _PARTS_OF_WORDS:
+            found.setdefault(value, written)
+    return found
+
+
+@lru_cache(maxsize=4096)
+def known_numbers(text: str) -> frozenset[float]:
+    """All values that a text may be taken to give: also English words, and the numbers of months."""
+    plain = _plain(text[:MAX_CHARS])
+    digits = (_value(written) for written in _FIGURE.findall(_DATE.sub(r"\1 \2 \3", plain)))
+    words = _WORD.findall(plain.lower())
+    months = (_MONTHS[word[:3]] for word in words if word[:3] in _MONTHS)
+    return frozenset({value for value in digits if value is not None} | set(_spelt(words)) | set(months))
+
+
 def missing_numbers(statement: str, known: str) -> list[str]:
-    """The statement's numbers that the text `known` does not have, in figures or in words, English or Chinese."""
-    there = set(_figures(known)) | _spelt(known)
-    return [number for number in dict.fromkeys(_figures(statement)) if number not in there]
+    """The statement's numbers that the text `known` does not give, as they are written."""
+    there = known_numbers(known)
+    return [written for value, written in stated_numbers(statement).items() if value not in there]
 
 
-def _figures(text: str) -> list[str]:
-    """Each run of digits by itself, so that 2025-03-01 and "1 March 2025" have the year and the day in common."""
-    text = _THOUSANDS.sub("", unicodedata.normalize("NFKC", text))
-    return [number.lstrip("0") or "0" for number in _DIGITS.findall(text)]
+def _plain(text: str) -> str:
+    return _THOUSANDS.sub("", to_simplified(unicodedata.normalize("NFKC", text)))
 
 
-def _spelt(text: str) -> set[str]:
-    words = set(re.findall(r"[a-z]+", text.lower()))
-    months = {str(number) for number, name in enumerate(_MONTHS, start=1) if name in words}
-    han = {str(_han_value(run)) for run in _HAN_NUMBER.findall(to_simplified(text))}
-    return {_WORDS[word] for word in words & _WORDS.keys()} | months | han
+def _spelt(words: Iterable[str]) -> Iterable[float]:
+    """Of "twenty five thousand" 20, 25 and 25,000."""
+    value = 0.0
+    for word in words:
+        if word in _SCALES:
+            value = min((value or 1) * _SCALES[word], 1e15)
+        elif word in _SPELT:
+            value = value + _SPELT[word] if value >= 20 and _SPELT[word] < 20 else _SPELT[word]
+        elif word != "and":
+            value = 0.0
+        if value:
+            yield value
 
 
-def _han_value(run: str) -> int:
-    """五千 → 5000, 二〇二五 → 2025."""
-    if all(char in _HAN_DIGITS for char in run):
-        return int("".join(str(_HAN_DIGITS[char]) for char in run))
-    total = section = digit = 0
-    for char in run:
-        if char in _HAN_DIGITS:
-            digit = _HAN_DIGITS[char]
-        elif char == "万":
-            total, section, digit = (total + section + digit) * _MANY, 0, 0
-        else:
-            section, digit = section + (digit or 1) * _HAN_UNITS[char], 0
-    return total + section + digit
+@lru_cache(maxsize=4096)
+def _value(written: str) -> float | None:
+    """五千 → 5000, 二〇二五 → 2025, 5万 → 50000, "12" → 12; None: 百 alone, or a run that is no number."""
+    try:
+        return float(written) if written.isascii() else float(cn2an.cn2an(written, "smart"))
+    except ValueError:
+        return None

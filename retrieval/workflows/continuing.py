@@ -9,8 +9,7 @@ from ragsite.core.errors import UnavailableError
 from ragsite.core.wording import worded
 from retrieval.errors import ModelError
 from retrieval.steps.answer.continuing import Begun, Continue
-from retrieval.steps.grounding.verify import Verify
-from retrieval.steps.judge.assessment import WrittenAnswer
+from retrieval.steps.cite.verify import verify
 from retrieval.steps.step import Context
 from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.text.answer_language import answer_language
@@ -36,6 +35,6 @@ async def continue_answer(begun: Begun, *, tools: Toolbox, trace: Trace) -> Answ
     language = answer_language(question.text, earlier=question.asked_before(), reader=question.language)
     context = Context(tools=tools, run=run, language=language)
     answer = await Continue(context)(begun)
-    answer = await Verify(context)(WrittenAnswer(answer=answer, question=begun.question.text))
+    answer = await verify(context.deps, answer, question=begun.question.text)
     await close_path(trace, answer)
     return answer

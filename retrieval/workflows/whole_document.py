@@ -17,6 +17,7 @@ from dataclasses import replace
 
 from ragsite.core.wording import Sentence, counted, joined, worded
 from retrieval.steps.answer.generate import AnswerWriter, Author
+from retrieval.steps.cite.verify import verify
 from retrieval.steps.document.changes import Comparison, compare
 from retrieval.steps.document.choose import Request, whole_document_request
 from retrieval.steps.document.compose import (
@@ -38,13 +39,11 @@ from retrieval.steps.document.read import ReadDocuments, ToRead, WholeDocument
 from retrieval.steps.document.sections import Statement
 from retrieval.steps.document.task import Task, Wanted, wants_it_short
 from retrieval.steps.document.write import Material, WriteAboutDocuments, WriteList
-from retrieval.steps.grounding.verify import Verify
-from retrieval.steps.judge.assessment import WrittenAnswer
 from retrieval.steps.schemas import VERDICTS
 from retrieval.steps.step import Context
 from retrieval.text.analysis import analyze
 from retrieval.text.answer_language import Language
-from retrieval.text.figures import known_figures
+from retrieval.text.numbers import known_numbers
 from retrieval.text.sentences import split_sentences
 from retrieval.text.tokens import estimate_tokens
 from retrieval.values import Answer, Question
@@ -78,7 +77,7 @@ async def answer_from_whole_documents(question: Question, context: Context) -> A
             answer = await _compare(documents[0], documents[1], request, context)
         case "list":
             answer = await _list(documents[0], request, context)
-    answer = await Verify(context)(WrittenAnswer(answer=answer, question=request.question))
+    answer = await verify(context.deps, answer, question=request.question)
     if answer.partial:
         return answer  # it may be continued, from all that it was to be written from
     return replace(answer, sources=tuple(source for source in answer.sources if source.cited) or answer.sources)
@@ -287,8 +286,8 @@ def _quoted_by(note: Excerpt, statements: Sequence[Statement]) -> Statement | No
 
 
 def _tells(note: Excerpt, statement: str) -> bool:
-    figures = known_figures(statement)
-    return bool(figures) and figures <= known_figures(note.text)
+    numbers = known_numbers(statement)
+    return bool(numbers) and numbers <= known_numbers(note.text)
 
 
 # ------------------------------------------------------------------------------------------------ no document to read
@@ -301,7 +300,7 @@ async def _no_answer(text: str, reason: str, context: Context) -> Answer:
 
 
 async def _say(text: str, context: Context) -> str:
-    writer = AnswerWriter(context.run.trace, passages=0)
+    writer = AnswerWriter(context.run.trace)
     await writer.write(text)
     await writer.finish()
     return writer.text

@@ -14,8 +14,8 @@ from feedback.rounds.evidence import evidence_gather
 from feedback.rounds.passages import passages_relocate
 from feedback.rounds.questions import signature
 from retrieval.models import Chunk, Document
-from retrieval.steps.grounding.claims import claims_of
-from retrieval.steps.grounding.verify import check_by_words
+from retrieval.steps.cite.claims import claims_of
+from retrieval.steps.cite.verify import check_by_words
 from retrieval.text.analysis import query_terms
 from retrieval.values import Answer, GroundedSentence, Scores, SentenceEvidence, Source
 from tests.factories import ChunkFactory, DecisionStepFactory, SourceFactory

@@ -46,7 +46,7 @@ class Clarify(Step[Sequence[ScoredChunk], Clarification]):
 async def ask_back(context: Context, readings: Sequence[ScoredChunk]) -> Answer:
     """The question in place of an answer."""
     asked = await Clarify(context)(readings)
-    writer = AnswerWriter(context.run.trace, passages=0)
+    writer = AnswerWriter(context.run.trace)
     await writer.write(asked.question)
     await writer.finish()
     reason = worded("what was found is about several: {options}", options=joined(", ", asked.options))

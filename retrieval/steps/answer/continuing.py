@@ -15,7 +15,7 @@ from ragsite.core.wording import worded
 from retrieval.errors import ModelError
 from retrieval.ports import ChatModel, Prompt
 from retrieval.steps.answer.generate import CitedWriter, Ended, stream_answer
-from retrieval.steps.answer.markers import cited_markers, without_markers
+from retrieval.steps.cite.markers import cited_markers, without_markers
 from retrieval.steps.retrieve.compress import compress
 from retrieval.steps.step import Step
 from retrieval.text.answer_language import NAMES, Language

@@ -13,9 +13,9 @@ from dataclasses import replace
 from ragsite.core.errors import UnavailableError
 from ragsite.core.wording import worded
 from retrieval.steps.answer.generate import AnswerWriter
-from retrieval.steps.answer.markers import cited_markers
-from retrieval.steps.grounding import verify
-from retrieval.steps.grounding.claims import claims_of
+from retrieval.steps.cite import verify
+from retrieval.steps.cite.claims import claims_of
+from retrieval.steps.cite.markers import cited_markers
 from retrieval.steps.query.small_talk import small_talk_kind
 from retrieval.steps.step import Context
 from retrieval.trace import Trace
@@ -56,7 +56,7 @@ async def _given(found: CuratedAnswer, question: Question, trace: Trace) -> Answ
     )
     async with trace.step("generate") as entry:
         await trace.sink.sources_chosen(sources)
-        writer = AnswerWriter(trace, passages=len(sources))
+        writer = AnswerWriter(trace)
         await writer.write(found.text)
         await writer.finish()
         entry.summary = worded("written and checked by {by} on {on}", by=checked.by, on=checked.on)

@@ -13,17 +13,16 @@ from dataclasses import dataclass, replace
 
 from ragsite.core.wording import worded
 from retrieval.errors import ModelCutError, ModelError
-from retrieval.ports import ChatModel, Prompt
-from retrieval.steps.answer.citing import CitedStream
-from retrieval.steps.answer.echo import EchoGuard
+from retrieval.ports import ChatModel, Models, Prompt
 from retrieval.steps.answer.extractive import extractive_answer
 from retrieval.steps.answer.in_force import in_force, newest_versions, other_versions, with_named_version
 from retrieval.steps.answer.mark import Mark, MarkReader, marked_shape
-from retrieval.steps.answer.markers import MarkerFilter, cited_markers
 from retrieval.steps.answer.phrases import phrase
-from retrieval.steps.grounding.align import align
-from retrieval.steps.grounding.verify import NOTHING_SUPPORTED, Verify
-from retrieval.steps.judge.assessment import Evidence, WrittenAnswer
+from retrieval.steps.cite.align import Aligner, align
+from retrieval.steps.cite.markers import cited_markers
+from retrieval.steps.cite.stream import CitedStream
+from retrieval.steps.cite.verify import NOTHING_SUPPORTED, verify
+from retrieval.steps.judge.assessment import Evidence
 from retrieval.steps.judge.judge import estimated
 from retrieval.steps.query.small_talk import small_talk_kind
 from retrieval.steps.retrieve.compress import Chosen, Compress
@@ -33,13 +32,11 @@ from retrieval.steps.step import Asked, Context, Step
 from retrieval.steps.toolbox import Run
 from retrieval.text.answer_language import NAMES, Language, ScriptKeeper
 from retrieval.text.quoting import one_line, quote_source
-from retrieval.text.term_coverage import full_text, terms_of
 from retrieval.text.tokens import estimate_tokens
 from retrieval.trace import StepRecord, Trace
 from retrieval.values import Answer, Question, ScoredChunk, Source
 
 HEARD_OUT = 40  # pieces behind a refusing mark: a reply that ends by itself leaves its connection open for the next
-NEAR_SHARE = 0.8  # of a text's terms that the passage which it comes from holds
 EXTRACTIVE_SENTENCES = 4  # of an answer that no model wrote
 
 NOTHING_FOUND = worded("the passages do not answer")
@@ -47,20 +44,19 @@ UNCLEAR = worded("the passages answer for different things")
 
 
 class AnswerWriter:
-    """Emits an answer's pieces, cleaned of markers that point to nothing; `text` is what has been emitted."""
+    """Emits an answer's pieces; `text` is what has been emitted."""
 
-    def __init__(self, trace: Trace, *, passages: int, language: Language = "other") -> None:
+    def __init__(self, trace: Trace, *, language: Language = "other") -> None:
         """`language`: the script that a Chinese answer is kept in; "other" leaves it as it comes."""
         self.text = ""
         self._trace = trace
-        self._filter = MarkerFilter(passages)
         self._script = ScriptKeeper(language)
 
     async def write(self, piece: str) -> None:
-        await self._emit(self._script.feed(self._filter.feed(piece)))
+        await self._emit(self._script.feed(piece))
 
     async def finish(self) -> None:
-        await self._emit(self._script.feed(self._filter.finish()) + self._script.finish())
+        await self._emit(self._script.finish())
 
     @property
     def refuses(self) -> bool:
@@ -83,13 +79,20 @@ class AnswerWriter:
 
 class CitedWriter(AnswerWriter):
     """Sets the citations of a model's answer itself: each sentence gets those of the passages that bear it out, when it
-    is complete. The model's own markers are a hint (`retrieval.steps.grounding.align`)."""
+    is complete. The model's own markers are a hint (`retrieval.steps.cite.align`). models: see `Aligner`."""
 
-    def __init__(self, trace: Trace, *, sources: Sequence[Source], question: str, language: Language) -> None:
-        super().__init__(trace, passages=len(sources), language=language)
-        self._cited = CitedStream(
-            len(sources), lambda sentence, hints: align(sentence, sources, question=question, hints=hints)
-        )
+    def __init__(
+        self,
+        trace: Trace,
+        *,
+        sources: Sequence[Source],
+        question: str,
+        language: Language,
+        models: Models | None = None,
+    ) -> None:
+        super().__init__(trace, language=language)
+        self.aligner = Aligner(sources, question=question, models=models)
+        self._cited = CitedStream(self.aligner)
 
     async def write(self, piece: str) -> None:
         await self._emit(await self._cited.feed(self._script.feed(piece)))
@@ -103,8 +106,10 @@ class MarkedWriter(CitedWriter):
     """Holds the mark back until it is read (`retrieval.steps.answer.mark`); sources go to the reader before the first
     word of an answer, and not at all where the model refuses. `released` is called in between."""
 
-    def __init__(self, trace: Trace, *, sources: Sequence[Source], question: str, language: Language) -> None:
-        super().__init__(trace, sources=sources, question=question, language=language)
+    def __init__(
+        self, trace: Trace, *, sources: Sequence[Source], question: str, language: Language, models: Models
+    ) -> None:
+        super().__init__(trace, sources=sources, question=question, language=language, models=models)
         self.released: Callable[[], object] | None = None
         self._sources = tuple(sources)
         self._reader = MarkReader()
@@ -135,7 +140,7 @@ class MarkedWriter(CitedWriter):
 
 async def select_passages(context: Context, asked: Asked, candidates: Sequence[ScoredChunk]) -> list[ScoredChunk]:
     """What a model is given of the candidates, best first: as many as fit half of its window, `context_passages` at
-    most. Steps: order (only where passages are cut off: they get their neighbours), compress, order."""
+    most. Steps: order, and one more where passages get neighbours."""
     settings, writer = context.tools.settings.corrective, Generate(context)
     most = asked.question.options.top_k or settings.context_passages
     current = await asyncio.to_thread(in_force, candidates, asked.text)
@@ -148,11 +153,9 @@ async def select_passages(context: Context, asked: Asked, candidates: Sequence[S
     return await Order(context)(Ranking(chosen, len(candidates), author.room, replaced=replaced))
 
 
-async def write_answer(
-    context: Context, asked: Asked, candidates: Sequence[ScoredChunk], *, released: Callable[[], object] | None = None
-) -> Answer:
+async def write_answer(context: Context, asked: Asked, candidates: Sequence[ScoredChunk]) -> Answer:
     """An answer from the best of the candidates. Never raises a ModelError. See `write_from`."""
-    return await write_from(context, asked, await select_passages(context, asked, candidates), released=released)
+    return await write_from(context, asked, await select_passages(context, asked, candidates))
 
 
 async def write_from(
@@ -176,15 +179,15 @@ async def write_from(
     answer = await writer(
         Material(asked=asked, passages=shown, sources=sources, may_ask_back=may_ask_back, released=released)
     )
-    checked = await Verify(context)(WrittenAnswer(answer=answer, question=asked.text))
+    checked = await verify(context.deps, answer, question=asked.text)
     supported = any(source.cited for source in checked.sources) or any(one.supported for one in checked.grounding)
     refused = checked.decision == "NO_ANSWER" or (checked.model and not checked.partial and not supported)
     if not (checked.model and checked.text and refused):
         return checked
-    quoting = AnswerWriter(context.run.trace, passages=len(checked.sources), language=context.language)
+    quoting = AnswerWriter(context.run.trace, language=context.language)
     quoting.text = checked.text
     if checked.decision == "ANSWER" and (
-        near := await asyncio.to_thread(_near, checked.text, checked.sources, asked.text)
+        near := await asyncio.to_thread(align, checked.text, checked.sources, question=asked.text)
     ):  # a heading, or a text that ends in a colon, has no sentence that cites
         await quoting.write(" " + "".join(f"[{marker}]" for marker in near))
         await quoting.finish()
@@ -203,16 +206,6 @@ async def write_from(
         sources=marked_cited(checked.sources, cited),
         reason=NOTHING_SUPPORTED,
     )
-
-
-def _near(text: str, sources: Sequence[Source], question: str) -> Sequence[int]:
-    """Markers of the passages that a text without a citation comes from; none where it comes from nowhere."""
-    if markers := align(text, sources, question=question, hints=()):
-        return markers
-    terms = terms_of(text)
-    held = {source.marker: len(terms & terms_of(full_text(source.chunk))) for source in sources}
-    best = max(held, key=lambda marker: held[marker], default=0)
-    return (best,) if terms and best and held[best] >= NEAR_SHARE * len(terms) else ()
 
 
 async def _with_neighbours(
@@ -271,7 +264,8 @@ class Generate(Step[Material, Answer]):
     async def act(self, given: Material, entry: StepRecord) -> Answer:
         language, sources, question = self.context.language, given.sources, given.asked.text
         author = await self.author(given.asked)
-        writer = MarkedWriter(self.run.trace, sources=sources, question=question, language=language)
+        models = self.tools.models
+        writer = MarkedWriter(self.run.trace, sources=sources, question=question, language=language, models=models)
         writer.released = given.released
         model, failure, ended = author.model, author.failure, Ended()
         if model:
@@ -284,8 +278,8 @@ class Generate(Step[Material, Answer]):
                 failure = error.reason
             if writer.refuses:
                 return self._refusal(entry, writer, sources, model.name)
-        if failure:
-            entry.degrade(failure)
+        if reason := failure or writer.aligner.failure:
+            entry.degrade(reason)
         if not writer.text:
             return await self._quoted(given, entry, failure=failure if model else "")
         cited, name = cited_markers(writer.text), model.name if model else ""
@@ -328,7 +322,7 @@ class Generate(Step[Material, Answer]):
         answers = score >= self.settings.corrective.good_score
         lead = "" if answers else phrase("model_failed" if failure else "no_model", language) + "\n\n"
         await self.run.trace.sink.sources_chosen(sources)
-        writer = AnswerWriter(self.run.trace, passages=len(sources), language=language)
+        writer = AnswerWriter(self.run.trace, language=language)
         await writer.write(lead)
         for piece in await asyncio.to_thread(
             extractive_answer, question, newest, language=language, sentences=EXTRACTIVE_SENTENCES
@@ -368,7 +362,7 @@ class Greet(Step[Question, Answer]):
 
     async def act(self, given: Question, entry: StepRecord) -> Answer:
         language = self.context.language
-        writer, ended = AnswerWriter(self.run.trace, passages=0, language=language), Ended()
+        writer, ended = CitedWriter(self.run.trace, sources=(), question=given.text, language=language), Ended()
         failure = ""
         try:
             model = await self.tools.models.chat("answer")
@@ -404,19 +398,15 @@ async def stream_answer(
 ) -> Ended:
     """Write the model's answer. shape: see `ChatModel.stream`.
 
-    Cancelling closes the model's connection. At the deadline the answer ends where it is, and so it does where the
-    model begins to recite the prompt's system part.
+    Cancelling closes the model's connection. At the deadline the answer ends where it is.
     """
-    failure, cut, refused, guard = "", False, 0, EchoGuard(prompt.instructions or prompt.system)
+    failure, cut, refused = "", False, 0
     try:
         async with asyncio.timeout(run.deadline.remaining()):
             stream: AsyncGenerator[str, None] = model.stream(prompt, shape=shape)
             async with aclosing(stream) as pieces:
                 async for piece in pieces:
-                    await writer.write(guard.feed(writer.read(piece)))
-                    if guard.caught:
-                        failure = worded("the model began to recite its instructions and was cut off there")
-                        break
+                    await writer.write(writer.read(piece))
                     refused += writer.refuses
                     if refused > HEARD_OUT:
                         break
@@ -424,7 +414,7 @@ async def stream_answer(
         failure, cut = error.reason, isinstance(error, ModelCutError)
     except TimeoutError:
         failure = worded("the time for the whole answer was over")
-    await writer.write(guard.feed(writer.read_end()) + guard.finish())
+    await writer.write(writer.read_end())
     await writer.finish()
     if not failure and not writer.text and not writer.refuses:
         failure = worded("the model gave an empty answer")

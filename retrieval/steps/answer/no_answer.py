@@ -12,8 +12,8 @@ from typing import Literal
 from ragsite.core.wording import worded
 from retrieval.steps.answer.extractive import extractive_answer
 from retrieval.steps.answer.generate import AnswerWriter, as_sources, marked_cited
-from retrieval.steps.answer.markers import cited_markers
 from retrieval.steps.answer.phrases import phrase
+from retrieval.steps.cite.markers import cited_markers
 from retrieval.steps.step import Context
 from retrieval.text.answer_language import Language
 from retrieval.trace import Trace
@@ -36,7 +36,7 @@ async def no_answer(
     why: Why = "no_documents" if candidates is None else "found_but_weak" if candidates else "nothing_found"
     language, trace = context.language, context.run.trace
     sources = as_sources((candidates or ())[:NEAREST])
-    writer = AnswerWriter(trace, passages=len(sources), language=language)
+    writer = AnswerWriter(trace, language=language)
     if sources:
         await trace.sink.sources_chosen(sources)
     await writer.write("\n\n".join(filter(None, (phrase(why, language), _web_text(trace, language)))))

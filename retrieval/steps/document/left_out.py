@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from retrieval.steps.cite.align import align
+from retrieval.steps.cite.overlap import same_language
+from retrieval.steps.cite.support import support
 from retrieval.steps.document.changes import Change
 from retrieval.steps.document.compose import change_lines, leads_of, name_of, parts_of
 from retrieval.steps.document.phrases import phrase
 from retrieval.steps.document.read import WholeDocument
 from retrieval.steps.document.sections import Section
-from retrieval.steps.grounding.align import align
-from retrieval.steps.grounding.score import ground, language_of, same_language
 from retrieval.text.answer_language import Language, in_script_of
-from retrieval.text.figures import known_figures
-from retrieval.text.language import detect_language
+from retrieval.text.numbers import known_numbers
 from retrieval.text.sentences import split_sentences
 from retrieval.values import Scores, Source, StoredChunk
 
@@ -44,7 +44,7 @@ def parts_left_out(document: WholeDocument, text: str, markers: Mapping[str, int
     text is in another language."""
     parts = parts_of(document.sections, MOST_PARTS)
     whole = "\n".join(piece.text for section in document.sections for piece in section.pieces)
-    if len(parts) < 2 or not same_language(detect_language(text), language_of(whole)):
+    if len(parts) < 2 or not same_language(text, whole):
         return ""
     told = _parts_told(parts, text)
     lines = []
@@ -76,27 +76,26 @@ def changes_left_out(changes: Sequence[Change], text: str, markers: Mapping[str,
     """The differences that no line of `text` tells, quoted."""
     if not changes:
         return ""
-    spoken = detect_language(text)
     lines = [line for line in text.split("\n") if line.strip()]
-    left = [change for change in changes if not _tells(lines, change, spoken)]
+    left = [change for change in changes if not _tells(lines, change)]
     quoted = change_lines(left, markers, language)
     return "\n".join([phrase("left_out_changes", language), *quoted]) if quoted else ""
 
 
-def _tells(lines: Sequence[str], change: Change, spoken: str) -> bool:
+def _tells(lines: Sequence[str], change: Change) -> bool:
     """Whether a line has most of the newer sentence's words and its figures; of one that is gone the older's. Figures
     that were replaced have to stand in it as well: by itself the older wording reads as if it held."""
     statement = change.new or change.old
-    if statement is None or not same_language(spoken, language_of(statement.text)):
+    if statement is None or not same_language(lines[0] if lines else "", statement.text):
         return True
-    replaced = known_figures(change.old.text) - known_figures(statement.text) if change.old else frozenset()
+    replaced = known_numbers(change.old.text) - known_numbers(statement.text) if change.old else frozenset()
     return any(
-        replaced <= known_figures(line)
+        replaced <= known_numbers(line)
         and _holds(replace(statement.chunk, title="", heading="", text=line), statement.text)
         for line in lines
     )
 
 
 def _holds(line: StoredChunk, statement: str) -> bool:
-    found = ground(statement, [line], question="", language=language_of(statement))
+    found = support(statement, [line], question="")
     return found.score is None or found.score >= TOLD

@@ -15,9 +15,9 @@ from typing import Literal
 
 from ragsite.core.wording import counted, worded
 from retrieval.errors import ModelError
+from retrieval.steps.cite.align import align
 from retrieval.steps.document.excerpts import Excerpt, fit_one_prompt, numbered, packed, quoted_passages
 from retrieval.steps.document.sections import STATEMENT_CHARS
-from retrieval.steps.grounding.align import align
 from retrieval.steps.schemas import POINT_CHARS, DocumentNote, DocumentNotes, shaped
 from retrieval.steps.step import Step
 from retrieval.text.quoting import one_line

@@ -15,7 +15,7 @@ from ragsite.core.wording import counted, worded
 from retrieval.errors import ModelError
 from retrieval.ports import Prompt
 from retrieval.steps.answer.generate import AnswerWriter, Author, CitedWriter, Ended, stream_answer
-from retrieval.steps.answer.markers import cited_markers, without_markers
+from retrieval.steps.cite.markers import cited_markers, without_markers
 from retrieval.steps.document.compose import Quoted
 from retrieval.steps.document.excerpts import MOST_SOURCES, Excerpt, distinct_chunks, numbered, quoted_passages
 from retrieval.steps.step import Step
@@ -105,7 +105,7 @@ class WriteAboutDocuments(Step[Material, Answer]):
         """The composed text, as it is. model: that found what is listed."""
         trace = self.run.trace
         await trace.sink.sources_chosen(quoted.sources)
-        writer = AnswerWriter(trace, passages=len(quoted.sources), language=self.context.language)
+        writer = AnswerWriter(trace, language=self.context.language)
         for line in quoted.text.splitlines(keepends=True):
             await writer.write(line)
         await writer.finish()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ragsite.core.wording import worded
 from retrieval.errors import ModelError
-from retrieval.steps.answer.generate import AnswerWriter, Ended, stream_answer
+from retrieval.steps.answer.generate import CitedWriter, Ended, stream_answer
 from retrieval.steps.memory import quote_memories
 from retrieval.steps.step import Asked, Step
 from retrieval.text.answer_language import NAMES
@@ -34,7 +34,8 @@ class DirectResponse(Step[Remark, Answer | None]):
     name = "generate"
 
     async def act(self, given: Remark, entry: StepRecord) -> Answer | None:
-        writer, language = AnswerWriter(self.run.trace, passages=0), self.context.language
+        language, question = self.context.language, given.asked.text
+        writer = CitedWriter(self.run.trace, sources=(), question=question, language=language)
         name, failure, ended = "", "", Ended()
         try:
             async with asyncio.timeout(self.run.deadline.remaining()):
@@ -45,7 +46,7 @@ class DirectResponse(Step[Remark, Answer | None]):
                 language_name=NAMES[language],
                 memories=quote_memories(given.memories),
                 history=self.history(given.asked.question),
-                question=one_line(given.asked.text),
+                question=one_line(question),
             )
             ended = await stream_answer(model, prompt, writer, run=self.run)
             failure, name = ended.failure, model.name

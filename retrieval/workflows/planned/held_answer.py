@@ -11,9 +11,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import Self
 
-from retrieval.steps.grounding.claims import claims_of
-from retrieval.steps.grounding.score import ground
-from retrieval.text.language import detect_language
+from retrieval.steps.cite.claims import claims_of
+from retrieval.steps.cite.support import support
 from retrieval.trace import EventSink, StepRecord, Trace
 from retrieval.values import Source
 
@@ -86,11 +85,10 @@ class HeldAnswer:
 def grounding_scores(text: str, sources: Sequence[Source], question: str) -> list[float]:
     """How far each statement with citations is supported by what it cites, 0..1; what can't be checked is left out."""
     passages = {source.marker: source.chunk for source in sources}
-    language = detect_language(text)
     scores: list[float] = []
     for claim in claims_of(text):
         cited = [passages[marker] for marker in claim.markers if marker in passages]
         if cited:
-            score = ground(claim.text, cited, question=question, language=language).score
+            score = support(claim.text, cited, question=question).score
             scores += [] if score is None else [score]
     return scores

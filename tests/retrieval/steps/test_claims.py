@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrieval.steps.grounding.claims import claims_of
+from retrieval.steps.cite.claims import claims_of
 
 
 def read(answer: str) -> list[tuple[str, tuple[int, ...]]]:
@@ -18,12 +18,6 @@ def test_markers_after_the_stop_belong_to_the_sentence_before() -> None:
     assert read("每学年五千欧元。[1]九月申请。[2]") == [("每学年五千欧元。", (1,)), ("九月申请。", (2,))]
 
 
-def test_a_marker_at_the_end_speaks_for_its_whole_paragraph() -> None:
-    assert read("It costs EUR 55. Pay online [2].\n\nBring a card.") == [
-        ("It costs EUR 55.", (2,)), ("Pay online.", (2,)), ("Bring a card.", ()),
-    ]  # fmt: skip
-
-
 def test_list_items_and_rows_stand_for_themselves() -> None:
     answer = "You need:\n\n1. A **passport** [1]\n2. Two photos\n\n| Fee | Due |\n|---|---|\n| EUR 55 | 1 July [3] |"
     assert read(answer) == [("A passport", (1,)), ("Two photos", ()), ("EUR 55 1 July", (3,))]
@@ -31,8 +25,7 @@ def test_list_items_and_rows_stand_for_themselves() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "# Fees", "Which year do you mean?", "Here is what to do:", "The documents do not say.", "文件中没有提到。",
-     "👍", "[1]", "12. [1]\n13. [1]", "```\nmake install\n```"],
+    ["", "# Fees", "Which year do you mean?", "Here is what to do:", "👍", "[1]", "```\nmake install\n```"],
 )  # fmt: skip
 def test_what_states_nothing_is_no_claim(text: str) -> None:
     assert read(text) == []
@@ -40,10 +33,6 @@ def test_what_states_nothing_is_no_claim(text: str) -> None:
 
 def test_a_number_by_itself_is_an_answer() -> None:
     assert read("12 [1].") == [("12.", (1,))]
-
-
-def test_a_refusal_that_a_passage_says_is_a_claim() -> None:
-    assert read("The rent does not include breakfast [1].") == [("The rent does not include breakfast.", (1,))]
 
 
 @settings(deadline=None)

@@ -82,9 +82,7 @@ async def test_a_refusal_sends_the_reader_nothing(online) -> None:
     assert not {"sources", "chunk"} & set(events.kinds)
 
 
-@pytest.mark.parametrize(
-    "text", ["I cannot find this in the documents.", "文件中没有提到。", "Parking costs EUR 100 [1]."]
-)
+@pytest.mark.parametrize("text", ["I cannot find this here.", "Parking costs EUR 100 [1]."])
 async def test_a_text_that_no_passage_bears_out_is_no_answer_and_the_nearest_are_quoted(online, text: str) -> None:
     online.reply(json=["answer", text])
     answer, events, _ = await generate()
@@ -240,7 +238,7 @@ async def test_a_right_sentence_without_a_citation_is_an_answer(online) -> None:
     assert (answer.decision, answer.text) == ("ANSWER", "A resit costs 55 euros [1].")
 
 
-@pytest.mark.parametrize("text", ["[2]", "[1][2].", "See [1].", "Passage 2", "【1】。"])
+@pytest.mark.parametrize("text", ["[2]", "[1][2].", "【1】。"])
 async def test_an_answer_of_markers_alone_is_empty(online, text: str) -> None:
     online.reply(text=text)
     answer, events, trace = await generate()

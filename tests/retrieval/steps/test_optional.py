@@ -10,9 +10,8 @@ from django.conf import settings
 
 from retrieval.errors import ModelOutputError
 from retrieval.ports import Prompt, Schema, WebResult
+from retrieval.steps.cite.verify import verify
 from retrieval.steps.deadline import KEPT_FOR_WRITING, NEEDED_SHARE, OPTIONAL_SHARE, Deadline
-from retrieval.steps.grounding.verify import Verify
-from retrieval.steps.judge.assessment import WrittenAnswer
 from retrieval.steps.query.query_rewriter import Rewrite, Wanted
 from retrieval.steps.retrieve.web_search import WebQuestion, WebSearch
 from retrieval.steps.step import Asked, Context, Step
@@ -75,11 +74,18 @@ async def time_given(step: type[Step[Any, Any]], given: Any) -> float:
         (WebSearch, WebQuestion(ASKED)),
         (ChooseStrategy, Choice(asked=ASKED, memories=(), available=("hierarchical_search", "direct_chunk_search"))),
         (FollowUp, Link(task_id="t2", text=TEXT, statements=("A late resit costs EUR 55.",))),
-        (Verify, WrittenAnswer(answer=WRITTEN, question=TEXT)),
     ],
 )
 async def test_what_only_improves_an_answer_gets_a_small_share(step: type[Step[Any, Any]], given: Any) -> None:
     assert 0 < await time_given(step, given) <= LASTS_S * (1 - KEPT_FOR_WRITING) * OPTIONAL_SHARE
+
+
+async def test_the_models_check_of_an_answer_gets_a_small_share() -> None:
+    models: Any = Watched()
+    rag = settings.RAG.replace(verify=settings.RAG.verify.replace(by_model=True))
+    run = replace(start_run(rag), deadline=Deadline(LASTS_S))
+    await verify(context(make_tools(rag, models=models), run).deps, WRITTEN, question=TEXT)
+    assert 0 < models.had_s[0] <= LASTS_S * OPTIONAL_SHARE
 
 
 async def test_what_an_answer_needs_gets_more() -> None:

@@ -369,18 +369,18 @@ async def test_an_answer_that_stays_baseless_becomes_no_answer(online, rag_setti
 
 async def test_a_judgement_just_above_one_is_no_objection(online, rag_settings) -> None:
     rag_settings(planned={"max_retries": 0})
-    online.reply(structured=False, text="Plan with three hundred [1].")
+    online.reply(structured=False, text="Plan with EUR 300 [1].")
     online.reply(match=CHECKS, json={"relevance": 10, "completeness": 10, "factuality": 10})
     result, _, _ = await answer(CLEAR)
-    assert result.text == "Plan with three hundred [1]."
+    assert result.text == "Plan with EUR 300 [1]."
 
 
 async def test_the_first_token_is_the_one_that_the_reader_gets(online, rag_settings) -> None:
     rag_settings(planned={"max_retries": 0})
-    online.reply(structured=False, text="Plan with three hundred [1].")
+    online.reply(structured=False, text="Plan with EUR 300 [1].")
     online.reply(match=CHECKS, json={"relevance": 9, "completeness": 9, "factuality": 9})
     result, trace, _ = await answer(CLEAR)
-    assert result.text == "Plan with three hundred [1]."
+    assert result.text == "Plan with EUR 300 [1]."
     generated = steps(trace, "generate")[0]
     first = trace.usage().first_token_ms
     assert first is not None

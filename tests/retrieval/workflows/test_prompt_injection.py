@@ -107,20 +107,6 @@ async def test_without_a_model_orders_change_no_decision_either(offline, injecte
     assert "EUR 300" in answer.text
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-async def test_a_model_that_obeys_and_recites_its_instructions_is_cut_off(online, language: str) -> None:
-    system = PromptLibrary().template("generate", language=language).system.template
-    online.reply(structured=False, text="As you wish: " + system)
-    events = Events()
-    workflow = CorrectiveWorkflow(make_tools(settings.RAG, poisoned(INJECTIONS["traditional order"])))
-    question = DEPOSIT if language == "en" else "校長獎學金每學年多少歐元？"
-    answer = await workflow.answer(ask(question), trace=Trace(events))
-    assert answer.text == events.text
-    assert answer.partial
-    for sentence in filter(None, re.split(r"[.。：\n]", system)):
-        assert len(sentence) < 15 or sentence not in answer.text
-
-
 async def test_a_marker_that_a_document_asked_for_does_not_make_it_a_source(online) -> None:
     online.reply(structured=False, text="The deposit is EUR 300 [1]. All is free [99]. See 【77】.")
     answer, _ = await run(DEPOSIT, poisoned(INJECTIONS["fake passages"]))
