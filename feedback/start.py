@@ -24,19 +24,19 @@ from chat.review.improvements import Improvement, Made, use_improvements
 from chat.review.start import answer_changed
 from feedback.curation.curated import curated_check, curated_forget
 from feedback.curation.curated_live import LiveCuratedAnswers
-from feedback.curation.evidence_selectors import manual_boosts_in_force
 from feedback.curation.for_desk import DeskFeedback
 from feedback.curation.gap_todos import gap_document_ready
 from feedback.curation.golden import golden_list
+from feedback.curation.manual import manual_boosts_in_force
 from feedback.models import Evidence, GoldenQuestion, Rating
 from feedback.ratings.for_chat import ChatRatings
 from feedback.rounds import retention
-from feedback.rounds.boost_source import LiveBoosts
 from feedback.rounds.deletions import rounds_wait
-from feedback.rounds.evidence import answer_touch, rating_forget
+from feedback.rounds.evidence import answer_touch
+from feedback.rounds.live import LiveBoosts
 from feedback.rounds.passages import document_forget, document_relocate
 from feedback.rounds.personal_data import FeedbackHolder
-from feedback.rounds.questions import questions_forget, questions_of
+from feedback.rounds.questions import questions_forget, questions_of_person
 from ragsite.accounts.personal_data import use_holder
 from retrieval.engine import use_boosts, use_curated_answers
 from retrieval.models import Document
@@ -101,16 +101,8 @@ def _made_of(message_id: UUID, user: User) -> list[Made]:
 
 
 def _rating_goes(sender: type[Model], instance: Rating, origin: Any = None, **_: Any) -> None:
+    """With it go the questions that nobody else has rated. (`_user_goes` looks after those of an account.)"""
     rounds_wait()
-    if getattr(origin, "model", type(origin)) is Rating:  # it is taken back, its answer and its rater stay
-        rating_forget(instance.pk)
-    else:
-        _note_questions(instance, origin)
-
-
-def _note_questions(instance: Rating, origin: Any) -> None:
-    """What its evidence is about: with a conversation go the questions that nobody else has rated. (`_user_goes` looks
-    after those of an account.)"""
     if getattr(origin, "model", type(origin)) is not get_user_model():
         questions = Evidence.objects.filter(rating=instance).order_by().values_list("question", flat=True)
         instance._rated_questions = list(questions.distinct())  # type: ignore[attr-defined]
@@ -149,7 +141,7 @@ def _document_goes(sender: type[Model], instance: Document, **_: Any) -> None:
 
 def _user_goes(sender: type[Model], instance: Any, **_: Any) -> None:
     rounds_wait()
-    instance._rated_questions = questions_of(user_id=instance.pk)
+    instance._rated_questions = questions_of_person(user_id=instance.pk)
 
 
 def _user_gone(sender: type[Model], instance: Any, **_: Any) -> None:

@@ -8,7 +8,7 @@ from celery import shared_task
 from django.contrib.auth.models import User
 
 from feedback.curation.gap_todos import gaps_refresh
-from feedback.rounds.round import feedback_round, rare_collections, round_resume
+from feedback.rounds.round import feedback_round, round_resume
 
 AGAIN_S, MOST_TIMES = 60, 30  # while another round runs
 
@@ -21,8 +21,7 @@ def reindex_feedback(self: Any, by: int | None = None) -> str:
     begun before what it is wanted for.
     """
     person = User.objects.filter(pk=by).first() if by is not None else None
-    with rare_collections():
-        status = feedback_round(by=person).status
+    status = feedback_round(by=person).status
     if status == "busy" and by is not None and not self.request.called_directly and self.request.retries < MOST_TIMES:
         raise self.retry(countdown=AGAIN_S)
     return status
@@ -31,8 +30,7 @@ def reindex_feedback(self: Any, by: int | None = None) -> str:
 @shared_task
 def reindex_feedback_resume() -> str:
     """Run a round that was cut off. A message too many finds nothing to do ("idle")."""
-    with rare_collections():
-        return round_resume() or "idle"
+    return round_resume() or "idle"
 
 
 @shared_task

@@ -7,6 +7,7 @@ from feedback.desk import (
     gap_api,
     gap_pages,
     golden_pages,
+    revision_pages,
 )
 from feedback.ratings.api import MessageRatingApi, SourceRatingApi
 
@@ -28,6 +29,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("review/gaps/<int:gap_id>/ask/", gap_pages.gap_again, name="review_gap_ask"),
     path("review/golden/new/", golden_pages.golden_new, name="review_golden_new"),
     path("review/golden/<uuid:question_id>/undo/", golden_pages.golden_undo, name="review_golden_undo"),
+    path("review/ratings/", revision_pages.revisions_list, name="review_revisions"),
+    path("review/ratings/round/", revision_pages.round_decide, name="review_round"),
+    path("review/ratings/<int:number>/", revision_pages.revision_page, name="review_revision"),
+    path("review/ratings/<int:number>/decide/", revision_pages.revision_decide, name="review_revision_decide"),
     path("review/boosts/", boost_pages.boosts_list, name="review_boosts"),
     path("review/boosts/new/", boost_pages.boost_new, name="review_boost_new"),
     path("review/boosts/<uuid:boost_id>/end/", boost_pages.boost_end, name="review_boost_end"),

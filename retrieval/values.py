@@ -240,17 +240,11 @@ class TailHit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Boost:
-    """What ratings, or staff, make of a chunk. multiplier: 0.2 … 5. origin: why, for people. hide: not shown.
-
-    similar_questions: the rated questions that ask the same, each counted by its similarity; 0: none.
-    normalized_score: 0..1, the chunk's mean in the searches for them.
-    """
+    """What ratings, or staff, make of a chunk. multiplier: 0.2 … 5. origin: why, for people. hide: not shown."""
 
     multiplier: float = 1.0
     origin: str = ""
     hide: bool = False
-    normalized_score: float = 0.0
-    similar_questions: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

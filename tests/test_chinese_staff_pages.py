@@ -24,10 +24,9 @@ from django.utils.translation import override
 from chat.models import Message
 from feedback.curation.curated import curated_save
 from feedback.curation.manual import manual_boost_end, manual_boost_set
-from feedback.models import Burst, Evidence, GoldenQuestion, GoldenRelevance
-from feedback.ranking.guard import NO_GOLDEN, GuardReport, Moved, Worse
+from feedback.models import GoldenQuestion, GoldenRelevance
+from feedback.ranking.guard import NO_GOLDEN, GuardReport, Worse
 from feedback.rounds import round as rounds
-from feedback.rounds.resets import reset_rater
 from feedback.rounds.revisions import feedback_freeze
 from feedback.rounds.round import feedback_round
 from ragsite.core.wording import worded, wordings_of
@@ -186,20 +185,13 @@ def fill(staff: User, monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(3):
         rate(asked("书能借多久？", [four]), 5, "accurate")
     report = GuardReport(
-        golden=4, recent=2, contrast=3, measured=3, ndcg_before=0.81, ndcg_after=0.64, ndcg_without=0.7, drop=0.17,
-        drop_interval=[0.1, 0.2], drop_without=-0.1, drop_without_interval=[-0.2, -0.05], churn=0.25, overlap=0.5,
-        first_changed=1, first_measured=2, worse_count=1, moved_count=1, duration_ms=12,
-        worse=[Worse(question="图书馆几点开门？", before=1.0, after=0.43)],
+        golden=4, recent=2, ndcg_before=0.81, ndcg_after=0.64, drop=0.17, drop_interval=[0.1, 0.2], overlap=0.5,
+        first_changed=1, worse=[Worse(question="图书馆几点开门？", before=1.0, after=0.43)],
         reason=worded(
-            "{share} of the top results of recent questions would change, more than {most}", share="60%", most="50%"
+            "the top results of recent questions would be another list: overlap {overlap}, at least {least}",
+            overlap="0.40", least="0.5",
         ),
         notes=[NO_GOLDEN],
-        moved=[
-            Moved(
-                question="不能借几本书？", contrast_of="可以借几本书？", change=worded("another number"), overlap=0.2,
-                first=True,
-            ),
-        ],
     )  # fmt: skip
     with monkeypatch.context() as patch:
         patch.setattr(rounds, "guard_measure", lambda *_, **__: report)
@@ -207,7 +199,6 @@ def fill(staff: User, monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(4):
         rate(asked("逾期罚多少？", [fee]), 1, "outdated")
     feedback_round()
-    reset_rater(rater=User.objects.get(username="新读者"), by=staff, why="试验。")
     feedback_freeze(by=staff, why="暂停。", frozen=True)
     feedback_round(by=staff)
     for boost in (
@@ -219,11 +210,6 @@ def fill(staff: User, monkeypatch: pytest.MonkeyPatch) -> None:
     ):  # fmt: skip
         if boost.hide:
             manual_boost_end(boost=boost, by=staff, why="又生效了。")
-    for kind, question in (("busy", None), ("newcomers", Evidence.objects.first().question)):
-        burst = Burst.objects.create(
-            document=ten.document, question=question, kind=kind, day=timezone.now().date(), votes=12, accounts=3
-        )
-        Evidence.objects.filter(passage__document=fee.document).update(burst=burst)
     question = GoldenQuestion.objects.create(
         text="可以借几本书？", collection=ten.document.collection, created_by=staff
     )

@@ -6,7 +6,7 @@ answered is in another document then, and the old one has another text. A slot's
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from uuid import NAMESPACE_URL, UUID, uuid5
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.support.grader_data import Bm25
-from feedback.ranking.question_similarity import AskedQuestion
+from feedback.ranking.same_question import Wording, wording
 from retrieval.providers.lexical import SPACE as LEXICAL_SPACE
 from retrieval.search import hybrid, space_fusion
 from retrieval.search.fusion import best_first, dense_trust, zscore_sum
@@ -25,7 +25,6 @@ from retrieval.values import EmbeddingSpace, Scores, TailHit
 MODEL_SPACE = EmbeddingSpace("benchmark", 0)
 WINDOW, TOP = 150, 10
 Vector = NDArray[np.float32]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,8 +89,8 @@ class Corpus:
     def space(self) -> EmbeddingSpace:
         return MODEL_SPACE if self.semantic else LEXICAL_SPACE
 
-    def question(self, asked: Asked) -> AskedQuestion:
-        return AskedQuestion(text=asked.text, terms=terms_of(asked.text), vectors={self.space: asked.vector})
+    def question(self, asked: Asked) -> Wording:
+        return wording(asked.text, {self.space: asked.vector})
 
     def asked(self, texts: Sequence[str]) -> list[Asked]:
         """Questions of which nobody knows what answers them."""
@@ -109,10 +108,10 @@ class Corpus:
         """What votes on a slot belong to: a text under a new id is the same passage."""
         return self.drift.passage_of_moved.get(slot, slot)
 
-    def chunk_of(self, passages: Ints) -> dict[int, str]:
+    def chunk_of(self, passages: Iterable[int]) -> dict[int, str]:
         """The chunk that holds each passage now; passages whose text is gone are left out."""
         held = {}
-        for passage in passages.tolist():
+        for passage in passages:
             slot = self.drift.moved.get(passage, passage) if self.changed else passage
             if not (self.changed and passage in self.drift.rewritten):
                 held[passage] = str(slot)

@@ -69,12 +69,11 @@ def run_round(what: str) -> dict[str, object]:
     if done.returncode:
         raise RuntimeError(done.stderr)
     outcome, used = json.loads(done.stdout), json.loads(done.stderr.splitlines()[-1])
-    parts = outcome.get("timings_ms", {})
     return {
         "round": what, "process s": wall, "round s": outcome["duration_ms"] / 1000, "CPU s": used["cpu_s"],
         "peak MiB": round(used["mib"]),
         "ratings": outcome["ratings"], "evidence": outcome["evidence"], "boosts": boosts_of(outcome),
-        "became": outcome["status"], **{f"{name} s": ms / 1000 for name, ms in parts.items()},
+        "became": outcome["status"],
     }  # fmt: skip
 
 
@@ -117,41 +116,45 @@ def _unit(count: int) -> Any:
 
 
 def go_live_with(entries: int) -> tuple[list[str], list[tuple[str, str]]]:
-    """The strongest entries of the live revision become a revision of their own, and each question gets a vector.
+    """The strongest boosts of the live revision become a revision of their own, and each question gets a vector.
 
     Returns the questions, and the rated chunks with their documents.
     """
-    from dataclasses import replace
-
     from django.db import transaction
 
     from feedback.models import QuestionVector, RatedPassage, RatedQuestion
-    from feedback.ranking.boosts import strongest
-    from feedback.rounds.bulk_rows import rows_add
-    from feedback.rounds.live import content_of, feedback_state, vector_encode
-    from feedback.rounds.proposals import Proposal
+    from feedback.ranking.boosts import digest
+    from feedback.rounds.live import boosts_of, feedback_state
+    from feedback.rounds.questions import vector_encode
     from feedback.rounds.revisions import revision_create, revision_go_live
 
-    content = content_of(feedback_state().live)
-    queries = strongest(content.queries, full_votes=content.parameters["full_votes"], least_effect=0.0, limit=entries)
-    content = replace(content, queries=queries)
+    queries, documents = boosts_of(feedback_state().live)
+    queries = sorted(queries, key=lambda boost: -abs(boost.multiplier - 1.0))[:entries]
     with transaction.atomic():
-        revision = revision_create(Proposal(content=content, votes=0), guard={}, summary={})
+        revision = revision_create(
+            queries=queries, documents=documents, digest=digest(queries, documents), guard={}, summary={}
+        )
         revision_go_live(revision=revision)
-        ids = np.unique(queries.question).tolist()
-        vectors = map(vector_encode, _unit(len(ids)))
-        rows = [(key, "a-model", DIM, vector) for key, vector in zip(ids, vectors, strict=True)]
-        rows_add(QuestionVector, ("question", "embedding_model", "embedding_dim", "vector"), rows)
+        ids = sorted({boost.question for boost in queries})
+        QuestionVector.objects.bulk_create(
+            (
+                QuestionVector(
+                    question_id=key, embedding_model="a-model", embedding_dim=DIM, vector=vector_encode(vector)
+                )
+                for key, vector in zip(ids, _unit(len(ids)), strict=True)
+            ),
+            ignore_conflicts=True,
+        )
     texts = dict(RatedQuestion.objects.values_list("pk", "text"))
     places = RatedPassage.objects.exclude(chunk_id=None).values_list("pk", "chunk_id", "document_id")
-    live = set(queries.passage.tolist())
+    live = {boost.passage for boost in queries}
     return [texts[key] for key in ids], [(str(chunk), str(document)) for key, chunk, document in places if key in live]
 
 
 async def measure_searches(questions: Sequence[str], rated: Sequence[tuple[str, str]]) -> list[dict[str, object]]:
     from asgiref.sync import sync_to_async
 
-    from feedback.rounds.boost_source import LiveBoosts
+    from feedback.rounds.live import LiveBoosts
     from retrieval.search.boosting import put_boosts
     from retrieval.selectors import DatabaseChunkStore, scope_for_all
     from retrieval.values import Boosts

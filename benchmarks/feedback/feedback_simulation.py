@@ -7,10 +7,11 @@ Ollama server at OLLAMA_BASE_URL. Parameters are chosen on the sets of `--tune`,
 
 Some 60 questions of a set have been reworded by hand, each in three ways (`benchmarks/data/rewordings`): people ask
 them in their own words and in two of the rewordings, the third is kept for measuring. As many other questions are asked
-beside them. What people do is in `support/feedback_users.py`; it is not what the estimator assumes. In `--rounds`
+beside them. What people do is in `benchmarks/feedback/users.py`; it is not what the estimator assumes. In `--rounds`
 rounds they see the ranking that is live by then; after each, a revision is made by the code of the feedback loop, and
 has to pass its guard; halfway through, documents change. Then nDCG@10 is measured on
 
+- rated words: those that people used and rated,
 - rewordings: those that were kept, of rated questions,
 - contrast: questions that look like rated ones and ask something else, written by hand: the first three places without
   feedback are to stay, in their order,
@@ -18,7 +19,7 @@ has to pass its guard; halfway through, documents change. Then nDCG@10 is measur
 - same documents, other documents: other unseen questions, by whether a rated one is about the same passage,
 - targets: the questions of a hostile cohort.
 
-Beside ours, on the same votes: Onyx's formula, RAGFlow's, Rocchio's alone, and a pairwise learning-to-rank model.
+Beside ours, on the same votes: Onyx's formula, RAGFlow's, and Rocchio's alone.
 """
 
 from __future__ import annotations
@@ -34,7 +35,6 @@ import numpy as np
 
 from benchmarks.feedback.attacks import COHORTS
 from benchmarks.feedback.corpus import TOP, Asked, Corpus
-from benchmarks.feedback.learned_ranker import available, learned
 from benchmarks.feedback.life import Life, Scene, live_through
 from benchmarks.feedback.rankers import Ranker, onyx, ours, plain, ragflow, rocchio
 from benchmarks.feedback.rated_sets import REWORDINGS, load
@@ -82,6 +82,7 @@ class Group:
 def groups_of(world: World, life: Life) -> list[Group]:
     rated = world.rated
     found = [
+        Group(name="rated words", asked=[one for question in rated for one in question.asked if question.kept]),
         Group(name="rewordings", asked=[one for question in rated for one in question.kept]),
         Group(name="contrast", asked=[one.contrast for one in rated if one.contrast], kept=True),
         Group(name="near misses", asked=world.near),
@@ -92,7 +93,7 @@ def groups_of(world: World, life: Life) -> list[Group]:
     return [group for group in found if group.asked]
 
 
-def rankers(world: World, scene: Scene, life: Life, *, seed: int) -> Iterator[tuple[str, Ranker]]:
+def rankers(world: World, scene: Scene, life: Life) -> Iterator[tuple[str, Ranker]]:
     """The others' formulas only in the scenes where they are compared."""
     corpus = world.corpus
     yield "none", plain(corpus)
@@ -101,8 +102,6 @@ def rankers(world: World, scene: Scene, life: Life, *, seed: int) -> Iterator[tu
         yield "Onyx", onyx(corpus, life.votes)
         yield "RAGFlow", ragflow(corpus, life.votes)
         yield "Rocchio", rocchio(corpus, life.votes, np.stack([one.vector for one in life.questions]))
-        if available():
-            yield "LambdaMART", learned(corpus, life.votes, life.questions, seed=seed)
 
 
 def rows_of(name: str, options: argparse.Namespace, say: Callable[[str], None]) -> list[dict[str, object]]:
@@ -122,7 +121,7 @@ def rows_of(name: str, options: argparse.Namespace, say: Callable[[str], None]) 
         for seed, world in worlds.items():
             life = live_through(world, scene, rounds=options.rounds, seed=seed)
             lives.append(life)
-            ranked = dict(rankers(world, scene, life, seed=seed))
+            ranked = dict(rankers(world, scene, life))
             for group in groups_of(world, life):
                 found = {by: group.ndcg(world.corpus, rank) for by, rank in ranked.items()}
                 values.setdefault(group.name, []).append({**found, "n": float(len(group.asked))})
@@ -134,7 +133,7 @@ def _told(values: dict[str, list[dict[str, float]]], lives: Sequence[Life]) -> I
     for group, found in values.items():
         mean = {by: fmean(one[by] for one in found) for by in found[0]}
         base = mean["none"]
-        others = {by: mean.get(by) for by in ("Onyx", "RAGFlow", "Rocchio", "LambdaMART")}
+        others = {by: mean.get(by) for by in ("Onyx", "RAGFlow", "Rocchio")}
         yield {
             "questions": group,
             "n": int(sum(one["n"] for one in found)),
@@ -142,13 +141,12 @@ def _told(values: dict[str, list[dict[str, float]]], lives: Sequence[Life]) -> I
             "ours": mean["ours"],
             "gain": mean["ours"] - base,
             "worst seed": min(one["ours"] - one["none"] for one in found),
-            "closed %": 100 * (mean["ours"] - base) / (100 - base) if group == "rewordings" and base < 100 else None,
+            "closed %": 100 * (mean["ours"] - base) / (100 - base)
+            if group in ("rated words", "rewordings") and base < 100
+            else None,
             **others,
             "votes": fmean(len(life.votes) for life in lives),
             "held": fmean(len(life.held) for life in lives),
-            "silenced %": (
-                100 * fmean(life.silenced for life in lives if life.silenced is not None) if lives[0].targets else None
-            ),
         }
 
 
@@ -173,11 +171,8 @@ def main() -> None:
         rows += rows_of(name, options, lambda line: print(line, file=sys.stderr))
     notes = [
         "nDCG@10 × 100, means over the seeds. closed: ours, share of the distance to 100. worst seed: ours against no "
-        "feedback where that is least. held: rounds that the guard did not let live. silenced: hostile votes that did "
-        "not count in the last round."
+        "feedback where that is least. held: rounds that the guard did not let live."
     ]
-    if not available():
-        notes.append("LambdaMART was left out: pip install '.[peers]'")
     show(rows, as_json=options.json, notes=notes)
 
 

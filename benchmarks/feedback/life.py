@@ -1,41 +1,34 @@
 """A site's life in a simulation: people ask and rate what they see, rounds make revisions, the guard lets them live.
 
-The way from votes to a revision is the site's own: bursts, `votes_weighed`, `content_of_votes`, `Snapshot`, `judge`.
+The way from votes to a revision is the site's own: `one_voice`, sums, boosts, `Snapshot`, `judge`.
 It is told what a site knows: votes, days, accounts. Nobody tells it who is honest or what answers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks.feedback.attacks import COHORTS, TARGETS, hostile_accounts, hostile_credits, lifted_passage
-from benchmarks.feedback.corpus import Asked, Corpus, document_id, terms_of
-from benchmarks.feedback.rankers import Ranker, normalized_scores, ours, plain, remembered
+from benchmarks.feedback.corpus import Asked, Corpus, document_id
+from benchmarks.feedback.rankers import Ranker, ours, plain, remembered
 from benchmarks.feedback.users import PEOPLE, SHOWN, Draw, Person, population, visit
 from benchmarks.feedback.world import RatedQuestion, World
-from feedback.ranking import boosts as formulas
-from feedback.ranking import guard as limits
 from feedback.ranking.attribution import Credit
-from feedback.ranking.boosts import Votes
-from feedback.ranking.contrast import contrasts_of
-from feedback.ranking.drafting import content_of_votes, votes_weighed
+from feedback.ranking.boosts import document_boosts, query_boosts
 from feedback.ranking.guard import Compared, GuardReport, judge
-from feedback.ranking.question_groups import QuestionGroups, decide_among
-from feedback.ranking.same_question import background_of, shipped_model
-from feedback.ranking.snapshot import Content, RatedQuestions, Snapshot, parameters
-from feedback.ranking.voters import Voters, young_votes
+from feedback.ranking.same_question import wording
+from feedback.ranking.snapshot import Content, Snapshot
+from feedback.ranking.votes import Vote, document_sums, find_bursts, one_voice, passage_sums, voters_of
 
 DAYS = 90
 USERS = 200
 FIRST_DAY = 20_000  # since 1970-01-01
-RECENT_QUESTIONS, CONTRAST_QUESTIONS = 60, 60  # as many as the guard of a site samples
+RECENT_QUESTIONS = 60  # as many as the guard of a site samples
 VISITS = 6  # at most, for each rating that a question is to get
 ATTACK_DAYS = 2
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +54,7 @@ class Ledger:
 
     questions: list[Asked] = field(default_factory=list)
     numbers: dict[str, int] = field(default_factory=dict)  # the same words are one rated question
-    rows: list[tuple[int, int, int, int, float, float, int, float]] = field(default_factory=list)
+    votes: list[Vote] = field(default_factory=list)
 
     def number(self, asked: Asked) -> int:
         if asked.text not in self.numbers:
@@ -71,37 +64,27 @@ class Ledger:
 
     def add(self, corpus: Corpus, person: Person, asked: Asked, shown: Sequence[int], credits: Sequence[Credit],
             day: int) -> None:  # fmt: skip
-        scores = normalized_scores(corpus, asked)
         for credit in credits:
             slot = shown[credit.marker - 1]
-            row = (
-                self.number(asked), corpus.passage(slot), corpus.documents[slot], person.number, credit.weight,
-                credit.document_weight, FIRST_DAY + day, scores.get(slot, float("nan")),
+            self.votes.append(
+                Vote(
+                    self.number(asked), corpus.passage(slot), document_id(corpus.documents[slot]), person.number,
+                    credit.weight, credit.document_weight, FIRST_DAY + day,
+                )
             )  # fmt: skip
-            self.rows.append(row)
-
-    def votes(self) -> Votes:
-        table = np.asarray(self.rows, dtype=np.float64).reshape(-1, 8)
-        whole = table[:, :7].astype(np.int64)
-        return Votes(
-            key=np.arange(len(table)), question=whole[:, 0], passage=whole[:, 1], document=whole[:, 2],
-            voter=whole[:, 3], value=table[:, 4], document_value=table[:, 5], day=whole[:, 6],
-            normalized_score=table[:, 7],
-        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Life:
     """What became of it. held: reasons of the rounds that the guard did not let live. targets: places in the world's
-    rated questions. silenced: share of the hostile votes that wait as a burst or weigh nothing in the last round.
+    rated questions.
     live: the snapshot that is live at the end, None where none ever was."""
 
     live: Snapshot | None
-    votes: Votes
+    votes: list[Vote]
     questions: list[Asked]
     held: list[str]
     targets: list[int]
-    silenced: float | None
 
 
 def live_through(world: World, scene: Scene, *, rounds: int, seed: int) -> Life:
@@ -111,6 +94,7 @@ def live_through(world: World, scene: Scene, *, rounds: int, seed: int) -> Life:
     corpus.changed = False
     people = population(USERS, DAYS, draw, tempers=scene.tempers, noise=scene.noise, up_share=scene.up_share)
     ledger, held, live = Ledger(), list[str](), None
+    live_since = 0
     targets = _targets(world, draw) if scene.cohort else []
     silent = set(targets[: scene.unrated_targets])
     hostile: list[Person] = []
@@ -119,7 +103,6 @@ def live_through(world: World, scene: Scene, *, rounds: int, seed: int) -> Life:
         hostile = hostile_accounts(COHORTS[scene.cohort], begins=begins, draw=draw)
     wanted = {at: int(draw.integers(scene.raters[0], scene.raters[1] + 1)) for at in range(len(world.rated))}
     recent: list[Asked] = []
-    silenced: float | None = None
     for number in range(rounds):
         first, last = DAYS * number // rounds, DAYS * (number + 1) // rounds
         corpus.changed = 2 * last > DAYS
@@ -134,22 +117,13 @@ def live_through(world: World, scene: Scene, *, rounds: int, seed: int) -> Life:
                         ledger, draw)  # fmt: skip
         if hostile and number == rounds - 1:
             _attack(world, hostile, targets, rank, ledger, draw)
-        made = draft(ledger, corpus, [*people, *hostile], today=FIRST_DAY + last)
-        silenced = _silenced(ledger.votes(), made.weighs, hostile)
-        report = guarded(world, recent, ledger.questions, live, made, golden=scene.golden, seed=seed)
-        if report.passed:
-            live = made.snapshot
+        made = draft(ledger, corpus, [*people, *hostile], today=FIRST_DAY + last, since=FIRST_DAY + live_since)
+        report = guarded(world, recent, live, made.snapshot, golden=scene.golden)
+        if report.passed and not made.burst:
+            live, live_since = made.snapshot, last
         else:
-            held.append(report.reason)
-    return Life(
-        live=live, votes=ledger.votes(), questions=ledger.questions, held=held, targets=targets,
-        silenced=silenced if hostile else None,
-    )  # fmt: skip
-
-
-def _silenced(votes: Votes, weighs: NDArray[np.float64], hostile: Sequence[Person]) -> float:
-    own = np.isin(votes.voter, [one.number for one in hostile])
-    return 1.0 - float(weighs[own].sum()) / max(1e-9, float(np.abs(votes.value[own]).sum()))
+            held.append(report.reason or "a burst")
+    return Life(live=live, votes=ledger.votes, questions=ledger.questions, held=held, targets=targets)
 
 
 # ------------------------------------------------------------------------------------------------ people
@@ -177,7 +151,7 @@ def _asked_by_people(
 
 
 def _now(corpus: Corpus, passages: frozenset[int]) -> frozenset[int]:
-    return frozenset(int(slot) for slot in corpus.chunk_of(np.asarray(sorted(passages), dtype=np.int64)).values())
+    return frozenset(int(slot) for slot in corpus.chunk_of(sorted(passages)).values())
 
 
 def _targets(world: World, draw: Draw) -> list[int]:
@@ -212,104 +186,45 @@ def _attack(world: World, hostile: Sequence[Person], targets: Sequence[int], ran
 # ------------------------------------------------------------------------------------------------ the round
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A revision before its guard. weighs: of each vote what it weighs; 0 for those that wait as a burst."""
+    """A revision before its guard. burst: many voted on one document on one day, so a person looks first."""
 
     snapshot: Snapshot
-    priors: Snapshot
-    weighs: NDArray[np.float64]
+    burst: bool
 
 
-def draft(ledger: Ledger, corpus: Corpus, people: Sequence[Person], *, today: int) -> Draft:
-    """As `feedback.rounds.proposals` makes a revision; bursts wait for a person, so they are left out."""
-    votes, questions = ledger.votes(), ledger.questions
-    voters = voters_of(people)
-    open_bursts = formulas.find_bursts(votes, least_votes=formulas.BURST_VOTES, accounts=formulas.BURST_ACCOUNTS)
-    open_bursts += formulas.find_newcomers(
-        votes, young_votes(votes, voters), least_accounts=formulas.NEWCOMERS, days=formulas.NEWCOMERS_DAYS
+def draft(ledger: Ledger, corpus: Corpus, people: Sequence[Person], *, today: int, since: int) -> Draft:
+    """As `feedback.rounds.round` makes a revision; no chat model compares questions. since: the day of what is live."""
+    voters = voters_of({one.number: one.joined + FIRST_DAY for one in people}, frozenset(), today=today)
+    votes = one_voice(sorted(ledger.votes, key=lambda vote: vote.day))
+    queries = query_boosts(passage_sums(votes, voters, today=today))
+    content = Content(
+        queries=queries,
+        documents=document_boosts(document_sums(votes, voters, today=today)),
+        chunk_of=corpus.chunk_of({boost.passage for boost in queries}),
+        wordings={
+            question: wording(one.text, {corpus.space: one.vector}) for question, one in enumerate(ledger.questions)
+        },
     )
-    waits = np.zeros(len(votes), dtype=np.bool_)
-    for burst in open_bursts:
-        waits[burst.rows] = True
-    rated = RatedQuestions(
-        ids=np.arange(len(questions)),
-        texts=[one.text for one in questions],
-        terms=[terms_of(one.text) for one in questions],
-        vectors={corpus.space: np.stack([one.vector for one in questions])},
-    )
-    stored = rated.vectors[corpus.space]
-    pairs = decide_among(
-        rated.ids, rated.texts, rated.terms, stored, background=background_of(stored), model=shipped_model()
-    )
-
-    def grouping(_: Ints) -> QuestionGroups:
-        return QuestionGroups.of(pairs)
-
-    counted, weights = votes_weighed(votes.where(~waits), grouping, voters)
-    content = content_of_votes(
-        counted, weights, today=today, document_id=document_id, parameters=parameters(),
-    )  # fmt: skip
-    content = replace(content, pairs=pairs.among(np.unique(content.queries.question)))
-    weighs = np.zeros(len(votes))
-    weighed = weights.apply(counted)
-    weighs[weighed.key] = np.abs(weighed.value)
-    chunk_of = corpus.chunk_of(np.unique(content.queries.passage))
-    nothing = Content.empty(content.parameters)
-    return Draft(
-        snapshot=Snapshot(content, rated, chunk_of),
-        priors=Snapshot(replace(nothing, documents=content.documents), rated, {}),
-        weighs=weighs,
-    )
-
-
-def voters_of(people: Sequence[Person]) -> Voters:
-    """What the site knows of accounts."""
-    known = sorted(people, key=lambda one: one.number)
-    return Voters.of(
-        np.asarray([one.number for one in known], dtype=np.int64),
-        joined=np.asarray([one.joined + FIRST_DAY for one in known], dtype=np.int64),
-        block=np.asarray([one.block for one in known], dtype=np.int64),
-        confirmed=np.asarray([one.confirmed for one in known], dtype=np.int64),
-    )
+    return Draft(snapshot=Snapshot(content), burst=bool(find_bursts(votes, since=since)))
 
 
 # ------------------------------------------------------------------------------------------------ the guard
 def guarded(
-    world: World, recent: Sequence[Asked], questions: Sequence[Asked], live: Snapshot | None, proposed: Draft, *,
-    golden: bool, seed: int,
-) -> GuardReport:  # fmt: skip
-    """As `feedback.rounds.guard` measures: recent and rated questions, contrast questions that it makes itself, and,
-    where there are any, golden ones; a default install has none."""
-    corpus, draw = world.corpus, np.random.default_rng(seed)
-    before = remembered(plain(corpus) if live is None else ours(corpus, live))
-    rankings = (before, remembered(ours(corpus, proposed.snapshot)))
-    rated = [questions[at] for at in draw.permutation(len(questions))[:RECENT_QUESTIONS]]
-    made = contrasts_of(
-        {at: one.text for at, one in enumerate(rated)},
-        {at: terms_of(one.text) for at, one in enumerate((*rated, *questions))},
-        limit=CONTRAST_QUESTIONS,
-    )
-    asked_made = corpus.asked([one.text for one in made])
-    priors = ours(corpus, proposed.priors)
-    sample = [*rated[: RECENT_QUESTIONS // 2], *recent[-RECENT_QUESTIONS // 2 :]]
-    return judge(
-        [_compared(corpus, one, *rankings, without=plain(corpus), known=True) for one in world.golden if golden],
-        [_compared(corpus, one, *rankings) for one in sample],
-        [
-            replace(_compared(corpus, one, *rankings, without=priors), contrast_of=row.source, change=row.change)
-            for row, one in zip(made, asked_made, strict=True)
-        ],
-        margin=limits.GOLDEN_MARGIN,
-        max_churn=limits.MAX_CHURN,
-    )
+    world: World, recent: Sequence[Asked], live: Snapshot | None, proposed: Snapshot, *, golden: bool
+) -> GuardReport:
+    """As `feedback.rounds.guard` measures: recent questions and, where there are any, golden ones; a default install
+    has none."""
+    corpus = world.corpus
+    before, after = remembered(plain(corpus) if live is None else ours(corpus, live)), ours(corpus, proposed)
+    compared = [_compared(corpus, one, before, after, known=True) for one in world.golden if golden]
+    compared += [_compared(corpus, one, before, after) for one in recent[-RECENT_QUESTIONS:]]
+    return judge(compared)
 
 
-def _compared(
-    corpus: Corpus, asked: Asked, before: Ranker, after: Ranker, *, without: Ranker | None = None, known: bool = False
-) -> Compared:
+def _compared(corpus: Corpus, asked: Asked, before: Ranker, after: Ranker, *, known: bool = False) -> Compared:
     return Compared(
         question=asked.text,
         before=[str(slot) for slot in before(asked)],
         after=[str(slot) for slot in after(asked)],
-        without=None if without is None else [str(slot) for slot in without(asked)],
         relevant={str(slot): 1 for slot in corpus.relevant(asked)} if known else {},
     )

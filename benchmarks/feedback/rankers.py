@@ -4,18 +4,18 @@ votes."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from benchmarks.feedback.corpus import TOP, Asked, Corpus, Vector
-from feedback.ranking.boosts import Votes
-from feedback.ranking.question_similarity import COSINE_FROM, COSINE_FULL, smooth_step
 from feedback.ranking.snapshot import Snapshot
+from feedback.ranking.votes import Vote
 from retrieval.search.boosting import rank_with_boosts
 from retrieval.values import Boost, Boosts, TailHit
 
 Ranker = Callable[[Asked], list[int]]  # slots, best first
+COSINE_FROM, COSINE_FULL = 0.75, 0.9  # from which two questions are somewhat alike, and from which the same
 ROCCHIO_GOOD, ROCCHIO_BAD = 0.75, 0.15  # Manning, Raghavan and Schütze, 2008, section 9.1
 
 
@@ -39,11 +39,6 @@ def plain(corpus: Corpus) -> Ranker:
     return lambda asked: slots(corpus.search(asked))
 
 
-def normalized_scores(corpus: Corpus, asked: Asked) -> dict[int, float]:
-    """Of each slot found, as the site keeps it with an answer's sources."""
-    return {int(one.chunk_id): one.normalized_score for one in rank_with_boosts(corpus.search(asked), Boosts())}
-
-
 def boosted(multipliers: Mapping[str, Boost], found: tuple[TailHit, ...]) -> list[int]:
     return [int(one.chunk_id) for one in rank_with_boosts(found, Boosts(by_chunk=multipliers))[:TOP]]
 
@@ -51,13 +46,13 @@ def boosted(multipliers: Mapping[str, Boost], found: tuple[TailHit, ...]) -> lis
 def ours(corpus: Corpus, snapshot: Snapshot) -> Ranker:
     def rank(asked: Asked) -> list[int]:
         found = corpus.search(asked)
-        return boosted(snapshot.boosts(corpus.question(asked), found).by_chunk, found)
+        return boosted(snapshot.boosts(corpus.question(asked), found, now=0.0).by_chunk, found)
 
     return rank
 
 
 # ------------------------------------------------------------------------------------------------ others
-def onyx(corpus: Corpus, votes: Votes) -> Ranker:
+def onyx(corpus: Corpus, votes: Sequence[Vote]) -> Ranker:
     """Document boost of its Vespa profile: 0.5..2 by a sigmoid that is stretched by three."""
     net = net_votes(votes)
 
@@ -73,7 +68,7 @@ def onyx(corpus: Corpus, votes: Votes) -> Ranker:
     return rank
 
 
-def ragflow(corpus: Corpus, votes: Votes) -> Ranker:
+def ragflow(corpus: Corpus, votes: Sequence[Vote]) -> Ranker:
     """The chunk's net votes, 0..100, added to a score of 0..1."""
     net = net_votes(votes)
 
@@ -91,25 +86,24 @@ def ragflow(corpus: Corpus, votes: Votes) -> Ranker:
     return rank
 
 
-def rocchio(corpus: Corpus, votes: Votes, questions: Vector) -> Ranker:
+def rocchio(corpus: Corpus, votes: Sequence[Vote], questions: Vector) -> Ranker:
     """The query's vector, moved to the passages with more votes for than against in rated questions whose cosine to it
     says that they ask the same, and away from the others. Votes count as they are.
 
     questions: of the rated ones, shape (questions, dim). Source: Rocchio, 1971.
     """
     net: dict[tuple[int, int], float] = {}
-    for question, passage, value in zip(
-        votes.question.tolist(), votes.passage.tolist(), votes.value.tolist(), strict=True
-    ):
-        net[question, passage] = net.get((question, passage), 0.0) + value
-    held = corpus.chunk_of(np.unique(votes.passage))
+    for vote in votes:
+        net[vote.question, vote.passage] = net.get((vote.question, vote.passage), 0.0) + vote.weight
+    held = corpus.chunk_of({vote.passage for vote in votes})
     rows = [(question, int(held[passage]), value) for (question, passage), value in net.items() if passage in held]
     owner = np.asarray([row[0] for row in rows], dtype=np.int64)
     passages = corpus.vectors[[row[1] for row in rows]]
     values = np.asarray([row[2] for row in rows])
 
     def rank(asked: Asked) -> list[int]:
-        same = smooth_step(questions @ asked.vector, COSINE_FROM, COSINE_FULL)
+        near = np.clip((questions @ asked.vector - COSINE_FROM) / (COSINE_FULL - COSINE_FROM), 0.0, 1.0)
+        same = near * near * (3.0 - 2.0 * near)
         weight = same[owner] * values
         vector = asked.vector.astype(np.float64)
         for share, part in ((ROCCHIO_GOOD, np.maximum(weight, 0.0)), (-ROCCHIO_BAD, np.maximum(-weight, 0.0))):
@@ -121,9 +115,9 @@ def rocchio(corpus: Corpus, votes: Votes, questions: Vector) -> Ranker:
     return rank
 
 
-def net_votes(votes: Votes) -> dict[int, float]:
+def net_votes(votes: Sequence[Vote]) -> dict[int, float]:
     """Up minus down for each passage, from everybody, for whatever question."""
     net: dict[int, float] = {}
-    for passage, value in zip(votes.passage.tolist(), votes.value.tolist(), strict=True):
-        net[passage] = net.get(passage, 0.0) + math.copysign(1.0, value)
+    for vote in votes:
+        net[vote.passage] = net.get(vote.passage, 0.0) + math.copysign(1.0, vote.weight)
     return net

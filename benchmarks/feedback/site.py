@@ -160,6 +160,13 @@ def bursts(*, documents: int, users: int, now: datetime) -> Iterator[Rated]:
 
 
 # ------------------------------------------------------------------------------------------------ rows
+def rows_add(model: Any, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """columns: names of fields; of foreign keys the values are keys."""
+    names = [model._meta.get_field(column).attname for column in columns]
+    for part in batched(rows, 2000):
+        model.objects.bulk_create(model(**dict(zip(names, row, strict=True))) for row in part)
+
+
 def make_site(*, ratings_count: int, documents: int, users: int, now: datetime) -> None:
     """Documents, users, and everything that was asked, answered and rated."""
     from django.db import transaction
@@ -183,7 +190,6 @@ def _analyze() -> None:
 
 
 def _add_documents(count: int, now: datetime) -> None:
-    from feedback.rounds.bulk_rows import rows_add
     from retrieval.models import Chunk, Collection, Document
     from retrieval.providers.lexical import SPACE
 
@@ -289,7 +295,6 @@ class _Rows:
     def write(self) -> None:
         from chat.models import DecisionStep, Message, Session, Source
         from feedback.models import Rating
-        from feedback.rounds.bulk_rows import rows_add
 
         rows_add(
             Session,

@@ -17,7 +17,7 @@ from django.utils import timezone
 from chat.messages.rendering import cited_markers
 from chat.models import Message
 from feedback.models import CuratedAnswer, CuratedSource, RevisionEvent
-from feedback.ranking.near_identical import NearIdentical
+from feedback.ranking.same_question import wording
 from feedback.rounds.deletions import one_at_a_time
 from ragsite.core.errors import ConflictError, InvalidInputError
 from ragsite.core.text import clean_text
@@ -173,9 +173,8 @@ def _check(
 def _nearly_the_same(wordings: Sequence[str], others: QuerySet[CuratedAnswer]) -> str:
     """The wording of another answer that one of these nearly is; empty where there is none."""
     known = [line for question, more in others.values_list("question", "wordings") for line in (question, *more)]
-    index = NearIdentical(known)
-    places = (index.find(wording) for wording in wordings)
-    return next((known[place] for place in places if place is not None), "")
+    by_words = {wording(line).words: line for line in known}
+    return next((by_words[words] for words in (wording(line).words for line in wordings) if words in by_words), "")
 
 
 def _line(text: str) -> str:

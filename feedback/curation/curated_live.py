@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from feedback.curation.curated import curated_in_force
 from feedback.models import CuratedAnswer
-from feedback.ranking.near_identical import NearIdentical
+from feedback.ranking.same_question import wording
 from ragsite.core.database import database_call
 from ragsite.core.errors import UnavailableError
 from ragsite.core.wording import worded
@@ -36,8 +36,7 @@ logger = logging.getLogger(__name__)
 
 class _Known(NamedTuple):
     stamp: Stamp
-    wordings: NearIdentical
-    answers: list[tuple[str, str]]  # of each wording the answer's id and the wording itself
+    answers: dict[tuple[str, ...], tuple[str, str]]  # by wording the answer's id and the wording itself
 
 
 class LiveCuratedAnswers:
@@ -52,12 +51,11 @@ class LiveCuratedAnswers:
         known = await self._current()
         if not known.answers or not scope.collections:
             return None
-        place = await asyncio.to_thread(known.wordings.find, question)
-        if place is None:
+        found = known.answers.get((await asyncio.to_thread(wording, question)).words)
+        if found is None:
             return None
-        key, wording = known.answers[place]
         try:
-            return await database_call(_answer, key, wording, scope.ids)
+            return await database_call(_answer, *found, scope.ids)
         except DatabaseError as error:
             raise UnavailableError(worded("the database could not be read")) from error
 
@@ -81,11 +79,11 @@ def _load(known: _Known | None) -> _Known:
     if known is not None and known.stamp == stamp:
         return known
     rows = curated_in_force().values_list("pk", "question", "wordings")[:MOST]
-    answers = [(str(key), line) for key, question, wordings in rows for line in (question, *wordings)]
-    return _Known(stamp, NearIdentical([line for _, line in answers]), answers)
+    lines = [(str(key), line) for key, question, wordings in rows for line in (question, *wordings)]
+    return _Known(stamp, {wording(line).words: (key, line) for key, line in reversed(lines)})
 
 
-def _answer(key: str, wording: str, collection_ids: tuple[str, ...]) -> Given | None:
+def _answer(key: str, question: str, collection_ids: tuple[str, ...]) -> Given | None:
     answer = curated_in_force().filter(pk=key).select_related("created_by").first()
     if answer is None:
         return None
@@ -105,7 +103,7 @@ def _answer(key: str, wording: str, collection_ids: tuple[str, ...]) -> Given | 
             by=(by.get_full_name() or by.get_username()) if by else worded("a curator"),
             on=timezone.localdate(answer.created_at).isoformat(),
         ),
-        question=wording,
+        question=question,
         text=answer.text,
         passages=tuple(stored_chunk(by_id[source.chunk_id]) for source in sources),
     )

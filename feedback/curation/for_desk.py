@@ -19,8 +19,8 @@ from feedback.curation.gap_list import gaps_called
 from feedback.curation.gap_todos import gaps_refresh_if_due
 from feedback.curation.golden import golden_list, golden_sets
 from feedback.models import GapQuestion, GoldenRelevance, KnowledgeGap, Revision
-from feedback.rounds.boost_source import FixedBoosts
-from feedback.rounds.live import content_of, manual_rules, snapshot_make
+from feedback.ranking.snapshot import Content, Snapshot
+from feedback.rounds.live import FixedBoosts, content_of, manual_rules
 from ragsite.core.errors import NotFoundError
 from ragsite.core.wording import worded
 from retrieval.ports import BoostSource, Models
@@ -30,7 +30,7 @@ class DeskFeedback:
     """`chat.review.feedback_port.Feedback` over the tables of feedback."""
 
     def revisions(self, *, limit: int) -> Sequence[RevisionChoice]:
-        rows = Revision.objects.defer("content", "guard").order_by("-number")[:limit]
+        rows = Revision.objects.defer("guard").order_by("-number")[:limit]
         return [
             RevisionChoice(
                 id=row.pk, number=row.number, status=row.status, status_text=str(row.get_status_display()),
@@ -41,11 +41,11 @@ class DeskFeedback:
 
     def boosts_of(self, revision: UUID | None, *, models: Models) -> BoostSource:
         if revision is None:
-            return FixedBoosts(snapshot_make(content_of(None)), models)
+            return FixedBoosts(Snapshot(Content()), models)
         row = Revision.objects.filter(pk=revision).first()
         if row is None:
             raise NotFoundError(worded("There is no such revision; choose another one."))
-        snapshot = snapshot_make(content_of(row), revision=str(row.pk), manual=manual_rules())
+        snapshot = Snapshot(content_of(row), revision=str(row.pk), manual=manual_rules())
         return FixedBoosts(snapshot, models)
 
     def golden_questions(self, *, user: User, set_name: str | None, limit: int) -> Sequence[GoldenAsked]:

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import timedelta
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from django.db.models import Exists, OuterRef, Q
-from django.utils import timezone
 
 from chat.models import Message
-from feedback.curation.gaps import Gap, Unanswered, Vector, find_gaps
+from feedback.curation.gaps import Unanswered, Vector
 from feedback.models import QuestionVector, Rating
 from feedback.models.ratings import BAD_SCORE
 from feedback.rounds.evidence import searched_for
-from feedback.rounds.live import vector_decode
-from feedback.rounds.questions import signature
-from ragsite.core.text import spreadsheet_cell
+from feedback.rounds.questions import signature, vector_decode
 from retrieval.models import SITE
 from retrieval.selectors import collection_addresses
 from retrieval.text.analysis import analyze, query_terms
@@ -38,19 +31,6 @@ CSV_COLUMNS = (
     "collection", "question", "count", "people", "no_answer", "badly_rated", "failed", "first_seen", "last_seen",
     "terms", "examples",
 )  # fmt: skip
-
-
-def knowledge_gaps(*, collection: str | None = None, days: int | None = None) -> list[Gap]:
-    """Clusters of the newest GAP_QUESTIONS questions of the last days that got no answer, a failed or a badly rated
-    one. A question that was asked of two collections counts in each.
-
-    collection: a name of the site's, `owner/name` of others, `ANY_COLLECTION` for questions that named none, None: all.
-    days: GAP_DAYS by default. An answer that was written anew does not count, nor do bad ratings for style alone.
-    """
-    since = timezone.now() - timedelta(days=days or GAP_DAYS)
-    unanswered = unanswered_questions(since, GAP_QUESTIONS)
-    asked = [question for question in unanswered if collection in (None, question.collection)]
-    return find_gaps(asked, overlap=GAP_OVERLAP, cosine=GAP_COSINE)
 
 
 def unanswered_questions(since: Any, limit: int) -> Iterator[Unanswered]:
@@ -108,34 +88,11 @@ def _collections(requests: Sequence[Any]) -> list[list[str]]:
 def _vectors(words: Mapping[str, Sequence[str]]) -> dict[str, dict[str, Vector]]:
     """Text → its vectors, for questions that a round has embedded."""
     texts: dict[str, list[str]] = defaultdict(list)
-    for text, terms in words.items():
-        texts[signature(text, terms)].append(text)
+    for text in words:
+        texts[signature(text)].append(text)
     vectors: dict[str, dict[str, Vector]] = defaultdict(dict)
     rows = QuestionVector.objects.filter(question__signature__in=list(texts))
     for key, model, dim, data in rows.values_list("question__signature", "embedding_model", "embedding_dim", "vector"):
         for text in texts[key]:
             vectors[text][f"{model}/{dim}"] = vector_decode(data)
     return vectors
-
-
-# ------------------------------------------------------------------------------------------------ as files
-def gaps_as_json(gaps: Iterable[Gap]) -> str:
-    return json.dumps({"gaps": [gap.as_dict() for gap in gaps]}, ensure_ascii=False, indent=2)
-
-
-def gaps_as_csv(gaps: Iterable[Gap]) -> str:
-    """With a byte order mark, so that spreadsheets read it as UTF-8. Several terms or examples stand on lines of their
-    own."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow(CSV_COLUMNS)
-    for gap in gaps:
-        row = gap.as_dict()
-        writer.writerow([_cell(row[name]) for name in CSV_COLUMNS])
-    return "\ufeff" + out.getvalue()
-
-
-def _cell(value: Any) -> str:
-    """Users' words are never a formula."""
-    text = "\n".join(map(str, value)) if isinstance(value, list) else str(value)
-    return spreadsheet_cell(text)

@@ -7,11 +7,11 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from feedback.models import ManualBoost, RevisionEvent
-from feedback.ranking.near_identical import MAX_CHARS
+from feedback.ranking.same_question import MAX_CHARS
 from feedback.rounds.live import version_bump
 from ragsite.core.errors import ConflictError, InvalidInputError
 from ragsite.core.text import clean_text
@@ -35,7 +35,7 @@ def manual_boost_set(
     question: str = "",
 ) -> ManualBoost:
     """Replaces an earlier one on the same document or chunk, for the same question. question: that alone, and the same
-    in nearly the same words (`feedback.ranking.near_identical`); empty: every question.
+    in nearly the same words (`feedback.ranking.same_question`); empty: every question.
 
     Raises InvalidInputError, ConflictError where too many are in force for single questions.
     """
@@ -77,10 +77,14 @@ def manual_boost_set(
     return boost
 
 
+def manual_boosts_in_force() -> QuerySet[ManualBoost]:
+    open_ended = Q(expires_at=None) | Q(expires_at__gt=timezone.now())
+    return ManualBoost.objects.filter(open_ended, ended_at=None).select_related("document", "created_by")
+
+
 def _of_questions() -> int:
     """How many are in force for single questions."""
-    rows = ManualBoost.objects.filter(ended_at=None).exclude(question="")
-    return rows.filter(Q(expires_at=None) | Q(expires_at__gt=timezone.now())).count()
+    return manual_boosts_in_force().exclude(question="").count()
 
 
 @transaction.atomic

@@ -17,11 +17,10 @@ from chat.models import Message
 from chat.review.pages import desk_page
 from chat.review.queue import collections_offered
 from chat.review.roles import DeskAccess
-from feedback.curation.evidence_selectors import manual_boosts_in_force
-from feedback.curation.manual import manual_boost_end, manual_boost_set
+from feedback.curation.manual import manual_boost_end, manual_boost_set, manual_boosts_in_force
 from feedback.desk.problems import problem_sentence
 from feedback.models import ManualBoost
-from feedback.ranking.near_identical import MAX_CHARS
+from feedback.ranking.same_question import MAX_CHARS
 from ragsite.core.errors import AppError, InvalidInputError, NotFoundError
 from ragsite.core.localized import localized
 from ragsite.core.wording import worded

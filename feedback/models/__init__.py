@@ -1,8 +1,7 @@
 """Ratings, the evidence and boosts made of them, and the decisions of staff.
 
 ratings      Rating: of one answer or source, by one user
-evidence     RatedQuestion, QuestionVector, QuestionPair, RatedPassage, Evidence, Burst, SetAsideVote, VoterWeight:
-             votes for or against passages
+evidence     RatedQuestion, QuestionVector, QuestionPair, RatedPassage, Evidence: votes for or against passages
 revisions    Revision, Boost, RevisionEvent, FeedbackState: boosts made of the evidence, and which are live
 gaps         KnowledgeGap, GapQuestion, GapDocument, GapRun, GapEvent: what the documents do not answer, as to-dos
 curation     GoldenQuestion, GoldenRelevance, ManualBoost, CuratedAnswer, CuratedSource: what staff enter themselves
@@ -10,14 +9,11 @@ curation     GoldenQuestion, GoldenRelevance, ManualBoost, CuratedAnswer, Curate
 
 from feedback.models.curation import CuratedAnswer, CuratedSource, GoldenQuestion, GoldenRelevance, ManualBoost
 from feedback.models.evidence import (
-    Burst,
     Evidence,
     QuestionPair,
     QuestionVector,
     RatedPassage,
     RatedQuestion,
-    SetAsideVote,
-    VoterWeight,
 )
 from feedback.models.gaps import GapDocument, GapEvent, GapQuestion, GapRun, KnowledgeGap
 from feedback.models.ratings import Rating
@@ -26,7 +22,6 @@ from feedback.models.revisions import ROUND_STATUSES, Boost, FeedbackState, Revi
 __all__ = [
     "ROUND_STATUSES",
     "Boost",
-    "Burst",
     "CuratedAnswer",
     "CuratedSource",
     "Evidence",
@@ -46,7 +41,5 @@ __all__ = [
     "Rating",
     "Revision",
     "RevisionEvent",
-    "SetAsideVote",
-    "VoterWeight",
     "round_told",
 ]

@@ -21,14 +21,13 @@ ROUND_STATUSES = {  # of a round, as the end of a sentence
     "unchanged": _("no boost changes"), "frozen": _("rounds are frozen, so that votes were gathered and no more"),
     "busy": _("another round is running"), "failed": _("it failed"),
 }  # fmt: skip
-TOLD = ("reason", "notes", "moved")  # of a guard's report: what holds sentences
+TOLD = ("reason", "notes")  # of a guard's report: what holds sentences
 
 
 class Revision(models.Model):
     """What ranking is to make of the evidence. One is live; a switch of revisions is a switch of a pointer.
 
-    `content` holds all of its boosts (`feedback.ranking.snapshot`); the `boosts` rows only how it differs from
-    its parent.
+    It has all of its boosts as rows: how it differs from another one is counted when somebody looks.
     """
 
     class Status(models.TextChoices):
@@ -52,13 +51,12 @@ class Revision(models.Model):
         verbose_name=_("parent"),
     )
     status = models.CharField(max_length=12, choices=Status, default=Status.PROPOSED, verbose_name=_("status"))
-    content = models.BinaryField(verbose_name=_("content"))
     digest = models.CharField(
-        max_length=64, db_index=True, help_text=_("SHA-256 of what it does, hexadecimal."), verbose_name=_("digest")
+        max_length=64, db_index=True, help_text=_("The same for the same boosts."), verbose_name=_("digest")
     )
     summary = models.JSONField(
         default=dict,
-        help_text=_("Counts: boosts, added, changed, removed, ratings, evidence."),
+        help_text=_("Counts: boosts, ratings, evidence."),
         verbose_name=_("summary"),
     )
     guard = models.JSONField(
@@ -114,25 +112,11 @@ class Revision(models.Model):
 
 
 class Boost(models.Model):
-    """One difference between a revision and its parent: a multiplier before and after; 1 means there was or is none.
-
-    document: a prior, whatever is asked. query: for questions near `question`, on one passage; `before` and `after`
-    hold for that very question and fade to 1 with the distance from it.
-    """
-
-    class Kind(models.TextChoices):
-        DOCUMENT = "document", _("Document")
-        QUERY = "query", _("Query")
-
-    class Change(models.TextChoices):
-        ADDED = "added", _("Added")
-        CHANGED = "changed", _("Changed")
-        REMOVED = "removed", _("Removed")
+    """A multiplier of a revision. On a document: a prior, whatever is asked. With a passage and a question: for that
+    question and for those that want the same answer."""
 
     id = models.BigAutoField(primary_key=True)
     revision = models.ForeignKey(Revision, on_delete=models.CASCADE, related_name="boosts", verbose_name=_("revision"))
-    kind = models.CharField(max_length=10, choices=Kind, verbose_name=_("kind"))
-    change = models.CharField(max_length=10, choices=Change, verbose_name=_("change"))
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="boosts", verbose_name=_("document"))
     passage = models.ForeignKey(
         RatedPassage, null=True, blank=True, on_delete=models.CASCADE, related_name="boosts", verbose_name=_("passage")
@@ -145,8 +129,7 @@ class Boost(models.Model):
         related_name="boosts",
         verbose_name=_("question"),
     )
-    before = models.FloatField(default=1.0, verbose_name=_("before"))
-    after = models.FloatField(default=1.0, verbose_name=_("after"))
+    multiplier = models.FloatField(default=1.0, verbose_name=_("multiplier"))
     raters_up = models.PositiveIntegerField(default=0, verbose_name=_("raters up"))
     raters_down = models.PositiveIntegerField(default=0, verbose_name=_("raters down"))
 
@@ -156,16 +139,15 @@ class Boost(models.Model):
         ordering = ["pk"]
         constraints = [
             models.CheckConstraint(
-                condition=Q(kind="document", passage=None, question=None)
-                | Q(kind="query", passage__isnull=False, question__isnull=False),
+                condition=Q(passage=None, question=None) | Q(passage__isnull=False, question__isnull=False),
                 name="query_boosts_have_question_and_passage",
             ),
-            models.CheckConstraint(condition=Q(after__gte=0.5, after__lte=2.0), name="boost_within_bounds"),
+            models.CheckConstraint(condition=Q(multiplier__gte=0.5, multiplier__lte=2.0), name="boost_within_bounds"),
         ]
         indexes = [models.Index(fields=["document", "revision"])]
 
     def __str__(self) -> str:
-        return f"{self.get_kind_display()} {self.document_id}: {self.before:.2f} → {self.after:.2f}"
+        return f"× {self.multiplier:.2f}: {self.document_id}"
 
 
 class RevisionEvent(models.Model):
@@ -179,13 +161,6 @@ class RevisionEvent(models.Model):
         ROLLED_BACK = "rolled_back", _("Revision rolled back")
         FROZEN = "frozen", _("Rounds frozen")
         UNFROZEN = "unfrozen", _("Freeze lifted")
-        RESET_DOCUMENT = "reset_document", _("Document reset")
-        RESET_RATER = "reset_rater", _("Rater reset")
-        RESET_UNDONE = "reset_undone", _("Reset taken back")
-        BURST_FLAGGED = "burst_flagged", _("Burst found")
-        BURST_ACCEPTED = "burst_accepted", _("Burst counted")
-        BURST_REJECTED = "burst_rejected", _("Burst left out")
-        BURST_REOPENED = "burst_reopened", _("Burst to be decided anew")
         MANUAL_SET = "manual_set", _("Boost by hand set")
         MANUAL_ENDED = "manual_ended", _("Boost by hand ended")
         GOLDEN_ADDED = "golden_added", _("Golden question added")
@@ -201,14 +176,6 @@ class RevisionEvent(models.Model):
         Revision, null=True, blank=True, on_delete=models.SET_NULL, related_name="events", verbose_name=_("revision")
     )
     document_id = models.UUIDField(null=True, blank=True, db_index=True, verbose_name=_("document id"))
-    rater = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        null=True,
-        blank=True,
-        on_delete=models.SET_NULL,
-        related_name="+",
-        verbose_name=_("rater"),
-    )
     by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+",
         help_text=_("Empty: the periodic round."), verbose_name=_("by"))  # fmt: skip

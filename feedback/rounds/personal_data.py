@@ -1,6 +1,6 @@
 """What ratings, and the evidence made of them, hold of a person, for `ragsite.accounts.personal_data`.
 
-Deleted with the person: ratings, evidence, the weight of their votes, and the questions that nobody
+Deleted with the person: ratings, evidence, and the questions that nobody
 else has rated. The next revision is made without them. Decisions that they took as staff stay, without a name.
 """
 
@@ -21,8 +21,6 @@ from feedback.models import (
     ManualBoost,
     Rating,
     RevisionEvent,
-    SetAsideVote,
-    VoterWeight,
 )
 from feedback.rounds.deletions import rounds_wait
 from feedback.rounds.questions import questions_forget
@@ -85,7 +83,6 @@ class FeedbackHolder:
         votes = Evidence.objects.filter(voter=user).order_by("pk")
         about = {"asked": F("question__text"), "document": F("passage__document_id")}
         yield Part("votes.json", votes.values("weight", "document_weight", "day", **about).iterator())
-        yield Part("weight-of-votes.json", map(_weight_told, VoterWeight.objects.filter(voter=user).iterator()))
         asked = GapQuestion.objects.filter(message__session__user=user).order_by("pk")
         yield Part("unanswered-questions.json", asked.values("text", "at", "message_id").iterator())
         events = GapEvent.objects.filter(by=user).order_by("pk")
@@ -94,13 +91,7 @@ class FeedbackHolder:
     def erase(self, user: User) -> Iterator[int]:
         yield from rows_erase(Rating.objects.filter(user=user), "rating")
         yield from rows_erase(Evidence.objects.filter(voter=user), "pk")
-        yield from rows_erase(SetAsideVote.objects.filter(voter=user), None)
         yield from _nameless(user)
-
-
-def _weight_told(weight: VoterWeight) -> dict[str, Any]:
-    told = {"reason": weight.reason_said}
-    return {"up": weight.up, "down": weight.down, "established": weight.established, **told}
 
 
 def rows_erase(rows: QuerySet[Any], evidence_by: str | None) -> Iterator[int]:

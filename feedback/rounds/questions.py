@@ -1,68 +1,49 @@
 """Rated questions: looked up or made by their words, embedded, and deleted with the last person who asked them.
 
 They are embedded in the spaces of the collections that their evidence is in. Without its model a question is compared
-by terms alone until a later round can embed it. The lexical space is made of terms, so it needs no vectors.
+by words alone until a later round can embed it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import TypeVar
 
+import numpy as np
 from asgiref.sync import async_to_sync, sync_to_async
 from django.db.models import Exists, OuterRef
-from django.utils import timezone
+from numpy.typing import NDArray
 
 from feedback.models import Evidence, QuestionVector, RatedQuestion
-from feedback.rounds.bulk_rows import rows_add
+from feedback.ranking.same_question import wording
 from feedback.rounds.deletions import written
-from feedback.rounds.live import vector_encode
+from feedback.rounds.live import version_bump
 from feedback.rounds.passages import text_digest
 from ragsite.core.wording import joined
 from retrieval.engine import Engine, close_engine, get_engine, has_engine
 from retrieval.errors import EmbeddingUnavailableError
 from retrieval.models import Collection
 from retrieval.providers.lexical import SPACE as LEXICAL_SPACE
-from retrieval.text.analysis import query_terms
 from retrieval.values import EmbeddingSpace
 
-MAX_TERMS = 96
-MOST_KEPT = 60_000  # questions in memory: about 10 MiB
 IN_CALL = 64
 MOST_IN_A_ROUND = 5000  # questions to embed; the rest waits for the next round
 Result = TypeVar("Result")
 
 
-def signature(text: str, terms: Sequence[str]) -> str:
-    """The same for questions that differ only in case, punctuation, stop words and endings. terms: analysed."""
-    return text_digest(" ".join(terms) or "text:" + " ".join(text.casefold().split())).hex()
+def signature(text: str) -> str:
+    """The same for questions that differ only in case, punctuation and the Chinese script."""
+    return text_digest(" ".join(wording(text).words) or text)
 
 
-class QuestionReader:
-    """Keeps what it has read, since the same questions come again and again in a round."""
-
-    def __init__(self) -> None:
-        self._known: dict[bytes, int] = {}  # by the digest of its text, which is smaller than the text
-
-    def forget(self) -> None:
-        self._known.clear()
-
-    def questions(self, texts: Iterable[str]) -> dict[str, int]:
-        """Text → the rated question, made where it is new. Blank texts are left out."""
-        digest_of = {text: text_digest(text) for text in texts if text.strip()}
-        if len(self._known) > MOST_KEPT:
-            self._known.clear()
-        new = {text: query_terms(text)[:MAX_TERMS] for text, digest in digest_of.items() if digest not in self._known}
-        if new:
-            signatures = {text: signature(text, terms) for text, terms in new.items()}
-            now = timezone.now()
-            new_rows = [(signatures[text], text, " ".join(dict.fromkeys(terms)), now) for text, terms in new.items()]
-            rows_add(RatedQuestion, ["signature", "text", "terms", "created_at"], new_rows)
-            rows = RatedQuestion.objects.filter(signature__in=set(signatures.values())).order_by()
-            ids: dict[str, int] = dict(rows.values_list("signature", "pk"))
-            self._known.update((digest_of[text], ids[signatures[text]]) for text in new)
-        return {text: self._known[digest] for text, digest in digest_of.items()}
+def questions_of(texts: Iterable[str]) -> dict[str, int]:
+    """Text → the rated question, made where it is new. Blank texts are left out."""
+    signed = {text: signature(text) for text in dict.fromkeys(texts) if text.strip()}
+    rows = {signed[text]: RatedQuestion(signature=signed[text], text=text) for text in signed}
+    RatedQuestion.objects.bulk_create(rows.values(), ignore_conflicts=True)
+    ids = dict(RatedQuestion.objects.filter(signature__in=rows).values_list("signature", "pk"))
+    return {text: ids[own] for text, own in signed.items()}
 
 
 # ------------------------------------------------------------------------------------------------ embedded
@@ -77,8 +58,8 @@ def questions_embed(*, report: Callable[[], None] = lambda: None) -> str:
 def _embed(space: EmbeddingSpace, report: Callable[[], None]) -> str:
     in_space = {"embedding_model": space.model, "embedding_dim": space.dim}
     known = QuestionVector.objects.filter(question=OuterRef("pk"), **in_space)
-    wanted = {f"passage__document__collection__{name}": value for name, value in in_space.items()}
-    evidence = Evidence.objects.filter(question=OuterRef("pk"), **wanted)
+    of_space = {f"passage__document__collection__{name}": value for name, value in in_space.items()}
+    evidence = Evidence.objects.filter(question=OuterRef("pk"), **of_space)
     rows = RatedQuestion.objects.filter(~Exists(known), Exists(evidence)).order_by("pk")
     missing = list(rows.values_list("pk", "text")[:MOST_IN_A_ROUND])
     if not missing:
@@ -89,9 +70,8 @@ def _embed(space: EmbeddingSpace, report: Callable[[], None]) -> str:
             embedder = await engine.models.embedder(space)
             for start in range(0, len(missing), IN_CALL):
                 batch = missing[start : start + IN_CALL]
-                vectors = map(vector_encode, await embedder.embed_queries([text for _, text in batch]))
-                vector_of = dict(zip((question for question, _ in batch), vectors, strict=True))
-                await sync_to_async(written)(partial(_vectors_add, vector_of, space))
+                vectors = await embedder.embed_queries([text for _, text in batch])
+                await sync_to_async(written)(partial(_vectors_add, [key for key, _ in batch], vectors, space))
                 await sync_to_async(report)()
         except EmbeddingUnavailableError as error:
             return error.reason
@@ -100,17 +80,32 @@ def _embed(space: EmbeddingSpace, report: Callable[[], None]) -> str:
     return with_engine(work)
 
 
-def _vectors_add(vector_of: Mapping[int, bytes], space: EmbeddingSpace) -> None:
+def _vectors_add(questions: Sequence[int], vectors: Iterable[NDArray[np.float32]], space: EmbeddingSpace) -> None:
     """Of the questions that nobody has deleted since they were read."""
-    left = RatedQuestion.objects.filter(pk__in=list(vector_of)).order_by("pk").values_list("pk", flat=True)
-    rows = [(question, space.model, space.dim, vector_of[question]) for question in left]
-    rows_add(QuestionVector, ("question", "embedding_model", "embedding_dim", "vector"), rows)
+    left = set(RatedQuestion.objects.filter(pk__in=questions).values_list("pk", flat=True))
+    rows = [
+        QuestionVector(
+            question_id=question, embedding_model=space.model, embedding_dim=space.dim, vector=vector_encode(vector)
+        )
+        for question, vector in zip(questions, vectors, strict=True)
+        if question in left
+    ]
+    QuestionVector.objects.bulk_create(rows, ignore_conflicts=True)
+
+
+def vector_encode(vector: NDArray[np.float32]) -> bytes:
+    """As little-endian float16."""
+    return np.asarray(vector, dtype="<f2").tobytes()
+
+
+def vector_decode(data: bytes | memoryview) -> NDArray[np.float32]:
+    return np.frombuffer(bytes(data), dtype="<f2").astype(np.float32)
 
 
 def with_engine(work: Callable[[Engine], Awaitable[Result]]) -> Result:
     """Run asynchronous work from a round, which is synchronous.
 
-    It uses the running loop's engine where there is one (a round started from the admin), else one made for it.
+    It uses the running loop's engine where there is one (a round started from a page), else one made for it.
     """
 
     async def main() -> Result:
@@ -125,7 +120,7 @@ def with_engine(work: Callable[[Engine], Awaitable[Result]]) -> Result:
 
 
 # ------------------------------------------------------------------------------------------------ deleted
-def questions_of(*, user_id: int) -> list[int]:
+def questions_of_person(*, user_id: int) -> list[int]:
     """The rated questions that this user has evidence on."""
     return list(Evidence.objects.filter(voter=user_id).order_by().values_list("question", flat=True).distinct())
 
@@ -136,4 +131,7 @@ def questions_forget(question_ids: Sequence[int]) -> int:
         return 0
     left = Evidence.objects.filter(question=OuterRef("pk"))
     unrated = RatedQuestion.objects.filter(~Exists(left), pk__in=question_ids)
-    return unrated.delete()[1].get("feedback.RatedQuestion", 0)
+    forgotten = unrated.delete()[1].get("feedback.RatedQuestion", 0)
+    if forgotten:
+        version_bump()
+    return forgotten

@@ -1,7 +1,7 @@
 """One round of the feedback loop.
 
-    ratings ─► evidence ─► bursts set aside ─► proposal ─► guard ─┬─► live
-               (batches)                       (diff)             └─► held, with the reason
+    ratings ─► evidence ─► one voice a person ─► sums ─► boosts ─► guard ─┬─► live
+                                                                          └─► held, with the reason
 
 Only one round runs at a time (a lease in the database). Evidence is written in batches, the revision in one transaction
 with its boosts and its status. So after a crash the next round continues with what was written. A round that finds
@@ -10,10 +10,9 @@ nothing to change writes no revision.
 
 from __future__ import annotations
 
-import gc
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -24,46 +23,38 @@ from django.contrib.auth.models import User
 from django.db import DatabaseError, transaction
 from django.utils import timezone
 
-from feedback.models import FeedbackState, RatedPassage, Revision, RevisionEvent
+from feedback.models import Evidence, FeedbackState, Revision, RevisionEvent
+from feedback.ranking.boosts import DocumentBoost, QueryBoost, digest, document_boosts, query_boosts
 from feedback.ranking.guard import GuardReport
-from feedback.rounds.bulk_rows import room_for_many_rows
-from feedback.rounds.bursts import bursts_flag
+from feedback.ranking.votes import Burst, Vote, document_sums, find_bursts, one_voice, passage_sums, voters_of
 from feedback.rounds.deletions import written
-from feedback.rounds.evidence import Gathered, evidence_gather
+from feedback.rounds.evidence import Gathered, day_of, evidence_gather
 from feedback.rounds.guard import guard_measure
-from feedback.rounds.live import content_of, feedback_state
+from feedback.rounds.live import boosts_of, content_make, content_of, feedback_state
 from feedback.rounds.passages import passages_relocate
-from feedback.rounds.proposals import Proposal, ballot_load, changes_left, proposal_make
 from feedback.rounds.question_pairs import question_pairs_decide
 from feedback.rounds.questions import questions_embed
 from feedback.rounds.revisions import revision_create, revision_go_live, revision_hold, revisions_forget
-from feedback.rounds.voters import voter_weights_write
 from ragsite.core.errors import ConflictError
 from ragsite.core.leases import Lease, LeaseLostError
-from ragsite.core.wording import worded, wordings_of
+from ragsite.core.wording import Sentence, joined, worded, wordings_of
+from retrieval.models import Document
 from retrieval.services.write_lease import lease_is_held, lease_release, lease_take, space_lease
 
 LEASE = "feedback round"
-GOLDEN_CHANGES = (
-    RevisionEvent.Action.GOLDEN_ADDED, RevisionEvent.Action.GOLDEN_CHANGED, RevisionEvent.Action.GOLDEN_DELETED,
-    RevisionEvent.Action.GOLDEN_IMPORTED,
-)  # fmt: skip
-MAX_REASON = 500
 LEASE_S = 120.0  # a round that has not reported for this long is taken over
+BURSTS_SHOWN = 3
 MOST_BEGUN = 3  # a round that ends its process each time is not begun again and again
+GOLDEN_CHANGES = tuple(action for action in RevisionEvent.Action if action.startswith("golden_"))
 Status = Literal["live", "held", "proposed", "unchanged", "frozen", "busy", "failed", "queued", "running"]
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundOutcome:
-    """What a round did. revision: the id of the one that it made, or, unchanged and held, of the one that still waits.
-
-    ratings: how many were new or had changed. bursts: how many were found or have grown. counts: of the proposal.
-    timings_ms: of its parts, in their order. by: the user name of who started it; empty: the schedule. queued: a worker
-    was told to run it. running: it has begun, and, where nobody holds the lease, was cut off. begun: how often.
-    wordings: what the reason and the notes were made of.
-    """
+    """What a round did. revision: the id of the one that it made, or that still waits. ratings: how many were new or
+    had changed. counts: boosts of questions and documents. by: the user name of who started it; empty: the schedule.
+    begun: how often it was begun. wordings: what the reason and the notes were made of."""
 
     status: Status
     reason: str = ""
@@ -74,11 +65,9 @@ class RoundOutcome:
     number: int | None = None
     ratings: int = 0
     evidence: int = 0
-    bursts: int = 0
     counts: dict[str, int] = field(default_factory=dict)
     guard: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    timings_ms: dict[str, int] = field(default_factory=dict)
     duration_ms: int = 0
     wordings: dict[str, Any] = field(default_factory=dict)
 
@@ -87,7 +76,6 @@ class RoundOutcome:
         return {**asdict(self), "notes": list(self.notes), "wordings": known}
 
 
-FROZEN = worded("Rounds are frozen: evidence was gathered, no more.")
 BUSY = RoundOutcome(status="busy", reason=worded("Another round is running."))
 
 
@@ -98,15 +86,38 @@ class RoundLostError(ConflictError):
     message = worded("Another round has taken over; look at its outcome.")
 
 
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What the votes make of boosts, beside what is live."""
+
+    queries: Sequence[QueryBoost]
+    documents: Sequence[DocumentBoost]
+    bursts: Sequence[Burst]
+
+    @property
+    def digest(self) -> str:
+        return digest(self.queries, self.documents)
+
+    def counts(self) -> dict[str, int]:
+        return {"query_boosts": len(self.queries), "document_boosts": len(self.documents)}
+
+
 def feedback_round(*, by: User | None = None, dry_run: bool = False) -> RoundOutcome:
     """Draw the evidence of new ratings, and make a revision of what has changed.
 
-    by: who started it, None: the schedule. dry_run: the same in one transaction that is rolled back; deletions, and on
-    SQLite all writes, wait for its end. A revision that it would make has no id and no number. Raises RoundLostError.
+    by: who started it, None: the schedule. dry_run: the same in one transaction that is rolled back; a revision that it
+    would make has no id and no number. Raises RoundLostError.
     """
     begun = time.monotonic()
+    if dry_run and lease_is_held(LEASE):
+        return replace(BUSY, dry_run=True)
     if dry_run:
-        return _dry_run(by, begun)
+        with transaction.atomic():
+            outcome = _round(lambda: None, by)  # there is no lease to renew
+            transaction.set_rollback(True)
+        made = outcome.revision and Revision.objects.filter(pk=outcome.revision).exists()
+        outcome = outcome if made else replace(outcome, revision=None, number=None)
+        return replace(outcome, dry_run=True, duration_ms=_ms_since(begun), by=_name(by))
     with _lease() as lease:
         if lease is None:
             return BUSY
@@ -119,39 +130,157 @@ def feedback_round(*, by: User | None = None, dry_run: bool = False) -> RoundOut
     return outcome
 
 
-def _dry_run(by: User | None, begun: float) -> RoundOutcome:
-    if lease_is_held(LEASE):
-        return replace(BUSY, dry_run=True)
-    with transaction.atomic():
-        outcome = _round(lambda: None, by)  # there is no lease to renew
-        transaction.set_rollback(True)
-    if outcome.revision and not Revision.objects.filter(pk=outcome.revision).exists():
-        outcome = replace(outcome, revision=None, number=None)
-    return replace(outcome, dry_run=True, duration_ms=_ms_since(begun), by=_name(by))
+def round_resume() -> Status | None:
+    """Run the round that was queued or begun, and that nobody works on: its process was killed or told to stop, or its
+    message was lost. None: there is none."""
+    last = feedback_state().last_round
+    if last.get("status") not in ("queued", "running") or lease_is_held(LEASE):
+        return None
+    by = User.objects.filter(username=last["by"]).first() if last.get("by") else None
+    if last.get("begun", 0) >= MOST_BEGUN:
+        reason = worded(
+            "It was cut off {times} times, the last time after {at}; the worker's log may say why.",
+            times=MOST_BEGUN, at=_now(),
+        )  # fmt: skip
+        _record(RoundOutcome(status="failed", reason=reason, by=last.get("by", "")))
+        return "failed"
+    return feedback_round(by=by).status
 
 
-def _name(by: User | None) -> str:
-    return by.get_username() if by else ""
+# ------------------------------------------------------------------------------------------------ its parts
+def _round(renew: Callable[[], None], by: User | None) -> RoundOutcome:
+    state = feedback_state()
+    passages_relocate()
+    gathered = evidence_gather(report=renew)
+    FeedbackState.objects.filter(pk=1).update(last_round_at=timezone.now())
+    not_embedded, not_paired = questions_embed(report=renew), question_pairs_decide(report=renew)
+    proposal = proposal_make(state.live)
+    renew()
+    outcome = RoundOutcome(
+        status="unchanged", reason=worded("No boost changes."), ratings=gathered.ratings, evidence=gathered.evidence,
+        notes=_notes(not_embedded, not_paired), counts=proposal.counts(),
+    )  # fmt: skip
+    frozen = replace(outcome, status="frozen", reason=worded("Rounds are frozen: evidence was gathered, no more."))
+    if state.frozen:
+        return frozen
+    if proposal.digest == digest(*boosts_of(state.live)):
+        return outcome
+    waiting = _waiting(proposal)
+    revision = waiting
+    if waiting is None or _to_measure_again(waiting):
+        new, live = content_make(proposal.queries, proposal.documents), content_of(state.live)
+        report = guard_measure(new, live=live, report=renew)
+        if waiting is None or report.measured:  # else nothing new is known of it
+            revision = written(partial(_decide, proposal, report, gathered, state, renew, by))
+    if revision is None:
+        return frozen
+    return replace(
+        outcome, status=cast("Status", revision.status), reason=revision.reason, revision=str(revision.pk),
+        number=revision.number, guard=revision.guard, wordings=revision.guard.get("wordings", {}),
+    )  # fmt: skip
 
 
-def _ms_since(begun: float) -> int:
-    return round((time.monotonic() - begun) * 1000)
+def proposal_make(live: Revision | None) -> Proposal:
+    """Of all evidence of accounts that are switched on, on texts that are still there."""
+    today = day_of(timezone.now())
+    rows = Evidence.objects.filter(passage__chunk_id__isnull=False, voter__is_active=True).order_by("day", "pk")
+    columns = (
+        "question_id", "passage_id", "passage__document_id", "voter_id", "weight", "document_weight", "day",
+    )  # fmt: skip
+    votes = one_voice(map(Vote._make, rows.values_list(*columns).iterator(chunk_size=5000)))
+    people = User.objects.filter(is_active=True).order_by()
+    staff = frozenset(people.filter(is_staff=True).values_list("pk", flat=True))
+    joined_on = {key: day_of(moment) for key, moment in people.values_list("pk", "date_joined").iterator()}
+    voters = voters_of(joined_on, staff, today=today)
+    # What is live was let pass, by the guard or by a person, with the votes of its day.
+    since = day_of(live.created_at) if live else 0
+    return Proposal(
+        query_boosts(passage_sums(votes, voters, today=today)),
+        document_boosts(document_sums(votes, voters, today=today)),
+        [] if voters.fresh_site else find_bursts(votes, since=since),
+    )
 
 
-def _begin(by: User | None) -> None:
-    """Staff see that it runs; and of one whose process is killed this is what stays."""
-    before = feedback_state().last_round
-    begun = before.get("begun", 0) + 1 if before.get("status") == "running" else 1
-    reason = worded("A round runs since {at}; its outcome will stand here.", at=_now())
-    _record(RoundOutcome(status="running", reason=reason, by=_name(by), begun=begun))
+def _decide(
+    proposal: Proposal, report: GuardReport, gathered: Gathered, state: FeedbackState, renew: Callable[[], None],
+    by: User | None,
+) -> Revision | None:  # fmt: skip
+    """The revision, with its boosts, its status and the switch of the pointer: all of it or nothing. None: rounds have
+    been frozen since it was measured."""
+    renew()
+    now = feedback_state()
+    if now.live_id != state.live_id:
+        raise RoundLostError(worded("Another revision went live while this round was measured; start it again."))
+    if now.frozen:
+        return None
+    revision = revision_create(
+        queries=proposal.queries, documents=proposal.documents, digest=proposal.digest, guard=report.as_dict(),
+        summary={"ratings": gathered.ratings, "evidence": gathered.evidence, **proposal.counts()},
+        by=by and User.objects.filter(pk=by.pk).first(),
+    )  # fmt: skip
+    taken_back = Revision.objects.filter(status=Revision.Status.ROLLED_BACK, digest=revision.digest).first()
+    reasons = [report.reason] if report.reason else []
+    reasons += [_burst_reason(burst) for burst in proposal.bursts[:BURSTS_SHOWN]]
+    if taken_back:
+        reasons.append(
+            worded("It does the same as revision {number}, which was rolled back.", number=taken_back.number)
+        )
+    if reasons:
+        revision = revision_hold(revision=revision, why=joined("; ", reasons))
+    elif settings.RAG.feedback.auto_live:
+        revision = revision_go_live(revision=revision, why=worded("The guard let it pass."))
+    revisions_forget()
+    return revision
 
 
-def _record(outcome: RoundOutcome) -> None:
-    FeedbackState.objects.filter(pk=1).update(last_round=outcome.as_dict())
+def _burst_reason(burst: Burst) -> Sentence:
+    document = Document.objects.filter(pk=burst.document).first()
+    return worded(
+        "{voices} people rated “{title}” on one day, many more than before", voices=burst.voices,
+        title=document.title[:80] if document else str(burst.document),
+    )  # fmt: skip
 
 
-def _now() -> str:
-    return timezone.localtime().strftime("%Y-%m-%d %H:%M")
+def _waiting(proposal: Proposal) -> Revision | None:
+    """The newest revision, where it waits with the very same boosts: that needs a person, not another row."""
+    newest = Revision.objects.order_by("-number").first()
+    if newest is None or newest.digest != proposal.digest:
+        return None
+    proposed = newest.status == Revision.Status.PROPOSED and not settings.RAG.feedback.auto_live
+    return newest if newest.status == Revision.Status.HELD or proposed else None
+
+
+def _to_measure_again(waiting: Revision) -> bool:
+    """Where it could not be measured then, or golden questions have changed since. What was rolled back waits for a
+    person."""
+    rolled_back = Revision.objects.filter(status=Revision.Status.ROLLED_BACK, digest=waiting.digest).exists()
+    changed = RevisionEvent.objects.filter(action__in=GOLDEN_CHANGES, at__gt=waiting.created_at).exists()
+    return not rolled_back and (changed or not waiting.guard.get("measured", True))
+
+
+def _notes(not_embedded: str, not_paired: str) -> tuple[str, ...]:
+    notes = []
+    if not_embedded:
+        notes.append(worded("some rated questions are compared by words alone: {reason}", reason=not_embedded))
+    if not_paired:
+        notes.append(worded("some pairs of rated questions wait for a chat model: {reason}", reason=not_paired))
+    return tuple(notes)
+
+
+# ------------------------------------------------------------------------------------------------ one at a time
+@contextmanager
+def _lease() -> Iterator[Lease | None]:
+    """None where another round holds it. Raises RoundLostError when another round has taken it over meanwhile."""
+    lease = space_lease(LEASE, seconds=LEASE_S)
+    if not lease_take(lease):
+        yield None
+        return
+    try:
+        yield lease
+    except LeaseLostError as error:
+        raise RoundLostError from error
+    finally:
+        lease_release(lease)
 
 
 @contextmanager
@@ -170,205 +299,29 @@ def _failure_recorded(by: User | None) -> Iterator[None]:
             "It broke off at {at}; the worker's log says why. What was rated waits for the next one.", at=_now()
         )
         with suppress(DatabaseError):
-            # `last_round_at` stays: the next round looks at documents that have changed since then.
             _record(RoundOutcome(status="failed", reason=reason, by=_name(by)))
         raise
 
 
-def round_resume() -> Status | None:
-    """Run the round that was asked for or begun, and that nobody works on: its process was killed or told to stop, or
-    its message was lost. None: there is none.
-    """
-    last = feedback_state().last_round
-    if last.get("status") not in ("queued", "running") or lease_is_held(LEASE):
-        return None
-    by = User.objects.filter(username=last.get("by", "")).first() if last.get("by", "") else None
-    if last.get("begun", 0) >= MOST_BEGUN:
-        reason = worded(
-            "It was cut off {times} times, the last time after {at}; the worker's log may say why.",
-            times=MOST_BEGUN, at=_now(),
-        )  # fmt: skip
-        _record(RoundOutcome(status="failed", reason=reason, by=last.get("by", "")))
-        return "failed"
-    return feedback_round(by=by).status
+def _begin(by: User | None) -> None:
+    """Staff see that it runs; and of one whose process is killed this is what stays."""
+    before = feedback_state().last_round
+    begun = before.get("begun", 0) + 1 if before.get("status") == "running" else 1
+    reason = worded("A round runs since {at}; its outcome will stand here.", at=_now())
+    _record(RoundOutcome(status="running", reason=reason, by=_name(by), begun=begun))
 
 
-# ------------------------------------------------------------------------------------------------ its parts
-def _notes(not_embedded: str) -> tuple[str, ...]:
-    if not not_embedded:
-        return ()
-    return (worded("some rated questions are compared by words alone: {reason}", reason=not_embedded),)
+def _record(outcome: RoundOutcome) -> None:
+    FeedbackState.objects.filter(pk=1).update(last_round=outcome.as_dict())
 
 
-def _round(renew: Callable[[], None], by: User | None) -> RoundOutcome:
-    state, laps = feedback_state(), _Laps()
-    gathered, not_embedded = _gather(state, renew, laps)
-    bursts, ballot = bursts_flag(ballot_load())
-    laps.end("votes")
-    notes = _notes(not_embedded)
-    renew()
-    done: dict[str, Any] = {
-        "ratings": gathered.ratings, "evidence": gathered.evidence, "bursts": bursts, "notes": notes,
-        "timings_ms": laps.ms,
-    }  # fmt: skip
-    if state.frozen:
-        return RoundOutcome(status="frozen", reason=FROZEN, **done)
-    live = content_of(state.live)
-    proposal = proposal_make(ballot, live)
-    del ballot
-    if proposal.weights:
-        voter_weights_write(proposal.weights)
-    laps.end("proposal")
-    renew()
-    done["counts"] = proposal.counts()
-    if not proposal.changes and proposal.content.parameters == live.parameters:
-        return RoundOutcome(status="unchanged", reason=worded("No boost changes."), **done)
-    revision = _waits_already(proposal, state)
-    if revision is None or _to_measure_again(revision):
-        report = guard_measure(proposal, live=live, report=renew)
-        laps.end("guard")
-        if revision is None or not _says_the_same(report, revision):
-            revision = written(partial(_decide, proposal, report, gathered, state, renew, by))
-            laps.end("revision")
-    if revision is None:  # frozen while it was measured
-        return RoundOutcome(status="frozen", reason=FROZEN, **done)
-    return RoundOutcome(
-        status=cast("Status", revision.status), reason=revision.reason, revision=str(revision.pk),
-        number=revision.number, guard=revision.guard, wordings=revision.guard.get("wordings", {}), **done,
-    )  # fmt: skip
+def _name(by: User | None) -> str:
+    return by.get_username() if by else ""
 
 
-def _gather(state: FeedbackState, renew: Callable[[], None], laps: _Laps) -> tuple[Gathered, str]:
-    """Bring evidence, passages and vectors up to date. Also returns why some questions could not be embedded, or ""."""
-    begun = timezone.now()
-    # The first round reads the passages that it makes; only those of an earlier one that failed may have moved.
-    since = state.last_round_at or (None if RatedPassage.objects.exists() else begun)
-    with room_for_many_rows():
-        gathered = evidence_gather(report=renew)
-        laps.end("evidence")
-        passages_relocate(since=since)
-    FeedbackState.objects.filter(pk=1).update(last_round_at=begun)
-    laps.end("passages")
-    not_embedded = questions_embed(report=renew)
-    laps.end("vectors")
-    question_pairs_decide(wait_for_vectors=bool(not_embedded), report=renew)
-    laps.end("pairs")
-    return gathered, not_embedded
+def _now() -> str:
+    return timezone.localtime().strftime("%Y-%m-%d %H:%M")
 
 
-def _decide(
-    proposal: Proposal,
-    report: GuardReport,
-    gathered: Gathered,
-    state: FeedbackState,
-    renew: Callable[[], None],
-    by: User | None,
-) -> Revision | None:
-    """The revision, with its boosts, its status and the switch of the pointer: all of it or nothing.
-
-    Without the differences on what was deleted since it was measured. None: rounds have been frozen since then.
-    """
-    renew()
-    proposal = replace(proposal, changes=changes_left(proposal.changes))
-    by = by and User.objects.filter(pk=by.pk).first()
-    now = feedback_state()
-    if now.live_id != state.live_id:
-        raise RoundLostError(worded("Another revision went live while this round was measured; start it again."))
-    if now.frozen:
-        return None
-    summary = {"ratings": gathered.ratings, "evidence": gathered.evidence}
-    revision = revision_create(proposal, guard=report.as_dict(), summary=summary, by=by)
-    taken_back = Revision.objects.filter(status=Revision.Status.ROLLED_BACK, digest=revision.digest).first()
-    if taken_back:
-        revision = revision_hold(
-            revision=revision,
-            why=worded("It does the same as revision {number}, which was rolled back.", number=taken_back.number),
-        )
-    elif not report.passed:
-        revision = revision_hold(revision=revision, why=report.reason)
-    elif settings.RAG.feedback.auto_live:
-        revision = revision_go_live(revision=revision, why=worded("The guard let it pass."))
-    revisions_forget()
-    return revision
-
-
-# ------------------------------------------------------------------------------------------------ waits already
-def _waits_already(proposal: Proposal, state: FeedbackState) -> Revision | None:
-    """The newest revision, where it waits with the very same boosts: that needs a person, not another row.
-
-    One that the guard let pass waits only where revisions don't go live by themselves, and tells its differences from
-    the one that was live then.
-    """
-    newest = Revision.objects.order_by("-number").first()
-    if newest is None or newest.digest != proposal.content.digest():
-        return None
-    proposed = newest.status == Revision.Status.PROPOSED and newest.parent_id == state.live_id
-    waits = newest.status == Revision.Status.HELD or (proposed and not settings.RAG.feedback.auto_live)
-    return newest if waits else None
-
-
-def _to_measure_again(waiting: Revision) -> bool:
-    """Where it could not be measured then, or staff have changed golden questions since.
-
-    What a person held, or had rolled back, waits for a person.
-    """
-    by_a_person = waiting.status == Revision.Status.HELD and not waiting.reason
-    if by_a_person or waiting.reason != str(waiting.guard.get("reason", ""))[:MAX_REASON]:
-        return False
-    changed = RevisionEvent.objects.filter(action__in=GOLDEN_CHANGES, at__gt=waiting.created_at)
-    return _not_measured(waiting) or changed.exists()
-
-
-def _not_measured(held: Revision) -> bool:
-    """Earlier versions told it in the reason alone."""
-    return bool(held.guard.get("not_measured", held.reason.startswith("it could not be measured")))
-
-
-def _says_the_same(report: GuardReport, held: Revision) -> bool:
-    if report.not_measured:
-        return True  # nothing new is known of it
-    return report.reason[:MAX_REASON] == held.reason
-
-
-class _Laps:
-    """How long the parts of a round took, in ms."""
-
-    def __init__(self) -> None:
-        self.ms: dict[str, int] = {}
-        self._begun = time.monotonic()
-
-    def end(self, part: str) -> None:
-        now = time.monotonic()
-        self.ms[part] = round((now - self._begun) * 1000)
-        self._begun = now
-
-
-@contextmanager
-def rare_collections() -> Iterator[None]:
-    """Collect garbage seldom: a round makes millions of objects but no cycles, and the search for them takes a third of
-    its time.
-
-    It holds for all threads, so it is for a process that does nothing else meanwhile.
-    """
-    before = gc.get_threshold()
-    gc.set_threshold(50_000, 20, 20)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-
-
-# ------------------------------------------------------------------------------------------------ one at a time
-@contextmanager
-def _lease() -> Iterator[Lease | None]:
-    """None where another round holds it. Raises RoundLostError when another round has taken it over meanwhile."""
-    lease = space_lease(LEASE, seconds=LEASE_S)
-    if not lease_take(lease):
-        yield None
-        return
-    try:
-        yield lease
-    except LeaseLostError as error:
-        raise RoundLostError from error
-    finally:
-        lease_release(lease)
+def _ms_since(begun: float) -> int:
+    return round((time.monotonic() - begun) * 1000)

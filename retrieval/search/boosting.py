@@ -113,21 +113,13 @@ def rank_with_boosts(hits: Sequence[Hit], boosts: Boosts, *, pool: Sequence[Hit]
     last to the first of a hundred hits, and by less the fewer there are. One vote of raters who are wrong one time in
     five adds ln 4 to the log-odds, and three such votes reach a multiplier's bound of 2. Votes and search are then
     weighed in the same unit if lowest = 2^(−8 / (3·ln 4)) = 0.26.
-
-    Where similar questions were asked before, n is the mean over this search and theirs; but it never lifts what
-    ratings lower, nor lowers what they lift.
     """
     normalize = _Normalizer(pool or hits)
     ranked = []
     for hit in hits:
         boost = boosts.by_chunk.get(hit.chunk_id, NO_BOOST)
         normalized = normalize(hit)
-        mean = (normalized + boost.similar_questions * boost.normalized_score) / (1.0 + boost.similar_questions)
-        if boost.multiplier < 1.0:
-            mean = min(mean, normalized)
-        elif boost.multiplier > 1.0:
-            mean = max(mean, normalized)
-        final = normalize.lowest_score ** (1.0 - mean) * boost.multiplier
+        final = normalize.lowest_score ** (1.0 - normalized) * boost.multiplier
         ranked.append(Ranked(hit, normalized, boost.multiplier, final))
     return sorted(ranked, key=lambda place: -place.final)
 

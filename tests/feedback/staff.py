@@ -29,11 +29,9 @@ def held_revision(monkeypatch: pytest.MonkeyPatch, question: str = "How long may
     report = GuardReport(
         golden=4,
         recent=2,
-        measured=3,
         ndcg_before=0.81,
         ndcg_after=0.64,
         drop=0.17,
-        churn=0.25,
         worse=[Worse(question="When does the library open?", before=1.0, after=0.43)],
         reason="nDCG@10 on the golden questions drops by 0.1700, more than 0.005",
     )

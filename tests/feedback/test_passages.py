@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from feedback.models import Evidence, FeedbackState, RatedPassage
 from feedback.rounds.evidence import evidence_gather
-from feedback.rounds.passages import passages_relocate
+from feedback.rounds.passages import document_relocate
 from feedback.rounds.round import feedback_round
 from retrieval.models import Chunk, Document
 from tests.factories import ChunkFactory
@@ -39,7 +39,7 @@ def rated(text: str) -> Chunk:
     chunk = passage(text)
     rate(answered(QUESTION, [chunk]), 5)
     evidence_gather()
-    passages_relocate(since=None)
+    document_relocate(chunk.document_id)
     return chunk
 
 
@@ -47,7 +47,7 @@ def rated(text: str) -> Chunk:
 def test_the_chunk_with_the_very_text_is_found() -> None:
     chunk = rated(ONE)
     _, same = read_anew(chunk.document, f"{ONE} {OTHER}", ONE)
-    passages_relocate(since=None)
+    document_relocate(chunk.document_id)
     assert RatedPassage.objects.get().chunk_id == same.pk
 
 
@@ -55,7 +55,7 @@ def test_the_chunk_with_the_very_text_is_found() -> None:
 def test_evidence_on_a_text_that_no_chunk_has_any_more_is_left_out() -> None:
     chunk = rated(ONE)
     read_anew(chunk.document, f"{ONE} {OTHER}", THIRD)
-    passages_relocate(since=None)
+    document_relocate(chunk.document_id)
     assert RatedPassage.objects.get().chunk_id is None
 
 
@@ -64,7 +64,7 @@ def test_a_passage_of_another_document_is_not_taken() -> None:
     chunk = rated(ONE)
     passage(f"{ONE} {OTHER}")
     read_anew(chunk.document, THIRD)
-    passages_relocate(since=None)
+    document_relocate(chunk.document_id)
     assert RatedPassage.objects.get().chunk_id is None
 
 

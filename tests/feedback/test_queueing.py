@@ -93,6 +93,5 @@ def test_a_round_that_a_person_interrupts_at_the_terminal_is_not_run_again(monke
 def test_staff_see_that_a_round_runs(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     cut_off(monkeypatch, None)
     client.force_login(UserFactory(is_staff=True, is_superuser=True))
-    page = client.get("/admin/feedback/revision/").content.decode()
+    page = client.get("/review/ratings/").content.decode()
     assert "A round runs since" in page
-    assert "Wanted by" not in page

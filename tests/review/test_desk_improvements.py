@@ -11,6 +11,7 @@ from django.urls import reverse
 from chat.models import Message
 from chat.review.records import answers_record
 from feedback.models import GoldenQuestion, ManualBoost, RevisionEvent
+from feedback.ranking.same_question import wording
 from feedback.rounds.live import manual_rules
 from retrieval.models import Chunk
 from tests.factories import CollectionFactory, DocumentFactory, UserFactory
@@ -226,8 +227,8 @@ def test_a_boost_for_one_question_is_set_shown_logged_and_undone(answer: Message
     assert client.post(address, body).status_code == 302
     boost = ManualBoost.objects.get()
     assert (boost.question, boost.hide) == (QUESTION, True)
-    rule = manual_rules()[str(boost.pk)]
-    assert (rule.question, rule.target) == (QUESTION, str(chunks[0].pk))
+    (rule,) = manual_rules()
+    assert (rule.question, rule.target) == (wording(QUESTION), str(chunks[0].pk))
     assert RevisionEvent.objects.latest("pk").detail["question"] == QUESTION
     assert QUESTION in client.get(reverse("review_boosts")).content.decode()
     end = reverse("review_boost_end", args=[boost.pk])

@@ -11,11 +11,9 @@ from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
 
 from feedback.models import round_told
-from feedback.rounds.round import RoundOutcome, feedback_round, rare_collections
+from feedback.rounds.round import RoundOutcome, feedback_round
 from ragsite.core.errors import AppError
 from ragsite.core.localized import localized, said, said_count
-
-COUNTS = ("query_boosts", "document_boosts", "added", "changed", "removed")
 
 
 class Command(BaseCommand):
@@ -34,8 +32,7 @@ class Command(BaseCommand):
         if options["by"] and by is None:
             raise CommandError(said("There is no user {name}.", name=options["by"]))
         try:
-            with rare_collections():
-                outcome = feedback_round(by=by, dry_run=options["dry_run"])
+            outcome = feedback_round(by=by, dry_run=options["dry_run"])
         except AppError as error:
             raise CommandError(str(localized(error.message))) from error
         if options["json"]:
@@ -52,17 +49,9 @@ class Command(BaseCommand):
                 evidence=outcome.evidence,
             )
         )
-        if outcome.bursts:
-            self.stdout.write(
-                said("Bursts of votes that wait for a decision in the admin: {count}", count=outcome.bursts)
-            )
         if outcome.counts:
             self.stdout.write(
-                said(
-                    "Boosts for questions: {query_boosts}, of documents: {document_boosts}; {added} added, {changed} "
-                    "changed, {removed} removed",
-                    **{name: outcome.counts[name] for name in COUNTS},
-                )
+                said("Boosts for questions: {query_boosts}, of documents: {document_boosts}", **outcome.counts)
             )
         told = round_told(outcome.as_dict())
         for note in told["notes"]:

@@ -14,9 +14,9 @@ from django.contrib.auth.models import User
 from django.db import DatabaseError
 
 from feedback.models import QuestionVector, RatedQuestion
-from feedback.rounds import boost_source
-from feedback.rounds.boost_source import LiveBoosts
-from feedback.rounds.live import vector_encode
+from feedback.rounds import live as live_module
+from feedback.rounds.live import LiveBoosts, feedback_state
+from feedback.rounds.questions import vector_encode
 from feedback.rounds.revisions import revision_roll_back
 from feedback.rounds.round import feedback_round
 from ragsite.core.errors import UnavailableError
@@ -53,6 +53,12 @@ def source(models: Models | None = None, **fields: Any) -> LiveBoosts:
     return LiveBoosts(models or Models())  # type: ignore[arg-type]
 
 
+def roll_back(**fields: Any) -> None:
+    live = feedback_state().live
+    assert live is not None
+    revision_roll_back(revision=live, **fields)
+
+
 async def ask(live: LiveBoosts, query: str, hits: Sequence[TailHit]) -> Boosts:
     """As a search does."""
     return await (await live.current()).boosts(query, hits)
@@ -65,7 +71,7 @@ def hit(chunk: Any) -> TailHit:
 @pytest.fixture(autouse=True)
 def no_questions_to_measure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("feedback.rounds.guard.RECENT_QUESTIONS", 0)
-    monkeypatch.setattr("feedback.rounds.boost_source.REFRESH_S", 0.0)
+    monkeypatch.setattr("feedback.rounds.live.REFRESH_S", 0.0)
 
 
 @pytest.fixture
@@ -79,7 +85,7 @@ async def test_ratings_lift_a_passage_for_the_question_and_say_why() -> None:
     chunk = await sync_to_async(passage)("Ten books.")
     await sync_to_async(liked)(QUESTION, chunk, by=2)
     await sync_to_async(feedback_round)()
-    boosts = await ask(source(), "how many book may I borrow", [hit(chunk)])
+    boosts = await ask(source(), "how many books may I borrow", [hit(chunk)])
     boost = boosts.by_chunk[str(chunk.pk)]
     assert boost.multiplier > 1.4
     assert boost.origin == "2 people found this useful for similar questions"
@@ -100,7 +106,7 @@ async def test_another_revision_is_seen_without_a_restart(staff: User) -> None:
     await sync_to_async(liked)(QUESTION, chunk, by=2)
     await sync_to_async(feedback_round)()
     await _until(live, chunk, boosted=True)
-    await sync_to_async(revision_roll_back)(by=staff, why="Wrong.")
+    await sync_to_async(roll_back)(by=staff, why="Wrong.")
     await _until(live, chunk, boosted=False)
 
 
@@ -133,8 +139,8 @@ async def test_a_database_that_hangs_holds_no_search_up(monkeypatch: pytest.Monk
         looked.set()
         return 0
 
-    monkeypatch.setattr(boost_source, "PATIENCE_S", 0.05)
-    monkeypatch.setattr(boost_source, "live_version", hang)
+    monkeypatch.setattr(live_module, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(live_module, "live_version", hang)
     try:
         assert (await ask(live, QUESTION, [hit(chunk)])).by_chunk
         assert not looked.is_set()
@@ -159,7 +165,7 @@ async def test_searches_during_a_switch_see_one_revision_or_the_other(staff: Use
     searches = [asyncio.create_task(search()) for _ in range(3)]
     await sync_to_async(feedback_round)()
     await _until(live, first, boosted=True)
-    await sync_to_async(revision_roll_back)(by=staff, why="Wrong.")
+    await sync_to_async(roll_back)(by=staff, why="Wrong.")
     await _until(live, first, boosted=False)
     done.set()
     await asyncio.gather(*searches)
@@ -173,7 +179,7 @@ async def test_what_an_answer_was_given_stays_when_another_revision_goes_live(st
     await sync_to_async(feedback_round)()
     live, answer = source(), AnswerRevision()
     before = await (await answer.get(live)).boosts(QUESTION, [hit(chunk)])
-    await sync_to_async(revision_roll_back)(by=staff, why="Wrong.")
+    await sync_to_async(roll_back)(by=staff, why="Wrong.")
     await _until(live, chunk, boosted=False)
     assert await (await answer.get(live)).boosts(QUESTION, [hit(chunk)]) == before
     assert before.by_chunk
@@ -191,7 +197,7 @@ async def test_a_database_that_fails_keeps_the_last_revision(monkeypatch: pytest
     def away() -> int:
         raise DatabaseError("gone")
 
-    monkeypatch.setattr(boost_source, "live_version", away)
+    monkeypatch.setattr(live_module, "live_version", away)
     for _ in range(3):
         assert (await ask(live, QUESTION, [hit(chunk)])).by_chunk
     with pytest.raises(UnavailableError):

@@ -1,0 +1,133 @@
+"""What ratings do to ranking, as pages of the review desk: rounds, revisions, and the decisions that people take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+
+from chat.review.pages import desk_page
+from chat.review.roles import DeskAccess
+from feedback.desk.problems import problem_sentence
+from feedback.models import Boost, Revision
+from feedback.rounds.live import feedback_state
+from feedback.rounds.queueing import round_queue_or_run
+from feedback.rounds.revisions import feedback_freeze, revision_hold, revision_release, revision_roll_back
+from ragsite.core.errors import AppError, NotFoundError
+
+A_PAGE = 50
+MAX_WHY = 500
+Status = Revision.Status
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A boost beside the same one of the revision that was live before; 1: there was or is none."""
+
+    boost: Boost
+    before: float
+    after: float
+
+
+@desk_page("curate", query=("page",))
+def revisions_list(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
+    state = feedback_state()
+    revisions = Revision.objects.select_related("made_by", "live_by")
+    context = {
+        "section": "review",
+        "desk_part": "ratings",
+        "access": access,
+        "state": state,
+        "page": Paginator(revisions, A_PAGE).get_page(request.GET.get("page")),
+    }
+    return render(request, "review/revisions.html", context)
+
+
+@desk_page("curate", query=("page",))
+def revision_page(request: HttpRequest, *, access: DeskAccess, number: int) -> HttpResponse:
+    """What it changes, what was measured, and what may be decided."""
+    revision = _revision(number)
+    context = {
+        "section": "review",
+        "desk_part": "ratings",
+        "access": access,
+        "revision": revision,
+        "page": Paginator(differences(revision), A_PAGE).get_page(request.GET.get("page")),
+        "events": revision.events.select_related("by"),
+        "may_release": revision.status in (Status.PROPOSED, Status.HELD),
+        "may_hold": revision.status == Status.PROPOSED,
+        "may_roll_back": revision.status == Status.LIVE,
+    }
+    return render(request, "review/revision.html", context)
+
+
+@desk_page("curate", methods=("POST",))
+def revision_decide(request: HttpRequest, *, access: DeskAccess, number: int) -> HttpResponse:
+    """decision: release, hold, roll_back. why: kept in the log."""
+    revision = _revision(number)
+    why = request.POST.get("why", "").strip()[:MAX_WHY]
+    decisions: dict[str, tuple[Callable[[], Any], str]] = {
+        "release": (lambda: revision_release(revision=revision, by=access.user, why=why), _("It is live.")),
+        "hold": (lambda: revision_hold(revision=revision, by=access.user, why=why), _("It is held.")),
+        "roll_back": (
+            lambda: revision_roll_back(revision=revision, by=access.user, why=why),
+            _("It is rolled back: the one before it is live again."),
+        ),
+    }
+    _act(request, *decisions.get(request.POST.get("decision", ""), (None, "")))
+    return redirect("review_revision", number=number)
+
+
+@desk_page("curate", methods=("POST",))
+def round_decide(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
+    """decision: run, freeze, unfreeze."""
+    why = request.POST.get("why", "").strip()[:MAX_WHY]
+    decisions: dict[str, tuple[Callable[[], Any], str]] = {
+        "run": (lambda: round_queue_or_run(by=access.user), _("A round was started; its outcome will stand here.")),
+        "freeze": (lambda: feedback_freeze(frozen=True, by=access.user, why=why), _("Rounds are frozen.")),
+        "unfreeze": (lambda: feedback_freeze(frozen=False, by=access.user, why=why), _("Rounds propose again.")),
+    }
+    _act(request, *decisions.get(request.POST.get("decision", ""), (None, "")))
+    return redirect("review_revisions")
+
+
+def differences(revision: Revision) -> Sequence[Difference]:
+    """From its parent, the largest first."""
+    columns = ("question_id", "passage_id", "document_id")
+    rows = revision.boosts.select_related("question", "document")
+    own = {tuple(getattr(boost, name) for name in columns): boost for boost in rows}
+    before: dict[Any, Boost] = {}
+    if revision.parent_id:
+        of_parent = Boost.objects.filter(revision=revision.parent_id).select_related("question", "document")
+        before = {tuple(getattr(boost, name) for name in columns): boost for boost in of_parent}
+    found = [
+        Difference(boost, before[key].multiplier if key in before else 1.0, boost.multiplier)
+        for key, boost in own.items()
+    ]
+    found += [Difference(boost, boost.multiplier, 1.0) for key, boost in before.items() if key not in own]
+    changed = [one for one in found if round(one.before, 2) != round(one.after, 2)]
+    return sorted(changed, key=lambda one: -abs(one.after - one.before))
+
+
+def _revision(number: int) -> Revision:
+    revision = Revision.objects.select_related("made_by", "live_by", "parent").filter(number=number).first()
+    if revision is None:
+        raise NotFoundError
+    return revision
+
+
+def _act(request: HttpRequest, act: Callable[[], Any] | None, done: str) -> None:
+    if act is None:
+        raise NotFoundError
+    try:
+        act()
+    except AppError as error:
+        messages.error(request, problem_sentence(error))
+    else:
+        messages.success(request, done)

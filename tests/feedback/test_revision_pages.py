@@ -1,0 +1,121 @@
+"""What ratings do, at the desk: rounds, revisions, and what people decide."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.test import Client
+
+from feedback.models import Revision, RevisionEvent
+from feedback.rounds.live import feedback_state
+from tests.factories import UserFactory
+from tests.feedback.staff import QUESTION, held_revision, live_revision
+
+pytestmark = pytest.mark.django_db
+LIST = "/review/ratings/"
+
+
+@pytest.fixture(autouse=True)
+def no_questions_to_measure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("feedback.rounds.guard.RECENT_QUESTIONS", 0)
+
+
+@pytest.fixture
+def curator() -> User:
+    user: User = UserFactory(is_staff=True)
+    user.groups.add(Group.objects.get(name="Curators"))
+    return user
+
+
+@pytest.fixture
+def client() -> Client:
+    return Client()
+
+
+@pytest.fixture
+def desk(client: Client, curator: User) -> Client:
+    client.force_login(curator)
+    return client
+
+
+def page(desk: Client, address: str) -> str:
+    response = desk.get(address)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def test_who_may_not_curate_decides_nothing(client: Client) -> None:
+    live_revision()
+    client.force_login(UserFactory())
+    assert client.get(LIST).status_code == 404
+    reviewer = UserFactory(is_staff=True)
+    reviewer.groups.add(Group.objects.get(name="Reviewers"))
+    client.force_login(reviewer)
+    assert client.post(f"{LIST}1/decide/", {"decision": "roll_back"}).status_code == 403
+    assert feedback_state().live is not None
+
+
+def test_an_empty_list_says_what_would_be_in_it(desk: Client) -> None:
+    assert "No revisions yet" in page(desk, LIST)
+
+
+def test_a_revision_shows_what_it_changes_and_what_was_measured(desk: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    held_revision(monkeypatch)
+    html = page(desk, f"{LIST}1/")
+    assert "How long may I keep a book?" in html
+    assert "When does the library open?" in html
+    assert "0.81 → 0.64" in html
+    assert "× 1.00 → × 2.00" in html
+
+
+def test_a_held_revision_is_made_live_in_spite_of_the_guard(
+    desk: Client, curator: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    revision = held_revision(monkeypatch)
+    desk.post(f"{LIST}1/decide/", {"decision": "release", "why": "The golden set is old."})
+    assert feedback_state().live == revision
+    event = RevisionEvent.objects.get(action="released")
+    assert (event.by, event.why) == (curator, "The golden set is old.")
+
+
+def test_the_live_revision_is_rolled_back(desk: Client) -> None:
+    live_revision()
+    desk.post(f"{LIST}1/decide/", {"decision": "roll_back", "why": "Wrong results."})
+    assert feedback_state().live is None
+    assert Revision.objects.get().status == "rolled_back"
+
+
+def test_a_decision_that_comes_too_late_is_told(desk: Client) -> None:
+    live_revision()
+    desk.post(f"{LIST}1/decide/", {"decision": "roll_back"})
+    response = desk.post(f"{LIST}1/decide/", {"decision": "roll_back"}, follow=True)
+    assert "Revision 1 is not live." in response.content.decode()
+
+
+def test_rounds_are_frozen_and_freed(desk: Client) -> None:
+    desk.post(f"{LIST}round/", {"decision": "freeze"})
+    assert feedback_state().frozen
+    assert "Lift the freeze" in page(desk, LIST)
+    desk.post(f"{LIST}round/", {"decision": "unfreeze"})
+    assert not feedback_state().frozen
+
+
+def test_a_round_is_queued_with_who_wants_it(
+    desk: Client, curator: User, sent: list[tuple[str, dict[str, Any]]]
+) -> None:
+    desk.post(f"{LIST}round/", {"decision": "run"})
+    assert sent == [("feedback.tasks.reindex_feedback", {"by": curator.pk})]
+    assert feedback_state().last_round["status"] == "queued"
+
+
+def test_an_unknown_decision_or_revision_is_404(desk: Client) -> None:
+    assert desk.post(f"{LIST}round/", {"decision": "x"}).status_code == 404
+    assert desk.post(f"{LIST}9/decide/", {"decision": "hold"}).status_code == 404
+    assert desk.get(f"{LIST}9/").status_code == 404
+
+
+def test_a_question_is_shown_as_text(desk: Client) -> None:
+    live_revision(question=f"<script>alert(1)</script> {QUESTION}")
+    assert "<script>alert" not in page(desk, f"{LIST}1/")
