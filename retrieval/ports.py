@@ -258,17 +258,12 @@ class DocumentReader(Protocol):
     """Whole documents, as the database holds them (`retrieval.selectors.DatabaseDocumentReader`). Nothing outside the
     scope is ever given."""
 
-    async def documents(
-        self, scope: SearchScope, *, filters: SearchFilters, hints: Sequence[str] = (), limit: int
-    ) -> tuple[DocumentRef, ...]:
-        """Those that are ready and that the filters let through, newest first; with `hints` those alone whose title or
-        file name holds one of them. At most `limit`."""
+    async def documents(self, scope: SearchScope, *, filters: SearchFilters, limit: int) -> tuple[DocumentRef, ...]:
+        """Those that are ready and that the filters let through, newest first; at most `limit`."""
         ...
 
-    async def chunks(
-        self, document_id: str, *, scope: SearchScope, after: int = -1, limit: int
-    ) -> tuple[StoredChunk, ...]:
-        """Those with a `seq` above `after`, in order; at most `limit`. Empty: there are no more."""
+    async def chunks(self, document_id: str, *, scope: SearchScope, limit: int) -> tuple[StoredChunk, ...]:
+        """The first ones, in order; at most `limit`."""
         ...
 
     async def at(self, places: Sequence[tuple[str, int]], *, scope: SearchScope) -> tuple[StoredChunk, ...]:

@@ -250,6 +250,11 @@ def collection_space(collection: Collection) -> EmbeddingSpace | None:
     return EmbeddingSpace(collection.embedding_model, collection.embedding_dim)
 
 
+def scope_of_documents(documents: Iterable[Document]) -> SearchScope:
+    """The collections that hold them."""
+    return _scope({document.collection_id: document.collection for document in documents}.values())
+
+
 def scope_of(collection: Collection) -> SearchScope:
     """For the site's own work on one collection."""
     return _scope([collection])
@@ -335,6 +340,14 @@ def document_get(*, user: User, document_id: uuid.UUID | str) -> Document:
     return document
 
 
+def documents_named(*, user: User, ids: Sequence[str]) -> list[Document]:
+    """In the order of the ids. Raises NotFoundError where one of them is none that the user may see."""
+    found = {str(document.pk): document for document in visible_documents(user).filter(pk__in=ids)}
+    if missing := [key for key in ids if key not in found]:
+        raise NotFoundError(worded("There is no such document, or you may not see it."), fields={"documents": missing})
+    return [found[key] for key in ids]
+
+
 def documents_cut_larger(collection: Collection, tokens: int) -> int:
     """How many of its documents have chunks that could hold more than so many tokens."""
     return Document.objects.filter(collection=collection, chunk_tokens__gt=tokens).count()
@@ -400,47 +413,37 @@ class DatabaseChunkStore:
 class DatabaseDocumentReader:
     """`retrieval.ports.DocumentReader` on the database."""
 
-    async def documents(
-        self, scope: SearchScope, *, filters: SearchFilters, hints: Sequence[str] = (), limit: int
-    ) -> tuple[DocumentRef, ...]:
+    async def documents(self, scope: SearchScope, *, filters: SearchFilters, limit: int) -> tuple[DocumentRef, ...]:
         if not scope.collections:
             return ()
         rows = Document.objects.filter(collection__in=_ids(scope), status=Document.Status.READY)
+        if filters.documents:
+            rows = rows.filter(pk__in=filters.documents)
         exact = filters.as_dict()
         tags = exact.pop("tags", ())
-        # No filter hides what is attached to the conversation.
+        # No other filter hides what is attached to the conversation.
         attached = {ref.id for ref in scope.collections if ref.attached}
-        if filters.documents:
-            exact["pk__in"] = filters.documents
         if exact:
             rows = rows.filter(Q(**exact) | Q(collection__in=[uuid.UUID(key) for key in attached]))
-        if hints:
-            rows = rows.filter(reduce(or_, (Q(title__icontains=hint) | Q(file_name__icontains=hint) for hint in hints)))
-        columns = ("pk", "collection", "title", "file_name", "policy_year", "chunk_count", "tags", "superseded_at")
+        columns = ("pk", "collection", "title", "policy_year", "chunk_count", "tags")
         found = rows.order_by("-created_at", "pk").values(*columns)[:limit]
         return tuple(
             DocumentRef(
                 id=str(row["pk"]),
                 title=row["title"],
-                file_name=row["file_name"],
                 policy_year=row["policy_year"],
                 chunk_count=row["chunk_count"],
-                superseded=row["superseded_at"] is not None,
-                attached=str(row["collection"]) in attached,
             )
             for row in await database_call(lambda: list(found))
             if not tags or set(tags) & set(row["tags"]) or str(row["collection"]) in attached
         )
 
-    async def chunks(
-        self, document_id: str, *, scope: SearchScope, after: int = -1, limit: int
-    ) -> tuple[StoredChunk, ...]:
+    async def chunks(self, document_id: str, *, scope: SearchScope, limit: int) -> tuple[StoredChunk, ...]:
         key = as_uuid(document_id)
         if key is None or not scope.collections:
             return ()
-        rows = Chunk.objects.filter(document=key, document__collection__in=_ids(scope), seq__gt=max(after, -1))
-        page = rows.select_related("document").order_by("seq")[:limit]
-        return tuple(stored_chunk(chunk) for chunk in await database_call(lambda: list(page)))
+        rows = Chunk.objects.filter(document=key, document__collection__in=_ids(scope)).order_by("seq")
+        return tuple(map(_stored_row, await database_call(lambda: list(rows.values_list(*STORED_CHUNK)[:limit]))))
 
     async def at(self, places: Sequence[tuple[str, int]], *, scope: SearchScope) -> tuple[StoredChunk, ...]:
         keys = [(key, seq) for document_id, seq in places if (key := as_uuid(document_id)) is not None and seq >= 0]

@@ -189,18 +189,26 @@ class StoredChunk:
         )
 
 
+TaskName = Literal["summarise", "list", "compare"]
+TASK_NAMES: tuple[TaskName, ...] = ("summarise", "list", "compare")
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentTask:
+    """What is asked of whole documents. documents: their ids; of a comparison the older one first."""
+
+    name: TaskName
+    documents: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentRef:
-    """A document that the asking user may read whole. chunk_count: how many chunks it was cut into. superseded: another
-    document has taken its place."""
+    """A document that the asking user may read whole. chunk_count: how many chunks it was cut into."""
 
     id: str
     title: str
-    file_name: str = ""
     policy_year: int | None = None
     chunk_count: int = 0
-    attached: bool = False
-    superseded: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -334,10 +342,12 @@ class OpenClarification:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """Everything a workflow is given. `text` is the user's words: never rewritten, this is what is answered."""
+    """Everything a workflow is given. `text` is the user's words: never rewritten, this is what is answered. task: it
+    is asked of whole documents."""
 
     text: str
     scope: SearchScope
+    task: DocumentTask | None = None
     history: tuple[HistoryMessage, ...] = ()
     filters: SearchFilters = field(default_factory=SearchFilters)
     options: AnswerOptions = field(default_factory=AnswerOptions)

@@ -9,7 +9,7 @@ from django.conf import settings
 from rest_framework import serializers
 
 from chat.models import Share
-from chat.services.ask import Ask
+from chat.services.ask import MOST_DOCUMENTS, Ask
 from ragsite.core.api.fields import DateTimeField, FlagField, IdField, StrictSerializer, TextField, WholeNumberField
 from ragsite.core.localized import localized
 from ragsite.core.wording import worded
@@ -22,7 +22,7 @@ from retrieval.api.serializers import (
     search_filters,
 )
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
-from retrieval.values import AnswerOptions
+from retrieval.values import TASK_NAMES, AnswerOptions
 from retrieval.workflows import available_workflows
 
 
@@ -48,6 +48,17 @@ class RequestSerializer(StrictSerializer):
         max_length=MAX_NAMES,
         help_text="None: your own, those shared with your groups, and those that the site has approved.",
     )
+    task = serializers.ChoiceField(
+        choices=TASK_NAMES, required=False, allow_null=True,
+        help_text="What is asked of whole `documents`; compare takes two, the older one first. None: a question.",
+    )  # fmt: skip
+    documents = serializers.ListField(
+        child=IdField(),
+        required=False,
+        allow_null=True,
+        max_length=MOST_DOCUMENTS,
+        help_text="Ids. Only these are read or searched, whatever `collections` says.",
+    )
     filters = FiltersSerializer(required=False, allow_null=True)
     filters_mode = FiltersModeField(allow_null=True)
     options = OptionsSerializer(required=False, allow_null=True)
@@ -67,6 +78,10 @@ class RequestSerializer(StrictSerializer):
             changes["workflow"] = given["workflow"]
         if "collections" in given:
             changes["collections"] = tuple(given["collections"])
+        if "task" in given:
+            changes["task"] = given["task"]
+        if "documents" in given:
+            changes["documents"] = tuple(dict.fromkeys(map(str, given["documents"])))
         if "filters" in given:
             changes |= {"filters": search_filters(given["filters"]), "filters_mode": "strict"}
         if "filters_mode" in given:

@@ -38,10 +38,27 @@ from ragsite.core.text import clean_line, clean_text
 from ragsite.core.wording import worded
 from ragsite.runtime import live_settings
 from retrieval.engine import get_engine
+from retrieval.models import Document
 from retrieval.providers.server import canonical
-from retrieval.selectors import attached_documents, collection_addresses, scope_as_asked, scope_attached, scope_for
+from retrieval.selectors import (
+    attached_documents,
+    collection_addresses,
+    documents_named,
+    scope_as_asked,
+    scope_attached,
+    scope_for,
+    scope_of_documents,
+)
 from retrieval.text import quoting
-from retrieval.values import AnswerOptions, FiltersMode, Question, SearchFilters, SearchScope
+from retrieval.values import (
+    AnswerOptions,
+    DocumentTask,
+    FiltersMode,
+    Question,
+    SearchFilters,
+    SearchScope,
+    TaskName,
+)
 from retrieval.workflows import available_workflows
 
 logger = logging.getLogger(__name__)
@@ -49,6 +66,8 @@ logger = logging.getLogger(__name__)
 TITLE_CHARS = 80
 SHOWN_MODELS = 20
 WINDOW_S = 60
+MOST_DOCUMENTS = 10  # that one question names
+COMPARED = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +77,8 @@ class Ask:
     `session_id`: of a session, or of files that were attached to a conversation which begins with this question.
     `workflow`: "" the site's default. `model` writes the answer; "": the site's own. `model_kept`: it was chosen
     before, and may have gone since.
-    `language`: of the asker's pages.
+    `language`: of the asker's pages. `documents`: ids of those that alone are read or searched; `task`: what is asked
+    of them as a whole, None: a question.
     """
 
     text: str
@@ -71,6 +91,8 @@ class Ask:
     model: str = ""
     model_kept: bool = False
     language: str = ""
+    task: TaskName | None = None
+    documents: tuple[str, ...] = ()
 
 
 async def ask(
@@ -131,6 +153,8 @@ def asked_before(*, user: User, answer: Message, changes: Mapping[str, Any]) -> 
         model=request.get("model", ""),
         model_kept="model" not in changes,
         language=request.get("language", ""),
+        task=request.get("task"),
+        documents=tuple(request.get("documents", ())),
     )
     return replace(asked, **changes)
 
@@ -148,6 +172,8 @@ def _request(ask: Ask, scope: SearchScope) -> dict[str, Any]:
         "options": {name: value for name, value in asdict(ask.options).items() if value is not None},
         **({"language": ask.language} if ask.language else {}),
         **({"model": ask.model} if ask.model else {}),
+        **({"task": ask.task} if ask.task else {}),
+        **({"documents": list(ask.documents)} if ask.documents else {}),
     }
 
 
@@ -155,7 +181,7 @@ def _answer_create(*, user: User, ask: Ask, regenerated: Message | None, edited:
     """Store the question, unless there is a row of it, and the empty answer; says what its run is to do."""
     ask = replace(ask, workflow=ask.workflow or settings.RAG.answer.workflow)
     _check(ask)
-    scope = scope_for(user=user, names=ask.collections)
+    scope = scope_asked(user=user, ask=ask)
     request = _request(ask, scope)
     answers_mark_interrupted(session__user=user)
     answer_id = uuid4()
@@ -221,7 +247,8 @@ def question_to_answer(*, user: User, ask: Ask, asked: Message, scope: SearchSco
         text=asked.text,
         scope=scope,
         history=() if is_first else selectors.history_before(asked, limit=quoting.HISTORY_MESSAGES),
-        filters=ask.filters.in_mode(ask.filters_mode),
+        task=DocumentTask(ask.task, ask.documents) if ask.task else None,
+        filters=replace(ask.filters.in_mode(ask.filters_mode), documents=ask.documents),
         options=ask.options,
         model=ask.model,
         open_clarification=None if is_first else selectors.open_clarification_before(asked),
@@ -230,6 +257,23 @@ def question_to_answer(*, user: User, ask: Ask, asked: Message, scope: SearchSco
         answer_id=str(answer_id),
         language=ask.language,
     )
+
+
+def scope_asked(*, user: User, ask: Ask) -> SearchScope:
+    """What is searched: the collections of the documents that are named, else those that are named, else what is
+    searched unasked. Raises CollectionNotFoundError, NotFoundError, InvalidInputError where a document is not read yet.
+    """
+    if not ask.documents:
+        return scope_for(user=user, names=ask.collections)
+    documents = documents_named(user=user, ids=ask.documents)
+    for document in documents:
+        # For files of its conversation a question waits.
+        if document.collection.conversation_id is None and document.status != Document.Status.READY:
+            raise InvalidInputError(
+                worded("“{title}” has not been read yet; ask again when it is ready.", title=document.title),
+                fields={"documents": [str(document.pk)]},
+            )
+    return scope_of_documents(documents)
 
 
 def lock_asking(user: User) -> None:
@@ -270,6 +314,14 @@ def _check(ask: Ask) -> None:
         raise InvalidInputError(
             worded("There is no workflow of that name; choose one of {known}.", known=known),
             fields={"workflow": [worded("One of {known}.", known=known)]},
+        )
+    if ask.task and not ask.documents:
+        raise InvalidInputError(
+            worded("Name the document that this is asked of."), fields={"documents": [worded("One at least.")]}
+        )
+    if ask.task == "compare" and len(ask.documents) != COMPARED:
+        raise InvalidInputError(
+            worded("Name the two documents that are to be compared."), fields={"documents": [worded("Exactly two.")]}
         )
     top_k = ask.options.top_k
     if top_k is not None and not 1 <= top_k <= search.max_top_k:

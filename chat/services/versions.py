@@ -24,12 +24,12 @@ from chat.services.ask import (
     lock_asking,
     question_to_answer,
     run_begin,
+    scope_asked,
     show,
 )
 from ragsite.core.errors import InvalidInputError
 from ragsite.core.wording import worded
 from retrieval.engine import get_engine
-from retrieval.selectors import scope_for
 from retrieval.steps.answer.continuing import without_open_citations
 from retrieval.values import SearchScope
 from retrieval.workflows.continuing import require_writer
@@ -105,7 +105,7 @@ def _answer_take_up(*, user: User, message: Message) -> Assignment:
     has_begun = bool(message.text.strip()) and bool(sources)
     # What goes on searches nothing: its collections may be gone by now.
     question = asked_before(user=user, answer=message, changes={"collections": ()} if has_begun else {})
-    scope = SearchScope(()) if has_begun else scope_for(user=user, names=question.collections)
+    scope = SearchScope(()) if has_begun else scope_asked(user=user, ask=question)
     answers_mark_interrupted(session__user=user)
     lease = answer_lease(message.pk)
     asked = message.reply_to

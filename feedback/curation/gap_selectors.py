@@ -40,6 +40,7 @@ def unanswered_questions(since: Any, limit: int) -> Iterator[Unanswered]:
     poor = answers.annotate(bad=Exists(bad)).filter(
         Q(decision=Message.Decision.NO_ANSWER) | Q(status=Message.Status.FAILED) | Q(bad=True), reply_to__isnull=False
     )
+    poor = poor.filter(request__task__isnull=True)  # that a document holds no deadline is no gap
     rows = list(
         poor.order_by("-created_at", "pk").values(
             "pk", "decision", "status", "bad", "reply_to__text", "request", "created_at", "session__user_id"

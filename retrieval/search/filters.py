@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from urllib.parse import quote
 
 from retrieval.values import SUMMARY_SEQ, Level, SearchFilters
@@ -41,6 +42,9 @@ def in_collections(collection_ids: Sequence[str], filters: SearchFilters | None 
         raise ValueError("a search without collections must not reach the index")
     if not filters:
         return any_of("collection_id", collection_ids)
+    if filters.documents:
+        named = any_of("document_id", filters.documents)
+        return f"{in_collections(collection_ids, replace(filters, documents=()))} and {named}"
     spared = [key for key in collection_ids if key in filters.spared]
     filtered = [key for key in collection_ids if key not in filters.spared]
     if not filtered:
@@ -69,8 +73,6 @@ def _metadata_clauses(filters: SearchFilters) -> Iterable[str]:
         yield f'doc_type == "{encode_value(filters.doc_type)}"'
     if filters.policy_year is not None:
         yield f"policy_year == {int(filters.policy_year)}"
-    if filters.documents:
-        yield any_of("document_id", filters.documents)
     if filters.tags:
         tags = ", ".join(f'"{encode_value(tag)}"' for tag in filters.tags)
         yield f"array_contains_any(tags, [{tags}])"

@@ -316,6 +316,28 @@ class DocumentNotes(BaseModel):
     notes: list[DocumentNote] = Field(description="The points, in the order of the passages")
 
 
+class DocumentRow(BaseModel):
+    passage: int = Field(
+        description="The number of the passage that it stands in", json_schema_extra={"minimum": 1, "maximum": 999}
+    )
+    kind: Literal["deadline", "amount", "contact"]
+    words: Annotated[str, _chars(120, least=1)] = Field(
+        description="The date or time, the sum, or the name, address or number, copied exactly"
+    )
+
+
+class DocumentRows(BaseModel):
+    """What a part of a document holds of the kinds that a list is made of; a table has many."""
+
+    rows: list[DocumentRow] = Field(
+        description="In the order of the passages; empty where there are none", json_schema_extra={"maxItems": 24}
+    )
+
+
+class CheckedRows(BaseModel):
+    right: list[int] = Field(description="The numbers of the rows that are what their kind says")
+
+
 class ConsolidatedFact(BaseModel):
     fact: Annotated[str, _chars(160)] = Field(
         description="What the answer says, in one short sentence that needs no context"

@@ -33,7 +33,7 @@ from retrieval.text.answer_language import answer_language
 from retrieval.trace import Trace
 from retrieval.values import Answer, Query, Question, ScoredChunk, SearchFilters
 from retrieval.workflows.closing import close_path
-from retrieval.workflows.whole_document import answer_from_whole_documents
+from retrieval.workflows.documents import answer_from_documents
 
 CLEAR_SCORE = 0.7  # a first search whose answerability is at or above it needs no better queries
 
@@ -95,11 +95,12 @@ class GraphWorkflow(ABC):
                 words = draft if question.open_clarification else question.text
                 language = answer_language(words, earlier=question.asked_before(), reader=question.language)
                 context = Context(tools=tools, run=run, language=language)
-                answer = (
-                    await curated_answer(question, draft, context)
-                    or await answer_from_whole_documents(question, context)
-                    or await self._work_out(question, draft, context)
-                )
+                if question.task:
+                    answer = await answer_from_documents(context.deps, question, question.task)
+                else:
+                    answer = await curated_answer(question, draft, context) or await self._work_out(
+                        question, draft, context
+                    )
         except TimeoutError as error:
             too_late = UnavailableError(worded("The answer took too long; try again, or ask a simpler question."))
             await close_path(trace, too_late)

@@ -15,9 +15,9 @@ A workflow is chosen per question (`workflow` in `POST /api/chat`, the picker on
 that wait for each other before the answer's first token; calls that run side by side are one round. `usage.llm_rounds`
 of every answer says how many it took. Without a model every workflow answers in none.
 
-A question that wants a whole document (a summary, what changed between two, all of a kind) is answered alike in each:
-one round where it fits a prompt, else one for its parts, which are read side by side as far as the server lets them,
-up to three for notes of notes, and one for the answer (`retrieval/workflows/whole_document.py`).
+A task on whole documents (`task`: summarise, list, compare) is answered alike in each: one round where they fit a
+prompt, else one more for their parts, which are read side by side as far as the server lets them; a list takes one for
+the parts and one to check it (`retrieval/workflows/documents.py`).
 """
 
 

@@ -23,12 +23,6 @@ ROOT = Path(__file__).resolve().parents[2]
 # Patterns that never meet a longer text than this, and where that is seen to.
 MOST_CHARS = {
     "retrieval.steps.query.question_parts._HAN_JOIN": 100,  # MAX_COMPARED_CHARS
-    # Of questions alone, of which `read_task` reads MAX_CHARS at most.
-    "retrieval.steps.document.naming._BACK_HAN": 240,
-    "retrieval.steps.document.task._THIS": 240,
-    "retrieval.steps.document.task._TAIL": 240,
-    "retrieval.steps.document.task._CHANGED": 240,
-    "retrieval.steps.document.task._LIST_DOES": 240,
 }
 # Patterns built of a value that a document or an administrator gives: one of each kind; and of lists of words: all.
 BUILT_AT_RUN = {

@@ -35,12 +35,13 @@ from retrieval.engine import get_engine
 from retrieval.errors import ModelError
 from retrieval.ports import BoostSource, Models
 from retrieval.providers.chosen_model import ChosenModel
-from retrieval.selectors import scope_as_asked, scope_attached, scope_for
+from retrieval.selectors import documents_named, scope_as_asked, scope_attached, scope_for, scope_of_documents
 from retrieval.steps.toolbox import Toolbox
 from retrieval.text import quoting
 from retrieval.trace import Trace
 from retrieval.values import (
     AnswerOptions,
+    DocumentTask,
     HistoryMessage,
     OpenClarification,
     Question,
@@ -207,18 +208,23 @@ def as_asked(message: Message) -> Setup:
     asked, request, user = message.reply_to, message.request, message.session.user
     assert asked is not None
     earlier = _earlier_then(asked)
+    task, documents = request.get("task"), tuple(request.get("documents", ()))
     scope = scope_as_asked(
         user=user,
         names=request.get("collections", []),
         ids=request.get("collection_ids", []),
         asked_at=message.created_at,
     )
+    if documents:
+        scope = scope_of_documents(documents_named(user=user, ids=documents))
+    filters = search_filters(request.get("filters", {})).in_mode(request.get("filters_mode", "strict"))
     return Setup(
         question=Question(
             text=asked.text,
             scope=scope.beside(scope_attached(user=user, conversation_id=message.session_id)),
             history=_history_of(earlier),
-            filters=search_filters(request.get("filters", {})).in_mode(request.get("filters_mode", "strict")),
+            task=DocumentTask(task, documents) if task else None,
+            filters=replace(filters, documents=documents),
             options=AnswerOptions(**request.get("options", {})),
             open_clarification=_open_clarification_of(earlier),
             language=request.get("language", ""),

@@ -22,6 +22,7 @@ from retrieval.steps.cite.align import Aligner, align
 from retrieval.steps.cite.markers import cited_markers
 from retrieval.steps.cite.stream import CitedStream
 from retrieval.steps.cite.verify import NOTHING_SUPPORTED, verify
+from retrieval.steps.deps import Deps
 from retrieval.steps.judge.assessment import Evidence
 from retrieval.steps.judge.judge import estimated
 from retrieval.steps.query.small_talk import small_talk_kind
@@ -394,7 +395,12 @@ class Ended:
 
 
 async def stream_answer(
-    model: ChatModel, prompt: Prompt, writer: AnswerWriter, *, run: Run, shape: Mapping[str, object] | None = None
+    model: ChatModel,
+    prompt: Prompt,
+    writer: AnswerWriter,
+    *,
+    run: Run | Deps,
+    shape: Mapping[str, object] | None = None,
 ) -> Ended:
     """Write the model's answer. shape: see `ChatModel.stream`.
 

@@ -13,35 +13,22 @@ class MemoryReader:
     """`reads`: what was asked for, in order."""
 
     held: Sequence[StoredChunk]
-    attached: frozenset[str] = frozenset()
     reads: list[str] = field(default_factory=list)
 
-    async def documents(
-        self, scope: SearchScope, *, filters: SearchFilters, hints: Sequence[str] = (), limit: int
-    ) -> tuple[DocumentRef, ...]:
+    async def documents(self, scope: SearchScope, *, filters: SearchFilters, limit: int) -> tuple[DocumentRef, ...]:
         self.reads.append("documents")
         found: dict[str, DocumentRef] = {}
         for chunk in self._seen(scope):
-            names = f"{chunk.title} {chunk.file_name}".lower()
-            if hints and not any(hint.lower() in names for hint in hints):
-                continue
-            if filters.policy_year not in (None, chunk.policy_year):
+            if filters.documents and chunk.document_id not in filters.documents:
                 continue
             count = sum(other.document_id == chunk.document_id for other in self.held)
-            found.setdefault(
-                chunk.document_id,
-                DocumentRef(
-                    id=chunk.document_id, title=chunk.title, file_name=chunk.file_name, policy_year=chunk.policy_year,
-                    chunk_count=count, attached=chunk.document_id in self.attached,
-                ),
-            )  # fmt: skip
+            ref = DocumentRef(id=chunk.document_id, title=chunk.title, policy_year=chunk.policy_year, chunk_count=count)
+            found.setdefault(chunk.document_id, ref)
         return tuple(found.values())[:limit]
 
-    async def chunks(
-        self, document_id: str, *, scope: SearchScope, after: int = -1, limit: int
-    ) -> tuple[StoredChunk, ...]:
+    async def chunks(self, document_id: str, *, scope: SearchScope, limit: int) -> tuple[StoredChunk, ...]:
         self.reads.append("chunks")
-        mine = [one for one in self._seen(scope) if one.document_id == document_id and one.seq > after]
+        mine = [one for one in self._seen(scope) if one.document_id == document_id]
         return tuple(sorted(mine, key=lambda one: one.seq)[:limit])
 
     async def at(self, places: Sequence[tuple[str, int]], *, scope: SearchScope) -> tuple[StoredChunk, ...]:

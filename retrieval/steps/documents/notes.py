@@ -1,0 +1,78 @@
+"""Notes: where documents do not fit one prompt, the model notes what each part says, and writes from the notes (map and
+reduce).
+
+A note that its own passages do not bear out is dropped (`align`), so that none can carry an invention into the answer;
+each of the others keeps the chunk that it came from. Where the model made no note, the first sentences stand.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ragsite.core.wording import worded
+from retrieval.errors import ModelOutputError
+from retrieval.steps.cite.align import align
+from retrieval.steps.deps import Deps
+from retrieval.steps.documents.excerpts import Excerpt
+from retrieval.steps.documents.parts import (
+    MOST_SOURCES,
+    Readings,
+    fit_one_prompt,
+    parts_of,
+    quoted_passages,
+    read_parts,
+    sources_of,
+)
+from retrieval.steps.schemas import POINT_CHARS, DocumentNotes, shaped
+from retrieval.steps.step import step
+from retrieval.text.quoting import one_line
+from retrieval.trace import note
+
+NOTES_OF_PART = 6  # at most
+CUT_MARGIN = 3  # characters below the limit of a note's length from which it was cut
+
+
+@step("compress")
+async def take_notes(
+    deps: Deps, excerpts: Sequence[Excerpt], question: str, *, room: int
+) -> tuple[list[Excerpt], Readings[list[Excerpt]]]:
+    """Notes that fit `room` tokens together, thinned out evenly where they do not; and what was read."""
+    parts = parts_of(excerpts, room)
+    most = max(1, min(NOTES_OF_PART, MOST_SOURCES // len(parts)))
+
+    async def read(part: Sequence[Excerpt]) -> list[Excerpt]:
+        # One for each passage, or a small model copies the first one and is done.
+        schema = shaped(DocumentNotes, notes={"minItems": min(len(part), most), "maxItems": most})
+        passages = quoted_passages(part, range(1, len(part) + 1), deps.language)
+        reply = await deps.complete("document_notes", schema, passages=passages, question=one_line(question))
+        points = [(one.passage, " ".join(one.point.split())) for one in reply.notes]
+        points = [(passage, point) for passage, point in points if len(point) < POINT_CHARS - CUT_MARGIN]
+        if kept := await asyncio.to_thread(_borne_out, points, part, question):
+            return kept
+        raise ModelOutputError(worded("its notes were not borne out by what it read"))
+
+    readings = await read_parts(deps, parts, read)
+    notes: list[Excerpt] = []
+    for part, made in readings.parts:
+        notes += made or [lead for one in part for lead in one.leads[:1]][:most]
+    note("notes_taken", notes=len(notes), read=readings.read, calls=len(readings.parts))
+    every = 1
+    while not fit_one_prompt(notes[::every], room) and every < len(notes):
+        every += 1
+    return notes[::every], readings
+
+
+def _borne_out(points: Sequence[tuple[int, str]], part: Sequence[Excerpt], question: str) -> list[Excerpt]:
+    """The notes that a passage of the part says, in the passages' order."""
+    sources = [
+        replace(source, marker=number)
+        for number, one in enumerate(part, start=1)
+        for source in sources_of([replace(one, chunk=replace(one.chunk, heading=one.heading, text=one.text))])
+    ]
+    kept: dict[str, int] = {}
+    for passage, point in points:
+        if markers := align(point, sources, question=question, hints=(passage,)):
+            kept.setdefault(point, passage if passage in markers else markers[0])
+    return [replace(part[at - 1], text=point) for point, at in sorted(kept.items(), key=lambda pair: pair[1])]

@@ -1,0 +1,149 @@
+"""Whole documents: what every workflow does where a document is to be read, not six passages of several.
+
+    task and documents ── named by the request, or by the model that routes (`retrieval.steps.query.route`)
+        │
+        └─► read all chunks ─┬─ summarise ─► notes, where they do not fit one prompt ─► generate ─► verify
+                             ├─ compare ───► compare the sentences ─► generate ─► verify, and the sentences that differ
+                             └─ list ──────► rows, part by part, checked once more
+
+Without a model: each section's first sentence, the sentences that differ; no list.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
+from retrieval.steps.answer.generate import Author
+from retrieval.steps.cite.verify import verify
+from retrieval.steps.deps import Deps
+from retrieval.steps.documents.compare import Comparison, compare
+from retrieval.steps.documents.compose import differences, listing, outline
+from retrieval.steps.documents.excerpts import Excerpt, WholeDocument, read_documents
+from retrieval.steps.documents.notes import take_notes
+from retrieval.steps.documents.parts import fit_one_prompt, quoted_passages, sources_of
+from retrieval.steps.documents.phrases import phrase
+from retrieval.steps.documents.rows import find_rows
+from retrieval.steps.documents.write import author_of, quote, say_also, say_why_not, write
+from retrieval.steps.step import step
+from retrieval.text.quoting import one_line
+from retrieval.text.tokens import estimate_tokens
+from retrieval.trace import note
+from retrieval.values import Answer, DocumentTask, Question
+
+
+async def answer_from_documents(deps: Deps, question: Question, task: DocumentTask) -> Answer:
+    await _set_task(deps, task)
+    documents = await read_documents(deps, task.documents, scope=question.scope)
+    if len(documents) < len(task.documents):
+        return await say_why_not(deps, phrase("missing", deps.language), "document_missing")
+    if empty := [document for document in documents if not document.excerpts]:
+        return await say_why_not(deps, phrase("empty", deps.language, names=_names(empty)), "document_empty")
+    match task.name:
+        case "summarise":
+            answer = await _write(deps, documents, "document_summary", question.text)
+        case "compare":
+            answer = await _compare(deps, documents[0], documents[1], question.text)
+        case "list":
+            answer = await _list(deps, documents, question.text)
+    if answer.partial:
+        return answer  # it may be continued, from all that it was to be written from
+    return replace(answer, sources=tuple(source for source in answer.sources if source.cited) or answer.sources)
+
+
+@step("route")
+async def _set_task(deps: Deps, task: DocumentTask) -> None:
+    note(f"task_{task.name}", task=task.name, documents=list(task.documents))
+
+
+async def _write(deps: Deps, documents: Sequence[WholeDocument], prompt: str, question: str) -> Answer:
+    """From all of the documents, or from notes on them; without a model their outline."""
+    excerpts = _excerpts(documents)
+    author, read = await author_of(deps, prompt, question), sum(document.sections for document in documents)
+    if author.room is not None and not fit_one_prompt(excerpts, author.room):
+        excerpts, readings = await take_notes(deps, excerpts, question, room=author.room)
+        read = readings.read
+        author = Author(failure="document_unread") if readings.failed else author
+    sources = sources_of(excerpts)
+    markers = {source.chunk.chunk_id: source.marker for source in sources}
+    answer = await write(
+        deps, author, prompt, question,
+        passages=quoted_passages(excerpts, [markers[one.chunk.chunk_id] for one in excerpts], deps.language),
+        sources=sources,
+        otherwise=lambda: outline(documents, deps.language),
+    )  # fmt: skip
+    checked = await verify(deps, answer, question=question)
+    return await _say_in_part(deps, replace(checked, decision="ANSWER"), documents, read if answer.model else None)
+
+
+async def _compare(deps: Deps, older: WholeDocument, newer: WholeDocument, question: str) -> Answer:
+    """The model's overview, and below it every sentence that differs."""
+    found = await _differences(deps, older, newer)
+    if not found.changes:
+        text = phrase("same", deps.language, old=_names([older]), new=_names([newer]), same=found.same)
+        return await say_also(deps, Answer(decision="ANSWER", text=""), text)
+    if not found.of_versions:
+        return await _write(deps, [older, newer], "document_changes", question)
+    author = await author_of(deps, "document_changes", question)
+    told = await asyncio.to_thread(differences, found, older, newer, deps.language)
+    answer = await write(
+        deps, author, "document_changes", question,
+        passages=_that_fit(told.text, author.room or 0),
+        sources=told.sources,
+        otherwise=lambda: told,
+    )  # fmt: skip
+    if answer.model and not answer.partial:
+        checked = await verify(deps, answer, question=question)
+        answer = await say_also(deps, replace(checked, decision="ANSWER"), told.text)
+    return await _say_in_part(deps, answer, [older, newer], None)
+
+
+@step("compress")
+async def _differences(deps: Deps, older: WholeDocument, newer: WholeDocument) -> Comparison:
+    found = await asyncio.to_thread(compare, older.excerpts, newer.excerpts)
+    counts = {"changed": found.count("changed"), "new": found.count("new"), "gone": found.count("gone")}
+    note("sentences_compared", **counts, same=found.same)
+    return found
+
+
+async def _list(deps: Deps, documents: Sequence[WholeDocument], question: str) -> Answer:
+    author = await author_of(deps, "document_rows", question)
+    if author.model is None:
+        return await say_why_not(deps, phrase("no_list", deps.language), "list_needs_model")
+    rows, readings = await find_rows(deps, _excerpts(documents), question, room=author.room or 0)
+    if readings.failed:
+        return await say_why_not(deps, phrase("no_list", deps.language), "document_unread")
+    if not rows:
+        text = phrase("none_found", deps.language, names=_names(documents))
+        return await say_why_not(deps, text, "nothing_of_this_kind")
+    answer = await quote(deps, listing(rows, documents, deps.language), model=author.model.name)
+    return await _say_in_part(deps, answer, documents, readings.read)
+
+
+async def _say_in_part(deps: Deps, answer: Answer, documents: Sequence[WholeDocument], read: int | None) -> Answer:
+    """With a line behind it where not all was read. read: sections that a model read; None: as many as were loaded."""
+    read = sum(document.sections for document in documents) if read is None else read
+    total = sum(document.total for document in documents)
+    if read >= total or answer.partial:
+        return answer
+    return await say_also(deps, answer, phrase("in_part", deps.language, read=read, total=total))
+
+
+def _excerpts(documents: Sequence[WholeDocument]) -> list[Excerpt]:
+    return [excerpt for document in documents for excerpt in document.excerpts]
+
+
+def _names(documents: Sequence[WholeDocument]) -> str:
+    return ", ".join(one_line(document.ref.title) for document in documents)
+
+
+def _that_fit(text: str, tokens: int) -> str:
+    """The first lines of it."""
+    kept = []
+    for line in text.splitlines():
+        tokens -= estimate_tokens(line) + 1
+        if tokens < 0:
+            break
+        kept.append(line)
+    return "\n".join(kept)

@@ -1,0 +1,114 @@
+"""A document's sections as its reader sees them, however its chunks were cut; what changed; the outline."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+import pytest
+
+from retrieval.steps.documents.compare import compare
+from retrieval.steps.documents.compose import MOST_SOURCES, outline
+from retrieval.steps.documents.excerpts import Excerpt, WholeDocument, excerpts_of
+from retrieval.values import DocumentRef, StoredChunk
+
+
+def cut(*texts: str, headings: tuple[str, ...] = (), overlap: int = 0, title: str = "Rules") -> list[StoredChunk]:
+    """Chunks of one document; each but the first begins `overlap` characters before the end of the one before."""
+    chunks, end = [], 0
+    for seq, text in enumerate(texts):
+        start = max(0, end - overlap) if seq else 0
+        heading = headings[seq] if headings else title
+        chunks.append(
+            StoredChunk(
+                chunk_id=f"c{seq}", document_id="d", collection_id="c1", seq=seq, title=title, heading=heading,
+                text=text, char_start=start, char_end=start + len(text),
+            )
+        )  # fmt: skip
+        end = start + len(text)
+    return chunks
+
+
+def said(excerpts: list[Excerpt]) -> list[tuple[str, list[str]]]:
+    """By section."""
+    sections = groupby(excerpts, key=lambda one: (one.section, one.heading))
+    return [
+        (heading, [one.text for excerpt in section for one in excerpt.statements]) for (_, heading), section in sections
+    ]
+
+
+def test_headings_inside_one_chunk_make_sections() -> None:
+    chunks = cut("# Rules\n\nIn force.\n\n## 1 Loans\n\nTwelve books.\n\n## 2 Fines\n\n- EUR 1.\n- EUR 2.")
+    assert said(excerpts_of(chunks)) == [
+        ("", ["In force."]), ("1 Loans", ["Twelve books."]), ("2 Fines", ["EUR 1.", "EUR 2."])
+    ]  # fmt: skip
+
+
+def test_a_section_over_several_chunks_is_one_and_repeats_nothing() -> None:
+    first, second = "## Loans\n\nTwelve books. Four weeks.", "Four weeks. No renewal."
+    chunks = cut(first, second, headings=("Rules › Loans", "Rules › Loans"), overlap=len("Four weeks."))
+    assert said(excerpts_of(chunks)) == [("Loans", ["Twelve books.", "Four weeks.", "No renewal."])]
+
+
+@pytest.mark.parametrize("heading", ["第三章 假別", "Section 5 Final deposit", "3.2 Fees"])
+def test_numbered_lines_are_headings_where_nothing_marks_them(heading: str) -> None:
+    assert [one for one, _ in said(excerpts_of(cut(f"{heading}\n\nA rule stands here.")))] == [heading]
+
+
+@pytest.mark.parametrize("line", ["第一条 新生应当报到。", "3 books may be borrowed at once", "1. The fee is EUR 5."])
+def test_numbered_sentences_are_no_headings(line: str) -> None:
+    assert [one for one, _ in said(excerpts_of(cut(f"{line}\n\nA rule stands here.")))] == [""]
+
+
+def test_long_text_without_headings_is_parted_at_its_chunks() -> None:
+    assert len(excerpts_of(cut(*["So it goes. " * 200] * 4, title=""))) == 4
+    assert excerpts_of([]) == []
+
+
+@pytest.mark.parametrize(
+    ("table", "rows"),
+    [
+        ("假別 | 上限\n病假 | 20日\n事假 | 8日", ["假別：病假；上限：20日", "假別：事假；上限：8日"]),
+        ("Copy | EUR 1\nScan | EUR 2", ["Copy; EUR 1", "Scan; EUR 2"]),
+        ("Dean | Ann Lee\nRector | Bo Xu", ["Dean; Ann Lee", "Rector; Bo Xu"]),
+        ("Kind | Days | Proof\nillness | 20\nother | 8", ["Kind; Days; Proof", "illness; 20", "other; 8"]),
+    ],
+)
+def test_a_first_row_is_a_header_where_only_the_rows_below_have_figures(table: str, rows: list[str]) -> None:
+    assert said(excerpts_of(cut(table))) == [("", rows)]
+
+
+# ------------------------------------------------------------------------------------------------ what changed
+def test_moved_sentences_are_no_change_and_reworded_ones_are() -> None:
+    old = excerpts_of(
+        cut("## 1 Loans\n\nA book is lent for 3 weeks. Cards are shown.\n\n## 2 Fines\n\nNone for staff.")
+    )
+    new = excerpts_of(
+        cut("## 1 Loans\n\nA book is lent for 4 weeks.\n\n## 2 Fines\n\nCards are shown. Visitors pay EUR 2.")
+    )
+    changes = compare(old, new).changes
+    assert [(one.kind, (one.old or one.new).text) for one in changes if (one.old or one.new)] == [  # type: ignore[union-attr]
+        ("changed", "A book is lent for 3 weeks."), ("new", "Visitors pay EUR 2."), ("gone", "None for staff.")
+    ]  # fmt: skip
+    assert compare(old, new).same == 1
+    assert compare(old, old).changes == () and compare([], []).changes == ()
+
+
+def test_a_sentence_said_twice_and_now_once_is_gone_once() -> None:
+    old, new = excerpts_of(cut("Ask us. More here. Ask us.")), excerpts_of(cut("Ask us. More here."))
+    assert [one.kind for one in compare(old, new).changes] == ["gone"]
+
+
+def test_large_documents_are_compared_at_once() -> None:
+    texts = [" ".join(f"Rule {n} holds for case {n * k} of {k}." for n in range(40)) for k in range(1, 60)]
+    old, new = excerpts_of(cut(*texts)), excerpts_of(cut(*texts[1:], "Rule 9 holds for nobody."))
+    assert compare(old, new).same == 58 * 40
+
+
+# ------------------------------------------------------------------------------------------------ the outline
+def test_an_outline_says_how_many_of_very_many_sections_it_shows() -> None:
+    texts = [f"## Rule {number}\n\nRule {number} holds." for number in range(90)]
+    excerpts = excerpts_of(cut(*texts, headings=tuple(f"Rules › Rule {number}" for number in range(90))))
+    quoted = outline([WholeDocument(DocumentRef(id="d", title="Rules"), excerpts, 90, 90)], "en")
+    assert "**Rule 39**" in quoted.text and "**Rule 40**" not in quoted.text
+    assert quoted.text.endswith(f"The first {MOST_SOURCES} of 90 are shown.")
+    assert len(quoted.sources) == MOST_SOURCES
