@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import suppress
 
 from asgiref.sync import sync_to_async
 from celery import shared_task
 from django.db import close_old_connections
-from kombu.exceptions import OperationalError
 
 from chat.review.records import answers_catch_up
 from chat.review.replay.replays import replays_queue, replays_work
-from chat.review.retention.runs import retention_begin, retention_work
 from chat.services.attachments import attachments_sweep
 from retrieval.engine import close_engine
 
 MOST, WITHIN_S = 20_000, 90.0  # a round; the next one goes on two minutes after it began
-RETENTION_S = 60.0
 REPLAYS_S = 60.0  # then documents that wait to be read get their turn
 
 logger = logging.getLogger(__name__)
@@ -37,23 +33,6 @@ def replays_work_task() -> bool:
     if left:
         replays_queue()
     return left
-
-
-@shared_task
-def retention_nightly() -> str:
-    """Begin to delete what is older than the site keeps it; a run that is open is gone on with."""
-    retention_begin()
-    return retention_go_on()
-
-
-@shared_task
-def retention_go_on() -> str:
-    """Delete for a minute. What is left is taken up by the next message, which this one sends, or by the next round."""
-    outcome = retention_work(within_s=RETENTION_S)
-    if outcome == "left":
-        with suppress(OperationalError, OSError):
-            retention_go_on.apply_async(retry=False)
-    return outcome
 
 
 @shared_task

@@ -30,7 +30,6 @@ from feedback.curation.golden import golden_list
 from feedback.curation.manual import manual_boosts_in_force
 from feedback.models import Evidence, GoldenQuestion, Rating
 from feedback.ratings.for_chat import ChatRatings
-from feedback.rounds import retention
 from feedback.rounds.deletions import rounds_wait
 from feedback.rounds.evidence import answer_touch
 from feedback.rounds.live import LiveBoosts
@@ -54,7 +53,6 @@ def connect() -> None:
     )
     post_save.connect(_rating_saved, sender=Rating, dispatch_uid="feedback.rating_saved")
     use_holder("feedback", FeedbackHolder())
-    retention.connect()
     post_delete.connect(_rating_deleted, sender=Rating, dispatch_uid="feedback.rating_deleted")
     post_save.connect(_document_saved, sender=Document, dispatch_uid="feedback.document_saved")
     pre_delete.connect(_rating_goes, sender=Rating, dispatch_uid="feedback.rating_goes")

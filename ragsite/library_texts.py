@@ -83,7 +83,7 @@ LIVE_SETTINGS = (
 ROUNDS = (  # names that the site's own migrations gave to what runs again and again
     _("Delete files of conversations that never began"), _("Take answers in at the review desk"),
     _("Go on with replays"), _("Delete what is over"),
-    _("Go on deleting what is over"), _("Feedback round"), _("Find knowledge gaps"),
+    _("Feedback round"), _("Find knowledge gaps"),
     _("Go on with feedback rounds"),
     _("Tidy accounts"), _("Resume personal data jobs"), _("Send letters that waited"),
     _("Resume document ingest"), _("Check the memory"), _("Check the index"),

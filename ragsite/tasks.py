@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from smtplib import SMTPException, SMTPRecipientsRefused
+from time import monotonic
 
 from celery import shared_task
 from django.contrib.sessions.backends.db import SessionStore
@@ -11,9 +12,11 @@ from django.contrib.sessions.backends.db import SessionStore
 from ragsite.accounts.letters import Letter, letter_deliver
 from ragsite.accounts.personal_data_jobs import personal_data_purge, personal_data_take_next
 from ragsite.accounts.sessions import sessions_tidy
+from ragsite.retention import retention_work
 from retrieval.services.samples import samples_load
 
 logger = logging.getLogger(__name__)
+RETENTION_S = 60.0  # then other work gets its turn
 LETTER_RETRY = {
     "autoretry_for": (SMTPException, OSError),
     "max_retries": 6,
@@ -53,3 +56,13 @@ def personal_data_next() -> str:
     if kind != "idle":
         personal_data_next.apply_async(retry=False)
     return kind
+
+
+@shared_task
+def retention_nightly() -> None:
+    """Delete what is older than the site keeps it, for a minute; the next message goes on with what is left."""
+    until = monotonic() + RETENTION_S
+    for _ in retention_work():
+        if monotonic() > until:
+            retention_nightly.apply_async(retry=False)
+            return

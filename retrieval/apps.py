@@ -14,12 +14,10 @@ class RetrievalConfig(AppConfig):
         CharField.register_lookup(IContainsHan)
         TextField.register_lookup(IContainsHan)
         from ragsite.accounts.personal_data import use_holder  # models can be imported only now
-        from retrieval.memory import retention
         from retrieval.memory import services as memory
         from retrieval.services import deletion
         from retrieval.services.personal_data import RetrievalHolder
 
         deletion.connect()
         memory.connect()
-        retention.connect()
         use_holder("retrieval", RetrievalHolder())

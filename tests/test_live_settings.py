@@ -44,7 +44,7 @@ def stored(**values: Any) -> None:
 def save(client: Client, **changes: Any) -> Any:
     """The page as a browser sends it, with other values in these fields."""
     form = client.get(PAGE).context["form"]
-    shown = {name: value for name, value in form.initial.items() if value not in (False, None)}
+    shown = {name: value for name, value in form.initial.items() if value is not False and value is not None}
     return client.post(PAGE, {name: value for name, value in (shown | changes).items() if value is not False})
 
 

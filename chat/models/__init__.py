@@ -3,7 +3,6 @@
 from chat.models.conversations import DecisionStep, Message, Session, Share, Source
 from chat.models.prompts import FilledPrompt
 from chat.models.replays import Replay, ReplayBatch
-from chat.models.retention import RetentionRun
 from chat.models.review import AnswerLabel, AnswerReview, AnswerTerms, DeskEvent, ReviewedCollection, SavedView
 
 __all__ = [
@@ -16,7 +15,6 @@ __all__ = [
     "Message",
     "Replay",
     "ReplayBatch",
-    "RetentionRun",
     "ReviewedCollection",
     "SavedView",
     "Session",

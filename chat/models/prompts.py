@@ -1,4 +1,4 @@
-"""Prompts as they were filled, where the site keeps them (`RAGSITE_RETENTION: prompts`)."""
+"""Prompts as they were filled, where the site keeps them (where `RAGSITE_RETENTION_PATHS_DAYS` is set)."""
 
 from __future__ import annotations
 

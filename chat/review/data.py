@@ -146,7 +146,7 @@ def filled_prompts_of(answer: Message, access: DeskAccess) -> list[dict[str, Any
 
 def path_is_deleted(answer: Message, path: Sequence[Any]) -> bool:
     """Whether it has no path because it is older than the site keeps them."""
-    days = settings.RAG.retention.ages.get("paths", 0)
+    days = settings.RAG.retention.paths_days
     return bool(days) and not path and answer.created_at < timezone.now() - timedelta(days=days)
 
 

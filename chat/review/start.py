@@ -1,5 +1,4 @@
-"""What makes the desk's rows: an answer that ends. `feedback` says when one is rated. And what it holds of a person,
-and for how long."""
+"""What makes the desk's rows: an answer that ends. `feedback` says when one is rated. And what it holds of a person."""
 
 from __future__ import annotations
 
@@ -13,7 +12,6 @@ from django.db.models.signals import post_save
 
 from chat.models import Message
 from chat.review.personal_data import DeskHolder
-from chat.review.retention import kinds
 from ragsite.accounts.personal_data import use_holder
 
 
@@ -21,7 +19,6 @@ def connect() -> None:
     """Once, when the site starts."""
     post_save.connect(_message_saved, sender=Message, dispatch_uid="chat.review.message_saved")
     use_holder("review", DeskHolder())
-    kinds.connect()
 
 
 def answer_changed(message_id: UUID) -> None:

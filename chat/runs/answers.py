@@ -260,7 +260,7 @@ def _store_prompts(message: Message, outcome: Outcome, *, before: int) -> None:
     """As they were filled, where the site keeps them; of each PROMPT_CHARS at most, its end left out."""
     if outcome.again and not outcome.continued:
         message.filled_prompts.all().delete()
-    if not settings.RAG.retention.ages.get("prompts"):
+    if not settings.RAG.retention.paths_days:
         return
     asked = [
         (step.seq + before, number, call.prompt)

@@ -53,7 +53,7 @@ def test_nothing_is_stored_unless_the_site_says_so() -> None:
 
 
 def test_each_call_is_stored_packed_and_shown_as_text(rag_settings: Any) -> None:
-    rag_settings(retention={"ages": {"prompts": 7}})
+    rag_settings(retention={"paths_days": 7})
     answer = asked()
     first, second = seen(answer, "Administrators")
     assert (first["step"], first["call"], first["name"]) == (1, 0, "consolidate") and ANSWER in first["text"]
@@ -63,12 +63,12 @@ def test_each_call_is_stored_packed_and_shown_as_text(rag_settings: Any) -> None
 
 
 def test_who_sees_no_names_sees_no_filled_prompts(rag_settings: Any) -> None:
-    rag_settings(retention={"ages": {"prompts": 7}})
+    rag_settings(retention={"paths_days": 7})
     assert seen(asked(), "Reviewers") == []
 
 
 def test_what_is_remembered_for_a_user_is_not_stored_in_a_prompt(rag_settings: Any) -> None:
-    rag_settings(retention={"ages": {"prompts": 7}})
+    rag_settings(retention={"paths_days": 7})
     first, second = seen(asked(memories="- Where do you live? → In Aachen."), "Administrators")
     assert first["text"] and second["text"] is None
     assert not FilledPrompt.objects.get(name="plan").packed
@@ -79,6 +79,6 @@ def test_of_a_long_prompt_and_of_many_calls_the_first_are_kept(
 ) -> None:
     monkeypatch.setattr(answers, "PROMPT_CHARS", 10)
     monkeypatch.setattr(answers, "PROMPTS_KEPT", 1)
-    rag_settings(retention={"ages": {"prompts": 7}})
+    rag_settings(retention={"paths_days": 7})
     (only,) = seen(asked(), "Administrators")
     assert len(only["text"]) == 10

@@ -23,6 +23,11 @@ CHANGEABLE = (  # group.field, in the order of the page
     "memory.enabled",
     "feedback.auto_live",
     "limits.questions_per_minute",
+    "retention.conversations_days",
+    "retention.archived_days",
+    "retention.paths_days",
+    "retention.desk_log_days",
+    "retention.evidence_days",
 )
 MODEL_CHARS = 200  # of the names of models, with commas
 MOST_NUMBER = 100_000  # where a setting has no bound of its own

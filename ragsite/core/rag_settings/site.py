@@ -60,6 +60,7 @@ def _check_origins(origins: list[str]) -> list[str]:
 
 
 Names = Annotated[list[str], NoDecode, BeforeValidator(_split)]
+Days = Annotated[int, Field(ge=0, le=36_500)]
 
 
 class SiteSettings(Group):
@@ -191,25 +192,19 @@ class StorageSettings(Group):
     """With less room than this many MiB on the disk of the data or of the uploads, nothing new is taken in."""
 
 
-RETAINED = (
-    "conversations", "archived", "paths", "prompts", "evidence", "memories", "desk_log", "replays"
-)  # fmt: skip
-
-
-def _check_ages(ages: dict[str, int]) -> dict[str, int]:
-    for kind in ages:
-        if kind not in RETAINED:
-            raise ValueError(f"names the kind {kind!r}; there are {', '.join(RETAINED)}")
-    return ages
-
-
 class RetentionSettings(Group):
-    """How long what people asked, and what was made of it, is kept (docs/operations.md)."""
+    """After how many days what people asked, and what was made of it, is deleted (docs/operations.md); 0: never."""
 
     model_config = SettingsConfigDict(env_prefix="RAGSITE_RETENTION_")
 
-    ages: Annotated[dict[str, WholeNumber], NoDecode, BeforeValidator(_pairs), AfterValidator(_check_ages)] = Field(
-        {}, validation_alias="RAGSITE_RETENTION"
-    )
-    """Days by kind, as `conversations=365, paths=90`, of `conversations`, `archived`, `paths`, `prompts`, `evidence`,
-    `memories`, `desk_log` and `replays`. What is not named, or has 0, is kept for good; prompts are then not stored."""
+    conversations_days: Days = 0
+    """Days after its last use that a conversation is deleted, with all that hangs on it; 0: never."""
+    archived_days: Days = 0
+    """Days after its last use that an archived conversation is deleted; 0: never."""
+    paths_days: Days = 0
+    """Days after an answer that its decision path is deleted, and the prompts of its model calls, which are stored only
+    where this is set; 0: never."""
+    desk_log_days: Days = 0
+    """Days that it is kept who read, changed and exported what at the review desk; 0: for good."""
+    evidence_days: Days = 0
+    """Days after a rating that what it says for ranking is deleted, while the rating stays; 0: never."""

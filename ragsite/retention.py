@@ -1,0 +1,76 @@
+"""Deleting what is older than the site keeps it, by five ages: every night (`ragsite.tasks`), or by a command.
+
+Nothing is remembered of a run: what is over is looked for anew, so that it may be killed, or come twice.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from django.conf import settings
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from chat.services.retention import (
+    archived_over,
+    conversations_over,
+    log_erase,
+    log_over,
+    paths_erase,
+    paths_over,
+    prompts_erase,
+    sessions_erase,
+)
+from feedback.rounds.retention import evidence_erase, evidence_over
+
+Over = Callable[[datetime], QuerySet[Any]]
+Erase = Callable[[Callable[[], QuerySet[Any]]], Iterator[int]]
+KINDS: dict[str, tuple[Over, Erase]] = {  # by the name of the age in the settings
+    "conversations": (conversations_over, sessions_erase),
+    "archived": (archived_over, sessions_erase),
+    "paths": (paths_over, paths_erase),
+    "desk_log": (log_over, log_erase),
+    "evidence": (evidence_over, evidence_erase),
+}
+logger = logging.getLogger(__name__)
+
+
+class RetentionError(Exception):
+    """Some kinds could not be deleted, which the message names; the log says why."""
+
+
+def age_of(kind: str) -> int:
+    """In days; 0: it is kept for good."""
+    days: int = getattr(settings.RAG.retention, f"{kind}_days")
+    return days
+
+
+def rows_over(kind: str, *, now: datetime) -> QuerySet[Any]:
+    """What goes of it. Only where it has an age."""
+    over, _ = KINDS[kind]
+    return over(now - timedelta(days=age_of(kind)))
+
+
+def retention_work() -> Iterator[tuple[str, int]]:
+    """Delete all that is over now, in short transactions; after each its kind and how many rows went.
+
+    A kind that fails leaves the others theirs; then RetentionError is raised at the end.
+    """
+    now, failed = timezone.now(), []
+    if not age_of("paths"):
+        prompts_erase()
+    for kind, (_, erase) in KINDS.items():
+        if not age_of(kind):
+            continue
+        try:
+            for count in erase(partial(rows_over, kind, now=now)):
+                yield kind, count
+        except Exception:  # the worker's outermost loop: the other kinds are deleted, the next night tries again
+            logger.exception("%s could not be deleted for their age", kind)
+            failed.append(kind)
+    if failed:
+        raise RetentionError(", ".join(failed))
