@@ -18,7 +18,7 @@ from django.db.migrations.executor import MigrationExecutor
 
 from chat import selectors
 from chat.models import Message, Session
-from feedback.models import Burst, Evidence
+from feedback.models import Evidence
 from retrieval.models import Collection
 
 # A loaded machine takes long.
@@ -47,7 +47,7 @@ def walked(django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pyte
         old = _migrated(BEFORE)
         _collections(old)
         session = _conversation(old)
-        _a_burst_and_a_weighted_vote(old, session)
+        _a_weighted_vote(old, session)
         _migrated(leaves)
         yield Walked(session.pk, session.user_id)
 
@@ -83,8 +83,8 @@ def _migrated(targets: list[tuple[str, str]]) -> Any:
     return MigrationExecutor(connection).loader.project_state(targets).apps
 
 
-def _a_burst_and_a_weighted_vote(old: Any, session: Any) -> None:
-    """As an earlier version left them: a burst of no kind, evidence with a weight of its voter."""
+def _a_weighted_vote(old: Any, session: Any) -> None:
+    """As an earlier version left it: evidence with a weight of its voter."""
 
     def make(name: str, **fields: Any) -> Any:
         return old.get_model(*name.split(".")).objects.create(**fields)
@@ -99,7 +99,6 @@ def _a_burst_and_a_weighted_vote(old: Any, session: Any) -> None:
         "feedback.Evidence", rating=rating, voter_id=session.user_id, passage=passage, question=question, day=20_000,
         weight=1.0, document_weight=0.1, voter_weight=0.3,
     )  # fmt: skip
-    make("feedback.Burst", document=document, day="2026-01-02", votes=16, accounts=1)
 
 
 def _collections(old: Any) -> None:
@@ -150,6 +149,5 @@ def test_questions_follow_each_other_and_cut_answers_say_so(walked: Walked) -> N
     assert Message.objects.get(text="old").superseded
 
 
-def test_bursts_and_evidence_are_kept() -> None:
-    assert Burst.objects.get().summary() == "16 votes of 1 account"
+def test_evidence_is_kept() -> None:
     assert Evidence.objects.get().weight == 1.0
