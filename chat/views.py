@@ -25,7 +25,7 @@ from ragsite.core.storage import MIB
 from retrieval.ingest.sniff import EXTENSIONS
 from retrieval.selectors import collection_list
 from retrieval.services.questions import suggested_questions
-from retrieval.workflows import available_workflows, self_corrective, workflow_graph
+from retrieval.workflows import available_workflows, get_workflow, self_corrective
 
 STRICT_PASS_RATE = 0.8  # the same for the strict preset of the page
 RELAXED_PASS_RATE = 0.4  # and for the relaxed one
@@ -135,7 +135,7 @@ def _suggestions(request: HttpRequest) -> list[dict[str, str]]:
 
 def _graph_data(workflow: str) -> dict[str, Any]:
     """The compiled graph, so that picture and code cannot differ. Conditional edges are ways that it may go."""
-    graph = workflow_graph(workflow).get_graph()
+    graph = get_workflow(workflow).graph.get_graph()
     return {
         "nodes": list(graph.nodes),
         "edges": [

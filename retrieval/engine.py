@@ -30,17 +30,15 @@ from retrieval.search.index import MilvusIndex, import_client, schema
 from retrieval.selectors import DatabaseChunkStore, DatabaseDocumentReader
 from retrieval.services.search_cache import CachedSearcher
 from retrieval.services.write_lease import write_lease
-from retrieval.steps.retrieve.relax import search_relaxing
-from retrieval.steps.retrieve.retrieve import search_documents
-from retrieval.steps.step import Context
-from retrieval.steps.toolbox import Run, Toolbox
+from retrieval.steps.deps import Deps
+from retrieval.steps.retrieve.search import search_documents, search_preferring
 from retrieval.text import analysis
 from retrieval.trace import Trace
-from retrieval.workflows import WORKFLOWS
+from retrieval.workflows import NAMES, get_workflow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Engine(Toolbox):
+class Engine(Deps):
     """What the workflows work with, and the indexes behind it, for those who write into them."""
 
     index: ChunkIndex
@@ -50,6 +48,7 @@ class Engine(Toolbox):
 # The garbage collector's thresholds of a process that answers: an answer makes tens of thousands of objects that live
 # as long as it does, and few cycles. Looked through at every 700th, as by default, they cost it processor time.
 COLLECTED_EVERY = (20_000, 20, 20)
+SEARCH_S = 30.0  # that ratings may be waited for in a search without an answer
 GRACE_S = 30.0  # that an answer may take beyond its time
 _closing: set[asyncio.Future[None]] = set()
 _engines: WeakKeyDictionary[asyncio.AbstractEventLoop, list[Engine]] = WeakKeyDictionary()  # the newest first
@@ -106,10 +105,8 @@ async def search_as_answered(request: SearchRequest) -> SearchResult:
     """
     engine = get_engine()
     if len(request.stages) < 2:
-        answers = engine.settings.corrective.weak_score
-        result, _ = await search_relaxing(engine.searcher, request, answers=answers)
-        return result
-    return await search_documents(Context(tools=engine, run=Run.start(Trace(), engine.settings)), request)
+        return await search_preferring(engine.searcher, request)
+    return await search_documents(engine.for_answer(Trace(), timeout_s=SEARCH_S), request)
 
 
 async def close_engine() -> None:
@@ -130,7 +127,7 @@ def warm_up() -> None:
         analysis.warm_up()
         import_client()
         importlib.import_module("retrieval.providers.ollama")
-        list(WORKFLOWS.values())
+        list(map(get_workflow, NAMES))
         gc.collect()
         gc.freeze()
         gc.set_threshold(*COLLECTED_EVERY)

@@ -1,7 +1,7 @@
 """The sentences of the decision path: a step writes a code and its detail, and here is what that says to people.
 
-`{name}` is a value of the entry's detail. Where a value is a code itself (a reason, a verdict), its own sentence stands
-in its place.
+`{name}` is a value of the entry's detail. Where a value is a code itself (`CODES`), its own sentence stands in its
+place.
 """
 
 from __future__ import annotations
@@ -9,17 +9,84 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ragsite.core.wording import Sentence, joined, worded
+from ragsite.core.wording import Sentence, worded
 
 MAX_CHARS = 300  # of one value within a sentence
+CODES = ("reason", "purpose")  # values that may be codes themselves
 
 TEXTS: dict[str, Sentence] = {
     # ---------------------------------------------------------------- any step
     "switched_off": worded("switched off"),
     "no_time_left": worded("no time was left for the model"),
     "too_late": worded("no result within {limit_s} s"),
+    "nothing_found": worded("nothing was found"),
+    "nothing_new": worded("nothing new was found"),
+    "no_documents": worded("there are no documents to search in"),
+    "no_model_reads": worded("no model reads the passages"),
     # ---------------------------------------------------------------- query
+    "stands_alone": worded("it stands on its own"),
+    "condensed": worded("{standalone_question}"),
     "passage_imagined": worded("{passage}"),
+    "queries_made": worded("{queries}"),
+    "no_other_words": worded("no other words are left to try"),
+    "query_tried_before": worded("the model gave a query that was tried before, or none"),
+    "rewritten": worded("attempt {attempt}: {rewritten}"),
+    "filters_read": worded("{from_model}"),
+    "no_filters_read": worded("the model reads no other filter from the question"),
+    "strategy": worded("{route}: {standalone_question}"),
+    "route_not_available": worded("the model chose a way that is not available"),
+    "rewritten_first": worded("the query is rewritten before the search: it is short, or follows another"),
+    "straight_to_search": worded("straight to the search"),
+    "plan_by_model": worded("{type}, {complexity}: {order}"),
+    "plan_by_rule": worded("{order}"),
+    "plan_mended": worded("retry {retry}, {remedy}: {order}"),
+    "plan_without_search": worded("no task of the model's plan searches for anything"),
+    # ---------------------------------------------------------------- retrieve
+    "retrieved": worded("candidates: {found}; queries: {searched}"),
+    "retrieved_for": worded("{purpose}: candidates: {found}; queries: {searched}"),
+    "own_words": worded("own words"),
+    "by_words_alone": worded("by words alone"),
+    "wider": worded("wider, without the filters read from the question"),
+    "on_the_web": worded("on the web"),
+    "refined": worded("round {number}: {purpose}"),
+    "ratings_late": worded("ratings could not be used: they took too long"),
+    "boosted": worded("ratings lifted or lowered {rated} of {found} candidates"),
+    "not_boosted": worded("no ratings bear on what was found"),
+    "deduped": worded("candidates: {before} → {after}"),
+    "ordered": worded("{given} of {found} passages, the best first"),
+    "ordered_in_force": worded(
+        "{given} of {found} passages, the best first; left out, as a later version replaces it: {replaced}"
+    ),
+    "neighbours_joined": worded("passages that were cut off and are given with their neighbours: {count}"),
+    "compressed": worded("cut from {before} to {after} tokens"),
+    "web_not_wanted": worded("not asked for"),
+    "no_web_search": worded("this site has no web search (RAG_WEB_SEARCH)"),
+    "web_late": worded("no result within the time limit"),
+    "web_away": worded("the web could not be searched: {reason}"),
+    "web_found": worded("{query}: results: {count}"),
+    # ---------------------------------------------------------------- judge
+    "pass_rate": worded("pass rate {pass_rate}, {pass_threshold} wanted: {verdict}"),
+    "pass_rate_stop": worded("pass rate {pass_rate}, {pass_threshold} wanted: {verdict} ({stop})"),
+    "enough": worded("enough documents passed"),
+    "web_was_last": worded("the web was searched last"),
+    "rewrites_used_up": worded("all rewrites are used up"),
+    "no_time_to_search": worded("too little time is left to search again"),
+    "reflected": worded(
+        "{outcome}: {score} (relevance {relevance}, completeness {completeness}, factuality {factuality})"
+    ),
+    "reflected_by_estimate": worded("without a model: {score}"),
+    "wrong_number_of_scores": worded("the model did not score each passage"),
+    "answer_accepted": worded("accepted ({score})"),
+    "answer_rejected": worded("rejected ({score})"),
+    "answer_rejected_twice": worded("no answer was accepted; this is the best of them"),
+    "no_model_wrote": worded("no model wrote this answer, so none judges it"),
+    # ---------------------------------------------------------------- answer
+    "direct_reply": worded("{characters} characters from the conversation, by {model}"),
+    "no_direct_reply": worded("no model to reply from the conversation"),
+    "decided": worded("{decision}: {reason}"),
+    "not_decided": worded("no decision: {reason}"),
+    "this_was_found": worded("this is what was found"),
+    "no_documents_needed": worded("it needed no documents"),
     # ---------------------------------------------------------------- cite
     "sentences_checked": worded("sentences: {good} supported, {weak} weakly supported, {unchecked} not checked"),
     "nothing_stated": worded("nothing in the answer states a fact"),
@@ -55,7 +122,6 @@ TEXTS: dict[str, Sentence] = {
     "not_accepted": worded("the answer was not accepted"),
     "not_whole": worded("only whole answers are remembered"),
     "not_cited": worded("only what is cited is remembered"),
-    "instructions": worded("instructions are not remembered"),
     "no_statement": worded("the answer states nothing that could be remembered"),
 }
 
@@ -78,11 +144,11 @@ def _shown(name: str, value: Any) -> Any:
         case Sentence():
             return value
         case str():
-            return TEXTS[value] if name in ("reason", "verdict") and value in TEXTS else value[:MAX_CHARS]
+            return TEXTS[value] if name in CODES and value in TEXTS else value[:MAX_CHARS]
         case Mapping():
-            return joined(", ", (f"{key} = {_shown('', held)}" for key, held in value.items()))
+            return ", ".join(f"{key} = {_shown('', held)}" for key, held in value.items())
         case list() | tuple():
-            return joined("; ", (str(_shown("", held)) for held in value))
+            return "; ".join(str(_shown("", held)) for held in value)[:MAX_CHARS]
         case float():
             return round(value, 2)
         case _:

@@ -5,7 +5,7 @@ A query is text that is searched for; a question is what the user asked. A chunk
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
 from typing import Any, Literal
@@ -94,6 +94,11 @@ class SearchFilters:
             "tags": list(self.tags) or None,
         }
         return {key: value for key, value in values.items() if value is not None}
+
+    def without(self, names: Iterable[str]) -> SearchFilters:
+        """Without those of these names."""
+        left: dict[str, Any] = {name: () if name == "tags" else None for name in names}
+        return replace(self, preferred=self.preferred - left.keys(), **left)
 
     def in_mode(self, mode: FiltersMode) -> SearchFilters:
         """The same filters; strict: none of them may give way, prefer: all may."""

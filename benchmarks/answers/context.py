@@ -28,7 +28,7 @@ from benchmarks.support.tables import show
 from ragsite.core.rag_settings import VerifySettings
 from retrieval.steps.cite.support import support
 from retrieval.steps.retrieve import order
-from retrieval.steps.retrieve.compress import compress
+from retrieval.steps.retrieve.compress import compress_passages
 from retrieval.text.analysis import query_terms
 from retrieval.text.sentences import sentence_spans
 from retrieval.text.tokens import estimate_tokens
@@ -81,14 +81,14 @@ def compression(name: str, cases: Sequence[Case], tokens: int) -> dict[str, obje
     asked = kept = before = after = whole = cut = 0
     for case in cases:
         given = case.pool[:PASSAGES]
-        excerpts = [one.candidate for one in compress(case.question, given)]
+        excerpts = [one.candidate for one in compress_passages(case.question, given)]
         before += sum(estimate_tokens(one.chunk.text) for one in given)
         after += sum(estimate_tokens(one.chunk.text) for one in excerpts)
         if any(one.chunk_id == case.gold.chunk_id for one in given):
             asked += 1
             kept += _holds(excerpts, case)
         whole += _holds(order.fit(case.pool, tokens=tokens), case)
-        fitting = [one.candidate for one in compress(case.question, case.pool, tokens=tokens)]
+        fitting = [one.candidate for one in compress_passages(case.question, case.pool, tokens=tokens)]
         cut += _holds(order.fit(fitting, tokens=tokens), case)
     return {
         "set": name, "questions": len(cases), "answers kept %": 100 * kept / max(asked, 1),

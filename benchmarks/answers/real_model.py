@@ -78,12 +78,12 @@ class Result:
         return self.decision == "ANSWER" and self.supported and not (self.asked.expects == "ANSWER" and self.stated)
 
 
-async def ask(workflow: Any, asked: Asked, scope: Any) -> Result:
+async def ask(workflow: Any, engine: Any, asked: Asked, scope: Any) -> Result:
     from retrieval.trace import Trace
     from retrieval.values import Question
 
     trace, begun = Trace(), time.perf_counter()
-    answer = await workflow.answer(Question(text=asked.text, scope=scope), trace=trace)
+    answer = await workflow.answer(Question(text=asked.text, scope=scope), engine=engine, trace=trace)
     structured = [
         call for step in trace.steps if step.name not in ("generate", "verify") for call in step.calls
         if call.kind == "chat"
@@ -192,8 +192,8 @@ async def on_samples(options: argparse.Namespace) -> list[tuple[str, str, list[R
     for model, rag in (("", offline), (options.model, patient(offline, options))):
         await close_engine()
         settings.RAG = rag
-        workflow = get_workflow(options.workflow, engine=get_engine())
-        results = [await told(ask(workflow, asked, scope)) for asked in sample_questions(options.samples)]
+        workflow = get_workflow(options.workflow)
+        results = [await told(ask(workflow, get_engine(), asked, scope)) for asked in sample_questions(options.samples)]
         found.append(("samples", model, results))
     settings.RAG = offline
     return found
@@ -207,9 +207,9 @@ async def on_set(name: str, options: argparse.Namespace) -> list[tuple[str, str,
     from retrieval.evaluation.memory_store import MemoryChunkStore
     from retrieval.prompting import PromptLibrary
     from retrieval.providers.registry import ModelRegistry
-    from retrieval.steps.toolbox import Toolbox
+    from retrieval.steps.deps import Deps
     from retrieval.values import CollectionRef, EmbeddingSpace, SearchScope
-    from retrieval.workflows import WORKFLOWS
+    from retrieval.workflows import get_workflow
 
     labelled, settings = LabelledSet(name, options.data, None), site.RAG
     offline = settings.replace(ollama=settings.ollama.replace(offline="1"))
@@ -217,14 +217,14 @@ async def on_set(name: str, options: argparse.Namespace) -> list[tuple[str, str,
     found = []
     for model, rag in (("", offline), (options.model, patient(settings, options))):
         searcher, models = SetSearcher(labelled, dense=False), ModelRegistry(rag.ollama)
-        tools = Toolbox(
+        engine = Deps(
             settings=rag, models=models, prompts=PromptLibrary(), searcher=searcher,
             store=MemoryChunkStore(labelled.chunks),
         )  # fmt: skip
-        workflow, results = WORKFLOWS[options.workflow](tools), []
+        workflow, results = get_workflow(options.workflow), []
         for asked in set_questions(labelled, options.each):
             searcher.at, searcher.without = asked.at, set(asked.hidden)
-            results.append(await told(ask(workflow, asked, scope)))
+            results.append(await told(ask(workflow, engine, asked, scope)))
         await models.close()
         found.append((name, model, results))
     return found

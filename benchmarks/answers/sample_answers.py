@@ -97,10 +97,12 @@ async def ask_all(workflow: str, entries: Sequence[Mapping[str, Any]]) -> list[O
     from retrieval.workflows import get_workflow
 
     scope = await sync_to_async(scope_for_all)()
-    answering = get_workflow(workflow, engine=get_engine())
+    answering = get_workflow(workflow)
     outcomes = []
     for entry in entries:
-        answer = await answering.answer(Question(text=entry["question"], scope=scope), trace=Trace())
+        answer = await answering.answer(
+            Question(text=entry["question"], scope=scope), engine=get_engine(), trace=Trace()
+        )
         names = {Path(name).name for name in entry["documents"]}
         cited = any(source.cited and source.chunk.file_name in names for source in answer.sources)
         outcomes.append(

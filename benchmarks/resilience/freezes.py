@@ -28,7 +28,7 @@ from types import FrameType
 from typing import Any
 
 from benchmarks.support.tables import show
-from retrieval.workflows import WORKFLOWS
+from retrieval.workflows import NAMES
 
 ROOT = str(Path(__file__).resolve().parents[2])
 TICK_S = 0.002
@@ -261,7 +261,7 @@ async def fill() -> Any:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--workflows", default=",".join(WORKFLOWS))
+    parser.add_argument("--workflows", default=",".join(NAMES))
     parser.add_argument("--texts", default="", help="only those whose name holds this")
     parser.add_argument("--at-least", type=float, default=20.0, help="ms that the GIL was held (default: 20)")
     parser.add_argument("--json", action="store_true")

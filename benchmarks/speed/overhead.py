@@ -98,7 +98,6 @@ class Call:
 async def measure_overhead(chunks: int, questions: int) -> list[dict[str, object]]:
     from retrieval.engine import get_engine
     from retrieval.search.hybrid import HybridSearcher
-    from retrieval.workflows.corrective import CorrectiveWorkflow
 
     corpus = await asyncio.to_thread(lambda: prose(make_corpus(chunks, questions + WARM_UP)))
     engine = get_engine()
@@ -108,14 +107,11 @@ async def measure_overhead(chunks: int, questions: int) -> list[dict[str, object
             index=engine.index, store=engine.store, models=models, settings=engine.settings.search
         )
         settings = engine.settings
-        always = settings.corrective.replace(sure_score=0.0, hopeless_score=0.0, good_score=0.0, weak_score=0.0)
-        tools = replace(engine, models=models, searcher=searcher, settings=settings.replace(corrective=always))
+        always = settings.corrective.replace(good_score=0.0, weak_score=0.0)
+        deps = replace(engine, models=models, searcher=searcher, settings=settings.replace(corrective=always))
         everything = AnswerOptions(rewrite=True, hyde=True, rerank=True)
         ways = {"one search, one round": AnswerOptions(), "two searches, three rounds": everything}
-        return [
-            await _measure(name, CorrectiveWorkflow(tools), corpus.queries, scope, options)
-            for name, options in ways.items()
-        ]
+        return [await _measure(name, deps, corpus.queries, scope, options) for name, options in ways.items()]
 
 
 def prose(corpus: Corpus) -> Corpus:
@@ -143,20 +139,24 @@ def _spelt(number: int) -> str:
 
 
 async def _measure(
-    name: str, workflow: Any, queries: Sequence[str], scope: Any, options: AnswerOptions
+    name: str, deps: Any, queries: Sequence[str], scope: Any, options: AnswerOptions
 ) -> dict[str, object]:
     """Answer and replay in turns, so that a busy machine is equally busy for both."""
     from pymilvus import AsyncMilvusClient
 
     from retrieval.trace import Trace
     from retrieval.values import Question
+    from retrieval.workflows import get_workflow
 
+    workflow = get_workflow("corrective")
     ours, raw, cpu, searches = [], [], [], 0
     for number, text in enumerate(queries):
         with_calls: list[Call] = []
         async with recorded(AsyncMilvusClient, with_calls) as (client_of, search):
             began, worked = time.perf_counter(), time.process_time()
-            answer = await workflow.answer(Question(text=text, scope=scope, options=options), trace=Trace())
+            answer = await workflow.answer(
+                Question(text=text, scope=scope, options=options), engine=deps, trace=Trace()
+            )
             took, worked = time.perf_counter() - began, time.process_time() - worked
         assert answer.decision == "ANSWER"
         began = time.perf_counter()

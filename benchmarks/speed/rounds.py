@@ -2,8 +2,8 @@
 
     python -m benchmarks.rounds [--questions 6] [--overhead-chunks 10000] [--overhead-questions 25] [--json]
 
-1. `corrective` with everything on, against the seed's own order done one call after the other: same prompts, same
-   questions, same server, in turns.
+1. `corrective` with everything on, as the seed has it for every question, against `corrective` as it is: same prompts,
+   same questions, same server, in turns.
 2. Every workflow: rounds before the first token, and calls.
 3. What our own code costs an answer, with a model that takes no time, over the index calls that the answer makes.
 
@@ -83,7 +83,9 @@ def sample_questions(count: int) -> list[str]:
     from retrieval.services.samples import read_questions
 
     by_language = {
-        language: [one["question"] for one in read_questions() if one["language"] == language and _is_plain(one)]
+        language: [
+            one["question"] for one in read_questions() if one["language"] == language and one["expects"] == "ANSWER"
+        ]
         for language in LANGUAGES
     }
     longest = max(map(len, by_language.values()))
@@ -91,27 +93,16 @@ def sample_questions(count: int) -> list[str]:
     return turns[:count]
 
 
-def _is_plain(entry: Mapping[str, Any]) -> bool:
-    """Compound questions get one more call at the same time: a workflow's business, not a comparison's."""
-    from retrieval.steps.query.question_parts import choose_transformation
-
-    return entry["expects"] == "ANSWER" and choose_transformation(entry["question"]) is None
-
-
 # ------------------------------------------------------------------------------------------------ measuring
 async def compare(texts: Sequence[str]) -> list[dict[str, object]]:
-    """The three of them in turns, question by question."""
-    from benchmarks.speed.naive_order import NaiveOrder
-    from retrieval.engine import get_engine
+    """Both of them in turns, question by question."""
     from retrieval.values import AnswerOptions
-    from retrieval.workflows.corrective import CorrectiveWorkflow
+    from retrieval.workflows import get_workflow
 
-    tools = get_engine()
-    everything = AnswerOptions(rewrite=True, hyde=True, rerank=True)
+    corrective = get_workflow("corrective")
     runs = {
-        "the seed's order, one after the other": (NaiveOrder(tools), AnswerOptions()),
-        "corrective, everything on": (CorrectiveWorkflow(tools), everything),
-        "corrective, as it is": (CorrectiveWorkflow(tools), AnswerOptions()),
+        "corrective, everything on": (corrective, AnswerOptions(rewrite=True, hyde=True, rerank=True)),
+        "corrective, as it is": (corrective, AnswerOptions()),
     }
     measured: dict[str, list[Measured]] = {name: [] for name in runs}
     for text in ["warm up: how long may books be kept?", *texts]:
@@ -122,12 +113,11 @@ async def compare(texts: Sequence[str]) -> list[dict[str, object]]:
 
 
 async def every_workflow(texts: Sequence[str]) -> list[dict[str, object]]:
-    from retrieval.engine import get_engine
     from retrieval.workflows import available_workflows, get_workflow
 
     rows = []
     for name in available_workflows():
-        workflow = get_workflow(name, engine=get_engine())
+        workflow = get_workflow(name)
         results = [await measure(workflow, text, with_history=False) for text in texts]
         rows.append(_row(name, results))
         rows.append(_row(f"{name}, a greeting", [await measure(workflow, "Hello!", with_history=False)]))
@@ -137,6 +127,7 @@ async def every_workflow(texts: Sequence[str]) -> list[dict[str, object]]:
 async def measure(workflow: Any, text: str, *, with_history: bool, options: Any = None) -> Measured:
     from asgiref.sync import sync_to_async
 
+    from retrieval.engine import get_engine
     from retrieval.selectors import scope_for_all
     from retrieval.trace import Trace
     from retrieval.values import AnswerOptions, HistoryMessage, Question
@@ -145,7 +136,7 @@ async def measure(workflow: Any, text: str, *, with_history: bool, options: Any 
     history = (HistoryMessage("user", HISTORY[0]), HistoryMessage("assistant", HISTORY[1])) if with_history else ()
     trace = Trace()
     question = Question(text=text, scope=scope, history=history, options=options or AnswerOptions())
-    answer = await workflow.answer(question, trace=trace)
+    answer = await workflow.answer(question, engine=get_engine(), trace=trace)
     usage = trace.usage()
     return Measured(
         first_token_ms=float(usage.first_token_ms or 0),

@@ -13,7 +13,6 @@ NODE_OF_STEP = {
     "condense": "condense",
     "route": "condense",
     "retrieve": "retrieve",
-    "fuse": "retrieve",
     "boost": "retrieve",
     "dedupe": "retrieve",
     "grade": "grade",

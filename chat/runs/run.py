@@ -35,7 +35,7 @@ from retrieval.errors import ModelError
 from retrieval.memory.services import answer_memories_forget
 from retrieval.providers.chosen_model import ChosenModel
 from retrieval.steps.answer.continuing import Begun
-from retrieval.steps.toolbox import Toolbox
+from retrieval.steps.deps import Deps
 from retrieval.trace import StepRecord, Trace
 from retrieval.values import Answer, Question, Source
 from retrieval.workflows import get_workflow
@@ -109,10 +109,10 @@ class Assignment:
 
 async def answer_question(question: Question, *, workflow: str, trace: Trace) -> Answer:
     """Run the named workflow on the running loop's engine. Raises AppError where no fallback could serve."""
-    return await get_workflow(workflow, engine=await _tools(question)).answer(question, trace=trace)
+    return await get_workflow(workflow).answer(question, engine=await _engine(question), trace=trace)
 
 
-async def _tools(question: Question) -> Toolbox:
+async def _engine(question: Question) -> Deps:
     """The engine, with the model that the question chose. One that has gone since is the site's again."""
     engine = get_engine()
     if not question.model or question.model not in (await engine.models.status()).chat_models:
@@ -313,7 +313,7 @@ class Run:
         rest = Begun(
             question=task.question, text=begun.text, sources=begun.sources, reason=begun.reason, taken=begun.taken
         )
-        return await continue_answer(rest, tools=await _tools(task.question), trace=self.trace)
+        return await continue_answer(rest, engine=await _engine(task.question), trace=self.trace)
 
     def _broken_off(self, status: EndStatus, **fields: Any) -> Outcome:
         """With the sources that were sent; cited are those that the text so far cites."""

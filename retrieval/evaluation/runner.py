@@ -20,7 +20,7 @@ from retrieval.prompting import PromptLibrary
 from retrieval.providers.registry import ModelRegistry
 from retrieval.search.hybrid import HybridSearcher
 from retrieval.search.index import MilvusIndex, only_writer, schema
-from retrieval.steps.toolbox import Toolbox
+from retrieval.steps.deps import Deps
 from retrieval.trace import Trace
 from retrieval.values import Question
 from retrieval.workflows import DEFAULT_WORKFLOW, get_workflow
@@ -94,7 +94,7 @@ async def _evaluated(
     hybrid = HybridSearcher(
         index=collection.index, store=collection.store, models=collection.models, settings=settings.search
     )
-    tools = Toolbox(
+    tools = Deps(
         settings=settings,
         models=collection.models,
         prompts=PromptLibrary(settings.prompts_dir),
@@ -143,14 +143,15 @@ async def _ranked(
 
 
 async def _decided(
-    dataset: Dataset, collection: ThrowAwayCollection, tools: Toolbox, progress: Progress
+    dataset: Dataset, collection: ThrowAwayCollection, tools: Deps, progress: Progress
 ) -> dict[str, dict[str, int]]:
     """What the question is → what the workflow did → how often."""
-    workflow = get_workflow(DEFAULT_WORKFLOW, engine=tools)
+    workflow = get_workflow(DEFAULT_WORKFLOW)
     counts: dict[str, Counter[str]] = {}
     bar = progress("decisions", len(dataset.decided))
     for question in dataset.decided:
-        answer = await workflow.answer(Question(text=question.text, scope=collection.scope), trace=Trace())
+        asked = Question(text=question.text, scope=collection.scope)
+        answer = await workflow.answer(asked, engine=tools, trace=Trace())
         counts.setdefault(question.kind, Counter())[str(answer.decision)] += 1
         bar.update(1)
     bar.close()

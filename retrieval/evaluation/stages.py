@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from retrieval.ports import SearchRequest
+from retrieval.steps.deps import Deps
 from retrieval.steps.judge.assessment import Evidence
 from retrieval.steps.judge.judge import judge
 from retrieval.steps.query.hyde import hyde
-from retrieval.steps.query.query_rewriter import Rewrite, Wanted
-from retrieval.steps.retrieve.retrieve import search_documents
-from retrieval.steps.step import Asked, Context
-from retrieval.steps.toolbox import Run, Toolbox
+from retrieval.steps.query.rewrite import rewrite
+from retrieval.steps.retrieve.search import search_documents
+from retrieval.steps.step import context_of
 from retrieval.text.answer_language import answer_language
 from retrieval.trace import Trace
 from retrieval.values import Query, Question, ScoredChunk, SearchScope
@@ -63,7 +63,7 @@ class Stage:
     candidates are looked at."""
 
     name: str
-    tools: Toolbox
+    tools: Deps
     scope: SearchScope
     k: int
     depth: int
@@ -72,15 +72,14 @@ class Stage:
     async def run(self, text: str) -> StageResult:
         """Raises IndexUnavailableError, InvalidQueryError; EmbeddingUnavailableError for `dense` alone."""
         trace = Trace()
-        run = Run.start(trace, self.tools.settings)
-        run.first_search.finish(good=False)  # no step is cancelled here: the step itself is measured
-        context = Context(tools=self.tools, run=run, language=answer_language(text))
-        asked = Asked(Question(text=text, scope=self.scope), text)
+        timeout_s = self.tools.settings.corrective.timeout_s
+        deps = self.tools.for_answer(trace, timeout_s=timeout_s, language=answer_language(text))
+        question = Question(text=text, scope=self.scope)
         queries: tuple[Query, ...] = (Query(text),)
         if "+rewrite" in self.added:
-            queries += await Rewrite(context)(Wanted(asked=asked, tried=(text,)))
+            queries += await rewrite(deps, question)
         if "+hyde" in self.added:
-            queries += await hyde(context.deps, asked.condensed)
+            queries += await hyde(deps, question)
         request = SearchRequest(
             queries=queries,
             scope=self.scope,
@@ -88,10 +87,10 @@ class Stage:
             depth=self.depth,
             stages=LEGS.get(self.name, LEGS["hybrid"]),
         )
-        candidates = (await search_documents(context, request)).candidates
+        candidates = (await search_documents(deps, request)).candidates
         if "+rerank" in self.added:
             shown = candidates[: self.tools.settings.rerank.max_candidates]
-            assessment = await judge(context, Evidence(question=text, passages=shown))
+            assessment = await judge(context_of(deps), Evidence(question=text, passages=shown))
             first = (*assessment.named, *assessment.candidates, *candidates)
             candidates = tuple({candidate.chunk_id: candidate for candidate in first}.values())
         fallbacks = dict.fromkeys(f"{entry['step']}: {entry['reason']}" for entry in trace.degraded)
@@ -100,7 +99,7 @@ class Stage:
         return StageResult(candidates=candidates, fallbacks=tuple(fallbacks))
 
 
-def make_stages(names: Sequence[str], *, tools: Toolbox, scope: SearchScope, k: int, depth: int) -> list[Stage]:
+def make_stages(names: Sequence[str], *, tools: Deps, scope: SearchScope, k: int, depth: int) -> list[Stage]:
     """`names` in the order of STAGES."""
     stages = []
     for at, name in enumerate(names):

@@ -132,7 +132,7 @@ async def _condense(engine: Engine, memory_id: uuid.UUID) -> None:
         return
     text = ""
     if await sync_to_async(memory_enabled)(user_id=memory.user_id):
-        deps = replace(engine.deps, language=answer_language(memory.question))
+        deps = replace(engine, language=answer_language(memory.question))
         try:
             async with asyncio.timeout(engine.settings.ollama.structured_timeout_s):
                 text = await condensed_by_model(deps, memory.question, memory.draft)

@@ -18,7 +18,6 @@ from typing import TypedDict
 from ragsite.core.rag_settings import SearchSettings
 from ragsite.core.wording import worded
 from retrieval.errors import EmbeddingUnavailableError
-from retrieval.own_words import look_at
 from retrieval.ports import ChunkIndex, ChunkStore, LegHit, Models, SearchRequest, SearchResult, Vectors
 from retrieval.search import fusion, space_fusion
 from retrieval.search.fusion import best_first, rrf_scores
@@ -169,7 +168,7 @@ class HybridSearcher:
     async def _look(self, request: SearchRequest, level: Level) -> _Looked:
         """All legs in all spaces."""
         begun, timings = time.perf_counter(), _Timings()
-        variants = await look_at(sum(len(query.text) for query in request.queries), make_variants, request.queries)
+        variants = make_variants(request.queries)
         timings.add("analyse", begun)
         looked = _Looked(variants, timings)
         looked.spaces = await self._search_spaces(request, looked, level)

@@ -53,15 +53,22 @@ class Deps:
     revision: AnswerRevision = field(default_factory=AnswerRevision)  # of users' ratings
     language: Language = "en"  # to answer in
 
-    def for_answer(self, trace: Trace, *, timeout_s: float, language: Language) -> Deps:
+    def for_answer(self, trace: Trace, *, timeout_s: float, language: Language = "en") -> Deps:
         """The same parts for one answer; timeout_s: of the whole answer."""
         return replace(self, trace=trace, deadline=Deadline(timeout_s), revision=AnswerRevision(), language=language)
 
     async def complete(
-        self, prompt: str, schema: type[Schema], *, role: Literal["answer", "fast"] = "fast", **variables: object
+        self,
+        prompt: str,
+        schema: type[Schema],
+        *,
+        role: Literal["answer", "fast"] = "fast",
+        model_name: str = "",
+        **variables: object,
     ) -> Schema:
-        """One structured call of a model with the prompt of this name, in the answer's language. Raises
-        ModelError."""
+        """One structured call of a model with the prompt of this name, in the answer's language. model_name: by this
+        model in place of the role's. Raises ModelError.
+        """
         filled = self.prompts.render(prompt, language=self.language, **variables)
-        model = await self.models.chat(role)
+        model = await self.models.chat(role, name=model_name)
         return await model.complete_json(filled, schema)

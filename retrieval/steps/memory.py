@@ -20,7 +20,6 @@ from retrieval.steps.step import step
 from retrieval.text.answer_language import NAMES
 from retrieval.text.markdown import leading_signs, without_emphasis
 from retrieval.text.quoting import neutralise, one_line
-from retrieval.text.refusal import reads_as_refusal
 from retrieval.text.sentences import split_sentences
 from retrieval.text.tokens import estimate_tokens
 from retrieval.trace import degrade, note, skip
@@ -34,13 +33,6 @@ PROMPT = "consolidate"  # its file in retrieval/prompts
 NOTHING = "-"
 MEMORY_TOKENS = 600  # of all quoted facts together
 _MARKED = re.compile(r"(?<![ \t])[ \t]*(?:\[\d{1,3}\])+")
-_INSTRUCTION = re.compile(
-    r"\b(?:ignore|disregard|forget|override)\b.{0,40}\b(?:instructions?|rules?|prompts?|messages?|above|previous)\b"
-    r"|\bsystem prompt\b|\byou are now\b|\bfrom now on\b|\b(?:always|never) (?:answer|reply|respond)\b"
-    r"|忽略.{0,12}(?:指令|指示|规则|規則|提示|以上|之前)|系统提示词|系統提示詞|从现在(?:开始|起)|從現在(?:開始|起)"
-    r"|(?:始终|總是|总是|永远|永遠)(?:回答|回复|回覆)",
-    re.IGNORECASE,
-)
 
 
 @step("memory")
@@ -73,7 +65,7 @@ async def consolidate_memory(deps: Deps, question: Question, answer: Answer, *, 
     if deps.memory is None or not question.user_id:
         skip("memory_nobody")
         return
-    if why_not := unfit(question.standalone, answer) if accepted else "not_accepted":
+    if why_not := unfit(answer) if accepted else "not_accepted":
         skip(why_not)
         return
     fact = cited_statement(answer.text)
@@ -93,23 +85,13 @@ async def consolidate_memory(deps: Deps, question: Question, answer: Answer, *, 
     note("remembered" if outcome == "added" else "remembered_anew", fact=fact)
 
 
-def unfit(question: str, answer: Answer) -> str:
+def unfit(answer: Answer) -> str:
     """The code that says why this answer is not to be remembered; empty when it is."""
-    if answer.decision != "ANSWER" or answer.partial or reads_as_refusal(answer.text):
+    if answer.decision != "ANSWER" or answer.partial:
         return "not_whole"
     if not any(source.cited for source in answer.sources):
         return "not_cited"
-    fact = cited_statement(answer.text)
-    if not fact:
-        return "no_statement"
-    if reads_as_instruction(question) or reads_as_instruction(fact):
-        return "instructions"
-    return ""
-
-
-def reads_as_instruction(text: str) -> bool:
-    """Whether a text tells a model what to do, rather than anybody something."""
-    return bool(_INSTRUCTION.search(" ".join(text.split())))
+    return "" if cited_statement(answer.text) else "no_statement"
 
 
 def cited_statement(text: str) -> str:
@@ -155,5 +137,4 @@ async def condensed_by_model(deps: Deps, question: str, answer: str) -> str:
         question=one_line(question),
         answer=neutralise(_MARKED.sub("", answer)),
     )
-    fact = one_line(_MARKED.sub("", reply.fact))[:MAX_CHARS]
-    return "" if reads_as_instruction(fact) or reads_as_refusal(fact) else fact
+    return one_line(_MARKED.sub("", reply.fact))[:MAX_CHARS]

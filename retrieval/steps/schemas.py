@@ -8,7 +8,7 @@ from copy import copy
 from functools import lru_cache
 from typing import Annotated, Any, Literal, TypeVar, cast, get_args
 
-from pydantic import BaseModel, BeforeValidator, Field, JsonValue, create_model
+from pydantic import BaseModel, Field, JsonValue, create_model
 
 from ragsite.core.wording import Sentence, worded
 
@@ -22,25 +22,8 @@ VERDICTS: dict[str, Sentence] = {  # as the decision path says them
 StrategyName = Literal["hierarchical_search", "direct_chunk_search", "web_search", "direct"]
 QuestionType = Literal["factual", "multi_hop", "comparison", "multi_part", "troubleshooting"]
 Complexity = Literal["simple", "medium", "complex"]
-QUESTION_TYPES: tuple[str, ...] = get_args(QuestionType)
-COMPLEXITIES: tuple[str, ...] = get_args(Complexity)
-REWORDINGS = ("rewrite", "decompose", "step_back", "hyde")  # of the tasks of a plan
-SEARCHES = ("retrieve", "text_search", "vector_search", "wide_search", "web_search")
-JUDGEMENTS = ("rerank", "evaluate")
-TASK_TYPES = (*REWORDINGS, *SEARCHES, *JUDGEMENTS)
-TASK_WORDS: dict[str, Sentence] = {  # of types, as the decision path says them
-    "rewrite": worded("rewrite"), "decompose": worded("decompose"), "step_back": worded("step_back"),
-    "hyde": worded("hyde"), "retrieve": worded("retrieve"), "text_search": worded("text_search"),
-    "vector_search": worded("vector_search"), "wide_search": worded("wide_search"),
-    "web_search": worded("web_search"), "rerank": worded("rerank"), "evaluate": worded("evaluate"),
-}  # fmt: skip
-QUESTION_WORDS: dict[QuestionType, Sentence] = {
-    "factual": worded("factual"), "multi_hop": worded("multi hop"), "comparison": worded("comparison"),
-    "multi_part": worded("multi part"), "troubleshooting": worded("troubleshooting"),
-}  # fmt: skip
-COMPLEXITY_WORDS: dict[Complexity, Sentence] = {
-    "simple": worded("simple"), "medium": worded("medium"), "complex": worded("complex"),
-}  # fmt: skip
+SEARCHES = ("retrieve", "text_search", "vector_search", "wide_search", "web_search")  # of the tasks of a plan
+TASK_TYPES = (*SEARCHES, "rewrite", "decompose", "step_back", "hyde", "rerank", "evaluate")
 CRITERIA = (
     "topical_alignment", "intent_alignment", "key_entity_match", "direct_answerability", "coverage_depth",
     "specificity_to_query", "temporal_fit", "language_terminology_alignment",
@@ -170,29 +153,11 @@ class FollowUpQuery(BaseModel):
 
 
 # ------------------------------------------------------------------------------------------------ plans
-def _text(value: Any) -> Any:
-    return str(value) if isinstance(value, int | float) else "" if value is None else value
-
-
-def _list(value: Any) -> Any:
-    return [] if value is None else [value] if isinstance(value, str | int) else value
-
-
-_Text = Annotated[str, BeforeValidator(_text)]
-_Id = Annotated[_Text, _chars(4, least=1)]
-
-
 class DraftedTask(BaseModel):
-    """Lenient: what is wrong is mended afterwards, where a refusal would cost another model call."""
-
-    id: _Id = Field(description="t1, t2, …")
-    type: _Text = Field(description="What to do", json_schema_extra={"enum": list(TASK_TYPES)})
-    input: _Text = Field(
-        default="", description="The query or question that the task works on", json_schema_extra={"maxLength": 200}
-    )
-    depends_on: Annotated[list[_Id], BeforeValidator(_list)] = Field(
-        default_factory=list, json_schema_extra={"maxItems": 4}
-    )
+    id: Annotated[str, _chars(4, least=1)] = Field(description="t1, t2, …")
+    type: str = Field(description="What to do", json_schema_extra={"enum": list(TASK_TYPES)})
+    input: Annotated[str, _chars(200)] = Field(default="", description="The query or question that it works on")
+    depends_on: list[str] = Field(default_factory=list, json_schema_extra={"maxItems": 4})
     priority: float = Field(
         default=0,
         description="Higher ones start first",
@@ -201,8 +166,8 @@ class DraftedTask(BaseModel):
 
 
 class DraftedPlan(BaseModel):
-    query_type: _Text = Field(default="", json_schema_extra={"enum": list(QUESTION_TYPES)})
-    complexity: _Text = Field(default="", json_schema_extra={"enum": list(COMPLEXITIES)})
+    query_type: str = Field(default="", json_schema_extra={"enum": list(get_args(QuestionType))})
+    complexity: str = Field(default="", json_schema_extra={"enum": list(get_args(Complexity))})
     tasks: list[DraftedTask] = Field(json_schema_extra={"minItems": 1})
 
 
@@ -286,12 +251,6 @@ class AnswerGrade(BaseModel):
     missing: str = Field(
         description="What is missing or wrong, in a few search words", json_schema_extra={"maxLength": 60}
     )
-
-
-class AnswerReflection(BaseModel):
-    relevance: _WholeScore = Field(description="How well the answer keeps to the question, from 0 to 10")
-    completeness: _WholeScore = Field(description="How much of the question it answers, from 0 to 10")
-    factuality: _WholeScore = Field(description="How far the passages bear it out, from 0 to 10")
 
 
 class CheckedStatements(BaseModel):

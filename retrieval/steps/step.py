@@ -40,13 +40,12 @@ from ragsite.core.wording import worded
 from retrieval.errors import ModelError
 from retrieval.path_texts import path_text
 from retrieval.ports import Schema
-from retrieval.steps.deadline import FirstSearch
 from retrieval.steps.deps import Deps
 from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.text.answer_language import Language
 from retrieval.text.quoting import quote_history
 from retrieval.time_left import ends_within
-from retrieval.trace import StepName, StepRecord
+from retrieval.trace import StepName, StepRecord, degrade
 from retrieval.values import Question
 
 T = TypeVar("T")
@@ -78,12 +77,7 @@ def step(
             async with deps.trace.step(name) as entry:
                 if fallback is None:
                     return await function(deps, *args, **kwargs)
-                writing = any(record.name == "generate" for record in deps.trace.steps[:-1])
-                limit_s = deps.deadline.share(
-                    deps.settings.ollama.structured_timeout_s if timeout_s is None else timeout_s,
-                    optional=optional,
-                    writing=writing or name == "generate",
-                )
+                limit_s = _limit_s(deps, timeout_s, optional=optional)
                 try:
                     if limit_s <= 0:
                         raise ModelError("no_time_left")
@@ -103,9 +97,32 @@ def step(
     return decorate
 
 
+async def try_call(
+    deps: Deps, call: Coroutine[Any, Any, T], *, timeout_s: float | None = None, optional: bool = False
+) -> T | None:
+    """A model call within a step that has more to do: its result, or None and the reason in the step's entry, where it
+    failed or was late. timeout_s, optional: as of `step`."""
+    limit_s = _limit_s(deps, timeout_s, optional=optional)
+    try:
+        with ends_within(limit_s):
+            async with asyncio.timeout(limit_s):
+                return await call
+    except ModelError as error:
+        degrade(error.reason)
+    except TimeoutError:
+        degrade(path_text("too_late", {"limit_s": limit_s}))
+    return None
+
+
+def _limit_s(deps: Deps, timeout_s: float | None, *, optional: bool) -> float:
+    limit_s = deps.settings.ollama.structured_timeout_s if timeout_s is None else timeout_s
+    writing = any(record.name == "generate" for record in deps.trace.steps)
+    return deps.deadline.share(limit_s, optional=optional, writing=writing)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What the steps of one answer work with: `tools` live as long as the engine, `run` as long as this answer."""
+    """`Deps` as steps that are classes know it: `tools` live as long as the engine, `run` as long as this answer."""
 
     tools: Toolbox
     run: Run
@@ -116,13 +133,19 @@ class Context:
         """The same, for steps that are functions."""
         run = self.run
         return replace(
-            self.tools.deps, trace=run.trace, deadline=run.deadline, revision=run.revision, language=self.language
+            self.tools, trace=run.trace, deadline=run.deadline, revision=run.revision, language=self.language
         )
+
+
+def context_of(deps: Deps) -> Context:
+    """The other way round."""
+    run = Run(trace=deps.trace, deadline=deps.deadline, revision=deps.revision)
+    return Context(tools=deps, run=run, language=deps.language)
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A user's question, and its `text` made self-contained, by rules or by a model."""
+    """A user's question, and its `text` made self-contained."""
 
     question: Question
     text: str
@@ -137,6 +160,10 @@ class Asked:
     def condensed(self) -> Question:
         """The same as one question."""
         return replace(self.question, condensed=self.text)
+
+
+def asked(question: Question) -> Asked:
+    return Asked(question, question.standalone)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,9 +207,8 @@ class Step(ABC, Generic[Given, Result]):
         *,
         fallback: Callable[[], T],
         limit_s: float | None = None,
-        gives_way: bool = False,
     ) -> T:
-        """See `attempt`. `limit_s`: by default a structured call's. `gives_way`: to a first search that was good."""
+        """See `attempt`. `limit_s`: by default a structured call's."""
         limit_s = self.settings.ollama.structured_timeout_s if limit_s is None else limit_s
         writing = any(step.name == "generate" for step in self.run.trace.steps)
         return await attempt(
@@ -190,21 +216,15 @@ class Step(ABC, Generic[Given, Result]):
             work,
             fallback=fallback,
             timeout_s=self.run.deadline.share(limit_s, optional=self.optional, writing=writing),
-            first_search=self.run.first_search if gives_way else None,
         )
 
-    async def complete(self, prompt: str, schema: type[Schema], **variables: object) -> Schema:
+    async def complete(self, prompt: str, schema: type[Schema], **variables: Any) -> Schema:
         """One structured call of the fast model with the prompt of this name. Raises ModelError."""
-        language = self.context.language
-        return await self.tools.complete("fast", prompt, schema, language=language, model_name="", **variables)
+        return await self.context.deps.complete(prompt, schema, **variables)
 
     def history(self, question: Question) -> str:
         """The last messages of the conversation, quoted for a prompt."""
         return quote_history(question.history)
-
-
-class GaveWayError(Exception):
-    """The first search was clearly good: this call's result is not needed any more."""
 
 
 async def attempt(
@@ -213,13 +233,11 @@ async def attempt(
     *,
     fallback: Callable[[], T],
     timeout_s: float,
-    first_search: FirstSearch | None = None,
 ) -> T:
     """The result of `work`, or of `fallback` with the reason in the step's entry.
 
-    Falls back on a ModelError, when `timeout_s` is over, and (as skipped, not degraded) when the first search was good.
-    Cancelling the caller cancels `work`, which closes the model's connection. `fallback` runs in a thread: what rules
-    make of a long question may take a while.
+    Falls back on a ModelError and when `timeout_s` is over. Cancelling the caller cancels `work`, which closes the
+    model's connection. `fallback` runs in a thread: what rules make of a long question may take a while.
     """
     if timeout_s <= 0:
         work.close()
@@ -227,39 +245,10 @@ async def attempt(
         return await asyncio.to_thread(fallback)
     try:
         with ends_within(timeout_s):
-            return await _race(work, timeout_s=timeout_s, first_search=first_search)
-    except GaveWayError:
-        step.skip(worded("the first search was good enough"))
+            async with asyncio.timeout(timeout_s):
+                return await work
     except ModelError as error:
         step.degrade(error.reason)
     except TimeoutError:
         step.degrade(worded("no result within {timeout_s:.1f} s", timeout_s=timeout_s))
     return await asyncio.to_thread(fallback)
-
-
-async def _race(work: Coroutine[Any, Any, T], *, timeout_s: float, first_search: FirstSearch | None) -> T:
-    async with asyncio.timeout(timeout_s):
-        if first_search is None:
-            return await work
-        task = asyncio.ensure_future(_after_head_start(work, first_search))
-        gives_way = asyncio.ensure_future(first_search.until_good())
-        try:
-            await asyncio.wait({task, gives_way}, return_when=asyncio.FIRST_COMPLETED)
-            if task.done():
-                return task.result()
-            raise GaveWayError
-        finally:
-            task.cancel()
-            gives_way.cancel()
-            await asyncio.gather(task, gives_way, return_exceptions=True)
-
-
-async def _after_head_start(work: Coroutine[Any, Any, T], first_search: FirstSearch) -> T:
-    try:
-        await first_search.head_start()
-        if first_search.good:
-            raise GaveWayError
-    except BaseException:
-        work.close()
-        raise
-    return await work

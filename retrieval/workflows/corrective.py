@@ -1,23 +1,23 @@
 """Corrective RAG (seed 003): search, write, and where the writing model says that the passages don't answer, correct.
 
-    START → route ─┬─ small talk ──────────► greet ─────► END
-                   ├─ nothing to search in ► no_answer ─► END
-                   └─► search ─┬─► write ─┬─ answered, or no model ──────────────► END
-                               │    ▲     ├─ unclear ──► judge
-                   asked for   │    │     └─ not ──────► improve ─► judge
-                   beforehand  │    │                                 ▲
-                               ▼    │ yes, or in doubt                │
-                             judge ─┼─ readings that differ ► clarify ┼──────────► END
-                                    │ no                              │
-                                    ├──────────────► refine ──────────┘
-                                    └─ nothing left ► no_answer ─────────────────► END
+    START ─┬─ small talk ──────────► greet ─────► END
+           ├─ nothing to search in ► no_answer ─► END
+           └─► search ─┬─► write ─┬─ answered, or no model ──────────────► END
+                       │    ▲     ├─ unclear ──► judge
+           asked for   │    │     └─ not ──────► improve ─► judge
+           beforehand  │    │                                 ▲
+                       ▼    │ yes, or in doubt                │
+                     judge ─┼─ readings that differ ► clarify ┼──────────► END
+                            │ no                              │
+                            ├──────────────► refine ──────────┘
+                            └─ nothing left ► no_answer ─────────────────► END
 
 `write` begins with a mark, which is held back until it is read: the passages answer, they do not, or the question is
 unclear among what they say (`retrieval.steps.answer.mark`). So a question whose answer the first search found takes one
 model round. `improve` looks for better words (condense, rewrite, HyDE, side by side; begun beside the first writing
 where the estimate is low) and searches for all of them at once. `judge` reranks and gives a verdict in one short call;
-the writing model still has the last word on its yes. `refine` searches by text alone, then wider and with the question
-taken apart, then on the web where that is configured and wanted. Passages that a model has refused are not judged anew.
+the writing model still has the last word on its yes. `refine` searches by text alone, then wider, then on the web where
+that is configured and wanted. Passages that a model has refused are not judged anew.
 
 Only a model's word refuses or asks back. The estimate saves calls, and labels what is quoted without a model.
 Simplified from Yan et al., 2024, arXiv:2401.15884; the mark: Asai et al., 2024, arXiv:2310.11511.
@@ -34,39 +34,36 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
-from ragsite.core.wording import worded
-from retrieval.ports import SearchRequest
-from retrieval.steps.answer.clarify import ask_back
+from retrieval.path_texts import reason_text
 from retrieval.steps.answer.generate import select_passages, write_from
+from retrieval.steps.deps import Deps
 from retrieval.steps.judge.assessment import Assessment, Evidence
 from retrieval.steps.judge.judge import Judge, estimated, rerank
 from retrieval.steps.query.better_words import BetterWords, look_for_better_words
-from retrieval.steps.query.condense import takes_up
-from retrieval.steps.query.route import Route
-from retrieval.steps.retrieve.dedupe import Dedupe, Hits
-from retrieval.steps.retrieve.refine import Refinement, Stage, search_again, stages
-from retrieval.steps.retrieve.retrieve import breadth, search_documents
+from retrieval.steps.query.condense import own_words
+from retrieval.steps.retrieve.dedupe import dedupe
+from retrieval.steps.retrieve.refine import Stage, search_again, stages
 from retrieval.steps.retrieve.web_search import may_search_web
-from retrieval.steps.step import Asked, Context
+from retrieval.steps.step import asked, context_of
 from retrieval.values import Query, ScoredChunk, SearchFilters
-from retrieval.workflows.base import (
-    Asking,
-    GraphWorkflow,
-    Rounds,
+from retrieval.workflows.nodes import (
+    clarify_from,
     greet,
     has_documents,
     has_model,
     is_small_talk,
+    may_ask_back,
+    refuse,
     reranking_is_on,
-    say_no_answer,
+    search_for,
 )
+from retrieval.workflows.workflow import Asking, Rounds, Workflow
 
 AHEAD_AFTER_S = 0.15  # that the writing has before better words are looked for beside it
 
 
 class State(Asking, total=False):
-    standalone: str  # made self-contained by the model, or the draft
-    filters: SearchFilters  # the request's, and those that the question names
+    filters: SearchFilters  # the request's, and those that a model reads from the question
     queries: tuple[Query, ...]
     words: BetterWords  # once they have been looked for
     hits: tuple[ScoredChunk, ...]  # what was found so far, merged, each said once; the last search's first
@@ -79,92 +76,68 @@ class State(Asking, total=False):
 
 
 # ------------------------------------------------------------------------------------------------ search
-async def route(state: State, runtime: Runtime[Context]) -> State:
-    question, draft = state["question"], state["draft"]
-    begun: State = {"standalone": draft, "refused": frozenset(), "tried": (), "hits": (), "filters": question.filters}
-    if is_small_talk(question) or not has_documents(question):
-        return begun
-    return {**begun, "filters": await Route(runtime.context)(Asked(question, draft))}
-
-
-def after_routing(state: State) -> Literal["greet", "no_answer", "search"]:
+def where_to_begin(state: State) -> Literal["greet", "no_answer", "search"]:
     if is_small_talk(state["question"]):
         return "greet"
     return "search" if has_documents(state["question"]) else "no_answer"
 
 
-async def search(state: State, runtime: Runtime[Context]) -> State:
+async def search(state: State, runtime: Runtime[Deps]) -> State:
     """With the user's own words; a request that names rewriting or HyDE gets them at once."""
-    context, options = runtime.context, state["question"].options
-    context.run.first_search.finish(good=False)  # no call has begun that would give way to it
-    offline = not await has_model(context.tools)
-    if options.rewrite or options.hyde:
+    deps, question = runtime.context, state["question"]
+    if question.options.rewrite or question.options.hyde:
         found = await improve(state, runtime)
     else:
-        own_words = (Query(state["draft"]),)
-        found = await _found(own_words, state["filters"], state, context, purpose=worded("own words: "))
-        found["queries"] = own_words
-    return {**found, "nearest": found["passages"], "offline": offline}
+        queries = own_words(question)
+        result = await search_for(deps, question, queries, question.filters, purpose="own_words")
+        found = {"queries": queries, "filters": question.filters, **await _with_found(deps, state, result.candidates)}
+    return {**found, "nearest": found["passages"], "offline": not await has_model(deps)}
 
 
-async def after_search(state: State, runtime: Runtime[Context]) -> Literal["judge", "write", "refine"]:
+async def after_search(state: State, runtime: Runtime[Deps]) -> Literal["judge", "write", "refine"]:
     """A request may want a judgement before the writing. Without a model, what does not look like an answer is looked
     up on the web, where that is wanted, before it is quoted."""
-    context, question = runtime.context, state["question"]
+    deps, question = runtime.context, state["question"]
     if question.options.rerank or not state["passages"]:
         return "judge"
-    if state["offline"] and may_search_web(question, context.tools):
-        answered = await _estimated(state, context) >= context.tools.settings.corrective.good_score
-        return "write" if answered else "refine"
+    if state["offline"] and may_search_web(deps, question):
+        return "write" if await _estimated(deps, state) >= deps.settings.corrective.good_score else "refine"
     return "write"
 
 
-async def _found(
-    queries: tuple[Query, ...], filters: SearchFilters, state: State, context: Context, *, purpose: str = ""
-) -> State:
-    question = state["question"]
-    request = SearchRequest(
-        queries=queries, scope=question.scope, filters=filters, top_k=breadth(question, context.tools.settings)
-    )
-    return await _passages((await search_documents(context, request, purpose=purpose)).candidates, state, context)
-
-
-async def _passages(candidates: Sequence[ScoredChunk], state: State, context: Context) -> State:
+async def _with_found(deps: Deps, state: State, candidates: Sequence[ScoredChunk]) -> State:
     """What is new comes first: of what a model has refused, only what fills the room that is left."""
-    fresh = await Dedupe(context)(Hits(candidates, known=state["hits"]))
-    refused = state["refused"]
-    hits = (*fresh, *(hit for hit in state["hits"] if hit.chunk_id not in {one.chunk_id for one in fresh}))
+    before, refused, question = state.get("hits", ()), state.get("refused", frozenset()), state["question"]
+    fresh = await dedupe(deps, candidates, known=before)
+    hits = (*fresh, *(hit for hit in before if hit.chunk_id not in {one.chunk_id for one in fresh}))
     hits = tuple(sorted(hits, key=lambda hit: hit.chunk_id in refused))
-    asked = Asked(state["question"], state["standalone"])
-    on = reranking_is_on(state["question"], context.tools)
-    ranked = await rerank(context, Evidence(question=asked.text, passages=hits, use_model=on))
-    return {"hits": hits, "passages": tuple(await select_passages(context, asked, ranked))}
+    evidence = Evidence(question=question.standalone, passages=hits, use_model=reranking_is_on(deps, question))
+    ranked = await rerank(context_of(deps), evidence)
+    return {"hits": hits, "passages": tuple(await select_passages(context_of(deps), asked(question), ranked))}
 
 
 # ------------------------------------------------------------------------------------------------ write
-async def write(state: State, runtime: Runtime[Context]) -> State:
+async def write(state: State, runtime: Runtime[Deps]) -> State:
     """The answer, or the mark that says why there is none. Where the estimate is low, better words are looked for
     beside the first writing; they are dropped the moment the model says that it answers."""
-    context, question = runtime.context, state["question"]
-    asked = Asked(question, state["standalone"])
-    ahead = None
-    if "words" not in state and await _looks_poor(state, context):
-        ahead = asyncio.create_task(_words_ahead(state, context))
+    deps, question, ahead = runtime.context, state["question"], None
+    if "words" not in state and await _looks_poor(deps, state):
+        ahead = asyncio.create_task(_words_ahead(deps, state))
     try:
         answer = await write_from(
-            context,
-            asked,
+            context_of(deps),
+            asked(question),
             state["passages"],
-            may_ask_back=may_ask_back(state),
+            may_ask_back="assessment" not in state and may_ask_back(question),
             released=ahead.cancel if ahead else None,
         )
         if answer.text:
-            if "assessment" in state and not answer.reason:
-                answer = replace(answer, reason=state["assessment"].reason)
-            return {"answer": answer}
-        told: State = {"assessment": _said(answer.decision, answer.reason, state)}
-        if answer.decision == "NO_ANSWER":
-            told["refused"] = state["refused"] | {passage.chunk_id for passage in state["passages"]}
+            known = state["assessment"].reason if "assessment" in state else ""
+            return {"answer": replace(answer, reason=answer.reason or known)}
+        verdict: Literal["CLARIFY", "NO_ANSWER"] = "CLARIFY" if answer.decision == "CLARIFY" else "NO_ANSWER"
+        told: State = {"assessment": Assessment(verdict=verdict, candidates=state["passages"], reason=answer.reason)}
+        if verdict == "NO_ANSWER":
+            told["refused"] = _refused(state)
             if ahead:
                 told["words"] = await ahead
         return told
@@ -174,141 +147,129 @@ async def write(state: State, runtime: Runtime[Context]) -> State:
             await asyncio.gather(ahead, return_exceptions=True)
 
 
-def _said(decision: str, reason: str, state: State) -> Assessment:
-    verdict: Literal["CLARIFY", "NO_ANSWER"] = "CLARIFY" if decision == "CLARIFY" else "NO_ANSWER"
-    return Assessment(verdict=verdict, candidates=state["passages"], reason=reason)
+def _refused(state: State) -> frozenset[str]:
+    return state.get("refused", frozenset()) | {passage.chunk_id for passage in state["passages"]}
 
 
-async def _looks_poor(state: State, context: Context) -> bool:
-    if state["offline"] or not reranking_is_on(state["question"], context.tools):
+async def _looks_poor(deps: Deps, state: State) -> bool:
+    if state["offline"] or not reranking_is_on(deps, state["question"]):
         return False
-    return await _estimated(state, context) < context.tools.settings.corrective.weak_score
+    return await _estimated(deps, state) < deps.settings.corrective.weak_score
 
 
-async def _estimated(state: State, context: Context) -> float:
-    semantic = state["question"].scope.semantic
-    evidence = Evidence(question=state["standalone"], passages=state["passages"], semantic=semantic)
-    return await estimated(context, evidence)
+async def _estimated(deps: Deps, state: State) -> float:
+    question = state["question"]
+    evidence = Evidence(question=question.standalone, passages=state["passages"], semantic=question.scope.semantic)
+    return await estimated(context_of(deps), evidence)
 
 
-async def _words_ahead(state: State, context: Context) -> BetterWords:
+async def _words_ahead(deps: Deps, state: State) -> BetterWords:
     """Behind the writing: a server that works on one call at a time is to begin with that."""
     await asyncio.sleep(AHEAD_AFTER_S)
-    return await look_for_better_words(context, Asked(state["question"], state["draft"]), state["filters"])
-
-
-def may_ask_back(state: State) -> bool:
-    """Once for a question; from the first judgement on, that is the judge's to say."""
-    return "assessment" not in state and not takes_up(state["standalone"], state["question"].open_clarification)
+    return await look_for_better_words(deps, state["question"], state["filters"])
 
 
 def after_writing(
-    state: State, runtime: Runtime[Context]
+    state: State, runtime: Runtime[Deps]
 ) -> Literal["judge", "improve", "refine", "no_answer", "__end__"]:
     if "answer" in state:
         return "__end__"
-    if state["assessment"].verdict == "CLARIFY":
-        return "judge"
-    return after_refusal(state, runtime)
+    return "judge" if state["assessment"].verdict == "CLARIFY" else after_refusal(runtime.context, state)
 
 
-def after_refusal(state: State, runtime: Runtime[Context]) -> Literal["improve", "refine", "no_answer"]:
-    if runtime.context.run.deadline.remaining() <= 0:
+def after_refusal(deps: Deps, state: State) -> Literal["improve", "refine", "no_answer"]:
+    if deps.deadline.remaining() <= 0:
         return "no_answer"
     if "words" not in state or state["queries"] != state["words"].queries:
         return "improve"
-    return "refine" if next_stage(state, runtime.context) else "no_answer"
+    return "refine" if next_stage(deps, state) else "no_answer"
 
 
 # ------------------------------------------------------------------------------------------------ correct
-async def improve(state: State, runtime: Runtime[Context]) -> State:
+async def improve(state: State, runtime: Runtime[Deps]) -> State:
     """All words in one search; the same passages where no better ones came."""
-    context = runtime.context
-    words = state.get("words") or await look_for_better_words(
-        context, Asked(state["question"], state["draft"]), state["filters"]
-    )
-    told: State = {"words": words, "queries": words.queries, "filters": words.filters, "standalone": words.standalone}
-    if words.standalone != state["standalone"]:
+    deps, question = runtime.context, state["question"]
+    words = state.get("words") or await look_for_better_words(deps, question, question.filters)
+    told: State = {
+        "words": words, "queries": words.queries, "filters": words.filters, "question": words.question,
+    }  # fmt: skip
+    if words.question.standalone != question.standalone:
         told["refused"] = frozenset()  # what was refused was another question
-    return {**told, **await _found(words.queries, words.filters, {**state, **told}, context)}
+    result = await search_for(deps, words.question, words.queries, words.filters)
+    return {**told, **await _with_found(deps, {**state, **told}, result.candidates)}
 
 
-async def judge(state: State, runtime: Runtime[Context]) -> State:
+async def judge(state: State, runtime: Runtime[Deps]) -> State:
     """Of passages that a model has refused already, no other is asked."""
-    context, question = runtime.context, state["question"]
-    fresh = [passage for passage in state["passages"] if passage.chunk_id not in state["refused"]]
-    if state["refused"] and not fresh:
-        reason = worded("nothing new was found")
-        return {"assessment": Assessment(verdict="NO_ANSWER", candidates=state["passages"], reason=reason)}
-    assessment = await Judge(context)(
-        Evidence(
-            question=state["standalone"],
-            passages=state["passages"],
-            semantic=question.scope.semantic,
-            use_model=reranking_is_on(question, context.tools),
-        )
+    deps, question, refused = runtime.context, state["question"], state.get("refused", frozenset())
+    passages = state["passages"]
+    if refused and all(passage.chunk_id in refused for passage in passages):
+        return {"assessment": Assessment(verdict="NO_ANSWER", candidates=passages, reason=reason_text("nothing_new"))}
+    evidence = Evidence(
+        question=question.standalone,
+        passages=passages,
+        semantic=question.scope.semantic,
+        use_model=reranking_is_on(deps, question),
     )
-    if assessment.refused:
-        refused = state["refused"] | {passage.chunk_id for passage in state["passages"]}
-        return {"assessment": assessment, "refused": refused}
-    return {"assessment": assessment}
+    assessment = await Judge(context_of(deps))(evidence)
+    return {"assessment": assessment, "refused": _refused(state) if assessment.refused else refused}
 
 
 def after_judging(
-    state: State, runtime: Runtime[Context]
+    state: State, runtime: Runtime[Deps]
 ) -> Literal["write", "clarify", "improve", "refine", "no_answer"]:
     """Yes, and in doubt: it is written."""
     assessment = state["assessment"]
-    if assessment.verdict == "CLARIFY" and not takes_up(state["standalone"], state["question"].open_clarification):
+    if assessment.verdict == "CLARIFY" and may_ask_back(state["question"]):
         return "clarify"
-    return after_refusal(state, runtime) if assessment.refused or not state["passages"] else "write"
+    if assessment.refused or not state["passages"]:
+        return after_refusal(runtime.context, state)
+    return "write"
 
 
-async def refine(state: State, runtime: Runtime[Context]) -> State:
-    context, stage = runtime.context, next_stage(state, runtime.context)
+async def refine(state: State, runtime: Runtime[Deps]) -> State:
+    deps, stage, tried = runtime.context, next_stage(runtime.context, state), state.get("tried", ())
     if stage is None:
         raise AssertionError("after_refusal leads here only while a stage is left")
-    refinement = Refinement(
-        question=state["question"],
-        queries=state["queries"],
+    found = await search_again(
+        deps,
+        state["question"],
+        state["queries"],
+        stage,
         filters=state["filters"],
-        stage=stage,
-        number=len(state["tried"]) + 1,
+        number=len(tried) + 1,
         missing=state["assessment"].missing if "assessment" in state else "",
-        use_model=True,
     )
-    found = await search_again(context, refinement)
-    return {"tried": (*state["tried"], stage), **await _passages(found.candidates, state, context)}
+    return {"tried": (*tried, stage), **await _with_found(deps, state, found.candidates)}
 
 
-def next_stage(state: State, context: Context) -> Stage | None:
+def next_stage(deps: Deps, state: State) -> Stage | None:
     """Of the corrective search; none when all were tried, or the rounds are used up."""
-    if len(state["tried"]) >= context.tools.settings.corrective.max_refine_rounds:
+    tried = state.get("tried", ())
+    if len(tried) >= deps.settings.corrective.max_refine_rounds:
         return None
     found = state["offline"] and bool(state["passages"])  # then another source alone can add to it
-    left = [stage for stage in stages(state["question"], context.tools) if stage == "web" or not found]
-    return next((stage for stage in left if stage not in state["tried"]), None)
+    left = [stage for stage in stages(deps, state["question"]) if stage == "web" or not found]
+    return next((stage for stage in left if stage not in tried), None)
 
 
 # ------------------------------------------------------------------------------------------------ other answers
-async def clarify(state: State, runtime: Runtime[Context]) -> State:
-    return {"answer": await ask_back(runtime.context, state["assessment"].named)}
+async def clarify(state: State, runtime: Runtime[Deps]) -> Asking:
+    return await clarify_from(runtime.context, state["assessment"].named)
 
 
-async def no_answer(state: State, runtime: Runtime[Context]) -> State:
-    context, assessment = runtime.context, state.get("assessment")
+async def no_answer(state: State, runtime: Runtime[Deps]) -> Asking:
     candidates = state.get("nearest") or state.get("passages")
-    reason = assessment.reason if assessment else ""
-    return {"answer": await say_no_answer(context, state["standalone"], candidates, reason=reason)}
+    reason = state["assessment"].reason if "assessment" in state else ""
+    return {"answer": await refuse(runtime.context, state["question"], candidates, reason=reason)}
 
 
 # ------------------------------------------------------------------------------------------------ the graph
-def build_graph() -> CompiledStateGraph[State, Context, State, State]:
-    graph = StateGraph(State, context_schema=Context)
-    for node in (route, greet, search, write, improve, judge, refine, clarify, no_answer):
+def build_graph() -> CompiledStateGraph[State, Deps, State, State]:
+    graph = StateGraph(State, context_schema=Deps)
+    for node in (greet, search, write, improve, judge, refine, clarify, no_answer):
         graph.add_node(node.__name__, node)
-    graph.add_edge(START, "route")
-    graph.add_conditional_edges("route", after_routing)
+    graph.add_conditional_edges(START, where_to_begin)
     graph.add_conditional_edges("search", after_search)
     graph.add_conditional_edges("write", after_writing)
     graph.add_edge("improve", "judge")
@@ -319,18 +280,14 @@ def build_graph() -> CompiledStateGraph[State, Context, State, State]:
     return graph.compile(name="corrective")
 
 
-class CorrectiveWorkflow(GraphWorkflow):
-    """The default workflow."""
-
-    graph = build_graph()
-    rounds = Rounds(
+WORKFLOW = Workflow(
+    graph=build_graph(),
+    about=__doc__ or "",
+    rounds=Rounds(
         best=1,
         worst=9,
         notes="write alone where the first search found the answer; where it did not, better words (one round, begun "
         "beside the first writing where the estimate is low), a judgement and the writing; a judgement more for each "
         "corrective search that finds something new. A greeting takes one.",
-    )
-
-    @property
-    def timeout_s(self) -> float:
-        return self.tools.settings.corrective.timeout_s
+    ),
+)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import inspect
-import sys
 
-from retrieval.workflows import DEFAULT_WORKFLOW, WORKFLOWS
+from retrieval.workflows import DEFAULT_WORKFLOW, NAMES, get_workflow
 
 HEAD = """# Workflows
 
@@ -23,20 +22,20 @@ the parts and one to check it (`retrieval/workflows/documents.py`).
 
 def render() -> str:
     """The whole page, as Markdown."""
-    rows = "\n".join(map(_row, WORKFLOWS))
+    rows = "\n".join(map(_row, NAMES))
     table = f"| workflow | rounds, best | rounds, worst | what makes the difference |\n|---|---|---|---|\n{rows}\n"
-    return "\n".join([HEAD, table, *map(_section, WORKFLOWS)])
+    return "\n".join([HEAD, table, *map(_section, NAMES)])
 
 
 def _row(name: str) -> str:
-    rounds = WORKFLOWS[name].rounds
+    rounds = get_workflow(name).rounds
     title = f"`{name}` (default)" if name == DEFAULT_WORKFLOW else f"`{name}`"
     return f"| {title} | {rounds.best} | {rounds.worst} | {rounds.notes.replace('|', chr(92) + '|')} |"
 
 
 def _section(name: str) -> str:
     """The workflow's module docstring without its diagram, which is drawn from the code instead."""
-    workflow = WORKFLOWS[name]
-    paragraphs = inspect.cleandoc(sys.modules[workflow.__module__].__doc__ or "").split("\n\n")
+    workflow = get_workflow(name)
+    paragraphs = inspect.cleandoc(workflow.about).split("\n\n")
     text = "\n\n".join(part.strip("\n") for part in paragraphs if part.strip() and not part.startswith("    "))
     return f"## {name}\n\n{text}\n\n```mermaid\n{workflow.graph.get_graph().draw_mermaid().strip()}\n```\n"

@@ -14,20 +14,16 @@ from pathlib import Path
 
 from chat.review.export import name_pattern as masked_name
 from retrieval.answerability import oppositions
-from retrieval.steps.query.route import name_pattern, tag_pattern
 from retrieval.text.language import either_script
 from tests.patterns.collect import SEARCHES, Found, our_patterns
 
 LIMIT_S = 110
 ROOT = Path(__file__).resolve().parents[2]
 # Patterns that never meet a longer text than this, and where that is seen to.
-MOST_CHARS = {
-    "retrieval.steps.query.question_parts._HAN_JOIN": 100,  # MAX_COMPARED_CHARS
-}
+MOST_CHARS: dict[str, int] = {}
 # Patterns built of a value that a document or an administrator gives: one of each kind; and of lists of words: all.
 BUILT_AT_RUN = {
     "chat.review.export": (masked_name("Ann Lee"),),
-    "retrieval.steps.query.route": (name_pattern("annual report"), tag_pattern("exam rules")),
     "retrieval.text.language": (re.compile(either_script("臺灣研討室 a+"), re.IGNORECASE),),
     "retrieval.answerability.oppositions": tuple({side for pair in oppositions._OPPOSITES for side in pair}),
 }

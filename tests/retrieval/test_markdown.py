@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from retrieval.workflows.planned.question_profile import understand
 
 from retrieval.ingest.markdown import parse_markdown
 from retrieval.providers.chat import unfenced
@@ -22,7 +23,6 @@ from retrieval.text.quoting import neutralise
 from retrieval.text.sentences import split_sentences
 from retrieval.text.statements import headed_statements_of
 from retrieval.text.strips import split_strips
-from retrieval.workflows.planned.question_profile import understand
 
 
 def kinds(text: str) -> list[tuple[str, str]]:

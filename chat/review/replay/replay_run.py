@@ -36,7 +36,7 @@ from retrieval.errors import ModelError
 from retrieval.ports import BoostSource, Models
 from retrieval.providers.chosen_model import ChosenModel
 from retrieval.selectors import documents_named, scope_as_asked, scope_attached, scope_for, scope_of_documents
-from retrieval.steps.toolbox import Toolbox
+from retrieval.steps.deps import Deps
 from retrieval.text import quoting
 from retrieval.trace import Trace
 from retrieval.values import (
@@ -162,10 +162,10 @@ async def _answer(setup: Setup) -> tuple[dict[str, Any], Wordings]:
     if setup.revision:
         boosts = await database_call(_boosts, setup.revision, engine.models)
     # What the engine makes of the question is asked for: neither what is remembered nor what somebody has written.
-    tools: Toolbox = replace(engine, models=models, boosts=boosts, memory=None, curated=None)
+    deps: Deps = replace(engine, models=models, boosts=boosts, memory=None, curated=None)
     began = timezone.now()
     async with asyncio.timeout(engine.settings.limits.answer_timeout_s):
-        answer = await get_workflow(setup.workflow, engine=tools).answer(setup.question, trace=trace)
+        answer = await get_workflow(setup.workflow).answer(setup.question, engine=deps, trace=trace)
 
     def stored() -> tuple[dict[str, Any], Wordings]:  # reads where in their documents the cited sentences stand
         data, wordings = answer_as_stored(answer, trace, workflow=setup.workflow, created_at=began)

@@ -58,12 +58,12 @@ class SearchSettings(Group):
 
 
 class RouteSettings(Group):
-    """Filters that the question names (seed 003). Rules always look; this is about the model."""
+    """Filters that the question names (seed 003)."""
 
     model_config = SettingsConfigDict(env_prefix="RAG_ROUTE_")
 
     by_model: bool = True
-    """The fast model reads filters too, beside the rewrites: a call more, no round more."""
+    """The fast model reads filters, beside the rewrites: a call more, no round more."""
 
 
 class RewriteSettings(Group):

@@ -27,8 +27,7 @@ class CorrectiveSettings(Group):
     good_score: Share = 0.5
     """Without a model: the estimated probability from which what is quoted counts as an answer."""
     weak_score: Share = 0.4
-    """Below it better words are looked for beside the first writing, and a filter that was read from the question gives
-    way."""
+    """Below it better words are looked for beside the first writing."""
     max_refine_rounds: WholeNumber = 3
     """Times that it searches again before it gives up."""
     context_passages: Count = 8
@@ -56,8 +55,6 @@ class PlannedSettings(Group):
 
     model_config = SettingsConfigDict(env_prefix="RAG_PLANNED_")
 
-    enabled: bool = True
-    """Off: its questions are answered by the corrective workflow, which the path says."""
     max_retries: WholeNumber = 2
     """Times that the plan is mended after a reflection."""
     planner_model: str = ""

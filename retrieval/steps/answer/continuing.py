@@ -16,7 +16,7 @@ from retrieval.errors import ModelError
 from retrieval.ports import ChatModel, Prompt
 from retrieval.steps.answer.generate import CitedWriter, Ended, stream_answer
 from retrieval.steps.cite.markers import cited_markers, without_markers
-from retrieval.steps.retrieve.compress import compress
+from retrieval.steps.retrieve.compress import compress_passages
 from retrieval.steps.step import Step
 from retrieval.text.answer_language import NAMES, Language
 from retrieval.text.quoting import neutralise, one_line, quote_source
@@ -96,7 +96,7 @@ class Continue(Step[Begun, Answer]):
         frame = self._rendered(given, "")
         room = model.prompt_budget - estimate_tokens(frame.system) - estimate_tokens(frame.user)
         passages = [ScoredChunk(chunk=source.chunk, scores=source.scores) for source in given.sources]
-        excerpts = compress(given.question.text, passages, tokens=max(0, room))
+        excerpts = compress_passages(given.question.text, passages, tokens=max(0, room))
         kept = {excerpt.candidate.chunk_id: excerpt.candidate.chunk for excerpt in excerpts}
         quoted: list[str] = []
         for source in given.sources:

@@ -26,9 +26,9 @@ from retrieval.steps.deps import Deps
 from retrieval.steps.judge.assessment import Evidence
 from retrieval.steps.judge.judge import estimated
 from retrieval.steps.query.small_talk import small_talk_kind
-from retrieval.steps.retrieve.compress import Chosen, Compress
-from retrieval.steps.retrieve.neighbours import Choice, WithNeighbours, wanted_places
-from retrieval.steps.retrieve.order import Order, Ranking, choose
+from retrieval.steps.retrieve.compress import compress
+from retrieval.steps.retrieve.neighbours import with_neighbours
+from retrieval.steps.retrieve.order import choose, order
 from retrieval.steps.step import Asked, Context, Step
 from retrieval.steps.toolbox import Run
 from retrieval.text.answer_language import NAMES, Language, ScriptKeeper
@@ -150,8 +150,9 @@ async def select_passages(context: Context, asked: Asked, candidates: Sequence[S
     # Of the replaced ones those that would have been read are worth telling.
     replaced = _titles_missing(choose(candidates, most=most), current)
     author = await writer.author(asked)
-    chosen = await _with_neighbours(context, asked, chosen, author.room)
-    return await Order(context)(Ranking(chosen, len(candidates), author.room, replaced=replaced))
+    if author.room is not None:
+        chosen = await with_neighbours(context.deps, chosen, scope=asked.question.scope, tokens=author.room)
+    return await order(context.deps, chosen, found=len(candidates), room=author.room, replaced=replaced)
 
 
 async def write_answer(context: Context, asked: Asked, candidates: Sequence[ScoredChunk]) -> Answer:
@@ -175,7 +176,7 @@ async def write_from(
     """
     writer, shown = Generate(context), list(passages)
     if context.tools.settings.compress.enabled:
-        shown = await Compress(context)(Chosen(asked.text, passages, (await writer.author(asked)).room))
+        shown = await compress(context.deps, asked.text, passages, room=(await writer.author(asked)).room)
     sources = as_sources([passage for passage in passages if passage.chunk_id in {one.chunk_id for one in shown}])
     answer = await writer(
         Material(asked=asked, passages=shown, sources=sources, may_ask_back=may_ask_back, released=released)
@@ -207,15 +208,6 @@ async def write_from(
         sources=marked_cited(checked.sources, cited),
         reason=NOTHING_SUPPORTED,
     )
-
-
-async def _with_neighbours(
-    context: Context, asked: Asked, chosen: list[ScoredChunk], room: int | None
-) -> list[ScoredChunk]:
-    """No step where no model reads the passages, or none of them is cut off."""
-    if room is None or context.tools.documents is None or not wanted_places(chosen):
-        return chosen
-    return await WithNeighbours(context)(Choice(chosen, asked.question.scope, room))
 
 
 def _titles_missing(wanted: Sequence[ScoredChunk], current: Sequence[ScoredChunk]) -> tuple[str, ...]:

@@ -94,14 +94,16 @@ def in_force(candidates: Sequence[ScoredChunk], question: str) -> tuple[ScoredCh
 
 
 def newest_versions(sources: Sequence[Source], question: str) -> list[Source]:
-    """Without those of which a later version is among them (the same title, another year); all of them where the
-    question names a year."""
+    """Without those of which a later version is among them (the same title, another year); where the question names
+    the year of one of them, without the other years'."""
+    years = set(years_in(question))
+    named = {topic(source.chunk) for source in sources if year_of(source.chunk) in years}
+    if years:
+        return [source for source in sources if topic(source.chunk) not in named or year_of(source.chunk) in years]
     newest: dict[str, int] = {}
     for source in sources:
         name, year = topic(source.chunk), year_of(source.chunk)
         newest[name] = max(newest.get(name, 0), year or 0)
-    if years_in(question):
-        return list(sources)
     return [source for source in sources if (year_of(source.chunk) or 0) == newest[topic(source.chunk)]]
 
 

@@ -5,41 +5,39 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from retrieval.steps.query.condense import Condense
+from retrieval.steps.deps import Deps
+from retrieval.steps.query.condense import condense
 from retrieval.steps.query.hyde import hyde
-from retrieval.steps.query.query_rewriter import Rewrite, Wanted
-from retrieval.steps.query.route import filters_by_model
-from retrieval.steps.query.transform import transform_question
-from retrieval.steps.step import Asked, Context
-from retrieval.values import Query, SearchFilters
+from retrieval.steps.query.rewrite import rewrite
+from retrieval.steps.query.route import read_filters
+from retrieval.values import Query, Question, SearchFilters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BetterWords:
-    """standalone: the question made self-contained by a model, or as it was. queries: all words, the user's own first.
-    filters: those that were known, and what a model read from the question beside them."""
+    """question: condensed where it needs a conversation. queries: all words, the user's own first. filters: those that
+    were known, and what a model read from the question beside them."""
 
-    standalone: str
+    question: Question
     queries: tuple[Query, ...]
     filters: SearchFilters
 
 
-async def look_for_better_words(context: Context, asked: Asked, filters: SearchFilters) -> BetterWords:
-    """condense (follow-ups), rewrite, hyde, route by a model, and step_back or decompose where one of them fits."""
-    standalone, variants, hypothetical, transformed, more_filters = await asyncio.gather(
-        Condense(context)(asked),
-        Rewrite(context)(Wanted(asked=asked, tried=(asked.text,))),
-        hyde(context.deps, asked.condensed),
-        transform_question(context, asked),
-        filters_by_model(context, asked, filters),
+async def look_for_better_words(deps: Deps, question: Question, filters: SearchFilters) -> BetterWords:
+    """condense (in a conversation), rewrite, hyde, and filters that a model reads."""
+    condensed, variants, imagined, more_filters = await asyncio.gather(
+        condense(deps, question),
+        rewrite(deps, question),
+        hyde(deps, question),
+        read_filters(deps, question, filters),
     )
-    queries: dict[str, Query] = {}
-    for query in (
-        Query(asked.text),
-        Query(standalone, kind="condensed"),
-        *variants,
-        *transformed,
-        *hypothetical,
-    ):
-        queries.setdefault(" ".join(query.text.casefold().split()), query)
-    return BetterWords(standalone=standalone, queries=tuple(queries.values()), filters=more_filters)
+    queries = (Query(question.text), Query(condensed.standalone, kind="condensed"), *variants, *imagined)
+    return BetterWords(question=condensed, queries=distinct_queries(queries), filters=more_filters)
+
+
+def distinct_queries(queries: tuple[Query, ...]) -> tuple[Query, ...]:
+    """Each text once; the first one with it stays."""
+    kept: dict[str, Query] = {}
+    for query in queries:
+        kept.setdefault(" ".join(query.text.casefold().split()), query)
+    return tuple(kept.values())

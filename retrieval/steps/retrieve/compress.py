@@ -12,19 +12,18 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ragsite.core.wording import counted, worded
-from retrieval.steps.step import Step
+from retrieval.steps.deps import Deps
+from retrieval.steps.step import step
 from retrieval.text.quoting import quote_source
 from retrieval.text.strips import Strip, recompose, split_strips
 from retrieval.text.term_coverage import coverage, full_text, term_weights, terms_of
 from retrieval.text.tokens import estimate_tokens
-from retrieval.trace import StepRecord
+from retrieval.trace import note, skip
 from retrieval.values import ScoredChunk
 
 THRESHOLD = 0.3  # strips below this share of the best one of all are left out; 0: none
 MIN_STRIPS = 2  # of a passage that stay where there is room
 NEIGHBOURS = 1  # strips on each side of a related passage's best one that stay as well
-TOKEN_TARGET = 0  # of all passages together; 0: what the model's context leaves for them
 
 NEIGHBOUR = 0.5  # of the better neighbour's coverage that a strip is credited with
 RELATED = 0.6  # of the best strip of all: a passage that has one as good may explain, step by step, what is asked for
@@ -32,44 +31,25 @@ RANK_DISCOUNT = 0.9  # for each passage further down, where strips of different 
 PASSAGE_MARGIN = 2  # tokens between two quoted passages
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """Passages for a prompt, best first. `tokens`: what the prompt has room for; None: no model reads them."""
-
-    question: str
-    passages: Sequence[ScoredChunk]
-    tokens: int | None
-
-
-class Compress(Step[Chosen, list[ScoredChunk]]):
-    """The passages with their text cut to what is kept of it; ids, places and scores stay."""
-
-    name = "compress"
-
-    async def act(self, given: Chosen, entry: StepRecord) -> list[ScoredChunk]:
-        enabled, passages = self.settings.compress.enabled, given.passages
-        if not enabled or given.tokens is None or not passages:
-            reason = worded("switched off") if not enabled else worded("no model reads the passages")
-            entry.skip(reason if passages else worded("nothing to compress"))
-            return list(passages)
-        room = min(given.tokens, TOKEN_TARGET or given.tokens)
-        excerpts = await asyncio.to_thread(compress, given.question, passages, tokens=room)
-        before = sum(estimate_tokens(passage.chunk.text) for passage in passages)
-        after = sum(estimate_tokens(excerpt.candidate.chunk.text) for excerpt in excerpts)
-        whole = counted("{count} passage", "{count} passages", len(passages))
-        entry.summary = (
-            worded("{passages} cut from {before} to {after} tokens", passages=whole, before=before, after=after)
-            if after < before
-            else worded("{passages} kept whole", passages=whole)
-        )
-        entry.detail["kept"] = {
-            excerpt.candidate.chunk_id: [list(place) for place in excerpt.places]
-            for excerpt in excerpts
-            if excerpt.is_cut
-        }
-        kept = {excerpt.candidate.chunk_id for excerpt in excerpts}
-        entry.detail["dropped"] = [passage.chunk_id for passage in passages if passage.chunk_id not in kept]
-        return [excerpt.candidate for excerpt in excerpts]
+@step("compress")
+async def compress(
+    deps: Deps, question: str, passages: Sequence[ScoredChunk], *, room: int | None
+) -> list[ScoredChunk]:
+    """The passages with their text cut to what is kept of it; ids, places and scores stay. room: tokens that the prompt
+    has for them; None: no model reads them."""
+    if room is None or not passages:
+        skip("no_model_reads" if passages else "nothing_found")
+        return list(passages)
+    excerpts = await asyncio.to_thread(compress_passages, question, passages, tokens=room)
+    kept = {excerpt.candidate.chunk_id: excerpt for excerpt in excerpts}
+    note(
+        "compressed",
+        before=sum(estimate_tokens(passage.chunk.text) for passage in passages),
+        after=sum(estimate_tokens(excerpt.candidate.chunk.text) for excerpt in excerpts),
+        kept={name: [list(place) for place in excerpt.places] for name, excerpt in kept.items() if excerpt.is_cut},
+        dropped=[passage.chunk_id for passage in passages if passage.chunk_id not in kept],
+    )
+    return [excerpt.candidate for excerpt in excerpts]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +76,7 @@ class _Passage:
         return Excerpt(candidate=replace(self.candidate, chunk=replace(chunk, text=text)), places=places, is_cut=True)
 
 
-def compress(question: str, chosen: Sequence[ScoredChunk], *, tokens: int | None = None) -> list[Excerpt]:
+def compress_passages(question: str, chosen: Sequence[ScoredChunk], *, tokens: int | None = None) -> list[Excerpt]:
     """Pure and deterministic. Strips far below the best one of all are left out; where what remains is longer than
     `tokens`, the best strips of all passages fill that room, and a passage of which nothing is left is dropped.
     """

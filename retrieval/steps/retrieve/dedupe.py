@@ -14,51 +14,36 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from ragsite.core.wording import counted, worded
-from retrieval.steps.step import Step
+from retrieval.steps.deps import Deps
+from retrieval.steps.step import step
 from retrieval.text.analysis import analyze
 from retrieval.text.negation import NEGATING_WORD
 from retrieval.text.numbers import NUMBER
 from retrieval.text.tokens import estimate_tokens
-from retrieval.trace import StepRecord
+from retrieval.trace import note
 from retrieval.values import ScoredChunk, StoredChunk
 
-ENABLED = True  # drop near-duplicates and join neighbouring chunks
 NEAR_DUPLICATE = 0.9  # shared part of both texts' terms, from which they say the same
 MERGE_TOKENS = 640  # a passage made of neighbouring chunks holds at most so many
 PRINTS_KEPT = 1024  # of passages that come up again and again: 3 to 10 KiB each in English, 50 in Chinese
 MAX_GAP = 16  # characters of white space that the chunker leaves out between two chunks
 
 
-@dataclass(frozen=True, slots=True)
-class Hits:
-    """`candidates`: best first. `known`: passages of an earlier round; what they hold already is left out."""
-
-    candidates: Sequence[ScoredChunk]
-    known: Sequence[ScoredChunk] = ()
-
-
-class Dedupe(Step[Hits, tuple[ScoredChunk, ...]]):
-    """The candidates, merged and each said once."""
-
-    name = "dedupe"
-
-    async def act(self, given: Hits, entry: StepRecord) -> tuple[ScoredChunk, ...]:
-        if not ENABLED:
-            entry.skip(worded("switched off"))
-            ids = {passage.chunk_id for passage in given.known}
-            return tuple(candidate for candidate in given.candidates if candidate.chunk_id not in ids)
-        result = await asyncio.to_thread(dedupe, given.candidates, known=given.known)
-        entry.detail["dropped"] = dict(result.dropped)
-        entry.detail["merged"] = {chunk_id: list(parts) for chunk_id, parts in result.merged.items()}
-        entry.summary = worded(
-            "{candidates} → {passages}: {dropped} said the same, {merged} joined to a neighbour",
-            candidates=counted("{count} candidate", "{count} candidates", len(given.candidates)),
-            passages=counted("{count} passage", "{count} passages", len(result.kept)),
-            dropped=len(result.dropped),
-            merged=sum(map(len, result.merged.values())),
-        )
-        return result.kept
+@step("dedupe")
+async def dedupe(
+    deps: Deps, candidates: Sequence[ScoredChunk], *, known: Sequence[ScoredChunk] = ()
+) -> tuple[ScoredChunk, ...]:
+    """The candidates, best first, merged and each said once. known: passages of an earlier round; what they hold
+    already is left out."""
+    result = await asyncio.to_thread(merge_duplicates, candidates, known=known)
+    note(
+        "deduped",
+        before=len(candidates),
+        after=len(result.kept),
+        dropped=dict(result.dropped),
+        merged={chunk_id: list(parts) for chunk_id, parts in result.merged.items()},
+    )
+    return result.kept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +56,7 @@ class Deduped:
     merged: dict[str, tuple[str, ...]]
 
 
-def dedupe(candidates: Sequence[ScoredChunk], *, known: Sequence[ScoredChunk] = ()) -> Deduped:
+def merge_duplicates(candidates: Sequence[ScoredChunk], *, known: Sequence[ScoredChunk] = ()) -> Deduped:
     """Pure and deterministic; the order of `candidates` decides which of two alike stays: the first."""
     kept: list[ScoredChunk] = []
     dropped: dict[str, str] = {}

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from ragsite.core.wording import counted
+from retrieval.steps.deps import Deps
 from retrieval.steps.retrieve.dedupe import join, seam
-from retrieval.steps.step import Step
+from retrieval.steps.step import step
 from retrieval.text.markdown import is_row, list_sign, passage_blocks
 from retrieval.text.tokens import estimate_tokens
-from retrieval.trace import StepRecord
+from retrieval.trace import note
 from retrieval.values import ScoredChunk, SearchScope, StoredChunk
 
 MOST_TOKENS = 1400  # of a passage with its neighbours
@@ -27,42 +27,40 @@ _ANNOUNCES = re.compile(r"[:：,，、（(–—-]$")
 _GOES_ON = re.compile(r"[a-zà-öø-ÿ,;:.)\]，。；：、）】」』]")
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """Passages for a prompt, best first, that has room for `tokens`."""
+async def with_neighbours(
+    deps: Deps, passages: Sequence[ScoredChunk], *, scope: SearchScope, tokens: int
+) -> list[ScoredChunk]:
+    """The passages, joined with what they are continued in, while they fit into `tokens` together. No step where none
+    of them is cut off."""
+    if deps.documents is None or not (places := wanted_places(passages)):
+        return list(passages)
+    return await join_neighbours(deps, passages, places, scope=scope, tokens=tokens)
 
-    passages: Sequence[ScoredChunk]
-    scope: SearchScope
-    tokens: int
 
-
-class WithNeighbours(Step[Choice, list[ScoredChunk]]):
-    """The passages, joined with what they are continued in; ids, scores and order stay."""
-
-    name = "order"
-
-    async def act(self, given: Choice, entry: StepRecord) -> list[ScoredChunk]:
-        reader, passages = self.tools.documents, list(given.passages)
-        places = wanted_places(passages)
-        found = await reader.at(places, scope=given.scope) if reader is not None and places else ()
-        beside = {(one.document_id, one.seq): one for one in found}
-        left = given.tokens - sum(estimate_tokens(passage.chunk.text) for passage in passages)
-        joined: dict[str, list[str]] = {}
-        for at, passage in enumerate(passages):
-            for chunk, grown in _grown(passage.chunk, beside):
-                cost = estimate_tokens(grown.text) - estimate_tokens(passages[at].chunk.text)
-                if cost > left:
-                    break
-                left -= cost
-                passages[at] = replace(passage, chunk=grown)
-                joined.setdefault(passage.chunk_id, []).append(chunk.chunk_id)
-        entry.detail["joined"] = joined
-        entry.summary = counted(
-            "{count} passage that was cut off is given with its neighbours",
-            "{count} passages that were cut off are given with their neighbours",
-            len(joined),
-        )
-        return passages
+@step("order")
+async def join_neighbours(
+    deps: Deps,
+    passages: Sequence[ScoredChunk],
+    places: Sequence[tuple[str, int]],
+    *,
+    scope: SearchScope,
+    tokens: int,
+) -> list[ScoredChunk]:
+    """Ids, scores and order stay. places: (document id, seq) of the chunks to look at."""
+    found = await deps.documents.at(places, scope=scope) if deps.documents else ()
+    beside = {(chunk.document_id, chunk.seq): chunk for chunk in found}
+    grown, joined = list(passages), dict[str, list[str]]()
+    left = tokens - sum(estimate_tokens(passage.chunk.text) for passage in passages)
+    for at, passage in enumerate(passages):
+        for chunk, longer in _grown(passage.chunk, beside):
+            cost = estimate_tokens(longer.text) - estimate_tokens(grown[at].chunk.text)
+            if cost > left:
+                break
+            left -= cost
+            grown[at] = replace(passage, chunk=longer)
+            joined.setdefault(passage.chunk_id, []).append(chunk.chunk_id)
+    note("neighbours_joined", joined=joined, count=len(joined))
+    return grown
 
 
 def wanted_places(passages: Sequence[ScoredChunk]) -> list[tuple[str, int]]:

@@ -1,89 +1,42 @@
-"""Order: which passages go into the prompt, how many fit, and where the best ones stand.
+"""Order: which passages go into the prompt, and how many fit, the best first.
 
-Source: Liu et al., "Lost in the Middle", TACL 2024; seed 002, position strategies `top_first` and `sandwich`.
+Source: Liu et al., "Lost in the Middle", TACL 2024; seed 002, position strategy `top_first`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Sequence
 
-from ragsite.core.wording import counted, joined, worded
-from retrieval.steps.step import Step
+from retrieval.steps.deps import Deps
+from retrieval.steps.step import step
 from retrieval.text.quoting import quote_source
 from retrieval.text.tokens import estimate_tokens
-from retrieval.trace import StepRecord
+from retrieval.trace import note
 from retrieval.values import ScoredChunk
 
-Position = Literal["top_first", "sandwich"]
 LEAST = 8  # passages that a model is given where so many were found: the right one is often not among the first five
-POSITION: Position = "top_first"  # where the best passages stand in the prompt
-IN_WORDS: Mapping[Position, str] = {
-    "top_first": worded("the best first"),
-    "sandwich": worded("the best at both ends"),
-}
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
-    """Passages, best first, out of `total`. `room`: tokens that the prompt has for them; None: no model reads them.
-    `replaced`: titles of documents that were left out since a later version says that it replaces them."""
-
-    passages: Sequence[ScoredChunk]
-    total: int
-    room: int | None
-    replaced: Sequence[str] = ()
-
-
-class Order(Step[Ranking, list[ScoredChunk]]):
-    """The passages that fit, in the order in which the prompt holds them."""
-
-    name = "order"
-
-    async def act(self, given: Ranking, entry: StepRecord) -> list[ScoredChunk]:
-        position = POSITION
-        fitting = given.passages if given.room is None else fit_half(given.passages, room=given.room)
-        placed = place(fitting, position)
-        entry.summary = worded(
-            "{placed} of {passages}, {order}",
-            placed=len(placed),
-            passages=counted("{count} passage", "{count} passages", given.total),
-            order=IN_WORDS[position],
-        )
-        if given.replaced:
-            entry.summary += worded(
-                "; left out, as a later version replaces it: {titles}", titles=joined(", ", given.replaced)
-            )
-            entry.detail["replaced"] = list(given.replaced)
-        entry.detail["chunk_ids"] = [passage.chunk_id for passage in placed]
-        return placed
+@step("order")
+async def order(
+    deps: Deps, passages: Sequence[ScoredChunk], *, found: int, room: int | None, replaced: Sequence[str] = ()
+) -> list[ScoredChunk]:
+    """The passages that fit, best first. found: how many there were. room: tokens that the prompt has for them; None:
+    no model reads them. replaced: titles that were left out since a later version replaces them."""
+    fitting = list(passages) if room is None else fit_half(passages, room=room)
+    note(
+        "ordered_in_force" if replaced else "ordered",
+        given=len(fitting), found=found, replaced=list(replaced), chunk_ids=[passage.chunk_id for passage in fitting],
+    )  # fmt: skip
+    return fitting
 
 
 def choose(candidates: Sequence[ScoredChunk], *, most: int) -> list[ScoredChunk]:
     """The best `most` candidates. The same text in two documents is given once."""
-    chosen: list[ScoredChunk] = []
-    texts: set[str] = set()
+    first: dict[str, ScoredChunk] = {}
     for candidate in candidates:
-        text = " ".join(candidate.chunk.text.split())
-        if text in texts:
-            continue
-        texts.add(text)
-        chosen.append(candidate)
-        if len(chosen) == most:
-            break
-    return chosen
-
-
-def place(ranked: Sequence[ScoredChunk], position: Position) -> list[ScoredChunk]:
-    """`top_first`: best first. `sandwich`: the best at both ends, the weakest in the middle (1 3 5 4 2).
-
-    The seed's code gives 1 2 5 4 3, which leaves the last place, the second most read one, to the third best; Liu et
-    al. find both ends to be read best, so the second best stands there.
-    """
-    if position == "top_first" or len(ranked) <= 2:
-        return list(ranked)
-    return [*ranked[0::2], *reversed(ranked[1::2])]
+        first.setdefault(" ".join(candidate.chunk.text.split()), candidate)
+    return list(first.values())[:most]
 
 
 def fit_half(ranked: Sequence[ScoredChunk], *, room: int) -> list[ScoredChunk]:

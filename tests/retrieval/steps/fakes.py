@@ -13,8 +13,9 @@ from ragsite.core.rag_settings import RagSettings
 from retrieval.ports import Models, SearchRequest, SearchResult
 from retrieval.prompting import PromptLibrary
 from retrieval.providers.registry import ModelRegistry
+from retrieval.steps.deps import Deps
 from retrieval.steps.step import Context
-from retrieval.steps.toolbox import Run, Toolbox
+from retrieval.steps.toolbox import Run
 from retrieval.text.analysis import analyze
 from retrieval.text.answer_language import Language
 from retrieval.trace import StepRecord, Trace
@@ -64,7 +65,8 @@ class MemorySearcher:
         await asyncio.sleep(self.delay_s)
         if self.error:
             raise self.error
-        seen = [one for one in self.chunks if _passes(one, request.filters)]
+        readable = [one for one in self.chunks if one.collection_id in request.scope.ids]
+        seen = [one for one in readable if _passes(one, request.filters)]
         terms = {one.chunk_id: Counter(analyze(f"{one.title} {one.heading} {one.text}")) for one in seen}
         best: dict[str, float] = {}
         for query in request.queries:
@@ -155,8 +157,8 @@ def make_tools(
     models: Models | None = None,
     vocabulary: Vocabulary | None = None,
     **parts: Any,
-) -> Toolbox:
-    return Toolbox(
+) -> Deps:
+    return Deps(
         settings=rag,
         models=models or ModelRegistry(rag.ollama),
         prompts=PromptLibrary(),
@@ -179,7 +181,7 @@ def start_run(rag: RagSettings, sink: Events | None = None) -> Run:
     return Run.start(Trace(sink), rag)
 
 
-def context(tools: Toolbox, run: Run | None = None, *, language: Language = "en") -> Context:
+def context(tools: Deps, run: Run | None = None, *, language: Language = "en") -> Context:
     """What steps are made with; by default in a run of its own."""
     return Context(tools=tools, run=run or start_run(tools.settings), language=language)
 

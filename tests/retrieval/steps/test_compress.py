@@ -1,11 +1,10 @@
 import pytest
 from django.conf import settings
 
-from ragsite.core.rag_settings import CompressSettings
-from retrieval.steps.retrieve.compress import Chosen, Compress, compress
+from retrieval.steps.retrieve.compress import compress, compress_passages
 from retrieval.text.quoting import quote_source
 from retrieval.text.tokens import estimate_tokens
-from tests.retrieval.steps.fakes import context, make_tools, scored, start_run
+from tests.retrieval.steps.fakes import make_tools, scored
 
 DEPOSIT = "How much is the deposit for a room in Lakeside hall?"
 LONG = (
@@ -18,7 +17,7 @@ OFF_TOPIC = "The library opens at eight. It closes at ten. Coffee is sold at the
 
 def excerpts(question: str, *texts: str, tokens: int | None = None) -> list[str]:
     chosen = [scored(number, text, rerank=0.9) for number, text in enumerate(texts, start=1)]
-    return [one.candidate.chunk.text for one in compress(question, chosen, tokens=tokens)]
+    return [one.candidate.chunk.text for one in compress_passages(question, chosen, tokens=tokens)]
 
 
 def test_the_sentence_that_answers_stays_with_its_neighbours() -> None:
@@ -46,7 +45,7 @@ def test_where_room_is_short_the_best_strips_of_all_passages_fill_it() -> None:
     second = "The deposit for a room in Hilltop hall is EUR 250. " + "Nothing else is of interest here. " * 20
     texts = (LONG + " " + LONG.replace("300", "310"), second)
     chosen = [scored(number, text, rerank=0.9) for number, text in enumerate(texts, start=1)]
-    found = compress(DEPOSIT, chosen, tokens=110)
+    found = compress_passages(DEPOSIT, chosen, tokens=110)
     length = sum(estimate_tokens(quote_source(at, one.candidate.chunk)) for at, one in enumerate(found, start=1))
     assert length <= 110
     assert "EUR 300" in found[0].candidate.chunk.text
@@ -70,11 +69,9 @@ def test_odd_passages_come_through_whole(text: str) -> None:
 
 
 async def test_the_path_tells_the_places_that_were_read() -> None:
-    rag = settings.RAG.replace(compress=CompressSettings(enabled=True))
-    run = start_run(rag)
-    candidate = scored(1, LONG, rerank=0.9)
-    given = await Compress(context(make_tools(rag), run))(Chosen(DEPOSIT, [candidate], 4000))
-    step = run.trace.steps[0]
+    deps, candidate = make_tools(settings.RAG), scored(1, LONG, rerank=0.9)
+    given = await compress(deps, DEPOSIT, [candidate], room=4000)
+    step = deps.trace.steps[0]
     places = step.detail["kept"][candidate.chunk_id]
     assert (step.name, step.status) == ("compress", "ok")
     assert any("EUR 300" in LONG[start:end] for start, end in places)
@@ -82,10 +79,7 @@ async def test_the_path_tells_the_places_that_were_read() -> None:
     assert given[0].scores == candidate.scores
 
 
-@pytest.mark.parametrize(("enabled", "tokens"), [(False, 4000), (True, None)])
-async def test_switched_off_or_without_a_model_passages_stay_whole(enabled: bool, tokens: int | None) -> None:
-    rag = settings.RAG.replace(compress=CompressSettings(enabled=enabled))
-    run = start_run(rag)
-    candidate = scored(1, LONG, rerank=0.9)
-    assert await Compress(context(make_tools(rag), run))(Chosen(DEPOSIT, [candidate], tokens)) == [candidate]
-    assert run.trace.steps[0].status == "skipped"
+async def test_without_a_model_passages_stay_whole() -> None:
+    deps, candidate = make_tools(settings.RAG), scored(1, LONG, rerank=0.9)
+    assert await compress(deps, DEPOSIT, [candidate], room=None) == [candidate]
+    assert deps.trace.steps[0].status == "skipped"

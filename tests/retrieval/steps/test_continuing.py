@@ -27,7 +27,7 @@ async def continued(text: str = BEGINNING, sources: tuple[Source, ...] = SOURCES
     events = Events()
     trace = Trace(events)
     begun = Begun(question=ask(QUESTION), text=text, sources=sources)
-    answer = await continue_answer(begun, tools=make_tools(settings.RAG), trace=trace)
+    answer = await continue_answer(begun, engine=make_tools(settings.RAG), trace=trace)
     return answer, events, trace
 
 
@@ -152,7 +152,7 @@ def test_citations_of_a_sentence_that_was_cut_are_taken_off(text: str, kept: str
 async def test_a_citation_that_was_taken_off_is_put_back_where_nothing_is_added(online: Any) -> None:
     online.reply(status=500, error="no")
     begun = Begun(question=ask(QUESTION), text="The resit fee is paid", sources=SOURCES, taken=" [1]")
-    answer = await continue_answer(begun, tools=make_tools(settings.RAG), trace=Trace(Events()))
+    answer = await continue_answer(begun, engine=make_tools(settings.RAG), trace=Trace(Events()))
     assert answer.text == "The resit fee is paid [1]"
     assert [source.cited for source in answer.sources] == [True, False]
 

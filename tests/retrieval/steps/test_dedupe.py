@@ -3,8 +3,8 @@ from dataclasses import replace
 import pytest
 from django.conf import settings
 
-from retrieval.steps.retrieve.dedupe import Dedupe, Hits, dedupe, join
-from tests.retrieval.steps.fakes import context, make_tools, scored, start_run
+from retrieval.steps.retrieve.dedupe import dedupe, join, merge_duplicates
+from tests.retrieval.steps.fakes import make_tools, scored
 
 TEXT = (
     "Rooms are allocated in June. The deposit for a room in Lakeside hall is EUR 300. It is paid back within 30 days. "
@@ -27,7 +27,7 @@ def ids(result) -> list[str]:
 
 
 def test_neighbours_become_one_passage_with_the_overlap_once() -> None:
-    result = dedupe([SECOND, THIRD, FIRST])
+    result = merge_duplicates([SECOND, THIRD, FIRST])
     passage = result.kept[0].chunk
     assert (passage.text, passage.char_start, passage.char_end) == (TEXT, 0, len(TEXT))
     assert (passage.chunk_id, passage.page, passage.heading) == ("k2", 1, "Halls")
@@ -35,13 +35,13 @@ def test_neighbours_become_one_passage_with_the_overlap_once() -> None:
 
 
 def test_a_merged_passage_keeps_the_scores_and_ranks_of_its_best_chunk() -> None:
-    merged = dedupe([SECOND, FIRST]).kept[0]
+    merged = merge_duplicates([SECOND, FIRST]).kept[0]
     assert (merged.scores, merged.ranks) == (SECOND.scores, SECOND.ranks)
 
 
 def test_a_passage_grows_no_longer_than_the_limit(monkeypatch) -> None:
     monkeypatch.setattr("retrieval.steps.retrieve.dedupe.MERGE_TOKENS", 40)
-    assert ids(dedupe([FIRST, SECOND, THIRD])) == ["k1", "k3"]
+    assert ids(merge_duplicates([FIRST, SECOND, THIRD])) == ["k1", "k3"]
 
 
 @pytest.mark.parametrize(
@@ -56,12 +56,12 @@ def test_a_passage_grows_no_longer_than_the_limit(monkeypatch) -> None:
 )
 def test_what_is_no_neighbour_stays_apart(other) -> None:
     assert join(FIRST.chunk, other.chunk, 640) is None or other.chunk.document_id == "another"
-    assert ids(dedupe([FIRST, other])) == ["k1", "k2"]
+    assert ids(merge_duplicates([FIRST, other])) == ["k1", "k2"]
 
 
 def test_near_duplicates_go_and_the_better_one_stays() -> None:
     again = scored(8, TEXT.replace("Quiet hours are", "The quiet hours are"), document_id="copy")
-    result = dedupe([scored(7, TEXT, document_id="original"), again])
+    result = merge_duplicates([scored(7, TEXT, document_id="original"), again])
     assert (ids(result), result.dropped) == (["k7"], {"k8": "k7"})
 
 
@@ -78,25 +78,18 @@ def test_near_duplicates_go_and_the_better_one_stays() -> None:
 )  # fmt: skip
 def test_a_different_number_or_a_negation_is_no_duplicate(one: str, other: str, monkeypatch) -> None:
     monkeypatch.setattr("retrieval.steps.retrieve.dedupe.NEAR_DUPLICATE", 0.5)
-    result = dedupe([scored(1, one), scored(2, other)])
+    result = merge_duplicates([scored(1, one), scored(2, other)])
     assert ids(result) == ["k1", "k2"]
 
 
 def test_what_an_earlier_passage_holds_is_not_found_anew() -> None:
-    merged = dedupe([FIRST, SECOND]).kept
-    assert ids(dedupe([SECOND, THIRD], known=merged)) == ["k3"]
+    merged = merge_duplicates([FIRST, SECOND]).kept
+    assert ids(merge_duplicates([SECOND, THIRD], known=merged)) == ["k3"]
 
 
 async def test_the_path_tells_what_was_dropped_and_joined(offline) -> None:
-    run = start_run(settings.RAG)
-    kept = await Dedupe(context(make_tools(settings.RAG), run))(Hits([FIRST, SECOND, replace(FIRST)]))
-    step = run.trace.steps[0]
-    assert (len(kept), step.name, step.status) == (1, "dedupe", "ok")
-    assert step.detail == {"dropped": {"k1": "k1"}, "merged": {"k1": ["k2"]}}
-
-
-async def test_switched_off_it_leaves_out_only_what_was_judged_before(monkeypatch) -> None:
-    monkeypatch.setattr("retrieval.steps.retrieve.dedupe.ENABLED", False)
-    run = start_run(settings.RAG)
-    kept = await Dedupe(context(make_tools(settings.RAG), run))(Hits([FIRST, SECOND], known=[FIRST]))
-    assert (kept, run.trace.steps[0].status) == ((SECOND,), "skipped")
+    deps = make_tools(settings.RAG)
+    kept = await dedupe(deps, [FIRST, SECOND, replace(FIRST)])
+    step = deps.trace.steps[0]
+    assert (len(kept), step.name, step.summary) == (1, "dedupe", "candidates: 3 → 1")
+    assert (step.detail["dropped"], step.detail["merged"]) == ({"k1": "k1"}, {"k1": ["k2"]})

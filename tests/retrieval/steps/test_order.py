@@ -1,4 +1,4 @@
-from retrieval.steps.retrieve.order import choose, fit, place
+from retrieval.steps.retrieve.order import choose, fit
 from tests.retrieval.steps.fakes import scored
 
 RANKED = [scored(number, f"passage {number}", rerank=1 - number / 10) for number in range(1, 6)]
@@ -6,12 +6,6 @@ RANKED = [scored(number, f"passage {number}", rerank=1 - number / 10) for number
 
 def ids(candidates) -> str:
     return "".join(candidate.chunk_id[1:] for candidate in candidates)
-
-
-def test_the_sandwich_has_the_best_at_both_ends() -> None:
-    assert ids(place(RANKED, "sandwich")) == "13542"
-    assert ids(place(RANKED, "top_first")) == "12345"
-    assert ids(place(RANKED[:2], "sandwich")) == "12"
 
 
 def test_repeated_texts_are_left_out() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from retrieval.providers.reply_schema import reply_schema
-from retrieval.steps.schemas import ChosenRoute, DraftedPlan, QuestionFilters, RewrittenQueries, exactly, one_of, shaped
+from retrieval.steps.schemas import ChosenRoute, QuestionFilters, RewrittenQueries, exactly, one_of, shaped
 
 
 def field(schema: Any, name: str) -> dict[str, Any]:
@@ -41,8 +41,3 @@ def test_order_of_the_fields_stays() -> None:
 def test_the_same_schema_is_made_once() -> None:
     assert exactly(RewrittenQueries, "queries", 3) is exactly(RewrittenQueries, "queries", 3)
     assert exactly(RewrittenQueries, "queries", 3) is not exactly(RewrittenQueries, "queries", 4)
-
-
-def test_a_plan_is_read_leniently() -> None:
-    plan = DraftedPlan.model_validate_json('{"tasks": [{"id": 1, "type": "retrieve", "depends_on": null}]}')
-    assert (plan.tasks[0].id, plan.tasks[0].depends_on, plan.tasks[0].priority) == ("1", [], 0)

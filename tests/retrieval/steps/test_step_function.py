@@ -19,7 +19,7 @@ from tests.retrieval.steps.fakes import make_tools
 
 @pytest.fixture
 def deps() -> Deps:
-    return replace(make_tools(settings.RAG).deps, trace=Trace())
+    return replace(make_tools(settings.RAG), trace=Trace())
 
 
 def nothing(deps: Deps, text: str) -> list[str]:

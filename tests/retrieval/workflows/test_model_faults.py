@@ -13,7 +13,7 @@ from django.conf import settings
 
 from retrieval.trace import Trace
 from retrieval.values import Answer, AnswerOptions, HistoryMessage
-from retrieval.workflows import WORKFLOWS, get_workflow
+from retrieval.workflows import NAMES, get_workflow
 from tests.retrieval.steps.fakes import HANDBOOK, Events, ask, make_tools
 
 QUESTION = "What is the deposit for a room in Lakeside hall?"
@@ -55,7 +55,7 @@ NONSENSE: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.fixture(params=WORKFLOWS)
+@pytest.fixture(params=NAMES)
 def workflow(request: pytest.FixtureRequest, rag_settings: Any, monkeypatch: pytest.MonkeyPatch) -> str:
     """Each of them, with limits that a test can wait for."""
     rag_settings(ollama={"max_answer_tokens": 24})
@@ -71,7 +71,7 @@ async def answered(
     trace = Trace(events)
     try:
         async with asyncio.timeout(GENEROUS_S):
-            answer = await get_workflow(name, engine=tools).answer(ask(text, history=history, **asked), trace=trace)
+            answer = await get_workflow(name).answer(ask(text, history=history, **asked), engine=tools, trace=trace)
     finally:
         await tools.models.close()
     return answer, trace, events
@@ -128,7 +128,7 @@ def _stop_at_the_first_call(server: Any) -> None:
 async def test_stopping_reaches_the_models_connection(online, workflow: str) -> None:
     online.reply(delay_s=60.0)
     tools = make_tools(settings.RAG, HANDBOOK)
-    task = asyncio.create_task(get_workflow(workflow, engine=tools).answer(ask(QUESTION), trace=Trace(Events())))
+    task = asyncio.create_task(get_workflow(workflow).answer(ask(QUESTION), engine=tools, trace=Trace(Events())))
     while not online.chats:
         await asyncio.sleep(0.01)
     task.cancel()
@@ -167,7 +167,7 @@ async def test_nothing_goes_on_past_the_workflows_time(
 ) -> None:
     rag_settings(ollama={"first_token_timeout_s": 900.0, "structured_timeout_s": 900.0}, corrective={"timeout_s": 0.3})
     if workflow != "corrective":  # the only one with a setting for it
-        monkeypatch.setattr(sys.modules[WORKFLOWS[workflow].__module__], "TIMEOUT_S", 0.3)
+        monkeypatch.setattr(sys.modules[f"retrieval.workflows.{workflow}"], "TIMEOUT_S", 0.3)
     monkeypatch.setattr("retrieval.providers.chat.BETWEEN_TOKENS_TIMEOUT_S", 900.0)
     online.reply(delay_s=900.0)
     answer, trace, events = await answered(workflow)

@@ -8,15 +8,16 @@ from tests.retrieval.steps.fakes import HANDBOOK, ask, make_tools
 
 
 async def test_a_workflow_is_made_from_the_engines_parts(offline) -> None:
-    workflow = get_workflow(DEFAULT_WORKFLOW, engine=make_tools(settings.RAG, HANDBOOK))
-    answer = await workflow.answer(ask("What is the deposit for Lakeside hall?"), trace=Trace())
+    engine = make_tools(settings.RAG, HANDBOOK)
+    asked = ask("What is the deposit for Lakeside hall?")
+    answer = await get_workflow(DEFAULT_WORKFLOW).answer(asked, engine=engine, trace=Trace())
     assert "EUR 300" in answer.text
 
 
 @pytest.mark.parametrize("name", ["nonsense", ""])
 def test_a_workflow_that_is_not_there_is_refused_with_those_that_are(name: str) -> None:
     with pytest.raises(InvalidInputError, match="corrective") as refused:
-        get_workflow(name, engine=make_tools(settings.RAG, HANDBOOK))
+        get_workflow(name)
     assert "workflow" in refused.value.fields
 
 

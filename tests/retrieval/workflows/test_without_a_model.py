@@ -20,17 +20,18 @@ from retrieval.values import (
     Question,
     SearchScope,
 )
-from retrieval.workflows import WORKFLOWS
+from retrieval.workflows import NAMES, get_workflow
 from tests.retrieval.steps.fakes import EMPTY_SCOPE, HANDBOOK, MemorySearcher, ask, chunk, make_tools
 
 VERSIONS = "How many books may an undergraduate borrow at once?"
 LEXICAL = SearchScope((CollectionRef(id="c1", name="handbook", space=EmbeddingSpace("lexical-hash-v1", 512)),))
-every_workflow = pytest.mark.parametrize("name", WORKFLOWS)
+every_workflow = pytest.mark.parametrize("name", NAMES)
 
 
 async def answer(name: str, question: Question | str, chunks: Any = HANDBOOK, **parts: Any) -> Answer:
     asked = ask(question) if isinstance(question, str) else question
-    return await WORKFLOWS[name](make_tools(settings.RAG, chunks, **parts)).answer(asked, trace=Trace())
+    engine = make_tools(settings.RAG, chunks, **parts)
+    return await get_workflow(name).answer(asked, engine=engine, trace=Trace())
 
 
 @every_workflow
@@ -73,7 +74,7 @@ async def test_a_question_that_names_its_version_is_answered_from_that_one(offli
 async def test_a_web_search_that_was_asked_for_and_can_not_be_had_is_told(offline, name: str) -> None:
     trace = Trace()
     question = ask(VERSIONS.replace("?", " in 2022?"), options=AnswerOptions(web_search=True))
-    result = await WORKFLOWS[name](make_tools(settings.RAG, HANDBOOK)).answer(question, trace=trace)
+    result = await get_workflow(name).answer(engine=make_tools(settings.RAG, HANDBOOK), question=question, trace=trace)
     assert result.decision == "ANSWER"
     assert any(entry["step"] == "web_search" and "no web search" in entry["reason"] for entry in trace.degraded)
 
@@ -158,7 +159,7 @@ async def test_the_path_closes_with_the_decision_and_its_reason(
 ) -> None:
     trace = Trace()
     asked = ask(question) if isinstance(question, str) else question
-    result = await WORKFLOWS[name](make_tools(settings.RAG, HANDBOOK)).answer(asked, trace=trace)
+    result = await get_workflow(name).answer(engine=make_tools(settings.RAG, HANDBOOK), question=asked, trace=trace)
     last = trace.steps[-1]
     assert (last.name, last.detail["decision"]) == ("assess", decision) == ("assess", result.decision)
     assert last.detail["reason"] and last.summary == f"{decision}: {last.detail['reason']}"
@@ -170,7 +171,7 @@ async def test_the_path_says_why_no_decision_was_come_to(offline, name: str) -> 
     trace = Trace()
     tools = make_tools(settings.RAG, searcher=MemorySearcher(HANDBOOK, error=IndexUnavailableError()))
     with pytest.raises(IndexUnavailableError):
-        await WORKFLOWS[name](tools).answer(ask("What does a late resit cost?"), trace=trace)
+        await get_workflow(name).answer(engine=tools, question=ask("What does a late resit cost?"), trace=trace)
     assert (trace.steps[-1].name, trace.steps[-1].status) == ("assess", "failed")
     assert trace.steps[-1].detail["reason"] == IndexUnavailableError.message
 

@@ -27,7 +27,7 @@ export function liveLine(event) {
   if (event.type === "tool_call") return TOOLS[event.tool] || event.content || stepLabel(event.tool);
   const { name = "", status, detail = {} } = event.step ?? {};
   if (status === "skipped") return "";
-  if (name === "fuse" && detail.candidates?.length) {
+  if (name === "retrieve" && detail.candidates?.length) {
     return ngettext("Comparing {count} passage", "Comparing {count} passages", detail.candidates.length);
   }
   if (name === "assess" && ["REFINE", "INSUFFICIENT", "rewrite"].includes(detail.verdict)) return gettext("Looking further");

@@ -1,0 +1,56 @@
+"""Does the answer solve the question? Asked before anything of it is sent.
+
+Source: seed 001, `grade_relevance`. By a model; where none gives its word, by our own check of the statements.
+"""
+
+from __future__ import annotations
+
+from retrieval.path_texts import reason_text
+from retrieval.steps.deps import Deps
+from retrieval.steps.judge.answers import ACCEPT, support
+from retrieval.steps.judge.assessment import AnswerAssessment, WrittenAnswer
+from retrieval.steps.judge.evaluator import YES_SCORE, check_score
+from retrieval.steps.judge.sufficiency import search_words
+from retrieval.steps.schemas import TOP_SCORE, AnswerGrade
+from retrieval.steps.step import step, try_call
+from retrieval.text.quoting import neutralise, one_line, quote_source
+from retrieval.trace import note, skip
+from retrieval.values import Answer
+
+NO_PASSAGES = "-"
+
+
+@step("reflect")
+async def grade_answer(deps: Deps, question: str, answer: Answer) -> AnswerAssessment:
+    """Whether to send it. An answer that no model wrote is sent; a refusal is rejected without a call."""
+    if not answer.model:
+        skip("no_model_wrote")
+        return AnswerAssessment(accepted=bool(answer.text), score=0.5, reason=reason_text("no_model_wrote"))
+    if answer.decision == "NO_ANSWER":
+        graded = AnswerAssessment(accepted=False, score=0.0, reason=answer.reason)
+    elif (reply := await try_call(deps, _ask(deps, question, answer))) is not None:
+        accepted = reply.score >= YES_SCORE
+        graded = AnswerAssessment(
+            accepted=accepted, score=reply.score / TOP_SCORE, missing="" if accepted else search_words(reply.missing)
+        )
+    else:
+        share = support(WrittenAnswer(answer=answer, question=question))
+        graded = AnswerAssessment(accepted=share >= ACCEPT and bool(answer.text), score=share)
+    note(
+        "answer_accepted" if graded.accepted else "answer_rejected",
+        accepted=graded.accepted, score=round(graded.score or 0.0, 3), missing=graded.missing,
+    )  # fmt: skip
+    return graded
+
+
+async def _ask(deps: Deps, question: str, answer: Answer) -> AnswerGrade:
+    cited = [quote_source(source.marker, source.chunk) for source in answer.sources if source.cited]
+    grade = await deps.complete(
+        "grade_answer",
+        AnswerGrade,
+        passages="\n\n".join(cited) or NO_PASSAGES,
+        answer=neutralise(answer.text),
+        question=one_line(question),
+    )
+    check_score(grade.score)
+    return grade

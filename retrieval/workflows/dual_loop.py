@@ -1,0 +1,350 @@
+"""`dual_loop`: the material is checked before the answer is written, and the answer before it is sent (seed 001).
+
+    START → retrieve_memory → route_query ─┬─ direct ──► direct_response ─ greeting ─► END
+                                           │                   │
+                                           ├─ search           │      ┌─ rejected, at most 2 times ──┐
+                                           ▼                   ▼      │                              │
+                     ┌──────────── rewrite_query ◄─────── grade_relevance ◄──── generate_response    │
+                     │                   ▲                     │   ▲                    ▲            │
+                     │                   └─────────────────────┼───┼────────────────────┼────────────┘
+                     ▼                                 accepted, or no                  │
+             retrieve_documents ◄─┐ next strategy      correction left                  │
+                     │            │ that was not tried         ▼                        │
+                     └──► grade_documents ── relevant ─────────┼────────────────────────┘
+                                  │                            ▼
+                                  │ none is left         send_response → consolidate_memory → END
+                                  ▼                            ▲
+                   clarify, or fallback_response → END         └─ an earlier draft, where there is one
+
+Inner loop: hierarchical_search, direct_chunk_search and web_search, each once (`tried_routes`). No model chooses where
+the search with the user's own words is clearly good. Nothing found in the documents goes on to the web by itself. Only
+a model's word refuses or asks back.
+Outer loop: an answer is written to the end, graded, and only then sent, so that no reader sees text that is taken back;
+what happens meanwhile is told by the steps' events. A corrective round searches with new words, so every strategy is
+open again in it, and what was found is judged anew. What is worth remembering is written down after the answer was
+sent, and condensed by a worker later.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import Literal
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import Runtime
+
+from ragsite.core.wording import worded
+from retrieval.errors import IndexUnavailableError
+from retrieval.path_texts import reason_text
+from retrieval.ports import SearchRequest, SearchResult
+from retrieval.steps import memory
+from retrieval.steps.answer.direct import respond_directly
+from retrieval.steps.answer.generate import Greet, write_answer
+from retrieval.steps.answer.phrases import phrase
+from retrieval.steps.deps import Deps
+from retrieval.steps.judge.assessment import AnswerAssessment, Assessment, Evidence
+from retrieval.steps.judge.grade_answer import grade_answer
+from retrieval.steps.judge.judge import judge
+from retrieval.steps.query.better_words import distinct_queries
+from retrieval.steps.query.condense import own_words
+from retrieval.steps.query.rewrite import rewrite_to_correct
+from retrieval.steps.query.strategy import STRATEGIES, Strategy, choose_strategy
+from retrieval.steps.retrieve.dedupe import dedupe
+from retrieval.steps.retrieve.search import breadth, search_documents
+from retrieval.steps.retrieve.web_search import may_search_web, web_search
+from retrieval.steps.schemas import StrategyName
+from retrieval.steps.step import asked, context_of
+from retrieval.trace import HeldBackTrace
+from retrieval.values import Answer, Query, Question, RememberedFact, ScoredChunk
+from retrieval.workflows.nodes import (
+    clarify_from,
+    has_documents,
+    is_small_talk,
+    may_ask_back,
+    refuse,
+    reranking_is_on,
+    search_own_words,
+)
+from retrieval.workflows.workflow import Asking, Rounds, Workflow
+
+MAX_CORRECTIONS = 2  # times that a rejected answer is searched and written anew
+TIMEOUT_S = 240.0  # a whole answer
+
+
+class State(Asking, total=False):
+    memories: tuple[RememberedFact, ...]
+    available: tuple[StrategyName, ...]
+    strategy: Strategy  # that was chosen first
+    route: StrategyName | None  # the strategy whose turn it is; None: every one was tried
+    first: tuple[ScoredChunk, ...]  # found with the user's own words, where that is clearly good
+    queries: tuple[Query, ...]
+    asked_for: tuple[Query, ...]  # every query so far: a corrective round asks others
+    tried_routes: tuple[StrategyName, ...]
+    candidates: tuple[ScoredChunk, ...]
+    found: tuple[ScoredChunk, ...]  # all so far, the last search's first
+    assessment: Assessment  # of these
+    judged_in: int  # how many drafts there were then: the round that it belongs to
+    documents_are_relevant: bool
+    drafts: tuple[tuple[Answer, AnswerAssessment], ...]  # what was written, and how it was graded
+    response: Answer | None
+
+
+# ------------------------------------------------------------------------------------------------ before retrieval
+async def retrieve_memory(state: State, runtime: Runtime[Deps]) -> State:
+    deps, question = runtime.context, state["question"]
+    web = may_search_web(deps, wanting_web(question))
+    available = tuple(name for name in STRATEGIES if (web if name == "web_search" else has_documents(question)))
+    recalled = () if is_small_talk(question) else await memory.recall_memory(deps, question)
+    return {
+        "memories": recalled,
+        "available": available,
+        "drafts": (),
+        "tried_routes": (),
+        "asked_for": (),
+        "found": (),
+    }
+
+
+def wanting_web(question: Question) -> Question:
+    """The web is one of this workflow's strategies: where it is configured, it serves unless the request says no."""
+    if question.options.web_search is not None:
+        return question
+    return replace(question, options=replace(question.options, web_search=True))
+
+
+async def route_query(state: State, runtime: Runtime[Deps]) -> State:
+    """Decides; where the search with the user's own words is clearly good, its passages are used and no model is asked
+    for a route."""
+    deps, question, available = runtime.context, state["question"], state["available"]
+    if is_small_talk(question) or not available:
+        return {"route": "direct"}
+    if has_documents(question):
+        with suppress(IndexUnavailableError):  # the strategies tell it, which may have another place to look
+            first, good = await search_own_words(deps, question)
+            if good:
+                strategy = Strategy(route="direct_chunk_search", question=question)
+                return {"strategy": strategy, "route": strategy.route, "first": first.candidates}
+    strategy = await choose_strategy(deps, question, available, state["memories"])
+    return {"strategy": strategy, "route": strategy.route, "question": strategy.question}
+
+
+def initial_routing(state: State) -> Literal["direct_response", "rewrite_query", "fallback_response"]:
+    if not state["available"] and not is_small_talk(state["question"]):
+        return "fallback_response"
+    return "direct_response" if state["route"] == "direct" else "rewrite_query"
+
+
+async def rewrite_query(state: State, runtime: Runtime[Deps]) -> State:
+    """First the words that came with the route; after a rejected answer, others that look for what it lacked, and every
+    strategy is open again."""
+    deps, question = runtime.context, state["question"]
+    if not state["drafts"]:
+        async with deps.trace.step("rewrite") as entry:
+            variants = () if question.options.rewrite is False else state["strategy"].queries
+            queries = distinct_queries((*own_words(question), *variants))
+            entry.note("queries_made", queries=[query.text for query in queries])
+        return {"queries": queries, "asked_for": queries}
+    rejected, graded = state["drafts"][-1]
+    tried = tuple(query.text for query in state["asked_for"])
+    fresh = await rewrite_to_correct(deps, question, tried=tried, missing=graded.missing, answer=rejected.text)
+    queries, route = fresh or (Query(question.standalone),), state["strategy"].route
+    return {
+        "queries": queries,
+        "asked_for": distinct_queries((*state["asked_for"], *queries)),
+        "route": route if route in state["available"] else state["available"][0],
+        "tried_routes": (),
+    }
+
+
+# ------------------------------------------------------------------------------------------------ the inner loop
+async def retrieve_documents(state: State, runtime: Runtime[Deps]) -> State:
+    """By the strategy whose turn it is; where the documents hold nothing, on the web at once."""
+    route, first = state["route"], state.get("first", ())
+    if route is None:
+        raise AssertionError("decide_after_document_grading leads here only while a strategy is left")
+    tried = (*state["tried_routes"], route)
+    if first and not state["tried_routes"] and not state["drafts"]:
+        return {"candidates": first, "tried_routes": tried}
+    web_is_left = "web_search" in state["available"] and "web_search" not in tried
+    try:
+        result = await _searched(runtime.context, state, route)
+    except IndexUnavailableError:
+        if not web_is_left:
+            raise
+        result = SearchResult()
+    if not result.candidates and web_is_left:
+        tried = (*tried, "web_search")
+        result = await _searched(runtime.context, state, "web_search")
+    return {"candidates": result.candidates, "tried_routes": tried}
+
+
+async def _searched(deps: Deps, state: State, route: StrategyName) -> SearchResult:
+    question = state["question"]
+    if route == "web_search":
+        return await web_search(deps, wanting_web(question), words=state["queries"][0].text)
+    request = SearchRequest(
+        queries=state["queries"],
+        scope=question.scope,
+        filters=question.filters,
+        top_k=breadth(question, deps.settings),
+        strategy="hierarchical" if route == "hierarchical_search" else "chunks",
+    )
+    return await search_documents(deps, request, purpose=route)
+
+
+async def grade_documents(state: State, runtime: Runtime[Deps]) -> State:
+    """Judges all that was found so far, what is new first, where this search has brought something new, or is the first
+    of its round. Names the next strategy if it needs one."""
+    deps, question, known = runtime.context, state["question"], state["found"]
+    fresh = await dedupe(deps, state["candidates"], known=known)
+    passages = (*fresh, *known)[: deps.settings.rerank.max_candidates]
+    left = next((name for name in state["available"] if name not in state["tried_routes"]), None)
+    told: State = {"found": passages, "route": left if deps.deadline.remaining() > 0 else None}
+    is_first = state.get("judged_in") != len(state["drafts"])
+    if not fresh and not (is_first and state["candidates"]):
+        return {**told, "documents_are_relevant": False}
+    evidence = Evidence(
+        question=question.standalone,
+        passages=passages,
+        semantic=question.scope.semantic,
+        use_model=reranking_is_on(deps, question),
+    )
+    assessment = await judge(context_of(deps), evidence)
+    relevant = not assessment.refused
+    return {**told, "assessment": assessment, "documents_are_relevant": relevant, "judged_in": len(state["drafts"])}
+
+
+def decide_after_document_grading(
+    state: State,
+) -> Literal["clarify", "generate_response", "retrieve_documents", "send_response", "fallback_response"]:
+    if state["documents_are_relevant"]:
+        asks_back = state["assessment"].verdict == "CLARIFY" and may_ask_back(state["question"])
+        return "clarify" if asks_back and not state["drafts"] else "generate_response"
+    if state["route"] is not None:
+        return "retrieve_documents"
+    return "send_response" if any(draft.text for draft, _ in state["drafts"]) else "fallback_response"
+
+
+# ------------------------------------------------------------------------------------------------ the outer loop
+def _held_back(deps: Deps) -> Deps:
+    """What is written with these does not reach the reader yet."""
+    return replace(deps, trace=HeldBackTrace(deps.trace))
+
+
+async def generate_response(state: State, runtime: Runtime[Deps]) -> State:
+    """From the second time on, with the words for what the last answer lacked."""
+    question, assessment = state["question"], state["assessment"]
+    if missing := state["drafts"][-1][1].missing if state["drafts"] else "":
+        question = replace(question, condensed=f"{question.standalone} ({missing})")
+    response = await write_answer(context_of(_held_back(runtime.context)), asked(question), assessment.candidates)
+    return {"response": replace(response, reason=response.reason or assessment.reason)}
+
+
+async def direct_response(state: State, runtime: Runtime[Deps]) -> State:
+    """A greeting is answered at once; any other reply is held back until it is graded."""
+    deps, question = runtime.context, state["question"]
+    if is_small_talk(question):
+        return {"answer": await Greet(context_of(deps))(question)}
+    return {"response": await respond_directly(_held_back(deps), question, state["memories"])}
+
+
+def after_direct_response(state: State) -> Literal["grade_relevance", "__end__"]:
+    return "__end__" if "answer" in state else "grade_relevance"
+
+
+async def grade_relevance(state: State, runtime: Runtime[Deps]) -> State:
+    response = state["response"]
+    if response is None:
+        written = Answer(decision="NO_ANSWER", text="", reason=reason_text("no_direct_reply"))
+        graded = AnswerAssessment(accepted=False, score=0.0, reason=written.reason)
+        return {"drafts": (*state["drafts"], (written, graded))}
+    graded = await grade_answer(runtime.context, state["question"].standalone, response)
+    return {"drafts": (*state["drafts"], (response, graded))}
+
+
+def decide_after_answer_grading(
+    state: State, runtime: Runtime[Deps]
+) -> Literal["send_response", "rewrite_query", "fallback_response"]:
+    if state["drafts"][-1][1].accepted:
+        return "send_response"
+    if len(state["drafts"]) <= MAX_CORRECTIONS and state["available"] and runtime.context.deadline.remaining() > 0:
+        return "rewrite_query"
+    return "send_response" if any(draft.text for draft, _ in state["drafts"]) else "fallback_response"
+
+
+async def send_response(state: State, runtime: Runtime[Deps]) -> State:
+    """The accepted draft; failing it, that with the highest grade, which says of itself that it may not be enough."""
+    deps, drafts = runtime.context, state["drafts"]
+    answer, graded = max(
+        reversed(drafts), key=lambda draft: (draft[1].accepted, bool(draft[0].text), draft[1].score or 0.0)
+    )
+    if not graded.accepted and answer.decision == "ANSWER":
+        answer = _with_warning(answer, phrase("not_accepted", deps.language) + "\n\n")
+    await HeldBackTrace(deps.trace).release(answer.text, answer.sources)
+    return {"answer": answer}
+
+
+def _with_warning(answer: Answer, lead: str) -> Answer:
+    moved = tuple(
+        replace(sentence, start=sentence.start + len(lead), end=sentence.end + len(lead))
+        for sentence in answer.grounding
+    )
+    return replace(answer, text=lead + answer.text, grounding=moved, reason=reason_text("answer_rejected_twice"))
+
+
+async def consolidate_memory(state: State, runtime: Runtime[Deps]) -> State:
+    accepted = state["drafts"][-1][1].accepted
+    await memory.consolidate_memory(runtime.context, state["question"], state["answer"], accepted=accepted)
+    return {}
+
+
+async def clarify(state: State, runtime: Runtime[Deps]) -> Asking:
+    return await clarify_from(runtime.context, state["assessment"].named)
+
+
+async def fallback_response(state: State, runtime: Runtime[Deps]) -> State:
+    """No strategy is left: says that the documents don't answer, and which were nearest."""
+    tried = ", ".join(state["tried_routes"])
+    reason = worded("every strategy was tried: {tried}", tried=tried) if tried else ""
+    candidates = state["found"] if state["available"] else None
+    return {"answer": await refuse(runtime.context, state["question"], candidates, reason=reason)}
+
+
+# ------------------------------------------------------------------------------------------------ the graph
+def build_graph() -> CompiledStateGraph[State, Deps, State, State]:
+    graph = StateGraph(State, context_schema=Deps)
+    nodes = (
+        retrieve_memory, route_query, direct_response, rewrite_query, retrieve_documents, grade_documents,
+        generate_response, grade_relevance, send_response, consolidate_memory, clarify, fallback_response,
+    )  # fmt: skip
+    for node in nodes:
+        graph.add_node(node.__name__, node)
+    graph.add_edge(START, "retrieve_memory")
+    graph.add_edge("retrieve_memory", "route_query")
+    graph.add_conditional_edges("route_query", initial_routing)
+    graph.add_edge("rewrite_query", "retrieve_documents")
+    graph.add_edge("retrieve_documents", "grade_documents")
+    graph.add_conditional_edges("grade_documents", decide_after_document_grading)
+    graph.add_edge("generate_response", "grade_relevance")
+    graph.add_conditional_edges("direct_response", after_direct_response)
+    graph.add_conditional_edges("grade_relevance", decide_after_answer_grading)
+    graph.add_edge("send_response", "consolidate_memory")
+    for last in ("consolidate_memory", "clarify", "fallback_response"):
+        graph.add_edge(last, END)
+    return graph.compile(name="dual_loop")
+
+
+WORKFLOW = Workflow(
+    graph=build_graph(),
+    about=__doc__ or "",
+    timeout_s=lambda settings: TIMEOUT_S,
+    rounds=Rounds(
+        best=3,
+        worst=18,
+        notes="grade, write, and grade the answer, where the search with the user's own words is clearly good. "
+        "Else route with rewrite, grade the documents, write, grade the answer; a round more for each further strategy "
+        "and for the web's words; all of it again, with a rewrite, for each of 2 corrections. A greeting takes one.",
+    ),
+)

@@ -1,0 +1,309 @@
+"""Planned RAG (seed 002 §8): plan the search as a graph of tasks, run it, reflect on what it found; then answer.
+
+    START ─┬─ small talk ────────► greet ─► END
+           ├─ nothing to search ─► no_answer ─► END
+           └─► plan ─► execute ─► reflect ─┬─ good, or nothing left to try ─► generate ─┬─ written ─► END
+                          ▲                ├─ refused to the last ─► no_answer ─► END   │
+                          │                └─ not good, and a retry is left ─┐          │ the model says that
+                          └──────────────────────────── mend ◄───────────────┴──────────┘ the passages don't answer
+
+No plan is asked for where the search with the user's own words is clearly good. `execute` runs tasks that do not wait
+for each other side by side. `reflect` scores relevance, completeness and factuality; `mend` adds a task that searches
+another way, at most `max_retries` times: a medium result is searched for wider and by its parts, a poor one in other
+words, by text alone, and on the web where that is wanted. The best result so far is used. The seed's check of the
+answer is the mark that it begins with: what has been read is not taken back. Only a model's word refuses.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from graphlib import TopologicalSorter
+from typing import Any, Literal
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import Runtime
+
+from ragsite.core.errors import AppError
+from retrieval.errors import IndexUnavailableError
+from retrieval.ports import SearchRequest
+from retrieval.search.fusion import reciprocal_rank_fusion
+from retrieval.steps.answer.extractive import best_statements
+from retrieval.steps.answer.generate import as_sources, write_answer
+from retrieval.steps.deps import Deps
+from retrieval.steps.judge.assessment import Evidence
+from retrieval.steps.judge.judge import rerank
+from retrieval.steps.judge.reflect import Outcome, Reflection, reflect
+from retrieval.steps.memory import consolidate_memory, quote_memories, recall_memory
+from retrieval.steps.query.condense import condense, own_words
+from retrieval.steps.query.follow_up import follow_up
+from retrieval.steps.query.hyde import hyde
+from retrieval.steps.query.plan import Plan, Task, make_plan, planned, single_search
+from retrieval.steps.query.rewrite import rewrite
+from retrieval.steps.query.transform import decompose, step_back
+from retrieval.steps.retrieve.dedupe import dedupe
+from retrieval.steps.retrieve.search import breadth, search_documents
+from retrieval.steps.retrieve.web_search import may_search_web, web_search
+from retrieval.steps.schemas import SEARCHES
+from retrieval.steps.step import asked, context_of
+from retrieval.values import Query, Question, ScoredChunk
+from retrieval.workflows.nodes import (
+    greet,
+    has_documents,
+    is_small_talk,
+    refuse,
+    reranking_is_on,
+    search_own_words,
+)
+from retrieval.workflows.workflow import Asking, Rounds, Workflow
+
+logger = logging.getLogger(__name__)
+TIMEOUT_S = 180.0  # a whole answer
+MAX_CONCURRENCY = 4  # tasks at once
+TASK_TIMEOUT_S = 45.0  # one task
+GAIN = 0.02  # of a reflection's score; a retry that adds less was in vain
+TIME_FOR_ANSWERING = 0.4  # share of the time limit that no retry may begin in
+WIDER = 3  # times as many candidates
+STATEMENTS = 2  # of earlier findings that a following query is made from
+REWORDINGS = {"rewrite": rewrite, "decompose": decompose, "step_back": step_back, "hyde": hyde}
+LEGS: Mapping[str, tuple[Literal["dense", "bm25"], ...]] = {"text_search": ("bm25",), "vector_search": ("dense",)}
+# What a retry does, by how good the result is; the first that was not tried. Seed 002 §8.3.3, its table of remedies.
+Remedy = Literal["wide_search", "decompose", "web_search", "rewrite", "text_search"]
+REMEDIES: Mapping[Outcome, tuple[Remedy, ...]] = {
+    "pass": ("rewrite", "wide_search", "web_search"),  # the passages looked better than they are
+    "tune": ("wide_search", "decompose", "web_search"),
+    "retry": ("web_search", "rewrite", "text_search", "wide_search"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What a task came to."""
+
+    queries: tuple[Query, ...] = ()
+    candidates: tuple[ScoredChunk, ...] = ()
+
+
+class State(Asking, total=False):
+    first: tuple[ScoredChunk, ...]  # found with the user's own words
+    plan: Plan  # the first one, or the last mending of it
+    goals: tuple[str, ...]  # what the first plan searched for
+    findings: Mapping[str, Finding]  # short-term memory: what each task of this answer came to
+    tried: tuple[Remedy, ...]
+    reflection: Reflection
+    best: Reflection
+    in_vain: bool  # the last retry improved nothing
+    refused: str  # why the writing model did not answer from the best result
+
+
+# ------------------------------------------------------------------------------------------------ planning
+def where_to_begin(state: State, runtime: Runtime[Deps]) -> Literal["greet", "no_answer", "plan"]:
+    question = state["question"]
+    if is_small_talk(question):
+        return "greet"
+    return "plan" if has_documents(question) or may_search_web(runtime.context, question) else "no_answer"
+
+
+async def plan(state: State, runtime: Runtime[Deps]) -> State:
+    """Long-term memory is background for the planner, never a source."""
+    deps, question = runtime.context, state["question"]
+    first: tuple[ScoredChunk, ...] = ()
+    begun: State = {"findings": {}, "tried": (), "in_vain": False, "refused": ""}
+    if has_documents(question):
+        found, good = await search_own_words(deps, question)
+        first = found.candidates
+        if good:
+            async with deps.trace.step("plan"):
+                made = single_search(deps, question, web=False, memories="")
+            return {**begun, "first": first, "plan": made, "goals": made.goals}
+    memories, condensed = await asyncio.gather(recall_memory(deps, question), condense(deps, question))
+    web = may_search_web(deps, question)
+    made = await make_plan(deps, condensed, web=web, memories=quote_memories(memories))
+    return {**begun, "question": condensed, "first": first, "plan": made, "goals": made.goals}
+
+
+# ------------------------------------------------------------------------------------------------ the plan at work
+async def execute(state: State, runtime: Runtime[Deps]) -> State:
+    """Tasks whose dependencies have ended run side by side, the most urgent first. One that fails does not stop the
+    others. Raises IndexUnavailableError when nothing at all could be looked up: that is not "nothing found"."""
+    deps, made, findings = runtime.context, state["plan"], dict(state["findings"])
+    tasks, rows = {task.id: task for task in made.tasks}, {row["id"]: row for row in made.rows}
+    order = TopologicalSorter({task.id: [one for one in task.depends_on if one in tasks] for task in made.tasks})
+    order.prepare()
+    slots, errors = asyncio.Semaphore(MAX_CONCURRENCY), list[Exception]()
+
+    async def run(task: Task) -> None:
+        async with slots:
+            row = rows[task.id]
+            row["state"] = "running"
+            before = {name: findings[name] for name in task.depends_on if name in findings}
+            try:
+                async with asyncio.timeout(deps.deadline.limit(TASK_TIMEOUT_S)):
+                    findings[task.id] = found = await work(deps, state, task, before)
+                row["state"], row["note"] = "done", str(len(found.candidates or found.queries))
+            except (AppError, TimeoutError) as error:
+                row["state"], row["note"] = "failed", type(error).__name__
+                errors.append(error)
+
+    while order.is_active():
+        ready = sorted(order.get_ready(), key=lambda name: -tasks[name].priority)
+        await asyncio.gather(*(run(tasks[name]) for name in ready))
+        order.done(*ready)
+    away = next((error for error in errors if isinstance(error, IndexUnavailableError)), None)
+    if away and not any(finding.candidates for finding in findings.values()):
+        raise away
+    return {"findings": findings}
+
+
+async def work(deps: Deps, state: State, task: Task, before: Mapping[str, Finding]) -> Finding:
+    """One task, given what those before it found: a search looks for their rewordings, and one that follows a search
+    puts that one's best statements beside its own words."""
+    question = state["question"]
+    text = task.input or question.standalone
+    if task.type in REWORDINGS:
+        return Finding(queries=await REWORDINGS[task.type](deps, replace(question, condensed=text)))
+    found = pool([finding.candidates for finding in before.values()])
+    if task.type == "web_search":
+        return Finding(candidates=(await web_search(deps, question, words=text)).candidates)
+    if task.type not in SEARCHES:
+        evidence = Evidence(question=text, passages=found, use_model=reranking_is_on(deps, question))
+        return Finding(candidates=await rerank(context_of(deps), evidence))
+    if task.type == "retrieve" and text == question.standalone and not before and state["first"]:
+        return Finding(candidates=state["first"])
+    reworded = tuple(query for finding in before.values() for query in finding.queries)
+    if found and task.input:
+        sources = as_sources(found[:STATEMENTS])
+        statements = await asyncio.to_thread(best_statements, task.input, sources, most=STATEMENTS)
+        text = await follow_up(deps, task.input, [statement.text for statement in statements])
+    own = own_words(question) if text == question.standalone else (Query(text),)
+    request = _request(deps, question, task.type, (*own, *reworded) if task.input or not reworded else reworded)
+    return Finding(candidates=(await search_documents(deps, request, purpose=task.id)).candidates)
+
+
+def _request(deps: Deps, question: Question, kind: str, queries: tuple[Query, ...]) -> SearchRequest:
+    stages = LEGS.get(kind, ("dense", "bm25"))
+    if stages == ("bm25",):
+        queries = tuple(query for query in queries if not query.vector_only) or own_words(question)
+    top_k = breadth(question, deps.settings) * (WIDER if kind == "wide_search" else 1)
+    return SearchRequest(
+        queries=queries,
+        scope=question.scope,
+        filters=question.filters,
+        stages=stages,
+        top_k=min(top_k, deps.settings.search.max_top_k),
+    )
+
+
+def pool(lists: Sequence[Sequence[ScoredChunk]]) -> tuple[ScoredChunk, ...]:
+    """Several searches' candidates as one list by reciprocal rank: each search's best stand in front."""
+    by_id = {candidate.chunk_id: candidate for candidates in reversed(lists) for candidate in candidates}
+    order = reciprocal_rank_fusion([[candidate.chunk_id for candidate in candidates] for candidates in lists])
+    return tuple(by_id[chunk_id] for chunk_id in order)
+
+
+async def reflect_on_findings(state: State, runtime: Runtime[Deps]) -> State:
+    """On all that was found; the latest findings come first where they are equal."""
+    deps, question = runtime.context, state["question"]
+    lists = [finding.candidates for finding in reversed(list(state["findings"].values())) if finding.candidates]
+    passages = await dedupe(deps, pool(lists)) if lists else ()
+    use_model = reranking_is_on(deps, question)
+    parts = state["goals"] if len(state["goals"]) > 1 else ()
+    reflection = await reflect(deps, question, passages, parts=parts, use_model=use_model)
+    best = state.get("best")
+    in_vain = best is not None and reflection.score <= best.score + GAIN
+    best = reflection if best is None or reflection.score >= best.score else best
+    return {"reflection": reflection, "best": best, "in_vain": in_vain, "refused": ""}
+
+
+def after_reflection(state: State, runtime: Runtime[Deps]) -> Literal["generate", "mend", "no_answer"]:
+    """Pass, else mend while a retry and time are left, else the best result so far. A medium result that tuning did not
+    improve is used for the answer."""
+    outcome = state["reflection"].outcome
+    settled = outcome == "pass" or (outcome == "tune" and state["in_vain"])
+    if not settled and next_remedy(runtime.context, state):
+        return "mend"
+    return "no_answer" if state["best"].refused or not state["best"].candidates else "generate"
+
+
+async def mend(state: State, runtime: Runtime[Deps]) -> State:
+    """A plan of the tasks that search another way, with an entry of its own in the decision path."""
+    deps, remedy = runtime.context, next_remedy(runtime.context, state)
+    if remedy is None:
+        raise AssertionError("the routers lead here only while a remedy is left")
+    text, name = state["question"].standalone, f"r{len(state['tried']) + 1}"
+    tasks = [Task(id=f"{name}.1", type=remedy, input=text)]
+    if remedy in REWORDINGS:
+        tasks.append(Task(id=f"{name}.2", type="retrieve", depends_on=(tasks[0].id,)))
+    async with deps.trace.step("plan"):
+        made = planned(tasks, why="plan_mended", remedy=remedy, retry=len(state["tried"]) + 1)
+    return {"plan": made, "tried": (*state["tried"], remedy)}
+
+
+def next_remedy(deps: Deps, state: State) -> Remedy | None:
+    """None: no retry is left, no time, or no other way."""
+    time_left = deps.deadline.remaining() > TIME_FOR_ANSWERING * TIMEOUT_S
+    if len(state["tried"]) >= deps.settings.planned.max_retries or not time_left:
+        return None
+    web = may_search_web(deps, state["question"])
+    left = (name for name in REMEDIES[state["reflection"].outcome] if name not in state["tried"])
+    return next((name for name in left if web or name != "web_search"), None)
+
+
+# ------------------------------------------------------------------------------------------------ answers
+async def generate(state: State, runtime: Runtime[Deps]) -> State:
+    """The answer, or why the writing model says that the best passages don't answer."""
+    deps, question, best = runtime.context, state["question"], state["best"]
+    answer = await write_answer(context_of(deps), asked(question), best.candidates)
+    if not answer.text:
+        return {"refused": answer.reason}
+    await consolidate_memory(deps, question, answer)
+    return {"answer": replace(answer, reason=answer.reason or best.reason)}
+
+
+def after_generating(state: State, runtime: Runtime[Deps]) -> Literal["mend", "no_answer", "__end__"]:
+    if "answer" in state:
+        return "__end__"
+    return "mend" if next_remedy(runtime.context, state) else "no_answer"
+
+
+async def no_answer(state: State, runtime: Runtime[Deps]) -> State:
+    candidates = state["best"].candidates if "best" in state else None
+    reason = state.get("refused", "")
+    return {"answer": await refuse(runtime.context, state["question"], candidates, reason=reason)}
+
+
+# ------------------------------------------------------------------------------------------------ the graph
+def build_graph() -> CompiledStateGraph[State, Deps, State, State]:
+    graph = StateGraph(State, context_schema=Deps)
+    nodes: Mapping[str, Any] = {
+        "greet": greet, "plan": plan, "execute": execute, "reflect": reflect_on_findings, "mend": mend,
+        "generate": generate, "no_answer": no_answer,
+    }  # fmt: skip
+    for name, node in nodes.items():
+        graph.add_node(name, node)
+    graph.add_conditional_edges(START, where_to_begin)
+    graph.add_edge("plan", "execute")
+    graph.add_edge("execute", "reflect")
+    graph.add_conditional_edges("reflect", after_reflection)
+    graph.add_edge("mend", "execute")
+    graph.add_conditional_edges("generate", after_generating)
+    for last in ("greet", "no_answer"):
+        graph.add_edge(last, END)
+    return graph.compile(name="planned")
+
+
+WORKFLOW = Workflow(
+    graph=build_graph(),
+    about=__doc__ or "",
+    timeout_s=lambda settings: TIMEOUT_S,
+    rounds=Rounds(
+        best=2,
+        worst=14,
+        notes="reflect and generate when the search with the user's own words is clearly good; three with a plan of "
+        "searches that do not wait for each other. A task that waits for another may add one (eight tasks at "
+        "most), a retry (two at most) a reflection and a rewording. A greeting takes one.",
+    ),
+)

@@ -1,0 +1,186 @@
+"""Steps that find words for a search: each alone, with the simulated model or none."""
+
+from __future__ import annotations
+
+import pytest
+from django.conf import settings
+
+from retrieval.steps.deps import Deps
+from retrieval.steps.query.better_words import look_for_better_words
+from retrieval.steps.query.condense import condense, own_words
+from retrieval.steps.query.hyde import hyde
+from retrieval.steps.query.plan import make_plan
+from retrieval.steps.query.rewrite import rewrite, rewrite_to_concepts, rewrite_to_correct, rewrite_to_retry
+from retrieval.steps.query.route import read_filters
+from retrieval.steps.query.strategy import choose_strategy
+from retrieval.steps.query.transform import decompose, step_back
+from retrieval.values import AnswerOptions, HistoryMessage, Query, SearchFilters, Vocabulary
+from tests.retrieval.steps.fakes import HANDBOOK, ask, make_tools, scored
+
+QUESTION = "What does a late resit cost?"
+TALK = (HistoryMessage("user", "How much is the deposit?"), HistoryMessage("assistant", "EUR 300 [1]."))
+
+
+@pytest.fixture
+def deps() -> Deps:
+    return make_tools(settings.RAG, HANDBOOK)
+
+
+# ------------------------------------------------------------------------------------------------ condense
+async def test_a_follow_up_becomes_a_question_of_its_own(online, deps: Deps) -> None:
+    online.reply(match='"standalone_question"', json={"standalone_question": "How much was the deposit in 2022?"})
+    question = await condense(deps, ask("And in 2022?", history=TALK))
+    assert (question.text, question.standalone) == ("And in 2022?", "How much was the deposit in 2022?")
+    assert "EUR 300" in online.chats[0].prompt
+
+
+async def test_a_first_question_is_left_as_it_is_without_a_call(online, deps: Deps) -> None:
+    assert (await condense(deps, ask(QUESTION))).standalone == QUESTION
+    assert (online.chats, deps.trace.steps[0].status) == ([], "skipped")
+
+
+async def test_without_a_model_a_follow_up_is_searched_for_with_the_question_before(offline, deps: Deps) -> None:
+    question = await condense(deps, ask("And in 2022?", history=TALK))
+    assert question.standalone == "And in 2022?"
+    assert [query.text for query in own_words(question)] == ["And in 2022?", "How much is the deposit? And in 2022?"]
+    assert own_words(ask(QUESTION)) == (Query(QUESTION),)
+
+
+# ------------------------------------------------------------------------------------------------ other words
+async def test_variants_are_cleaned_and_never_the_question_itself(online, deps: Deps) -> None:
+    online.reply(match='"queries"', json={"queries": ["resit  fee", QUESTION.lower(), "late resit charge"]})
+    queries = await rewrite(deps, ask(QUESTION))
+    assert [query.text for query in queries] == ["resit fee", "late resit charge"]
+    assert deps.trace.steps[0].summary == "resit fee; late resit charge"
+
+
+async def test_rewriting_is_switched_off_by_a_request(online, deps: Deps) -> None:
+    assert await rewrite(deps, ask(QUESTION, options=AnswerOptions(rewrite=False))) == ()
+    assert (online.chats, deps.trace.steps[0].status) == ([], "skipped")
+
+
+async def test_hyde_is_a_vector_only_query(online, deps: Deps) -> None:
+    online.reply(json={"hypothetical_passage": "A resit costs\nEUR 55."})
+    assert await hyde(deps, ask(QUESTION)) == (Query("A resit costs EUR 55.", kind="hyde", vector_only=True),)
+
+
+async def test_a_query_that_was_tried_is_no_other_query(online, deps: Deps) -> None:
+    online.reply(match='"query"', json={"query": "resit cost"})
+    assert await rewrite_to_concepts(deps, ask(QUESTION), tried=["resit, cost"]) == ()
+    assert deps.trace.degraded[0]["step"] == "rewrite"
+
+
+async def test_a_retry_knows_what_was_tried_and_why_it_failed(online, deps: Deps) -> None:
+    reply = {"rewrite_reason": "too narrow", "rewritten_query": "repeat examination fee", "keywords": ["fee", ""]}
+    online.reply(match='"rewritten_query"', json=reply)
+    failed = [(scored(1, "The library lends books."), "about books")]
+    queries = await rewrite_to_retry(deps, ask(QUESTION), tried=[QUESTION, "resit price"], failed=failed)
+    assert queries == (Query("repeat examination fee", kind="rewrite"),)
+    assert "about books" in online.chats[0].prompt
+    detail = deps.trace.steps[0].detail
+    assert (detail["original"], detail["attempt"], detail["keywords"]) == ("resit price", 2, ["fee"])
+
+
+async def test_a_correction_reads_the_rejected_answer(online, deps: Deps) -> None:
+    online.reply(match='"queries"', json={"queries": ["late resit surcharge"]})
+    queries = await rewrite_to_correct(deps, ask(QUESTION), tried=[QUESTION], missing="the amount", answer="Some [1].")
+    assert [query.text for query in queries] == ["late resit surcharge"]
+    assert "Some (1)." in online.chats[0].prompt
+
+
+async def test_a_compound_question_is_decomposed(online, deps: Deps) -> None:
+    online.reply(match='"sub_queries"', json={"sub_queries": ["resit cost", "resit closing date"]})
+    assert [query.kind for query in await decompose(deps, ask(QUESTION))] == ["sub_query", "sub_query"]
+
+
+async def test_a_single_part_is_no_decomposition(online, deps: Deps) -> None:
+    online.reply(match='"sub_queries"', json={"sub_queries": ["resit cost", "resit  cost"]})
+    assert await decompose(deps, ask(QUESTION)) == ()
+
+
+async def test_a_step_back_is_one_broader_query(online, deps: Deps) -> None:
+    online.reply(match='"step_back_query"', json={"step_back_query": "examination fees"})
+    assert await step_back(deps, ask(QUESTION)) == (Query("examination fees", kind="step_back"),)
+
+
+@pytest.mark.parametrize("step", [rewrite, hyde, decompose, step_back, rewrite_to_concepts])
+async def test_without_a_model_there_are_no_other_words(offline, deps: Deps, step) -> None:
+    assert await step(deps, ask(QUESTION)) == ()
+    assert deps.trace.steps[0].status == "degraded"
+
+
+# ------------------------------------------------------------------------------------------------ filters
+async def test_the_model_reads_filters_with_evidence_in_the_question(online, deps: Deps) -> None:
+    asked = ask("What does HR say about leave in 2025?")
+    deps = make_tools(
+        settings.RAG, vocabulary=Vocabulary(departments=("Human Resources", "Library"), policy_years=(2022, 2025))
+    )
+    online.reply(json={"evidence": "HR", "department": "Human Resources", "doc_type": "", "policy_year": 2025})
+    filters = await read_filters(deps, asked, SearchFilters())
+    assert (filters.department, filters.policy_year) == ("Human Resources", 2025)
+    assert filters.preferred == {"department", "policy_year"}
+
+
+@pytest.mark.parametrize("evidence", ["the library", "", "What does HR say about leave in 2025?"])
+async def test_without_evidence_no_filter_is_read(online, evidence: str) -> None:
+    deps = make_tools(settings.RAG, vocabulary=Vocabulary(departments=("Human Resources", "Library")))
+    online.reply(json={"evidence": evidence, "department": "Library", "doc_type": "", "policy_year": None})
+    known = SearchFilters(doc_type="policy")
+    assert await read_filters(deps, ask("What does HR say about leave in 2025?"), known) == known
+
+
+async def test_a_collection_with_one_department_needs_no_call(online) -> None:
+    deps = make_tools(settings.RAG, HANDBOOK[:2])
+    assert await read_filters(deps, ask(QUESTION), SearchFilters()) == SearchFilters()
+    assert not online.chats + deps.trace.steps
+
+
+async def test_better_words_are_one_round_with_the_users_own_first(online, deps: Deps) -> None:
+    words = await look_for_better_words(deps, ask(QUESTION), SearchFilters())
+    assert words.queries[0] == Query(QUESTION)
+    assert {"condense", "rewrite", "hyde", "route"} == {step.name for step in deps.trace.steps}
+    assert deps.trace.usage().llm_rounds <= 1
+
+
+# ------------------------------------------------------------------------------------------------ ways
+async def test_a_model_chooses_a_way_and_words_in_one_call(online, deps: Deps) -> None:
+    online.reply(
+        match="Available routes",
+        json={"route": "direct_chunk_search", "standalone_question": "The deposit in 2022?", "queries": ["deposit"]},
+    )
+    available = ("hierarchical_search", "direct_chunk_search")
+    strategy = await choose_strategy(deps, ask("And in 2022?", history=TALK), available, ())
+    assert (strategy.route, strategy.question.standalone) == ("direct_chunk_search", "The deposit in 2022?")
+    assert [query.text for query in strategy.queries] == ["deposit"]
+
+
+async def test_without_a_model_the_first_way_is_taken(offline, deps: Deps) -> None:
+    assert (await choose_strategy(deps, ask(QUESTION), ("web_search",), ())).route == "web_search"
+
+
+def drafted(*tasks: dict[str, object]) -> dict[str, object]:
+    return {"query_type": "comparison", "complexity": "medium", "tasks": list(tasks)}
+
+
+async def test_of_a_models_plan_only_what_can_run_is_kept(online, deps: Deps) -> None:
+    online.reply(
+        match="You plan how",
+        json=drafted(
+            {"id": "t1", "type": "retrieve", "input": "deposit", "depends_on": ["t2", "t1"]},
+            {"id": "t1", "type": "retrieve", "input": "a second of this name"},
+            {"id": "t2", "type": "fly", "input": "nowhere"},
+            {"id": "t3", "type": "web_search", "input": "outside"},
+            {"id": "t4", "type": "retrieve", "input": "", "depends_on": ["t1"], "priority": 3},
+        ),
+    )
+    plan = await make_plan(deps, ask(QUESTION), web=False, memories="-")
+    assert [(task.id, task.depends_on) for task in plan.tasks] == [("t1", ()), ("t4", ("t1",))]
+    assert plan.goals == ("deposit",)
+    assert deps.trace.steps[0].detail["tasks"] == plan.rows
+
+
+async def test_a_plan_that_searches_for_nothing_is_the_question_itself(online, deps: Deps) -> None:
+    online.reply(match="You plan how", json=drafted({"id": "t1", "type": "hyde", "input": "deposit"}))
+    plan = await make_plan(deps, ask(QUESTION), web=True, memories="-")
+    assert [(task.type, task.input) for task in plan.tasks] == [("retrieve", QUESTION)]
+    assert deps.trace.steps[0].status == "degraded"
