@@ -109,7 +109,7 @@ async def test_its_questions_lead_to_answers(
     scope = await sync_to_async(scope_for)(user=user)
     for question in questions:
         asked = Question(text=question, scope=scope)
-        answer = await get_workflow("corrective", engine=get_engine()).answer(asked, trace=Trace())
+        answer = await get_workflow("corrective").answer(asked, engine=get_engine(), trace=Trace())
         assert answer.decision == "ANSWER"
 
 

@@ -45,9 +45,9 @@ from retrieval.trace import Trace
 from retrieval.workflows import get_workflow
 from tests.retrieval.steps.fakes import HANDBOOK, ask, make_tools
 
-workflow = get_workflow("corrective", engine=make_tools(RagSettings.from_env({"RAG_OFFLINE": "1"}), HANDBOOK))
+engine = make_tools(RagSettings.from_env({"RAG_OFFLINE": "1"}), HANDBOOK)
 trace = Trace()
-answer = asyncio.run(workflow.answer(ask("What does a late resit cost?"), trace=trace))
+answer = asyncio.run(get_workflow("corrective").answer(ask("What does a late resit cost?"), engine=engine, trace=trace))
 frameworks = sorted(name for name in sys.modules if name.partition(".")[0] in REFUSED)
 print(json.dumps({
     "imported": imported, "frameworks": frameworks, "decision": answer.decision, "text": answer.text,

@@ -337,7 +337,7 @@ async def test_offline_it_plans_by_rules_and_answers_in_the_questions_language(o
 
 
 async def test_offline_both_sides_of_a_comparison_are_found(offline) -> None:
-    result, trace, _ = await answer(COMPARISON)
+    result, _trace, _ = await answer(COMPARISON)
     assert result.decision == "ANSWER"
     titles = {source.chunk.title for source in result.sources}
     assert {"Student Housing Policy", "Examination Regulations"} <= titles
