@@ -59,17 +59,6 @@ def test_a_boost_does_not_carry_the_worst_of_many_to_the_top_but_the_worst_of_tw
     assert ids(rank_with_boosts(many[:2], times(k1=2.0))) == ["k1", "k0"]
 
 
-def test_what_searches_in_other_words_found_counts_as_this_one_does() -> None:
-    candidates = [with_fused(1, 1.0), with_fused(2, 0.6), with_fused(3, 0.0)]
-    found_before = {"k1": 0.1, "k2": 0.9}
-    boosts = Boosts(
-        by_chunk={key: Boost(normalized_score=score, similar_questions=1.0) for key, score in found_before.items()}
-    )
-    ranked = rank_with_boosts(candidates, boosts)
-    assert ids(ranked) == ["k2", "k1", "k3"]
-    assert [round(one.normalized_score, 2) for one in ranked] == [0.6, 1.0, 0.0]
-
-
 async def test_candidates_know_their_standing_also_when_nothing_is_boosted() -> None:
     result = SearchResult(candidates=(with_fused(1, 3.0), with_fused(2, 2.0)), tail_hits=(below(3, -1.0),))
     boosted = await put_boosts(result, Boosts(), store=Store(), scope=SCOPE)

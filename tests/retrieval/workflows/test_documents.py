@@ -12,11 +12,11 @@ from django.conf import settings
 
 from retrieval.trace import Trace
 from retrieval.values import Answer, CollectionRef, DocumentTask, EmbeddingSpace, SearchScope, StoredChunk, TaskName
-from retrieval.workflows import WORKFLOWS
+from retrieval.workflows import NAMES, get_workflow
 from tests.retrieval.steps.document_reader import MemoryReader
 from tests.retrieval.steps.fakes import HANDBOOK, Events, ask, make_tools
 
-every_workflow = pytest.mark.parametrize("name", WORKFLOWS)
+every_workflow = pytest.mark.parametrize("name", NAMES)
 
 
 def document(name: str, title: str, sections: Sequence[tuple[str, str]]) -> list[StoredChunk]:
@@ -59,7 +59,7 @@ async def answer(
     trace = Trace(events)
     tools = make_tools(settings.RAG, [*chunks, *HANDBOOK], documents=MemoryReader(chunks))
     asked = ask(text or f"{task}, please", task=DocumentTask(task, documents), **question)
-    result = await WORKFLOWS[name](tools).answer(asked, trace=trace)
+    result = await get_workflow(name).answer(asked, engine=tools, trace=trace)
     assert events.text == result.text
     return result, trace, events
 
@@ -84,7 +84,7 @@ async def test_every_workflow_reads_the_whole_document(offline, name: str) -> No
 async def test_words_alone_ask_for_no_whole_document(offline) -> None:
     reader = MemoryReader(ALL)
     tools = make_tools(settings.RAG, ALL, documents=reader)
-    await WORKFLOWS["corrective"](tools).answer(ask("Summarise the Thesis Guide"), trace=Trace())
+    await get_workflow("corrective").answer(ask("Summarise the Thesis Guide"), engine=tools, trace=Trace())
     assert "documents" not in reader.reads and "chunks" not in reader.reads
 
 
