@@ -14,6 +14,7 @@ server's `whitespace` tokenizer leave it as it is. Connectors inside codes becom
 
 from __future__ import annotations
 
+import logging
 import re
 import threading
 import unicodedata
@@ -292,6 +293,11 @@ def _segmenter() -> Any:
 
 @lru_cache(maxsize=1)
 def _load_segmenter() -> Any:
-    from retrieval.text.chinese_words import load_segmenter
+    """jieba with its own dictionary, read without the cache that it keeps in /tmp, where anybody could have put it."""
+    import jieba
 
-    return load_segmenter()
+    jieba.setLogLevel(logging.WARNING)
+    tokenizer = jieba.Tokenizer()
+    tokenizer.FREQ, tokenizer.total = tokenizer.gen_pfdict(tokenizer.get_dict_file())
+    tokenizer.initialized = True
+    return tokenizer

@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 from ragsite.core.rag_settings import MilvusSettings
 from ragsite.core.wording import worded
 from retrieval.errors import IndexUnavailableError
-from retrieval.search.index.pymilvus_import import load_pymilvus
 from retrieval.trace import note_index_wait
 
 TIMEOUT_S = 20.0  # one search
@@ -174,17 +173,18 @@ class MilvusConnection:
 
 
 def import_client() -> Any:
-    """The client's class; takes a quarter of a second the first time."""
-    client_class = load_pymilvus().AsyncMilvusClient
+    """The client's class; takes a second the first time."""
+    from pymilvus import AsyncMilvusClient
+
     # pymilvus sets up its own logger at import, and logs a traceback for failures that we handle.
     logging.getLogger("pymilvus").setLevel(logging.CRITICAL)
-    return client_class
+    return AsyncMilvusClient
 
 
 def _run_synchronously(change: Callable[[Any], None], uri: str, settings: MilvusSettings) -> None:
     import grpc
+    import pymilvus
 
-    pymilvus = load_pymilvus()
     try:
         client = pymilvus.MilvusClient(uri=uri, token=settings.token, timeout=CONNECT_TIMEOUT_S, dedicated=True)
         try:
