@@ -25,7 +25,7 @@ from chat.review.start import answer_changed
 from feedback.curation.curated import curated_check, curated_forget
 from feedback.curation.curated_live import LiveCuratedAnswers
 from feedback.curation.for_desk import DeskFeedback
-from feedback.curation.gap_todos import gap_document_ready
+from feedback.curation.gaps import gap_document_ready
 from feedback.curation.golden import golden_list
 from feedback.curation.manual import manual_boosts_in_force
 from feedback.models import Evidence, GoldenQuestion, Rating

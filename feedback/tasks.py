@@ -7,7 +7,7 @@ from typing import Any
 from celery import shared_task
 from django.contrib.auth.models import User
 
-from feedback.curation.gap_todos import gaps_refresh
+from feedback.curation.gaps import gaps_refresh
 from feedback.rounds.round import feedback_round, round_resume
 
 AGAIN_S, MOST_TIMES = 60, 30  # while another round runs

@@ -1,14 +1,6 @@
 from django.urls import URLPattern, URLResolver, path
 
-from feedback.desk import (
-    boost_pages,
-    curated_api,
-    curated_pages,
-    gap_api,
-    gap_pages,
-    golden_pages,
-    revision_pages,
-)
+from feedback.desk import boost_pages, curated_api, curated_pages, gap_pages, golden_pages, revision_pages
 from feedback.ratings.api import MessageRatingApi, SourceRatingApi
 
 urlpatterns: list[URLPattern | URLResolver] = [
@@ -16,16 +8,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/messages/<uuid:message_id>/sources/<int:marker>/rating", SourceRatingApi.as_view(), name="source-rating"),
     path("api/review/curated", curated_api.CuratedAnswersApi.as_view(), name="api-review-curated"),
     path("api/review/curated/<uuid:curated_id>", curated_api.CuratedAnswerApi.as_view(), name="api-review-curated-one"),
-    path("api/review/gaps/<int:gap_id>", gap_api.GapApi.as_view(), name="api-review-gap"),
-    path("api/review/gaps/<int:gap_id>/ask", gap_api.GapAskApi.as_view(), name="api-review-gap-ask"),
-    path("api/review/gaps/<int:gap_id>/merge", gap_api.GapMergeApi.as_view(), name="api-review-gap-merge"),
-    path("api/review/gaps/<int:gap_id>/split", gap_api.GapSplitApi.as_view(), name="api-review-gap-split"),
     path("review/gaps/", gap_pages.gaps_list, name="review_gaps"),
     path("review/gaps/<int:gap_id>/", gap_pages.gap_page, name="review_gap"),
     path("review/gaps/<int:gap_id>/change/", gap_pages.gap_change, name="review_gap_change"),
     path("review/gaps/<int:gap_id>/document/", gap_pages.gap_document, name="review_gap_document"),
-    path("review/gaps/<int:gap_id>/merge/", gap_pages.gap_join, name="review_gap_merge"),
-    path("review/gaps/<int:gap_id>/split/", gap_pages.gap_apart, name="review_gap_split"),
     path("review/gaps/<int:gap_id>/ask/", gap_pages.gap_again, name="review_gap_ask"),
     path("review/golden/new/", golden_pages.golden_new, name="review_golden_new"),
     path("review/golden/<uuid:question_id>/undo/", golden_pages.golden_undo, name="review_golden_undo"),

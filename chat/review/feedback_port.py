@@ -49,8 +49,6 @@ class GapShown:
     collection: str
     count: int
     people: int
-    no_answer: int
-    badly_rated: int
     last_seen: datetime
     id: int = 0
     state: str = ""

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from django.contrib.auth.models import User
-from django.db.models import Count, Max, Prefetch, Q
+from django.db.models import Prefetch
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import ngettext
 
 from chat.review.feedback_port import DeskNotice, GapShown, GoldenAsked, RevisionChoice
 from feedback.curation.curated import curated_withdrawn
-from feedback.curation.gap_list import gaps_called
-from feedback.curation.gap_todos import gaps_refresh_if_due
+from feedback.curation.gaps import gap_list, gaps_refresh_if_due
 from feedback.curation.golden import golden_list, golden_sets
-from feedback.models import GapQuestion, GoldenRelevance, KnowledgeGap, Revision
+from feedback.models import GoldenRelevance, Revision
 from feedback.ranking.snapshot import Content, Snapshot
 from feedback.rounds.live import FixedBoosts, content_of, manual_rules
 from ragsite.core.errors import NotFoundError
 from ragsite.core.wording import worded
 from retrieval.ports import BoostSource, Models
+
+GAPS_LOOKED_AT = 500  # the largest
 
 
 class DeskFeedback:
@@ -37,7 +38,7 @@ class DeskFeedback:
                 made_at=row.created_at, live_at=row.live_at, summary=row.summary,
             )
             for row in rows
-        ]  # fmt: skip
+        ][:limit]  # fmt: skip
 
     def boosts_of(self, revision: UUID | None, *, models: Models) -> BoostSource:
         if revision is None:
@@ -78,29 +79,13 @@ class DeskFeedback:
 
     def gaps(self, *, days: int, limit: int) -> Sequence[GapShown]:
         gaps_refresh_if_due()
-        rows = GapQuestion.objects.filter(at__gte=timezone.now() - timedelta(days=days))
-        figures = (
-            rows.exclude(gap__state=KnowledgeGap.State.SET_ASIDE)
-            .order_by()
-            .values("gap")
-            .annotate(
-                count=Count("pk"),
-                people=Count("message__session__user", distinct=True),
-                no_answer=Count("pk", filter=Q(no_answer=True)),
-                badly_rated=Count("pk", filter=Q(badly_rated=True)),
-                last_seen=Max("at"),
-            )
-            .order_by("-count", "-last_seen", "gap")[:limit]
-        )
-        found = {row["gap"]: row for row in figures}
-        gaps: dict[int, Any] = {gap.pk: gap for gap in gaps_called().filter(pk__in=list(found))}
+        since = timezone.now() - timedelta(days=days)
         return [
             GapShown(
-                question=gaps[key].called or "", collection=str(gaps[key].collection_id or ""), count=row["count"],
-                people=row["people"], no_answer=row["no_answer"], badly_rated=row["badly_rated"],
-                last_seen=row["last_seen"], id=key, state=gaps[key].state, address=reverse("review_gap", args=[key]),
-                wordings=gaps[key].wordings, asked_again=gaps[key].asked_again, answered=gaps[key].answered,
+                question=gap.called or "", collection=str(gap.collection_id or ""), count=gap.count, people=gap.people,
+                last_seen=gap.newest_at, id=gap.pk, state=gap.state, address=reverse("review_gap", args=[gap.pk]),
+                wordings=gap.wordings, asked_again=gap.asked_again, answered=gap.answered,
             )
-            for key, row in found.items()
-            if key in gaps
-        ]  # fmt: skip
+            for gap in cast("Any", gap_list())[:GAPS_LOOKED_AT]
+            if gap.newest_at and gap.newest_at >= since
+        ][:limit]  # fmt: skip

@@ -1,251 +1,279 @@
-"""Knowledge gaps: questions that were not answered well, put together by what they are about. Pure, no model needed.
+"""Knowledge gaps: questions that were not answered well, by what they are about, and what curators do with them.
 
-    questions ─► same analysed terms ─► the most asked first ─► joins the nearest cluster, or begins one
+    new unanswered question ─► the gap whose first question is near, by terms or by vector, or a new gap
+    document added ─► its questions are asked again as soon as it is ready ─► answered now, or the gap is open again
 
-Two questions are near by the cosine of their distinct terms, each weighed by its rarity among the questions of the
-collection, or by the cosine of their embeddings where both have one. A cluster is known by its most asked question
-and does not drift from it ("leader" clustering: Hartigan, Clustering Algorithms, 1975, ch. 3), so the same questions
-give the same clusters in whatever order they come.
+Near is a cosine of the distinct terms of OVERLAP, or of the embeddings of COSINE. A gap does not drift from its first
+question ("leader" clustering: Hartigan, Clustering Algorithms, 1975, ch. 3).
 """
 
 from __future__ import annotations
 
-import hashlib
+import logging
 import math
-import re
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 import numpy as np
+from django.core.cache import cache
+from django.db import transaction
+from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Subquery
+from django.utils import timezone
 from numpy.typing import NDArray
 
-from retrieval.text.analysis import query_terms
+from chat.models import Message, Replay
+from chat.review.replay.replay_run import OPEN
+from chat.review.replay.replays import batch_create, replays_queue
+from chat.review.roles import DeskAccess, desk_access, people_at_the_desk
+from feedback.models import GapDocument, GapQuestion, KnowledgeGap, Rating
+from feedback.models.ratings import BAD_SCORE
+from feedback.rounds.evidence import searched_for
+from feedback.rounds.questions import signature, vector_decode, vector_encode, with_engine
+from ragsite.core.errors import AppError, InvalidInputError
+from ragsite.core.text import clean_text
+from ragsite.core.wording import worded
+from retrieval.engine import Engine
+from retrieval.errors import EmbeddingUnavailableError
+from retrieval.models import Collection, Document
+from retrieval.providers.lexical import SPACE as LEXICAL_SPACE
+from retrieval.selectors import as_uuid
+from retrieval.services.write_lease import lease_release, lease_take, space_lease
+from retrieval.text.analysis import analyze
 
-EXAMPLES = 5
-SHOWN_TERMS = 6
-_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+DAYS = 90  # questions of the last days
+MOST_QUESTIONS = 2000  # placed at once, the newest
+OVERLAP, COSINE = 0.5, 0.8
+MAX_TERMS = 96
+MAX_NOTE_CHARS = 4000
+ASKED_AGAIN = 200  # wordings of a gap at once, the most asked first
+FRESH_S = 120  # within which a process does not look for new questions again
+ONLY_STYLE = [Rating.Tag.STYLE.value]  # the knowledge was there
+State = KnowledgeGap.State
 Vector = NDArray[np.float32]
+logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unanswered:
-    """A question that was not answered well. collection: empty where it was asked of all that the user may read.
-
-    reasons: out of no_answer, badly_rated and failed. terms: distinct, as the index holds them: Chinese by bigrams too,
-    for short questions often share no whole word. words: those to show. vectors: of unit length, by the name of their
-    space. message: the id of the answer.
-    """
-
-    text: str
-    collection: str
-    reasons: frozenset[str]
-    asker: int
-    at: datetime
-    terms: tuple[str, ...]
-    words: tuple[str, ...] = ()
-    vectors: Mapping[str, Vector] = field(default_factory=dict)
-    message: UUID | None = None
-
-    @property
-    def key(self) -> str:
-        """The same for questions that differ in case, punctuation, stop words, endings and order alone."""
-        return " ".join(sorted(self.terms)) or "text:" + " ".join(self.text.casefold().split())
+# ------------------------------------------------------------------------------------------------ find
+def unanswered(since: Any) -> QuerySet[Message]:
+    """Answers that got no answer, a failed or a badly rated one; not those that were written anew."""
+    bad = Rating.objects.filter(message=OuterRef("pk"), source=None, score__lte=BAD_SCORE).exclude(tags=ONLY_STYLE)
+    answers = Message.objects.filter(role=Message.Role.ASSISTANT, superseded=False, created_at__gte=since)
+    poor = Q(decision=Message.Decision.NO_ANSWER) | Q(status=Message.Status.FAILED) | Q(Exists(bad))
+    return answers.filter(poor, reply_to__isnull=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gap:
-    """A cluster. question: the one that was asked most. terms: the words that at least half of its wordings hold, the
-    rarest first, as people write them.
-
-    count: questions in all; no_answer, badly_rated, failed: of these, one may be two of them. people: distinct askers.
-    """
-
-    id: str
-    collection: str
-    question: str
-    terms: tuple[str, ...]
-    count: int
-    people: int
-    no_answer: int
-    badly_rated: int
-    failed: int
-    examples: tuple[str, ...]
-    first_seen: datetime
-    last_seen: datetime
-
-    def as_dict(self) -> dict[str, Any]:
-        """As the API and the exports give it."""
-        values = {name: getattr(self, name) for name in self.__slots__}
-        times = {name: values[name].isoformat().replace("+00:00", "Z") for name in ("first_seen", "last_seen")}
-        return {**values, **times, "terms": list(self.terms), "examples": list(self.examples)}
+def gaps_refresh_if_due() -> None:
+    """What a page shows is two minutes old at most."""
+    if cache.add("feedback.gaps.fresh", True, FRESH_S):
+        gaps_refresh()
+    else:
+        gap_results_take()
 
 
-@dataclass(slots=True)
-class _Wording:
-    """All questions of one key."""
-
-    key: str
-    asked: list[Unanswered]
-    terms: tuple[str, ...]
-
-    @property
-    def vectors(self) -> Mapping[str, Vector]:
-        return next((question.vectors for question in self.asked if question.vectors), {})
-
-
-def find_gaps(asked: Iterable[Unanswered], *, overlap: float, cosine: float) -> list[Gap]:
-    """The most asked first, then the latest. overlap, cosine: 0..1, from which two questions are about the same."""
-    return [gap for gap, _ in find_clusters(asked, overlap=overlap, cosine=cosine)]
-
-
-def find_clusters(
-    asked: Iterable[Unanswered], *, overlap: float, cosine: float
-) -> list[tuple[Gap, tuple[Unanswered, ...]]]:
-    """As `find_gaps`, each with its questions, those of the wording that it is known by first."""
-    by_collection: dict[str, list[Unanswered]] = defaultdict(list)
-    for question in asked:
-        by_collection[question.collection].append(question)
-    found = []
-    for collection, questions in sorted(by_collection.items()):
-        wordings = _wordings(questions)
-        held = Counter(term for wording in wordings for term in wording.terms)
-        rarity = {term: math.log(1.0 + len(wordings) / count) for term, count in held.items()}
-        clusters = _Leaders(rarity, overlap=overlap, cosine=cosine)
-        for wording in wordings:
-            clusters.place(wording)
-        found += [
-            (_gap(collection, members, rarity), tuple(one for wording in members for one in wording.asked))
-            for members in clusters.members
-        ]
-    return sorted(found, key=lambda one: (-one[0].count, -one[0].last_seen.timestamp(), one[0].collection, one[0].id))
+def gaps_refresh() -> int:
+    """Put the newest unanswered questions into their gaps, and take in what was found when gaps were asked again.
+    Returns how many gaps are new; 0 where another process is at it."""
+    lease = space_lease("knowledge gaps", seconds=120.0)
+    if not lease_take(lease):
+        return 0
+    try:
+        since = timezone.now() - timedelta(days=DAYS)
+        still = unanswered(since)
+        GapQuestion.objects.filter(message__created_at__gte=since).exclude(message__in=still.values("pk")).delete()
+        new = still.exclude(pk__in=GapQuestion.objects.values("message")).select_related("reply_to")
+        made = _place(list(new.order_by("-created_at")[:MOST_QUESTIONS])[::-1])
+        KnowledgeGap.objects.filter(questions=None, note="", assignee=None, documents=None).delete()
+        gap_results_take()
+        return made
+    finally:
+        lease_release(lease)
 
 
-def _wordings(asked: Sequence[Unanswered]) -> list[_Wording]:
-    """The most asked first."""
-    by_key: dict[str, list[Unanswered]] = defaultdict(list)
-    for question in asked:
-        by_key[question.key].append(question)
-    wordings = [
-        _Wording(
-            key,
-            sorted(questions, key=lambda question: (question.at, question.text)),
-            tuple(sorted(set(questions[0].terms))),
+def _place(answers: Sequence[Message]) -> int:
+    """Each question into its gap, the oldest first. Returns how many gaps are new."""
+    searched = searched_for([answer.pk for answer in answers])
+    texts = {
+        answer.pk: searched.get(answer.pk) or (answer.reply_to.text if answer.reply_to else "") for answer in answers
+    }
+    model, vectors = _embedded([text for text in texts.values() if text.strip()])
+    leaders = [
+        _Leader(gap, model) for gap in KnowledgeGap.objects.order_by("pk")
+    ] if answers else []  # fmt: skip
+    made = 0
+    for answer in answers:
+        if not (text := texts[answer.pk]).strip():
+            continue
+        collection = _collection(answer.request)
+        terms, vector = frozenset(analyze(text)[:MAX_TERMS]), vectors.get(text)
+        gap = next(
+            (one.gap for one in leaders if one.gap.collection_id == collection and one.near(terms, vector)), None
         )
-        for key, questions in by_key.items()
-    ]
-    return sorted(wordings, key=lambda wording: (-len(wording.asked), -len(wording.terms), wording.key))
+        if gap is None:
+            known = Collection.objects.filter(pk=collection).first() if collection else None
+            gap = KnowledgeGap.objects.create(
+                collection=known, terms=" ".join(sorted(terms)), vector_model=model if vector is not None else "",
+                vector=vector_encode(vector) if vector is not None else b"",
+            )  # fmt: skip
+            leaders.append(_Leader(gap, model))
+            made += 1
+        if gap.state == State.CLOSED and answer.created_at > gap.state_at:
+            _reopen(gap)
+        GapQuestion.objects.create(gap=gap, message=answer, key=signature(text))
+    return made
 
 
-class _Leaders:
-    """Clusters by their first member. members: of each cluster, in the order in which they joined."""
+class _Leader:
+    """A gap by its first question."""
 
-    def __init__(self, rarity: Mapping[str, float], *, overlap: float, cosine: float) -> None:
-        self.members: list[list[_Wording]] = []
-        self._rarity = rarity
-        self._overlap = overlap
-        self._cosine = cosine
-        self._terms: list[frozenset[str]] = []
-        self._norms: list[float] = []
-        self._holding: dict[str, list[int]] = defaultdict(list)  # term → clusters
-        self._spaces: dict[str, _Vectors] = {}
+    def __init__(self, gap: KnowledgeGap, model: str) -> None:
+        self.gap = gap
+        self.terms = frozenset(gap.terms.split())
+        self.vector = vector_decode(gap.vector) if gap.vector and gap.vector_model == model else None
 
-    def place(self, wording: _Wording) -> None:
-        nearest = self._nearest(wording)
-        if nearest is not None:
-            self.members[nearest].append(wording)
-            return
-        number = len(self.members)
-        self.members.append([wording])
-        self._terms.append(frozenset(wording.terms))
-        self._norms.append(self._norm(wording.terms))
-        for term in wording.terms:
-            self._holding[term].append(number)
-        for space, vector in wording.vectors.items():
-            self._spaces.setdefault(space, _Vectors(len(vector))).add(number, vector)
-
-    def _nearest(self, wording: _Wording) -> int | None:
-        """The cluster that is furthest beyond its threshold; of equals the first."""
-        ratio = {number: similarity / self._overlap for number, similarity in self._by_terms(wording.terms)}
-        for space, vector in wording.vectors.items():
-            if space in self._spaces:
-                number, similarity = self._spaces[space].nearest(vector)
-                ratio[number] = max(ratio.get(number, 0.0), similarity / self._cosine)
-        best = max(ratio, key=lambda number: (ratio[number], -number), default=None)
-        return best if best is not None and ratio[best] >= 1.0 else None
-
-    def _by_terms(self, terms: Sequence[str]) -> list[tuple[int, float]]:
-        """Only clusters that share one of the rarest terms are looked at: by the inequality of Cauchy and Schwarz the
-        others alone can't reach the threshold."""
-        norm = self._norm(terms)
-        rest = norm**2
-        candidates: set[int] = set()
-        for term in sorted(terms, key=lambda term: (-self._rarity[term], term)):
-            if math.sqrt(max(0.0, rest)) < self._overlap * norm - 1e-9:
-                break
-            candidates.update(self._holding.get(term, ()))
-            rest -= self._rarity[term] ** 2
-        own = frozenset(terms)
-        return [
-            (number, sum(self._rarity[term] ** 2 for term in own & self._terms[number]) / (norm * self._norms[number]))
-            for number in candidates
-        ]
-
-    def _norm(self, terms: Iterable[str]) -> float:
-        return math.sqrt(sum(self._rarity[term] ** 2 for term in terms))
+    def near(self, terms: frozenset[str], vector: Vector | None) -> bool:
+        if terms == self.terms:
+            return True
+        together = math.sqrt(len(terms) * len(self.terms))
+        if together and len(terms & self.terms) / together >= OVERLAP:
+            return True
+        return vector is not None and self.vector is not None and float(vector @ self.vector) >= COSINE
 
 
-class _Vectors:
-    """The leaders' vectors of one space, in an array that grows by doubling."""
+def _embedded(texts: Sequence[str]) -> tuple[str, Mapping[str, Vector]]:
+    """The model's name and vectors by text; none where no embedding model can be asked."""
 
-    def __init__(self, dim: int) -> None:
-        self._rows: Vector = np.zeros((16, dim), dtype=np.float32)
-        self._clusters: list[int] = []
+    async def work(engine: Engine) -> tuple[str, Mapping[str, Vector]]:
+        try:
+            embedder = await engine.models.default_embedder()
+            if embedder.space == LEXICAL_SPACE:
+                return "", {}
+            return embedder.space.model, dict(zip(texts, await embedder.embed_queries(list(texts)), strict=True))
+        except EmbeddingUnavailableError as error:
+            logger.info("knowledge gaps: questions are compared by words alone: %s", error.reason)
+            return "", {}
 
-    def add(self, cluster: int, vector: Vector) -> None:
-        if len(self._clusters) == len(self._rows):
-            self._rows = np.concatenate((self._rows, np.zeros_like(self._rows)))
-        self._rows[len(self._clusters)] = vector
-        self._clusters.append(cluster)
-
-    def nearest(self, vector: Vector) -> tuple[int, float]:
-        similarities = self._rows[: len(self._clusters)] @ vector
-        best = int(np.argmax(similarities))
-        return self._clusters[best], float(similarities[best])
+    return with_engine(work) if texts else ("", {})
 
 
-def _as_written(terms: Sequence[str], texts: Sequence[str]) -> tuple[str, ...]:
-    """Stems as the first of the texts that holds them writes them: undergraduate for undergradu."""
-    written: dict[str, str] = {}
-    for text in texts:
-        for word in _WORD.findall(text):
-            if len(made_of := query_terms(word)) == 1:
-                written.setdefault(made_of[0], word.casefold())
-    return tuple(dict.fromkeys(written.get(term, term) for term in terms))
+def _collection(request: Mapping[str, Any]) -> UUID | None:
+    """The one that was searched; None where there were several."""
+    ids = request.get("collection_ids") or []
+    return as_uuid(str(ids[0])) if len(ids) == 1 else None
 
 
-def _gap(collection: str, members: Sequence[_Wording], rarity: Mapping[str, float]) -> Gap:
-    asked = [question for wording in members for question in wording.asked]
-    reasons = Counter(reason for question in asked for reason in question.reasons)
-    held = Counter(word for wording in members for word in set(wording.asked[0].words))
-    shared = [word for word, count in held.items() if count * 2 >= len(members)]
-    latest = [wording.asked[-1].text for wording in members]
-    return Gap(
-        id=hashlib.blake2b(
-            f"{collection}\n{members[0].key}".encode("utf-8", "surrogatepass"), digest_size=8
-        ).hexdigest(),
-        collection=collection,
-        question=members[0].asked[-1].text,
-        terms=_as_written(sorted(shared, key=lambda word: (-rarity.get(word, 0.0), word))[:SHOWN_TERMS], latest),
-        count=len(asked),
-        people=len({question.asker for question in asked}),
-        no_answer=reasons["no_answer"],
-        badly_rated=reasons["badly_rated"],
-        failed=reasons["failed"],
-        examples=tuple(dict.fromkeys([*latest, *(question.text for question in asked)]))[:EXAMPLES],
-        first_seen=min(question.at for question in asked),
-        last_seen=max(question.at for question in asked),
+# ------------------------------------------------------------------------------------------------ read
+def gap_list(*, state: str = "", assignee: str = "", search: str = "") -> QuerySet[KnowledgeGap]:
+    """The largest first, with `called` (its newest question), `count`, `people`, `newest_at`, `wordings`, `asked_again`
+    and `answered` (of these). assignee: a user name, "-" for nobody."""
+    newest = GapQuestion.objects.filter(gap=OuterRef("pk")).order_by("-message__created_at", "-pk")
+    again = Q(questions__answered__isnull=False)
+    gaps = KnowledgeGap.objects.select_related("assignee", "collection").annotate(
+        called=Subquery(newest.values("message__reply_to__text")[:1]),
+        count=Count("questions", distinct=True),
+        people=Count("questions__message__session__user", distinct=True),
+        newest_at=Max("questions__message__created_at"),
+        wordings=Count("questions__key", distinct=True),
+        asked_again=Count("questions__key", distinct=True, filter=again),
+        answered=Count("questions__key", distinct=True, filter=Q(questions__answered=True)),
     )
+    if state:
+        gaps = gaps.filter(state=state)
+    if assignee:
+        gaps = gaps.filter(assignee=None) if assignee == "-" else gaps.filter(assignee__username=assignee)
+    if search.strip():
+        gaps = gaps.filter(pk__in=GapQuestion.objects.filter(
+            message__reply_to__text__icontains_han=search.strip()[:200]).values("gap"))  # fmt: skip
+    return gaps.order_by(F("count").desc(), F("newest_at").desc(nulls_last=True), "-pk")
+
+
+# ------------------------------------------------------------------------------------------------ work
+@transaction.atomic
+def gap_mark(*, access: DeskAccess, gap: KnowledgeGap, changes: Mapping[str, str]) -> KnowledgeGap:
+    """changes: any of `state`, `assignee` (a user name, "" for nobody) and `note`. Raises InvalidInputError."""
+    access.require("curate")
+    gap = KnowledgeGap.objects.select_for_update(of=("self",)).get(pk=gap.pk)
+    if (state := changes.get("state", gap.state)) != gap.state:
+        if state not in State.values:
+            raise InvalidInputError(fields={"state": [worded("There is no such state; choose another one.")]})
+        gap.state, gap.state_by, gap.state_at, gap.reopened = state, access.user, timezone.now(), False
+    if "assignee" in changes:
+        gap.assignee = people_at_the_desk().filter(username=changes["assignee"]).first()
+        if changes["assignee"] and gap.assignee is None:
+            raise InvalidInputError(fields={"assignee": [worded("Nobody of that name works at the review desk.")]})
+    if "note" in changes:
+        gap.note = clean_text(changes["note"]).strip()
+        if len(gap.note) > MAX_NOTE_CHARS:
+            raise InvalidInputError(fields={"note": [worded("Use at most {most} characters.", most=MAX_NOTE_CHARS)]})
+    gap.save(update_fields=["state", "state_by", "state_at", "reopened", "assignee", "note"])
+    return gap
+
+
+@transaction.atomic
+def gap_document_add(*, access: DeskAccess, gap: KnowledgeGap, document: Document, close: bool) -> GapDocument:
+    """A document that should answer the gap's questions. They are asked again as soon as it is ready (at once where it
+    is); close: the gap is closed with it, and reopened where some are not answered then."""
+    access.require("curate")
+    added, _ = GapDocument.objects.update_or_create(
+        gap=gap, document=document, defaults={"added_by": access.user, "asked": False}
+    )
+    if close:
+        gap_mark(access=access, gap=gap, changes={"state": State.CLOSED})
+    if document.status == Document.Status.READY:
+        transaction.on_commit(lambda: gap_document_ready(document.pk), robust=True)
+    return added
+
+
+def gap_document_ready(document_id: UUID) -> None:
+    """Ask the questions of the gaps that it was added for, in the name of who added it."""
+    for added in GapDocument.objects.filter(document=document_id, asked=False).select_related("gap", "added_by"):
+        if not GapDocument.objects.filter(pk=added.pk, asked=False).update(asked=True) or added.added_by is None:
+            continue
+        try:
+            gap_ask_again(access=desk_access(added.added_by, "curate"), gap=added.gap)
+        except AppError as error:  # no right any more, or too many replays: a person asks again by hand
+            logger.info("gap %s is not asked again by itself: %s", added.gap_id, error)
+
+
+def gap_ask_again(*, access: DeskAccess, gap: KnowledgeGap) -> int:
+    """Its wordings, the most asked first, each by its newest question, as its asker may search. A worker does it.
+
+    Returns how many. Raises InvalidInputError where none is left, TooManyReplaysError.
+    """
+    access.require("curate")
+    asked = gap.questions.order_by().values("key").annotate(times=Count("pk"), newest=Max("message__created_at"))
+    newest: dict[str, UUID] = {}
+    for key, message in gap.questions.order_by("message__created_at").values_list("key", "message"):
+        newest[key] = message
+    messages = [newest[row["key"]] for row in asked.order_by("-times", "-newest")[:ASKED_AGAIN]]
+    with transaction.atomic():
+        batch = batch_create(access=access, name=f"Knowledge gap {gap.pk}", message_ids=messages, change={})
+        KnowledgeGap.objects.filter(pk=gap.pk).update(batch=batch)
+    replays_queue()
+    return batch.replays.count()
+
+
+def gap_results_take() -> None:
+    """What replays of gaps have found since the last look. A closed gap of which some question is not answered is
+    reopened."""
+    new = Replay.objects.filter(status=Replay.Status.COMPLETE, batch__in=KnowledgeGap.objects.values("batch"))
+    for replay in new.exclude(pk__in=GapQuestion.objects.exclude(replay=None).values("replay")).order_by("finished_at"):
+        question = GapQuestion.objects.filter(message=replay.message_id).select_related("gap").first()
+        if question is None:
+            continue
+        answered = bool((replay.summary.get("supported") or [False, False])[1])
+        question.gap.questions.filter(key=question.key).update(answered=answered)
+        GapQuestion.objects.filter(pk=question.pk).update(replay=replay)
+        if not answered and question.gap.state == State.CLOSED:
+            _reopen(question.gap)
+
+
+def gap_is_asking(gap: KnowledgeGap) -> bool:
+    """Whether its questions are being asked again just now."""
+    return gap.batch is not None and gap.batch.replays.filter(status__in=OPEN).exists()
+
+
+def _reopen(gap: KnowledgeGap) -> None:
+    gap.state, gap.state_by, gap.state_at, gap.reopened = State.OPEN, None, timezone.now(), True
+    gap.save(update_fields=["state", "state_by", "state_at", "reopened"])

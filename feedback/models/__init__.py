@@ -3,7 +3,7 @@
 ratings      Rating: of one answer or source, by one user
 evidence     RatedQuestion, QuestionVector, QuestionPair, RatedPassage, Evidence: votes for or against passages
 revisions    Revision, Boost, RevisionEvent, FeedbackState: boosts made of the evidence, and which are live
-gaps         KnowledgeGap, GapQuestion, GapDocument, GapRun, GapEvent: what the documents do not answer, as to-dos
+gaps         KnowledgeGap, GapQuestion, GapDocument: what the documents do not answer, as to-dos
 curation     GoldenQuestion, GoldenRelevance, ManualBoost, CuratedAnswer, CuratedSource: what staff enter themselves
 """
 
@@ -15,7 +15,7 @@ from feedback.models.evidence import (
     RatedPassage,
     RatedQuestion,
 )
-from feedback.models.gaps import GapDocument, GapEvent, GapQuestion, GapRun, KnowledgeGap
+from feedback.models.gaps import GapDocument, GapQuestion, KnowledgeGap
 from feedback.models.ratings import Rating
 from feedback.models.revisions import ROUND_STATUSES, Boost, FeedbackState, Revision, RevisionEvent, round_told
 
@@ -27,9 +27,7 @@ __all__ = [
     "Evidence",
     "FeedbackState",
     "GapDocument",
-    "GapEvent",
     "GapQuestion",
-    "GapRun",
     "GoldenQuestion",
     "GoldenRelevance",
     "KnowledgeGap",

@@ -11,12 +11,10 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, QuerySet
 
 from feedback.models import (
     Evidence,
-    GapEvent,
-    GapQuestion,
     GoldenQuestion,
     ManualBoost,
     Rating,
@@ -28,7 +26,6 @@ from ragsite.accounts.personal_data import Held, Part
 from ragsite.core.wording import counted
 
 ROWS_AT_ONCE = 200
-FORGOTTEN = "–"  # in place of a name
 
 
 class FeedbackHolder:
@@ -61,15 +58,6 @@ class FeedbackHolder:
             ),
             decisions,
         )
-        gaps = GapEvent.objects.filter(by=user).count()
-        yield Held(
-            counted(
-                "{count} act of yours on a knowledge gap, without your name",
-                "{count} acts of yours on knowledge gaps, without your name",
-                gaps,
-            ),
-            gaps,
-        )
 
     def parts(self, user: User) -> Iterator[Part]:
         ratings = Rating.objects.filter(user=user).order_by("created_at", "pk")
@@ -83,15 +71,10 @@ class FeedbackHolder:
         votes = Evidence.objects.filter(voter=user).order_by("pk")
         about = {"asked": F("question__text"), "document": F("passage__document_id")}
         yield Part("votes.json", votes.values("weight", "document_weight", "day", **about).iterator())
-        asked = GapQuestion.objects.filter(message__session__user=user).order_by("pk")
-        yield Part("unanswered-questions.json", asked.values("text", "at", "message_id").iterator())
-        events = GapEvent.objects.filter(by=user).order_by("pk")
-        yield Part("knowledge-gaps.json", events.values("gap_id", "kind", "at", "detail").iterator())
 
     def erase(self, user: User) -> Iterator[int]:
         yield from rows_erase(Rating.objects.filter(user=user), "rating")
         yield from rows_erase(Evidence.objects.filter(voter=user), "pk")
-        yield from _nameless(user)
 
 
 def rows_erase(rows: QuerySet[Any], evidence_by: str | None) -> Iterator[int]:
@@ -109,18 +92,3 @@ def rows_erase(rows: QuerySet[Any], evidence_by: str | None) -> Iterator[int]:
             rows.model._default_manager.filter(pk__in=batch).delete()
             questions_forget(questions)
         yield len(batch)
-
-
-def _nameless(user: User) -> Iterator[int]:
-    """What they did with knowledge gaps, and that gaps were assigned to them, stays without their name."""
-    name = user.get_username()
-    assigned = Q(kind=GapEvent.Kind.ASSIGNEE) & (Q(detail__from=name) | Q(detail__to=name))
-    while batch := list(GapEvent.objects.filter(Q(by=user) | assigned).order_by("pk")[:ROWS_AT_ONCE]):
-        with transaction.atomic():
-            for event in batch:
-                if event.kind == GapEvent.Kind.ASSIGNEE:
-                    event.detail = {key: FORGOTTEN if value == name else value for key, value in event.detail.items()}
-                if event.by_id == user.pk:
-                    event.by, event.by_name = None, FORGOTTEN
-            GapEvent.objects.bulk_update(batch, ["by", "by_name", "detail"])
-        yield 0

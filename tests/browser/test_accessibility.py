@@ -38,9 +38,8 @@ PAGES = (
     "/", "/documents/", "/documents/search/", "/memory/", "/self-corrective-rag",
     "/accounts/", "/accounts/email/", "/accounts/password/change/", "/accounts/2fa/", "/accounts/delete/",
     "/review/", "/review/log/", "/review/dashboard/", "/review/compare/", "/review/replays/",
-    "/review/curated/",
+    "/review/curated/", "/review/gaps/", "/review/boosts/", "/review/ratings/",
     "/admin/", "/admin/chat/session/", "/admin/retrieval/document/", "/admin/feedback/revision/",
-    "/admin/feedback/evidence/in-force/", "/admin/feedback/rating/gaps/",
 )  # fmt: skip
 DOORS = ("/accounts/login/", "/accounts/signup/", "/accounts/password/reset/")
 LANGUAGES = ("en", "zh-hans", "zh-hant")

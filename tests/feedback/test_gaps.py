@@ -1,230 +1,244 @@
-"""Knowledge gaps: which questions count, and which are about the same."""
+"""Knowledge gaps: which gap a question is in, who may work on one, and whether it is answered now."""
 
 from __future__ import annotations
 
-import random
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
-import numpy as np
 import pytest
+from django.contrib.auth.models import User
+from django.core.cache import cache
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
 from django.utils import timezone
 
-from chat.models import Message
-from feedback.curation import gap_selectors
-from feedback.curation.gap_selectors import ANY_COLLECTION, GAP_DAYS, unanswered_questions
-from feedback.curation.gaps import Gap, Unanswered, find_gaps
-from feedback.models import QuestionVector, RatedQuestion
-from feedback.rounds.questions import signature, vector_encode
-from retrieval.text.analysis import analyze, query_terms
-from tests.factories import (
-    CollectionFactory,
-    DecisionStepFactory,
-    MessageFactory,
-    RatingFactory,
-    SessionFactory,
-    UserFactory,
+from chat.models import Message, Replay
+from chat.review.roles import desk_access
+from feedback.curation import gaps
+from feedback.curation.gaps import (
+    gap_ask_again,
+    gap_document_add,
+    gap_document_ready,
+    gap_list,
+    gap_mark,
+    gap_results_take,
+    gaps_refresh,
 )
+from feedback.models import GapQuestion, KnowledgeGap
+from retrieval.models import Document
+from tests.factories import CollectionFactory, DocumentFactory, MessageFactory, SessionFactory, UserFactory
+from tests.feedback.rated import rate
+from tests.review.people import ROLES, client_of, person
 
-NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-
-
-def unanswered(text: str, *, at: int = 0, **fields: Any) -> Unanswered:
-    given: dict[str, Any] = {
-        "collection": "", "reasons": frozenset({"no_answer"}), "asker": 1,
-        "terms": tuple(dict.fromkeys(analyze(text))),
-        "words": tuple(dict.fromkeys(query_terms(text))), "at": NOON + timedelta(hours=at), **fields,
-    }  # fmt: skip
-    return Unanswered(text=text, **given)
-
-
-def found(*asked: Unanswered) -> list[Gap]:
-    return find_gaps(asked, overlap=0.45, cosine=0.8)
+pytestmark = pytest.mark.django_db
+PARKING = "How do I get a parking permit for the campus?"
+COSTS = "What does a parking permit for the campus cost?"
+GYM = "When does the gym open?"
 
 
-def knowledge_gaps(*, collection: str | None = None, days: int = GAP_DAYS) -> list[Gap]:
-    rows = unanswered_questions(timezone.now() - timedelta(days=days), gap_selectors.GAP_QUESTIONS)
-    return found(*(one for one in rows if collection in (None, one.collection)))
+@pytest.fixture(autouse=True)
+def _nothing_is_queued(offline: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache.clear()
+    monkeypatch.setattr(gaps, "replays_queue", lambda: None)
 
 
-def not_answered(text: str, **fields: Any) -> Message:
-    """An answer that says that nothing was found."""
+@pytest.fixture
+def curator() -> User:
+    return person("Curators", username="mei")
+
+
+def unanswered(text: str = PARKING, **fields: Any) -> Message:
     session = SessionFactory()
     asked = MessageFactory(session=session, question=True, text=text)
-    fields = {"decision": "NO_ANSWER", "text": "The documents do not say.", **fields}
-    message: Message = MessageFactory(session=session, reply_to=asked, **fields)
-    return message
+    fields.setdefault("decision", "NO_ANSWER")
+    answer: Message = MessageFactory(session=session, reply_to=asked, text="I found nothing.", **fields)
+    return answer
 
 
-# ------------------------------------------------------------------------------------------------ clustering
-ENGLISH = [
-    ["Where can I park my bike?", "bike parking", "Is there parking for bikes on campus?"],
-    ["How do I reset my wifi password?", "reset wifi password", "My WiFi password needs a reset"],
-    ["Who signs the internship contract?", "internship contract signature: who signs it?"],
-]
-CHINESE = [
-    ["图书馆几点开门", "图书馆开放到几点"],
-    ["如何重置无线网络密码？", "無線網絡密碼怎麼重置", "重置无线网络密码"],
-    ["怎么申请奖学金", "奖学金申请流程"],
-]
+def gap_of(text: str = PARKING) -> Any:
+    question = GapQuestion.objects.filter(message__reply_to__text=text).latest("pk")
+    return gap_list().get(pk=question.gap_id)
 
 
-@pytest.mark.parametrize("groups", [ENGLISH, CHINESE], ids=["english", "chinese"])
-def test_questions_about_the_same_make_one_gap(groups: list[list[str]]) -> None:
-    gaps = found(*(unanswered(text) for group in groups for text in group))
-    assert sorted(sorted(gap.examples) for gap in gaps) == sorted(sorted(group) for group in groups)
+def end(gap: KnowledgeGap, *answered: bool) -> None:
+    """As if a worker had asked them."""
+    gap.refresh_from_db()
+    assert gap.batch is not None
+    for replay, good in zip(gap.batch.replays.order_by("created_at", "pk"), answered, strict=True):
+        Replay.objects.filter(pk=replay.pk).update(
+            status="complete", finished_at=timezone.now(), summary={"supported": [False, good]}
+        )
 
 
-def test_the_order_of_the_questions_changes_nothing() -> None:
-    asked = [unanswered(text, at=at) for group in ENGLISH + CHINESE for at, text in enumerate(group)]
-    shuffled = random.Random(3).sample(asked, len(asked))
-    assert found(*asked) == found(*shuffled)
-
-
-def test_a_gap_counts_questions_people_and_reasons() -> None:
-    both = frozenset({"no_answer", "badly_rated"})
-    (gap,) = found(
-        unanswered("Bike parking?", asker=1, at=0),
-        unanswered("bike parking", asker=1, at=2, reasons=both),
-        unanswered("parking for my bike", asker=2, at=1, reasons=frozenset({"failed"})),
-    )
-    assert (gap.count, gap.people) == (3, 2)
-    assert (gap.no_answer, gap.badly_rated, gap.failed) == (2, 1, 1)
-    assert (gap.first_seen, gap.last_seen) == (NOON, NOON + timedelta(hours=2))
-    assert gap.question == "bike parking"
-    assert set(gap.terms) == {"bike", "parking"}
-
-
-def test_the_most_asked_gap_comes_first() -> None:
-    gaps = found(unanswered("dogs in the library"), *(unanswered("canteen menu", at=at) for at in range(3)))
-    assert [gap.count for gap in gaps] == [3, 1]
+# ------------------------------------------------------------------------------------------------ which gap
+def test_questions_on_one_subject_are_a_gap_and_others_another() -> None:
+    for text in (PARKING, COSTS, PARKING, GYM):
+        unanswered(text)
+    assert gaps_refresh() == 2
+    gap = gap_of()
+    assert (gap_of(COSTS).pk, gap.count, gap.people, gap.wordings) == (gap.pk, 3, 3, 2)
+    assert gaps_refresh() == 0
 
 
 def test_collections_have_gaps_of_their_own() -> None:
-    gaps = found(unanswered("bike parking", collection="campus"), unanswered("bike parking", collection="city"))
-    assert sorted((gap.collection, gap.count) for gap in gaps) == [("campus", 1), ("city", 1)]
-    assert gaps[0].id != gaps[1].id
+    for collection in (CollectionFactory(), CollectionFactory()):
+        unanswered(request={"collection_ids": [str(collection.pk)]})
+    assert gaps_refresh() == 2
 
 
-def test_near_embeddings_join_questions_without_a_common_word() -> None:
-    near = np.asarray([0.9, np.sqrt(1 - 0.81)], dtype=np.float32)
-    one = unanswered("canteen hours", vectors={"m/2": np.asarray([1, 0], dtype=np.float32)})
-    other = unanswered("When can I have lunch?", vectors={"m/2": near})
-    elsewhere = unanswered("When can I have lunch?", vectors={"another/2": near})
-    assert len(found(one, other)) == 1
-    assert len(found(one, elsewhere)) == 2
+def test_badly_rated_and_failed_answers_count_but_not_those_for_style_or_written_anew() -> None:
+    rate(unanswered(PARKING, decision="ANSWER"), 1, "incomplete")
+    unanswered(GYM, decision="", status="failed")
+    rate(unanswered("Which colours has the logo?", decision="ANSWER"), 1, "style")
+    unanswered("Who won the cup?", superseded=True)
+    gaps_refresh()
+    asked = GapQuestion.objects.values_list("message__reply_to__text", flat=True)
+    assert sorted(asked) == sorted([PARKING, GYM])
 
 
-def test_questions_of_stop_words_alone_are_kept_apart_by_their_text() -> None:
-    assert sorted(gap.question for gap in found(unanswered("What is it?"), unanswered("And you?"))) == [
-        "And you?", "What is it?",
-    ]  # fmt: skip
+def test_a_question_that_was_answered_well_after_all_leaves_its_gap() -> None:
+    rating = rate(unanswered(PARKING, decision="ANSWER"), 1, "incomplete")
+    gaps_refresh()
+    rating.delete()
+    gaps_refresh()
+    assert not KnowledgeGap.objects.exists()
 
 
-def test_nothing_asked_is_no_gap() -> None:
-    assert found() == []
+def test_a_deleted_conversation_takes_its_words_along_and_leaves_the_work(curator: User) -> None:
+    answer = unanswered()
+    gaps_refresh()
+    gap = gap_mark(access=desk_access(curator), gap=gap_of(), changes={"note": "Ask the office."})
+    answer.session.delete()
+    gaps_refresh()
+    kept = gap_list().get(pk=gap.pk)
+    assert (kept.note, kept.count, kept.called) == ("Ask the office.", 0, None)  # type: ignore[attr-defined]
 
 
-def test_only_clusters_with_a_rare_term_in_common_are_compared_and_none_is_missed() -> None:
-    """The shortcut gives what comparing everything would."""
-    words = random.Random(11)
-    asked = [unanswered("?", terms=tuple(words.sample("abcdefghijklmnop", 4))) for _ in range(300)]
-    gaps = find_gaps(asked, overlap=0.6, cosine=0.8)
-    assert len(gaps) > 10
-    assert _all_pairs(asked, 0.6) == sorted(gap.count for gap in gaps)
+# ------------------------------------------------------------------------------------------------ asked again
+def test_asked_again_a_gap_tells_which_wordings_are_answered(curator: User) -> None:
+    for text in (PARKING, PARKING, COSTS):
+        unanswered(text)
+    gaps_refresh()
+    gap = gap_of()
+    assert gap_ask_again(access=desk_access(curator), gap=gap) == 2
+    end(gap, True, False)
+    gap_results_take()
+    gap = gap_of()
+    assert (gap.wordings, gap.asked_again, gap.answered) == (2, 2, 1)
 
 
-def _all_pairs(asked: list[Unanswered], overlap: float) -> list[int]:
-    """Sizes of the clusters, by comparing every wording with every leader."""
-    keys: dict[str, list[Unanswered]] = {}
-    for one in asked:
-        keys.setdefault(one.key, []).append(one)
-    held = [term for ones in keys.values() for term in ones[0].terms]
-    weight = {term: np.log1p(len(keys) / held.count(term)) for term in held}
-    leaders: list[tuple[set[str], int]] = []
-    for key, ones in sorted(keys.items(), key=lambda item: (-len(item[1]), -len(item[1][0].terms), item[0])):
-        terms = set(key.split())
-        norm = np.sqrt(sum(weight[term] ** 2 for term in terms))
-        likeness = [
-            sum(weight[term] ** 2 for term in terms & other) / norm / np.sqrt(sum(weight[term] ** 2 for term in other))
-            for other, _ in leaders
-        ]
-        best = int(np.argmax(np.round(likeness, 12))) if likeness else -1
-        if best >= 0 and likeness[best] >= overlap:
-            leaders[best] = (leaders[best][0], leaders[best][1] + len(ones))
-        else:
-            leaders.append((terms, len(ones)))
-    return sorted(count for _, count in leaders)
+def test_a_closed_gap_is_reopened_when_its_questions_are_not_answered(curator: User) -> None:
+    unanswered()
+    gaps_refresh()
+    access = desk_access(curator)
+    gap = gap_mark(access=access, gap=gap_of(), changes={"state": "closed"})
+    gap_ask_again(access=access, gap=gap)
+    end(gap, False)
+    gap_results_take()
+    assert (gap_of().state, gap_of().reopened) == ("open", True)
 
 
-# ------------------------------------------------------------------------------------------------ what counts
-@pytest.mark.django_db
-def test_unanswered_failed_and_badly_rated_questions_are_gaps() -> None:
-    not_answered("Where is bike parking?")
-    not_answered("Who repairs the projector?", decision="", status="failed")
-    bad = not_answered("When is the graduation ceremony?", decision="ANSWER")
-    RatingFactory(message=bad, score=2)
-    told = {gap.question: (gap.no_answer, gap.failed, gap.badly_rated) for gap in knowledge_gaps()}
-    assert told == {
-        "Where is bike parking?": (1, 0, 0),
-        "Who repairs the projector?": (0, 1, 0),
-        "When is the graduation ceremony?": (0, 0, 1),
+def test_a_closed_gap_is_reopened_when_people_ask_in_vain_again(curator: User) -> None:
+    unanswered()
+    gaps_refresh()
+    gap_mark(access=desk_access(curator), gap=gap_of(), changes={"state": "closed"})
+    Message.objects.filter(pk=unanswered().pk).update(created_at=timezone.now() + timedelta(seconds=5))
+    gaps_refresh()
+    assert gap_of().reopened
+
+
+def test_a_document_closes_a_gap_and_has_its_questions_asked_when_it_is_ready(curator: User) -> None:
+    unanswered()
+    gaps_refresh()
+    document = DocumentFactory(status="queued")
+    gap_document_add(access=desk_access(curator), gap=gap_of(), document=document, close=True)
+    assert (gap_of().state, gap_of().batch) == ("closed", None)
+    gap_document_ready(document.pk)
+    assert gap_of().batch.replays.count() == 1
+
+
+def test_who_lost_the_role_asks_nothing_any_more(curator: User) -> None:
+    unanswered()
+    gaps_refresh()
+    document = DocumentFactory(status="queued")
+    gap_document_add(access=desk_access(curator), gap=gap_of(), document=document, close=False)
+    curator.groups.clear()
+    gap_document_ready(document.pk)
+    assert gap_of().batch is None
+
+
+# ------------------------------------------------------------------------------------------------ pages
+def test_a_curator_assigns_writes_and_uploads(curator: User) -> None:
+    collection = CollectionFactory(owner=curator, visibility="private")
+    unanswered()
+    gaps_refresh()
+    client, address = client_of(curator), f"/review/gaps/{gap_of().pk}/"
+    client.post(f"{address}change/", {"assignee": "mei", "note": "Mine."})
+    file = SimpleUploadedFile("permits.md", b"Permits are given at the gate.")
+    client.post(f"{address}document/", {"file": file, "collection": str(collection.pk), "close": "on"})
+    gap = gap_of()
+    assert (gap.assignee, gap.note, gap.state) == (curator, "Mine.", "closed")
+    assert Document.objects.get(collection=collection).uploaded_by == curator
+    page = client.get(address).content.decode()
+    assert PARKING in page
+    assert 'http-equiv="refresh"' in page, "the document is being read"
+
+
+def test_what_is_wrong_is_told_on_the_page(curator: User) -> None:
+    unanswered()
+    gaps_refresh()
+    client, address = client_of(curator), f"/review/gaps/{gap_of().pk}/"
+    other = CollectionFactory(owner=UserFactory(), visibility="private")
+    file = SimpleUploadedFile("permits.md", b"Permits.")
+    for path, body, problem in (
+        ("change/", {"assignee": "nobody"}, "Nobody of that name"),
+        ("change/", {"state": "x"}, "no such state"),
+        ("document/", {"file": file, "collection": str(other.pk)}, "no such collection"),
+        ("document/", {"existing": str(DocumentFactory(collection=other).pk)}, "no such document"),
+    ):
+        assert problem in client.post(address + path, body, follow=True).content.decode()
+    assert gap_of().state == "open"
+
+
+def test_the_list_is_filtered_by_state_person_and_words(curator: User) -> None:
+    for text in (PARKING, GYM):
+        unanswered(text)
+    gaps_refresh()
+    access = desk_access(curator)
+    gap_mark(access=access, gap=gap_of(), changes={"assignee": "mei"})
+    client = client_of(curator)
+    shown = {
+        query: (PARKING in page, GYM in page)
+        for query in ("", "assignee=mei", "assignee=-", "search=gym", "state=closed")
+        for page in [client.get(f"/review/gaps/?{query}").content.decode()]
     }
+    assert shown == {
+        "": (True, True), "assignee=mei": (True, False), "assignee=-": (False, True), "search=gym": (False, True),
+        "state=closed": (False, False),
+    }  # fmt: skip
 
 
-@pytest.mark.django_db
-def test_good_answers_style_old_and_rewritten_ones_are_no_gaps() -> None:
-    RatingFactory(message=not_answered("Well rated?", decision="ANSWER"), score=4)
-    RatingFactory(message=not_answered("Only its style?", decision="ANSWER"), score=1, tags=["style"])
-    not_answered("Asked back?", decision="CLARIFY")
-    not_answered("Written anew?", superseded=True)
-    old = not_answered("Long ago?")
-    Message.objects.filter(pk=old.pk).update(created_at=timezone.now() - timedelta(days=100))
-    assert knowledge_gaps() == []
-    assert [gap.question for gap in knowledge_gaps(days=200)] == ["Long ago?"]
+@pytest.mark.parametrize("who", ROLES)
+def test_roles_read_and_curators_work(who: str) -> None:
+    unanswered()
+    gaps_refresh()
+    client, address = client_of(person(who)), f"/review/gaps/{gap_of().pk}/"
+    assert client.get(address).status_code == 200
+    changed = client.post(f"{address}change/", {"state": "closed"}).status_code
+    assert changed == (403 if who == "Reviewers" else 302)
 
 
-@pytest.mark.django_db
-def test_a_question_counts_in_each_collection_that_it_was_asked_of() -> None:
-    not_answered("Bike parking?", request={"collections": ["campus", "city"]})
-    not_answered("Bike parking?")
-    assert sorted(gap.collection for gap in knowledge_gaps()) == ["", "campus", "city"]
-    assert [gap.collection for gap in knowledge_gaps(collection="city")] == ["city"]
-    assert [gap.collection for gap in knowledge_gaps(collection=ANY_COLLECTION)] == [""]
+def test_a_stranger_finds_no_gaps() -> None:
+    unanswered()
+    gaps_refresh()
+    client = Client()
+    client.force_login(UserFactory())
+    assert client.get("/review/gaps/").status_code == 404
+    assert client.get(f"/review/gaps/{gap_of().pk}/").status_code == 404
 
 
-@pytest.mark.django_db
-def test_a_collection_has_one_name_whatever_the_askers_called_it() -> None:
-    sites, others = CollectionFactory(name="campus"), CollectionFactory(name="city", owner=UserFactory(username="ada"))
-    for name, collection in (("campus", sites), ("site:campus", sites), ("city", others)):
-        request = {"collections": [name], "collection_ids": [str(collection.pk)]}
-        not_answered("Bike parking?", request=request)
-    assert [(gap.collection, gap.count) for gap in knowledge_gaps()] == [("campus", 2), ("ada/city", 1)]
-
-
-@pytest.mark.django_db
-def test_a_follow_up_counts_as_it_was_searched_for() -> None:
-    message = not_answered("And for bikes?")
-    queries = [{"kind": "original", "text": "Where is parking for bikes?"}]
-    DecisionStepFactory(message=message, detail={"queries": queries})
-    assert knowledge_gaps()[0].question == "Where is parking for bikes?"
-
-
-@pytest.mark.django_db
-def test_embeddings_of_rated_questions_are_used(rag_settings: Any) -> None:
-    for text, vector in (("Canteen hours?", [1.0, 0.0]), ("When can I have lunch?", [1.0, 0.0])):
-        RatingFactory(message=not_answered(text), score=1)
-        rated = RatedQuestion.objects.create(signature=signature(text), text=text)
-        QuestionVector.objects.create(
-            question=rated, embedding_model="m", embedding_dim=2, vector=vector_encode(np.asarray(vector, np.float32))
-        )
-    assert [gap.count for gap in knowledge_gaps()] == [2]
-
-
-@pytest.mark.django_db
-def test_only_the_newest_questions_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("feedback.curation.gap_selectors.GAP_QUESTIONS", 1)
-    for number, text in enumerate(["Bike parking?", "Canteen menu?"]):
-        message = not_answered(text)
-        Message.objects.filter(pk=message.pk).update(created_at=timezone.now() - timedelta(hours=5 - number))
-    assert [gap.question for gap in knowledge_gaps()] == ["Canteen menu?"]
+def test_the_dashboard_lists_gaps_with_what_is_answered(curator: User) -> None:
+    unanswered()
+    gaps_refresh()
+    (row,) = client_of(curator).get("/api/review/gaps").json()
+    assert (row["question"], row["count"], row["answered"], row["state"]) == (PARKING, 1, 0, "open")

@@ -160,8 +160,6 @@ class DeskGapSerializer(serializers.Serializer[Any]):
     collection = serializers.CharField(help_text="Empty: of all that the askers may read.")
     count = serializers.IntegerField()
     people = serializers.IntegerField()
-    no_answer = serializers.IntegerField()
-    badly_rated = serializers.IntegerField()
     last_seen = serializers.DateTimeField()
     id = serializers.IntegerField()
     state = serializers.CharField()
@@ -225,7 +223,7 @@ class DeskGapsApi(DeskView):
         gaps = get_feedback().gaps(days=query["days"], limit=query["limit"])
         known = {str(row.pk): row.address.removeprefix(SITE) for row in collections_offered(self.access)}
         names = (
-            "question", "count", "people", "no_answer", "badly_rated", "id", "state", "wordings", "asked_again",
+            "question", "count", "people", "id", "state", "wordings", "asked_again",
             "answered",
         )  # fmt: skip
         return Response(
