@@ -5,7 +5,8 @@ import pytest
 from retrieval.prompting import BUILT_IN, PromptLibrary
 
 VARIABLES = {
-    "history": "User: hello", "question": "What is the fee?", "passages": "[1] Fees\nIt is 5.", "variants": 3, "rows": "1. EUR 5",
+    "history": "User: hello", "question": "What is the fee?", "passages": "[1] Fees\nIt is 5.", "variants": 3,
+    "rows": "1. EUR 5",
     "sub_queries": 4, "query": "fee amount", "attempts": "1. fees", "tried": "fees", "missing": "amount",
     "max_tasks": 8, "departments": "Library; HR", "doc_types": "policy; form", "policy_years": "2024; 2025",
     "web": "no",
