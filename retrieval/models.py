@@ -388,9 +388,6 @@ class IngestJob(Leased):
     not_before = models.DateTimeField(
         null=True, blank=True, help_text=_("No worker takes a waiting job before this."), verbose_name=_("not before")
     )
-    worked_s = models.FloatField(
-        default=0.0, help_text=_("Seconds of earlier runs that did not end it."), verbose_name=_("worked s")
-    )
     error = models.CharField(max_length=500, blank=True, verbose_name=_("error"))
     timings_ms = models.JSONField(default=dict, blank=True, verbose_name=_("timings ms"))
     created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))

@@ -114,13 +114,6 @@ class RateLimitedError(AppError):
     message: str = worded("Too many requests; wait a little and try again.")
 
 
-class TooManyIngestsError(RateLimitedError):
-    """429: the limit on documents that wait to be read."""
-
-    code = "too_many_ingests"
-    message: str = worded("Too many of your documents wait to be read; upload more when some of them are ready.")
-
-
 class StorageFullError(AppError):
     """507: the disk is full."""
 

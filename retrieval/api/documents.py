@@ -255,14 +255,14 @@ class DocumentPageApi(AsyncAPIView):
     @extend_schema(
         operation_id="documents_page",
         parameters=[DocumentPageQuerySerializer],
-        responses={200: DocumentPageSerializer, **errors(422)},
+        responses=DocumentPageSerializer,
     )
     async def get(self, request: Request, document_id: UUID, page: int) -> Response:
         query = checked(DocumentPageQuerySerializer, request.query_params)
         document = await sync_to_async(document_get)(user=asking_user(request), document_id=document_id)
         quotes = [line for line in query.get("quote", "").split("\n") if line.strip()]
         newer = await sync_to_async(newer_version_data)(document) if document.superseded_at else None
-        view = await page_read(document, page, quotes=quotes)
+        view = await sync_to_async(page_read)(document, page, quotes=quotes)
         return Response(DocumentPageSerializer({**view, "newer_version": newer}).data)
 
 

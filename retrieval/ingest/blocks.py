@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 BlockKind = Literal["heading", "paragraph", "table", "code"]
 BLOCK_SEPARATOR = "\n\n"
@@ -26,7 +26,7 @@ class Block:
     columns: tuple[str, ...] = ()
 
 
-Line = list[int | list[int]]
+Line = list[Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

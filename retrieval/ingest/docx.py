@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import re
-import zipfile
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import docx
 from docx.document import Document as WordDocument
-from docx.opc.exceptions import OpcError
 from docx.oxml.ns import qn
 from docx.table import Table
-from docx.text.paragraph import Paragraph
-from lxml import etree
 
-from ragsite.core.wording import worded
-from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.blocks import Block, ParsedDocument, first_title
-from retrieval.ingest.headings import heading_level
+from retrieval.ingest.headings import MAX_HEADING_CHARS, heading_level
 from retrieval.ingest.limits import ParseLimits, check_length
 
 _HEADING_STYLE = re.compile(r"(?:heading|标题|標題)\s*([1-9])", re.I)
@@ -27,17 +21,11 @@ _TITLE_STYLES = ("title", "标题", "標題")
 
 
 def parse_docx(path: Path, limits: ParseLimits) -> ParsedDocument:
-    """Raises DocumentUnreadableError. The archive's size was checked before."""
-    try:
-        document = docx.Document(str(path))
-        blocks = tuple(_blocks(document))
-        title = document.core_properties.title or ""
-    except (OpcError, KeyError, ValueError, etree.XMLSyntaxError, zipfile.BadZipFile, zlib.error, EOFError) as error:
-        raise DocumentUnreadableError(
-            worded("This DOCX file is damaged; open it in a word processor and save it anew.")
-        ) from error
+    """The archive's size was checked before."""
+    document = docx.Document(str(path))
+    blocks = tuple(_blocks(document))
     check_length(sum(len(block.text) for block in blocks), limits)
-    return ParsedDocument(blocks=blocks, title=title.strip() or first_title(blocks))
+    return ParsedDocument(blocks=blocks, title=(document.core_properties.title or "").strip() or first_title(blocks))
 
 
 def _blocks(document: WordDocument) -> Iterator[Block]:
@@ -47,7 +35,10 @@ def _blocks(document: WordDocument) -> Iterator[Block]:
             if rows := list(_rows(item)):
                 yield Block(text="\n".join(rows), kind="table")
         elif text := item.text.strip():
-            level = _level(item, text, levels)
+            properties = item._p.pPr
+            style = properties.pStyle.val if properties is not None and properties.pStyle is not None else ""
+            level = _outline_level(properties) or levels.get(style, 0) or heading_level(text)
+            level = level if len(text) <= 2 * MAX_HEADING_CHARS else 0
             yield Block(text=text, kind="heading" if level else "paragraph", level=level, label=text if level else "")
 
 
@@ -56,37 +47,24 @@ def _style_levels(document: WordDocument) -> dict[str, int]:
     levels: dict[str, int] = {}
     for style in document.styles.element.style_lst:
         name = style.name_val or ""
-        outline = style.find(f"{qn('w:pPr')}/{qn('w:outlineLvl')}")
         if match := _HEADING_STYLE.search(name):
             levels[style.styleId] = min(6, int(match[1]))
         elif name.lower() in _TITLE_STYLES:
             levels[style.styleId] = 1
-        elif outline is not None and (value := int(outline.get(qn("w:val"), "9"))) < 6:
-            levels[style.styleId] = value + 1
+        elif level := _outline_level(style.find(qn("w:pPr"))):
+            levels[style.styleId] = level
     return levels
 
 
-def _level(paragraph: Paragraph, text: str, levels: dict[str, int]) -> int:
-    properties = paragraph._p.pPr
-    if len(text) > 200:
-        return 0
-    if properties is not None:
-        outline = properties.find(qn("w:outlineLvl"))
-        if outline is not None and (value := int(outline.get(qn("w:val"), "9"))) < 6:
-            return value + 1
-        if properties.pStyle is not None and (level := levels.get(properties.pStyle.val, 0)):
-            return level
-    return heading_level(text)
+def _outline_level(properties: Any) -> int:
+    """Of a paragraph's or a style's properties, 1–6; 0: it has none."""
+    outline = None if properties is None else properties.find(qn("w:outlineLvl"))
+    level = 9 if outline is None else int(outline.get(qn("w:val"), "9"))
+    return level + 1 if level < 6 else 0
 
 
 def _rows(table: Table) -> Iterator[str]:
     for row in table.rows:
-        cells: list[str] = []
-        seen: set[int] = set()
-        for cell in row.cells:
-            # A merged cell is listed once for each grid column it covers.
-            if id(cell._tc) not in seen:
-                seen.add(id(cell._tc))
-                cells.append(" ".join(cell.text.split()))
-        if any(cells):
-            yield " | ".join(cells)
+        cells = {id(cell._tc): " ".join(cell.text.split()) for cell in row.cells}  # a merged cell is listed repeatedly
+        if any(cells.values()):
+            yield " | ".join(cells.values())

@@ -18,13 +18,14 @@ _ENGLISH_LEVELS = {"part": 1, "chapter": 2, "appendix": 2, "article": 3, "sectio
 _DECIMAL = re.compile(r"(\d{1,2}(?:\.\d{1,2}){1,3})\.?\s+[^\W\d_a-z].{0,80}$")
 _ATX = re.compile(r"(#{1,6})\s+(\S.{0,200}?)\s*#*$")
 _SENTENCE_END = tuple("。！？；，、.!?;,")
+MAX_HEADING_CHARS = 100
 BLANK_LINES = re.compile(r"\n[ \t\u3000]*(?:\n[ \t\u3000]*)+")
 
 
 def heading_level(line: str) -> int:
     """1–6 if the line reads like a heading of a chapter or a numbered section, else 0."""
     line = line.strip()
-    if not line or len(line) > 100 or line.endswith(_SENTENCE_END):
+    if not line or len(line) > MAX_HEADING_CHARS or line.endswith(_SENTENCE_END):
         return 0
     if match := _CHINESE.match(line):
         return _CHINESE_LEVELS[match[1]]

@@ -18,11 +18,11 @@ HIDDEN = frozenset(
     ("script", "style", "noscript", "template", "svg", "math", "iframe", "object", "select", "button", "nav", "head")
 )
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
-BREAKS = frozenset(
+BREAKS = HEADINGS.keys() | frozenset(
     (
         "p", "div", "section", "article", "main", "header", "footer", "aside", "ul", "ol", "dl", "dt", "dd", "li",
         "blockquote", "figure", "figcaption", "form", "fieldset", "address", "hr", "body", "details", "summary",
-        "center",
+        "center", "pre", "table",
     )
 )  # fmt: skip
 
@@ -51,52 +51,41 @@ class _Reader:
         self._words: list[str] = []
         self._rows: list[str] = []
         self._cells: list[str] = []
-        self._tables = 0
-        self._preformatted = 0
-        self._hidden = 0
+        self._tables = self._preformatted = self._hidden = 0  # elements that are open
 
     def read(self, root: lxml_html.HtmlElement) -> None:
         for event, element in etree.iterwalk(root, events=("start", "end")):
             tag = element.tag if isinstance(element.tag, str) else ""
             if event == "start":
-                self._start(tag, element)
+                self._start(tag)
+                self._add(element.text)
             else:
                 self._end(tag)
                 self._add(element.tail)
         self._flush()
 
-    def _start(self, tag: str, element: lxml_html.HtmlElement) -> None:
-        if tag in HIDDEN or not tag:
-            self._hidden += 1
-        elif tag == "br":
+    def _start(self, tag: str) -> None:
+        if tag in BREAKS:
+            self._flush()
+        self._hidden += tag in HIDDEN or not tag
+        self._tables += tag == "table"
+        self._preformatted += tag == "pre"
+        if tag == "br":
             self._words.append("\n")
-        elif tag == "table":
-            if not self._tables:
-                self._flush()
-            self._tables += 1
-        elif tag == "pre":
-            self._flush()
-            self._preformatted += 1
-        elif tag in HEADINGS or tag in BREAKS:
-            self._flush()
-        self._add(element.text)
 
     def _end(self, tag: str) -> None:
-        if tag in HIDDEN or not tag:
-            self._hidden -= 1
-        elif tag in HEADINGS:
-            self._flush("heading", HEADINGS[tag])
-        elif tag == "pre":
-            self._flush("code")
-            self._preformatted -= 1
-        elif tag in ("td", "th", "caption"):
+        if tag in ("td", "th", "caption"):
             self._cells.append(self._take())
-        elif tag == "tr":
+        elif tag in ("tr", "table"):
             self._end_row()
-        elif tag == "table":
-            self._end_table()
         elif tag in BREAKS:
-            self._flush()
+            self._flush("heading" if tag in HEADINGS else "code" if tag == "pre" else "paragraph", HEADINGS.get(tag, 0))
+        self._hidden -= tag in HIDDEN or not tag
+        self._preformatted -= tag == "pre"
+        self._tables -= tag == "table"
+        if tag == "table" and not self._tables and self._rows:
+            self.blocks.append(Block(text="\n".join(self._rows), kind="table"))
+            self._rows.clear()
 
     def _add(self, text: str | None) -> None:
         if text and not self._hidden:
@@ -110,11 +99,9 @@ class _Reader:
         return "\n".join(line for part in text.split("\n") if (line := part.strip()))
 
     def _flush(self, kind: BlockKind = "paragraph", level: int = 0) -> None:
-        if self._tables:
-            # Blocks inside a cell stay one cell; its words are parted.
+        if self._tables:  # blocks inside a cell stay one cell; its words are parted
             self._words.append(" ")
-            return
-        if text := self._take():
+        elif text := self._take():
             label = _SPACES.sub(" ", text) if kind == "heading" else ""
             self.blocks.append(Block(text=label or text, kind=kind, level=level, label=label))
 
@@ -123,10 +110,3 @@ class _Reader:
         if row := " | ".join(_SPACES.sub(" ", cell).strip() for cell in self._cells if cell.strip()):
             self._rows.append(row)
         self._cells.clear()
-
-    def _end_table(self) -> None:
-        self._end_row()
-        self._tables = max(0, self._tables - 1)
-        if not self._tables and self._rows:
-            self.blocks.append(Block(text="\n".join(self._rows), kind="table"))
-            self._rows.clear()

@@ -14,12 +14,13 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParseLimits:
-    """Of one file: pages or slides, MiB that an archive unpacks to, characters of text, cells of a workbook."""
+    """Of one file: pages or slides, chunks, MiB that an archive unpacks to, characters of text, cells of a workbook."""
 
-    max_pages: int
-    max_unpacked_mib: int
-    max_text_chars: int
-    max_cells: int
+    max_pages: int = 5000
+    max_chunks: int = 50_000
+    max_unpacked_mib: int = 400
+    max_text_chars: int = 40_000_000
+    max_cells: int = 5_000_000  # empty ones between filled ones included
 
 
 def check_archive(path: Path, limits: ParseLimits) -> None:
@@ -37,6 +38,18 @@ def check_archive(path: Path, limits: ParseLimits) -> None:
             worded(
                 "The file unpacks to more than {max_unpacked_mib} MiB; split it.",
                 max_unpacked_mib=limits.max_unpacked_mib,
+            )
+        )
+
+
+def check_pages(count: int, limits: ParseLimits) -> None:
+    """Raises DocumentUnreadableError for more pages or slides than the limit."""
+    if count > limits.max_pages:
+        raise DocumentUnreadableError(
+            worded(
+                "The file has {count} pages, {max_pages} are the limit; split it.",
+                count=count,
+                max_pages=limits.max_pages,
             )
         )
 

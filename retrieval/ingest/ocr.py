@@ -23,6 +23,7 @@ from ragsite.core.wording import worded
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.blocks import BLOCK_SEPARATOR, GRID, Block, BlockKind, Line, PageLines
 from retrieval.ingest.headings import heading_level
+from retrieval.ingest.page_lines import Box, Word, lines_of
 
 LANGUAGES = ("eng", "chi_sim", "chi_tra")  # those of them that are installed
 MAX_PAGES = 200
@@ -31,8 +32,7 @@ MAX_PIXELS = 12_000_000  # of a page: pages may be metres long
 TIMEOUT_S = 270.0  # of a document: less than the process that reads it has
 PAGE_TIMEOUT_S = 60.0
 LEAST_CONFIDENCE = 5.0  # of a word, 0–100: below it is dirt and drawings
-_WIDE_END = re.compile("[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]$")
-_WIDE_START = re.compile("^[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]")
+_WIDE_BOTH = re.compile("[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]{2}")
 TOO_MANY = worded(
     "The PDF has no text, only images (a scan), and more than {most} of them; split it, or run it through OCR first.",
     most=MAX_PAGES,
@@ -43,13 +43,13 @@ TOO_SLOW = worded(
 
 
 @dataclass(frozen=True, slots=True)
-class _Word:
-    """paragraph, line: which of the page. box: left, top, right, bottom in steps of the page."""
+class _Printed:
+    """A word. paragraph, line: which of the page."""
 
     text: str
-    paragraph: tuple[int, int]
-    line: int
-    box: tuple[int, int, int, int]
+    paragraph: tuple[str, str]
+    line: str
+    box: Box
 
 
 def ocr_languages() -> tuple[str, ...]:
@@ -81,27 +81,27 @@ def read_pictures(
     pages: list[PageLines] = []
     start = 0
     for number in range(1, len(document) + 1):
+        width, height, printed = 0.0, 0.0, list[_Printed]()
         try:
             page = document[number - 1]
             width, height = page.get_size()
-            words = _words(page, languages, deadline)
+            if min(width, height) > 0:
+                printed = list(_read(page, languages, deadline))
         except pypdfium2.PdfiumError:  # a broken page is empty
-            width, height, words = 0.0, 0.0, []
+            pass
         lines: list[Line] = []
-        for level, paragraph in _paragraphs(words):
-            text, own = _text(paragraph, start)
+        for level, paragraph in _paragraphs(printed):
+            text, words = _placed(paragraph, start)
             kind: BlockKind = "heading" if level else "paragraph"
             blocks.append(Block(text=text, kind=kind, level=level, label=text if level else "", page=number))
-            lines += own
+            lines += lines_of(words)
             start += len(text) + len(BLOCK_SEPARATOR)
         pages.append(PageLines(width=width, height=height, lines=tuple(lines)))
     return tuple(blocks), tuple(pages)
 
 
-def _words(page: pypdfium2.PdfPage, languages: Sequence[str], deadline: float) -> list[_Word]:
+def _read(page: pypdfium2.PdfPage, languages: Sequence[str], deadline: float) -> Iterator[_Printed]:
     width, height = page.get_size()
-    if min(width, height) <= 0:
-        return []
     scale = min(DOTS_PER_INCH / 72, (MAX_PIXELS / (width * height)) ** 0.5)
     picture = page.render(scale=scale, grayscale=True).to_pil()
     png = io.BytesIO()
@@ -122,53 +122,35 @@ def _words(page: pypdfium2.PdfPage, languages: Sequence[str], deadline: float) -
     except subprocess.TimeoutExpired as error:
         raise DocumentUnreadableError(TOO_SLOW) from error
     except (OSError, subprocess.SubprocessError):  # a page that it can't cope with is empty
-        return []
-    return list(_read(result.stdout.decode("utf-8", "replace"), picture.width, picture.height))
-
-
-def _read(table: str, width: int, height: int) -> Iterator[_Word]:
-    """Tesseract's table: level 5 is a word."""
-    for row in csv.DictReader(io.StringIO(table), delimiter="\t", quoting=csv.QUOTE_NONE):
+        return
+    table = io.StringIO(result.stdout.decode("utf-8", "replace"))
+    for row in csv.DictReader(table, delimiter="\t", quoting=csv.QUOTE_NONE):
         text = clean_text(row["text"] or "").strip()
-        if row["level"] != "5" or not text or float(row["conf"]) < LEAST_CONFIDENCE:
+        if row["level"] != "5" or not text or float(row["conf"]) < LEAST_CONFIDENCE:  # level 5 is a word
             continue
         left, top, across, down = (int(row[name]) for name in ("left", "top", "width", "height"))
-        box = (
-            _step(left, width), _step(top, height), _step(left + across, width), _step(top + down, height),
-        )  # fmt: skip
-        yield _Word(text, (int(row["block_num"]), int(row["par_num"])), int(row["line_num"]), box)
+        x0, x1 = (round(x * GRID / picture.width) for x in (left, left + across))
+        y0, y1 = (round(y * GRID / picture.height) for y in (top, top + down))
+        yield _Printed(text, (row["block_num"], row["par_num"]), row["line_num"], (x0, y0, x1, y1))
 
 
-def _step(pixels: int, of: int) -> int:
-    return min(GRID, max(0, round(pixels * GRID / of)))
-
-
-def _paragraphs(words: Sequence[_Word]) -> Iterator[tuple[int, list[_Word]]]:
+def _paragraphs(words: Sequence[_Printed]) -> Iterator[tuple[int, list[_Printed]]]:
     """Each with its level as a heading, 0: none. A line that reads like a heading is one by itself."""
     for _, group in itertools.groupby(words, key=lambda word: word.paragraph):
         lines = [list(line) for _, line in itertools.groupby(group, key=lambda word: word.line)]
-        for level, several in itertools.groupby(lines, key=lambda line: heading_level(_text(line, 0)[0])):
+        for level, several in itertools.groupby(lines, key=lambda line: heading_level(_placed(line, 0)[0])):
             if level:
                 yield from ((level, line) for line in several)
             else:
                 yield 0, [word for line in several for word in line]
 
 
-def _text(words: Sequence[_Word], start: int) -> tuple[str, list[Line]]:
-    """A paragraph's text on one line, and its lines on the page. start: its place in the document's text."""
-    text = ""
-    lines: list[Line] = []
-    for _, group in itertools.groupby(words, key=lambda word: word.line):
-        line = list(group)
-        places: list[int] = []
-        begin = -1
-        for word in line:
-            if text and not (_WIDE_END.search(text) and _WIDE_START.search(word.text)):
-                text += " "
-            begin = len(text) if begin < 0 else begin
-            places += [start + len(text), word.box[0]]
-            text += word.text
-        lefts, tops, rights, bottoms = zip(*(word.box for word in line), strict=True)
-        box = (min(lefts), min(tops), max(rights), max(bottoms))
-        lines.append([start + begin, start + len(text), *box, places])
-    return text, lines
+def _placed(printed: Sequence[_Printed], start: int) -> tuple[str, list[Word]]:
+    """A paragraph's text on one line, and where its words stand. start: its place in the document's text."""
+    text, words = "", list[Word]()
+    for word in printed:
+        if text and not _WIDE_BOTH.fullmatch(text[-1] + word.text[0]):
+            text += " "
+        words.append(Word(start + len(text), start + len(text) + len(word.text), word.box))
+        text += word.text
+    return text, words

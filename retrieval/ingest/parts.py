@@ -6,10 +6,11 @@ What is kept of a part is where its blocks and lines stand; its text is that of 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
+from typing import Any
 
-from retrieval.ingest.blocks import BLOCK_SEPARATOR, GRID, Block, BlockKind, Line, PageLines, ParsedDocument
+from retrieval.ingest.blocks import BLOCK_SEPARATOR, GRID, Block, Line, ParsedDocument
 from retrieval.ingest.chunking import TextChunk
 
 BlockPlace = list[int | str | list[str]]
@@ -53,68 +54,50 @@ class ReadDocument:
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
+    """A block, or a part of a long one, with its place in the document's text."""
+
     start: int
     end: int
-    kind: BlockKind
-    level: int
-    page: int | None
-    columns: tuple[str, ...] = ()
-
-    def counted_from(self, start: int) -> BlockPlace:
-        place: BlockPlace = [self.start - start, self.end - start, self.kind, self.level]
-        return [*place, list(self.columns)] if self.columns else place
+    block: Block
 
 
 def document_parts(document: ParsedDocument) -> tuple[DocumentPart, ...]:
     """In order; together they hold every block."""
     pieces = list(_pieces(document.blocks))
-    if document.pages:
-        return tuple(_page_parts(pieces, document.pages))
-    return tuple(
-        DocumentPart(
-            number=number,
-            char_start=run[0].start,
-            char_end=run[-1].end,
-            page=run[0].page,
-            blocks=tuple(piece.counted_from(run[0].start) for piece in run),
-        )
-        for number, run in enumerate(_runs(pieces), 1)
-    )
+    if not document.pages:
+        return tuple(_part(number, run, run[0].start) for number, run in enumerate(_runs(pieces), 1))
+    by_page = {page: list(run) for page, run in groupby(pieces, key=lambda piece: piece.block.page)}
+    parts: list[DocumentPart] = []
+    for number, page in enumerate(document.pages, 1):
+        part = _part(number, by_page.get(number, []), parts[-1].char_end if parts else 0)
+        lines = tuple(_moved(line, part.char_start) for line in page.lines)
+        parts.append(replace(part, page=number, width=page.width, height=page.height, lines=lines))
+    return tuple(parts)
 
 
-def _page_parts(pieces: Sequence[_Piece], pages: Sequence[PageLines]) -> Iterator[DocumentPart]:
-    at = end = 0
-    for number, page in enumerate(pages, 1):
-        first = at
-        while at < len(pieces) and pieces[at].page == number:
-            at += 1
-        start = pieces[first].start if at > first else end
-        end = pieces[at - 1].end if at > first else end
-        yield DocumentPart(
-            number=number,
-            char_start=start,
-            char_end=end,
-            page=number,
-            width=page.width,
-            height=page.height,
-            blocks=tuple(piece.counted_from(start) for piece in pieces[first:at]),
-            lines=tuple(_moved(line, start) for line in page.lines),
-        )
+def _part(number: int, pieces: Sequence[_Piece], start: int) -> DocumentPart:
+    """start: of one without pieces."""
+    start, end = (pieces[0].start, pieces[-1].end) if pieces else (start, start)
+    blocks: list[BlockPlace] = []
+    for piece in pieces:
+        columns: list[Any] = [list(piece.block.columns)] if piece.block.columns else []
+        blocks.append([piece.start - start, piece.end - start, piece.block.kind, piece.block.level, *columns])
+    page = pieces[0].block.page if pieces else None
+    return DocumentPart(number=number, char_start=start, char_end=end, page=page, blocks=tuple(blocks))
 
 
 def _moved(line: Line, start: int) -> Line:
     begin, end, *box, words = line
-    assert isinstance(begin, int) and isinstance(end, int) and isinstance(words, list)
-    moved = [value if at % 2 else value - start for at, value in enumerate(words)]
-    return [begin - start, end - start, *box, moved]
+    return [begin - start, end - start, *box, [place if at % 2 else place - start for at, place in enumerate(words)]]
 
 
 def _runs(pieces: Sequence[_Piece]) -> Iterator[list[_Piece]]:
     run: list[_Piece] = []
     for piece in pieces:
         chars = piece.end - run[0].start if run else 0
-        full = chars > PART_CHARS or (piece.kind == "heading" and chars * HEADING_FROM > PART_CHARS)
-        if run and full and any(other.kind != "heading" for other in run):
+        is_heading = piece.block.kind == "heading"
+        is_full = chars > PART_CHARS or (is_heading and chars * HEADING_FROM > PART_CHARS)
+        if is_full and any(other.block.kind != "heading" for other in run):
             yield run
             run = []
         run.append(piece)
@@ -123,18 +106,16 @@ def _runs(pieces: Sequence[_Piece]) -> Iterator[list[_Piece]]:
 
 
 def _pieces(blocks: Sequence[Block]) -> Iterator[_Piece]:
-    """The blocks with their places; one that is longer than a part in several, which end with a line where they can."""
+    """A block that is longer than a part is several, which end with a line where they can."""
     start = 0
     for block in blocks:
-        end = start + len(block.text)
-        done = start
+        done, end = 0, len(block.text)
         while end - done > PART_CHARS:
-            cut = block.text.rfind("\n", done - start, done - start + PART_CHARS) + 1
-            cut = start + cut if cut > done - start else done + PART_CHARS
-            yield _Piece(done, cut, block.kind, block.level, block.page, block.columns)
+            cut = block.text.rfind("\n", done, done + PART_CHARS) + 1 or done + PART_CHARS
+            yield _Piece(start + done, start + cut, block)
             done = cut
-        yield _Piece(done, end, block.kind, block.level, block.page, block.columns)
-        start = end + len(BLOCK_SEPARATOR)
+        yield _Piece(start + done, start + end, block)
+        start += end + len(BLOCK_SEPARATOR)
 
 
 # ------------------------------------------------------------------------------------------------ places on a page
@@ -148,8 +129,6 @@ def boxes_between(lines: Sequence[Line], start: int, end: int) -> list[Box]:
     """
     boxes: list[Box] = []
     for begin, finish, left, top, right, bottom, words in lines:
-        assert isinstance(begin, int) and isinstance(finish, int) and isinstance(words, list)
-        assert isinstance(left, int) and isinstance(top, int) and isinstance(right, int) and isinstance(bottom, int)
         if finish <= start or begin >= end:
             continue
         stops = [*zip(words[::2], words[1::2], strict=True), (finish, right)]

@@ -1,7 +1,7 @@
 """One file in, its chunks, language and summary out: each kind of file has a parser that gives blocks.
 
-Hostile files can crash, hang or bloat every one of the parsers: on a site this runs in the reader process, with limits
-(`retrieval.ingest.reader`). Plain Python without Django.
+Hostile files can crash, hang or bloat every one of the parsers, and damaged ones make them raise anything: on a site
+this runs in the reader process, with limits (`retrieval.ingest.reader`). Plain Python without Django.
 """
 
 from __future__ import annotations
@@ -40,24 +40,23 @@ FILE_PARSERS: dict[FileKind, Callable[[Path, ParseLimits], ParsedDocument]] = {
     "pptx": parse_pptx,
     "xlsx": parse_xlsx,
 }
+SUMMARY_TOKENS = 160  # of a document's summary, by which hierarchical search finds it
 
 
-def read_document(
-    path: Path, *, kind: FileKind, limits: ParseLimits, size: ChunkSize, max_chunks: int, summary_tokens: int
-) -> ReadDocument:
-    """Raises DocumentUnreadableError."""
+def read_document(path: Path, *, kind: FileKind, limits: ParseLimits, size: ChunkSize) -> ReadDocument:
+    """Raises DocumentUnreadableError, and for a damaged Office file whatever its library raises."""
     parsed = parse_file(path, kind=kind, limits=limits)
     text = parsed.text
     chunker = Chunker(chunk_tokens=size.tokens, overlap_tokens=size.overlap, count_tokens=size.count_tokens)
     chunks = chunker.split(parsed)
-    if len(chunks) > max_chunks:
+    if len(chunks) > limits.max_chunks:
         raise DocumentUnreadableError(
-            worded("The document makes more than {max_chunks:,} chunks; split it.", max_chunks=max_chunks)
+            worded("The document makes more than {max_chunks:,} chunks; split it.", max_chunks=limits.max_chunks)
         )
     summary = ""
     if len(chunks) > 1:  # a single one stands for its document
         headings = (block.label for block in parsed.blocks if block.kind == "heading")
-        summary = summarize(text, headings=headings, tokens=summary_tokens)
+        summary = summarize(text, headings=headings, tokens=SUMMARY_TOKENS)
     return ReadDocument(
         title=parsed.title,
         page_count=parsed.page_count,
@@ -70,10 +69,17 @@ def read_document(
 
 
 def parse_file(path: Path, *, kind: FileKind, limits: ParseLimits) -> ParsedDocument:
-    """The document's blocks, after a look at what the file really is. Raises DocumentUnreadableError."""
+    """The document's blocks, after a look at what the file really is. Raises as `read_document`."""
     check_content(path, kind, is_text=kind in TEXT_PARSERS)
-    document = _parse(path, kind, limits)
-    if not any(block.text.strip() for block in document.blocks):
+    if kind in TEXT_PARSERS:
+        check_length(path.stat().st_size // 4, limits)  # no encoding has more bytes in a character
+        document = TEXT_PARSERS[kind](path.read_bytes())
+        check_length(len(document.text), limits)
+    else:
+        if kind in OFFICE_PARTS.values():
+            check_archive(path, limits)
+        document = FILE_PARSERS[kind](path, limits)
+    if not document.text.strip():
         raise DocumentUnreadableError(worded("The file holds no text."))
     return _unturned(document)
 
@@ -86,14 +92,3 @@ def _unturned(document: ParsedDocument) -> ParsedDocument:
         for block in document.blocks
     )
     return replace(document, blocks=blocks, title=unturned(document.title))
-
-
-def _parse(path: Path, kind: FileKind, limits: ParseLimits) -> ParsedDocument:
-    if kind in FILE_PARSERS:
-        if kind in OFFICE_PARTS.values():
-            check_archive(path, limits)
-        return FILE_PARSERS[kind](path, limits)
-    check_length(path.stat().st_size // 4, limits)
-    document = TEXT_PARSERS[kind](path.read_bytes())
-    check_length(sum(len(block.text) for block in document.blocks), limits)
-    return document

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from ragsite.core.text import clean_text, unix_lines
 from ragsite.core.wording import worded
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.blocks import Block, ParsedDocument, first_title
-from retrieval.ingest.encodings import declared_encoding, decode_text, looks_binary
+from retrieval.ingest.encodings import declared_encoding, decode_text
 from retrieval.ingest.headings import plain_blocks
 from retrieval.text.labelled_rows import HEAD_END, MOST_COLUMNS, head_line, labelled_row
 
 ROWS_PER_BLOCK = 20
 MAX_FIELD_CHARS = 1_000_000
 MAX_COLUMN_NAME_CHARS = 60
+CONTROL = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # of which text has next to none
+SEEN_CHARS = 20_000
 
 
 def readable_text(data: bytes, *, markup: bool = False) -> str:
@@ -24,8 +27,8 @@ def readable_text(data: bytes, *, markup: bool = False) -> str:
 
     Raises DocumentUnreadableError for what never was text.
     """
-    text = decode_text(data, declared=declared_encoding(data) if markup else "").text
-    if looks_binary(text):
+    text = decode_text(data, declared=declared_encoding(data) if markup else "")
+    if len(CONTROL.findall(text[:SEEN_CHARS])) > max(2, len(text[:SEEN_CHARS]) // 200):
         raise DocumentUnreadableError(worded("This is not a text file: it holds binary data."))
     return clean_text(unix_lines(text)).replace("\f", "\n\n")
 

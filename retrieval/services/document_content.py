@@ -113,7 +113,7 @@ class _Parts:
         chunk = self._document.chunks.filter(pk=key).first() if key else None
         if chunk is None:
             return self.get(1)
-        if texts := [text for line in quote.split("\n") if (text := _letters(line))]:
+        if texts := [text for line in quote.split("\n") if (text := letters_of(line))]:
             near = self._document.chunks.filter(seq__gte=max(0, chunk.seq - 2), seq__lte=chunk.seq + 2)
             for row in sorted(near, key=lambda row: abs(row.seq - chunk.seq)):
                 if (at := _place_of(row.text, texts)) is not None:
@@ -128,14 +128,15 @@ class _Parts:
         return _Part(row.number, row.char_start, row.char_end, row) if row else self.get(1)
 
 
-def _letters(text: str) -> str:
+def letters_of(text: str) -> str:
+    """Letters and digits alone, in small letters; one character for each."""
     return "".join(character.lower()[:1] for character in text if character.isalnum())
 
 
 def _place_of(text: str, quotes: Sequence[str]) -> int | None:
     """Where the first quotation that the text holds begins in it, by letters and digits alone."""
     places = [at for at, character in enumerate(text) if character.isalnum()]
-    letters = _letters(text)
+    letters = letters_of(text)
     for quote in quotes:
         if (found := letters.find(quote)) >= 0:
             return places[found]
@@ -146,6 +147,11 @@ def _place_of(text: str, quotes: Sequence[str]) -> int | None:
 def _chunks_between(document_id: UUID, start: int, end: int) -> list[Chunk]:
     rows = Chunk.objects.filter(document=document_id, char_start__lt=max(end, start + 1), char_end__gt=start)
     return list(rows.order_by("seq"))
+
+
+def text_between(document_id: UUID, start: int, end: int) -> str:
+    """The document's text between two places."""
+    return _joined(_chunks_between(document_id, start, end), start, end)
 
 
 def _joined(chunks: Sequence[Chunk], start: int, end: int) -> str:

@@ -1,49 +1,77 @@
-"""Pages of stored PDF files as people see them: pictures, and where a quoted text stands. Read by the reader processes.
+"""Pages of stored PDF files as people see them: where a quoted text stands, by what the ingest kept, and pictures.
 
-Few at a time: a page is asked for by a reader who waits, and each takes up to a second of a processor.
+Pictures are drawn by the reader processes, few at a time: somebody waits for them, and each takes up to a second of a
+processor.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
 import math
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from asgiref.sync import sync_to_async
-
 from ragsite.core.errors import NotFoundError, UnavailableError
 from ragsite.core.wording import worded
-from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.limits import MIB
-from retrieval.ingest.reader import DAMAGED, ReaderGoneError, ask_reader
+from retrieval.ingest.parts import boxes_between
+from retrieval.ingest.reader import ReaderGoneError, ask_reader
 from retrieval.ingest.sniff import MEDIA_TYPES
 from retrieval.models import Document, DocumentPart
+from retrieval.services.document_content import letters_of, text_between
 
 AT_ONCE = 2
 TIMEOUT_S = 15.0  # of one page
 MEMORY_MIB = 1024  # address space of the process that draws it
 MOST_MIB = 32  # of a picture
+LEAST_MATCH = 12  # letters of a quotation that goes over two pages: less is chance
 DRAWN_AS = "2"  # to be changed with the look of the pictures: browsers keep them
+GONE = worded("The file of this document is gone.")
+NO_PAGE = worded("The file has no such page.")
 BUSY = worded("Too many pages are being drawn at the moment; try again shortly.")
 _room: dict[asyncio.AbstractEventLoop, asyncio.Semaphore] = {}
 
 
-async def page_read(document: Document, number: int, *, quotes: Sequence[str]) -> dict[str, Any]:
-    """`retrieval.ingest.pdf_page.PageView` as a dict. number: from 1.
+def page_read(document: Document, number: int, *, quotes: Sequence[str]) -> dict[str, Any]:
+    """{page, page_count, width, height, boxes: [{left, top, width, height}]}: where these texts stand on the page.
 
-    Without quotations the ingest knows the answer, and the file stays closed.
-
-    Raises NotFoundError, also for a file without pages, DocumentUnreadableError, UnavailableError.
+    White space makes no difference; of a text that begins or ends on another page, the part on this one is found.
+    number: from 1; width, height: in points; boxes: shares of the page. Raises NotFoundError.
     """
-    if not quotes and (known := await sync_to_async(_page_kept)(document, number)):
-        return known
-    head, _ = await _asked(document, {"task": "page", "page": number, "quotes": list(quotes)})
-    return head
+    _path(document)
+    part = DocumentPart.objects.filter(document=document, number=number).first()
+    if part is None or not (part.width and part.height):
+        raise NotFoundError(NO_PAGE)
+    text = text_between(document.pk, part.char_start, part.char_end)
+    places = [place for quote in quotes if (place := _found(text, quote))]
+    boxes = [box for start, end in places for box in boxes_between(part.lines, start, end)]
+    return {
+        "page": number,
+        "page_count": document.page_count or document.parts.count(),
+        "width": part.width,
+        "height": part.height,
+        "boxes": [
+            {"left": left, "top": top, "width": right - left, "height": bottom - top}
+            for left, top, right, bottom in boxes
+        ],
+    }
+
+
+def _found(text: str, quote: str) -> tuple[int, int] | None:
+    """Where the quotation stands in the text, or as much of its beginning or end as does."""
+    places = [at for at, character in enumerate(text) if character.isalnum()]
+    letters, sought = letters_of(text), letters_of(quote)
+    if sought not in letters:
+        least = range(len(sought) - 1, LEAST_MATCH - 1, -1)
+        parts = (part for length in least for part in (sought[:length], sought[-length:]))
+        sought = next((part for part in parts if part in letters), "")
+    if not sought:
+        return None
+    at = letters.index(sought)
+    return places[at], places[at + len(sought) - 1] + 1
 
 
 def picture_tag(document: Document, number: int, *, width: int) -> str:
@@ -53,41 +81,28 @@ def picture_tag(document: Document, number: int, *, width: int) -> str:
 
 
 async def page_draw(document: Document, number: int, *, width: int) -> bytes:
-    """The page as PNG, `width` pixels wide. Raises as `page_read`."""
-    head, picture = await _asked(document, {"task": "picture", "page": number, "width": width})
-    if len(picture) != head["bytes"]:
-        raise DocumentUnreadableError(DAMAGED)
-    return picture
-
-
-def _page_kept(document: Document, number: int) -> dict[str, Any] | None:
-    """What was kept of a page when the file was read; nothing of what an earlier version read."""
-    part = DocumentPart.objects.filter(document=document, number=number).first()
-    if part is None or not (part.width and part.height and document.file):
-        return None
-    count = document.page_count or document.parts.count()
-    return {"page": number, "page_count": count, "width": part.width, "height": part.height, "boxes": []}
-
-
-async def _asked(document: Document, request: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
-    if document.media_type != MEDIA_TYPES["pdf"]:
-        raise NotFoundError(worded("Only PDF files have pages that can be shown."))
-    path = Path(document.file.path) if document.file else None
-    if path is None or not await asyncio.to_thread(path.exists):
-        raise NotFoundError(worded("The file of this document is gone."))
+    """The page as PNG, `width` pixels wide. Raises NotFoundError, DocumentUnreadableError, UnavailableError."""
+    path = _path(document)
+    if not await asyncio.to_thread(path.exists):
+        raise NotFoundError(GONE)
+    request = {"task": "picture", "path": str(path), "page": number, "width": width}
     bounds = {"memory_mib": MEMORY_MIB, "cpu_s": math.ceil(TIMEOUT_S) + 1}
     async with _one_of_few():
         try:
-            answer = await ask_reader(
-                {**request, "path": str(path), "bounds": bounds}, timeout_s=TIMEOUT_S, max_bytes=MOST_MIB * MIB
-            )
+            return await ask_reader({**request, "bounds": bounds}, timeout_s=TIMEOUT_S, max_bytes=MOST_MIB * MIB)
+        except LookupError as error:
+            raise NotFoundError(NO_PAGE) from error
         except ReaderGoneError as error:
             raise UnavailableError(worded("The page could not be drawn; try again.")) from error
-    line, _, rest = answer.partition(b"\n")
-    head = json.loads(line)
-    if head.get("missing"):
-        raise NotFoundError(worded("The file has no such page."))
-    return head, rest
+
+
+def _path(document: Document) -> Path:
+    """Raises NotFoundError."""
+    if document.media_type != MEDIA_TYPES["pdf"]:
+        raise NotFoundError(worded("Only PDF files have pages that can be shown."))
+    if not document.file:
+        raise NotFoundError(GONE)
+    return Path(document.file.path)
 
 
 @asynccontextmanager

@@ -66,7 +66,7 @@ def document_create(
     those of that one. `within_quota=False`: whoever runs the machine may add more than the collection's owner may.
 
     Raises TooLargeError, UnsupportedFileError, CollectionNotFoundError, StorageFullError, QuotaExceededError,
-    TooManyIngestsError, ConflictError for a version that has been replaced already, or by its own content.
+    ConflictError for a version that has been replaced already, or by its own content.
     """
     name, metadata = clean_file_name(file_name), metadata or DocumentMetadata()
     if replaces is not None:
@@ -157,7 +157,7 @@ def document_move(*, document: Document, collection: Collection) -> Document:
 
     Its vectors go with it where both collections have one embedding space, or the new one has none yet; else it is
     read again. Raises ConflictError where the same content is there already or the document is being read,
-    QuotaExceededError, TooManyIngestsError.
+    QuotaExceededError.
     """
     document = Document.objects.select_for_update(of=("self",)).select_related("collection").get(pk=document.pk)
     former = document.collection

@@ -3,17 +3,14 @@
 Every write names the token of the lease, so that a worker who lost it can change nothing any more.
 
 Who is next is decided when a worker is free, not when a file comes in: a message to the workers means "take the next
-job". Users take turns: first who has the fewest documents being read, of those who has cost the workers the least time
-within the last hour, of those who has waited the longest. A slow file counts by its time, so many files and slow files
-alike wait behind those of others. Nobody has more than `running_limit()` documents read at once: one worker stays free
-for the next user. Beyond it a user has one small file read while a large one of theirs is: it need not wait for that,
-and gives its worker back soon. Jobs without a user are the site's own; they take turns like a user's, without bounds.
+job". Users take turns: first who has the fewest documents being read, of those who had the last turn the longest ago.
+Nobody has more than `running_limit()` documents read at once: one worker stays free for the next user. Jobs without a
+user are the site's own; they take turns like a user's, without bounds.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -22,8 +19,7 @@ from uuid import UUID
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import DatabaseError, transaction
-from django.db.models import Count, DurationField, ExpressionWrapper, F, Min, Q, QuerySet, Sum, Value
-from django.db.models.functions import Coalesce
+from django.db.models import Count, Max, Min, Q
 from django.utils import timezone
 
 from ragsite.core.leases import Lease, run_out, this_process
@@ -40,13 +36,12 @@ MAX_WAITS = 150  # times a job is put off while the model server or the index is
 RETRY_FIRST_S = 5.0  # the first pause of such a job; each next one is twice as long
 RETRY_LAST_S = 300.0  # the longest pause before a new attempt
 RUNNING_INGESTS = 0  # documents of one user that are read at once; 0: one less than there are workers
-SMALL_BYTES = 256 * 1024  # of a file that is read in a moment: some eighty pages of text
 
 logger = logging.getLogger(__name__)
 ERROR_CHARS = 500
 DISK_FULL = worded("The disk of the site is full; reading goes on by itself when there is room.")
 WAITS_FOR_ROOM = worded("Waiting: {reason}", reason=DISK_FULL)
-RECENT = timedelta(hours=1)
+RECENT = timedelta(hours=1)  # a turn further back is as good as none
 CLAIMS_TRIED = 20
 OPEN_STATES = (IngestJob.State.WAITING, IngestJob.State.RUNNING)
 
@@ -105,7 +100,7 @@ def job_wait(*, claim: Claim, reason: str) -> bool:
         job_fail(claim=claim, reason=told)
         return False
     pause_s = min(RETRY_FIRST_S * 2**job.waits, RETRY_LAST_S)
-    _give_back(claim, job, reason, pause_s, waits=job.waits + 1, attempts=max(0, job.attempts - 1))
+    _give_back(claim, reason, pause_s, waits=job.waits + 1, attempts=max(0, job.attempts - 1))
     Document.objects.filter(pk=claim.document_id).update(**_told(worded("Waiting: {reason}", reason=reason)))
     return True
 
@@ -115,7 +110,7 @@ def job_give_back(*, claim: Claim, reason: str = "", counted: bool = True) -> No
     """An attempt broke off. `counted=False`: on request, not through the document's fault."""
     if job := claim.lease.held().select_for_update().first():
         pause_s = RETRY_FIRST_S if counted else 0
-        _give_back(claim, job, reason, pause_s, attempts=job.attempts if counted else max(0, job.attempts - 1))
+        _give_back(claim, reason, pause_s, attempts=job.attempts if counted else max(0, job.attempts - 1))
 
 
 @transaction.atomic
@@ -138,18 +133,10 @@ def job_finish(*, claim: Claim, document: Document, timings_ms: dict[str, Any]) 
     collection_touch(collection_id=document.collection_id)
 
 
-def _give_back(claim: Claim, job: IngestJob, reason: str, pause_s: float, **counts: int) -> None:
-    now = timezone.now()
-    worked_s = job.worked_s + (now - (job.started_at or now)).total_seconds()
-    not_before = now + timedelta(seconds=pause_s)
-    claim.lease.release(
-        state=IngestJob.State.WAITING,
-        holder="",
-        not_before=not_before,
-        worked_s=worked_s,
-        error=_cut(reason),
-        **counts,
-    )
+def _give_back(claim: Claim, reason: str, pause_s: float, **counts: int) -> None:
+    not_before = timezone.now() + timedelta(seconds=pause_s)
+    waiting = IngestJob.State.WAITING
+    claim.lease.release(state=waiting, holder="", not_before=not_before, error=_cut(reason), **counts)
 
 
 def _told(reason: str) -> dict[str, Any]:
@@ -175,39 +162,21 @@ def running_limit() -> int:
 def turns() -> list[int | None]:
     """The users, by id, who have a job that may be taken now, in the order of their turns."""
     now = timezone.now()
-    this_run = ExpressionWrapper(Coalesce(F("finished_at"), Value(now)) - F("started_at"), output_field=DurationField())
-    finished = Q(finished_at__gt=now - RECENT)
     users = (
-        IngestJob.objects.filter(Q(state__in=OPEN_STATES) | finished)
+        IngestJob.objects.filter(Q(state__in=OPEN_STATES) | Q(finished_at__gt=now - RECENT))
         .order_by()
         .values("user")
         .annotate(
             takeable=Count("pk", filter=_takeable(now)),
-            takeable_small=Count("pk", filter=_takeable(now) & _small()),
             running=Count("pk", filter=_running(now)),
-            running_small=Count("pk", filter=_running(now) & _small()),
-            run_time=Sum(this_run, filter=finished | _running(now), default=timedelta()),
-            earlier_s=Sum("worked_s"),
+            last_turn=Max("started_at"),
             waiting_since=Min("created_at", filter=_takeable(now)),
         )
         .filter(takeable__gt=0)
     )
-    rows = [row for row in users if row["user"] is None or _may_take(row)]
-    rows.sort(
-        key=lambda row: (row["running"], row["run_time"].total_seconds() + row["earlier_s"], row["waiting_since"])
-    )
+    rows = [row for row in users if row["user"] is None or row["running"] < running_limit()]
+    rows.sort(key=lambda row: (row["running"], row["last_turn"] or now - RECENT, row["waiting_since"]))
     return [row["user"] for row in rows]
-
-
-def _may_take(counts: Mapping[str, Any]) -> bool:
-    if counts["takeable_small"] and _has_room_for_a_small_one(counts["running"], counts["running_small"]):
-        return True
-    return bool(counts["running"] < running_limit())
-
-
-def _has_room_for_a_small_one(running: int, small: int) -> bool:
-    """For one file beyond the limit, while a large one is read that it would wait for."""
-    return running == running_limit() and small < running
 
 
 def storage_is_full() -> bool:
@@ -234,10 +203,7 @@ def turn_claim(*, user_id: int | None) -> Claim | None:
     if user_id is not None:
         # Two workers must not count at the same time. Rows that refer to the user may be written meanwhile.
         User.objects.select_for_update(no_key=True).filter(pk=user_id).first()
-        sizes = jobs.filter(_running(now)).aggregate(all=Count("pk"), small=Count("pk", filter=_small()))
-        if _has_room_for_a_small_one(sizes["all"], sizes["small"]):
-            takeable = takeable.filter(_small())
-        elif sizes["all"] >= running_limit():
+        if jobs.filter(_running(now)).count() >= running_limit():
             return None
     for document_id in takeable.order_by("created_at").values_list("document_id", flat=True)[:CLAIMS_TRIED]:
         if claim := job_claim(document_id=document_id):
@@ -251,17 +217,8 @@ def others_wait(*, claim: Claim) -> bool:
     return any(other != user_id for other in turns())
 
 
-def open_jobs_of(user: User) -> QuerySet[IngestJob]:
-    """Waiting and running ones."""
-    return IngestJob.objects.filter(user=user, state__in=OPEN_STATES)
-
-
 def _running(now: datetime) -> Q:
     return Q(state=IngestJob.State.RUNNING, lease_expires_at__gt=now)
-
-
-def _small() -> Q:
-    return Q(document__size_bytes__lte=SMALL_BYTES)
 
 
 def _takeable(now: datetime) -> Q:

@@ -8,15 +8,10 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db.models import Count, Sum
 
-from ragsite.core.errors import QuotaExceededError, TooManyIngestsError
+from ragsite.core.errors import QuotaExceededError
 from ragsite.core.storage import MIB
 from ragsite.core.wording import worded
 from retrieval.models import Collection, Document
-from retrieval.services.ingest_jobs import open_jobs_of
-
-OPEN_INGESTS = 1000  # documents of one user that wait or are being read; 0: no bound
-
-RETRY_AFTER_S = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +40,7 @@ def usage_of(user: User) -> Usage:
 def quota_check(*, collection: Collection, size_bytes: int, lock: bool = False) -> None:
     """Is there room for one more file in it. `lock`: inside a transaction, so that no other upload counts meanwhile.
 
-    Raises QuotaExceededError, TooManyIngestsError.
+    Raises QuotaExceededError.
     """
     if collection.owner_id is None:
         return
@@ -73,5 +68,3 @@ def quota_check(*, collection: Collection, size_bytes: int, lock: bool = False) 
                 allowed=allowed,
             )
         )
-    if OPEN_INGESTS and open_jobs_of(owner).count() >= OPEN_INGESTS:
-        raise TooManyIngestsError(retry_after_s=RETRY_AFTER_S)

@@ -9,8 +9,8 @@ from typing import Any
 from django.core.files.base import ContentFile
 
 from retrieval.ingest.chunking import ChunkSize
+from retrieval.ingest.limits import ParseLimits
 from retrieval.ingest.parts import ReadDocument
-from retrieval.ingest.reader import parse_limits
 from retrieval.ingest.reading import read_document
 from retrieval.ingest.sniff import MEDIA_TYPES, kind_by_name
 from retrieval.models import Chunk, Document, DocumentPart
@@ -22,10 +22,7 @@ def read(data: bytes, name: str, *, tokens: int = 120) -> ReadDocument:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "file"
         path.write_bytes(data)
-        return read_document(
-            path, kind=kind_by_name(name), limits=parse_limits(), size=ChunkSize(tokens, 20), max_chunks=5000,
-            summary_tokens=40,
-        )  # fmt: skip
+        return read_document(path, kind=kind_by_name(name), limits=ParseLimits(), size=ChunkSize(tokens, 20))
 
 
 def read_document_row(data: bytes, name: str, *, with_parts: bool = True, **fields: Any) -> Document:

@@ -74,14 +74,6 @@ def test_upload_that_came_in_meanwhile_is_counted(
     assert stored_files(settings) == [] and usage_of(user).documents == 1
 
 
-def test_too_many_waiting_documents_are_refused_for_a_while(client: APIClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("retrieval.services.quotas.OPEN_INGESTS", 1)
-    upload(client)
-    response = upload(client, text_file("b.txt", b"Two."))
-    assert error_of(response) == (429, "too_many_ingests")
-    assert response["Retry-After"] == "60"
-
-
 def test_staff_the_site_and_commands_are_not_bound(
     client_of: Callable[[User], APIClient], full: Collection, rag_settings: Callable[..., None]
 ) -> None:

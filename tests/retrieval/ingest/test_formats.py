@@ -10,8 +10,8 @@ import pytest
 from retrieval.ingest.blocks import ParsedDocument
 from retrieval.ingest.headings import heading_level
 from retrieval.ingest.html import parse_html
+from retrieval.ingest.limits import ParseLimits
 from retrieval.ingest.markdown import parse_markdown
-from retrieval.ingest.reader import parse_limits
 from retrieval.ingest.reading import FILE_PARSERS, TEXT_PARSERS, parse_file
 from retrieval.ingest.sniff import EXTENSIONS, MEDIA_TYPES, FileKind, kind_by_name
 from retrieval.ingest.text import parse_csv, parse_text
@@ -30,7 +30,7 @@ def headings(document: ParsedDocument) -> list[tuple[int, str]]:
 async def parsed(tmp_path: Path, name: str, data: bytes) -> ParsedDocument:
     path = tmp_path / name
     path.write_bytes(data)
-    return parse_file(path, kind=kind_by_name(name), limits=parse_limits())
+    return parse_file(path, kind=kind_by_name(name), limits=ParseLimits())
 
 
 async def test_pdf_pages_are_numbered_from_one(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ async def test_a_pdf_set_in_large_type_throughout_has_no_headings_by_type(tmp_pa
 
 async def test_the_sample_guide_files_each_section_under_itself() -> None:
     path = Path("retrieval/samples/handbook/thesis-submission-guide-2025.pdf")
-    document = parse_file(path, kind="pdf", limits=parse_limits())
+    document = parse_file(path, kind="pdf", limits=ParseLimits())
     top = [label for level, label in headings(document) if level == 2]
     assert top == [
         "1 Overview and deadlines", "2 Form of the thesis", "3 Submission", "4 Oral examination",
@@ -114,7 +114,7 @@ async def test_what_only_has_wide_gaps_is_no_table(tmp_path: Path, page: str) ->
 
 async def test_the_sample_guides_tables_have_their_cells_apart() -> None:
     path = Path("retrieval/samples/handbook/thesis-submission-guide-2025.pdf")
-    document = parse_file(path, kind="pdf", limits=parse_limits())
+    document = parse_file(path, kind="pdf", limits=ParseLimits())
     assert any("Corrections | minor: 3 months, major: 6 months | GS-24" in table for table in tables(document))
 
 

@@ -45,10 +45,8 @@ async def test_document_comes_out_as_it_was_read(tmp_path: Path) -> None:
     read_here = read_document(
         tmp_path / "stored.md",
         kind="markdown",
-        limits=reader.parse_limits(),
+        limits=reader.LIMITS,
         size=SIZE,
-        max_chunks=reader.MAX_CHUNKS,
-        summary_tokens=reader.SUMMARY_TOKENS,
     )
     assert read_there == read_here
     assert len(read_there.chunks) > 5 and read_there.title == "Loans" and read_there.summary

@@ -13,12 +13,10 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from retrieval.models import IngestJob
-from retrieval.services.ingest_jobs import SMALL_BYTES, turn_claim, turns
+from retrieval.services.ingest_jobs import turn_claim, turns
 from tests.factories import CollectionFactory, DocumentFactory, IngestJobFactory, UserFactory
 
 pytestmark = pytest.mark.django_db
-
-LARGE = SMALL_BYTES + 1
 
 
 @pytest.fixture
@@ -26,17 +24,11 @@ def users() -> list[User]:
     return [UserFactory(), UserFactory()]
 
 
-def jobs_of(user: User | None, count: int = 1, *, size_bytes: int = 0, **fields: Any) -> list[IngestJob]:
+def jobs_of(user: User | None, count: int = 1, **fields: Any) -> list[IngestJob]:
     collection = CollectionFactory(owner=user)
     return [
-        IngestJobFactory(document=DocumentFactory(collection=collection, size_bytes=size_bytes), user=user, **fields)
-        for _ in range(count)
+        IngestJobFactory(document=DocumentFactory(collection=collection), user=user, **fields) for _ in range(count)
     ]
-
-
-def sizes_running(user: User) -> list[int]:
-    running = IngestJob.objects.filter(user=user, state="running").order_by("created_at")
-    return list(running.values_list("document__size_bytes", flat=True))
 
 
 def take() -> User | str | None:
@@ -45,13 +37,6 @@ def take() -> User | str | None:
         if claim := turn_claim(user_id=user_id):
             return IngestJob.objects.get(pk=claim.job_id).user
     return "nobody's"
-
-
-def finish(user: User, *, after_s: float) -> None:
-    now = timezone.now()
-    IngestJob.objects.filter(user=user, state="running").update(
-        state="done", started_at=now - timedelta(seconds=after_s), finished_at=now
-    )
 
 
 def test_one_file_does_not_wait_behind_fifty_of_another_user(users: list[User]) -> None:
@@ -75,65 +60,15 @@ def test_more_workers_still_leave_one_free(users: list[User], rag_settings: Call
     assert [take() for _ in range(4)] == [users[0]] * 3 + ["nobody's"]
 
 
-def test_a_small_file_does_not_wait_behind_a_large_one_of_its_user(users: list[User]) -> None:
-    jobs_of(users[0], 2, size_bytes=LARGE)
-    jobs_of(users[0], 3, size_bytes=SMALL_BYTES)
-    assert [take(), take(), take()] == [users[0], users[0], "nobody's"]
-    assert sizes_running(users[0]) == [LARGE, SMALL_BYTES]
-
-
-def test_a_large_file_waits_behind_a_large_one_of_its_user(users: list[User]) -> None:
-    jobs_of(users[0], 2, size_bytes=LARGE)
-    assert [take(), take()] == [users[0], "nobody's"]
-
-
-def test_small_files_alone_leave_a_worker_free(users: list[User]) -> None:
-    jobs_of(users[0], 3, size_bytes=SMALL_BYTES)
-    jobs_of(users[0], size_bytes=LARGE)
-    assert [take(), take()] == [users[0], "nobody's"]
-
-
-def test_another_users_file_comes_before_the_small_one_beside_a_large_one(users: list[User]) -> None:
-    jobs_of(users[0], size_bytes=LARGE)
-    jobs_of(users[0], size_bytes=SMALL_BYTES)
-    assert take() == users[0]
-    jobs_of(users[1], size_bytes=LARGE)
-    assert take() == users[1]
-
-
-def test_the_place_beyond_the_limit_is_one(users: list[User], rag_settings: Callable[..., None]) -> None:
-    rag_settings(ingest={"workers": 4})
-    jobs_of(users[0], 3, size_bytes=LARGE)
-    jobs_of(users[0], 3, size_bytes=SMALL_BYTES)
-    assert [take() for _ in range(5)] == [users[0]] * 4 + ["nobody's"]
-    assert sizes_running(users[0]) == [LARGE] * 3 + [SMALL_BYTES]
-
-
-def test_the_place_beyond_the_limit_is_refused_once_it_is_taken(users: list[User]) -> None:
-    """Two workers may have seen the same list of turns."""
-    jobs_of(users[0], size_bytes=LARGE)
-    jobs_of(users[0], 2, size_bytes=SMALL_BYTES)
-    claims = [turn_claim(user_id=users[0].pk) for _ in range(3)]
-    assert [claim is not None for claim in claims] == [True, True, False]
-
-
-def test_who_cost_less_time_lately_comes_first(users: list[User]) -> None:
-    slow, quick = users
-    jobs_of(slow, 2)
-    jobs_of(quick, 2)
-    assert [take(), take()] == [slow, quick]
-    finish(slow, after_s=300)
-    finish(quick, after_s=1)
-    assert [take(), take()] == [quick, slow]
-
-
-def test_work_of_yesterday_is_forgotten(users: list[User]) -> None:
-    slow, quick = users
-    yesterday = timezone.now() - timedelta(days=1)
-    jobs_of(slow, state="done", started_at=yesterday - timedelta(hours=1), finished_at=yesterday)
-    jobs_of(slow)
-    jobs_of(quick)
-    assert take() == slow
+def test_users_take_turns_also_where_there_is_one_worker(users: list[User]) -> None:
+    many, single = users
+    jobs_of(many, 3)
+    jobs_of(single)
+    taken = []
+    for _ in range(3):
+        taken.append(take())
+        IngestJob.objects.filter(state="running").update(state="done", finished_at=timezone.now())
+    assert taken == [many, single, many]
 
 
 def test_oldest_job_of_a_user_is_taken_first(users: list[User]) -> None:

@@ -11,6 +11,7 @@ from ragsite.core.errors import UnsupportedFileError
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest import reader
 from retrieval.ingest.chunking import ChunkSize
+from retrieval.ingest.limits import ParseLimits
 from retrieval.ingest.reader import read_file
 from retrieval.ingest.sniff import refuse_foreign
 from tests.constants import constants
@@ -21,10 +22,10 @@ HTML = b"<!DOCTYPE html><html><body><p>Hello</p></body></html>"
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(1000)
 
 
-async def reason(tmp_path: Path, name: str, data: bytes, **numbers: float) -> str:
+async def reason(tmp_path: Path, name: str, data: bytes, **limits: int) -> str:
     path = tmp_path / f"stored{Path(name).suffix}"
     path.write_bytes(data)
-    with constants(reader, **numbers), pytest.raises(DocumentUnreadableError) as caught:
+    with constants(reader, LIMITS=ParseLimits(**limits)), pytest.raises(DocumentUnreadableError) as caught:
         await read_file(path, file_name=name, size=SIZE)
     return caught.value.message
 
@@ -64,16 +65,16 @@ async def test_zip_bomb_is_refused_before_it_is_unpacked(tmp_path: Path, entry: 
     name = {"w": "bomb.docx", "x": "bomb.xlsx", "p": "bomb.pptx"}[entry[0]]
     bomb = zip_bytes({entry: bytes(3 * 1024 * 1024)})
     assert len(bomb) < 10_000
-    assert "unpacks to more than 2 MiB" in await reason(tmp_path, name, bomb, MAX_UNPACKED_MIB=2)
+    assert "unpacks to more than 2 MiB" in await reason(tmp_path, name, bomb, max_unpacked_mib=2)
 
 
 async def test_too_many_pages_are_refused(tmp_path: Path) -> None:
-    assert "3 pages" in await reason(tmp_path, "long.pdf", pdf_bytes(["a", "b", "c"]), MAX_PAGES=2)
+    assert "3 pages" in await reason(tmp_path, "long.pdf", pdf_bytes(["a", "b", "c"]), max_pages=2)
 
 
 @pytest.mark.parametrize(("name", "data"), [("long.txt", b"word " * 100), ("long.docx", docx_bytes())])
 async def test_too_much_text_is_refused(tmp_path: Path, name: str, data: bytes) -> None:
-    assert "characters of text" in await reason(tmp_path, name, data, MAX_TEXT_CHARS=50)
+    assert "characters of text" in await reason(tmp_path, name, data, max_text_chars=50)
 
 
 async def test_pdf_with_junk_before_its_header_is_read(tmp_path: Path) -> None:
