@@ -58,7 +58,7 @@ class SearchScope:
 
     @property
     def semantic(self) -> bool:
-        """Whether every dense score in it comes from an embedding model: what the trained grader needs to know."""
+        """Whether every dense score in it comes from an embedding model: what the estimate needs to know."""
         return all(ref.space.semantic for ref in self.collections if ref.space is not None)
 
 

@@ -167,7 +167,7 @@ class GradeSerializer(serializers.Serializer[Any]):
     isRelevant = serializers.BooleanField()
     confidence = serializers.FloatField(help_text="In this judgement, 0 to 1.")
     reasoning = serializers.CharField()
-    byModel = serializers.BooleanField(help_text="False: the model gave no verdict, the trained grader did.")
+    byModel = serializers.BooleanField(help_text="False: the model gave no verdict, the estimate did.")
 
 
 class GradedDocumentSerializer(serializers.Serializer[Any]):

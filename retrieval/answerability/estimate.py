@@ -1,66 +1,124 @@
-"""The answerability of what a search found (docs/grader.md).
+"""How probably what a search found answers the question: six signals and a logistic, without a language model.
 
-The model was trained on lists of ten chunks as a search gives them. Passages are often something else: neighbours are
-joined, repetitions are left out. So the list is looked at as it was found, and a passage has the answerability of its
-best chunk.
+    P = 1 / (1 + exp(-(bias + Σ weight · signal)))
+
+It decides nothing where a model is connected: it begins calls for better words early. Without a model it is the label
+of what is quoted. Weights: `weights.json`, by `benchmarks.judge.fit_estimate`; figures: docs/evaluation.md. A
+cross-encoder's score takes its place where one is configured.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 
-from retrieval.answerability.model import Estimate, shipped_model
+from retrieval.text.analysis import analyze, query_terms
+from retrieval.text.sentences import split_sentences
 from retrieval.values import ScoredChunk
 
-LIST_LENGTH = 10  # of the lists that the model was trained on
+WEIGHTS = Path(__file__).with_name("weights.json")
+LIST_LENGTH = 10  # passages that are looked at, best first
+MOST_TERMS = 31  # of a question: a longer one counts as this long
+MAX_SENTENCES = 200  # of a passage
+K1, B = 0.9, 0.4  # of BM25, as the index has them
+TEXT_SIGNALS = ("sentence", "frequency", "bm25_lead", "unseen", "question_length")
+HYBRID_SIGNALS = (*TEXT_SIGNALS, "cosine")
 
 
-def estimate_answerability(
-    question: str,
-    passages: Sequence[ScoredChunk],
-    *,
-    listed: Sequence[ScoredChunk] = (),
-    beside: Sequence[ScoredChunk] = (),
-    semantic: bool = True,
-) -> Estimate:
-    """P(it answers the question) for each passage, in their order, and P(the documents hold the answer).
+def estimate_answerability(question: str, passages: Sequence[ScoredChunk], *, semantic: bool = True) -> float:
+    """P(the passages, best first, answer the question), 0..1; 0 for no passage.
 
-    listed: the chunks of which the passages were made, as found, best first; empty: the passages themselves.
-    beside: the best passages of earlier searches, which those newly found are measured against. Where none of these is
-    better than the best of them, the new ones bring no answer, and P of the list is no higher than theirs: another list
-    of the same quality looks a little better every other time, and the best of two would rise without cause.
-    semantic: whether dense scores come from an embedding model (`SearchScope.semantic`).
-    In a short list (a small collection) the estimate for the list counts less, and its best passage more.
-    A few ms of CPU for each passage that it has not seen yet: keep it off the event loop.
+    semantic: whether dense scores come from an embedding model (`SearchScope.semantic`); else they are not read.
+    Analyses each passage that it has not seen yet, a few ms of processor time: keep it off the event loop.
     """
-    parts = [part for part in listed or passages if any(_is_in(part, passage) for passage in passages)]
-    by_chunk: dict[str, float] = {}
-    answerability = 0.0
-    room = max(1, LIST_LENGTH - len(beside))
-    for begin in range(0, len(parts), room):
-        window = parts[begin : begin + room]
-        estimate = shipped_model().estimate(question, [*beside, *window], semantic=semantic)
-        by_chunk.update(zip((part.chunk_id for part in window), estimate.passages[len(beside) :], strict=True))
-        if not begin:
-            answerability = _of_new_ones(estimate, len(beside)) if beside else _of_short_list(estimate)
-    best = [
-        max((by_chunk[part.chunk_id] for part in parts if _is_in(part, passage)), default=0.0) for passage in passages
-    ]
-    return Estimate(passages=best, answerability=answerability)
+    if not passages:
+        return 0.0
+    signals = read_signals(question, passages, semantic=semantic)
+    weights = shipped_weights()["hybrid" if "cosine" in signals else "text"]
+    return probability(signals, weights)
 
 
-def _of_short_list(estimate: Estimate) -> float:
-    """The model knows lists of ten: gaps and spreads among two or three passages tell it little, and the best of a few
-    looks better than it is. So: a geometric mean of both, with less of the best passage the longer the list."""
-    share = 0.5 * max(0.0, 1.0 - len(estimate.passages) / LIST_LENGTH)
-    return float(estimate.answerability ** (1.0 - share) * max(estimate.passages, default=0.0) ** share)
+def probability(signals: Mapping[str, float], weights: Mapping[str, float]) -> float:
+    return 1.0 / (1.0 + math.exp(-(weights["bias"] + sum(weights[name] * signals[name] for name in signals))))
 
 
-def _of_new_ones(estimate: Estimate, known: int) -> float:
-    best_before = max(estimate.passages[:known], default=0.0)
-    best_new = max(estimate.passages[known:], default=0.0)
-    return estimate.answerability if best_new > best_before else min(estimate.answerability, best_new)
+@lru_cache(maxsize=1)
+def shipped_weights() -> dict[str, dict[str, float]]:
+    """One set for lists with vectors (hybrid), one for those without (text)."""
+    weights: dict[str, dict[str, float]] = json.loads(WEIGHTS.read_text(encoding="utf-8"))
+    return weights
 
 
-def _is_in(part: ScoredChunk, passage: ScoredChunk) -> bool:
-    return part.chunk_id == passage.chunk_id or passage.chunk.covers(part.chunk)
+def read_signals(question: str, passages: Sequence[ScoredChunk], *, semantic: bool = True) -> dict[str, float]:
+    """Of at least one passage, best first; each signal 0..1, relative to the list where it can be, so that a collection
+    of another size and another embedding model change little.
+
+    sentence: the share of the question's terms that the best single sentence has, with title and heading. frequency:
+    BM25's saturation of the terms in a passage, their mean, of the best passage. bm25_lead: how far the best BM25 score
+    is above the mean of the next two, as a share of it: two documents that agree do not lower it much. unseen: the
+    share of the terms that no passage has. question_length: of the logarithm of the number of terms. cosine: how far
+    the best is above the lowest of the list, as a share of what is left to 1; left out where no passage has a dense
+    score of an embedding model. Terms weighed by their rarity in the list made no difference (docs/evaluation.md).
+    """
+    listed = passages[:LIST_LENGTH]
+    read = [_read(f"{one.chunk.title}\n{one.chunk.heading}".strip(), one.chunk.text) for one in listed]
+    terms = frozenset(query_terms(question))
+    mean_length = sum(passage.length for passage in read) / len(read) or 1.0
+    share = 1.0 / max(1, len(terms))
+    signals = {
+        "sentence": share * max(passage.best_sentence(terms) for passage in read),
+        "frequency": share * max(passage.frequency(terms, mean_length) for passage in read),
+        "bm25_lead": _lead([one.scores.bm25 or 0.0 for one in listed]),
+        "unseen": share * sum(not any(passage.count(term) for passage in read) for term in terms),
+        "question_length": min(1.0, math.log1p(len(terms)) / math.log1p(MOST_TERMS)),
+    }
+    dense = [one.scores.dense for one in listed if semantic and one.scores.dense is not None]
+    if dense:
+        lowest = min(*dense, 0.99)
+        signals["cosine"] = (max(dense) - lowest) / (1.0 - lowest)
+    return signals
+
+
+def _lead(scores: Sequence[float]) -> float:
+    """0.5 where there is nothing to compare with. A third that is not there counts 0: nothing else shares a word with
+    the question."""
+    best, second, third = sorted((*scores, 0.0, 0.0), reverse=True)[:3]
+    if len(scores) < 2 or best <= 0.0:
+        return 0.5
+    return 1.0 - (second + third) / (2.0 * best)
+
+
+@dataclass(frozen=True, slots=True)
+class _Passage:
+    """Terms: of each sentence; how often each occurs in the text; of title and heading."""
+
+    sentences: tuple[frozenset[str], ...]
+    counts: Mapping[str, int]
+    head: frozenset[str]
+    length: int
+
+    def count(self, term: str) -> int:
+        return self.counts.get(term, 0) + (term in self.head)
+
+    def best_sentence(self, terms: frozenset[str]) -> int:
+        """The most terms that one sentence has, with title and heading."""
+        own = terms - self.head
+        return len(terms & self.head) + max((len(own & sentence) for sentence in self.sentences), default=0)
+
+    def frequency(self, terms: frozenset[str], mean_length: float) -> float:
+        """The sum of what BM25 makes of each term's count, each 0..1."""
+        norm = K1 * (1 - B + B * self.length / mean_length)
+        return sum(count / (count + norm) for count in map(self.count, terms))
+
+
+@lru_cache(maxsize=4096)
+def _read(head: str, text: str) -> _Passage:
+    """Kept, since the passages of one collection come up again and again."""
+    sentences = [analyze(sentence) for sentence in split_sentences(text)[:MAX_SENTENCES]]
+    counts = Counter(term for sentence in sentences for term in sentence)
+    return _Passage(tuple(map(frozenset, sentences)), counts, frozenset(analyze(head)), counts.total())

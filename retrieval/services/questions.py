@@ -91,8 +91,8 @@ async def _is_answered(question: str, document: Document, scope: SearchScope) ->
     passages = result.candidates[:LIST_LENGTH]
     if not passages or passages[0].chunk.document_id != str(document.pk):
         return False
-    estimate = await asyncio.to_thread(estimate_answerability, question, passages, semantic=scope.semantic)
-    return estimate.answerability >= engine.settings.corrective.good_score
+    probability = await asyncio.to_thread(estimate_answerability, question, passages, semantic=scope.semantic)
+    return probability >= engine.settings.corrective.good_score
 
 
 # ------------------------------------------------------------------------------------------------ offering them

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from langgraph.runtime import Runtime
 
-from retrieval.answerability import LIST_LENGTH
 from retrieval.errors import ModelError
 from retrieval.ports import SearchRequest, SearchResult
 from retrieval.steps.answer import no_answer
@@ -21,7 +20,7 @@ from retrieval.steps.step import context_of
 from retrieval.values import Answer, Query, Question, ScoredChunk, SearchFilters
 from retrieval.workflows.workflow import Asking
 
-CLEAR_SCORE = 0.7  # a first search whose answerability is at or above it needs no better queries
+CLEAR_SCORE = 0.6  # a first search whose answerability is at or above it needs no better queries
 
 
 # ------------------------------------------------------------------------------------------------ decisions
@@ -65,9 +64,8 @@ async def search_for(
 async def search_own_words(deps: Deps, question: Question) -> tuple[SearchResult, bool]:
     """The first search, and whether it is clearly good: then no model is asked for better words or another way."""
     result = await search_for(deps, question, own_words(question), question.filters, purpose="own_words")
-    listed, semantic = result.candidates[:LIST_LENGTH], question.scope.semantic
-    estimate = await estimate_of(question.standalone, listed, semantic=semantic)
-    return result, estimate.answerability >= CLEAR_SCORE
+    probability = await estimate_of(question.standalone, result.candidates, semantic=question.scope.semantic)
+    return result, probability >= CLEAR_SCORE
 
 
 # ------------------------------------------------------------------------------------------------ answers

@@ -16,8 +16,8 @@ words run out, and when something has passed but searches in a row bring nothing
 The web is the last resort, where it is configured and wanted: when nothing of the documents has passed, its pages are
 graded in their place.
 
-Only a model's grades, or its mark before the answer, end in no_answer: without a model the estimate grades, and what
-was found is quoted in the end although none has passed. Nothing is asked back.
+Only a model's grades, or its mark before the answer, end in no_answer: without a model the estimate grades all
+alike, and what was found is quoted in the end although none has passed. Nothing is asked back.
 """
 
 from __future__ import annotations

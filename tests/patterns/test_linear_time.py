@@ -13,7 +13,6 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from chat.review.export import name_pattern as masked_name
-from retrieval.answerability import oppositions
 from retrieval.text.language import either_script
 from tests.patterns.collect import SEARCHES, Found, our_patterns
 
@@ -25,7 +24,6 @@ MOST_CHARS: dict[str, int] = {}
 BUILT_AT_RUN = {
     "chat.review.export": (masked_name("Ann Lee"),),
     "retrieval.text.language": (re.compile(either_script("臺灣研討室 a+"), re.IGNORECASE),),
-    "retrieval.answerability.oppositions": tuple({side for pair in oppositions._OPPOSITES for side in pair}),
 }
 
 

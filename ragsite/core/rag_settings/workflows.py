@@ -24,9 +24,9 @@ class CorrectiveSettings(Group):
 
     model_config = SettingsConfigDict(env_prefix="RAG_CORRECTIVE_")
 
-    good_score: Share = 0.5
+    good_score: Share = 0.4
     """Without a model: the estimated probability from which what is quoted counts as an answer."""
-    weak_score: Share = 0.4
+    weak_score: Share = 0.35
     """Below it better words are looked for beside the first writing."""
     max_refine_rounds: WholeNumber = 3
     """Times that it searches again before it gives up."""

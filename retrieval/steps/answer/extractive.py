@@ -6,12 +6,9 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from retrieval.answerability.passage import view_sentence
-from retrieval.answerability.question import view_question
-from retrieval.answerability.signals import fits
 from retrieval.text.analysis import analyze
 from retrieval.text.answer_language import Language, in_script_of
-from retrieval.text.numbers import spanned
+from retrieval.text.numbers import numbers_in, spanned
 from retrieval.text.quoting import neutralise
 from retrieval.text.statements import Statement, headed_statements_of
 from retrieval.text.term_coverage import term_weights
@@ -22,7 +19,6 @@ KEEP_SHARE = 0.1  # of the best statement's gain; what falls below is left out
 TITLE_SHARE = 0.25  # what a term counts that the title holds already
 HEADING_SHARE = 0.6  # what a term counts that the heading right above holds, and the statement does not
 REPEATED = 0.4  # what a term counts that a chosen statement holds
-UNFIT = 0.6  # of a statement that can not hold the kind of thing that is asked for: a date, a number, a person
 PASSAGE_DISCOUNT = 0.92  # for each passage further down the ranking
 ANSWER_STATEMENTS = 4  # that stand under a question of the passage
 CLOSING = "”’」』）】》\"')]*"  # what may stand behind a question mark
@@ -32,7 +28,7 @@ CLOSING = "”’」』）】》\"')]*"  # what may stand behind a question mark
 class Quote:
     """A statement of a passage. `terms` of its own, with the question's numbers that lie in its ranges; of the
     `heading` right above it; and of its document's title (`head`). `cells`: terms of a row of that `table` without its
-    columns' names. `reliability`: 0..1."""
+    columns' names."""
 
     marker: int
     rank: int
@@ -43,7 +39,6 @@ class Quote:
     head: frozenset[str]
     cells: frozenset[str]
     table: int
-    reliability: float
 
 
 def extractive_answer(question: str, sources: Sequence[Source], *, language: Language, sentences: int) -> list[str]:
@@ -95,7 +90,7 @@ def _gain(statement: Quote, weights: dict[str, float], announced: dict[str, floa
     own, head = statement.terms, statement.head
     headed = _weight(statement.heading - own - head, announced)
     new = _weight(own - head, weights) + HEADING_SHARE * headed
-    return (new + TITLE_SHARE * _weight(own, weights)) * statement.reliability
+    return (new + TITLE_SHARE * _weight(own, weights)) * PASSAGE_DISCOUNT**statement.rank
 
 
 def _weight(terms: Set[str], weights: dict[str, float]) -> float:
@@ -103,19 +98,18 @@ def _weight(terms: Set[str], weights: dict[str, float]) -> float:
 
 
 def _statements(question: str, sources: Sequence[Source]) -> list[Quote]:
-    view = view_question(question)
+    numbers = frozenset(numbers_in(question))
     return [
         Quote(
             marker=source.marker,
             rank=rank,
             position=position,
             text=said.text,
-            terms=frozenset(analyze(said.text)) | spanned(said.text, view.numbers),
+            terms=frozenset(analyze(said.text)) | spanned(said.text, numbers),
             heading=frozenset(analyze(said.heading)),
             head=frozenset(analyze(f"{source.chunk.title} {source.chunk.heading}")),
-            cells=frozenset(analyze(said.cells)) | spanned(said.cells, view.numbers),
+            cells=frozenset(analyze(said.cells)) | spanned(said.cells, numbers),
             table=said.table,
-            reliability=PASSAGE_DISCOUNT**rank * (1.0 if fits(view, view_sentence(said.text)[0]) else UNFIT),
         )
         for rank, source in enumerate(sorted(sources, key=_by_score))
         for position, said in enumerate(_texts(source))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from ragsite.core.wording import worded
-from retrieval.answerability import Estimate, estimate_answerability
+from retrieval.answerability import estimate_answerability
 from retrieval.errors import ModelOutputError
 from retrieval.steps.retrieve.order import fit
 from retrieval.steps.schemas import TOP_SCORE
@@ -58,7 +58,7 @@ class Shown:
     count: int
 
 
-async def estimate_of(question: str, passages: Sequence[ScoredChunk], *, semantic: bool) -> Estimate:
+async def estimate_of(question: str, passages: Sequence[ScoredChunk], *, semantic: bool) -> float:
     return await asyncio.to_thread(estimate_answerability, question, passages, semantic=semantic)
 
 

@@ -135,11 +135,8 @@ class Grade(Evaluator[Documents, Graded]):
         }
         left = [document for document in documents if grade_key(document) not in grades]
         if left:
-            estimate = await estimate_of(given.question, left, semantic=given.semantic)
-            grades |= {
-                grade_key(document): _without_model(probability)
-                for document, probability in zip(left, estimate.passages, strict=True)
-            }
+            probability = await estimate_of(given.question, documents, semantic=given.semantic)
+            grades |= {grade_key(document): _without_model(probability) for document in left}
         return grades
 
     async def _ask_each(
@@ -190,11 +187,12 @@ def _by_model(verdict: DocumentVerdict) -> DocumentGrade:
 
 
 def _without_model(probability: float) -> DocumentGrade:
-    """`confidence` grows with the distance from the score from which a document is relevant."""
+    """By the estimate for all documents together: which of them answers, it does not know. `confidence` grows with the
+    distance from the score from which they are relevant."""
     relevant = probability >= RELEVANT_SCORE
     room = 1.0 - RELEVANT_SCORE if relevant else RELEVANT_SCORE
     reason = worded(
-        "without a model: answers the question with a probability of {probability:.2f}", probability=probability
+        "without a model: the documents answer with a probability of {probability:.2f}", probability=probability
     )
     return DocumentGrade(relevant=relevant, confidence=abs(probability - RELEVANT_SCORE) / room, reason=reason)
 

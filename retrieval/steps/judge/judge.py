@@ -149,9 +149,9 @@ def _by_model(reply: RetrievalJudgement | CriteriaJudgement, passages: tuple[Sco
 async def estimated(context: Context, evidence: Evidence) -> float:
     """P(the passages answer) without a language model: a cross-encoder's best score, else the estimate's."""
     crossed = [passage.scores.rerank for passage in evidence.passages if passage.scores.rerank is not None]
-    if crossed and context.tools.reranker:  # else the scores are of single passages, by a grader
+    if crossed and context.tools.reranker:  # else the scores are of single documents, by their grades
         return max(crossed)
-    return (await estimate_of(evidence.question, evidence.passages, semantic=evidence.semantic)).answerability
+    return await estimate_of(evidence.question, evidence.passages, semantic=evidence.semantic)
 
 
 async def judge(context: Context, evidence: Evidence) -> Assessment:

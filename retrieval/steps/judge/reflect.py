@@ -47,9 +47,9 @@ async def by_estimate(
     parts: Sequence[str] = (),
     use_model: bool = True,
 ) -> Reflection:
-    estimate = await estimate_of(question.standalone, passages[:MOST_SHOWN], semantic=question.scope.semantic)
-    note("reflected_by_estimate", score=round(estimate.answerability, 3), outcome="pass", by_model=False)
-    return Reflection(candidates=tuple(passages), score=estimate.answerability, outcome="pass")
+    probability = await estimate_of(question.standalone, passages[:MOST_SHOWN], semantic=question.scope.semantic)
+    note("reflected_by_estimate", score=round(probability, 3), outcome="pass", by_model=False)
+    return Reflection(candidates=tuple(passages), score=probability, outcome="pass")
 
 
 @step("reflect", fallback=by_estimate)

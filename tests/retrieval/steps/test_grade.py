@@ -67,8 +67,8 @@ async def test_documents_that_wait_for_a_slot_are_one_round_and_never_more_at_on
 async def test_without_a_usable_verdict_the_estimate_serves(online, wrong) -> None:
     online.reply(**wrong)
     graded, step, _ = await grade()
-    assert [one.chunk_id for one in graded.passed] == ["k2"]
-    assert not graded.grade_of(graded.documents[0]).by_model
+    assert [one.chunk_id for one in graded.documents] == ["k1", "k2", "k3"]
+    assert not graded.by_model
     assert step.status == "degraded"
     assert "3 of 3 documents were graded without a model" in step.detail["reason"]
 
@@ -86,18 +86,22 @@ async def test_a_slow_call_is_given_up(online, rag_settings) -> None:
     rag_settings(ollama={"structured_timeout_s": 0.1})
     online.reply(delay_s=5)
     graded, step, _ = await grade()
-    assert [one.chunk_id for one in graded.passed] == ["k2"]
+    assert not graded.by_model
     assert step.status == "degraded"
 
 
-async def test_offline_and_switched_off_no_call_is_made(offline, rag_settings) -> None:
+async def test_offline_and_switched_off_no_call_is_made(offline) -> None:
     graded, step, _ = await grade()
-    assert (len(graded.passed), step.status) == (1, "degraded")
+    assert (graded.by_model, step.status) == (False, "degraded")
     graded, step, _ = await grade(use_model=False)
-    assert (len(graded.passed), step.status) == (1, "ok")
-    rag_settings(grade={"enabled": False})
-    _, step, _ = await grade()
-    assert step.status == "ok"
+    assert (graded.by_model, step.status) == (False, "ok")
+
+
+async def test_without_a_model_the_documents_stand_or_fall_together(offline) -> None:
+    graded, _, _ = await grade()
+    assert len(graded.passed) == 3
+    graded, _, _ = await grade((scored(1, "Staff park behind the hall."), scored(2, "The library opens at eight.")))
+    assert not graded.passed
 
 
 async def test_grades_of_an_earlier_round_stand(online) -> None:

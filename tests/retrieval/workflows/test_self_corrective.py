@@ -282,7 +282,7 @@ async def test_a_follow_up_is_graded_as_the_question_that_it_means(online) -> No
 
 
 # ------------------------------------------------------------------------------------------------ without a model
-async def test_offline_the_trained_grader_decides_and_the_best_sentences_answer(offline) -> None:
+async def test_offline_the_estimate_decides_and_the_best_sentences_answer(offline) -> None:
     result, trace, _ = await answer(DEPOSIT)
     assert result.decision == "ANSWER"
     assert "EUR 300" in result.text
