@@ -11,10 +11,7 @@ class ChatConfig(AppConfig):
         from chat.review import start as review  # models can be imported only now
         from chat.review.figures import percentiles
         from chat.services import deletion
-        from chat.services.personal_data import ChatHolder
-        from ragsite.accounts.personal_data import use_holder
 
         percentiles.connect()
         deletion.connect()
         review.connect()
-        use_holder("chat", ChatHolder())

@@ -34,9 +34,7 @@ from feedback.rounds.deletions import rounds_wait
 from feedback.rounds.evidence import answer_touch
 from feedback.rounds.live import LiveBoosts
 from feedback.rounds.passages import document_forget, document_relocate
-from feedback.rounds.personal_data import FeedbackHolder
 from feedback.rounds.questions import questions_forget, questions_of_person
-from ragsite.accounts.personal_data import use_holder
 from retrieval.engine import use_boosts, use_curated_answers
 from retrieval.models import Document
 
@@ -52,7 +50,6 @@ def connect() -> None:
         Improvement(_golden_question, _golden_address), Improvement(_curated_answer, _curated_address), made=_made_of
     )
     post_save.connect(_rating_saved, sender=Rating, dispatch_uid="feedback.rating_saved")
-    use_holder("feedback", FeedbackHolder())
     post_delete.connect(_rating_deleted, sender=Rating, dispatch_uid="feedback.rating_deleted")
     post_save.connect(_document_saved, sender=Document, dispatch_uid="feedback.document_saved")
     pre_delete.connect(_rating_goes, sender=Rating, dispatch_uid="feedback.rating_goes")

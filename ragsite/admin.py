@@ -15,17 +15,23 @@ from django.contrib.auth.models import Group, Permission, User
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.urls import path
+from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from rest_framework.authtoken.models import TokenProxy
 
 from ragsite.accounts.forms import PasswordOfAnotherForm, PersonalDataForm
-from ragsite.accounts.personal_data import what_goes, what_stays
-from ragsite.accounts.personal_data_jobs import deletion_start, export_latest, export_start
-from ragsite.core.errors import AppError
+from ragsite.accounts.personal_data import (
+    LastAdministratorError,
+    deletion_start,
+    export_response,
+    what_goes,
+    what_stays,
+)
 from ragsite.core.localized import localized
 from ragsite.core.read_only_admin import ReadOnlyAdmin
 from ragsite.models import ApiToken, PersonalDataJob
@@ -69,10 +75,10 @@ class ApiTokenAdmin(admin.ModelAdmin):
 class PersonalDataJobAdmin(ReadOnlyAdmin, admin.ModelAdmin):
     """Who asked for whose data, why, and whether it is done."""
 
-    list_display = ("created_at", "kind", "user_number", "requested_by", "reason", "state", "finished_at")
-    list_filter = ("kind", "state")
+    list_display = ("created_at", "kind", "user_number", "requested_by", "reason", "finished_at")
+    list_filter = ("kind",)
     search_fields = ("=user_number", "reason", "requested_by__username")
-    fields = ("created_at", "kind", "user_number", "requested_by", "reason", "state", "finished_at")
+    fields = ("created_at", "kind", "user_number", "requested_by", "reason", "finished_at")
 
 
 admin.site.unregister(User)
@@ -139,43 +145,37 @@ class PersonAdmin(UserAdmin):
         page = self.admin_site.admin_view(self.personal_data)
         return [path("<int:user_id>/personal-data/", page, name="person_data"), *super().get_urls()]
 
-    def personal_data(self, request: HttpRequest, user_id: int) -> HttpResponse:
+    def personal_data(self, request: HttpRequest, user_id: int) -> HttpResponseBase:
         """What is held of the person, and its export and deletion, each with a reason that is logged."""
         if not request.user.has_perm("ragsite.handle_personal_data") or not isinstance(request.user, User):
             raise PermissionDenied
         person = get_object_or_404(User, pk=user_id)
         form = PersonalDataForm(request.POST or None, username=person.username)
-        if request.method == "POST" and form.is_valid() and self._start(request, request.user, person, form):
-            back = "admin:auth_user_changelist" if form.deletes else "admin:person_data"
-            return redirect(back) if form.deletes else redirect(back, user_id)
+        if request.method == "POST" and form.is_valid() and (done := self._do(request, request.user, person, form)):
+            return done
         context = self.admin_site.each_context(request) | {
             "title": gettext("Personal data of %(name)s") % {"name": person.username},
             "opts": self.opts,
             "person": person,
             "form": form,
-            "goes": [localized(held.what) for held in what_goes(person)],
-            "stays": [localized(held.what) for held in what_stays(person)],
-            "export": export_latest(user=person, by=request.user),
+            "goes": what_goes(person),
+            "stays": what_stays(person),
         }
         return TemplateResponse(request, "admin/auth/user/personal_data.html", context)
 
-    def _start(self, request: HttpRequest, by: User, person: User, form: PersonalDataForm) -> bool:
+    def _do(self, request: HttpRequest, by: User, person: User, form: PersonalDataForm) -> HttpResponseBase | None:
+        """None: it is refused, and the form says why."""
         reason = form.cleaned_data["reason"]
+        if not form.deletes:
+            self.log_change(request, person, gettext("Personal data exported: %(reason)s") % {"reason": reason})
+            made = {"kind": PersonalDataJob.Kind.EXPORT, "user_number": person.pk, "finished_at": timezone.now()}
+            PersonalDataJob.objects.create(user=person, requested_by=by, reason=reason, **made)
+            return export_response(person)
         try:
-            if form.deletes:
-                deletion_start(user=person, by=by, reason=reason)
-                said = gettext("The account is closed, and everything in it is being deleted.")
-            else:
-                export_start(user=person, by=by, reason=reason)
-                said = gettext("The data are being put together; this page offers the file when it is ready.")
-        except AppError as error:
+            deletion_start(user=person, by=by, reason=reason)
+        except LastAdministratorError as error:
             form.add_error(None, localized(error.message))
-            return False
-        wanted = (
-            gettext("Personal data deleted: %(reason)s")
-            if form.deletes
-            else gettext("Personal data exported: %(reason)s")
-        )
-        self.log_change(request, person, wanted % {"reason": reason})
-        messages.success(request, said)
-        return True
+            return None
+        self.log_change(request, person, gettext("Personal data deleted: %(reason)s") % {"reason": reason})
+        messages.success(request, gettext("The account is closed, and everything in it is being deleted."))
+        return redirect("admin:auth_user_changelist")

@@ -18,13 +18,9 @@ class RagsiteConfig(AppConfig):
     default = True
 
     def ready(self) -> None:
-        from ragsite.accounts import personal_data_jobs, signals  # models can be imported only now
-        from ragsite.accounts.account_data import AccountHolder
-        from ragsite.accounts.personal_data import use_holder
+        from ragsite.accounts import signals  # models can be imported only now
 
         signals.connect()
-        personal_data_jobs.connect()
-        use_holder("ragsite", AccountHolder())
 
 
 class LiveSettingsConfig(ConstanceConfig):

@@ -47,20 +47,12 @@ class Account(models.Model):
 
 
 class PersonalDataJob(Leased):
-    """All that is a person's, to be given out as a file or deleted by a worker. The row is what survives a restart.
-
-    Of a deletion it stays as the record that it was done: no name, only the number of the account.
-    """
+    """The deletion of an account by a worker, which survives a restart; and the record that it, or an export by staff,
+    was done: no name, only the number of the account."""
 
     class Kind(models.TextChoices):
         EXPORT = "export", _("Export")
         DELETION = "deletion", _("Deletion")
-
-    class State(models.TextChoices):
-        WAITING = "waiting", _("Waiting")
-        RUNNING = "running", _("Running")
-        DONE = "done", _("Done")
-        FAILED = "failed", _("Failed")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     kind = models.CharField(max_length=10, choices=Kind, verbose_name=_("kind"))
@@ -83,16 +75,8 @@ class PersonalDataJob(Leased):
         verbose_name=_("requested by"),
     )
     reason = models.CharField(max_length=500, blank=True, verbose_name=_("reason"))
-    state = models.CharField(max_length=10, choices=State, default=State.WAITING, verbose_name=_("state"))
-    attempts = models.PositiveSmallIntegerField(default=0, verbose_name=_("attempts"))
-    done = models.PositiveIntegerField(default=0, verbose_name=_("done"))
-    total = models.PositiveIntegerField(default=0, verbose_name=_("total"))
-    size_bytes = models.PositiveBigIntegerField(default=0, verbose_name=_("size bytes"))
     created_at = models.DateTimeField(default=timezone.now, verbose_name=_("created at"))
     finished_at = models.DateTimeField(null=True, blank=True, verbose_name=_("finished at"))
-    expires_at = models.DateTimeField(
-        null=True, blank=True, help_text=_("An export's file is deleted then."), verbose_name=_("expires at")
-    )
 
     class Meta:
         verbose_name = _("personal data job")
@@ -101,15 +85,12 @@ class PersonalDataJob(Leased):
         permissions = [("handle_personal_data", "Can export and delete all that is a person's")]
         constraints = [
             models.UniqueConstraint(
-                fields=["user", "kind"],
-                condition=Q(state__in=["waiting", "running"]),
-                name="one_open_personal_data_job",
+                fields=["user", "kind"], condition=Q(finished_at=None), name="one_open_personal_data_job"
             )
         ]
-        indexes = [models.Index(fields=["state", "lease_expires_at"], name="personal_data_job_open")]
 
     def __str__(self) -> str:
-        return f"{self.get_kind_display()} {self.user_number}: {self.get_state_display()}"
+        return f"{self.get_kind_display()} {self.user_number}"
 
 
 class ApiToken(models.Model):
@@ -135,26 +116,3 @@ class ApiToken(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name or 'token'} ({self.prefix}…)"
-
-
-class SignUp(models.Model):
-    """Where an account was made. block: HMAC of the block of addresses (IPv4 /24, IPv6 /48); empty: not known.
-
-    Feedback counts young accounts of one block as one voter. Accounts that were made otherwise have no row.
-    """
-
-    user = models.OneToOneField(
-        settings.AUTH_USER_MODEL,
-        on_delete=models.CASCADE,
-        primary_key=True,
-        related_name="sign_up",
-        verbose_name=_("user"),
-    )
-    block = models.CharField(max_length=64, blank=True, verbose_name=_("block"))
-
-    class Meta:
-        verbose_name = _("sign up")
-        verbose_name_plural = _("sign ups")
-
-    def __str__(self) -> str:
-        return self.block[:8]

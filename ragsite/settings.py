@@ -123,7 +123,6 @@ MIDDLEWARE = [
     "ragsite.web.on_the_loop.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "ragsite.web.on_the_loop.AuthenticationMiddleware",
-    "ragsite.accounts.sessions.last_seen",
     "ragsite.web.on_the_loop.MessageMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",

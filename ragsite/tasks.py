@@ -9,8 +9,8 @@ from time import monotonic
 from celery import shared_task
 from django.contrib.sessions.backends.db import SessionStore
 
-from ragsite.accounts.letters import Letter, letter_deliver
-from ragsite.accounts.personal_data_jobs import personal_data_purge, personal_data_take_next
+from ragsite.accounts.letters import letter_deliver
+from ragsite.accounts.personal_data import deletions_do, records_purge
 from ragsite.accounts.sessions import sessions_tidy
 from ragsite.retention import retention_work
 from retrieval.services.samples import samples_load
@@ -33,16 +33,16 @@ def samples_load_once() -> int:
 
 @shared_task
 def accounts_tidy() -> int:
-    """Expired sessions and exports. Returns how many rows."""
+    """Expired sessions and old records. Returns how many rows."""
     SessionStore.clear_expired()
-    return sessions_tidy() + personal_data_purge()
+    return sessions_tidy() + records_purge()
 
 
 @shared_task(**LETTER_RETRY)
 def letter_send(to: str, subject: str, text: str) -> None:
     """Send an e-mail; tried again for a quarter of an hour while the mail server is away."""
     try:
-        letter_deliver(Letter(to=to, subject=subject, text=text))
+        letter_deliver(to, subject, text)
     except SMTPRecipientsRefused as refusal:
         if any(code < 500 for code, _ in refusal.recipients.values()):
             raise  # greylisting and the like: later it may be taken
@@ -50,12 +50,9 @@ def letter_send(to: str, subject: str, text: str) -> None:
 
 
 @shared_task
-def personal_data_next() -> str:
-    """One export or deletion of a person's data, and then the next. A message too many finds nothing to do ("idle")."""
-    kind = personal_data_take_next()
-    if kind != "idle":
-        personal_data_next.apply_async(retry=False)
-    return kind
+def personal_data_next() -> int:
+    """Empty the accounts that are to be deleted. Returns how many are gone."""
+    return deletions_do()
 
 
 @shared_task

@@ -13,11 +13,8 @@ class RetrievalConfig(AppConfig):
 
         CharField.register_lookup(IContainsHan)
         TextField.register_lookup(IContainsHan)
-        from ragsite.accounts.personal_data import use_holder  # models can be imported only now
-        from retrieval.memory import services as memory
+        from retrieval.memory import services as memory  # models can be imported only now
         from retrieval.services import deletion
-        from retrieval.services.personal_data import RetrievalHolder
 
         deletion.connect()
         memory.connect()
-        use_holder("retrieval", RetrievalHolder())

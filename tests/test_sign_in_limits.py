@@ -1,4 +1,4 @@
-"""The limits on guessing passwords: every door, many names, many places, and the owner let in."""
+"""The limits on guessing passwords: every door, many names, many places."""
 
 from __future__ import annotations
 
@@ -117,30 +117,6 @@ def test_one_name_from_many_addresses_is_stopped() -> None:
 def test_a_right_password_is_no_attempt() -> None:
     user = UserFactory()
     assert [token(user.username, PASSWORD).status_code for _ in range(7)] == [200] * 7
-
-
-def test_the_owner_gets_in_with_a_known_browser_while_others_guess() -> None:
-    user, known = UserFactory(), browser()
-    assert page(user.username, PASSWORD, client=known, address="198.51.100.1").status_code == 302
-    known.post("/accounts/logout/")
-    guess(user.username, 3)
-    assert page(user.username, PASSWORD, address="198.51.100.2").status_code == 429
-    assert page(user.username, PASSWORD, client=known, address="198.51.100.1").status_code == 302
-
-
-def test_a_known_browser_has_a_limit_too() -> None:
-    user, known = UserFactory(), browser()
-    page(user.username, PASSWORD, client=known)
-    known.post("/accounts/logout/")
-    assert [token(user.username, "guess", client=known).status_code for _ in range(4)] == [400, 400, 400, 429]
-
-
-def test_a_browser_of_one_account_is_unknown_to_another() -> None:
-    own, other, known = UserFactory(), UserFactory(), browser()
-    page(own.username, PASSWORD, client=known)
-    known.post("/accounts/logout/")
-    guess(other.username, 3)
-    assert token(other.username, PASSWORD, client=known).status_code == 429
 
 
 def test_names_that_differ_in_case_or_width_are_one() -> None:

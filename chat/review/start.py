@@ -1,4 +1,4 @@
-"""What makes the desk's rows: an answer that ends. `feedback` says when one is rated. And what it holds of a person."""
+"""What makes the desk's rows: an answer that ends. `feedback` says when one is rated."""
 
 from __future__ import annotations
 
@@ -11,14 +11,11 @@ from django.db.models import Model
 from django.db.models.signals import post_save
 
 from chat.models import Message
-from chat.review.personal_data import DeskHolder
-from ragsite.accounts.personal_data import use_holder
 
 
 def connect() -> None:
     """Once, when the site starts."""
     post_save.connect(_message_saved, sender=Message, dispatch_uid="chat.review.message_saved")
-    use_holder("review", DeskHolder())
 
 
 def answer_changed(message_id: UUID) -> None:

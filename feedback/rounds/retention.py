@@ -6,11 +6,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from datetime import datetime
 
+from django.db import transaction
 from django.db.models import QuerySet
 
 from feedback.models import Evidence
+from feedback.rounds.deletions import rounds_wait
 from feedback.rounds.evidence import day_of
-from feedback.rounds.personal_data import rows_erase
+from feedback.rounds.questions import questions_forget
+
+ROWS_AT_ONCE = 200
 
 
 def evidence_over(before: datetime) -> QuerySet[Evidence]:
@@ -20,4 +24,11 @@ def evidence_over(before: datetime) -> QuerySet[Evidence]:
 
 def evidence_erase(over: Callable[[], QuerySet[Evidence]]) -> Iterator[int]:
     """With it go rated questions that nothing else is about. Yields how many rows each transaction deleted."""
-    return rows_erase(over(), "pk")
+    while batch := list(over().order_by().values_list("pk", flat=True)[:ROWS_AT_ONCE]):
+        with transaction.atomic():
+            rounds_wait()
+            evidence = Evidence.objects.filter(pk__in=batch)
+            questions = list(evidence.order_by().values_list("question", flat=True).distinct())
+            evidence.delete()
+            questions_forget(questions)
+        yield len(batch)

@@ -20,16 +20,14 @@ from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import Group, User
 from django.core.exceptions import ValidationError
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.shortcuts import render
 from django.utils import translation
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from ragsite.accounts.choices import account_of
-from ragsite.accounts.letters import Letter, letter_queue, site_origin
+from ragsite.accounts.letters import letter_queue, site_origin
 
-KNOWN_BROWSER = "ragsite_browser"  # the cookie of a browser in which an account has signed in
-KNOWN_FOR_S = 180 * 24 * 3600
 OIDC = "oidc"  # id of the one provider that the environment names
 
 
@@ -44,11 +42,9 @@ class AccountAdapter(DefaultAccountAdapter):
         return get_client_ip(request) or "0.0.0.0"  # noqa: S104 -- nobody listens there
 
     def _get_login_attempts_cache_key(self, request: HttpRequest, **credentials: Any) -> str:
-        """By the account, whatever host was called. A browser in which it has signed in before is counted by itself:
-        nobody keeps the owner out by guessing elsewhere."""
-        name = _name_hash(str(credentials.get("username", "")))
-        known = request.get_signed_cookie(KNOWN_BROWSER, default="", salt=KNOWN_BROWSER, max_age=KNOWN_FOR_S)
-        return f"{name}:{request.COOKIES[KNOWN_BROWSER]}" if known == name else name
+        """By the account, whatever host was called: one for all spellings of a name that look the same."""
+        name = unicodedata.normalize("NFKC", str(credentials.get("username", ""))).casefold()
+        return hashlib.sha256(name.encode()).hexdigest()
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
         """All doors come by here: sign-in page, administration, token call, a password asked for again."""
@@ -61,19 +57,6 @@ class AccountAdapter(DefaultAccountAdapter):
     def get_login_stages(self) -> list[str]:
         ours = f"{ConfirmedEmailStage.__module__}.{ConfirmedEmailStage.__qualname__}"
         return [ours if path.endswith(".EmailVerificationStage") else path for path in super().get_login_stages()]
-
-    def post_login(self, request: HttpRequest, user: AbstractBaseUser, **kwargs: Any) -> HttpResponse:
-        response = super().post_login(request, user, **kwargs)
-        response.set_signed_cookie(
-            KNOWN_BROWSER,
-            _name_hash(user.get_username()),
-            salt=KNOWN_BROWSER,
-            max_age=KNOWN_FOR_S,
-            secure=settings.SESSION_COOKIE_SECURE,
-            httponly=True,
-            samesite="Lax",
-        )
-        return response
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         """By the form. Raises ImmediateHttpResponse where it is closed."""
@@ -116,7 +99,7 @@ class AccountAdapter(DefaultAccountAdapter):
         with translation.override(language or translation.get_language()):
             context = {"request": self.request, "email": email, "current_site": site, **context, **links}
             message = self.render_mail(template_prefix, email, context)
-        letter_queue(Letter(to=email, subject=str(message.subject), text=str(message.body)))
+        letter_queue(email, str(message.subject), str(message.body))
 
 
 class ConfirmedEmailStage(EmailVerificationStage):
@@ -138,11 +121,6 @@ def may_sign_in(user: Any) -> bool:
     if settings.ACCOUNT_EMAIL_VERIFICATION != "mandatory" or not has_address(user):
         return True
     return EmailAddress.objects.filter(user=user, verified=True).exists()
-
-
-def _name_hash(name: str) -> str:
-    """The same for all spellings that look the same."""
-    return hashlib.sha256(unicodedata.normalize("NFKC", name).casefold().encode()).hexdigest()[:32]
 
 
 def _moved(url: Any, origin: str) -> str:

@@ -1,4 +1,4 @@
-"""`/api/auth/…`: tokens for programs; `/api/account/…`: what the account has chosen, and the export of its data."""
+"""`/api/auth/…`: tokens for programs; `/api/account/…`: what the account has chosen."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from allauth.mfa.models import Authenticator
 from allauth.mfa.utils import is_mfa_enabled
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.http import FileResponse
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.generics import GenericAPIView
@@ -22,15 +20,13 @@ from rest_framework.views import APIView
 
 from ragsite.accounts.adapters import may_sign_in
 from ragsite.accounts.choices import account_of, choose
-from ragsite.accounts.pages import export_response
-from ragsite.accounts.personal_data_jobs import NoExportError, export_latest, export_open, export_start
 from ragsite.accounts.tokens import token_create, token_list, token_revoke
-from ragsite.core.api.fields import NoFieldsSerializer, StrictSerializer, TextField, checked
+from ragsite.core.api.fields import StrictSerializer, TextField, checked
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 from ragsite.core.errors import InvalidInputError, PermissionDeniedError
 from ragsite.core.wording import worded
-from ragsite.models import Account, ApiToken, PersonalDataJob
+from ragsite.models import Account, ApiToken
 
 
 class BadCredentialsError(InvalidInputError):
@@ -175,58 +171,3 @@ class AccountSettingsApi(APIView):
 
 def _settings_data(account: Account) -> dict[str, str]:
     return {"language": account.language, "theme": account.theme}
-
-
-class AccountExportOutput(serializers.ModelSerializer[PersonalDataJob]):
-    progress = serializers.SerializerMethodField(help_text="0 to 1.")
-
-    class Meta:
-        model = PersonalDataJob
-        fields = ["id", "state", "progress", "size_bytes", "created_at", "finished_at", "expires_at"]
-        read_only_fields = fields
-        extra_kwargs = {"expires_at": {"help_text": "The file is deleted then."}}
-
-    def get_progress(self, job: PersonalDataJob) -> float:
-        if job.state == PersonalDataJob.State.DONE:
-            return 1.0
-        return round(min(job.done / job.total, 0.99), 2) if job.total else 0.0
-
-
-class AccountExportApi(APIView):
-    """All that the site holds of you, as a ZIP of JSON and your original files, made by a worker."""
-
-    @extend_schema(operation_id="account_export", responses={200: AccountExportOutput, **errors(404)}, tags=["account"])
-    def get(self, request: Request) -> Response:
-        """How far the export is that you asked for last."""
-        user = asking_user(request)
-        job = export_latest(user=user, by=user)
-        if job is None:
-            raise NoExportError
-        return Response(AccountExportOutput(job).data)
-
-    @extend_schema(
-        operation_id="account_export_start",
-        request=NoFieldsSerializer,
-        responses={202: AccountExportOutput, **errors(409)},
-        tags=["account"],
-    )
-    def post(self, request: Request) -> Response:
-        """Begin one; one at a time. An earlier one gives way. It is offered for a day."""
-        checked(NoFieldsSerializer, request.data)
-        user = asking_user(request)
-        return Response(AccountExportOutput(export_start(user=user, by=user)).data, status=202)
-
-
-class AccountExportFileApi(APIView):
-    @extend_schema(
-        operation_id="account_export_file",
-        responses={(200, "application/zip"): OpenApiTypes.BINARY, **errors(404)},
-        tags=["account"],
-    )
-    def get(self, request: Request) -> FileResponse:
-        """The ZIP of your last export, once it is done."""
-        user = asking_user(request)
-        job = export_latest(user=user, by=user)
-        if job is None:
-            raise NoExportError
-        return export_response(export_open(job_id=job.pk, by=user))

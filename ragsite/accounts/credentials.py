@@ -13,14 +13,13 @@ import contextvars
 import logging
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
-from uuid import UUID
 
-from django.contrib.auth.models import User
+from allauth.usersessions.models import UserSession
 from django.contrib.sessions.models import Session
 from django.db import Error
-from django.utils import timezone
+from django.db.models import QuerySet
+from django.db.models.functions import Now
 
 from ragsite.core.database import database_call
 from ragsite.core.errors import AppError
@@ -42,23 +41,17 @@ class SignedOutError(AppError):
     message = worded("You have been signed out; sign in again.")
 
 
-@dataclass(frozen=True, slots=True)
-class Credential:
-    """What a connection was opened with. password: the account's stored hash as it was then; a session ends with it."""
-
-    user_id: int
-    session_key: str = ""
-    password: str = field(default="", repr=False)
-    token_id: UUID | None = None
+Credential = QuerySet[Any]  # the row that a connection was opened with, and that it ends with
 
 
 def credential_of(*, user: Any, auth: Any, session: Any) -> Credential | None:
     """`auth`: an ApiToken, or None where the session's cookie was used. None: there is nothing that could end."""
     if isinstance(auth, ApiToken):
-        return Credential(user.pk, token_id=auth.pk)
-    if session is not None and session.session_key and user.is_authenticated:
-        return Credential(user.pk, session_key=session.session_key, password=user.password)
-    return None
+        return ApiToken.objects.filter(pk=auth.pk, user__is_active=True)
+    if session is None or not session.session_key or not user.is_authenticated:
+        return None
+    lasting = Session.objects.filter(session_key=session.session_key, expire_date__gt=Now())
+    return UserSession.objects.filter(user=user.pk, user__is_active=True, session_key__in=lasting.values("session_key"))
 
 
 def credential_of_request(request: Any) -> Credential | None:
@@ -69,18 +62,10 @@ def credential_of_request(request: Any) -> Credential | None:
 async def holds(credential: Credential) -> bool:
     """Whether the session or token is still there."""
     try:
-        return await database_call(_is_there, credential)
+        return await database_call(credential.exists)
     except Error as error:
         logger.warning("an open connection cannot be checked and stays open: %s", error)
         return True
-
-
-def _is_there(credential: Credential) -> bool:
-    if credential.token_id is not None:
-        return ApiToken.objects.filter(pk=credential.token_id, user__is_active=True).exists()
-    sessions = Session.objects.filter(session_key=credential.session_key, expire_date__gt=timezone.now())
-    owner = User.objects.filter(pk=credential.user_id, password=credential.password, is_active=True)
-    return sessions.exists() and owner.exists()
 
 
 # ------------------------------------------------------------------------------------------------ for connections

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 from smtplib import SMTPException
 
-from allauth.account.models import EmailAddress
 from celery import current_app
 from django.conf import settings
-from django.contrib.auth.models import User
 from django.core.mail import EmailMessage
 from kombu.exceptions import OperationalError
 
@@ -17,38 +14,22 @@ logger = logging.getLogger(__name__)
 GOOD_FOR_S = 24 * 3600  # in the queue; the links in it do not live longer
 
 
-@dataclass(frozen=True, slots=True)
-class Letter:
-    """One e-mail, in its reader's language. text: with its links."""
-
-    to: str
-    subject: str
-    text: str
-
-
-def letter_queue(letter: Letter) -> None:
-    """A worker sends it; while the broker is away, this process does, once."""
+def letter_queue(to: str, subject: str, text: str) -> None:
+    """A worker sends it; while the broker is away, this process does, once. text: in the reader's language."""
     try:
-        message = (letter.to, letter.subject, letter.text)
-        current_app.send_task("ragsite.tasks.letter_send", message, retry=False, expires=GOOD_FOR_S)
+        task = "ragsite.tasks.letter_send"
+        current_app.send_task(task, (to, subject, text), retry=False, expires=GOOD_FOR_S)
     except (OperationalError, OSError) as away:
         logger.warning("the broker is away, an e-mail is sent at once: %s", away)
         try:
-            letter_deliver(letter)
+            letter_deliver(to, subject, text)
         except (SMTPException, OSError) as error:
             logger.warning("an e-mail is lost, broker and mail server are away: %s", error)
 
 
-def letter_deliver(letter: Letter) -> None:
+def letter_deliver(to: str, subject: str, text: str) -> None:
     """Raises smtplib.SMTPException, OSError."""
-    headers = {"Auto-Submitted": "auto-generated"}
-    EmailMessage(letter.subject, letter.text, to=[letter.to], headers=headers).send()
-
-
-def confirmed_email(user: User) -> str:
-    """Where letters about work may go; empty: nowhere."""
-    address = EmailAddress.objects.get_verified(user)
-    return address.email if address else ""
+    EmailMessage(subject, text, to=[to], headers={"Auto-Submitted": "auto-generated"}).send()
 
 
 def site_origin() -> str:

@@ -11,13 +11,14 @@ from allauth.mfa.utils import is_mfa_enabled
 from allauth.socialaccount.models import SocialAccount
 from allauth.socialaccount.providers.openid_connect import views as oidc_views
 from allauth.usersessions.models import UserSession
+from allauth.usersessions.views import ListUserSessionsView
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import logout
 from django.contrib.auth.decorators import login_required
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
-from django.urls import reverse
+from django.urls import reverse_lazy
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
@@ -26,17 +27,14 @@ from requests import RequestException
 
 from ragsite.accounts.adapters import OIDC
 from ragsite.accounts.choices import account_of, choose
-from ragsite.accounts.personal_data import what_goes, what_stays
-from ragsite.accounts.personal_data_jobs import (
-    ExportRunsError,
+from ragsite.accounts.personal_data import (
     LastAdministratorError,
-    NoExportError,
     deletion_start,
-    export_latest,
-    export_open,
-    export_start,
+    export_response,
+    what_goes,
+    what_stays,
 )
-from ragsite.accounts.sessions import sessions_end, sign_out_everywhere, signed_in_list
+from ragsite.accounts.sessions import device_name, sign_out_everywhere
 from ragsite.accounts.tokens import TokenNotFoundError, token_list, token_revoke
 from ragsite.core.api.user import asking_user
 from ragsite.core.localized import localized
@@ -71,14 +69,15 @@ def account(request: HttpRequest) -> HttpResponse:
     context = {
         "section": "account",
         "tokens": token_list(user=user),
-        "signed_in": signed_in_list(user=user, own_key=request.session.session_key),
+        "signed_in": [
+            (session, device_name(session.user_agent)) for session in UserSession.objects.purge_and_list(user)
+        ],
         "account": account_of(user),
         "emails": EmailAddress.objects.filter(user=user).order_by("-primary", "pk"),
         "has_mfa": is_mfa_enabled(user),
         "oidc": settings.OIDC,
         "has_oidc": SocialAccount.objects.filter(user=user).exists(),
         "themes": Account.Theme.choices,
-        "export": export_latest(user=user, by=user),
     }
     return render(request, "accounts/account.html", context)
 
@@ -115,24 +114,7 @@ def revoke_token(request: HttpRequest, token_id: UUID) -> HttpResponse:
     return redirect("account")
 
 
-@require_POST
-@login_required
-def leave_browser(request: HttpRequest, session_id: int) -> HttpResponse:
-    """Signs one browser out; somebody else's answers 404."""
-    if not sessions_end(UserSession.objects.filter(user=asking_user(request), pk=session_id)):
-        raise Http404
-    messages.success(request, _("That browser is signed out."))
-    return redirect("account")
-
-
-@require_POST
-@login_required
-def leave_others(request: HttpRequest) -> HttpResponse:
-    """Signs all browsers out but this one; tokens stay."""
-    own = request.session.session_key
-    sessions_end(UserSession.objects.filter(user=asking_user(request)).exclude(session_key=own))
-    messages.success(request, _("All other browsers are signed out."))
-    return redirect("account")
+leave_others = ListUserSessionsView.as_view(success_url=reverse_lazy("account"), http_method_names=["post"])
 
 
 @require_POST
@@ -147,32 +129,9 @@ def leave_everywhere(request: HttpRequest) -> HttpResponse:
 # ------------------------------------------------------------------------------------------------ the person's data
 @require_POST
 @login_required
-def start_export(request: HttpRequest) -> HttpResponse:
-    """Without scripts; with them the page calls the API."""
-    user = asking_user(request)
-    try:
-        export_start(user=user, by=user)
-    except ExportRunsError as error:
-        messages.error(request, localized(error.message))
-    return redirect(reverse("account") + "#export")
-
-
-@require_GET
-@login_required
-@never_cache
-def fetch_export(request: HttpRequest, job_id: UUID) -> FileResponse:
-    """The ZIP, streamed, only for who asked for it."""
-    try:
-        file = export_open(job_id=job_id, by=asking_user(request))
-    except NoExportError as error:
-        raise Http404 from error
-    return export_response(file)
-
-
-def export_response(file: Any) -> FileResponse:
-    response = FileResponse(file, as_attachment=True, filename="ragsite-data.zip", content_type="application/zip")
-    response["X-Content-Type-Options"] = "nosniff"
-    return response
+def export(request: HttpRequest) -> StreamingHttpResponse:
+    """All that the site holds of the person, as a ZIP."""
+    return export_response(asking_user(request))
 
 
 @require_http_methods(["GET", "POST"])
@@ -190,6 +149,6 @@ def delete_account(request: HttpRequest) -> HttpResponse:
             return render(request, "accounts/deleted.html")
         except LastAdministratorError as error:
             context["refusal"] = localized(error.message)
-    context["goes"] = [localized(held.what) for held in what_goes(user)]
-    context["stays"] = [localized(held.what) for held in what_stays(user)]
+    context["goes"] = what_goes(user)
+    context["stays"] = what_stays(user)
     return render(request, "accounts/delete.html", context)

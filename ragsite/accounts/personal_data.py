@@ -1,77 +1,253 @@
-"""What the site holds of a person. Each app says it of its own tables, at start; accounts know nothing of them.
+"""All that is a person's: counted, given out as a ZIP, deleted.
 
-    use_holder("chat", ChatHolder())        # in the app's `ready`
-
-Holders are asked in the order of their dependence: who was registered last gives out and deletes first.
+Accounts import no other app, so tables are named by their labels here. An export is written while it is sent. A
+deletion begins at once and cannot be taken back: the account is closed in the same transaction, so that nothing new
+comes while a worker empties it in small steps; a row (`PersonalDataJob`) survives a restart and stays as the record.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import IO, Any, Protocol
+import io
+import json
+import logging
+import zipfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
+from datetime import timedelta
+from functools import reduce
+from itertools import chain
+from operator import or_
+from typing import Any
 
+from asgiref.sync import sync_to_async
+from celery import current_app
+from django.apps import apps
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
+from django.contrib.contenttypes.models import ContentType
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db import transaction
+from django.db.models import SET_NULL, Q, QuerySet
+from django.http import StreamingHttpResponse
+from django.utils import timezone
+from django.utils.translation import ngettext
+from kombu.exceptions import OperationalError
 
-from ragsite.core.wording import Sentence
+from ragsite.core.errors import PermissionDeniedError
+from ragsite.core.leases import Lease, LeaseLostError, run_out
+from ragsite.core.text import clean_file_name
+from ragsite.core.wording import worded
+from ragsite.models import PersonalDataJob
 
+logger = logging.getLogger(__name__)
+RECORD_KEPT = timedelta(days=365)
+LEASE_S = 120.0
+ROWS_AT_ONCE = 100  # read, or deleted with all that leans on them
+SENT_BYTES = 64 * 1024
 
-@dataclass(frozen=True, slots=True)
-class Held:
-    """How much of one kind is held. what: a sentence with its count, such as "3 conversations"; count ≥ 0."""
-
-    what: Sentence
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A file of the export. path: inside of the archive, parts joined by "/", unique in it.
-
-    content: what becomes JSON, written item by item where it is an iterator; or what opens a stored file, and raises
-    OSError or ValueError where it is gone.
-    """
-
-    path: str
-    content: Mapping[str, Any] | Iterator[Mapping[str, Any]] | Callable[[], IO[bytes]]
-
-
-class Holder(Protocol):
-    """The tables of one app."""
-
-    def goes(self, user: User) -> Iterable[Held]:
-        """What `erase` deletes, as the person is told before."""
-        ...
-
-    def stays(self, user: User) -> Iterable[Held]:
-        """What is left of what the person did, without their name."""
-        ...
-
-    def parts(self, user: User) -> Iterator[Part]:
-        """Everything that is the person's. Reads as it goes: constant memory, however much it is."""
-        ...
-
-    def erase(self, user: User) -> Iterator[int]:
-        """Delete it. Each step is one short transaction and yields how many rows it deleted; begun anew it goes on."""
-        ...
-
-
-_holders: dict[str, Holder] = {}
+OWNED = {  # the way from a row to its person → tables, in the order in which they are given out
+    "pk": ("auth.User",),
+    "user": (
+        "ragsite.Account", "account.EmailAddress", "mfa.Authenticator", "socialaccount.SocialAccount",
+        "usersessions.UserSession", "ragsite.ApiToken", "ragsite.PersonalDataJob", "chat.Session", "feedback.Rating",
+        "retrieval.Memory", "retrieval.MemoryPreference",
+    ),
+    "owner": ("retrieval.Collection", "retrieval.KeptGroup", "chat.SavedView"),
+    "collection__owner": ("retrieval.Document",),
+    "uploaded_by": ("retrieval.Document",),
+    "session__user": ("chat.Message",),
+    "message__session__user": ("chat.Source", "chat.DecisionStep", "feedback.GapQuestion"),
+    "voter": ("feedback.Evidence",),
+    "made_by": ("chat.Replay",),
+    "by": ("chat.DeskEvent",),
+}  # fmt: skip
+# Secrets, and what is the site's own.
+LEFT_OUT = {"password", "key_hash", "session_key", "data", "lease_token", "lease_expires_at"}
+# Table → rows in one transaction; a document has up to thousands of chunks. What is left goes by cascade.
+ERASED = {"chat.Message": 100, "chat.Session": 50, "retrieval.Document": 5, "retrieval.Collection": 20}
+FORGOTTEN = "–"  # in place of a name
+DELETION = PersonalDataJob.Kind.DELETION
 
 
-def use_holder(name: str, holder: Holder) -> None:
-    """Say what an app holds. Again under the same name: in place of the first."""
-    _holders[name] = holder
+class LastAdministratorError(PermissionDeniedError):
+    code = "last_administrator"
+    message = worded("You are the last administrator; make somebody else one first, then delete your account.")
 
 
-def holders() -> list[Holder]:
-    """Who leans on others comes before them."""
-    return list(reversed(_holders.values()))
+def _rows(label: str, user: User, *ways: str) -> QuerySet[Any]:
+    """Rows of a table that are the person's, by all ways or the ones given."""
+    ways = ways or tuple(way for way, labels in OWNED.items() if label in labels)
+    persons = reduce(or_, (Q((way, user.pk)) for way in ways))
+    rows: QuerySet[Any] = apps.get_model(label)._default_manager.filter(persons)
+    return rows.order_by("pk")
 
 
-def what_goes(user: User) -> list[Held]:
-    return [held for holder in holders() for held in holder.goes(user) if held.count]
+# ------------------------------------------------------------------------------------------------ counted
+def what_goes(user: User) -> list[str]:
+    """Sentences in the active language."""
+    sessions, messages = _rows("chat.Session", user).count(), _rows("chat.Message", user).count()
+    documents = _rows("retrieval.Document", user, "collection__owner").count()
+    memories, ratings = _rows("retrieval.Memory", user).count(), _rows("feedback.Rating", user).count()
+    tokens = _rows("ragsite.ApiToken", user).count()
+    counts = (
+        (sessions, ngettext("{count} conversation", "{count} conversations", sessions)),
+        (messages, ngettext("{count} question or answer", "{count} questions and answers", messages)),
+        (documents, ngettext("{count} document with its file", "{count} documents with their files", documents)),
+        (memories, ngettext("{count} memory", "{count} memories", memories)),
+        (ratings, ngettext("{count} rating", "{count} ratings", ratings)),
+        (tokens, ngettext("{count} API token", "{count} API tokens", tokens)),
+    )
+    return [sentence.format(count=count) for count, sentence in counts if count]
 
 
-def what_stays(user: User) -> list[Held]:
-    return [held for holder in holders() for held in holder.stays(user) if held.count]
+def what_stays(user: User) -> list[str]:
+    """What the person did for others stays without their name. Sentences in the active language."""
+    given = _rows("retrieval.Document", user, "uploaded_by").exclude(collection__owner=user).count()
+    golden = _rows("feedback.GoldenQuestion", user, "message__session__user").count()
+    acts = 0
+    for model in (*apps.get_app_config("chat").get_models(), *apps.get_app_config("feedback").get_models()):
+        for field in model._meta.concrete_fields:
+            if field.related_model is User and getattr(field.remote_field, "on_delete", None) is SET_NULL:
+                acts += model._default_manager.filter(**{field.attname: user.pk}).count()
+    counts = (
+        (given, ngettext("{count} document that you put into a collection of others; it no longer names you",
+                         "{count} documents that you put into collections of others; they no longer name you", given)),
+        (golden, ngettext("{count} test question that reviewers made of a question of yours, without your name",
+                          "{count} test questions that reviewers made of questions of yours, without your name",
+                          golden)),
+        (acts, ngettext("{count} decision that you took as staff, without your name",
+                        "{count} decisions that you took as staff, without your name", acts)),
+    )  # fmt: skip
+    return [sentence.format(count=count) for count, sentence in counts if count]
+
+
+# ------------------------------------------------------------------------------------------------ given out
+class _Pieces(io.RawIOBase):
+    """The file that the archive is written to: holds what was not sent yet."""
+
+    def __init__(self) -> None:
+        self.held = bytearray()
+
+    def write(self, data: Any) -> int:
+        self.held += data
+        return len(data)
+
+    def take(self) -> bytes:
+        taken, self.held = bytes(self.held), bytearray()
+        return taken
+
+
+def export_response(user: User) -> StreamingHttpResponse:
+    """The ZIP as a download, of any size in constant memory."""
+    headers = {"Content-Disposition": 'attachment; filename="ragsite-data.zip"', "X-Content-Type-Options": "nosniff"}
+    return StreamingHttpResponse(_sent(user), content_type="application/zip", headers=headers)
+
+
+async def _sent(user: User) -> AsyncIterator[bytes]:
+    pieces = export_pieces(user)
+    while piece := await sync_to_async(lambda: next(pieces, b""))():
+        yield piece
+
+
+def export_pieces(user: User) -> Iterator[bytes]:
+    """The bytes of the ZIP: a JSON file for each table, and the documents as they were uploaded. None is empty."""
+    file = _Pieces()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=3) as archive:
+        for label in dict.fromkeys(chain.from_iterable(OWNED.values())):
+            names = [field.attname for field in apps.get_model(label)._meta.concrete_fields]
+            rows = _rows(label, user).values(*(name for name in names if name not in LEFT_OUT))
+            with archive.open(f"{label.replace('.', '/').lower()}.json", "w", force_zip64=True) as entry:
+                mark = "["
+                for row in rows.iterator(chunk_size=ROWS_AT_ONCE):
+                    text = json.dumps(row, ensure_ascii=False, indent=2, cls=DjangoJSONEncoder)
+                    entry.write(f"{mark}\n{text}".encode())
+                    mark = ","
+                    if len(file.held) >= SENT_BYTES:
+                        yield file.take()
+                entry.write(b"[]\n" if mark == "[" else b"\n]\n")
+        for document in _rows("retrieval.Document", user).exclude(file="").iterator(chunk_size=ROWS_AT_ONCE):
+            name = f"documents/{document.pk.hex[:8]}-{clean_file_name(document.file_name)[-120:]}"
+            with suppress(OSError, ValueError), document.file.open("rb") as content, archive.open(name, "w") as entry:
+                while data := content.read(SENT_BYTES):
+                    entry.write(data)
+                    if file.held:
+                        yield file.take()
+    yield file.take()
+
+
+# ------------------------------------------------------------------------------------------------ deleted
+@transaction.atomic
+def deletion_start(*, user: User, by: User, reason: str = "") -> None:
+    """Close the account now, and let a worker empty it. Raises LastAdministratorError."""
+    administrators = User.objects.select_for_update().filter(is_superuser=True, is_active=True).order_by("pk")
+    if [admin.pk for admin in administrators] == [user.pk]:
+        raise LastAdministratorError
+    user.is_active = False
+    user.save(update_fields=["is_active"])  # ends its sessions and tokens, too (ragsite.accounts.signals)
+    made = {"user_number": user.pk, "requested_by": by, "reason": reason}
+    PersonalDataJob.objects.get_or_create(kind=DELETION, user=user, finished_at=None, defaults=made)
+    transaction.on_commit(_wake)
+
+
+def _wake() -> None:
+    """A worker takes what waits; without this message the next round does, within a minute."""
+    with suppress(OperationalError, OSError):
+        current_app.send_task("ragsite.tasks.personal_data_next", retry=False)
+
+
+def deletions_do() -> int:
+    """Empty the accounts that wait for it, or that a dead worker left half empty. Returns how many are gone."""
+    gone = 0
+    waiting = PersonalDataJob.objects.filter(kind=DELETION, finished_at=None)
+    for job in waiting.filter(run_out()).select_related("user"):
+        lease = Lease(waiting, job.pk, seconds=LEASE_S)
+        if lease.take():
+            try:
+                if job.user is not None:  # not deleted by other means
+                    _erase(job.user, lease)
+            except LeaseLostError:
+                logger.warning("%s was taken over by another worker", job)
+                continue
+            gone += lease.release(finished_at=timezone.now())
+    return gone
+
+
+def _erase(user: User, lease: Lease) -> None:
+    """In short transactions; begun anew it goes on with what is left."""
+    _rows("retrieval.Document", user, "uploaded_by").exclude(collection__owner=user).update(uploaded_by=None)
+    for label, at_once in ERASED.items():
+        rows = _rows(label, user)
+        while batch := list(rows.values_list("pk", flat=True)[:at_once]):
+            lease.renew()
+            with transaction.atomic():
+                rows.model._default_manager.filter(pk__in=batch).delete()
+    _forget_name(user)
+    lease.renew()
+    with transaction.atomic():
+        of_user = LogEntry.objects.filter(content_type=ContentType.objects.get_for_model(User), object_id=str(user.pk))
+        of_user.update(object_repr="")
+        user.delete()
+
+
+def _forget_name(user: User) -> None:
+    """In logs, which stay, and in what colleagues look for."""
+    name = user.get_username()
+    looked_for = Q(filters__user=name) | Q(filters__reviewer=name)
+    apps.get_model("chat.SavedView")._default_manager.filter(looked_for).delete()
+    events = apps.get_model("chat.DeskEvent")._default_manager
+    events.filter(by=user).update(by_name=FORGOTTEN)
+    in_detail = Q(detail__from=name) | Q(detail__to=name) | Q(detail__filters__user=name)
+    for event in events.filter(in_detail | Q(detail__filters__reviewer=name)).iterator(chunk_size=ROWS_AT_ONCE):
+        event.detail = _without(event.detail, name)
+        event.save(update_fields=["detail"])
+
+
+def _without(value: Any, name: str) -> Any:
+    if isinstance(value, dict):
+        return {key: _without(held, name) for key, held in value.items()}
+    return FORGOTTEN if value == name else value
+
+
+def records_purge() -> int:
+    """Forget after a year that a deletion was done, or an export given to staff. Returns how many."""
+    return PersonalDataJob.objects.filter(finished_at__lt=timezone.now() - RECORD_KEPT).delete()[0]

@@ -17,7 +17,6 @@ from django.utils import translation
 from ragsite.accounts.adapters import groups_follow
 from ragsite.accounts.choices import account_of, copy_into
 from ragsite.accounts.sessions import sign_out_everywhere
-from ragsite.accounts.sign_ups import sign_up_remember
 from ragsite.models import Account
 
 
@@ -58,7 +57,6 @@ def _signed_in(sender: Any, request: HttpRequest | None, user: User, **kwargs: A
 
 
 def _signed_up(sender: Any, request: HttpRequest, user: User, **kwargs: Any) -> None:
-    sign_up_remember(request, user)
     Account.objects.get_or_create(user=user, defaults={"language": translation.get_language() or ""})
 
 

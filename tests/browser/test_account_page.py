@@ -69,14 +69,13 @@ def test_an_account_from_sign_up_to_its_deletion(open_page: OpenPage, tmp_path: 
     page.reload()
     expect(page.get_by_role("switch", name="Remember my answers")).not_to_be_checked()
 
-    page.get_by_role("button", name="Export my data").click()
     with page.expect_download() as download:
-        page.get_by_role("link", name="Download").click()
+        page.get_by_role("button", name="Export my data").click()
     download.value.save_as(tmp_path / "data.zip")
-    assert "profile.json" in zipfile.ZipFile(tmp_path / "data.zip").namelist()
+    assert "auth/user.json" in zipfile.ZipFile(tmp_path / "data.zip").namelist()
 
     page.get_by_role("button", name="Sign out all others").click()
-    expect(page.get_by_text("All other browsers are signed out.")).to_be_visible()
+    expect(page.get_by_text("Signed out of all other sessions.")).to_be_visible()
     phone.reload()
     expect(phone.get_by_role("heading", name="Sign in")).to_be_visible()
 

@@ -180,15 +180,14 @@ async def test_sockets_stay_open_while_the_database_is_away(
     socket: Any, user: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     away = asyncio.Event()
-    loop = asyncio.get_running_loop()
 
-    def unreachable(credential: Any) -> Any:
-        loop.call_soon_threadsafe(away.set)
+    async def unreachable(*_: Any) -> Any:
+        away.set()
         raise OperationalError("the connection is closed")
 
     tab: Socket = await socket()
     with monkeypatch.context() as patched:
-        patched.setattr(credentials, "_is_there", unreachable)
+        patched.setattr(credentials, "database_call", unreachable)
         await revoke_tokens(user)
         await asyncio.wait_for(away.wait(), 10)
         assert await is_open(tab.communicator)

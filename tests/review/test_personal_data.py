@@ -1,14 +1,14 @@
-"""What the desk holds of a person is given out and deleted with the rest."""
+"""What the desk holds of a person is deleted with the rest."""
 
 from __future__ import annotations
 
 import pytest
 
-from chat.models import DeskEvent, Replay, SavedView
+from chat.models import DeskEvent, SavedView
 from chat.review.marks import answers_mark, export_log
-from chat.review.personal_data import DeskHolder
 from chat.review.records import answers_record
 from chat.review.roles import desk_access
+from ragsite.accounts.personal_data import deletion_start, deletions_do
 from tests.factories import MessageFactory
 from tests.review.people import person
 
@@ -25,15 +25,8 @@ def test_a_reviewers_name_goes_and_what_was_done_stays() -> None:
     SavedView.objects.create(owner=reviewer, name="Mine", filters={})
     SavedView.objects.create(owner=other, name="Theirs", filters={"user": "rita"})
     SavedView.objects.create(owner=other, name="Reviewed", filters={"reviewer": "rita"})
-    Replay.objects.create(message=answer, question="How many books?", made_by=reviewer)
-    holder = DeskHolder()
-    assert [(str(held.what), held.count) for held in (*holder.goes(reviewer), *holder.stays(reviewer))] == [
-        ("3 saved views", 3),
-        ("1 act at the review desk", 1),
-        ("1 replay that you ordered; it no longer names you", 1),
-    ]
-    assert [len(list(part.content)) for part in holder.parts(reviewer)] == [1, 1, 1]  # type: ignore[arg-type]
-    assert sum(holder.erase(reviewer)) == 3
+    deletion_start(user=reviewer, by=reviewer)
+    assert deletions_do() == 1
     events = DeskEvent.objects.order_by("pk")
     assert [(event.by_name, event.detail) for event in events] == [
         ("–", {"from": "todo", "to": "reviewed"}),

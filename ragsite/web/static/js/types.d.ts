@@ -69,7 +69,6 @@ declare namespace Api {
     degraded: { step: string; reason: string }[]; error: { code?: string; content?: string } | null; rating: Rating | null;
   }
   type Message = Question | Answer;
-  interface AccountExport { id: Id; state: "waiting" | "running" | "done" | "failed"; progress: number; size_bytes: number; expires_at: Time | null }
   interface Session { id: Id; title: string; pinned: boolean; archived: boolean; folder: string; shared: string[]; created_at: Time; updated_at: Time }
   interface Folder { name: string; session_count: number }
   interface Share { scope: "site" | "link"; url: string; created_at: Time; expires_at: Time | null }
