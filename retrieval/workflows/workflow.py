@@ -18,6 +18,7 @@ from retrieval.search.hybrid import SEARCH_TIMEOUT_S
 from retrieval.steps.answer.clarify import bound_by_choice
 from retrieval.steps.answer.curated import curated_answer
 from retrieval.steps.deps import Deps
+from retrieval.steps.query.route import prefer_named_year
 from retrieval.steps.query.small_talk import small_talk_kind
 from retrieval.steps.step import context_of
 from retrieval.text.answer_language import Language, answer_language
@@ -90,6 +91,7 @@ class Workflow:
             return await answer_from_documents(deps, question, question.task)
         if ready := await curated_answer(question, question.standalone, context_of(deps)):
             return ready
+        question = await prefer_named_year(deps, question)
         state = await self.graph.ainvoke({"question": question}, {"recursion_limit": RECURSION_LIMIT}, context=deps)
         answer: Answer = state["answer"]
         return answer

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
+from dataclasses import replace
 
 from retrieval.steps.deps import Deps
 from retrieval.steps.schemas import QuestionFilters, one_of
@@ -22,6 +23,18 @@ from retrieval.values import Question, SearchFilters, Vocabulary
 MAX_LISTED = 60  # values of a kind that the model chooses among
 MIN_EVIDENCE = 2  # characters
 _YEAR = re.compile(r"(?<!\d)((?:19|20)\d{2})(?!\d)")
+
+
+async def prefer_named_year(deps: Deps, question: Question) -> Question:
+    """With the one year that the question names in digits, where documents in scope are of that year, as a preferred
+    filter: "under the 2025 regulations". Two years are a comparison."""
+    years = years_in(question.standalone)
+    if len(years) != 1 or question.filters.policy_year is not None:
+        return question
+    if years[0] not in (await deps.store.vocabulary(question.scope)).policy_years:
+        return question
+    named = SearchFilters(policy_year=years[0]).in_mode("prefer")
+    return replace(question, filters=merge(question.filters, named))
 
 
 async def read_filters(deps: Deps, question: Question, known: SearchFilters) -> SearchFilters:

@@ -11,7 +11,7 @@ from retrieval.steps.query.condense import condense, own_words
 from retrieval.steps.query.hyde import hyde
 from retrieval.steps.query.plan import make_plan
 from retrieval.steps.query.rewrite import rewrite, rewrite_to_concepts, rewrite_to_correct, rewrite_to_retry
-from retrieval.steps.query.route import read_filters
+from retrieval.steps.query.route import prefer_named_year, read_filters
 from retrieval.steps.query.strategy import choose_strategy
 from retrieval.steps.query.transform import decompose, step_back
 from retrieval.values import AnswerOptions, HistoryMessage, Query, SearchFilters, Vocabulary
@@ -127,6 +127,20 @@ async def test_without_evidence_no_filter_is_read(online, evidence: str) -> None
     online.reply(json={"evidence": evidence, "department": "Library", "doc_type": "", "policy_year": None})
     known = SearchFilters(doc_type="policy")
     assert await read_filters(deps, ask("What does HR say about leave in 2025?"), known) == known
+
+
+@pytest.mark.parametrize(
+    ("text", "year"),
+    [
+        ("Loans under the 2022 rules?", 2022),
+        ("Loans in 2022 and 2025?", None),
+        ("Loans in 1999?", None),
+        (QUESTION, None),
+    ],
+)
+async def test_the_year_that_a_question_names_is_preferred(deps: Deps, text: str, year: int | None) -> None:
+    filters = (await prefer_named_year(deps, ask(text))).filters
+    assert (filters.policy_year, "policy_year" in filters.preferred) == (year, year is not None)
 
 
 async def test_a_collection_with_one_department_needs_no_call(online) -> None:
