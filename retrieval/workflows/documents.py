@@ -74,7 +74,7 @@ async def _write(deps: Deps, documents: Sequence[WholeDocument], prompt: str, qu
         otherwise=lambda: outline(documents, deps.language),
     )  # fmt: skip
     checked = await verify(deps, answer, question=question)
-    return await _say_in_part(deps, replace(checked, decision="ANSWER"), documents, read if answer.model else None)
+    return await _say_in_part(deps, checked, documents, read if answer.model else None)
 
 
 async def _compare(deps: Deps, older: WholeDocument, newer: WholeDocument, question: str) -> Answer:

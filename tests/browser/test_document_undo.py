@@ -21,9 +21,8 @@ def test_a_deleted_document_is_taken_back_and_then_deleted_for_good(
     page = open_page(DESKTOP)
     sign_up(page)
     upload(page, tmp_path)
-    page.goto("/documents/")
-    row = page.locator("#document-list [data-id]")
-    own = row.filter(has=page.get_by_role("checkbox"))
+    page.goto("/documents/?collection=documents")
+    own = page.locator("#document-list [data-id]")
 
     def delete() -> None:
         own.first.locator(".icon-button").click()

@@ -218,7 +218,7 @@ describe("a source", () => {
 describe("the composer", () => {
   const PARTS = [
     ["textarea"], ["button", "data-send"], ["p", "data-counter"], ["button", "data-workflow"], ["button", "data-collections"], ["button", "data-filters"],
-    ["ul", "data-files"], ["ul", "data-chips"], ["input", "data-choose"], ["button", "data-attach"],
+    ["ul", "data-files"], ["ul", "data-chips"], ["ul", "data-documents"], ["input", "data-choose"], ["button", "data-attach"],
   ];
   function made({ workflows = ["corrective", "react", "dual_loop"], web = null, collections = [], answers = {}, ...on } = {}) {
     const calls = serve({ "GET /api/collections": { results: collections, next: null }, ...answers });
@@ -253,6 +253,22 @@ describe("the composer", () => {
       assert.deepEqual(onSend.mock.calls.map(({ arguments: [asked] }) => asked), sent);
     });
   }
+  test("a document that the address names is a chip, asked for its task once and about it from then on", async () => {
+    const { composer, form } = made({ answers: { "GET /api/documents/1": { id: "1", title: "Guide" } } });
+    await composer.begin(new URLSearchParams("documents=1&task=summarise"));
+    const chips = () => form.querySelector("[data-documents]").children.length;
+    assert.deepEqual([composer.settings().documents, composer.settings().task, chips()], [["1"], "summarise", 2]);
+    assert.equal(composer.input.value, "Summarise “Guide”.");
+    composer.named.taken();
+    assert.deepEqual([composer.settings().documents, composer.settings().task, chips()], [["1"], undefined, 1]);
+    composer.named.remove("1");
+    assert.equal(composer.settings().documents, undefined);
+  });
+  test("of documents that may not be read nothing is asked as a whole", async () => {
+    const { composer } = made({ answers: { "GET /api/documents/1": { id: "1", title: "Guide" } } });
+    await composer.begin(new URLSearchParams("documents=1,2&task=compare"));
+    assert.deepEqual([composer.settings().documents, composer.settings().task], [["1"], undefined]);
+  });
   test("is empty once the question is sent, and keeps it where it cannot be sent now", () => {
     const now = made();
     now.write("How long?");

@@ -6,7 +6,8 @@ import { site } from "./site.js";
 
 const { Uploads } = await site("documents/uploads.js");
 const { Collections, isUnapproved, splitList, wantsReembedding } = await site("documents/collections.js");
-const { documentOptions, isWorking, statusBadge, yearFrom } = await site("documents/document_row.js");
+const { documentOptions, documentTasks, isWorking, statusBadge, yearFrom } = await site("documents/document_row.js");
+const { byAge } = await site("document_tasks.js");
 
 /** Uploads whose calls are answered by the test: `sent[i].answer(status, body)`. */
 function uploads({ files = 3 } = {}) {
@@ -185,8 +186,19 @@ describe("a document", () => {
     });
   }
   test("may be changed only by those who may write in its collection", () => {
-    const labels = (writable) => documentOptions(row, { writable, on: {} }).filter(Boolean).map(({ label }) => label);
+    const labels = (writable) => documentOptions(row, { writable, on: {} }).filter(Boolean).map(({ label }) => label).slice(3);
     assert.deepEqual(labels(false), ["Open the document", "Download the file"]);
-    assert.deepEqual(labels(true), ["Open the document", "Download the file", "Edit details", "New version…", "Read again", "Delete"]);
+    assert.deepEqual(labels(true), ["Open the document", "Download the file", "Edit details", "Replace by a new version…", "Read again", "Delete"]);
+  });
+  test("can be asked once it is ready, and a replaced one only as a whole", () => {
+    const addresses = (changes) => documentTasks({ ...row, ...changes }).map(({ href }) => href);
+    assert.deepEqual(addresses({}), ["/?documents=1", "/?documents=1&task=summarise", "/?documents=1&task=list"]);
+    assert.deepEqual(addresses({ superseded: true }), ["/?documents=1&task=summarise", "/?documents=1&task=list"]);
+    assert.deepEqual(addresses({ status: "parsing" }), []);
+  });
+  test("is compared with a newer one, whichever was selected first", () => {
+    const old = { ...row, id: "2", superseded: true, policy_year: 2025, created_at: "2026" };
+    const dated = { ...row, id: "3", superseded: false, policy_year: 2024, created_at: "2026" };
+    assert.deepEqual(byAge([{ ...row, policy_year: 2025, created_at: "2025" }, dated, old]).map(({ id }) => id), ["2", "3", "1"]);
   });
 });

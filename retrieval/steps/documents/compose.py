@@ -117,7 +117,8 @@ def quoted(head: str, lines: Sequence[Line], language: Language, *, marks: Seque
             f"{marks[0]}{in_script_of(one.text, language)}{marks[1]} [{numbers[one.chunk.chunk_id]}]"
             for one in line.statements
         ]
-        text.append(f"- {line.lead} {' → '.join(quotes)}".replace("-  ", "- "))
+        blank = "" if not line.lead or line.lead.endswith("：") else " "
+        text.append(f"- {line.lead}{blank}{' → '.join(quotes)}")
         heading, shown = line.heading, shown + 1
     if shown < len(lines):
         text += ["", phrase("shown", language, shown=shown, count=len(lines))]

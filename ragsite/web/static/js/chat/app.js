@@ -121,7 +121,7 @@ async function loadMessages(id) {
 }
 
 function showWelcome() {
-  thread.showWelcome(gettext("What would you like to know?"), gettext("Answers come from your documents, with the passages they rest on."), boot.suggestions, ask);
+  thread.showWelcome(gettext("What would you like to know?"), gettext("Answers come from your documents, with the passages they rest on."), composer.named.documents.length ? null : boot.suggestions, ask);
 }
 
 // --------------------------------------------------------------------------------------------- asking
@@ -295,6 +295,7 @@ function begin(event) {
     return;
   }
   if (pending) {
+    composer.named.taken();
     pending.id = event.message_id;
     thread.lastQuestionId(event.user_message_id);
     pending = null;
@@ -374,4 +375,6 @@ replace(sessionMenu, icon("more"));
 history.replaceState({ id: boot.session?.id || null, name: boot.session?.title || "" }, "");
 sessions.know(boot.session);
 sessions.load();
+const address = new URLSearchParams(location.search);
 openSession(boot.session?.id || null, boot.session?.title || "", { push: false });
+if (!boot.session && address.has("documents")) composer.begin(address).then(showWelcome).catch(errorToast);

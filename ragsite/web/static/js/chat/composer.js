@@ -7,6 +7,7 @@ import { gettext, ngettext } from "../i18n.js";
 import { errorToast, menuButton } from "../ui.js";
 import { Effort } from "./effort.js";
 import { Filters } from "./filters.js";
+import { NamedDocuments } from "./named_documents.js";
 import { QuestionBox } from "./question_box.js";
 
 /** @typedef {import("./attachments.js").Attachments} Attachments */
@@ -36,6 +37,7 @@ export class Composer extends QuestionBox {
     this.username = username;
     this.files = query(form, "[data-files]");
     this.chips = query(form, "[data-chips]");
+    this.named = new NamedDocuments(query(form, "[data-documents]"));
     /** @type {Api.Id | null} of the conversation: one that has begun, or one that has files and no question yet */
     this.sessionId = null;
     /** @type {Attachments | null} once there are files */
@@ -91,8 +93,17 @@ export class Composer extends QuestionBox {
   useDraft(key) {
     super.useDraft(key);
     this.filters.clear();
+    this.named.clear();
     void this.useFiles(key === "new" ? this.kept.get("files") : key);
     this.showChips();
+  }
+
+  /** The documents, and the words, that the address of the page names. @param {URLSearchParams} address */
+  async begin(address) {
+    const words = await this.named.name(address);
+    if (!words) return;
+    this.input.value = words;
+    this.changed();
   }
 
   /** The first question has been taken. @param {Api.Id} sessionId */
@@ -187,6 +198,7 @@ export class Composer extends QuestionBox {
       ...(workflow ? { workflow } : {}),
       ...(this.sessionId ? { session_id: this.sessionId } : {}),
       ...(this.collections.size ? { collections: [...this.collections] } : {}),
+      ...this.named.settings(),
       ...this.filters.settings(),
       ...(Object.keys(options).length ? { options } : {}),
       ...(model ? { model } : {}),

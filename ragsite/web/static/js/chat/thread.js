@@ -52,18 +52,18 @@ export class Thread {
   /**
    * @param {string} heading
    * @param {string} text
-   * @param {Boot.Suggestion[]} suggestions
+   * @param {Boot.Suggestion[] | null} suggestions null: documents are named, to be asked about
    * @param {(question: string) => unknown} ask
    */
   showWelcome(heading, text, suggestions, ask) {
     this.clear();
     this.scroll.classList.add("is-welcome");
     this.list.append(h("div", { class: "welcome" }, h("h2", {}, heading), h("p", {}, text),
-      suggestions.length
+      suggestions && (suggestions.length
         ? h("ul", { class: "suggestions", "aria-label": gettext("Questions to start with") }, suggestions.map((suggestion) =>
           h("li", {}, h("button", { type: "button", class: "suggestion", lang: suggestion.language, onclick: () => ask(suggestion.text) },
             h("span", {}, suggestion.text), icon("right")))))
-        : h("a", { class: "button", href: "/documents/" }, icon("upload"), gettext("Add documents"))));
+        : h("a", { class: "button", href: "/documents/" }, icon("upload"), gettext("Add documents")))));
   }
 
   showLoading() {

@@ -1,11 +1,12 @@
 // One document's page: the document itself with its passages as an overlay, its state while it is read, its actions.
 import { api } from "../api.js";
+import { askAddress } from "../document_tasks.js";
 import { bootData, bytes, byId, h, icon, query, replace, store } from "../dom.js";
 import { gettext } from "../i18n.js";
 import { errorToast, menuButton } from "../ui.js";
 import { markQuotes } from "../chat/evidence.js";
 import { boxMark, chunkLabel, drawPart, loadContent, markChunks, pictureAddress } from "./content.js";
-import { documentOptions, isWorking, metadataChips, statusBadge } from "./document_row.js";
+import { documentOptions, documentTasks, isWorking, metadataChips, statusBadge } from "./document_row.js";
 
 const POLL_MS = 1200;
 const PARTS_BY_ITSELF = 30; // after so many the reader is asked whether to go on
@@ -37,6 +38,8 @@ async function showDocument() {
   byId("newer").hidden = !newer;
   if (newer) replace(byId("newer"), icon("info"), h("span", {}, gettext("This is an earlier version. The newer one:"), " ", h("a", { href: `/documents/${newer.id}/` }, newer.title)));
   replace(facts, row.superseded ? h("span", { class: "doc-badge" }, gettext("Earlier version")) : null, statusBadge(row), row.size_bytes ? h("span", { class: "doc-meta" }, bytes(row.size_bytes)) : null, metadataChips(row));
+  const changes = row.replaces && row.status === "ready" ? [{ label: gettext("What has changed"), icon: "layers", href: askAddress([row.replaces, row.id], "compare") }] : [];
+  replace(byId("tasks"), [...documentTasks(row), ...changes].map((task) => h("a", { class: "button small", href: task.href }, icon(task.icon), task.label)));
   if (isWorking(row)) setTimeout(() => showDocument().catch(errorToast), POLL_MS);
   else if (wasWorking) {
     await showDocumentAt();
@@ -192,7 +195,7 @@ replace(options, icon("more"));
 menuButton(options, () => row ? documentOptions(row, {
   writable: row.editable,
   on: { changed: showDocument, removed: () => location.assign(`/documents/?collection=${encodeURIComponent(boot.collection)}`) },
-}).slice(1) : []);
+}).slice(documentTasks(row).length + 1) : []);
 
 try {
   await showDocument();

@@ -1,5 +1,6 @@
 // One document: its state in words, its metadata, and what can be done with it.
 import { api, upload } from "../api.js";
+import { TASKS, askAddress } from "../document_tasks.js";
 import { bytes, dateOf, h, icon, iconButton } from "../dom.js";
 import { gettext, ngettext } from "../i18n.js";
 import { confirmDialog, errorToast, formDialog, menuButton, toast } from "../ui.js";
@@ -45,7 +46,7 @@ export function documentRow(row, { writable, collection, selected = false, on })
   const more = iconButton("more", gettext("Options for {name}", { name: row.title }), null, { class: "small" });
   menuButton(more, () => documentOptions(row, { writable, on }));
   return h("li", { class: `doc${row.status === "failed" ? " is-failed" : ""}${selected ? " is-selected" : ""}`, "data-id": row.id },
-    h("label", { class: "doc-select" }, writable ? h("input", { type: "checkbox", class: "doc-tick", checked: selected, "aria-label": gettext("Select {name}", { name: row.title }), onchange: (event) => on.selected?.(row, event.target.checked) }) : null),
+    h("label", { class: "doc-select" }, h("input", { type: "checkbox", class: "doc-tick", checked: selected, "aria-label": gettext("Select {name}", { name: row.title }), onchange: (event) => on.selected?.(row, event.target.checked) })),
     h("div", { class: "doc-main" },
       h("a", { class: "doc-title", dir: "auto", href: `/documents/${row.id}/` }, h("bdi", {}, row.title)),
       row.superseded ? h("span", {}, h("span", { class: "doc-badge" }, gettext("Earlier version"))) : null,
@@ -57,13 +58,25 @@ export function documentRow(row, { writable, collection, selected = false, on })
     more);
 }
 
+/** What can be asked of one document. @param {Api.Document} row @returns {{label: string, icon: string, href: string}[]} */
+export function documentTasks({ id, status, superseded }) {
+  if (status !== "ready") return [];
+  const button = (/** @type {Api.Task} */ task) => ({ label: TASKS[task].label, icon: TASKS[task].icon, href: askAddress([id], task) });
+  return [
+    ...(superseded ? [] : [{ label: gettext("Ask about this"), icon: "chat", href: askAddress([id]) }]), // it is not searched
+    button("summarise"),
+    button("list"),
+  ];
+}
+
 /** @param {Api.Document} row @param {Options} options */
 export function documentOptions(row, { writable, on }) {
   return [
+    ...documentTasks(row),
     { label: gettext("Open the document"), icon: "documents", href: `/documents/${row.id}/` },
     { label: gettext("Download the file"), icon: "download", href: `/api/documents/${row.id}/file`, download: true },
     writable ? { label: gettext("Edit details"), icon: "edit", run: () => editDocument(row, on.changed) } : null,
-    writable && !row.superseded ? { label: gettext("New version…"), icon: "upload", run: () => replaceDocument(row, on.changed) } : null,
+    writable && !row.superseded ? { label: gettext("Replace by a new version…"), icon: "upload", run: () => replaceDocument(row, on.changed) } : null,
     writable && !row.superseded && !isWorking(row) ? { label: gettext("Read again"), icon: "retry", run: () => readAgain(row, on.changed) } : null,
     writable && row.superseded ? { label: gettext("Search it again"), icon: "search", run: () => searchAgain(row, on.changed) } : null,
     writable ? { label: gettext("Delete"), icon: "trash", danger: true, run: () => (on.leave ? on.leave(row) : removeDocument(row, on.removed)) } : null,

@@ -1,4 +1,5 @@
 // The documents that are selected in the list, and what can be done with all of them at once.
+import { TASKS, askAddress, byAge } from "../document_tasks.js";
 import { h, icon, replace } from "../dom.js";
 import { gettext, ngettext } from "../i18n.js";
 import { confirmDialog, errorToast, formDialog, toast } from "../ui.js";
@@ -6,6 +7,7 @@ import { METADATA, bulk, yearFrom } from "./document_row.js";
 import { splitList } from "./collections.js";
 
 const MOST = 200; // documents of one call
+const MOST_ASKED = 10; // of one question
 
 export class Selection {
   /**
@@ -50,15 +52,23 @@ export class Selection {
     const count = this.ids.size;
     this.element.hidden = count === 0;
     if (!count) return;
-    const all = this.shown().filter(({ editable }) => editable);
+    const all = this.shown();
+    const rows = all.filter(({ id }) => this.ids.has(id));
+    const changes = rows.every(({ editable }) => editable);
+    const asks = count <= MOST_ASKED && rows.every(({ status }) => status === "ready");
+    const link = (/** @type {string} */ symbol, /** @type {string} */ label, /** @type {string} */ href) => h("a", { class: "button small", href }, icon(symbol), label);
     const button = (/** @type {string} */ symbol, /** @type {string} */ label, /** @type {() => unknown} */ run) => h("button", { type: "button", class: "button small", onclick: run }, icon(symbol), label);
     replace(this.element,
       h("strong", {}, ngettext("{count} selected", "{count} selected", count)),
       count < Math.min(all.length, MOST) ? button("check", gettext("Select all shown"), () => this.selectAll(all)) : null,
-      button("folder", gettext("Move…"), () => this.move()),
-      button("edit", gettext("Details…"), () => this.describe()),
-      button("retry", gettext("Read again"), () => this.run("read_again")),
-      button("trash", gettext("Delete…"), () => this.remove()),
+      asks && rows.every(({ superseded }) => !superseded) ? link("chat", gettext("Ask about these"), askAddress(rows.map(({ id }) => id))) : null,
+      asks && count === 2 ? link(TASKS.compare.icon, TASKS.compare.label, askAddress(byAge(rows).map(({ id }) => id), "compare")) : null,
+      changes ? [
+        button("folder", gettext("Move…"), () => this.move()),
+        button("edit", gettext("Details…"), () => this.describe()),
+        button("retry", gettext("Read again"), () => this.run("read_again")),
+        button("trash", gettext("Delete…"), () => this.remove()),
+      ] : null,
       button("close", gettext("Select none"), () => this.clear()));
   }
 

@@ -1,0 +1,23 @@
+// What can be asked of whole documents: its words, and the address of a conversation that begins with it.
+import { gettext } from "./i18n.js";
+
+/** Of a button, and the words that stand in the composer. @type {Record<Api.Task, {label: string, icon: string, words: (titles: string[]) => string}>} */
+export const TASKS = {
+  summarise: { label: gettext("Summarise"), icon: "flow", words: ([title]) => gettext("Summarise “{title}”.", { title }) },
+  list: { label: gettext("List deadlines, amounts or contacts"), icon: "clock", words: ([title]) => gettext("List the deadlines, amounts and contacts in “{title}”.", { title }) },
+  compare: { label: gettext("Compare"), icon: "layers", words: ([older, newer]) => gettext("What differs between “{older}” and “{newer}”?", { older, newer }) },
+};
+
+/** @param {Api.Id[]} ids of a comparison the older one first @param {Api.Task} [task] none: a question about them */
+export function askAddress(ids, task) {
+  return `/?documents=${ids.join(",")}${task ? `&task=${task}` : ""}`;
+}
+
+/** The older one first. @param {Api.Document[]} rows */
+export function byAge(rows) {
+  const age = (/** @type {Api.Document} */ { superseded, policy_year, created_at }) => [superseded ? 0 : 1, policy_year ?? 0, created_at];
+  return [...rows].sort((left, right) => {
+    const at = age(left).findIndex((value, index) => value !== age(right)[index]);
+    return at < 0 ? 0 : age(left)[at] < age(right)[at] ? -1 : 1;
+  });
+}

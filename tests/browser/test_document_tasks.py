@@ -1,0 +1,47 @@
+"""A document is something that can be asked: from its page, and two of them from the list."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import DESKTOP, PHONE, Site
+from tests.browser.test_journey import HANDBOOK, sign_up, upload
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
+
+
+@pytest.mark.parametrize("device", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_a_document_is_summarised_and_compared(
+    open_page: Callable[..., Page], tmp_path: Path, site: Site, device: dict[str, object]
+) -> None:
+    text = "Undergraduates may borrow up to ten books for four weeks."
+    site.ollama.reply(match="You summarise one document", text=text)
+    page = open_page(device)
+    sign_up(page)
+    upload(page, tmp_path)
+    page.goto("/documents/?collection=documents")
+    newer = tmp_path / "newer.md"
+    newer.write_text(f"{HANDBOOK}\n\nA lost card costs EUR 12.\n", encoding="utf-8")
+    page.get_by_label("Files to upload").set_input_files(newer)
+    expect(page.locator(".doc .is-ready")).to_have_count(2, timeout=60_000)
+    page.locator(".doc-title").first.click()
+    page.get_by_role("link", name="Summarise").click()
+    chips = page.get_by_label("Only these documents").get_by_role("listitem")
+    expect(chips).to_have_count(2)
+    expect(page.get_by_label("Your question")).to_have_value("Summarise “Library loan regulations”.")
+    page.get_by_role("button", name="Send the question").click()
+    expect(page.locator(".answer .source-card").first).to_be_visible()
+    expect(chips).to_have_count(1)
+
+    page.goto("/documents/?collection=documents")
+    expect(page.locator(".doc-tick")).to_have_count(2)
+    for tick in page.locator(".doc-tick").all():
+        tick.check()
+    page.get_by_role("link", name="Compare").click()
+    expect(chips).to_have_count(3)
+    page.get_by_role("button", name="Send the question").click()
+    expect(page.get_by_text("A lost card costs EUR 12.").first).to_be_visible()
