@@ -44,7 +44,6 @@ from retrieval.steps.deps import Deps
 from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.text.answer_language import Language
 from retrieval.text.quoting import quote_history
-from retrieval.time_left import ends_within
 from retrieval.trace import StepName, StepRecord, degrade
 from retrieval.values import Question
 
@@ -81,9 +80,8 @@ def step(
                 try:
                     if limit_s <= 0:
                         raise ModelError("no_time_left")
-                    with ends_within(limit_s):
-                        async with asyncio.timeout(limit_s):
-                            return await function(deps, *args, **kwargs)
+                    async with asyncio.timeout(limit_s):
+                        return await function(deps, *args, **kwargs)
                 except ModelError as error:
                     entry.degrade(error.reason)
                 except TimeoutError:
@@ -103,10 +101,13 @@ async def try_call(
     """A model call within a step that has more to do: its result, or None and the reason in the step's entry, where it
     failed or was late. timeout_s, optional: as of `step`."""
     limit_s = _limit_s(deps, timeout_s, optional=optional)
+    if limit_s <= 0:
+        call.close()
+        degrade("no_time_left")
+        return None
     try:
-        with ends_within(limit_s):
-            async with asyncio.timeout(limit_s):
-                return await call
+        async with asyncio.timeout(limit_s):
+            return await call
     except ModelError as error:
         degrade(error.reason)
     except TimeoutError:
@@ -244,9 +245,8 @@ async def attempt(
         step.degrade(worded("no time was left for the model"))
         return await asyncio.to_thread(fallback)
     try:
-        with ends_within(timeout_s):
-            async with asyncio.timeout(timeout_s):
-                return await work
+        async with asyncio.timeout(timeout_s):
+            return await work
     except ModelError as error:
         step.degrade(error.reason)
     except TimeoutError:

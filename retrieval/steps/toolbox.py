@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 
 from ragsite.core.rag_settings import RagSettings
 from retrieval.search.boosting import AnswerRevision
-from retrieval.steps.deadline import Deadline
-from retrieval.steps.deps import Deps
+from retrieval.steps.deps import Deadline, Deps
 from retrieval.trace import Trace
 
 Toolbox = Deps

@@ -13,15 +13,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ragsite.core.wording import worded
-from retrieval.errors import ModelError
 from retrieval.steps.cite.claims import Claim, claims_of
 from retrieval.steps.cite.support import Support, support
 from retrieval.steps.deps import Deps
 from retrieval.steps.schemas import CheckedStatements, exactly
-from retrieval.steps.step import step
+from retrieval.steps.step import step, try_call
 from retrieval.text.quoting import one_line, quote_source
 from retrieval.text.tokens import estimate_tokens
-from retrieval.time_left import ends_within
 from retrieval.trace import degrade, note, skip
 from retrieval.values import Answer, GroundedSentence, SentenceEvidence
 
@@ -65,30 +63,25 @@ async def verify(deps: Deps, answer: Answer, *, question: str) -> Answer:
 
 async def _model_verdicts(deps: Deps, answer: Answer, claims: Sequence[Claim], question: str) -> list[bool]:
     """Of each claim whether the passages that it cites support it, as the fast model says; where it fails, yes."""
-    limit_s = deps.deadline.share(deps.settings.ollama.structured_timeout_s, optional=True, writing=True)
-    try:
-        with ends_within(limit_s):
-            async with asyncio.timeout(limit_s):
-                passages = _cited_passages(answer, claims, tokens=(await deps.models.chat("fast")).prompt_budget // 2)
-                reply = await deps.complete(
-                    "verify",
-                    exactly(CheckedStatements, "supported", len(claims)),
-                    passages="\n\n".join(passages),
-                    statements="\n".join(f"{number}. {_quoted(claim)}" for number, claim in enumerate(claims, start=1)),
-                    count=len(claims),
-                    question=one_line(question),
-                )
-        if len(reply.supported) != len(claims):
-            degrade("verdicts_missing")
-        elif len(claims) > 1 and not any(reply.supported):
-            degrade("verdicts_all_no")
-        else:
-            return list(reply.supported)
-    except ModelError as error:
-        degrade(error.reason)
-    except TimeoutError:
-        degrade("no_time_left")
+    reply = await try_call(deps, _ask(deps, answer, claims, question), optional=True)
+    if reply is None:
+        return [True] * len(claims)
+    if len(reply.supported) == len(claims) and (len(claims) == 1 or any(reply.supported)):
+        return list(reply.supported)
+    degrade("verdicts_missing" if len(reply.supported) != len(claims) else "verdicts_all_no")
     return [True] * len(claims)
+
+
+async def _ask(deps: Deps, answer: Answer, claims: Sequence[Claim], question: str) -> CheckedStatements:
+    passages = _cited_passages(answer, claims, tokens=(await deps.models.chat("fast")).prompt_budget // 2)
+    return await deps.complete(
+        "verify",
+        exactly(CheckedStatements, "supported", len(claims)),
+        passages="\n\n".join(passages),
+        statements="\n".join(f"{number}. {_quoted(claim)}" for number, claim in enumerate(claims, start=1)),
+        count=len(claims),
+        question=one_line(question),
+    )
 
 
 def _cited_passages(answer: Answer, claims: Sequence[Claim], *, tokens: int) -> list[str]:

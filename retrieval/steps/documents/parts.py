@@ -9,14 +9,11 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from ragsite.core.wording import worded
-from retrieval.errors import ModelError
-from retrieval.path_texts import path_text
 from retrieval.steps.deps import Deps
 from retrieval.steps.documents.excerpts import Excerpt
+from retrieval.steps.step import try_call
 from retrieval.text.answer_language import Language, in_script_of
 from retrieval.text.quoting import attribute
-from retrieval.time_left import ends_within
-from retrieval.trace import degrade
 from retrieval.values import Scores, Source
 
 MOST_SOURCES = 40  # passages that one answer may cite
@@ -94,7 +91,7 @@ async def read_parts(
         async with limiter:
             if len(done) >= GIVE_UP and all(result is None for result in done):
                 return None
-            done.append(await in_time(deps, read(part)))
+            done.append(await try_call(deps, read(part)))
             result = done[-1]
             await tell(part[-1].section + 1)
             return result
@@ -103,17 +100,3 @@ async def read_parts(
     results = await asyncio.gather(*map(work, parts[:MOST_PARTS]))
     seen = sections if len(parts) <= MOST_PARTS else max(1, parts[MOST_PARTS][0].section)
     return Readings(list(zip(parts, results, strict=False)), seen)
-
-
-async def in_time(deps: Deps, call: Coroutine[Any, Any, Result]) -> Result | None:
-    """The result of a model's call; None where it fails or is late, which the running step's entry says."""
-    limit_s = deps.deadline.share(deps.settings.ollama.structured_timeout_s, optional=False, writing=False)
-    try:
-        with ends_within(limit_s):
-            async with asyncio.timeout(limit_s):
-                return await call
-    except ModelError as error:
-        degrade(error.reason)
-    except TimeoutError:
-        degrade(path_text("too_late", {"limit_s": limit_s}))
-    return None

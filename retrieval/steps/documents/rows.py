@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from retrieval.steps.deps import Deps
 from retrieval.steps.documents.compose import Row
 from retrieval.steps.documents.excerpts import Excerpt, label_of
-from retrieval.steps.documents.parts import Readings, in_time, parts_of, quoted_passages, read_parts
+from retrieval.steps.documents.parts import Readings, parts_of, quoted_passages, read_parts
 from retrieval.steps.schemas import CheckedRows, DocumentRow, DocumentRows
-from retrieval.steps.step import step
+from retrieval.steps.step import step, try_call
 from retrieval.text.quoting import one_line
 from retrieval.trace import note
 
@@ -55,5 +55,5 @@ async def _checked(deps: Deps, rows: Sequence[Row], question: str) -> list[Row]:
         f"{number}. {row.kind}: {row.words} — {one_line(row.statement.text)}"
         for number, row in enumerate(rows, start=1)
     )
-    reply = await in_time(deps, deps.complete("document_check", CheckedRows, rows=listed, question=one_line(question)))
+    reply = await try_call(deps, deps.complete("document_check", CheckedRows, rows=listed, question=one_line(question)))
     return [row for number, row in enumerate(rows, start=1) if reply is None or number in reply.right]

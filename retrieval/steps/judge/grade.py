@@ -13,7 +13,7 @@ from typing import Any
 
 from ragsite.core.wording import counted, worded
 from retrieval.errors import ModelError
-from retrieval.steps.deadline import Deadline
+from retrieval.steps.deps import Deadline
 from retrieval.steps.judge.assessment import Evidence
 from retrieval.steps.judge.evaluator import Evaluator, check_score, estimate_of, rank
 from retrieval.steps.schemas import TOP_SCORE, DocumentVerdict

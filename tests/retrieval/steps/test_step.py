@@ -1,65 +1,124 @@
+"""What every step is: its entry in the decision path, its limit, and its fallback."""
+
+from __future__ import annotations
+
 import asyncio
+from dataclasses import replace
 
 import pytest
+from django.conf import settings
 
-from retrieval.errors import ModelOutputError
-from retrieval.steps.deadline import Deadline
+from retrieval.errors import IndexUnavailableError, ModelOutputError
+from retrieval.steps.deps import Deadline, Deps
 from retrieval.steps.query.small_talk import small_talk_kind
-from retrieval.steps.step import attempt
-from retrieval.time_left import ends_within, seconds_left
-from retrieval.trace import Trace
+from retrieval.steps.step import step, try_call
+from retrieval.trace import Trace, degrade, note, skip
+from tests.retrieval.steps.fakes import make_tools
 
 
-async def value(delay_s: float = 0.0) -> str:
-    await asyncio.sleep(delay_s)
-    return "result"
+@pytest.fixture
+def deps() -> Deps:
+    return replace(make_tools(settings.RAG), trace=Trace())
 
 
-async def test_the_result_is_handed_through() -> None:
-    async with Trace().step("rewrite") as step:
-        assert await attempt(step, value(), fallback=lambda: "fallback", timeout_s=1) == "result"
-    assert step.status == "ok"
+def nothing(deps: Deps, text: str) -> list[str]:
+    return []
 
 
-async def test_a_step_that_takes_too_long_falls_back() -> None:
-    async with Trace().step("rewrite") as step:
-        assert await attempt(step, value(5), fallback=lambda: "fallback", timeout_s=0.01) == "fallback"
-    assert step.status == "degraded"
+@step("rewrite", fallback=nothing, timeout_s=0.05)
+async def rewrite(deps: Deps, text: str) -> list[str]:
+    match text:
+        case "late":
+            await asyncio.sleep(5)
+        case "nonsense":
+            raise ModelOutputError("no JSON")
+        case "off":
+            skip("switched_off")
+            return []
+        case "away":
+            raise IndexUnavailableError
+    note("passage_imagined", passage=text)
+    return [text]
 
 
-async def test_a_model_error_falls_back_with_its_reason() -> None:
+async def test_a_step_gives_its_result_and_leaves_an_entry(deps: Deps) -> None:
+    assert await rewrite(deps, "other words") == ["other words"]
+    [entry] = deps.trace.steps
+    assert (entry.name, entry.status, entry.code, entry.summary) == (
+        "rewrite", "ok", "passage_imagined", "other words",
+    )  # fmt: skip
+    assert entry.detail == {"passage": "other words"}
+
+
+@pytest.mark.parametrize(("text", "reason"), [("nonsense", "no JSON"), ("late", "no result within 0.05 s")])
+async def test_the_fallback_serves_where_the_model_fails_or_is_late(deps: Deps, text: str, reason: str) -> None:
+    assert await rewrite(deps, text) == []
+    assert deps.trace.degraded == [{"step": "rewrite", "reason": reason}]
+
+
+async def test_what_is_switched_off_is_skipped_with_its_reason(deps: Deps) -> None:
+    assert await rewrite(deps, "off") == []
+    assert (deps.trace.steps[0].status, deps.trace.steps[0].detail) == ("skipped", {"reason": "switched off"})
+
+
+async def test_an_error_that_is_no_models_is_the_callers(deps: Deps) -> None:
+    with pytest.raises(IndexUnavailableError):
+        await rewrite(deps, "away")
+    assert deps.trace.steps[0].status == "failed"
+
+
+async def test_nothing_is_begun_when_the_answers_time_is_over(deps: Deps) -> None:
+    late = replace(deps, deadline=Deadline(0))
+    assert await rewrite(late, "other words") == []
+    assert late.trace.degraded == [{"step": "rewrite", "reason": "no time was left for the model"}]
+
+
+def test_what_only_improves_an_answer_falls_away_first() -> None:
+    assert shares(Deadline(200)) == (20, 20)
+    late = Deadline(100)
+    late._ends -= 60  # 40 s are left, 30 of them for the writing
+    assert shares(late) == pytest.approx((2.5, 6.0), abs=0.1)
+    late._ends -= 15
+    assert shares(late) == (0.0, 0.0)
+
+
+def shares(deadline: Deadline) -> tuple[float, float]:
+    return (
+        deadline.share(20, optional=True, writing=False),
+        deadline.share(20, optional=False, writing=False),
+    )
+
+
+async def test_a_call_within_a_step_is_none_where_it_fails(deps: Deps) -> None:
     async def fails() -> str:
-        raise ModelOutputError("nonsense")
+        raise ModelOutputError("no JSON")
 
-    async with Trace().step("hyde") as step:
-        assert await attempt(step, fails(), fallback=lambda: "fallback", timeout_s=1) == "fallback"
-    assert step.detail["reason"] == "nonsense"
+    @step("assess")
+    async def judge(deps: Deps) -> str | None:
+        return await try_call(deps, fails())
 
-
-async def test_cancelling_a_step_cancels_its_call() -> None:
-    ended = asyncio.Event()
-
-    async def call() -> str:
-        try:
-            return await value(5)
-        finally:
-            ended.set()
-
-    async def step() -> None:
-        async with Trace().step("rewrite") as record:
-            await attempt(record, call(), fallback=str, timeout_s=3)
-
-    task = asyncio.create_task(step())
-    await asyncio.sleep(0.02)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert ended.is_set()
+    assert await judge(deps) is None
+    assert deps.trace.degraded == [{"step": "assess", "reason": "no JSON"}]
 
 
-def test_a_deadline_bounds_every_limit() -> None:
-    assert Deadline(0).limit(20) == 0
-    assert Deadline(100).limit(20) == 20
+async def test_a_fallback_may_be_a_coroutine_and_note_in_the_same_entry(deps: Deps) -> None:
+    async def imagined(deps: Deps) -> str:
+        note("passage_imagined", passage="by rules")
+        return "by rules"
+
+    @step("hyde", fallback=imagined)
+    async def fails(deps: Deps) -> str:
+        raise ModelOutputError("no JSON")
+
+    assert await fails(deps) == "by rules"
+    [entry] = deps.trace.steps
+    assert (entry.status, entry.summary, entry.detail["reason"]) == ("degraded", "by rules", "no JSON")
+
+
+async def test_outside_a_step_nothing_is_noted() -> None:
+    note("passage_imagined", passage="x")
+    skip("switched_off")
+    degrade("no JSON")
 
 
 @pytest.mark.parametrize(
@@ -69,52 +128,3 @@ def test_a_deadline_bounds_every_limit() -> None:
 )  # fmt: skip
 def test_a_message_that_is_a_greeting_and_nothing_else_is_no_question(text: str, kind: str | None) -> None:
     assert small_talk_kind(text) == kind
-
-
-async def test_without_any_time_left_the_call_is_not_begun() -> None:
-    called = []
-
-    async def call() -> str:
-        called.append(1)
-        return "result"
-
-    async with Trace().step("rewrite") as step:
-        assert await attempt(step, call(), fallback=lambda: "fallback", timeout_s=0) == "fallback"
-    assert (called, step.detail["reason"]) == ([], "no time was left for the model")
-
-
-async def test_a_call_knows_how_much_time_it_has() -> None:
-    async def call() -> float:
-        return seconds_left()
-
-    async with Trace().step("rewrite") as step:
-        alone = await attempt(step, call(), fallback=float, timeout_s=5)
-    assert 4 < alone <= 5
-    assert seconds_left() == float("inf")
-
-
-def test_the_earliest_limit_counts() -> None:
-    with ends_within(5), ends_within(50):
-        assert 4 < seconds_left() <= 5
-
-
-def test_what_only_improves_an_answer_falls_away_first() -> None:
-    assert deadline_shares(Deadline(200)) == (20, 20)
-    late = Deadline(100)
-    late._ends -= 60  # 40 s are left, 30 of them for the writing
-    assert deadline_shares(late) == pytest.approx((2.5, 6.0), abs=0.1)
-    late._ends -= 15
-    assert deadline_shares(late) == (0.0, 0.0)
-
-
-def deadline_shares(deadline: Deadline) -> tuple[float, float]:
-    return (
-        deadline.share(20, optional=True, writing=False),
-        deadline.share(20, optional=False, writing=False),
-    )
-
-
-def test_no_time_is_kept_for_an_answer_that_is_written() -> None:
-    late = Deadline(100)
-    late._ends -= 75
-    assert late.share(20, optional=False, writing=True) == 20

@@ -4,7 +4,7 @@ import pytest
 from django.conf import settings
 
 from retrieval.steps.cite.verify import verify
-from retrieval.steps.deadline import Deadline
+from retrieval.steps.deps import Deadline
 from retrieval.values import Answer, Scores, Source
 from tests.retrieval.steps.fakes import chunk, context, make_tools, start_run
 
