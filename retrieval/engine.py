@@ -126,7 +126,7 @@ def warm_up() -> None:
     def load() -> None:
         analysis.warm_up()
         import_client()
-        importlib.import_module("retrieval.providers.ollama")
+        importlib.import_module(f"retrieval.providers.{settings.RAG.ollama.server}")
         list(map(get_workflow, NAMES))
         gc.collect()
         gc.freeze()

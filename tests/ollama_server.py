@@ -1,5 +1,7 @@
 """A small HTTP server that speaks Ollama's protocol, for tests: real sockets, its own thread and event loop.
 
+Under /v1 it speaks OpenAI's (`tests.openai_protocol`).
+
     def test_x(online):                                     # settings.RAG points at it
         online.reply(match="refund", text="Ask the bursar. [1]")
         online.reply(structured=True, json={"scores": []}, times=1)
@@ -27,9 +29,10 @@ from typing import Any
 import pytest
 
 from tests import ollama_answers as answers
+from tests import openai_protocol
+from tests.model_connection import REASONS, ClientGoneError, Connection
 
 CHAT_MODEL, EMBED_MODEL, EMBED_DIM = "test-chat:latest", "test-embed:latest", 256
-REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 500: "Internal Server Error", 503: "Service Unavailable"}
 
 
 @dataclass
@@ -99,10 +102,6 @@ class RecordedRequest:
         """Block until this request has ended; True if the client closed it early. Async tests: in a thread."""
         self._ended.wait(timeout_s)
         return self.client_closed
-
-
-class ClientGoneError(Exception):
-    pass
 
 
 class _WatchedProtocol(asyncio.StreamReaderProtocol):
@@ -224,9 +223,13 @@ class OllamaServer:
             while head := await _read_head(reader):
                 path, length = head
                 body = jsonlib.loads(await reader.readexactly(length) or b"{}")
+                connection = Connection(writer, protocol.gone)
                 request = RecordedRequest(path.removeprefix("/api/"), body)
+                if path in openai_protocol.ENDPOINTS:
+                    connection = openai_protocol.OpenAIConnection(writer, protocol.gone)
+                    request = RecordedRequest(openai_protocol.ENDPOINTS[path], openai_protocol.as_ollama(path, body))
                 self.requests.append(request)
-                await self._respond(request, Connection(writer, protocol.gone))
+                await self._respond(request, connection)
         except (ClientGoneError, ConnectionError, asyncio.IncompleteReadError):
             pass
 
@@ -406,61 +409,6 @@ def _told(pieces: Sequence[str], likeliest: dict[str, float]) -> list[dict[str, 
     others = [{"token": token, "logprob": math.log(probability)} for token, probability in likeliest.items()]
     first = {"token": pieces[0], "logprob": math.log(likeliest.get(pieces[0], 1.0)), "top_logprobs": others}
     return [first, *({"token": piece, "logprob": 0.0, "top_logprobs": []} for piece in pieces[1:])]
-
-
-class Connection:
-    """Writes one response; raises ClientGoneError as soon as the client has left."""
-
-    def __init__(self, writer: asyncio.StreamWriter, gone: asyncio.Event) -> None:
-        self.gone = gone
-        self.cut_by_us = False
-        self._writer = writer
-
-    async def wait(self, seconds: float | None) -> None:
-        """Wait this long (None: for ever), but only while the client is there."""
-        try:
-            async with asyncio.timeout(seconds):
-                if seconds != 0:
-                    await self.gone.wait()
-        except TimeoutError:
-            return
-        if self.gone.is_set():
-            raise ClientGoneError
-
-    async def send_json(self, body: Any, status: int = 200) -> None:
-        await self.send_raw_json(jsonlib.dumps(body).encode(), status)
-
-    async def send_raw_json(self, data: bytes, status: int = 200) -> None:
-        await self._write(self._head(status, "application/json", f"Content-Length: {len(data)}") + data)
-
-    async def start_stream(self) -> None:
-        await self._write(self._head(200, "application/x-ndjson", "Transfer-Encoding: chunked"))
-
-    async def line(self, body: dict[str, Any]) -> None:
-        await self.raw_line(jsonlib.dumps(body, ensure_ascii=False).encode() + b"\n")
-
-    async def raw_line(self, data: bytes) -> None:
-        await self._write(b"%x\r\n%s\r\n" % (len(data), data))
-
-    async def end_stream(self) -> None:
-        await self._write(b"0\r\n\r\n")
-
-    def cut(self) -> None:
-        """Break the connection off in the middle."""
-        self.cut_by_us = True
-        self._writer.transport.abort()
-        raise ClientGoneError
-
-    async def _write(self, data: bytes) -> None:
-        if self.gone.is_set():
-            raise ClientGoneError
-        self._writer.write(data)
-        await self._writer.drain()
-        await asyncio.sleep(0)  # let the end of the connection be noticed
-
-    @staticmethod
-    def _head(status: int, content_type: str, framing: str) -> bytes:
-        return f"HTTP/1.1 {status} {REASONS[status]}\r\nContent-Type: {content_type}\r\n{framing}\r\n\r\n".encode()
 
 
 async def _read_head(reader: asyncio.StreamReader) -> tuple[str, int] | None:

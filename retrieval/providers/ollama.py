@@ -81,6 +81,11 @@ class OllamaServer:
                 listed = (await self._json("GET", "/api/tags"))["models"]
                 return tuple(await asyncio.gather(*map(self._describe, listed)))
 
+    def missing(self, name: str) -> ModelMissingError:
+        if name:
+            return ModelMissingError(worded("model '{model}' is not installed: ollama pull {model}", model=name))
+        return ModelMissingError(worded("Ollama has no model for this: ollama pull one, e.g. qwen3:4b and bge-m3"))
+
     async def chat(self, model: ServedModel, call: ChatCall) -> AsyncGenerator[ChatChunk, None]:
         sampling = JUDGING if call.is_judgement else {"temperature": TEMPERATURE}
         arguments = {
@@ -147,7 +152,7 @@ class OllamaServer:
         try:
             yield
         except ResponseError as error:
-            raise _refusal(error, model) from error
+            raise self._refusal(error, model) from error
         except httpx.HTTPStatusError as error:
             status = error.response.status_code
             reason = worded("Ollama at {address} answered HTTP {status}", address=self.address, status=status)
@@ -165,24 +170,23 @@ class OllamaServer:
         except ValueError as error:  # langchain-ollama: no line at all
             raise ModelOutputError(worded("model '{model}' gave no answer", model=model)) from error
 
-
-def _refusal(error: ResponseError, model: str) -> ModelError:
-    """For an HTTP error, or an error line in a stream (status -1)."""
-    detail = shortened((error.error.strip().splitlines() or [""])[0], DETAIL_CHARS)
-    match error.status_code:
-        case 404:
-            return ModelMissingError(worded("model '{model}' is not installed: ollama pull {model}", model=model))
-        case 400 if "does not support" in error.error:
-            return ModelMissingError(worded("model '{model}' can't do this: {detail}", model=model, detail=detail))
-        case 400:
-            return ModelOutputError(worded("Ollama refused the request: {detail}", detail=detail))
-        case 503:
-            return ModelUnavailableError(worded("Ollama is too busy: its queue is full"))
-        case -1:
-            return ModelUnavailableError(worded("Ollama failed: {detail}", detail=detail))
-        case status:
-            reason = worded("Ollama failed (HTTP {status}): {detail}", status=status, detail=detail)
-            return ModelUnavailableError(reason)
+    def _refusal(self, error: ResponseError, model: str) -> ModelError:
+        """For an HTTP error, or an error line in a stream (status -1)."""
+        detail = shortened((error.error.strip().splitlines() or [""])[0], DETAIL_CHARS)
+        match error.status_code:
+            case 404:
+                return self.missing(model)
+            case 400 if "does not support" in error.error:
+                return ModelMissingError(worded("model '{model}' can't do this: {detail}", model=model, detail=detail))
+            case 400:
+                return ModelOutputError(worded("Ollama refused the request: {detail}", detail=detail))
+            case 503:
+                return ModelUnavailableError(worded("Ollama is too busy: its queue is full"))
+            case -1:
+                return ModelUnavailableError(worded("Ollama failed: {detail}", detail=detail))
+            case status:
+                reason = worded("Ollama failed (HTTP {status}): {detail}", status=status, detail=detail)
+                return ModelUnavailableError(reason)
 
 
 def _read(chunk: AIMessageChunk) -> ChatChunk:

@@ -12,10 +12,10 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal
 
 from ragsite.core.rag_settings import OllamaSettings
+from ragsite.core.rag_settings.services import ServerAddress
 from ragsite.core.wording import joined, worded
 from retrieval.errors import (
     EmbeddingUnavailableError,
@@ -38,8 +38,6 @@ ROLES: tuple[Role, ...] = ("answer", "fast", "embed")
 LISTED_EVERY_S = 15.0  # how long the list of models is believed
 BELIEVED_S = 300.0  # how long it goes on being believed while a busy server is too slow to list them again
 FORCED_OFFLINE = worded("offline mode is switched on (RAG_OFFLINE=1)")
-NO_CHAT_MODEL = worded("Ollama has no chat model: ollama pull one, e.g. qwen3:4b")
-NO_EMBED_MODEL = worded("Ollama has no embedding model: ollama pull one, e.g. bge-m3")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,34 +76,52 @@ class Connection:
         return self._listing
 
 
+def make_server(address: ServerAddress, settings: OllamaSettings) -> ModelServer:
+    """Its module is loaded here: with LangChain it takes 36 MiB and a second, where it is used."""
+    kind, url = address
+    if kind == "openai":
+        from retrieval.providers.openai import OpenAIServer
+
+        return OpenAIServer(settings, url)
+    from retrieval.providers.ollama import OllamaServer
+
+    return OllamaServer(settings)
+
+
 class ModelRegistry:
     """Implements `retrieval.ports.Models`. Belongs to one event loop; opens no connection before its first call."""
 
     def __init__(self, settings: OllamaSettings) -> None:
         self._settings = settings
+        self._connections: dict[ServerAddress, Connection] = {}
         self._lexical = LexicalEmbedder()
         self._cache: VectorCache = VectorCache(QUERY_VECTORS_KEPT)
         self._embedders: dict[EmbeddingSpace, ServedEmbedder] = {}
         self._dimensions: dict[ServedModel, int] = {}
 
-    @cached_property
-    def _connection(self) -> Connection:
-        from retrieval.providers.ollama import OllamaServer  # with LangChain: 36 MiB and a second, if it is used
-
-        return Connection(OllamaServer(self._settings), limit=self._settings.max_concurrency)
+    def _connection(self, role: Role) -> Connection:
+        address = self._settings.server_of(role)
+        if address not in self._connections:
+            server = make_server(address, self._settings)
+            self._connections[address] = Connection(server, limit=self._settings.max_concurrency)
+        return self._connections[address]
 
     async def status(self, *, refresh: bool = False) -> ModelStatus:
         """Never raises. `reason` also tells which of the configured models is missing."""
         if self._settings.offline == "1":
             return ModelStatus(reachable=False, offline_forced=True, reason=FORCED_OFFLINE)
-        listing = await self._connection.listing(refresh=refresh)
+        connections = {role: self._connection(role) for role in ROLES}
+        distinct = list(dict.fromkeys(connections.values()))
+        asked = await asyncio.gather(*(connection.listing(refresh=refresh) for connection in distinct))
+        listings = dict(zip(distinct, asked, strict=True))
         names: dict[Role, str] = {}
         problems: list[str] = []
-        for role in ROLES:
+        for role, connection in connections.items():
             try:
-                names[role] = self._choose(listing, role).name
+                names[role] = self._choose(listings[connection], role).name
             except ModelUnavailableError as error:
                 problems.append(error.reason)
+        listing = listings[connections["answer"]]
         return ModelStatus(
             reachable=listing.failure is None,
             chat_model=names.get("answer", ""),
@@ -118,16 +134,17 @@ class ModelRegistry:
 
     async def chat(self, role: Literal["answer", "fast"], *, name: str = "") -> ChatModel:
         """Raises ModelUnavailableError with the reason."""
-        model = self._choose(await self._listing(), role, name)
-        server, breaker = self._connection.server, self._connection.chat_breaker
-        return ServedChatModel(model, server=server, breaker=breaker, settings=self._settings)
+        model, connection = self._choose(await self._listing(role), role, name), self._connection(role)
+        return ServedChatModel(
+            model, server=connection.server, breaker=connection.chat_breaker, settings=self._settings
+        )
 
     async def embedder(self, space: EmbeddingSpace) -> Embedder:
         """Raises EmbeddingUnavailableError."""
         if space == LEXICAL_SPACE:
             return self._lexical
         try:
-            self._choose(await self._listing(), "embed", space.model)
+            self._choose(await self._listing("embed"), "embed", space.model)
         except ModelUnavailableError as error:
             raise EmbeddingUnavailableError(error.reason) from error
         return self._embedder(space)
@@ -137,7 +154,7 @@ class ModelRegistry:
         server is too slow to list its models: what a new collection begins with, it keeps."""
         if self._settings.offline == "1":
             return self._lexical
-        listing = await self._listing()
+        listing = await self._listing("embed")
         try:
             model = self._choose(listing, "embed")
         except ModelUnavailableError as error:
@@ -154,18 +171,18 @@ class ModelRegistry:
         """As the server describes the model; what is longer it cuts off and says nothing. None: all, or not known."""
         if space == LEXICAL_SPACE or self._settings.offline == "1":
             return None
-        model = (await self._listing()).find(space.model)
+        model = (await self._listing("embed")).find(space.model)
         return model.context_length or None if model else None
 
     async def close(self) -> None:
         self._embedders.clear()
-        if "_connection" in self.__dict__:
-            await self._connection.server.close()
+        for connection in self._connections.values():
+            await connection.server.close()
 
-    async def _listing(self) -> Listing:
+    async def _listing(self, role: Role) -> Listing:
         if self._settings.offline == "1":
             return Listing(failure=ModelUnavailableError(FORCED_OFFLINE))
-        return await self._connection.listing()
+        return await self._connection(role).listing()
 
     def _choose(self, listing: Listing, role: Role, name: str = "") -> ServedModel:
         """The named model, else the role's configured one, else the first that can do it.
@@ -179,10 +196,10 @@ class ModelRegistry:
         wanted = name or (settings.embed_model if role == "embed" else chat_model)
         fitting = [model for model in listing.models if (model.can_embed if role == "embed" else model.can_chat)]
         if not wanted and not fitting:
-            raise ModelMissingError(NO_EMBED_MODEL if role == "embed" else NO_CHAT_MODEL)
+            raise self._connection(role).server.missing("")
         model = listing.find(wanted) if wanted else fitting[0]
         if model is None:
-            raise ModelMissingError(worded("model '{model}' is not installed: ollama pull {model}", model=wanted))
+            raise self._connection(role).server.missing(wanted)
         if model not in fitting:
             ability = worded("embed") if role == "embed" else worded("chat")
             raise ModelMissingError(worded("model '{wanted}' can't {how}", wanted=wanted, how=ability))
@@ -200,8 +217,8 @@ class ModelRegistry:
         if space not in self._embedders:
             self._embedders[space] = ServedEmbedder(
                 space,
-                server=self._connection.server,
-                breaker=self._connection.embed_breaker,
+                server=self._connection("embed").server,
+                breaker=self._connection("embed").embed_breaker,
                 cache=self._cache,
                 timeout_s=self._settings.embed_timeout_s,
             )

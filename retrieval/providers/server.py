@@ -1,10 +1,12 @@
-"""What the site needs of a model server; each kind of server has one module that implements it (`ollama`)."""
+"""What the site needs of a model server; each kind has one module that implements it (`ollama`, `openai`)."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
+
+from retrieval.errors import ModelMissingError
 
 Message = tuple[Literal["system", "human", "ai"], str]
 
@@ -53,6 +55,10 @@ class ModelServer(Protocol):
 
     label: str
     address: str
+
+    def missing(self, name: str) -> ModelMissingError:
+        """What to say where there is no model of this name, or ("") none that fits; with what mends it."""
+        ...
 
     async def models(self) -> tuple[ServedModel, ...]:
         """All that it has. Raises ModelTimeoutError where it is too slow to list them."""

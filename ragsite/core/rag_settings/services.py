@@ -9,12 +9,24 @@ from pydantic_settings import SettingsConfigDict
 
 from ragsite.core.rag_settings.fields import Address, Count, Group, Seconds, is_address
 
+ServerAddress = tuple[Literal["ollama", "openai"], str]  # kind and URL
+
 
 class OllamaSettings(Group):
     """The model server. Timeouts in seconds."""
 
     model_config = SettingsConfigDict(env_prefix="RAG_OLLAMA_")
 
+    server: Literal["ollama", "openai"] = Field("ollama", validation_alias="RAG_MODEL_SERVER")
+    """The kind of the model server: Ollama, or any that speaks OpenAI's protocol (vLLM, llama.cpp, LM Studio …)."""
+    url: Address = Field("", repr=False, validation_alias="RAG_MODEL_URL")
+    """With `openai`: the server's base address, e.g. http://127.0.0.1:8000/v1."""
+    key: str = Field("", repr=False, validation_alias="RAG_MODEL_KEY")
+    """With `openai`: its key, where it asks for one."""
+    fast_server: str = Field("", repr=False, validation_alias="RAG_FAST_SERVER")
+    """Another server for the fast model: `ollama`, or `openai=URL`; empty: the same."""
+    embed_server: str = Field("", repr=False, validation_alias="RAG_EMBED_SERVER")
+    """Another server for the embedding model, likewise."""
     base_url: Address = Field("http://127.0.0.1:11434", min_length=1, repr=False, validation_alias="OLLAMA_BASE_URL")
     """Where Ollama listens."""
     chat_model: str = Field("", validation_alias="RAG_CHAT_MODEL")
@@ -41,6 +53,29 @@ class OllamaSettings(Group):
     continued."""
     keep_alive_s: int = 600
     """Seconds that Ollama keeps a model loaded after a call; -1: for ever."""
+
+    @field_validator("fast_server", "embed_server")
+    @classmethod
+    def _is_server(cls, server: str) -> str:
+        kind, _, address = server.partition("=")
+        if server not in ("", "ollama") and not (kind == "openai" and is_address(address)):
+            raise ValueError("is neither ollama nor openai=URL")
+        return server
+
+    @model_validator(mode="after")
+    def _has_an_address(self) -> Self:
+        if self.server == "openai" and not self.url:
+            raise ValueError("RAG_MODEL_URL must be set where RAG_MODEL_SERVER is openai")
+        return self
+
+    def server_of(self, role: Literal["answer", "fast", "embed"]) -> ServerAddress:
+        """Where the model of a role is served."""
+        named = {"answer": "", "fast": self.fast_server, "embed": self.embed_server}[role]
+        if named.startswith("openai="):
+            return "openai", named.removeprefix("openai=")
+        if named == "ollama" or self.server == "ollama":
+            return "ollama", self.base_url
+        return "openai", self.url
 
     @property
     def chat_models(self) -> tuple[str, ...]:

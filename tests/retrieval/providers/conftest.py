@@ -19,12 +19,12 @@ def make_prompt(user: str = "Say something", system: str = "You help.") -> Promp
     return Prompt(name="test", hash="abc", system=system, user=user)
 
 
-def settings_for(server: OllamaServer, **fields: Any) -> OllamaSettings:
+def settings_for(ollama: OllamaServer, **fields: Any) -> OllamaSettings:
     """Short limits, so that a test of a time limit takes no time."""
     short = {
         "first_token_timeout_s": 2.0, "structured_timeout_s": 2.0, "embed_timeout_s": 2.0,
     }  # fmt: skip
-    return OllamaSettings(base_url=server.url, **{**short, **fields})
+    return OllamaSettings(base_url=ollama.url, **{**short, **fields})
 
 
 @pytest.fixture(name="registry")

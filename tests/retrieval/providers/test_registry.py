@@ -86,7 +86,7 @@ async def test_configured_embedding_model_that_is_missing_is_no_reason_to_embed_
 async def test_models_that_appear_and_vanish_are_noticed(ollama: OllamaServer, registry: RegistryMaker) -> None:
     ollama.models.clear()
     models = registry(LISTED_EVERY_S=0)
-    with pytest.raises(ModelUnavailableError, match="has no chat model: ollama pull"):
+    with pytest.raises(ModelUnavailableError, match="has no model for this: ollama pull"):
         await models.chat("answer")
     assert (await models.default_embedder()).space == LEXICAL_SPACE
     ollama.add_model("later", "completion")

@@ -1,0 +1,155 @@
+"""A server that speaks OpenAI's protocol (vLLM, llama.cpp, LM Studio, OpenAI itself), through langchain-openai."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import aclosing, contextmanager
+from typing import Any
+
+import httpx
+import httpx2  # what openai is made with
+import openai
+from langchain_core.messages import AIMessageChunk
+from langchain_openai import OpenAIEmbeddings
+from langchain_openai.chat_models.base import BaseChatOpenAI
+
+from ragsite.core.rag_settings import OllamaSettings
+from ragsite.core.text import shortened
+from ragsite.core.wording import worded
+from retrieval.errors import ModelError, ModelMissingError, ModelOutputError, ModelTimeoutError, ModelUnavailableError
+from retrieval.providers.http_service import address_of
+from retrieval.providers.server import ChatCall, ChatChunk, ServedModel, canonical
+
+CONNECT_TIMEOUT_S = 3.0  # until the connection stands
+LIST_TIMEOUT_S = 2.5  # asking for the list of models; of the other calls the callers watch the time
+RETRIES = 1  # of the client, where the server is busy or closed the connection
+TEMPERATURE = 0.1  # of answers
+DETAIL_CHARS = 160
+BY_PROMPT = "Answer with nothing but one JSON value that fits this JSON schema:\n{schema}"
+
+
+class OpenAIServer:
+    """Implements `retrieval.providers.server.ModelServer`. Proxies of the environment are not used."""
+
+    label: str = worded("the model server")
+
+    def __init__(self, settings: OllamaSettings, url: str) -> None:
+        self._settings = settings
+        self.address = address_of(httpx.URL(url))
+        timeout = httpx2.Timeout(None, connect=CONNECT_TIMEOUT_S)
+        self._http = httpx2.AsyncClient(timeout=timeout, trust_env=False)
+        self._access: dict[str, Any] = {"base_url": url, "api_key": settings.key or "none", "max_retries": RETRIES}
+        self._client = openai.AsyncOpenAI(http_client=self._http, **self._access)
+        self._access["http_async_client"] = self._http
+        self._chat = BaseChatOpenAI(stream_usage=True, stream_chunk_timeout=None, **self._access)
+        self._limit = "max_completion_tokens" if self.address.endswith("openai.com") else "max_tokens"
+        self._refused: set[tuple[str, str]] = set()  # models, and types of schemas that they can't be held to
+
+    async def models(self) -> tuple[ServedModel, ...]:
+        """A server tells names alone: a model embeds where it is named for it, or calls itself so."""
+        with self._explained():
+            try:
+                async with asyncio.timeout(LIST_TIMEOUT_S):
+                    listed = [(model.id, model.model_extra or {}) async for model in self._client.models.list()]
+            except openai.NotFoundError:  # no list: what the settings name is there
+                settings = self._settings
+                named = (*settings.chat_models, settings.fast_model, settings.embed_model)
+                listed = [(name, {}) for name in dict.fromkeys(named) if name]
+        return tuple(self._served(name, told) for name, told in listed)
+
+    def missing(self, name: str) -> ModelMissingError:
+        if name:
+            return ModelMissingError(worded("the model server has no model '{model}'", model=name))
+        return ModelMissingError(worded("the model server lists no model for this: name one in the settings"))
+
+    async def chat(self, model: ServedModel, call: ChatCall) -> AsyncGenerator[ChatChunk, None]:
+        end, usage = "", None
+        with self._explained(model.name):
+            chunk, chunks = await self._begin(model, call)
+            async with aclosing(chunks):
+                while chunk is not None:
+                    end = chunk.response_metadata.get("finish_reason") or end
+                    usage = chunk.usage_metadata or usage
+                    if chunk.text:
+                        yield ChatChunk(text=str(chunk.text))
+                    chunk = await anext(chunks, None)
+        if end:  # the counts come after it
+            prompt, written = (usage["input_tokens"], usage["output_tokens"]) if usage else (0, 0)
+            yield ChatChunk(end=end, prompt_tokens=prompt, completion_tokens=written)
+
+    async def embed(self, model: str, texts: list[str]) -> list[list[float]]:
+        embeddings = OpenAIEmbeddings(
+            model=model, check_embedding_ctx_length=False, model_kwargs={"encoding_format": "float"}, **self._access
+        )  # whole texts, no tokens of OpenAI's own
+        with self._explained(model):
+            return await embeddings.aembed_documents(texts, chunk_size=len(texts))
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+    async def _begin(
+        self, model: ServedModel, call: ChatCall
+    ) -> tuple[AIMessageChunk | None, AsyncGenerator[AIMessageChunk, None]]:
+        """The first chunk, and those that follow. A server that knows no schemas is told of it in the prompt."""
+        temperature = 0.0 if call.is_judgement else TEMPERATURE
+        arguments: dict[str, Any] = {"model": model.name, self._limit: call.max_tokens, "temperature": temperature}
+        key, messages = (model.name, str(call.schema["type"]) if call.schema else ""), list(call.messages)
+        if call.schema and key not in self._refused:
+            form = {"name": "reply", "schema": call.schema, "strict": True}
+            held: dict[str, Any] = {"extra_body": {"response_format": {"type": "json_schema", "json_schema": form}}}
+            try:
+                return await _first(self._chat.astream(messages, **arguments, **held))
+            except openai.BadRequestError:
+                self._refused.add(key)
+        if call.schema:
+            schema = json.dumps(call.schema, ensure_ascii=False)
+            messages[0] = ("system", f"{messages[0][1]}\n\n{BY_PROMPT.format(schema=schema)}")
+        return await _first(self._chat.astream(messages, **arguments))
+
+    def _served(self, name: str, told: Mapping[str, Any]) -> ServedModel:
+        embeds = canonical(name) == canonical(self._settings.embed_model) or "embed" in name.lower()
+        length = int(told.get("max_model_len") or 0)  # vLLM tells it
+        return ServedModel(name=name, can_chat=not embeds, can_embed=embeds, context_length=length)
+
+    @contextmanager
+    def _explained(self, model: str = "") -> Iterator[None]:
+        """Raises ModelErrors in place of whatever the client raises."""
+        try:
+            yield
+        except (TimeoutError, openai.APITimeoutError) as error:
+            limit_s = LIST_TIMEOUT_S
+            reason = worded("{label} timed out after {limit_s:g} s", label=self.label, limit_s=limit_s)
+            raise ModelTimeoutError(reason) from error
+        except openai.APIConnectionError as error:
+            reason = worded("{label} is not reachable at {server}", label=self.label, server=self.address)
+            raise ModelUnavailableError(reason) from error
+        except openai.APIError as error:
+            raise self._refusal(error, model) from error
+        except httpx2.HTTPError as error:
+            raise ModelUnavailableError(worded("{label} closed the connection", label=self.label)) from error
+        except (ValueError, LookupError, AttributeError, TypeError) as error:
+            reason = worded("{label} sent something that could not be read", label=self.label)
+            raise ModelOutputError(reason) from error
+
+    def _refusal(self, error: openai.APIError, model: str) -> ModelError:
+        detail = shortened((error.message.strip().splitlines() or [""])[0], DETAIL_CHARS)
+        match getattr(error, "status_code", 0):
+            case 404:
+                return self.missing(model)
+            case 400 | 413 | 422:
+                return ModelOutputError(worded("the model server refused the request: {detail}", detail=detail))
+            case 429 | 503:
+                return ModelUnavailableError(worded("the model server is too busy: {detail}", detail=detail))
+            case status:
+                reason = worded("the model server failed (HTTP {status}): {detail}", status=status, detail=detail)
+                return ModelUnavailableError(reason)
+
+
+async def _first(chunks: Any) -> tuple[AIMessageChunk | None, AsyncGenerator[AIMessageChunk, None]]:
+    try:
+        return await anext(chunks, None), chunks
+    except BaseException:
+        await chunks.aclose()
+        raise
