@@ -221,14 +221,6 @@ def test_conversations_can_be_filtered_by_every_workflow(staff: Client) -> None:
     assert [value for value, _ in spec.lookup_choices] == list(available_workflows())
 
 
-def test_ratings_are_found_by_tag(staff: Client) -> None:
-    wanted = RatingFactory(tags=["outdated"])
-    RatingFactory(tags=["helpful"])
-    RatingFactory(tags=["not_helpful"])
-    assert list(staff.get(url_of(Rating), {"tag": "outdated"}).context["cl"].result_list) == [wanted]
-    assert len(staff.get(url_of(Rating), {"tag": "helpful"}).context["cl"].result_list) == 1
-
-
 @pytest.mark.parametrize("model", OURS)
 def test_lists_take_the_same_number_of_queries_however_long(
     staff: Client, model: type[Model], django_assert_max_num_queries: Callable[..., Any]
