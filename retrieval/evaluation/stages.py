@@ -12,12 +12,10 @@ from typing import Literal
 
 from retrieval.ports import SearchRequest
 from retrieval.steps.deps import Deps
-from retrieval.steps.judge.assessment import Evidence
-from retrieval.steps.judge.judge import judge
+from retrieval.steps.judge.judge import judge, rerank
 from retrieval.steps.query.hyde import hyde
 from retrieval.steps.query.rewrite import rewrite
 from retrieval.steps.retrieve.search import search_documents
-from retrieval.steps.step import context_of
 from retrieval.text.answer_language import answer_language
 from retrieval.trace import Trace
 from retrieval.values import Query, Question, ScoredChunk, SearchScope
@@ -90,7 +88,7 @@ class Stage:
         candidates = (await search_documents(deps, request)).candidates
         if "+rerank" in self.added:
             shown = candidates[: self.tools.settings.rerank.max_candidates]
-            assessment = await judge(context_of(deps), Evidence(question=text, passages=shown))
+            assessment = await judge(deps, question, await rerank(deps, question, shown))
             first = (*assessment.named, *assessment.candidates, *candidates)
             candidates = tuple({candidate.chunk_id: candidate for candidate in first}.values())
         fallbacks = dict.fromkeys(f"{entry['step']}: {entry['reason']}" for entry in trace.degraded)

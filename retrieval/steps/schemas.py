@@ -10,15 +10,8 @@ from typing import Annotated, Any, Literal, TypeVar, cast, get_args
 
 from pydantic import BaseModel, Field, JsonValue, create_model
 
-from ragsite.core.wording import Sentence, worded
-
 Verdict = Literal["ANSWER", "CLARIFY", "NO_ANSWER", "REFINE"]
 JudgedAs = Literal["answer", "no_answer", "ask_back"]
-VERDICTS: dict[str, Sentence] = {  # as the decision path says them
-    "ANSWER": worded("ANSWER"), "CLARIFY": worded("CLARIFY"), "NO_ANSWER": worded("NO_ANSWER"),
-    "REFINE": worded("REFINE"), "SUFFICIENT": worded("SUFFICIENT"),
-    "INSUFFICIENT": worded("INSUFFICIENT"),
-}  # fmt: skip
 StrategyName = Literal["hierarchical_search", "direct_chunk_search", "web_search", "direct"]
 QuestionType = Literal["factual", "multi_hop", "comparison", "multi_part", "troubleshooting"]
 Complexity = Literal["simple", "medium", "complex"]

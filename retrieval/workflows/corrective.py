@@ -37,8 +37,9 @@ from langgraph.runtime import Runtime
 from retrieval.path_texts import reason_text
 from retrieval.steps.answer.generate import select_passages, write_from
 from retrieval.steps.deps import Deps
-from retrieval.steps.judge.assessment import Assessment, Evidence
-from retrieval.steps.judge.judge import Judge, estimated, rerank
+from retrieval.steps.judge import judge as judging
+from retrieval.steps.judge.judge import Assessment, rerank
+from retrieval.steps.judge.scores import estimated, reranking_is_on
 from retrieval.steps.query.better_words import BetterWords, look_for_better_words
 from retrieval.steps.query.condense import own_words
 from retrieval.steps.retrieve.dedupe import dedupe
@@ -54,7 +55,6 @@ from retrieval.workflows.nodes import (
     is_small_talk,
     may_ask_back,
     refuse,
-    reranking_is_on,
     search_for,
 )
 from retrieval.workflows.workflow import Asking, Rounds, Workflow
@@ -101,7 +101,8 @@ async def after_search(state: State, runtime: Runtime[Deps]) -> Literal["judge",
     if question.options.rerank or not state["passages"]:
         return "judge"
     if state["offline"] and may_search_web(deps, question):
-        return "write" if await _estimated(deps, state) >= deps.settings.corrective.good_score else "refine"
+        score = await estimated(deps, question, state["passages"])
+        return "write" if score >= deps.settings.corrective.good_score else "refine"
     return "write"
 
 
@@ -111,8 +112,7 @@ async def _with_found(deps: Deps, state: State, candidates: Sequence[ScoredChunk
     fresh = await dedupe(deps, candidates, known=before)
     hits = (*fresh, *(hit for hit in before if hit.chunk_id not in {one.chunk_id for one in fresh}))
     hits = tuple(sorted(hits, key=lambda hit: hit.chunk_id in refused))
-    evidence = Evidence(question=question.standalone, passages=hits, use_model=reranking_is_on(deps, question))
-    ranked = await rerank(context_of(deps), evidence)
+    ranked = await rerank(deps, question, hits)
     return {"hits": hits, "passages": tuple(await select_passages(context_of(deps), asked(question), ranked))}
 
 
@@ -152,15 +152,10 @@ def _refused(state: State) -> frozenset[str]:
 
 
 async def _looks_poor(deps: Deps, state: State) -> bool:
-    if state["offline"] or not reranking_is_on(deps, state["question"]):
-        return False
-    return await _estimated(deps, state) < deps.settings.corrective.weak_score
-
-
-async def _estimated(deps: Deps, state: State) -> float:
     question = state["question"]
-    evidence = Evidence(question=question.standalone, passages=state["passages"], semantic=question.scope.semantic)
-    return await estimated(context_of(deps), evidence)
+    if state["offline"] or not reranking_is_on(deps, question):
+        return False
+    return await estimated(deps, question, state["passages"]) < deps.settings.corrective.weak_score
 
 
 async def _words_ahead(deps: Deps, state: State) -> BetterWords:
@@ -205,13 +200,7 @@ async def judge(state: State, runtime: Runtime[Deps]) -> State:
     passages = state["passages"]
     if refused and all(passage.chunk_id in refused for passage in passages):
         return {"assessment": Assessment(verdict="NO_ANSWER", candidates=passages, reason=reason_text("nothing_new"))}
-    evidence = Evidence(
-        question=question.standalone,
-        passages=passages,
-        semantic=question.scope.semantic,
-        use_model=reranking_is_on(deps, question),
-    )
-    assessment = await Judge(context_of(deps))(evidence)
+    assessment = await judging.judge(deps, question, passages)
     return {"assessment": assessment, "refused": _refused(state) if assessment.refused else refused}
 
 

@@ -44,9 +44,8 @@ from retrieval.steps.answer.direct import respond_directly
 from retrieval.steps.answer.generate import Greet, write_answer
 from retrieval.steps.answer.phrases import phrase
 from retrieval.steps.deps import Deps
-from retrieval.steps.judge.assessment import AnswerAssessment, Assessment, Evidence
-from retrieval.steps.judge.grade_answer import grade_answer
-from retrieval.steps.judge.judge import judge
+from retrieval.steps.judge.grade_answer import AnswerAssessment, grade_answer
+from retrieval.steps.judge.judge import Assessment, judge, rerank
 from retrieval.steps.query.better_words import distinct_queries
 from retrieval.steps.query.condense import own_words
 from retrieval.steps.query.rewrite import rewrite_to_correct
@@ -64,7 +63,6 @@ from retrieval.workflows.nodes import (
     is_small_talk,
     may_ask_back,
     refuse,
-    reranking_is_on,
     search_own_words,
 )
 from retrieval.workflows.workflow import Asking, Rounds, Workflow
@@ -205,13 +203,7 @@ async def grade_documents(state: State, runtime: Runtime[Deps]) -> State:
     is_first = state.get("judged_in") != len(state["drafts"])
     if not fresh and not (is_first and state["candidates"]):
         return {**told, "documents_are_relevant": False}
-    evidence = Evidence(
-        question=question.standalone,
-        passages=passages,
-        semantic=question.scope.semantic,
-        use_model=reranking_is_on(deps, question),
-    )
-    assessment = await judge(context_of(deps), evidence)
+    assessment = await judge(deps, question, await rerank(deps, question, passages))
     relevant = not assessment.refused
     return {**told, "assessment": assessment, "documents_are_relevant": relevant, "judged_in": len(state["drafts"])}
 

@@ -12,7 +12,7 @@ from retrieval.steps.answer import no_answer
 from retrieval.steps.answer.clarify import ask_back
 from retrieval.steps.answer.generate import Greet
 from retrieval.steps.deps import Deps
-from retrieval.steps.judge.evaluator import estimate_of
+from retrieval.steps.judge.scores import estimated
 from retrieval.steps.query.condense import own_words
 from retrieval.steps.query.small_talk import small_talk_kind
 from retrieval.steps.retrieve.search import breadth, search_documents
@@ -30,11 +30,6 @@ def is_small_talk(question: Question) -> bool:
 
 def has_documents(question: Question) -> bool:
     return any(ref.space is not None for ref in question.scope.collections)
-
-
-def reranking_is_on(deps: Deps, question: Question) -> bool:
-    asked = question.options.rerank
-    return deps.settings.rerank.enabled if asked is None else asked
 
 
 def may_ask_back(question: Question) -> bool:
@@ -64,8 +59,7 @@ async def search_for(
 async def search_own_words(deps: Deps, question: Question) -> tuple[SearchResult, bool]:
     """The first search, and whether it is clearly good: then no model is asked for better words or another way."""
     result = await search_for(deps, question, own_words(question), question.filters, purpose="own_words")
-    probability = await estimate_of(question.standalone, result.candidates, semantic=question.scope.semantic)
-    return result, probability >= CLEAR_SCORE
+    return result, await estimated(deps, question, result.candidates) >= CLEAR_SCORE
 
 
 # ------------------------------------------------------------------------------------------------ answers

@@ -34,7 +34,6 @@ from retrieval.search.fusion import reciprocal_rank_fusion
 from retrieval.steps.answer.extractive import best_statements
 from retrieval.steps.answer.generate import as_sources, write_answer
 from retrieval.steps.deps import Deps
-from retrieval.steps.judge.assessment import Evidence
 from retrieval.steps.judge.judge import rerank
 from retrieval.steps.judge.reflect import Outcome, Reflection, reflect
 from retrieval.steps.memory import consolidate_memory, quote_memories, recall_memory
@@ -55,7 +54,6 @@ from retrieval.workflows.nodes import (
     has_documents,
     is_small_talk,
     refuse,
-    reranking_is_on,
     search_own_words,
 )
 from retrieval.workflows.workflow import Asking, Rounds, Workflow
@@ -169,8 +167,7 @@ async def work(deps: Deps, state: State, task: Task, before: Mapping[str, Findin
     if task.type == "web_search":
         return Finding(candidates=(await web_search(deps, question, words=text)).candidates)
     if task.type not in SEARCHES:
-        evidence = Evidence(question=text, passages=found, use_model=reranking_is_on(deps, question))
-        return Finding(candidates=await rerank(context_of(deps), evidence))
+        return Finding(candidates=await rerank(deps, replace(question, condensed=text), found))
     if task.type == "retrieve" and text == question.standalone and not before and state["first"]:
         return Finding(candidates=state["first"])
     reworded = tuple(query for finding in before.values() for query in finding.queries)
@@ -209,9 +206,8 @@ async def reflect_on_findings(state: State, runtime: Runtime[Deps]) -> State:
     deps, question = runtime.context, state["question"]
     lists = [finding.candidates for finding in reversed(list(state["findings"].values())) if finding.candidates]
     passages = await dedupe(deps, pool(lists)) if lists else ()
-    use_model = reranking_is_on(deps, question)
     parts = state["goals"] if len(state["goals"]) > 1 else ()
-    reflection = await reflect(deps, question, passages, parts=parts, use_model=use_model)
+    reflection = await reflect(deps, question, passages, parts=parts)
     best = state.get("best")
     in_vain = best is not None and reflection.score <= best.score + GAIN
     best = reflection if best is None or reflection.score >= best.score else best

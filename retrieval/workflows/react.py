@@ -31,8 +31,8 @@ from langgraph.runtime import Runtime
 from retrieval.ports import SearchRequest
 from retrieval.steps.answer.generate import write_answer
 from retrieval.steps.deps import Deps
-from retrieval.steps.judge.assessment import Assessment, Evidence
-from retrieval.steps.judge.sufficiency import RelevanceEvaluator
+from retrieval.steps.judge.judge import Assessment
+from retrieval.steps.judge.sufficiency import evaluate
 from retrieval.steps.query.condense import own_words
 from retrieval.steps.query.rewrite import rewrite_to_concepts, rewriting_is_on
 from retrieval.steps.retrieve import web_search as web
@@ -40,7 +40,7 @@ from retrieval.steps.retrieve.dedupe import dedupe
 from retrieval.steps.retrieve.search import breadth, search_documents
 from retrieval.steps.step import asked, context_of
 from retrieval.values import Query, ScoredChunk
-from retrieval.workflows.nodes import greet, has_documents, is_small_talk, refuse, reranking_is_on
+from retrieval.workflows.nodes import greet, has_documents, is_small_talk, refuse
 from retrieval.workflows.workflow import Asking, Rounds, Workflow
 
 SHORT_QUERY_CHARS = 10  # a shorter question is rewritten before it is searched for
@@ -123,14 +123,8 @@ async def web_search(state: State, runtime: Runtime[Deps]) -> State:
 
 async def evaluator(state: State, runtime: Runtime[Deps]) -> State:
     deps, question = runtime.context, state["question"]
-    evaluate = RelevanceEvaluator(context_of(deps), question.options.top_k or TOP_K)
-    evidence = Evidence(
-        question=question.standalone,
-        passages=state["passages"],
-        semantic=question.scope.semantic,
-        use_model=reranking_is_on(deps, question),
-    )
-    return {"evaluation": await evaluate(evidence)}
+    most = question.options.top_k or TOP_K
+    return {"evaluation": await evaluate(deps, question, state["passages"], most=most)}
 
 
 def after_evaluation(

@@ -35,7 +35,8 @@ from retrieval.path_texts import reason_text
 from retrieval.ports import SearchRequest
 from retrieval.steps.answer.generate import write_answer
 from retrieval.steps.deps import Deps
-from retrieval.steps.judge.grade import DocumentGrade, Documents, Grade, Graded, grade_key
+from retrieval.steps.judge import grade as grading
+from retrieval.steps.judge.grade import DocumentGrade, Graded, grade_key
 from retrieval.steps.query import condense as query
 from retrieval.steps.query.rewrite import rewrite_to_retry
 from retrieval.steps.retrieve import web_search as web
@@ -43,7 +44,7 @@ from retrieval.steps.retrieve.dedupe import dedupe
 from retrieval.steps.retrieve.search import search_documents
 from retrieval.steps.step import asked, context_of
 from retrieval.values import Query, Question, ScoredChunk
-from retrieval.workflows.nodes import greet, has_documents, is_small_talk, refuse, reranking_is_on
+from retrieval.workflows.nodes import greet, has_documents, is_small_talk, refuse
 from retrieval.workflows.workflow import Asking, Rounds, Workflow
 
 TOP_K = 5  # documents that a search gives the grader
@@ -132,14 +133,8 @@ async def web_search(state: State, runtime: Runtime[Deps]) -> State:
 # ------------------------------------------------------------------------------------------------ grade
 async def grade(state: State, runtime: Runtime[Deps]) -> State:
     deps, question = runtime.context, state["question"]
-    given = Documents(
-        question=question.standalone,
-        passages=state["candidates"],
-        known=state.get("grades", {}),
-        use_model=reranking_is_on(deps, question),
-        semantic=question.scope.semantic,
-    )
-    graded, before = await Grade(context_of(deps))(given), state.get("documents", ())
+    graded = await grading.grade(deps, question, state["candidates"], known=state.get("grades", {}))
+    before = state.get("documents", ())
     documents = with_graded(before, graded)
     gained = len(passing(documents, graded.grades)) > len(passing(before, graded.grades))
     weighed: State = {

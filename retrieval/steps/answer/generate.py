@@ -23,8 +23,7 @@ from retrieval.steps.cite.markers import cited_markers
 from retrieval.steps.cite.stream import CitedStream
 from retrieval.steps.cite.verify import NOTHING_SUPPORTED, verify
 from retrieval.steps.deps import Deps
-from retrieval.steps.judge.assessment import Evidence
-from retrieval.steps.judge.judge import estimated
+from retrieval.steps.judge.scores import estimated
 from retrieval.steps.query.small_talk import small_talk_kind
 from retrieval.steps.retrieve.compress import compress
 from retrieval.steps.retrieve.neighbours import with_neighbours
@@ -310,8 +309,7 @@ class Generate(Step[Material, Answer]):
         is connected."""
         language, sources, question = self.context.language, given.sources, given.asked.text
         newest = await asyncio.to_thread(newest_versions, sources, question)
-        evidence = Evidence(question=question, passages=given.passages, semantic=given.asked.question.scope.semantic)
-        score = await estimated(self.context, evidence) if sources else 0.0
+        score = await estimated(self.context.deps, given.asked.condensed, given.passages) if sources else 0.0
         answers = score >= self.settings.corrective.good_score
         lead = "" if answers else phrase("model_failed" if failure else "no_model", language) + "\n\n"
         await self.run.trace.sink.sources_chosen(sources)

@@ -1,7 +1,7 @@
 """Grade: one independent verdict for every document, all of them side by side; the grader never answers.
 
 Source: seed 000, node 2 (is_relevant, confidence). A model grades each document; without one, or where it fails, the
-estimate does, and no refusal follows from that.
+estimate does, for all documents alike, since it can't tell which of them answers; no refusal follows from that.
 """
 
 from __future__ import annotations
@@ -11,18 +11,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ragsite.core.wording import counted, worded
+from ragsite.core.wording import counted
 from retrieval.errors import ModelError
-from retrieval.steps.deps import Deadline
-from retrieval.steps.judge.assessment import Evidence
-from retrieval.steps.judge.evaluator import Evaluator, check_score, estimate_of, rank
+from retrieval.path_texts import path_text
+from retrieval.steps.deps import Deadline, Deps
+from retrieval.steps.judge.scores import check_score, estimated, quoted, rank, reranking_is_on
 from retrieval.steps.schemas import TOP_SCORE, DocumentVerdict
+from retrieval.steps.step import step
 from retrieval.text.quoting import one_line
-from retrieval.trace import StepRecord, queue_model_call
-from retrieval.values import ScoredChunk
+from retrieval.trace import degrade, note, queue_model_call, skip
+from retrieval.values import Question, ScoredChunk
 
 PROMPT = "grade"  # its file in retrieval/prompts
-RELEVANT_SCORE = 0.4  # estimate from which a document is relevant, where no model grades it
+RELEVANT_SCORE = 0.4  # estimate from which the documents are relevant, where no model grades them
 TIMEOUT_S = 60.0  # all documents of one search together
 EXCERPT_CHARS = 2000  # of a graded document, kept in the decision path
 
@@ -43,16 +44,9 @@ class DocumentGrade:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Documents(Evidence):
-    """`passages` are the documents to grade. `known`: grades of earlier rounds for the same question; they stand."""
-
-    known: Mapping[str, DocumentGrade] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Graded:
-    """`documents`: those that passed, best first, then the others as found; their score is `scores.rerank`. `grades`:
-    by `grade_key`, those of earlier rounds included."""
+    """`documents`: those that passed by a model's word, best first, with their score in `scores.rerank`; then those
+    that passed by the estimate and those that failed, as found. `grades`: by `grade_key`, earlier rounds' included."""
 
     documents: tuple[ScoredChunk, ...] = ()
     grades: Mapping[str, DocumentGrade] = field(default_factory=dict)
@@ -81,120 +75,99 @@ def grade_key(document: ScoredChunk) -> str:
     return f"{chunk.chunk_id}:{chunk.char_start}-{chunk.char_end}"
 
 
-class Grade(Evaluator[Documents, Graded]):
-    """A grade for every document. Never raises a ModelError.
+@step("grade")
+async def grade(
+    deps: Deps, question: Question, documents: Sequence[ScoredChunk], *, known: Mapping[str, DocumentGrade]
+) -> Graded:
+    """A grade for every document. known: grades of earlier rounds for the same question; they stand."""
+    if not documents:
+        skip("nothing_found")
+        return Graded(grades=known)
+    fresh = [document for document in documents if grade_key(document) not in known]
+    grades = {**known, **await _graded(deps, question, fresh)}
+    graded = Graded(documents=_in_order(documents, grades), grades=grades)
+    note(
+        "graded",
+        pass_rate=round(graded.pass_rate, 3),
+        pass_count=len(graded.passed),
+        total_count=len(documents),
+        graded_before=len(documents) - len(fresh),
+        documents=[_row(document, graded, known) for document in graded.documents],
+    )
+    return graded
+
+
+async def _graded(deps: Deps, question: Question, documents: Sequence[ScoredChunk]) -> dict[str, DocumentGrade]:
+    """Grade key → grade: the model's where it gives one, else the estimate's."""
+    grades = {}
+    if documents and deps.settings.grade.enabled and reranking_is_on(deps, question):
+        verdicts = await _ask_each(deps, question.standalone, documents)
+        grades = {grade_key(document): _by_model(verdict) for document, verdict in verdicts}
+    left = [document for document in documents if grade_key(document) not in grades]
+    if left:
+        by_estimate = _by_estimate(await estimated(deps, question, documents))
+        grades |= {grade_key(document): by_estimate for document in left}
+    return grades
+
+
+async def _ask_each(
+    deps: Deps, text: str, documents: Sequence[ScoredChunk]
+) -> list[tuple[ScoredChunk, DocumentVerdict]]:
+    """What the model says, of those documents of which it says something; the entry tells of the others.
 
     At most `ollama.max_concurrency` calls at once, each with its time limit, all together within `TIMEOUT_S`.
     """
+    count = len(documents)
+    told = counted("grading {count} documents, each by itself", "grading {count} documents, each by itself", count)
+    await deps.trace.announce("grade", told)
+    slots = asyncio.Semaphore(deps.settings.ollama.max_concurrency)
+    deadline = Deadline(deps.deadline.limit(TIMEOUT_S))
+    failures: list[str] = []
 
-    name = "grade"
+    async def ask(document: ScoredChunk) -> DocumentVerdict | None:
+        queue_model_call()  # to wait for a slot is not to wait for another call's answer
+        async with slots:
+            limit_s = deadline.limit(deps.settings.ollama.structured_timeout_s)
+            try:
+                async with asyncio.timeout(limit_s):
+                    (passage,) = await quoted(deps, [document])
+                    verdict = await deps.complete(PROMPT, DocumentVerdict, passages=passage, question=one_line(text))
+                    check_score(verdict.confidence)
+                    return verdict
+            except ModelError as error:
+                failures.append(error.reason)
+            except TimeoutError:
+                failures.append(path_text("too_late", {"limit_s": limit_s}))
+            return None
 
-    async def act(self, given: Documents, entry: StepRecord) -> Graded:
-        documents = given.passages
-        if not documents:
-            entry.skip(worded("nothing was found"))
-            return Graded(grades=given.known)
-        fresh = [document for document in documents if grade_key(document) not in given.known]
-        grades = {**given.known, **await self._graded(given, fresh, entry)}
-        ranked = rank(documents, [grades[grade_key(document)].score for document in documents])
-        scored = {document.chunk_id: document for document in ranked}
-        passed = [document for document in ranked if grades[grade_key(document)].relevant]
-        # Those that failed stay as found: the confidence of a rejection does not tell how near a document comes.
-        failed = [scored[document.chunk_id] for document in documents if not grades[grade_key(document)].relevant]
-        graded = Graded(documents=(*passed, *failed), grades=grades)
-        entry.summary = worded(
-            "{passed} of {documents} documents are relevant", passed=len(passed), documents=len(documents)
-        )
-        if known := len(documents) - len(fresh):
-            entry.summary += worded("; {known} were graded before", known=known)
-        entry.detail |= {
-            "pass_rate": round(graded.pass_rate, 3),
-            "pass_count": len(passed),
-            "total_count": len(documents),
-            "documents": [_row(document, graded, given.known) for document in graded.documents],
-        }
-        return graded
-
-    async def _graded(
-        self, given: Documents, documents: Sequence[ScoredChunk], entry: StepRecord
-    ) -> dict[str, DocumentGrade]:
-        """Grade key → grade: the model's where it gives one, else the estimate's."""
-        verdicts: Sequence[DocumentVerdict | None] = [None] * len(documents)
-        if not (given.use_model and self.settings.grade.enabled):
-            entry.detail["not_asked"] = worded("switched off")
-        elif documents:
-            text = counted(
-                "grading {count} documents, each by itself", "grading {count} documents, each by itself", len(documents)
-            )
-            await self.run.trace.sink.tool_called("grade", text, entry)
-            verdicts = await self._ask_each(given.question, documents, entry)
-        grades = {
-            grade_key(document): _by_model(verdict)
-            for document, verdict in zip(documents, verdicts, strict=True)
-            if verdict is not None
-        }
-        left = [document for document in documents if grade_key(document) not in grades]
-        if left:
-            probability = await estimate_of(given.question, documents, semantic=given.semantic)
-            grades |= {grade_key(document): _without_model(probability) for document in left}
-        return grades
-
-    async def _ask_each(
-        self, question: str, documents: Sequence[ScoredChunk], entry: StepRecord
-    ) -> Sequence[DocumentVerdict | None]:
-        """What the model says of each; the entry says why it says nothing of some."""
-        settings = self.settings
-        slots = asyncio.Semaphore(settings.ollama.max_concurrency)
-        deadline = Deadline(self.run.deadline.limit(TIMEOUT_S))
-        failures: list[str] = []
-
-        async def ask(document: ScoredChunk) -> DocumentVerdict | None:
-            queue_model_call()  # to wait for a slot is not to wait for another call's answer
-            async with slots:
-                limit_s = deadline.limit(settings.ollama.structured_timeout_s)
-                try:
-                    async with asyncio.timeout(limit_s):
-                        passages = (await self.shown([document])).text
-                        verdict = await self.complete(
-                            PROMPT, DocumentVerdict, passages=passages, question=one_line(question)
-                        )
-                        check_score(verdict.confidence)
-                        return verdict
-                except ModelError as error:
-                    failures.append(error.reason)
-                except TimeoutError:
-                    failures.append(worded("no result within {limit_s:.1f} s", limit_s=limit_s))
-                return None
-
-        verdicts = await asyncio.gather(*map(ask, documents))
-        if failures:
-            entry.degrade(
-                worded(
-                    "{failed} of {documents} documents were graded without a model: {reason}",
-                    failed=len(failures),
-                    documents=len(documents),
-                    reason=failures[0],
-                )
-            )
-        return verdicts
+    verdicts = await asyncio.gather(*map(ask, documents))
+    if failures:
+        degrade(path_text("grades_missing", {"failed": len(failures), "total": count, "reason": failures[0]}))
+    return [(document, verdict) for document, verdict in zip(documents, verdicts, strict=True) if verdict is not None]
 
 
 def _by_model(verdict: DocumentVerdict) -> DocumentGrade:
-    said = worded("the model says: relevant") if verdict.is_relevant else worded("the model says: not relevant")
+    reason = path_text("model_says_relevant" if verdict.is_relevant else "model_says_not_relevant", {})
     return DocumentGrade(
-        relevant=verdict.is_relevant, confidence=verdict.confidence / TOP_SCORE, reason=said, by_model=True
+        relevant=verdict.is_relevant, confidence=verdict.confidence / TOP_SCORE, reason=reason, by_model=True
     )
 
 
-def _without_model(probability: float) -> DocumentGrade:
-    """By the estimate for all documents together: which of them answers, it does not know. `confidence` grows with the
-    distance from the score from which they are relevant."""
-    relevant = probability >= RELEVANT_SCORE
+def _by_estimate(score: float) -> DocumentGrade:
+    """`confidence` grows with the distance from the score from which they are relevant."""
+    relevant = score >= RELEVANT_SCORE
     room = 1.0 - RELEVANT_SCORE if relevant else RELEVANT_SCORE
-    reason = worded(
-        "without a model: the documents answer with a probability of {probability:.2f}", probability=probability
-    )
-    return DocumentGrade(relevant=relevant, confidence=abs(probability - RELEVANT_SCORE) / room, reason=reason)
+    reason = path_text("judged_by_estimate", {"score": score})
+    return DocumentGrade(relevant=relevant, confidence=abs(score - RELEVANT_SCORE) / room, reason=reason)
+
+
+def _in_order(documents: Sequence[ScoredChunk], grades: Mapping[str, DocumentGrade]) -> tuple[ScoredChunk, ...]:
+    """The confidence of a rejection does not tell how near a document comes, so those that failed stay as found."""
+    graded = [(document, grades[grade_key(document)]) for document in documents]
+    chosen = [(document, grade.score) for document, grade in graded if grade.relevant and grade.by_model]
+    others = [document for document, grade in graded if grade.relevant and not grade.by_model]
+    failed = [document for document, grade in graded if not grade.relevant]
+    return (*rank([document for document, _ in chosen], [score for _, score in chosen]), *others, *failed)
 
 
 def _row(document: ScoredChunk, graded: Graded, known: Mapping[str, DocumentGrade]) -> dict[str, Any]:

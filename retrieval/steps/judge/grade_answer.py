@@ -5,11 +5,12 @@ Source: seed 001, `grade_relevance`. By a model; where none gives its word, by o
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from statistics import fmean
+
 from retrieval.path_texts import reason_text
 from retrieval.steps.deps import Deps
-from retrieval.steps.judge.answers import ACCEPT, support
-from retrieval.steps.judge.assessment import AnswerAssessment, WrittenAnswer
-from retrieval.steps.judge.evaluator import YES_SCORE, check_score
+from retrieval.steps.judge.scores import YES_SCORE, check_score
 from retrieval.steps.judge.sufficiency import search_words
 from retrieval.steps.schemas import TOP_SCORE, AnswerGrade
 from retrieval.steps.step import step, try_call
@@ -18,6 +19,17 @@ from retrieval.trace import note, skip
 from retrieval.values import Answer
 
 NO_PASSAGES = "-"
+ACCEPT = 0.5  # the share of borne-out statements from which an answer is accepted without a model's word
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerAssessment:
+    """Whether an answer is sent. score: 0..1. missing: search words for what it lacks."""
+
+    accepted: bool
+    score: float = 0.0
+    missing: str = ""
+    reason: str = ""
 
 
 @step("reflect")
@@ -34,11 +46,11 @@ async def grade_answer(deps: Deps, question: str, answer: Answer) -> AnswerAsses
             accepted=accepted, score=reply.score / TOP_SCORE, missing="" if accepted else search_words(reply.missing)
         )
     else:
-        share = support(WrittenAnswer(answer=answer, question=question))
+        share = support(answer)
         graded = AnswerAssessment(accepted=share >= ACCEPT and bool(answer.text), score=share)
     note(
         "answer_accepted" if graded.accepted else "answer_rejected",
-        accepted=graded.accepted, score=round(graded.score or 0.0, 3), missing=graded.missing,
+        accepted=graded.accepted, score=round(graded.score, 3), missing=graded.missing,
     )  # fmt: skip
     return graded
 
@@ -54,3 +66,10 @@ async def _ask(deps: Deps, question: str, answer: Answer) -> AnswerGrade:
     )
     check_score(grade.score)
     return grade
+
+
+def support(answer: Answer) -> float:
+    """The share of the answer's statements that their passages bear out, 0..1; one that can't be checked counts half,
+    and so does an answer that makes none."""
+    verdicts = [0.5 if one.supported is None else float(one.supported) for one in answer.grounding]
+    return fmean(verdicts or [0.5])

@@ -9,15 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from retrieval.errors import ModelOutputError
 from retrieval.steps.deps import Deps
-from retrieval.steps.judge.evaluator import FRAME_TOKENS, YES_SCORE, check_score, estimate_of, rank, scores_by_chunk
-from retrieval.steps.retrieve.order import fit
+from retrieval.steps.judge.scores import (
+    YES_SCORE,
+    check_score,
+    estimated,
+    quoted,
+    rank,
+    reranking_is_on,
+    scores_by_chunk,
+)
 from retrieval.steps.schemas import TOP_SCORE, EvidenceReflection, reflection_of
 from retrieval.steps.step import step
-from retrieval.text.quoting import one_line, quote_source
+from retrieval.text.quoting import one_line
 from retrieval.trace import note
 from retrieval.values import Question, ScoredChunk
 
@@ -39,45 +46,32 @@ class Reflection:
     reason: str = ""
 
 
-async def by_estimate(
-    deps: Deps,
-    question: Question,
-    passages: Sequence[ScoredChunk],
-    *,
-    parts: Sequence[str] = (),
-    use_model: bool = True,
-) -> Reflection:
-    probability = await estimate_of(question.standalone, passages[:MOST_SHOWN], semantic=question.scope.semantic)
+async def by_estimate(deps: Deps, question: Question, passages: Sequence[ScoredChunk], **_: Any) -> Reflection:
+    probability = await estimated(deps, question, passages)
     note("reflected_by_estimate", score=round(probability, 3), outcome="pass", by_model=False)
     return Reflection(candidates=tuple(passages), score=probability, outcome="pass")
 
 
 @step("reflect", fallback=by_estimate)
 async def reflect(
-    deps: Deps,
-    question: Question,
-    passages: Sequence[ScoredChunk],
-    *,
-    parts: Sequence[str] = (),
-    use_model: bool = True,
+    deps: Deps, question: Question, passages: Sequence[ScoredChunk], *, parts: Sequence[str] = ()
 ) -> Reflection:
     """parts: what was searched for, where that is several things."""
     if not passages:
         note("nothing_found", outcome="retry")
         return Reflection(candidates=(), score=0.0, outcome="retry")
-    if not use_model:
+    if not reranking_is_on(deps, question):
         return await by_estimate(deps, question, passages)
-    model = await deps.models.chat("fast")
-    shown = fit(passages[:MOST_SHOWN], tokens=model.prompt_budget - FRAME_TOKENS)
+    shown = await quoted(deps, passages[:MOST_SHOWN])
     reply = await deps.complete(
         "reflect",
         reflection_of(len(shown)),
-        passages="\n\n".join(quote_source(number, passage.chunk) for number, passage in enumerate(shown, start=1)),
+        passages="\n\n".join(shown),
         question=one_line(question.standalone),
         parts="\n".join(f"- {one_line(part)}" for part in parts) or "-",
         count=len(shown),
     )
-    return _weighed(reply, shown, passages)
+    return _weighed(reply, passages[: len(shown)], passages)
 
 
 def _weighed(reply: EvidenceReflection, shown: Sequence[ScoredChunk], passages: Sequence[ScoredChunk]) -> Reflection:

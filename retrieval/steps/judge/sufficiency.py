@@ -1,67 +1,42 @@
 """Relevance evaluator of the react workflow: is what was found enough to answer? SUFFICIENT or INSUFFICIENT.
 
-By a model's word; without one, as it came, and the score is the estimate's. Source: seed 004, tool 3 and node 4.
+By a model's word; without one nothing is refused, and the score is the estimate's. Source: seed 004, tool 3 and node 4.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-from ragsite.core.wording import worded
-from retrieval.steps.judge.assessment import Assessment, Evidence
-from retrieval.steps.judge.evaluator import NO, YES, Evaluator, clipped
-from retrieval.steps.judge.judge import estimated
-from retrieval.steps.schemas import VERDICTS, SufficiencyVerdict
+from retrieval.steps.deps import Deps
+from retrieval.steps.judge.judge import NO, YES, Assessment, assessed, by_estimate
+from retrieval.steps.judge.scores import quoted, reranking_is_on
+from retrieval.steps.schemas import SufficiencyVerdict
+from retrieval.steps.step import step
 from retrieval.text.quoting import one_line
-from retrieval.trace import StepRecord
+from retrieval.values import Question, ScoredChunk
 
 PROMPT = "sufficiency"  # its file in retrieval/prompts
+MISSING_CHARS = 300
 NOTHING = frozenset({"", "none", "nothing", "n/a", "无", "無", "没有", "沒有"})
 
 
-@dataclass(frozen=True, slots=True)
-class RelevanceEvaluator(Evaluator[Evidence, Assessment]):
-    """ANSWER stands for sufficient, NO_ANSWER for insufficient, REFINE where no model says anything.
-
-    `most`: passages that the model is shown. Never raises a ModelError.
-    """
-
-    most: int
-    name = "assess"
-
-    async def act(self, given: Evidence, entry: StepRecord) -> Assessment:
-        passages = tuple(given.passages)
-        if not passages:
-            assessment = Assessment(verdict="REFINE", reason=worded("nothing was found"))
-        elif (reply := await self.ask(entry, self._ask(given), use_model=given.use_model)) is not None:
-            enough = reply.verdict == "SUFFICIENT"
-            assessment = Assessment(
-                verdict="ANSWER" if enough else "NO_ANSWER",
-                candidates=passages,
-                reason=worded("the model says {verdict}", verdict=VERDICTS[reply.verdict]),
-                missing="" if enough else search_words(reply.missing),
-                score=YES if enough else NO,
-            )
-        else:
-            score = await estimated(self.context, given)
-            reason = worded("the documents answer with a probability of {score:.2f}", score=score)
-            assessment = Assessment(verdict="REFINE", candidates=passages, reason=reason, score=score)
-        entry.summary = worded("{verdict}: {reason}", verdict=VERDICTS[assessment.verdict], reason=assessment.reason)
-        entry.detail |= {
-            "verdict": "SUFFICIENT" if assessment.verdict == "ANSWER" else "INSUFFICIENT",
-            "missing": assessment.missing,
-            "by_model": assessment.by_model,
-            "score": round(assessment.score, 3),
-        }
-        await self.run.trace.sink.tool_called("relevance_evaluator", entry.summary, entry)
-        return assessment
-
-    async def _ask(self, given: Evidence) -> SufficiencyVerdict:
-        shown = await self.shown(given.passages[: self.most])
-        return await self.complete(PROMPT, SufficiencyVerdict, passages=shown.text, question=one_line(given.question))
+@step("assess", fallback=by_estimate)
+async def evaluate(deps: Deps, question: Question, passages: Sequence[ScoredChunk], *, most: int) -> Assessment:
+    """ANSWER stands for sufficient, NO_ANSWER for insufficient. most: passages that the model is shown."""
+    if not passages or not reranking_is_on(deps, question):
+        return await by_estimate(deps, question, passages)
+    shown = "\n\n".join(await quoted(deps, passages[:most]))
+    reply = await deps.complete(PROMPT, SufficiencyVerdict, passages=shown, question=one_line(question.standalone))
+    if reply.verdict == "SUFFICIENT":
+        assessment = assessed("judged_yes", "ANSWER", passages, score=YES)
+    else:
+        missing = search_words(reply.missing)
+        assessment = assessed("judged_no", "NO_ANSWER", passages, score=NO, missing=missing)
+    await deps.trace.announce("relevance_evaluator", assessment.reason)
+    return assessment
 
 
 def search_words(missing: str) -> str:
     """Search words, without those that say that nothing is missing."""
-    text = clipped(missing)
+    text = one_line(missing)[:MISSING_CHARS]
     return "" if text.strip(" .。-").casefold() in NOTHING else text

@@ -3,9 +3,11 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from retrieval.steps.judge.grade import DocumentGrade, Documents, Grade, Graded, grade_key
-from retrieval.trace import StepRecord
-from tests.retrieval.steps.fakes import Events, context, make_tools, scored, start_run
+from retrieval.steps.judge.grade import DocumentGrade, Graded, grade_key
+from retrieval.steps.judge.grade import grade as grade_documents
+from retrieval.trace import StepRecord, Trace
+from retrieval.values import AnswerOptions
+from tests.retrieval.steps.fakes import Events, ask, make_tools, scored
 
 QUESTION = "What is the resit fee?"
 DOCUMENTS = (
@@ -15,12 +17,13 @@ DOCUMENTS = (
 )
 
 
-async def grade(documents=DOCUMENTS, *, events: Events | None = None, **how: Any) -> tuple[Graded, StepRecord, int]:
-    run = start_run(settings.RAG, events)
-    tools = make_tools(settings.RAG)
-    given = Documents(question=QUESTION, passages=documents, **how)
-    graded = await Grade(context(tools, run))(given)
-    return graded, run.trace.steps[0], run.trace.usage().llm_rounds
+async def grade(
+    documents=DOCUMENTS, *, events: Events | None = None, known: Any = None, **options: Any
+) -> tuple[Graded, StepRecord, int]:
+    deps = make_tools(settings.RAG).for_answer(Trace(events), timeout_s=30)
+    question = ask(QUESTION, options=AnswerOptions(**options))
+    graded = await grade_documents(deps, question, documents, known=known or {})
+    return graded, deps.trace.steps[0], deps.trace.usage().llm_rounds
 
 
 def verdict(relevant: bool, confidence: int = 9) -> dict[str, Any]:
@@ -93,7 +96,7 @@ async def test_a_slow_call_is_given_up(online, rag_settings) -> None:
 async def test_offline_and_switched_off_no_call_is_made(offline) -> None:
     graded, step, _ = await grade()
     assert (graded.by_model, step.status) == (False, "degraded")
-    graded, step, _ = await grade(use_model=False)
+    graded, step, _ = await grade(rerank=False)
     assert (graded.by_model, step.status) == (False, "ok")
 
 

@@ -8,9 +8,10 @@ import pytest
 from django.conf import settings
 
 from retrieval.errors import ModelUnavailableError
-from retrieval.steps.judge.assessment import Assessment, Evidence
+from retrieval.steps.judge.judge import Assessment, rerank
 from retrieval.steps.judge.judge import judge as judge_passages
-from tests.retrieval.steps.fakes import context, make_tools, scored
+from retrieval.values import AnswerOptions
+from tests.retrieval.steps.fakes import ask, make_tools, scored
 
 QUESTION = "What is the resit fee?"
 PASSAGES = (
@@ -20,10 +21,10 @@ PASSAGES = (
 )
 
 
-async def judge(passages=PASSAGES, *, reranker: Any = None, **how: Any) -> tuple[Assessment, list]:
-    here = context(make_tools(settings.RAG, reranker=reranker))
-    assessment = await judge_passages(here, Evidence(question=QUESTION, passages=passages, **how))
-    return assessment, here.run.trace.steps
+async def judge(passages=PASSAGES, *, reranker: Any = None, **options: Any) -> tuple[Assessment, list]:
+    deps, question = make_tools(settings.RAG, reranker=reranker), ask(QUESTION, options=AnswerOptions(**options))
+    assessment = await judge_passages(deps, question, await rerank(deps, question, passages))
+    return assessment, deps.trace.steps
 
 
 def reply(verdict: str, *named: int) -> dict[str, Any]:
@@ -37,9 +38,9 @@ def reply(verdict: str, *named: int) -> dict[str, Any]:
 async def test_the_verdict_is_the_models_word(online, said, verdict: str) -> None:
     online.reply(json=said)
     assessment, steps = await judge()
-    assert (assessment.verdict, assessment.by_model) == (verdict, True)
+    assert assessment.verdict == verdict
     assert len(online.chats) == 1
-    assert steps[-1].detail["verdict"] == verdict
+    assert (steps[-1].detail["verdict"], steps[-1].detail["by_model"]) == (verdict, True)
 
 
 async def test_the_passages_that_answer_are_named_and_all_stay_in_their_order(online) -> None:
@@ -66,16 +67,16 @@ async def test_without_a_usable_word_nothing_is_refused_and_the_path_says_why(on
     rag_settings(ollama={"structured_timeout_s": 0.3})
     online.reply(**wrong)
     assessment, steps = await judge()
-    assert (assessment.verdict, assessment.by_model) == ("REFINE", False)
+    assert assessment.verdict == "REFINE"
     assert 0 < assessment.score < 1
     assert steps[-1].status == "degraded"
 
 
 async def test_where_no_model_may_be_asked_the_estimate_is_told(online) -> None:
-    assessment, steps = await judge(use_model=False)
+    assessment, steps = await judge(rerank=False)
     assert assessment.verdict == "REFINE"
     assert "probability" in assessment.reason
-    assert "not_asked" in steps[-1].detail
+    assert steps[-1].status == "ok"
     assert not online.chats
 
 
@@ -115,7 +116,7 @@ class CrossEncoder:
 
 
 async def test_a_cross_encoder_orders_the_passages_and_is_the_estimate(online) -> None:
-    assessment, steps = await judge(reranker=CrossEncoder(0.1, 0.9, 0.2), use_model=True)
+    assessment, steps = await judge(reranker=CrossEncoder(0.1, 0.9, 0.2))
     assert steps[0].name == "rerank"
     assert [one.chunk_id for one in assessment.candidates] == ["k2", "k3", "k1"]
 

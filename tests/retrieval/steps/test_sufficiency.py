@@ -5,18 +5,17 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from retrieval.steps.judge.assessment import Assessment, Evidence
-from retrieval.steps.judge.sufficiency import RelevanceEvaluator
-from tests.retrieval.steps.fakes import context, make_tools, scored
+from retrieval.steps.judge.judge import Assessment
+from retrieval.steps.judge.sufficiency import evaluate as evaluate_passages
+from tests.retrieval.steps.fakes import ask, make_tools, scored
 
 QUESTION = "What is the resit fee?"
 PASSAGES = (scored(1, "Students may borrow twelve books."), scored(2, "The resit fee is EUR 55."))
 
 
-async def evaluate(passages=PASSAGES, **how: Any) -> tuple[Assessment, Any]:
-    here = context(make_tools(settings.RAG))
-    evidence = Evidence(question=QUESTION, passages=passages, **how)
-    return await RelevanceEvaluator(here, 5)(evidence), here.run.trace.steps[0]
+async def evaluate(passages=PASSAGES) -> tuple[Assessment, Any]:
+    deps = make_tools(settings.RAG)
+    return await evaluate_passages(deps, ask(QUESTION), passages, most=5), deps.trace.steps[0]
 
 
 @pytest.mark.parametrize(("said", "verdict"), [("SUFFICIENT", "ANSWER"), ("INSUFFICIENT", "NO_ANSWER")])
@@ -25,7 +24,7 @@ async def test_the_models_word_decides(online, said: str, verdict: str) -> None:
     assessment, entry = await evaluate()
     assert assessment.verdict == verdict
     assert assessment.missing == ("" if said == "SUFFICIENT" else "the amount")
-    assert entry.detail["verdict"] == said
+    assert entry.detail["verdict"] == verdict
 
 
 @pytest.mark.parametrize("nothing", ["none", "None.", "-", "", "无"])

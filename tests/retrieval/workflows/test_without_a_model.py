@@ -53,7 +53,7 @@ async def test_what_the_estimate_does_not_trust_is_quoted_all_the_same(offline, 
 
 @every_workflow
 async def test_with_a_model_the_estimate_refuses_nothing(online, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("retrieval.steps.judge.evaluator.estimate_answerability", lambda *_, **__: 0.0)
+    monkeypatch.setattr("retrieval.steps.judge.scores.estimate_answerability", lambda *_, **__: 0.0)
     result = await answer(name, "What does a late resit cost?")
     assert result.decision == "ANSWER"
     assert "EUR 55" in result.text

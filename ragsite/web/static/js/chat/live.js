@@ -30,7 +30,7 @@ export function liveLine(event) {
   if (name === "retrieve" && detail.candidates?.length) {
     return ngettext("Comparing {count} passage", "Comparing {count} passages", detail.candidates.length);
   }
-  if (name === "assess" && ["REFINE", "INSUFFICIENT", "rewrite"].includes(detail.verdict)) return gettext("Looking further");
+  if (name === "assess" && ["REFINE", "NO_ANSWER", "rewrite"].includes(detail.verdict)) return gettext("Looking further");
   if (name === "assess" && detail.verdict) return gettext("Choosing the passages to write from");
   const shown = detail.scores && Object.keys(detail.scores).length;
   if (name === "rerank" && shown) {
