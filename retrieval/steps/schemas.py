@@ -119,6 +119,17 @@ class QuestionFilters(BaseModel):
     policy_year: int | None = Field(default=None, description="One of the years, or null")
 
 
+class QuestionRoute(QuestionFilters):
+    """The same, and what is asked of whole documents."""
+
+    task: Literal["", "summarise", "list", "compare"] = Field(
+        default="", description="What is asked of whole documents, or empty"
+    )
+    documents: list[int] = Field(
+        default_factory=list, description="The numbers of these documents", json_schema_extra={"maxItems": 2}
+    )
+
+
 class StepBackQuery(BaseModel):
     step_back_query: _Query = Field(description="A broader search query")
 

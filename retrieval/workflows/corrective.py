@@ -4,8 +4,9 @@
            ├─ nothing to search in ► no_answer ─► END
            └─► search ─┬─► write ─┬─ answered, or no model ──────────────► END
                        │    ▲     ├─ unclear ──► judge
-           asked for   │    │     └─ not ──────► improve ─► judge
-           beforehand  │    │                                 ▲
+           asked for   │    │     └─ not ──────► improve ─┬─ whole documents are wanted ► END
+           beforehand  │    │                              └─► judge
+                       │    │                                  ▲
                        ▼    │ yes, or in doubt                │
                      judge ─┼─ readings that differ ► clarify ┼──────────► END
                             │ no                              │
@@ -15,7 +16,8 @@
 `write` begins with a mark, which is held back until it is read: the passages answer, they do not, or the question is
 unclear among what they say (`retrieval.steps.answer.mark`). So a question whose answer the first search found takes one
 model round. `improve` looks for better words (condense, rewrite, HyDE, side by side; begun beside the first writing
-where the estimate is low) and searches for all of them at once. `judge` reranks and gives a verdict in one short call;
+where the estimate is low) and searches for all of them at once; where the model that routes says that whole documents
+are to be read, they are (`retrieval.workflows.documents`). `judge` reranks and gives a verdict in one short call;
 the writing model still has the last word on its yes. `refine` searches by text alone, then wider, then on the web where
 that is configured and wanted. Passages that a model has refused are not judged anew.
 
@@ -47,6 +49,7 @@ from retrieval.steps.retrieve.refine import Stage, search_again, stages
 from retrieval.steps.retrieve.web_search import may_search_web
 from retrieval.steps.step import asked, context_of
 from retrieval.values import Query, ScoredChunk, SearchFilters
+from retrieval.workflows.documents import answer_from_documents
 from retrieval.workflows.nodes import (
     clarify_from,
     greet,
@@ -161,7 +164,12 @@ async def _looks_poor(deps: Deps, state: State) -> bool:
 async def _words_ahead(deps: Deps, state: State) -> BetterWords:
     """Behind the writing: a server that works on one call at a time is to begin with that."""
     await asyncio.sleep(AHEAD_AFTER_S)
-    return await look_for_better_words(deps, state["question"], state["filters"])
+    return await look_for_better_words(deps, state["question"], state["filters"], found=_found(state))
+
+
+def _found(state: State) -> list[str]:
+    """Ids of the documents that were found so far."""
+    return list(dict.fromkeys(hit.document_id for hit in state.get("hits", ())))
 
 
 def after_writing(
@@ -184,7 +192,9 @@ def after_refusal(deps: Deps, state: State) -> Literal["improve", "refine", "no_
 async def improve(state: State, runtime: Runtime[Deps]) -> State:
     """All words in one search; the same passages where no better ones came."""
     deps, question = runtime.context, state["question"]
-    words = state.get("words") or await look_for_better_words(deps, question, question.filters)
+    words = state.get("words") or await look_for_better_words(deps, question, question.filters, found=_found(state))
+    if words.task:
+        return {"answer": await answer_from_documents(deps, words.question, words.task)}
     told: State = {
         "words": words, "queries": words.queries, "filters": words.filters, "question": words.question,
     }  # fmt: skip
@@ -192,6 +202,10 @@ async def improve(state: State, runtime: Runtime[Deps]) -> State:
         told["refused"] = frozenset()  # what was refused was another question
     result = await search_for(deps, words.question, words.queries, words.filters)
     return {**told, **await _with_found(deps, {**state, **told}, result.candidates)}
+
+
+def after_improving(state: State) -> Literal["judge", "__end__"]:
+    return "__end__" if "answer" in state else "judge"
 
 
 async def judge(state: State, runtime: Runtime[Deps]) -> State:
@@ -261,7 +275,7 @@ def build_graph() -> CompiledStateGraph[State, Deps, State, State]:
     graph.add_conditional_edges(START, where_to_begin)
     graph.add_conditional_edges("search", after_search)
     graph.add_conditional_edges("write", after_writing)
-    graph.add_edge("improve", "judge")
+    graph.add_conditional_edges("improve", after_improving)
     graph.add_conditional_edges("judge", after_judging)
     graph.add_edge("refine", "judge")
     for last in ("greet", "clarify", "no_answer"):

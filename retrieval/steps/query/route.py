@@ -1,26 +1,30 @@
-"""Route: department, kind of document and year that the question names become filters.
+"""Route: department, kind of document and year that the question names become filters; and a question that wants whole
+documents summarised, listed or compared becomes a task.
 
-The fast model reads them among the values that the documents in scope hold ("HR", 人事); nothing without evidence in
-the question's own words. Filters of the request always win. One that was read from the question is preferred, not
-strict: it may mean something else, so what it hides fills up what it leaves (`retrieval.steps.retrieve.search`).
+The fast model reads them among the values that the documents in scope hold ("HR", 人事), and the titles of some of
+them; no filter without evidence in the question's own words. Filters of the request always win. One that was read from
+the question is preferred, not strict: it may mean something else, so what it hides fills up what it leaves
+(`retrieval.steps.retrieve.search`).
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from retrieval.steps.deps import Deps
-from retrieval.steps.schemas import QuestionFilters, one_of
+from retrieval.steps.schemas import QuestionFilters, QuestionRoute, one_of
 from retrieval.steps.step import step
 from retrieval.text.language import to_simplified
 from retrieval.text.quoting import one_line
 from retrieval.trace import note
-from retrieval.values import Question, SearchFilters, Vocabulary
+from retrieval.values import DocumentRef, DocumentTask, Question, SearchFilters, Vocabulary
 
 MAX_LISTED = 60  # values of a kind that the model chooses among
+MAX_OFFERED = 40  # documents
+COMPARED = 2
 MIN_EVIDENCE = 2  # characters
 _YEAR = re.compile(r"(?<!\d)((?:19|20)\d{2})(?!\d)")
 
@@ -37,30 +41,53 @@ async def prefer_named_year(deps: Deps, question: Question) -> Question:
     return replace(question, filters=merge(question.filters, named))
 
 
-async def read_filters(deps: Deps, question: Question, known: SearchFilters) -> SearchFilters:
-    """`known`, and what a model finds beside it.
+async def read_question(
+    deps: Deps, question: Question, known: SearchFilters, *, found: Sequence[str] = ()
+) -> tuple[SearchFilters, DocumentTask | None]:
+    """`known`, and the filters that a model finds beside it; and a task, where it says that the question sets one for
+    whole documents. found: ids of documents, offered to it first.
 
-    No call, and no entry in the path, where a request wants no rewriting or the documents hold no other value to
-    choose: a department or kind that all of them share excludes nothing.
+    No call, and no entry in the path, where a request wants no rewriting, or there is nothing to choose: a department
+    or kind that all documents share excludes nothing.
     """
     if question.options.rewrite is False or not deps.settings.route.by_model:
-        return known
-    vocabulary = await deps.store.vocabulary(question.scope)
+        return known, None
+    vocabulary, offered = await deps.store.vocabulary(question.scope), await _offered(deps, question, found)
     departments_left = known.department is None and len(vocabulary.departments) > 1
     doc_types_left = known.doc_type is None and len(vocabulary.doc_types) > 1
-    return await route(deps, question, known, vocabulary) if departments_left or doc_types_left else known
+    if not (departments_left or doc_types_left or offered):
+        return known, None
+    return await route(deps, question, known, vocabulary, offered)
 
 
-def as_known(deps: Deps, question: Question, known: SearchFilters, vocabulary: Vocabulary) -> SearchFilters:
-    return known
+async def _offered(deps: Deps, question: Question, found: Sequence[str]) -> list[DocumentRef]:
+    """Those that were found, then the newest; those that others have replaced are among these alone."""
+    if deps.documents is None:
+        return []
+    named = SearchFilters(documents=tuple(found))
+    first = await deps.documents.documents(question.scope, filters=named, limit=MAX_OFFERED) if found else ()
+    newest = await deps.documents.documents(question.scope, filters=question.filters, limit=MAX_OFFERED)
+    return list({document.id: document for document in (*first, *newest)}.values())[:MAX_OFFERED]
+
+
+def as_known(
+    deps: Deps, question: Question, known: SearchFilters, vocabulary: Vocabulary, offered: Sequence[DocumentRef]
+) -> tuple[SearchFilters, None]:
+    return known, None
 
 
 @step("route", fallback=as_known, optional=True)
-async def route(deps: Deps, question: Question, known: SearchFilters, vocabulary: Vocabulary) -> SearchFilters:
+async def route(
+    deps: Deps, question: Question, known: SearchFilters, vocabulary: Vocabulary, offered: Sequence[DocumentRef]
+) -> tuple[SearchFilters, DocumentTask | None]:
+    titles = (
+        f"{number}. {one_line(document.title)}" + (f" ({document.policy_year})" if document.policy_year else "")
+        for number, document in enumerate(offered, start=1)
+    )
     reply = await deps.complete(
         "question_filters",
         one_of(
-            QuestionFilters,
+            QuestionRoute,
             department=[*vocabulary.departments[:MAX_LISTED], ""],
             doc_type=[*vocabulary.doc_types[:MAX_LISTED], ""],
             policy_year=[*vocabulary.policy_years[:MAX_LISTED], None],
@@ -68,16 +95,26 @@ async def route(deps: Deps, question: Question, known: SearchFilters, vocabulary
         departments=_listed(vocabulary.departments),
         doc_types=_listed(vocabulary.doc_types),
         policy_years=_listed(vocabulary.policy_years),
+        documents="\n".join(titles) or "-",
         question=question.standalone,
     )
     evident = with_evidence(reply, question.standalone, vocabulary)
-    filters = merge(known, evident)
+    filters, task = merge(known, evident), _task(reply, offered)
     found = evident.as_dict()
     note(
-        "filters_read" if found else "no_filters_read",
+        f"task_{task.name}" if task else "filters_read" if found else "no_filters_read",
         from_model=found, filters=filters.as_dict(), evidence=reply.evidence,
     )  # fmt: skip
-    return filters
+    return filters, task
+
+
+def _task(read: QuestionRoute, offered: Sequence[DocumentRef]) -> DocumentTask | None:
+    """None: there is none, or it names no such documents."""
+    numbers = list(dict.fromkeys(read.documents))
+    fits = len(numbers) == COMPARED if read.task == "compare" else 0 < len(numbers) <= COMPARED
+    if not read.task or not fits or not all(1 <= number <= len(offered) for number in numbers):
+        return None
+    return DocumentTask(read.task, tuple(offered[number - 1].id for number in numbers))
 
 
 def _listed(values: Iterable[object]) -> str:

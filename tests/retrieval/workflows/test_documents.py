@@ -137,6 +137,19 @@ async def test_a_document_outside_the_scope_is_not_there(offline) -> None:
     assert result.decision == "NO_ANSWER" and "English" not in result.text and not result.sources
 
 
+# ------------------------------------------------------------------------------------------------ chosen by a model
+async def test_where_passages_do_not_answer_a_model_may_have_whole_documents_read(online) -> None:
+    online.reply(structured=False, match="Reply with a JSON array", json=["no_answer", ""])
+    online.reply(match="wants whole documents read", json={"evidence": "", "task": "compare", "documents": [1, 2]})
+    online.reply(structured=False, text="Students may borrow 12 books instead of 8.")
+    trace = Trace()
+    tools = make_tools(settings.RAG, ALL, documents=MemoryReader([*OLD, *NEW]))
+    asked = ask("How do the loan rules of 2022 and of 2025 differ?")
+    result = await get_workflow("corrective").answer(asked, engine=tools, trace=trace)
+    assert result.decision == "ANSWER" and "“Fines are paid at the desk.”" in result.text
+    assert "judge" not in names(trace)
+
+
 # ------------------------------------------------------------------------------------------------ summaries by a model
 async def test_a_document_that_fits_is_summarised_in_one_call(online) -> None:
     online.reply(structured=False, text=SUMMARY)
