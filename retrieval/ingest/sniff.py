@@ -33,6 +33,8 @@ OFFICE_PARTS: dict[str, FileKind] = {"word/": "docx", "ppt/": "pptx", "xl/": "xl
 LEGACY = {".doc": ".docx", ".ppt": ".pptx", ".xls": ".xlsx", ".rtf": ".docx", ".odt": ".docx", ".wps": ".docx"}
 PDF_HEADER_WITHIN = 1024  # bytes: readers accept junk before the header up to here
 SNIFF_BYTES = 4096
+OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # also of new formats with a password
+DAMAGED = "damaged zip"
 # Nothing that is text begins like this: programs, images, sound, archives
 _PROGRAM, _IMAGE, _ARCHIVE = worded("a program"), worded("an image"), worded("an archive")
 FOREIGN = {
@@ -73,19 +75,13 @@ def check_content(path: Path, kind: FileKind, *, is_text: bool) -> None:
     if not head:
         raise DocumentUnreadableError(worded("The file is empty."))
     content = _kind_of(path, head)
-    if content == kind:
+    if content == kind or (is_text and content in ("", "html")):  # text of any kind reads as text
         return
-    if content == "encrypted office":
+    if head.startswith(OLD_OFFICE):
         raise DocumentUnreadableError(
             worded("The file is protected by a password or in an old Office format; save it anew.")
         )
-    if is_text:
-        if content in ("", "html"):
-            return  # text of any kind reads as text
-        raise DocumentUnreadableError(
-            worded("The file's name ends in that of a text file, but it holds {kind} data.", kind=content.upper())
-        )
-    if content == "damaged zip":
+    if content == DAMAGED and not is_text:
         raise DocumentUnreadableError(
             worded("This {kind} file is damaged or was cut short; upload it again.", kind=kind.upper())
         )
@@ -94,25 +90,19 @@ def check_content(path: Path, kind: FileKind, *, is_text: bool) -> None:
 
 
 def _kind_of(path: Path, head: bytes) -> str:
+    """ "" where the first bytes do not tell."""
     if b"%PDF-" in head[:PDF_HEADER_WITHIN] and head.lstrip()[:1] != b"<":
         return "pdf"
+    if head.startswith(OLD_OFFICE):
+        return "old office"
     if head.startswith(b"PK\x03\x04"):
-        return _kind_of_zip(path)
-    if head.startswith(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"):
-        return "encrypted office"
+        try:
+            with zipfile.ZipFile(path) as archive:
+                names = archive.namelist()
+        except (zipfile.BadZipFile, OSError, NotImplementedError):
+            return DAMAGED
+        parts = OFFICE_PARTS.items()
+        return next((kind for folder, kind in parts if any(name.startswith(folder) for name in names)), "zip")
     start = head.lstrip()[:200].lower()
-    if start.startswith((b"<!doctype html", b"<html")) or (start.startswith(b"<?xml") and b"<html" in head.lower()):
-        return "html"
-    return ""
-
-
-def _kind_of_zip(path: Path) -> str:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = archive.namelist()
-    except (zipfile.BadZipFile, OSError, NotImplementedError):
-        return "damaged zip"
-    for folder, kind in OFFICE_PARTS.items():
-        if any(name.startswith(folder) for name in names):
-            return kind
-    return "zip"
+    is_html = start.startswith((b"<!doctype html", b"<html")) or (start[:5] == b"<?xml" and b"<html" in head.lower())
+    return "html" if is_html else ""

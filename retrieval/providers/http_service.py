@@ -20,6 +20,11 @@ def address_of(url: httpx.URL) -> str:
     return url.host if url.port is None else f"{url.host}:{url.port}"
 
 
+def quick_tls_context(url: httpx.URL) -> ssl.SSLContext:
+    """Loading the certificates takes long enough to be felt, so plain HTTP goes without."""
+    return ssl.create_default_context() if url.scheme == "https" else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
 async def request(method: str, url: httpx.URL, *, limit_s: float, label: str, json: Any = None) -> tuple[int, bytes]:
     """Status and body. Nothing but this host is called: no redirect is followed, no proxy of the environment used.
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import ssl
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from typing import Any
@@ -23,7 +22,7 @@ from ragsite.core.rag_settings import OllamaSettings
 from ragsite.core.text import shortened
 from ragsite.core.wording import worded
 from retrieval.errors import ModelError, ModelMissingError, ModelOutputError, ModelTimeoutError, ModelUnavailableError
-from retrieval.providers.http_service import address_of
+from retrieval.providers.http_service import address_of, quick_tls_context
 from retrieval.providers.server import ChatCall, ChatChunk, ServedModel
 
 CONNECT_TIMEOUT_S = 3.0  # until the connection stands
@@ -60,8 +59,7 @@ class OllamaServer:
         url = httpx.URL(settings.base_url)
         self.address = address_of(url)
         self._settings = settings
-        # Loading the certificates takes long enough to be felt, so plain HTTP goes without.
-        verify = ssl.create_default_context() if url.scheme == "https" else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        verify = quick_tls_context(url)
         timeout = httpx.Timeout(None, connect=CONNECT_TIMEOUT_S)
         self._transport = httpx.AsyncHTTPTransport(verify=verify)  # one pool for all clients
         self._client: dict[str, Any] = {

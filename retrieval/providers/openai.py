@@ -19,7 +19,7 @@ from ragsite.core.rag_settings import OllamaSettings
 from ragsite.core.text import shortened
 from ragsite.core.wording import worded
 from retrieval.errors import ModelError, ModelMissingError, ModelOutputError, ModelTimeoutError, ModelUnavailableError
-from retrieval.providers.http_service import address_of
+from retrieval.providers.http_service import address_of, quick_tls_context
 from retrieval.providers.server import ChatCall, ChatChunk, ServedModel, canonical
 
 CONNECT_TIMEOUT_S = 3.0  # until the connection stands
@@ -37,13 +37,18 @@ class OpenAIServer:
 
     def __init__(self, settings: OllamaSettings, url: str) -> None:
         self._settings = settings
-        self.address = address_of(httpx.URL(url))
+        address = httpx.URL(url)
+        self.address = address_of(address)
         timeout = httpx2.Timeout(None, connect=CONNECT_TIMEOUT_S)
-        self._http = httpx2.AsyncClient(timeout=timeout, trust_env=False)
-        self._access: dict[str, Any] = {"base_url": url, "api_key": settings.key or "none", "max_retries": RETRIES}
-        self._client = openai.AsyncOpenAI(http_client=self._http, **self._access)
-        self._access["http_async_client"] = self._http
-        self._chat = BaseChatOpenAI(stream_usage=True, stream_chunk_timeout=None, **self._access)
+        http = httpx2.AsyncClient(timeout=timeout, trust_env=False, verify=quick_tls_context(address))
+        key = settings.key or "none"
+        self._client = openai.AsyncOpenAI(base_url=url, api_key=key, max_retries=RETRIES, http_client=http)
+        # Given these, LangChain makes no clients of its own, which would load certificates each time.
+        chats = self._client.chat.completions
+        self._chat = BaseChatOpenAI(
+            stream_usage=True, stream_chunk_timeout=None, client=chats, async_client=chats,
+            root_client=self._client, root_async_client=self._client, api_key=key,
+        )  # fmt: skip
         self._limit = "max_completion_tokens" if self.address.endswith("openai.com") else "max_tokens"
         self._refused: set[tuple[str, str]] = set()  # models, and types of schemas that they can't be held to
 
@@ -80,14 +85,16 @@ class OpenAIServer:
             yield ChatChunk(end=end, prompt_tokens=prompt, completion_tokens=written)
 
     async def embed(self, model: str, texts: list[str]) -> list[list[float]]:
-        embeddings = OpenAIEmbeddings(
-            model=model, check_embedding_ctx_length=False, model_kwargs={"encoding_format": "float"}, **self._access
-        )  # whole texts, no tokens of OpenAI's own
+        client = self._client.embeddings
+        embeddings = OpenAIEmbeddings(  # whole texts, no tokens of OpenAI's own
+            model=model, check_embedding_ctx_length=False, model_kwargs={"encoding_format": "float"}, client=client,
+            async_client=client,
+        )  # fmt: skip
         with self._explained(model):
             return await embeddings.aembed_documents(texts, chunk_size=len(texts))
 
     async def close(self) -> None:
-        await self._http.aclose()
+        await self._client.close()
 
     async def _begin(
         self, model: ServedModel, call: ChatCall

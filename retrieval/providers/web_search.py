@@ -31,7 +31,7 @@ from retrieval.providers.breaker import CircuitBreaker
 from retrieval.providers.http_service import address_of, request
 
 GOOGLE_URL = "https://www.googleapis.com/customsearch/v1"
-GOOGLE_MOST = 10  # results that one call may ask for
+GOOGLE_RESULTS = 10  # the most that one call may ask for
 SNIPPET_CHARS, TITLE_CHARS = 600, 200  # of one result
 TIMEOUT_S = 8.0  # one search
 AT_ONCE = 4
@@ -52,11 +52,11 @@ def make_web_searcher(settings: WebSearchSettings) -> WebSearcher | None:
 class SearchEngine:
     """One call to one server. Belongs to one event loop."""
 
-    label = "the search engine"
-    hint: str = ""  # what to look at when it refuses
+    label: str
+    hint: str  # what to look at when it refuses
 
-    def __init__(self, url: httpx.URL) -> None:
-        self._url = url
+    def __init__(self, url: httpx.URL, parameters: Mapping[str, str]) -> None:
+        self._url, self._parameters = url, parameters
         self._breaker = CircuitBreaker(limit=AT_ONCE)
 
     @property
@@ -72,9 +72,10 @@ class SearchEngine:
         query = " ".join(query.split())[:MAX_QUERY_CHARS]
         if not query:
             return ()
+        url = self._url.copy_merge_params({**self._parameters, "q": query})
         try:
             async with self._breaker.call(wait_s=TIMEOUT_S):
-                found = await self._results(self._url.copy_merge_params(self._parameters(query, limit)))
+                found = await self._results(url)
         except ModelError as error:
             raise WebSearchError(error.reason) from error
         distinct = {result.url.partition("#")[0].rstrip("/"): result for result in reversed(found)}
@@ -88,19 +89,11 @@ class SearchEngine:
             reason = worded("{label} answered HTTP {status}{hint}", label=self.label, status=status, hint=self.hint)
             raise (ModelUnavailableError if is_away else ModelOutputError)(reason)
         try:
-            entries = self._read(json.loads(body))
-            return [result for entry in entries if isinstance(entry, Mapping) and (result := self._result(entry))]
+            return self._read(json.loads(body))
         except (ValueError, RecursionError, LookupError, TypeError, AttributeError) as error:
             raise ModelOutputError(worded("{label} sent something that could not be read", label=self.label)) from error
 
-    def _parameters(self, query: str, limit: int) -> dict[str, str]:
-        raise NotImplementedError
-
-    def _read(self, answer: Any) -> list[Any]:
-        """The entries of its answer."""
-        raise NotImplementedError
-
-    def _result(self, entry: Mapping[str, Any]) -> WebResult | None:
+    def _read(self, answer: Any) -> list[WebResult]:
         raise NotImplementedError
 
 
@@ -112,21 +105,15 @@ class SearxngSearcher(SearchEngine):
 
     def __init__(self, settings: WebSearchSettings) -> None:
         url = httpx.URL(settings.provider.removeprefix("searxng="))
-        path = url.path.rstrip("/")
-        super().__init__(url if path.endswith("/search") else url.copy_with(path=f"{path}/search"))
+        path = url.path.rstrip("/").removesuffix("/search")
+        super().__init__(url.copy_with(path=f"{path}/search"), {"format": "json", "safesearch": "1"})
 
-    def _parameters(self, query: str, limit: int) -> dict[str, str]:
-        return {"q": query, "format": "json", "safesearch": "1"}
-
-    def _read(self, answer: Any) -> list[Any]:
+    def _read(self, answer: Any) -> list[WebResult]:
         if not answer["results"] and (engines := answer.get("unresponsive_engines")):
             names = ", ".join(str(engine[0])[:30] for engine in engines[:3])
             reason = worded("the engines behind SearXNG did not answer: {engines}", engines=names)
             raise ModelUnavailableError(reason)
-        return list(answer["results"][:])
-
-    def _result(self, entry: Mapping[str, Any]) -> WebResult | None:
-        return make_result(entry.get("url"), entry.get("title"), entry.get("content"), entry.get("publishedDate"))
+        return _made(answer["results"], url="url", snippet="content")
 
 
 class GoogleSearcher(SearchEngine):
@@ -136,17 +123,18 @@ class GoogleSearcher(SearchEngine):
     hint = worded(": check GOOGLE_API_KEY and GOOGLE_CSE_ID")
 
     def __init__(self, settings: WebSearchSettings) -> None:
-        super().__init__(httpx.URL(GOOGLE_URL))
-        self._keys = {"key": settings.google_api_key, "cx": settings.google_cse_id}
+        keys = {"key": settings.google_api_key, "cx": settings.google_cse_id}
+        super().__init__(httpx.URL(GOOGLE_URL), {**keys, "num": str(GOOGLE_RESULTS), "safe": "active"})
 
-    def _parameters(self, query: str, limit: int) -> dict[str, str]:
-        return {**self._keys, "q": query, "num": str(min(limit, GOOGLE_MOST)), "safe": "active"}
+    def _read(self, answer: Any) -> list[WebResult]:
+        return _made(answer.get("items", []), url="link", snippet="snippet")  # left out where nothing was found
 
-    def _read(self, answer: Any) -> list[Any]:
-        return list(answer.get("items", [])[:])  # left out where nothing was found
 
-    def _result(self, entry: Mapping[str, Any]) -> WebResult | None:
-        return make_result(entry.get("link"), entry.get("title"), entry.get("snippet"))
+def _made(entries: Any, *, url: str, snippet: str) -> list[WebResult]:
+    """url, snippet: under which names they stand."""
+    found = [entry for entry in entries[:] if isinstance(entry, Mapping)]
+    made = [make_result(e.get(url), e.get("title"), e.get(snippet), e.get("publishedDate")) for e in found]
+    return [result for result in made if result]
 
 
 def make_result(url: object, title: object, snippet: object, published: object = None) -> WebResult | None:

@@ -53,7 +53,7 @@ async def reason(tmp_path: Path, name: str, data: bytes, **limits: int) -> str:
         ("locked.pptx", OLE, "protected by a password"),
         ("binary.txt", bytes(range(256)) * 20, "binary"),
         ("deep.html", b"<div>" * 5000 + b"words", "too deeply"),
-        ("really-a.txt", pdf_bytes(["Hello"]), "holds PDF data"),
+        ("really-a.txt", pdf_bytes(["Hello"]), "not really a TEXT file; its content is PDF"),
     ],
 )
 async def test_reason_is_understandable(tmp_path: Path, name: str, data: bytes, words: str) -> None:

@@ -85,7 +85,7 @@ async def test_google_gives_title_link_and_snippet(search_engine: SearchEngineSe
     }
     found = await google(search_engine).search("fees", limit=3)
     assert [(one.title, one.snippet) for one in found] == [("A", "Mar 3, 2024 ... Text of A."), ("B", "Text of B.")]
-    wanted = {"key": "secret-key", "cx": "engine-id", "q": "fees", "num": "3", "safe": "active"}
+    wanted = {"key": "secret-key", "cx": "engine-id", "q": "fees", "num": "10", "safe": "active"}
     assert search_engine.asked == [("/customsearch/v1", wanted)]
 
 
