@@ -19,7 +19,7 @@ from retrieval.steps.answer.generate import Author
 from retrieval.steps.cite.verify import verify
 from retrieval.steps.deps import Deps
 from retrieval.steps.documents.compare import Comparison, compare
-from retrieval.steps.documents.compose import differences, listing, outline
+from retrieval.steps.documents.compose import differences, listing, outline, titles
 from retrieval.steps.documents.excerpts import Excerpt, WholeDocument, read_documents
 from retrieval.steps.documents.notes import take_notes
 from retrieval.steps.documents.parts import fit_one_prompt, quoted_passages, sources_of
@@ -27,7 +27,6 @@ from retrieval.steps.documents.phrases import phrase
 from retrieval.steps.documents.rows import find_rows
 from retrieval.steps.documents.write import author_of, quote, say_also, say_why_not, write
 from retrieval.steps.step import step
-from retrieval.text.quoting import one_line
 from retrieval.text.tokens import estimate_tokens
 from retrieval.trace import note
 from retrieval.values import Answer, DocumentTask, Question
@@ -39,7 +38,9 @@ async def answer_from_documents(deps: Deps, question: Question, task: DocumentTa
     if len(documents) < len(task.documents):
         return await say_why_not(deps, phrase("missing", deps.language), "document_missing")
     if empty := [document for document in documents if not document.excerpts]:
-        return await say_why_not(deps, phrase("empty", deps.language, names=_names(empty)), "document_empty")
+        return await say_why_not(
+            deps, phrase("empty", deps.language, names=titles(empty, deps.language)), "document_empty"
+        )
     match task.name:
         case "summarise":
             answer = await _write(deps, documents, "document_summary", question.text)
@@ -81,7 +82,13 @@ async def _compare(deps: Deps, older: WholeDocument, newer: WholeDocument, quest
     """The model's overview, and below it every sentence that differs."""
     found = await _differences(deps, older, newer)
     if not found.changes:
-        text = phrase("same", deps.language, old=_names([older]), new=_names([newer]), same=found.same)
+        text = phrase(
+            "same",
+            deps.language,
+            old=titles([older], deps.language),
+            new=titles([newer], deps.language),
+            same=found.same,
+        )
         return await say_also(deps, Answer(decision="ANSWER", text=""), text)
     if not found.of_versions:
         return await _write(deps, [older, newer], "document_changes", question)
@@ -115,7 +122,7 @@ async def _list(deps: Deps, documents: Sequence[WholeDocument], question: str) -
     if readings.failed:
         return await say_why_not(deps, phrase("no_list", deps.language), "document_unread")
     if not rows:
-        text = phrase("none_found", deps.language, names=_names(documents))
+        text = phrase("none_found", deps.language, names=titles(documents, deps.language))
         return await say_why_not(deps, text, "nothing_of_this_kind")
     answer = await quote(deps, listing(rows, documents, deps.language), model=author.model.name)
     return await _say_in_part(deps, answer, documents, readings.read)
@@ -132,10 +139,6 @@ async def _say_in_part(deps: Deps, answer: Answer, documents: Sequence[WholeDocu
 
 def _excerpts(documents: Sequence[WholeDocument]) -> list[Excerpt]:
     return [excerpt for document in documents for excerpt in document.excerpts]
-
-
-def _names(documents: Sequence[WholeDocument]) -> str:
-    return ", ".join(one_line(document.ref.title) for document in documents)
 
 
 def _that_fit(text: str, tokens: int) -> str:

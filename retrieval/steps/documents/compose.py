@@ -54,16 +54,16 @@ class Row:
 
 
 def outline(documents: Sequence[WholeDocument], language: Language) -> Quoted:
-    """Each section with its first sentence; of a document of few sections the first of each paragraph."""
+    """Each section with its first sentence; of a document of few sections with some more."""
     lines = []
     for document in documents:
-        title = f"{_titles([document], language)}: " if len(documents) > 1 else ""
+        title = f"{titles([document], language)}: " if len(documents) > 1 else ""
         for _, section in groupby(document.excerpts, key=lambda excerpt: excerpt.section):
-            leads = [lead for excerpt in section for lead in excerpt.leads][
+            leads = [lead for excerpt in section for lead in excerpt.statements][
                 : max(1, OUTLINE_LINES // document.sections)
             ]
             lines += [Line(title + _heading(lead, language), "", [lead]) for lead in leads]
-    return quoted(phrase("outline", language, names=_titles(documents, language)), lines, language)
+    return quoted(phrase("outline", language, names=titles(documents, language)), lines, language)
 
 
 def listing(rows: Iterable[Row], documents: Sequence[WholeDocument], language: Language) -> Quoted:
@@ -75,7 +75,7 @@ def listing(rows: Iterable[Row], documents: Sequence[WholeDocument], language: L
         words.setdefault(key, []).append(row.words)
     lines = []
     for place, kind, statement in sorted(words, key=lambda key: key[:2]):
-        title = f"{_titles([documents[place]], language)}: " if len(documents) > 1 else ""
+        title = f"{titles([documents[place]], language)}: " if len(documents) > 1 else ""
         named = _plain(", ".join(dict.fromkeys(words[place, kind, statement])), language)
         lines.append(Line(title + phrase(ROW_KINDS[kind], language), f"**{named}**:", [statement]))
     return quoted("", lines, language)
@@ -86,8 +86,8 @@ def differences(comparison: Comparison, older: WholeDocument, newer: WholeDocume
     head = phrase(
         "differences",
         language,
-        old=_titles([older], language),
-        new=_titles([newer], language),
+        old=titles([older], language),
+        new=titles([newer], language),
         changed=comparison.count("changed"),
         added=comparison.count("new"),
         gone=comparison.count("gone"),
@@ -135,7 +135,7 @@ def _heading(excerpt: Excerpt, language: Language) -> str:
     return phrase("page", language, page=excerpt.chunk.page)
 
 
-def _titles(documents: Sequence[WholeDocument], language: Language) -> str:
+def titles(documents: Sequence[WholeDocument], language: Language) -> str:
     return ", ".join(_plain(document.ref.title, language) for document in documents)
 
 

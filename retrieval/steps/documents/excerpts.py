@@ -45,13 +45,6 @@ class Excerpt:
         cut = (text if len(text) <= STATEMENT_CHARS else text[:STATEMENT_CHARS].rstrip() + "…" for text in plain)
         return [replace(self, text=text) for text in cut if any(map(str.isalpha, text))]
 
-    @property
-    def leads(self) -> list[Excerpt]:
-        """The first sentence of each paragraph, list or table, but for the document's title."""
-        blocks = [block for block in passage_blocks(self.text) if block.kind != "heading"]
-        parts = [replace(self, text=self.text[block.start : block.end]).statements for block in blocks]
-        return [part[0] for part in parts if part and label_of(part[0].text) != label_of(self.chunk.title)]
-
     def quoted(self, marker: int) -> str:
         return f'<passage id="{marker}" section="{attribute(self.heading)}">\n{neutralise(self.text)}\n</passage>'
 

@@ -56,7 +56,7 @@ async def take_notes(
     readings = await read_parts(deps, parts, read)
     notes: list[Excerpt] = []
     for part, made in readings.parts:
-        notes += made or [lead for one in part for lead in one.leads[:1]][:most]
+        notes += made or [first for one in part for first in one.statements[:1]][:most]
     note("notes_taken", notes=len(notes), read=readings.read, calls=len(readings.parts))
     every = 1
     while not fit_one_prompt(notes[::every], room) and every < len(notes):

@@ -82,21 +82,22 @@ async def read_parts(
     """The first MOST_PARTS, as many at a time as the site asks its model server at once; after each it is told how far
     it is. The running step's entry says why a part could not be read."""
     limiter = asyncio.Semaphore(deps.settings.ollama.max_concurrency)
-    sections, done = parts[-1][-1].section + 1, list[Result | None]()
+    sections, done = parts[-1][-1].section + 1, list[tuple[int, Result | None]]()
 
-    async def tell(section: int) -> None:
-        await deps.trace.announce("read", worded("Read {read} of {total} sections", read=section, total=sections))
+    async def tell() -> None:
+        read = max((section for section, _ in done), default=0)
+        await deps.trace.announce("read", worded("Read {read} of {total} sections", read=read, total=sections))
 
     async def work(part: Sequence[Excerpt]) -> Result | None:
         async with limiter:
-            if len(done) >= GIVE_UP and all(result is None for result in done):
+            if len(done) >= GIVE_UP and all(result is None for _, result in done):
                 return None
-            done.append(await try_call(deps, read(part)))
-            result = done[-1]
-            await tell(part[-1].section + 1)
+            result = await try_call(deps, read(part))
+            done.append((part[-1].section + 1, result))
+            await tell()
             return result
 
-    await tell(0)  # the first part takes a model as long as any
+    await tell()  # the first part takes a model as long as any
     results = await asyncio.gather(*map(work, parts[:MOST_PARTS]))
     seen = sections if len(parts) <= MOST_PARTS else max(1, parts[MOST_PARTS][0].section)
     return Readings(list(zip(parts, results, strict=False)), seen)
