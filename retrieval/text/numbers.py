@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import cn2an
 
-from retrieval.text.language import HAN, to_simplified
+from retrieval.text.language import to_simplified
 
 MAX_CHARS = 20_000  # of a text that are read
 NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")  # also dates and times
@@ -37,30 +37,11 @@ _MONTHS = {
     for number, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), start=1)  # noqa: SIM905
 }
 _WORD = re.compile(r"[a-z]+")
-# What stands in a longer number, a date, a time or a code is no end of a range: 2025-03-01, 08:00-17:00, LIB-9.
-_BOUND = r"(?<![A-Za-z\d.:/–-])(\d{1,9}(?:\.\d{1,3})?)(?![A-Za-z\d:/]|\.\d)"
-_UNIT = rf"(?:\s?(?:[A-Za-z%]{{1,12}}|[{HAN}]{{1,2}}?))?"
-_RANGE = re.compile(
-    rf"{_BOUND}{_UNIT}\s*(?:\b(?:to|through|until)\b|[–—~-]|至|到)\s*(?:(?:[A-Za-z]{{1,12}}|第|EUR|[€$])\s?)?"
-    r"(\d{1,9}(?:\.\d{1,3})?)(?![A-Za-z\d:/月年-]|\.\d)"
-)
 
 
 def numbers_in(text: str) -> list[str]:
     """Numbers, dates and times as written in digits, without thousands separators."""
     return [_THOUSANDS.sub("", number) for number in NUMBER.findall(text)]
-
-
-def spanned(text: str, numbers: Iterable[str]) -> frozenset[str]:
-    """Those of `numbers` (see `numbers_in`) that lie in a range that the text gives, its ends included: 30 in "day 15
-    to day 42". Dates and times among them lie in none."""
-    values = {number: float(number) for number in numbers if re.fullmatch(r"\d+(?:\.\d+)?", number)}
-    if not values:
-        return frozenset()
-    ranges = [(float(low), float(high)) for low, high in _RANGE.findall(_plain(text))]
-    return frozenset(
-        number for number, value in values.items() if any(low <= value <= high for low, high in ranges if low < high)
-    )
 
 
 def stated_numbers(text: str) -> dict[float, str]:

@@ -47,7 +47,6 @@ from retrieval.steps.query.condense import own_words
 from retrieval.steps.retrieve.dedupe import dedupe
 from retrieval.steps.retrieve.refine import Stage, search_again, stages
 from retrieval.steps.retrieve.web_search import may_search_web
-from retrieval.steps.step import asked, context_of
 from retrieval.values import Query, ScoredChunk, SearchFilters
 from retrieval.workflows.documents import answer_from_documents
 from retrieval.workflows.nodes import (
@@ -116,7 +115,7 @@ async def _with_found(deps: Deps, state: State, candidates: Sequence[ScoredChunk
     hits = (*fresh, *(hit for hit in before if hit.chunk_id not in {one.chunk_id for one in fresh}))
     hits = tuple(sorted(hits, key=lambda hit: hit.chunk_id in refused))
     ranked = await rerank(deps, question, hits)
-    return {"hits": hits, "passages": tuple(await select_passages(context_of(deps), asked(question), ranked))}
+    return {"hits": hits, "passages": tuple(await select_passages(deps, question, ranked))}
 
 
 # ------------------------------------------------------------------------------------------------ write
@@ -128,8 +127,8 @@ async def write(state: State, runtime: Runtime[Deps]) -> State:
         ahead = asyncio.create_task(_words_ahead(deps, state))
     try:
         answer = await write_from(
-            context_of(deps),
-            asked(question),
+            deps,
+            question,
             state["passages"],
             may_ask_back="assessment" not in state and may_ask_back(question),
             released=ahead.cancel if ahead else None,

@@ -15,7 +15,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
-from retrieval.steps.answer.generate import Author
+from retrieval.steps.answer.writers import Author
 from retrieval.steps.cite.verify import verify
 from retrieval.steps.deps import Deps
 from retrieval.steps.documents.compare import Comparison, compare
@@ -25,7 +25,7 @@ from retrieval.steps.documents.notes import take_notes
 from retrieval.steps.documents.parts import fit_one_prompt, quoted_passages, sources_of
 from retrieval.steps.documents.phrases import phrase
 from retrieval.steps.documents.rows import find_rows
-from retrieval.steps.documents.write import author_of, quote, say_also, say_why_not, write
+from retrieval.steps.documents.write import author_for, quote, say_also, say_why_not, write
 from retrieval.steps.step import step
 from retrieval.text.tokens import estimate_tokens
 from retrieval.trace import note
@@ -61,7 +61,7 @@ async def _set_task(deps: Deps, task: DocumentTask) -> None:
 async def _write(deps: Deps, documents: Sequence[WholeDocument], prompt: str, question: str) -> Answer:
     """From all of the documents, or from notes on them; without a model their outline."""
     excerpts = _excerpts(documents)
-    author, read = await author_of(deps, prompt, question), sum(document.sections for document in documents)
+    author, read = await author_for(deps, prompt, question), sum(document.sections for document in documents)
     if author.room is not None and not fit_one_prompt(excerpts, author.room):
         excerpts, readings = await take_notes(deps, excerpts, question, room=author.room)
         read = readings.read
@@ -92,7 +92,7 @@ async def _compare(deps: Deps, older: WholeDocument, newer: WholeDocument, quest
         return await say_also(deps, Answer(decision="ANSWER", text=""), text)
     if not found.of_versions:
         return await _write(deps, [older, newer], "document_changes", question)
-    author = await author_of(deps, "document_changes", question)
+    author = await author_for(deps, "document_changes", question)
     told = await asyncio.to_thread(differences, found, older, newer, deps.language)
     answer = await write(
         deps, author, "document_changes", question,
@@ -115,7 +115,7 @@ async def _differences(deps: Deps, older: WholeDocument, newer: WholeDocument) -
 
 
 async def _list(deps: Deps, documents: Sequence[WholeDocument], question: str) -> Answer:
-    author = await author_of(deps, "document_rows", question)
+    author = await author_for(deps, "document_rows", question)
     if author.model is None:
         return await say_why_not(deps, phrase("no_list", deps.language), "list_needs_model")
     rows, readings = await find_rows(deps, _excerpts(documents), question, room=author.room or 0)

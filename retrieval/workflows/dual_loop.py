@@ -40,8 +40,8 @@ from retrieval.errors import IndexUnavailableError
 from retrieval.path_texts import reason_text
 from retrieval.ports import SearchRequest, SearchResult
 from retrieval.steps import memory
-from retrieval.steps.answer.direct import respond_directly
-from retrieval.steps.answer.generate import Greet, write_answer
+from retrieval.steps.answer.direct import greet, respond_directly
+from retrieval.steps.answer.generate import write_answer
 from retrieval.steps.answer.phrases import phrase
 from retrieval.steps.deps import Deps
 from retrieval.steps.judge.grade_answer import AnswerAssessment, grade_answer
@@ -54,7 +54,6 @@ from retrieval.steps.retrieve.dedupe import dedupe
 from retrieval.steps.retrieve.search import breadth, search_documents
 from retrieval.steps.retrieve.web_search import may_search_web, web_search
 from retrieval.steps.schemas import StrategyName
-from retrieval.steps.step import asked, context_of
 from retrieval.trace import HeldBackTrace
 from retrieval.values import Answer, Query, Question, RememberedFact, ScoredChunk
 from retrieval.workflows.nodes import (
@@ -230,7 +229,7 @@ async def generate_response(state: State, runtime: Runtime[Deps]) -> State:
     question, assessment = state["question"], state["assessment"]
     if missing := state["drafts"][-1][1].missing if state["drafts"] else "":
         question = replace(question, condensed=f"{question.standalone} ({missing})")
-    response = await write_answer(context_of(_held_back(runtime.context)), asked(question), assessment.candidates)
+    response = await write_answer(_held_back(runtime.context), question, assessment.candidates)
     return {"response": replace(response, reason=response.reason or assessment.reason)}
 
 
@@ -238,7 +237,7 @@ async def direct_response(state: State, runtime: Runtime[Deps]) -> State:
     """A greeting is answered at once; any other reply is held back until it is graded."""
     deps, question = runtime.context, state["question"]
     if is_small_talk(question):
-        return {"answer": await Greet(context_of(deps))(question)}
+        return {"answer": await greet(deps, question)}
     return {"response": await respond_directly(_held_back(deps), question, state["memories"])}
 
 

@@ -8,15 +8,13 @@ from langgraph.runtime import Runtime
 
 from retrieval.errors import ModelError
 from retrieval.ports import SearchRequest, SearchResult
-from retrieval.steps.answer import no_answer
+from retrieval.steps.answer import direct, no_answer
 from retrieval.steps.answer.clarify import ask_back
-from retrieval.steps.answer.generate import Greet
 from retrieval.steps.deps import Deps
 from retrieval.steps.judge.scores import estimated
 from retrieval.steps.query.condense import own_words
 from retrieval.steps.query.small_talk import small_talk_kind
 from retrieval.steps.retrieve.search import breadth, search_documents
-from retrieval.steps.step import context_of
 from retrieval.values import Answer, Query, Question, ScoredChunk, SearchFilters
 from retrieval.workflows.workflow import Asking
 
@@ -65,11 +63,11 @@ async def search_own_words(deps: Deps, question: Question) -> tuple[SearchResult
 # ------------------------------------------------------------------------------------------------ answers
 async def greet(state: Asking, runtime: Runtime[Deps]) -> Asking:
     """The reply to a greeting or to thanks."""
-    return {"answer": await Greet(context_of(runtime.context))(state["question"])}
+    return {"answer": await direct.greet(runtime.context, state["question"])}
 
 
 async def clarify_from(deps: Deps, readings: Sequence[ScoredChunk]) -> Asking:
-    return {"answer": await ask_back(context_of(deps), readings)}
+    return {"answer": await ask_back(deps, readings)}
 
 
 async def refuse(
@@ -79,4 +77,4 @@ async def refuse(
     if candidates is None:
         async with deps.trace.step("retrieve") as entry:
             entry.skip("no_documents")
-    return await no_answer.no_answer(context_of(deps), question.standalone, candidates, reason=reason)
+    return await no_answer.no_answer(deps, question, candidates, reason=reason)

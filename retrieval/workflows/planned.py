@@ -47,7 +47,6 @@ from retrieval.steps.retrieve.dedupe import dedupe
 from retrieval.steps.retrieve.search import breadth, search_documents
 from retrieval.steps.retrieve.web_search import may_search_web, web_search
 from retrieval.steps.schemas import SEARCHES
-from retrieval.steps.step import asked, context_of
 from retrieval.values import Query, Question, ScoredChunk
 from retrieval.workflows.nodes import (
     greet,
@@ -252,7 +251,7 @@ def next_remedy(deps: Deps, state: State) -> Remedy | None:
 async def generate(state: State, runtime: Runtime[Deps]) -> State:
     """The answer, or why the writing model says that the best passages don't answer."""
     deps, question, best = runtime.context, state["question"], state["best"]
-    answer = await write_answer(context_of(deps), asked(question), best.candidates)
+    answer = await write_answer(deps, question, best.candidates)
     if not answer.text:
         return {"refused": answer.reason}
     await consolidate_memory(deps, question, answer)

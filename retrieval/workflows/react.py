@@ -38,7 +38,6 @@ from retrieval.steps.query.rewrite import rewrite_to_concepts, rewriting_is_on
 from retrieval.steps.retrieve import web_search as web
 from retrieval.steps.retrieve.dedupe import dedupe
 from retrieval.steps.retrieve.search import breadth, search_documents
-from retrieval.steps.step import asked, context_of
 from retrieval.values import Query, ScoredChunk
 from retrieval.workflows.nodes import greet, has_documents, is_small_talk, refuse
 from retrieval.workflows.workflow import Asking, Rounds, Workflow
@@ -151,7 +150,7 @@ def without_rewriting(deps: Deps, state: State) -> Literal["web_search", "genera
 # ------------------------------------------------------------------------------------------------ answers
 async def generator(state: State, runtime: Runtime[Deps]) -> State:
     deps, question, evaluation = runtime.context, state["question"], state["evaluation"]
-    answer = await write_answer(context_of(deps), asked(question), evaluation.candidates)
+    answer = await write_answer(deps, question, evaluation.candidates)
     if not answer.text:  # the writing model has the last word
         answer = await refuse(deps, question, evaluation.candidates, reason=answer.reason)
     return {"answer": replace(answer, reason=answer.reason or evaluation.reason)}

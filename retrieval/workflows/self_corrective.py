@@ -42,7 +42,6 @@ from retrieval.steps.query.rewrite import rewrite_to_retry
 from retrieval.steps.retrieve import web_search as web
 from retrieval.steps.retrieve.dedupe import dedupe
 from retrieval.steps.retrieve.search import search_documents
-from retrieval.steps.step import asked, context_of
 from retrieval.values import Query, Question, ScoredChunk
 from retrieval.workflows.nodes import greet, has_documents, is_small_talk, refuse
 from retrieval.workflows.workflow import Asking, Rounds, Workflow
@@ -240,7 +239,7 @@ async def generate(state: State, runtime: Runtime[Deps]) -> State:
     deps, question, found = runtime.context, state["question"], state["documents"]
     passed = passing(found, state["grades"])
     documents = passed or tuple(sorted(found, key=lambda document: -(document.scores.rerank or 0.0)))
-    answer = await write_answer(context_of(deps), asked(question), documents)
+    answer = await write_answer(deps, question, documents)
     if not answer.text:  # the writing model has the last word
         answer = await refuse(deps, question, documents, reason=answer.reason)
     reason = worded("{passed} of {found} documents passed the grading", passed=len(passed), found=len(found))

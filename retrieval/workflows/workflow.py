@@ -20,7 +20,6 @@ from retrieval.steps.answer.curated import curated_answer
 from retrieval.steps.deps import Deps
 from retrieval.steps.query.route import prefer_named_year
 from retrieval.steps.query.small_talk import small_talk_kind
-from retrieval.steps.step import context_of
 from retrieval.text.answer_language import Language, answer_language
 from retrieval.trace import Trace
 from retrieval.values import Answer, Question
@@ -89,7 +88,7 @@ class Workflow:
                 entry.degrade("no_web_search")
         if question.task:
             return await answer_from_documents(deps, question, question.task)
-        if ready := await curated_answer(question, question.standalone, context_of(deps)):
+        if ready := await curated_answer(deps, question):
             return ready
         question = await prefer_named_year(deps, question)
         state = await self.graph.ainvoke({"question": question}, {"recursion_limit": RECURSION_LIMIT}, context=deps)

@@ -11,13 +11,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ragsite.core.wording import joined, worded
-from retrieval.steps.answer.generate import AnswerWriter
-from retrieval.steps.answer.in_force import topic, year_of
+from retrieval.steps.answer.generate import with_more
 from retrieval.steps.answer.phrases import phrase
+from retrieval.steps.answer.versions import topic, year_of
+from retrieval.steps.deps import Deps
 from retrieval.steps.query.route import fold
-from retrieval.steps.step import Context, Step
+from retrieval.steps.step import step
 from retrieval.text.answer_language import Language
-from retrieval.trace import StepRecord
+from retrieval.trace import note
 from retrieval.values import Answer, Clarification, Question, ScoredChunk, StoredChunk
 
 MAX_OPTIONS = 5
@@ -31,43 +32,29 @@ TELLS_APART: dict[str, Callable[[StoredChunk], str]] = {
 }
 
 
-class Clarify(Step[Sequence[ScoredChunk], Clarification]):
-    """What to ask back about these readings, a passage of each."""
-
-    name = "clarify"
-
-    async def act(self, given: Sequence[ScoredChunk], entry: StepRecord) -> Clarification:
-        asked = from_documents(given, self.context.language)
-        entry.summary = asked.question
-        entry.detail["options"] = list(asked.options)
-        return asked
-
-
-async def ask_back(context: Context, readings: Sequence[ScoredChunk]) -> Answer:
-    """The question in place of an answer."""
-    asked = await Clarify(context)(readings)
-    writer = AnswerWriter(context.run.trace)
-    await writer.write(asked.question)
-    await writer.finish()
+@step("clarify")
+async def ask_back(deps: Deps, readings: Sequence[ScoredChunk]) -> Answer:
+    """The question about these readings, a passage of each, in place of an answer."""
+    asked = from_documents(readings, deps.language)
+    note("asked_back", question=asked.question, options=list(asked.options))
     reason = worded("what was found is about several: {options}", options=joined(", ", asked.options))
-    return Answer(decision="CLARIFY", text=writer.text, clarification=asked, reason=reason)
+    answer = Answer(decision="CLARIFY", text="", clarification=asked, reason=reason)
+    return await with_more(deps, answer, asked.question)
 
 
 def from_documents(readings: Sequence[ScoredChunk], language: Language) -> Clarification:
     """By the first field in which all of them differ; failing that, by their files' names."""
     chunks = [reading.chunk for reading in readings[:MAX_OPTIONS]]
     versions = len({topic(chunk) for chunk in chunks}) == 1
+    told_by, options = "title", [chunk.file_name or chunk.document_id for chunk in chunks]
     for field, read in TELLS_APART.items():
         values = [read(chunk) for chunk in chunks]
         if all(values) and len(set(values)) == len(values) and (field != "policy_year" or versions):
-            return _asked(field, values, chunks, language)
-    return _asked("title", [chunk.file_name or chunk.document_id for chunk in chunks], chunks, language)
-
-
-def _asked(field: str, values: Sequence[str], chunks: Sequence[StoredChunk], language: Language) -> Clarification:
+            told_by, options = field, values
+            break
     return Clarification(
-        question=phrase(f"clarify_{field}", language),
-        options=tuple(values),
+        question=phrase(f"clarify_{told_by}", language),
+        options=tuple(options),
         documents=tuple(chunk.document_id for chunk in chunks),
     )
 
@@ -78,11 +65,8 @@ def bound_by_choice(question: Question) -> Question:
     if opened is None:
         return question
     asked, reply = opened.clarification, fold(question.text).strip(" .。")
-    chosen = {
-        document
-        for option, document in zip(asked.options, asked.documents, strict=False)
-        if fold(option).strip(" .。") == reply
-    }
+    options = zip(asked.options, asked.documents, strict=False)
+    chosen = {document for option, document in options if fold(option).strip(" .。") == reply}
     if not chosen:
         return question
     return replace(question, filters=replace(question.filters, documents=tuple(sorted(chosen))))

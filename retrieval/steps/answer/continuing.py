@@ -6,23 +6,23 @@ takes out what is there already, and puts the blank or the line's end that belon
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ragsite.core.wording import worded
-from retrieval.errors import ModelError
-from retrieval.ports import ChatModel, Prompt
-from retrieval.steps.answer.generate import CitedWriter, Ended, stream_answer
-from retrieval.steps.cite.markers import cited_markers, without_markers
+from retrieval.path_texts import reason_text
+from retrieval.ports import Prompt
+from retrieval.steps.answer.generate import written_answer
+from retrieval.steps.answer.writers import CitedWriter, author_of, write_by_model
+from retrieval.steps.cite.markers import without_markers
+from retrieval.steps.deps import Deps
 from retrieval.steps.retrieve.compress import compress_passages
-from retrieval.steps.step import Step
-from retrieval.text.answer_language import NAMES, Language
-from retrieval.text.quoting import neutralise, one_line, quote_source
+from retrieval.steps.step import step
+from retrieval.text.answer_language import NAMES
+from retrieval.text.quoting import neutralise, one_line, quote_history, quote_source
 from retrieval.text.sentences import split_sentences
 from retrieval.text.tokens import estimate_tokens
-from retrieval.trace import StepRecord, Trace
+from retrieval.trace import degrade
 from retrieval.values import Answer, Question, ScoredChunk, Source
 
 SHOWN_CHARS = 6000  # of the end of the beginning that the model is given
@@ -35,7 +35,7 @@ _FIRST_WORD = re.compile(r"[^\W\d_]{2,60}")
 _NEW_LINE = re.compile(r"(?:[-*+]|\d{1,3}[.)])[ \t]|#{1,6} |\|")
 _LAST_MARKER = re.compile(r"\[\d{1,3}\]\Z")
 MARKER_CHARS = 12  # of a text's end: a marker and the white space behind it
-_STOPS = ".!?。！？…"
+_STOPS = tuple(".!?。！？…")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,79 +52,53 @@ class Begun:
     taken: str = ""
 
 
-class Continue(Step[Begun, Answer]):
+@step("generate")
+async def write_on(deps: Deps, begun: Begun) -> Answer:
     """The whole answer: the beginning, and what the model adds. Without a model the beginning, `partial`."""
+    author = await author_of(deps, lambda: _prompt(deps, begun, ""))
+    writer = ContinuedWriter(deps, begun)
+    ended = await write_by_model(
+        deps, author, lambda: _prompt(deps, begun, _passages(begun, tokens=author.room or 0)), writer
+    )
+    added = len(writer.text) > len(begun.text)
+    if reason := ended.failure or ("" if added else "empty_answer"):
+        ended = replace(ended, failure=reason_text(reason))
+        degrade(reason)
+    return written_answer(writer.text + ("" if added else begun.taken), begun.sources, ended, reason=begun.reason)
 
-    name = "generate"
 
-    async def act(self, given: Begun, entry: StepRecord) -> Answer:
-        ended, name, text = Ended(), "", given.text
-        try:
-            async with asyncio.timeout(self.run.deadline.remaining()):
-                model = await self.tools.models.chat("answer")
-            writer = ContinuedWriter(self.run.trace, begun=given, language=self.context.language)
-            prompt = await asyncio.to_thread(self._prompt, given, model)
-            name, ended = model.name, await stream_answer(model, prompt, writer, run=self.run)
-            text = writer.text
-        except ModelError as error:
-            ended = Ended(error.reason)
-        except TimeoutError:
-            ended = Ended(worded("no time was left for the model"))
-        added = len(text) - len(given.text)
-        text = text if added else text + given.taken
-        cited = cited_markers(text)
-        if not added and not ended.failure:
-            ended = Ended(worded("the model gave an empty answer"))
-        if ended.failure:
-            entry.degrade(ended.failure)
-        entry.detail |= {"model": name, "cited": sorted(cited), "partial": bool(ended.failure), "continued": True}
-        entry.summary = worded("{characters} characters added, by {name}", characters=added, name=name)
-        if ended.failure:
-            entry.summary += worded(", broken off")
-        return Answer(
-            decision="ANSWER",
-            text=text,
-            sources=tuple(replace(source, cited=source.marker in cited) for source in given.sources),
-            model=name,
-            partial=bool(ended.failure),
-            cut=bool(ended.failure) and ended.cut,
-            reason=given.reason,
-        )
+def _passages(begun: Begun, *, tokens: int) -> str:
+    """Cut to what the beginning leaves of the window; each keeps its number."""
+    candidates = [ScoredChunk(chunk=source.chunk, scores=source.scores) for source in begun.sources]
+    excerpts = compress_passages(begun.question.text, candidates, tokens=tokens)
+    kept = {excerpt.candidate.chunk_id: excerpt.candidate.chunk for excerpt in excerpts}
+    quoted: list[str] = []
+    for source in begun.sources:
+        if source.chunk.chunk_id in kept:
+            text = quote_source(source.marker, kept[source.chunk.chunk_id])
+            tokens -= estimate_tokens(text) + 2
+            if tokens >= 0:
+                quoted.append(text)
+    return "\n\n".join(quoted)
 
-    def _prompt(self, given: Begun, model: ChatModel) -> Prompt:
-        """Passages are cut to what the beginning leaves of the window; each keeps its number."""
-        frame = self._rendered(given, "")
-        room = model.prompt_budget - estimate_tokens(frame.system) - estimate_tokens(frame.user)
-        passages = [ScoredChunk(chunk=source.chunk, scores=source.scores) for source in given.sources]
-        excerpts = compress_passages(given.question.text, passages, tokens=max(0, room))
-        kept = {excerpt.candidate.chunk_id: excerpt.candidate.chunk for excerpt in excerpts}
-        quoted: list[str] = []
-        for source in given.sources:
-            if source.chunk.chunk_id in kept:
-                text = quote_source(source.marker, kept[source.chunk.chunk_id])
-                room -= estimate_tokens(text) + 2
-                if room >= 0:
-                    quoted.append(text)
-        return self._rendered(given, "\n\n".join(quoted))
 
-    def _rendered(self, given: Begun, passages: str) -> Prompt:
-        language = self.context.language
-        return self.tools.prompts.render(
-            "continue",
-            language=language,
-            language_name=NAMES[language],
-            history=self.history(given.question),
-            passages=passages,
-            answer=neutralise(without_markers(given.text)[-SHOWN_CHARS:]),
-            question=one_line(given.question.text),
-        )
+def _prompt(deps: Deps, begun: Begun, passages: str) -> Prompt:
+    return deps.prompts.render(
+        "continue",
+        language=deps.language,
+        language_name=NAMES[deps.language],
+        history=quote_history(begun.question.history),
+        passages=passages,
+        answer=neutralise(without_markers(begun.text)[-SHOWN_CHARS:]),
+        question=one_line(begun.question.text),
+    )
 
 
 class ContinuedWriter(CitedWriter):
     """Writes behind the beginning. `text` is the whole answer."""
 
-    def __init__(self, trace: Trace, *, begun: Begun, language: Language) -> None:
-        super().__init__(trace, sources=begun.sources, question=begun.question.text, language=language)
+    def __init__(self, deps: Deps, begun: Begun) -> None:
+        super().__init__(deps, sources=begun.sources, question=begun.question.text)
         self.text = begun.text
         self._joint = Joint(begun.text)
         self._cited.begin(begun.text, sentence=open_sentence(begun.text))
@@ -168,10 +142,9 @@ class Joint:
 
 def joint(end: str, rest: str, *, gap: bool) -> str:
     """`rest` without what `end` ends in already, and with the blank or line's end between them. gap: there is one."""
-    bare = end.rstrip()
-    text = rest.lstrip()
-    said = _said_again(bare, text)
-    if said:
+    bare, text = end.rstrip(), rest.lstrip()
+    lengths = range(min(len(bare), len(text)), LEAST_OVERLAP - 1, -1)
+    if said := next((length for length in lengths if bare.endswith(text[:length])), 0):
         return text[said:].lstrip() if gap else text[said:]
     word, first = _LAST_WORD.search(bare) if bare == end else None, _FIRST_WORD.match(text)
     if word and first and word[0][-1] < EAST_ASIAN_FROM and first[0].startswith(word[0]):
@@ -181,17 +154,9 @@ def joint(end: str, rest: str, *, gap: bool) -> str:
     if _NEW_LINE.match(text):
         return "\n" + text
     if text != rest:
-        return rest[: len(rest) - len(text)] + text
+        return rest
     touching = bare[-1:] < EAST_ASIAN_FROM and text[:1] < EAST_ASIAN_FROM and text[:1].isalnum()
     return f" {text}" if bare and touching and bare[-1] not in "([{\"'-/" else text
-
-
-def _said_again(end: str, text: str) -> int:
-    """Characters at the beginning of `text` that `end` ends in."""
-    for length in range(min(len(end), len(text)), LEAST_OVERLAP - 1, -1):
-        if end.endswith(text[:length]):
-            return length
-    return 0
 
 
 def without_open_citations(text: str) -> tuple[str, str]:
@@ -211,6 +176,4 @@ def open_sentence(text: str) -> str:
     """The sentence that the text breaks off in; empty where it ends with one."""
     last_line = without_markers(text.rsplit("\n", 1)[-1])
     sentences: Sequence[str] = split_sentences(last_line)
-    if not sentences or last_line.rstrip().endswith(tuple(_STOPS)):
-        return ""
-    return sentences[-1]
+    return sentences[-1] if sentences and not last_line.rstrip().endswith(_STOPS) else ""

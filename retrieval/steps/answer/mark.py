@@ -17,14 +17,14 @@ Mark = Literal["answer", "no_answer", "ask_back"]
 MARKS: tuple[Mark, ...] = ("answer", "no_answer", "ask_back")
 _HEAD = re.compile(rf'\s*\[\s*"({"|".join(MARKS)})"\s*(?:,\s*"|\])')
 _HEAD_CHARS = 80  # a longer beginning without a mark is text
-_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|[^u])")
-_HIGH_SURROGATE = re.compile(r"\\u[dD][89abAB]")
-_SPECIAL = re.compile(r'["\\]')
+_WHOLE = re.compile(r'(?:[^"\\]|\\(?:u[0-9a-fA-F]{4}|[^u]))*+')  # characters and escapes of a JSON string
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_HIGH_SURROGATE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\Z")
 
 
 def marked_shape(*, may_ask_back: bool) -> Mapping[str, Any]:
     """The JSON schema of a marked reply."""
-    marks = MARKS if may_ask_back else MARKS[:2]
+    marks = MARKS if may_ask_back else MARKS[:-1]
     items = [{"enum": list(marks)}, {"type": "string", "description": "the answer"}]
     return {"type": "array", "prefixItems": items, "minItems": 2, "maxItems": 2}
 
@@ -38,19 +38,17 @@ class MarkReader:
     def __init__(self) -> None:
         self.mark: Mark | None = None
         self._held = ""
-        self._is_json = False
-        self._ended = False
+        self._is_json = self._ended = False
 
     def feed(self, piece: str) -> str:
         self._held += piece
         if self.mark is None and not self._read_mark():
             return ""
-        return self._text() if self._is_json else self._taken(len(self._held))
+        return self._string() if self._is_json else self._taken(len(self._held))
 
     def finish(self) -> str:
         """What was held back at the end: of a reply that ends before its mark, all of it."""
-        if self.mark is None:
-            self.mark = "answer"
+        self.mark = self.mark or "answer"
         return "" if self._is_json else self._taken(len(self._held))
 
     def _read_mark(self) -> bool:
@@ -64,40 +62,18 @@ class MarkReader:
             self.mark = "answer"
         return self.mark is not None
 
-    def _text(self) -> str:
+    def _string(self) -> str:
         """Of the JSON string, up to its closing quotation mark or an escape that is not whole."""
-        out: list[str] = []
-        while self._held and not self._ended:
-            match = _SPECIAL.search(self._held)
-            out.append(self._taken(match.start() if match else len(self._held)))
-            if match is None:
-                break
-            if match[0] == '"':
-                self._ended = True
-                break
-            character = self._escaped()
-            if character is None:
-                break
-            out.append(character)
-        return "".join(out)
-
-    def _escaped(self) -> str | None:
-        """The character of the escape at the beginning, or of two where they are one (a surrogate pair). None: more
-        has to come first."""
-        first = _ESCAPE.match(self._held)
-        if first is None:
-            return None
-        end = first.end()
-        if _HIGH_SURROGATE.match(first[0]):
-            second = _ESCAPE.match(self._held, end)
-            rest = self._held[end:]
-            if second is None and (not rest or rest.startswith("\\")) and len(rest) < len(first[0]):
-                return None
-            end = second.end() if second else end
-        try:
-            text = str(json.loads(f'"{self._taken(end)}"'))
-        except ValueError:  # an escape that JSON does not know
+        if self._ended:
             return ""
+        whole = _WHOLE.match(self._held)
+        raw = whole[0] if whole else ""
+        self._ended = self._held[len(raw) : len(raw) + 1] == '"'
+        if not self._ended and (half := _HIGH_SURROGATE.search(raw)):  # its other half is still to come
+            raw = raw[: half.start()]
+        self._taken(len(raw))
+        known = _ESCAPE.sub(lambda escape: escape[0] if escape[1] in '"\\/bfnrtu' else "", raw)
+        text = str(json.loads(f'"{known}"', strict=False))
         return text.encode("utf-8", "replace").decode()  # half a pair can't be stored
 
     def _taken(self, length: int) -> str:

@@ -18,16 +18,11 @@ LEAST = 8  # passages that a model is given where so many were found: the right 
 
 
 @step("order")
-async def order(
-    deps: Deps, passages: Sequence[ScoredChunk], *, found: int, room: int | None, replaced: Sequence[str] = ()
-) -> list[ScoredChunk]:
+async def order(deps: Deps, passages: Sequence[ScoredChunk], *, found: int, room: int | None) -> list[ScoredChunk]:
     """The passages that fit, best first. found: how many there were. room: tokens that the prompt has for them; None:
-    no model reads them. replaced: titles that were left out since a later version replaces them."""
+    no model reads them."""
     fitting = list(passages) if room is None else fit_half(passages, room=room)
-    note(
-        "ordered_in_force" if replaced else "ordered",
-        given=len(fitting), found=found, replaced=list(replaced), chunk_ids=[passage.chunk_id for passage in fitting],
-    )  # fmt: skip
+    note("ordered", given=len(fitting), found=found, chunk_ids=[passage.chunk_id for passage in fitting])
     return fitting
 
 

@@ -4,7 +4,6 @@ import pytest
 from django.conf import settings
 
 from retrieval.steps.answer.generate import write_answer
-from retrieval.steps.step import Asked
 from tests.retrieval.steps.fakes import Events, ask, context, make_tools, scored, start_run, with_corrective
 
 QUESTION = "What is the resit fee?"
@@ -25,7 +24,7 @@ async def generate(text: str = QUESTION, rag=None, language="en"):
     events = Events()
     run = start_run(rag or settings.RAG, events)
     tools = make_tools(rag or settings.RAG)
-    answer = await write_answer(context(tools, run, language=language), Asked(ask(text), text), CANDIDATES)
+    answer = await write_answer(context(tools, run, language=language).deps, ask(text), CANDIDATES)
     return answer, events, run.trace
 
 
@@ -47,25 +46,20 @@ NEW_RULES = scored(
 OLD_RULES = scored(2, "Eight books may be borrowed.", rerank=0.8, title="Loan Rules (2022)", policy_year=2022)
 
 
-async def written_by_rules(text: str, *others):
-    run = start_run(settings.RAG)
-    asked = Asked(ask(text), text)
-    answer = await write_answer(context(make_tools(settings.RAG), run), asked, [NEW_RULES, OLD_RULES, *others])
-    [entry] = [step for step in run.trace.steps if step.name == "order"]
-    return [source.chunk.title for source in answer.sources], entry
+async def test_without_a_model_the_newest_version_is_quoted_and_the_other_offered(offline) -> None:
+    answer = await write_answer(
+        make_tools(settings.RAG), ask("How many books may be borrowed?"), [NEW_RULES, OLD_RULES]
+    )
+    assert "Twelve books" in answer.text
+    assert "Eight books" not in answer.text
+    assert "[Loan Rules (2022)](/documents/d2/)" in answer.text
 
 
-async def test_a_replaced_document_is_left_out_and_the_path_says_so(offline) -> None:
-    titles, entry = await written_by_rules("How many books may be borrowed?")
-    assert titles == ["Loan Rules (2025)"]
-    assert entry.summary.endswith("left out, as a later version replaces it: Loan Rules (2022)")
-    assert entry.detail["replaced"] == ["Loan Rules (2022)"]
-
-
-async def test_a_question_that_names_the_old_year_is_given_the_old_document(offline) -> None:
-    titles, entry = await written_by_rules("How many books could be borrowed in 2022?")
-    assert "Loan Rules (2022)" in titles
-    assert entry.detail["replaced"] == []
+async def test_a_question_that_names_a_year_is_given_the_version_of_that_year(offline) -> None:
+    others = [scored(number, f"Rule {number}.", rerank=0.85) for number in range(3, 12)]
+    question = ask("How many books could be borrowed in 2022?")
+    answer = await write_answer(make_tools(settings.RAG), question, [NEW_RULES, *others, OLD_RULES])
+    assert "Loan Rules (2022)" in [source.chunk.title for source in answer.sources]
 
 
 async def test_the_prompt_numbers_passages_and_names_their_files(online) -> None:
@@ -218,8 +212,8 @@ async def test_chinese_sentences_cite_what_bears_them_out_in_either_script(
     online.reply(text=written)
     found = (scored(1, "补考费为55欧元，在线缴纳。", rerank=0.9), scored(2, "图书馆每天八点开门。", rerank=0.4))
     run = start_run(settings.RAG)
-    asked = Asked(ask(question), question)
-    answer = await write_answer(context(make_tools(settings.RAG), run, language=language), asked, found)
+    asked = ask(question)
+    answer = await write_answer(context(make_tools(settings.RAG), run, language=language).deps, asked, found)
     assert answer.text == text
     assert [sentence.supported for sentence in answer.grounding] == [True, True]
 
@@ -251,8 +245,8 @@ async def test_a_passage_that_denies_is_no_refusal(online) -> None:
     online.reply(text="The rent does not include breakfast.")
     run = start_run(settings.RAG)
     found = (scored(1, "The rent of a room does not include breakfast or laundry.", rerank=0.9),)
-    asked = Asked(ask("Is breakfast included?"), "Is breakfast included?")
-    answer = await write_answer(context(make_tools(settings.RAG), run), asked, found)
+    asked = ask("Is breakfast included?")
+    answer = await write_answer(context(make_tools(settings.RAG), run).deps, asked, found)
     assert (answer.decision, answer.text) == ("ANSWER", "The rent does not include breakfast [1].")
 
 
@@ -263,8 +257,8 @@ async def test_a_passage_that_denies_is_no_refusal(online) -> None:
 async def test_the_extractive_answer_is_in_the_questions_script(offline, language, quote) -> None:
     run = start_run(settings.RAG)
     found = (scored(1, "校长奖学金每学年5000欧元。", rerank=0.9),)
-    asked = Asked(ask("獎學金"), "校長獎學金每學年多少？")
-    answer = await write_answer(context(make_tools(settings.RAG), run, language=language), asked, found)
+    asked = ask("獎學金", condensed="校長獎學金每學年多少？")
+    answer = await write_answer(context(make_tools(settings.RAG), run, language=language).deps, asked, found)
     assert quote in answer.text
     assert "[1]" in answer.text
 
@@ -274,8 +268,8 @@ async def test_the_model_may_read_an_excerpt_and_the_source_keeps_the_whole_pass
     padding = "Bicycles are kept in the cellar. The gate is shut at night. The bus runs every ten minutes. "
     text = padding + "What the resit fee is: a resit costs EUR 55. It is due in July. " + padding
     run = start_run(settings.RAG)
-    asked = Asked(ask("How much is the resit fee?"), "How much is the resit fee?")
-    answer = await write_answer(context(make_tools(settings.RAG), run), asked, [scored(1, text, rerank=0.9)])
+    asked = ask("How much is the resit fee?")
+    answer = await write_answer(context(make_tools(settings.RAG), run).deps, asked, [scored(1, text, rerank=0.9)])
     assert answer.sources[0].chunk.text == text
     assert "EUR 55" in online.chats[0].prompt
     assert padding not in online.chats[0].prompt
@@ -287,7 +281,7 @@ async def test_where_not_all_passages_fit_the_best_ones_do(online, rag_settings)
         scored(number, f"Passage {number}. " + "word " * 300, rerank=1 - number / 10) for number in range(1, 6)
     )
     rag = settings.RAG
-    answer = await write_answer(context(make_tools(rag)), Asked(ask(QUESTION), QUESTION), long)
+    answer = await write_answer(context(make_tools(rag)).deps, ask(QUESTION), long)
     assert 1 < len(answer.sources) < 5
     assert {source.chunk.chunk_id for source in answer.sources} == {f"k{n}" for n in range(1, len(answer.sources) + 1)}
 

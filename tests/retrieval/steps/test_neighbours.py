@@ -9,7 +9,6 @@ from django.conf import settings
 
 from retrieval.steps.answer.generate import write_answer
 from retrieval.steps.retrieve.neighbours import belong_together, may_begin_before, may_go_on
-from retrieval.steps.step import Asked
 from retrieval.values import ScoredChunk, Scores, StoredChunk
 from tests.retrieval.steps.document_reader import MemoryReader
 from tests.retrieval.steps.fakes import EMPTY_SCOPE, ask, context, make_tools, start_run
@@ -40,7 +39,7 @@ async def written(chunks: list[StoredChunk], at: int = 0, *, question: str = "Wh
     reader, run = MemoryReader(chunks), start_run(settings.RAG)
     tools = make_tools(settings.RAG, documents=reader)
     asked = ask(question, **q)
-    answer = await write_answer(context(tools, run), Asked(asked, question), [found(chunks[at])])
+    answer = await write_answer(context(tools, run).deps, asked, [found(chunks[at])])
     return answer, reader, run.trace
 
 

@@ -1,0 +1,173 @@
+"""How an answer reaches its reader: piece by piece, as a model writes it. What has been sent is the answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from retrieval.errors import ModelCutError, ModelError
+from retrieval.path_texts import reason_text
+from retrieval.ports import ChatModel, Prompt
+from retrieval.steps.answer.mark import Mark, MarkReader
+from retrieval.steps.cite.align import Aligner
+from retrieval.steps.cite.stream import CitedStream
+from retrieval.steps.deps import Deps
+from retrieval.text.answer_language import ScriptKeeper
+from retrieval.text.tokens import estimate_tokens
+from retrieval.values import Source
+
+HEARD_OUT = 40  # pieces behind a refusing mark: a reply that ends by itself leaves its connection open for the next
+
+
+class AnswerWriter:
+    """Emits an answer's pieces, a Chinese one in the script of the answer's language. `text`: what has been emitted."""
+
+    def __init__(self, deps: Deps) -> None:
+        self.text = ""
+        self._trace = deps.trace
+        self._script = ScriptKeeper(deps.language)
+
+    @property
+    def refuses(self) -> bool:
+        """Whether nothing more is to be read of the reply."""
+        return False
+
+    def read(self, piece: str) -> str:
+        """The text in a piece of the model's reply."""
+        return piece
+
+    def read_end(self) -> str:
+        return ""
+
+    async def write(self, piece: str) -> None:
+        await self._emit(self._script.feed(piece))
+
+    async def finish(self) -> None:
+        await self._emit(self._script.finish())
+
+    async def _emit(self, content: str) -> None:
+        content = content if self.text else content.lstrip()
+        if content:
+            self.text += content
+            await self._trace.emit_chunk(content)
+
+
+class CitedWriter(AnswerWriter):
+    """Sets the citations of a model's answer: each sentence gets those of the passages that bear it out, when it is
+    complete. The model's own markers are a hint (`retrieval.steps.cite.align`)."""
+
+    def __init__(self, deps: Deps, *, sources: Sequence[Source], question: str) -> None:
+        super().__init__(deps)
+        self.aligner = Aligner(sources, question=question, models=deps.models)
+        self._cited = CitedStream(self.aligner)
+
+    async def write(self, piece: str) -> None:
+        await self._emit(await self._cited.feed(self._script.feed(piece)))
+
+    async def finish(self) -> None:
+        last = await self._cited.feed(self._script.finish())
+        await self._emit(last + await self._cited.finish())
+
+
+class MarkedWriter(CitedWriter):
+    """Holds the mark back until it is read (`retrieval.steps.answer.mark`). Sources go to the reader before the first
+    word of an answer, not at all where the model refuses. released: called before that word."""
+
+    def __init__(
+        self, deps: Deps, *, sources: Sequence[Source], question: str, released: Callable[[], object] | None = None
+    ) -> None:
+        super().__init__(deps, sources=sources, question=question)
+        self._sources = tuple(sources)
+        self._released = released
+        self._reader = MarkReader()
+
+    @property
+    def mark(self) -> Mark | None:
+        return self._reader.mark
+
+    @property
+    def refuses(self) -> bool:
+        return self.mark in ("no_answer", "ask_back")
+
+    def read(self, piece: str) -> str:
+        text = self._reader.feed(piece)
+        return "" if self.refuses else text
+
+    def read_end(self) -> str:
+        text = self._reader.finish()
+        return "" if self.refuses else text
+
+    async def _emit(self, content: str) -> None:
+        if content.strip() and not self.text:
+            if self._released:
+                self._released()
+            await self._trace.sink.sources_chosen(self._sources)
+        await super()._emit(content)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Author:
+    """Who writes. room: tokens that the passages may have; None: no model reads them, for the reason in `failure`."""
+
+    model: ChatModel | None = None
+    room: int | None = None
+    failure: str = ""
+
+
+async def author_of(deps: Deps, frame: Callable[[], Prompt]) -> Author:
+    """frame: the prompt without passages. Never raises a ModelError."""
+    try:
+        async with asyncio.timeout(deps.deadline.remaining()):
+            model = await deps.models.chat("answer")
+        prompt = frame()
+    except ModelError as error:
+        return Author(failure=error.reason)
+    except TimeoutError:
+        return Author(failure=reason_text("no_time_left"))
+    return Author(model=model, room=max(0, model.prompt_budget - estimate_tokens(prompt.system + prompt.user)))
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a model's writing ended. failure: why it failed or broke off, "" where it is whole. cut: it reached its
+    length limit. model: its name; "" where none wrote."""
+
+    failure: str = ""
+    cut: bool = False
+    model: str = ""
+
+
+async def write_by_model(
+    deps: Deps,
+    author: Author,
+    prompt: Callable[[], Prompt],
+    writer: AnswerWriter,
+    *,
+    shape: Mapping[str, object] | None = None,
+) -> Ended:
+    """Write the model's answer; shape: see `ChatModel.stream`. Never raises a ModelError.
+
+    Cancelling closes the model's connection. At the deadline the answer ends where it is.
+    """
+    if author.model is None:
+        return Ended(author.failure)
+    failure, cut, refused = "", False, 0
+    try:
+        stream: AsyncGenerator[str, None] = author.model.stream(prompt(), shape=shape)
+        async with asyncio.timeout(deps.deadline.remaining()), aclosing(stream) as pieces:
+            async for piece in pieces:
+                await writer.write(writer.read(piece))
+                refused += writer.refuses
+                if refused > HEARD_OUT:
+                    break
+    except ModelError as error:
+        failure, cut = error.reason, isinstance(error, ModelCutError)
+    except TimeoutError:
+        failure = reason_text("time_was_over")
+    await writer.write(writer.read_end())
+    await writer.finish()
+    if not writer.text and not writer.refuses:
+        failure = failure or reason_text("empty_answer")
+    return Ended(failure, cut, author.model.name)
