@@ -2,10 +2,10 @@
 
 import os
 
-from django.core.asgi import get_asgi_application
+import django
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ragsite.settings")
-django_application = get_asgi_application()
+django.setup()
 
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from django.conf import settings  # noqa: E402
@@ -18,15 +18,11 @@ from ragsite import urls  # noqa: E402, F401  -- all pages: else the first reque
 from ragsite.accounts.auth import is_signed_in  # noqa: E402
 from ragsite.accounts.credentials import ClosesWhenSignedOut  # noqa: E402
 from ragsite.runtime.watchdog import watched  # noqa: E402
-from ragsite.web.body_limits import BodyLimits  # noqa: E402
-from ragsite.web.chunked_bodies import LengthOfChunkedBodies  # noqa: E402
-from ragsite.web.database_thread import KeptDatabaseThread  # noqa: E402
-from ragsite.web.full_disk import FullDiskAnswers  # noqa: E402
+from ragsite.web.handler import Handler  # noqa: E402
 
-pages = BodyLimits(LengthOfChunkedBodies(KeptDatabaseThread(django_application)), is_signed_in)
 routes = ProtocolTypeRouter(
     {
-        "http": FullDiskAnswers(pages),
+        "http": Handler(is_signed_in),
         "websocket": TokenOrCookieAuth(ClosesWhenSignedOut(URLRouter(websocket_urlpatterns))),
         "lifespan": watched(lifespan, ends_hung_process=not settings.DEBUG),  # a debugger holds the loop up, too
     }

@@ -5,10 +5,12 @@ Importing this module opens no connection and writes no file.
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 import secrets
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +49,15 @@ def _database(default: str) -> dict[str, Any]:
     if str(config.get("ENGINE")).rpartition(".")[2] not in ("postgresql", "sqlite3"):
         raise SettingsError("DATABASE_URL is neither postgresql://user:password@host/name nor sqlite:///path")
     return dict(config)
+
+
+def _static_version(folder: Path) -> str:
+    """Changes with each of our files, and with the libraries that bring files of their own."""
+    bringing = ("django", "django-celery-beat", "django-constance", "drf-spectacular-sidecar")
+    digest = hashlib.sha256(repr([version(name) for name in bringing]).encode())
+    for path in sorted(folder.rglob("*.*")):
+        digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()[:12]
 
 
 def redis_channel_layer(url: str) -> dict[str, Any]:
@@ -89,7 +100,7 @@ INSTALLED_APPS = [
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
-    "ragsite.web.static_files.StaticFiles",
+    "django.contrib.staticfiles",
     "django.contrib.humanize",
     "rest_framework",
     "rest_framework.authtoken",
@@ -113,20 +124,19 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "ragsite.web.on_the_loop.PrometheusBeforeMiddleware",
+    "django_prometheus.middleware.PrometheusBeforeMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "servestatic.middleware.ServeStaticMiddleware",  # first: scripts, styles and fonts need no policy of their own
-    "ragsite.web.on_the_loop.GZipMiddleware",
     "ragsite.web.security.ContentSecurityPolicyMiddleware",
-    "ragsite.web.on_the_loop.SessionMiddleware",
-    "ragsite.web.on_the_loop.LocaleMiddleware",
-    "ragsite.web.on_the_loop.CommonMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "ragsite.web.language.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
-    "ragsite.web.on_the_loop.AuthenticationMiddleware",
-    "ragsite.web.on_the_loop.MessageMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "ragsite.web.on_the_loop.PrometheusAfterMiddleware",
+    "django_prometheus.middleware.PrometheusAfterMiddleware",
 ]
 
 TEMPLATES = [
@@ -190,20 +200,20 @@ LANGUAGE_COOKIE_HTTPONLY = True
 TIME_ZONE = SITE.time_zone
 USE_TZ = True
 
-STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "ragsite" / "web" / "static"]
-STATIC_ROOT = BASE_DIR / "staticfiles"
-SERVESTATIC_USE_FINDERS = True  # under their own names, too
+# Browsers keep files for a year: their addresses change with them. Tests read files where they lie.
+STATIC_VERSION = "" if TESTING else f"{_static_version(STATICFILES_DIRS[0])}/"
+STATIC_URL = f"/static/{STATIC_VERSION}"
+_COLLECTED = BASE_DIR / "staticfiles" / "root"  # served at /: what `collectstatic` has made, compressed
+STATIC_ROOT = _COLLECTED / STATIC_URL.strip("/")
+SERVESTATIC_ROOT = _COLLECTED if _COLLECTED.is_dir() and not TESTING else None
+SERVESTATIC_USE_FINDERS = True  # what was not collected
 SERVESTATIC_AUTOREFRESH = DEBUG
-SERVESTATIC_KEEP_ONLY_HASHED_FILES = True
+SERVESTATIC_MAX_AGE = 0 if DEBUG else 365 * 24 * 3600
+SERVESTATIC_MINIFY = True
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {
-        # Tests read files by their own names, whatever was collected beside them.
-        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
-        if TESTING
-        else "ragsite.web.static_files.HashedFiles"
-    },
+    "staticfiles": {"BACKEND": "servestatic.storage.CompressedStaticFilesStorage"},
 }
 MEDIA_ROOT = DATA_DIR / "uploads"
 

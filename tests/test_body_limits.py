@@ -16,8 +16,8 @@ from django.test import Client
 from ragsite.accounts.auth import is_signed_in
 from ragsite.accounts.tokens import token_create
 from ragsite.asgi import application
-from ragsite.web import early_answer
-from ragsite.web.body_limits import ANYBODYS, BodyLimits
+from ragsite.web import handler
+from ragsite.web.handler import ANYBODYS, Handler
 from tests.factories import UserFactory
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -54,17 +54,21 @@ def _form(size: int) -> bytes:
     return begin + b"\0" * size + b"\r\n--x--\r\n"
 
 
-class Received:
-    """What a site behind the limits receives of a body. pieces: so many."""
+@pytest.fixture
+def handled(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The sizes of what Django receives of bodies; it answers nothing."""
+    sizes: list[int] = []
 
-    def __init__(self) -> None:
-        self.pieces, self.asked = 0, False
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        self.asked, more = True, True
+    async def handle(self: Handler, scope: Any, receive: Any, send: Any) -> None:
+        sizes.append(0)
+        more = True
         while more:
             message = await receive()
-            self.pieces, more = self.pieces + bool(message.get("body")), message.get("more_body", False)
+            sizes[-1] += len(message.get("body", b""))
+            more = message.get("more_body", False)
+
+    monkeypatch.setattr(Handler, "handle", handle)
+    return sizes
 
 
 @pytest.mark.parametrize("headers", [{}, {"Authorization": "Token 0123"}, {"Cookie": "sessionid=made-up"}])
@@ -73,16 +77,14 @@ async def test_a_stranger_may_not_send_a_long_form(headers: dict[str, str]) -> N
     assert (response.status_code, response.json()["error"]["code"]) == (401, "not_authenticated")
 
 
-async def test_of_a_strangers_form_no_more_is_received_than_anybody_may_send() -> None:
-    received = Received()
-    response = await post(Sent(100, piece=b"x" * 1024), to=BodyLimits(received, is_signed_in))
-    assert (response.status_code, received.pieces * 1024) == (401, ANYBODYS)
+async def test_of_a_strangers_form_no_more_is_received_than_anybody_may_send(handled: list[int]) -> None:
+    response = await post(Sent(100, piece=b"x" * 1024), to=Handler(is_signed_in))
+    assert (response.status_code, handled) == (401, [ANYBODYS])
 
 
-async def test_of_a_declared_length_that_is_too_long_nothing_is_received() -> None:
-    received = Received()
-    response = await post(Sent(100), to=BodyLimits(received, is_signed_in), **{"Content-Length": str(100 * len(PIECE))})
-    assert (response.status_code, received.asked) == (401, False)
+async def test_of_a_declared_length_that_is_too_long_nothing_is_received(handled: list[int]) -> None:
+    response = await post(Sent(100), to=Handler(is_signed_in), **{"Content-Length": str(100 * len(PIECE))})
+    assert (response.status_code, handled) == (401, [])
     assert response.headers["connection"] == "close"
 
 
@@ -137,15 +139,15 @@ async def _answer_to_all(port: int, *, pieces: int) -> bytes:
 
 
 async def test_who_sends_on_regardless_reads_why_it_was_refused() -> None:
-    async for port in _run(BodyLimits(Received(), lambda _: False)):
+    async for port in _run(Handler(lambda _: False)):
         answer = await _answer_to_all(port, pieces=40)
         assert answer.startswith(b"HTTP/1.1 401 ")
         assert b"not_authenticated" in answer
 
 
 async def test_who_never_stops_sending_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(early_answer, "LINGER_S", 0.2)
-    async for port in _run(BodyLimits(Received(), lambda _: False)):
+    monkeypatch.setattr(handler, "LINGER_S", 0.2)
+    async for port in _run(Handler(lambda _: False)):
         with pytest.raises(ConnectionError):
             await _answer_to_all(port, pieces=1_000_000)
 
@@ -182,3 +184,27 @@ async def test_the_refusal_is_told_in_the_readers_language() -> None:
 async def test_a_refused_body_says_what_a_short_one_would_be_told() -> None:
     long, short = await post(Sent(100)), await post(_form(10))
     assert (long.json(), long.headers["www-authenticate"]) == (short.json(), short.headers["www-authenticate"])
+
+
+# ------------------------------------------------------------------------------------------------ in chunks
+async def in_chunks(body: bytes, *, size: int = 7) -> AsyncIterator[bytes]:
+    for start in range(0, len(body), size):
+        yield body[start : start + size]
+
+
+async def test_json_in_chunks_is_read() -> None:
+    headers = await a_token() | {"Content-Type": JSON}
+    response = await post(in_chunks('{"name": "规章"}'.encode()), path="/api/collections", **headers)
+    assert (response.status_code, response.json()["name"]) == (201, "规章")
+
+
+async def test_a_form_in_chunks_is_read() -> None:
+    response = await post(in_chunks(_form(3 << 20), size=1 << 18), **await a_token())
+    assert response.json()["error"]["code"] == "unsupported_file_type"
+
+
+async def test_the_limit_holds_for_chunks() -> None:
+    body = b'"' + b"x" * settings.DATA_UPLOAD_MAX_MEMORY_SIZE + b'"'
+    for path in ("/api/chat", "/api/search"):
+        response = await post(in_chunks(body, size=1 << 20), path=path, **await a_token() | {"Content-Type": JSON})
+        assert (response.status_code, response.json()["error"]["code"]) == (413, "too_large")

@@ -19,9 +19,8 @@ from rest_framework.test import APIClient
 from ragsite import health
 from ragsite.core import storage
 from ragsite.core.api.error_responses import exception_handler
-from ragsite.web import early_answer
-from ragsite.web.chunked_bodies import LengthOfChunkedBodies
-from ragsite.web.full_disk import FullDiskAnswers
+from ragsite.web import handler
+from ragsite.web.handler import Handler
 from retrieval import views
 from retrieval.models import Document
 from tests.factories import ChunkFactory, UserFactory
@@ -118,7 +117,7 @@ def test_page_on_a_full_disk_is_507(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_body_that_cannot_be_received_is_507(small_disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is written to a file before Django's own handlers run."""
     monkeypatch.setattr(tempfile, "tempdir", str(small_disk))
-    monkeypatch.setattr(early_answer, "LINGER_S", 0.2)
+    monkeypatch.setattr(handler, "LINGER_S", 0.2)
     sent: list[dict[str, Any]] = []
 
     async def receive() -> dict[str, Any]:
@@ -127,7 +126,7 @@ async def test_body_that_cannot_be_received_is_507(small_disk: Path, monkeypatch
     async def send(message: dict[str, Any]) -> None:
         sent.append(message)
 
-    scope = {"type": "http", "headers": [(b"transfer-encoding", b"chunked")]}
-    await FullDiskAnswers(LengthOfChunkedBodies(None))(scope, receive, send)
+    scope = {"type": "http", "path": "/api/documents", "headers": [(b"content-type", b"multipart/form-data")]}
+    await Handler(lambda _: True)(scope, receive, send)
     assert sent[0]["status"] == 507
     assert b"storage_full" in sent[1]["body"]

@@ -194,17 +194,3 @@ def test_the_status_call_names_the_models(client: Client, user: Any, online: Any
 
 def test_the_status_call_is_for_those_signed_in(client: Client) -> None:
     assert client.get("/api/status").status_code in (401, 403)
-
-
-def test_error_pages_keep_their_policy_while_debugging(client: Client, settings: Any) -> None:
-    client.get("/healthz")  # the middleware is made now
-    settings.DEBUG = True
-    response = client.get("/api/no-such-call")
-    assert response.status_code == 404
-    assert "default-src 'self'" in response.headers["Content-Security-Policy"]
-
-
-def test_pages_are_compressed_and_the_api_is_not(client: Client, user: Any) -> None:
-    asked = {"Accept-Encoding": "gzip"}
-    assert client.get("/", headers=asked).headers["Content-Encoding"] == "gzip"
-    assert "Content-Encoding" not in client.get("/api/schema", headers=asked).headers

@@ -7,9 +7,13 @@ from http.cookies import CookieError, SimpleCookie
 from typing import Any
 
 from django.conf import settings
+from django.db import Error as DatabaseError
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
+from django.middleware import locale
 from django.utils import translation
+
+from ragsite.models import LANGUAGE, THEME
 
 THEMES = ("system", "light", "dark")
 
@@ -28,23 +32,32 @@ def language_of(scope: Mapping[str, Any]) -> str:
     return translation.get_language_from_request(request)
 
 
-def account_choices_note(request: HttpRequest, language: Any, theme: Any) -> None:
-    """What the account says comes before the cookie: as if this browser had sent it."""
-    request.account_theme = theme if theme in THEMES else ""  # type: ignore[attr-defined]
-    if language in dict(settings.LANGUAGES) and request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME) != language:
-        request.COOKIES[settings.LANGUAGE_COOKIE_NAME] = language
-        request.account_language = language  # type: ignore[attr-defined]
+class LocaleMiddleware(locale.LocaleMiddleware):
+    """With the account's language before the cookie's. A browser without a session is not asked for one."""
 
+    def process_request(self, request: HttpRequest) -> None:
+        cookie = settings.LANGUAGE_COOKIE_NAME
+        if settings.SESSION_COOKIE_NAME in request.COOKIES:
+            try:
+                language, theme = request.session.get(LANGUAGE), request.session.get(THEME)
+            except DatabaseError:  # it is away: whoever needs it says so
+                language, theme = None, None
+            request.account_theme = theme if theme in THEMES else ""  # type: ignore[attr-defined]
+            if language in dict(settings.LANGUAGES) and request.COOKIES.get(cookie) != language:
+                request.COOKIES[cookie] = language  # as if this browser had sent it
+                request.account_language = language  # type: ignore[attr-defined]
+        super().process_request(request)
 
-def language_cookie_renew(request: HttpRequest, response: HttpResponseBase) -> None:
-    """Where the account's language was another than the cookie's: this browser's sockets read the cookie."""
-    language = getattr(request, "account_language", None)
-    if language and settings.LANGUAGE_COOKIE_NAME not in response.cookies:
-        response.set_cookie(
-            settings.LANGUAGE_COOKIE_NAME,
-            language,
-            max_age=settings.LANGUAGE_COOKIE_AGE,
-            secure=bool(settings.LANGUAGE_COOKIE_SECURE),
-            httponly=settings.LANGUAGE_COOKIE_HTTPONLY,
-            samesite="Lax",
-        )
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        """The cookie is renewed where the account's language is another: this browser's sockets read it."""
+        language = getattr(request, "account_language", None)
+        if language and settings.LANGUAGE_COOKIE_NAME not in response.cookies:
+            response.set_cookie(
+                settings.LANGUAGE_COOKIE_NAME,
+                language,
+                max_age=settings.LANGUAGE_COOKIE_AGE,
+                secure=bool(settings.LANGUAGE_COOKIE_SECURE),
+                httponly=settings.LANGUAGE_COOKIE_HTTPONLY,
+                samesite="Lax",
+            )
+        return super().process_response(request, response)

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
-from csp.constants import HEADER, UNSAFE_INLINE
+from csp.constants import UNSAFE_INLINE
 from csp.middleware import CSPMiddleware, PolicyParts
-from csp.utils import build_policy
 from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
-
-from ragsite.web.on_the_loop import OnTheLoop
 
 EXCEPTIONS = {
     # Swagger UI writes style attributes while it draws; its scripts are files of ours.
@@ -21,7 +16,7 @@ EXCEPTIONS = {
 }
 
 
-class ContentSecurityPolicyMiddleware(OnTheLoop, CSPMiddleware):
+class ContentSecurityPolicyMiddleware(CSPMiddleware):
     """django-csp's, with the site's own socket and the pages that need exceptions."""
 
     def get_policy_parts(
@@ -33,13 +28,6 @@ class ContentSecurityPolicyMiddleware(OnTheLoop, CSPMiddleware):
             if request.path.startswith(prefix):
                 parts.update |= sources
         return parts
-
-    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-        """On every page: with DEBUG, django-csp leaves 404 and 500 out for the sake of Django's own pages."""
-        response = super().process_response(request, response)
-        policy = build_policy(**asdict(self.get_policy_parts(request, response)))
-        response.headers.setdefault(HEADER, policy)
-        return response
 
 
 def _own_socket(request: HttpRequest) -> list[str]:

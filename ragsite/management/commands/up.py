@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.core.management import call_command
 from django.core.management.base import BaseCommand
 from django.db import connections
 from django.utils.translation import gettext as _
+from filelock import FileLock
 from kombu.exceptions import OperationalError
 
 from ragsite.celery import app as celery_app
@@ -19,8 +22,8 @@ from ragsite.core.localized import said
 from ragsite.runtime import start_checks
 from ragsite.runtime.start_checks import ADMIN_NAME, StartError
 from ragsite.runtime.supervisor import BEAT_DELAY_S, MilvusLite, Supervisor, programs
-from ragsite.web import static_files
 
+NEVER_SHOWN = ["redoc", "rest_framework", "*.map", "*.d.ts", "LICENSE*", "README*"]  # files of libraries
 logger = logging.getLogger(__name__)
 
 
@@ -99,11 +102,19 @@ class Command(BaseCommand):
 def _collect_static_files() -> None:
     if settings.DEBUG:
         return  # served from where they lie
+    root = Path(settings.STATIC_ROOT)  # staticfiles/root/static/VERSION
+    folder = root.parents[2]
+    done = folder / f"{root.name}.done"
     try:
-        static_files.collect()
+        folder.mkdir(exist_ok=True)
+        with FileLock(folder / "collecting.lock"):  # several sites may start from one checkout
+            if not (done.exists() and root.exists()):
+                shutil.rmtree(root.parent, ignore_errors=True)
+                call_command("collectstatic", interactive=False, verbosity=0, ignore_patterns=NEVER_SHOWN)
+                done.touch()
     except OSError as error:
         raise StartError(
-            f"The folder {settings.STATIC_ROOT} for the pages' files cannot be written ({error.strerror}): make it "
+            f"The folder {folder} for the pages' files cannot be written ({error.strerror}): make it "
             "writable, or run `python manage.py collectstatic` as a user who may write it."
         ) from error
 
