@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, TypedDict
-
-from langgraph.graph.state import CompiledStateGraph
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from ragsite.core.errors import AppError, UnavailableError
 from ragsite.core.rag_settings import RagSettings
@@ -24,6 +22,9 @@ from retrieval.text.answer_language import Language, answer_language
 from retrieval.trace import Trace
 from retrieval.values import Answer, Question
 from retrieval.workflows.documents import answer_from_documents
+
+if TYPE_CHECKING:  # it takes longer than all else together, and every process of a site loads this file
+    from langgraph.graph.state import CompiledStateGraph
 
 REPLY_CHARS = 80  # of a reply to a question asked back, in words of one's own
 RECURSION_LIMIT = 100  # of LangGraph: a guard against a graph that never ends, far above what any of ours can need

@@ -20,7 +20,7 @@ OpenPage = Callable[..., Page]
 HOURS = "# Canteen hours\nThe canteen opens at half past eleven and closes at two.\n"
 PRICES = "# Canteen prices\nLunch in the canteen costs four euros. The price of lunch is the same for guests.\n"
 OPENS, CUP = "When does the canteen open?", "Who won the canteen football cup?"
-GAP = (  # two of them have the same words
+GAP = (
     "What does lunch in the canteen cost?",
     "How much does lunch in the canteen cost?",
     "Canteen lunch: what cost?",
@@ -127,14 +127,14 @@ def test_the_worst_answers_become_golden_questions_and_a_closed_gap(
     offered = collection.get_by_role("option", name=re.compile("canteen"))
     collection.select_option(value=offered.first.get_attribute("value"))
     page.get_by_role("button", name="Upload").click()
-    expect(page.get_by_text("2 / 2")).to_be_visible(timeout=60_000)
-    expect(page.get_by_role("cell", name=re.compile("^Answered"))).to_have_count(2)
+    expect(page.get_by_text("3 / 3")).to_be_visible(timeout=60_000)
+    expect(page.get_by_role("cell", name=re.compile("^Answered"))).to_have_count(3)
     expect(page.get_by_role("button", name="Closed")).to_have_attribute("aria-pressed", "true")
 
     # people get an answer now
     go(page, "Dashboard")
     gap = page.get_by_role("listitem").filter(has_text=LUNCH)
-    expect(gap).to_contain_text("2 of 2 answered now")
+    expect(gap).to_contain_text("3 of 3 answered now")
 
     stranger = open_page(DESKTOP)
     stranger.goto("/")
