@@ -11,13 +11,13 @@ from ragsite.core.errors import NotFoundError
 from ragsite.core.localized import language_of_terminal, localized, localized_text, said
 from ragsite.core.wording import counted, joined, worded, wordings_of
 
-RELEVANT = ("{passed} of {documents} documents are relevant", {"passed": 3, "documents": 10})
+RELEVANT = ("{passed} of {found} documents passed the grading", {"passed": 3, "found": 10})
 
 
 def test_a_sentence_is_its_english_text() -> None:
     text, values = RELEVANT
-    assert worded(text, **values) == "3 of 10 documents are relevant"
-    assert json.dumps([worded(text, **values)]) == '["3 of 10 documents are relevant"]'
+    assert worded(text, **values) == "3 of 10 documents passed the grading"
+    assert json.dumps([worded(text, **values)]) == '["3 of 10 documents passed the grading"]'
 
 
 @pytest.mark.parametrize(("count", "said_"), [(0, "0 queries"), (1, "1 query"), (2, "2 queries")])
@@ -28,9 +28,9 @@ def test_a_number_takes_its_form(count: int, said_: str) -> None:
 @pytest.mark.parametrize(
     ("language", "text"),
     [
-        ("en", "3 of 10 documents are relevant"),
-        ("zh-hans", "10 份文档中有 3 份相关"),
-        ("zh-hant", "10 份文件中有 3 份相關"),
+        ("en", "3 of 10 documents passed the grading"),
+        ("zh-hans", "10 个文档中有 3 个通过评定"),
+        ("zh-hant", "10 個文件中有 3 個通過評定"),
     ],
 )
 def test_a_sentence_is_said_in_the_active_language(language: str, text: str) -> None:
@@ -40,11 +40,11 @@ def test_a_sentence_is_said_in_the_active_language(language: str, text: str) -> 
 
 
 def test_sentences_inside_of_sentences_are_said_too() -> None:
-    inner = counted("{count} passage", "{count} passages", 2)
-    whole = worded("{passages} kept whole", passages=inner) + worded(", without a model")
-    assert whole == "2 passages kept whole, without a model"
+    inner = counted("{count} person", "{count} people", 2)
+    whole = worded("{people} found this useful for similar questions", people=inner)
+    assert whole == "2 people found this useful for similar questions"
     with translation.override("zh-hant"):
-        assert localized(whole) == "2 個段落，全部保留，未用模型"
+        assert localized(whole) == "2 人認為它對類似問題有用"
 
 
 def test_a_list_is_joined_with_the_languages_own_mark() -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ragsite.core.wording import Sentence, joined, worded
+from ragsite.core.wording import Sentence, joined, worded, wordings_of
 from retrieval.evaluation.metrics import ndcg
 
 GOLDEN_MARGIN = 0.005  # nDCG@10, the mean over golden questions, may drop by this much
@@ -77,7 +77,7 @@ class GuardReport:
         return not self.reason
 
     def as_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "passed": self.passed}
+        return {**asdict(self), "passed": self.passed, "wordings": wordings_of(self.reason, self.notes)}
 
 
 def judge(questions: Sequence[Compared], *, untouched_golden: int = 0, untouched_recent: int = 0) -> GuardReport:

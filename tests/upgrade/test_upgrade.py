@@ -90,12 +90,6 @@ def test_the_index_answers_without_being_built_anew(upgraded: Upgraded) -> None:
     assert found["candidates"][0]["title"] == "Refund of Tuition Fees (2025)"
 
 
-def test_boosts_of_the_live_revision_are_in_force(upgraded: Upgraded) -> None:
-    answer = upgraded.call("ben", "POST", "/api/chat", json={"message": REFUND})
-    assert answer["decision"] == "ANSWER"
-    assert answer["sources"][0]["scores"]["boost"] > 1.0
-
-
 def test_an_old_answer_can_be_given_anew(upgraded: Upgraded) -> None:
     answer = upgraded.call("ada", "POST", f"/api/messages/{upgraded.known['messages']['ada'][1]}/regenerate")
     assert answer["status"] == "complete"
