@@ -131,11 +131,18 @@ async def execute(state: State, runtime: Runtime[Deps]) -> State:
     order = TopologicalSorter({task.id: [one for one in task.depends_on if one in tasks] for task in made.tasks})
     order.prepare()
     slots, errors = asyncio.Semaphore(MAX_CONCURRENCY), list[Exception]()
+    entry = next((step for step in reversed(deps.trace.steps) if step.name == "plan"), None)
+
+    async def show(task: Task) -> None:
+        """Who waits sees how far the plan is."""
+        if entry is not None:
+            await deps.trace.sink.tool_called("plan", f"{task.id}: {rows[task.id]['state']}", entry)
 
     async def run(task: Task) -> None:
         async with slots:
             row = rows[task.id]
             row["state"] = "running"
+            await show(task)
             before = {name: findings[name] for name in task.depends_on if name in findings}
             try:
                 async with asyncio.timeout(deps.deadline.limit(TASK_TIMEOUT_S)):
@@ -144,6 +151,7 @@ async def execute(state: State, runtime: Runtime[Deps]) -> State:
             except (AppError, TimeoutError) as error:
                 row["state"], row["note"] = "failed", type(error).__name__
                 errors.append(error)
+            await show(task)
 
     while order.is_active():
         ready = sorted(order.get_ready(), key=lambda name: -tasks[name].priority)
