@@ -126,7 +126,8 @@ def prepared(base: str) -> tuple[str, dict[str, list[Any]]]:
         _json(client.put(f"/api/messages/{unanswered['message_id']}/rating", json={"score": 1}))
         chunk = _json(client.get(f"/api/documents/{document}/chunks"))["results"][0]
         replay = _json(client.post(f"/api/review/answers/{answer['message_id']}/replay", json={"workflow": "react"}))
-        batch = _json(client.post("/api/review/replay-batches", json={"golden": "*", "workflow": "react"}))
+        questions = {"message_ids": [answer["message_id"]], "workflow": "react"}
+        batch = _json(client.post("/api/review/replay-batches", json=questions))
         gaps = _json(client.get("/api/review/gaps"))
         view = _json(client.post("/api/review/views", json={"name": "Conformance", "filters": {"state": "todo"}}))
         return token, {
