@@ -60,58 +60,36 @@ def merge_duplicates(candidates: Sequence[ScoredChunk], *, known: Sequence[Score
     """Pure and deterministic; the order of `candidates` decides which of two alike stays: the first."""
     kept: list[ScoredChunk] = []
     dropped: dict[str, str] = {}
-    prints = [_Print.of(passage.chunk) for passage in known]
     for candidate in candidates:
-        candidate_print = _Print.of(candidate.chunk)
-        duplicate = next((other for other in prints if candidate_print.is_like(other, NEAR_DUPLICATE)), None)
-        if duplicate:
-            dropped[candidate.chunk_id] = duplicate.chunk.chunk_id
-        else:
-            prints.append(candidate_print)
+        twin = next((other for other in (*known, *kept) if is_like(candidate.chunk, other.chunk)), None)
+        if twin is None:
             kept.append(candidate)
+        else:
+            dropped[candidate.chunk_id] = twin.chunk_id
     passages, merged = _merge_neighbours(kept, MERGE_TOKENS)
     return Deduped(kept=passages, dropped=dropped, merged=merged)
 
 
 # ------------------------------------------------------------------------------------------------ the same said twice
-@dataclass(frozen=True, slots=True)
-class _Said:
-    """What two texts are compared by."""
-
-    terms: frozenset[str]
-    numbers: Counter[str]
-    negations: int
-
-
 @lru_cache(maxsize=PRINTS_KEPT)
-def _said(text: str) -> _Said:
-    return _Said(frozenset(analyze(text)), Counter(NUMBER.findall(text)), len(NEGATING_WORD.findall(text)))
+def _print(text: str) -> tuple[frozenset[str], Counter[str], int]:
+    """What two texts are compared by: terms, numbers, how many negations."""
+    return frozenset(analyze(text)), Counter(NUMBER.findall(text)), len(NEGATING_WORD.findall(text))
 
 
-@dataclass(frozen=True, slots=True)
-class _Print:
-    """A chunk and what it says."""
-
-    chunk: StoredChunk
-    said: _Said
-
-    @classmethod
-    def of(cls, chunk: StoredChunk) -> _Print:
-        return cls(chunk, _said(chunk.text))
-
-    def is_like(self, other: _Print, least: float) -> bool:
-        if self.chunk.chunk_id == other.chunk.chunk_id or other.chunk.covers(self.chunk):
-            return True
-        mine, theirs = self.said, other.said
-        if mine.negations != theirs.negations or mine.numbers != theirs.numbers:
-            return False
-        if not mine.terms or not theirs.terms:
-            return self.chunk.text.split() == other.chunk.text.split()
-        fewer, more = sorted((len(mine.terms), len(theirs.terms)))
-        if fewer < least * more:  # the share can be no higher than this
-            return False
-        shared = len(mine.terms & theirs.terms)
-        return shared / (fewer + more - shared) >= least
+def is_like(chunk: StoredChunk, other: StoredChunk) -> bool:
+    """Whether `other` says all that the chunk does."""
+    if chunk.chunk_id == other.chunk_id or other.covers(chunk):
+        return True
+    (mine, *facts), (theirs, *other_facts) = _print(chunk.text), _print(other.text)
+    if facts != other_facts:
+        return False
+    if not mine or not theirs:
+        return chunk.text.split() == other.text.split()
+    if min(len(mine), len(theirs)) < NEAR_DUPLICATE * max(len(mine), len(theirs)):  # it can be no higher than this
+        return False
+    shared = len(mine & theirs)
+    return shared / (len(mine) + len(theirs) - shared) >= NEAR_DUPLICATE
 
 
 # ------------------------------------------------------------------------------------------------ neighbours

@@ -52,9 +52,10 @@ def test_where_room_is_short_the_best_strips_of_all_passages_fill_it() -> None:
     assert "EUR 250" in found[1].candidate.chunk.text
 
 
-def test_the_best_strip_stays_however_little_room_there_is() -> None:
-    (kept,) = excerpts(DEPOSIT, LONG, OFF_TOPIC, tokens=1)
-    assert kept == "The deposit for a room in Lakeside hall is EUR 300."
+def test_passages_that_do_not_fit_fall_away_from_the_last_one_on() -> None:
+    chosen = [scored(number, LONG, rerank=0.9) for number in range(1, 4)]
+    left = compress_passages(DEPOSIT, chosen, tokens=10)
+    assert [one.candidate.chunk_id for one in left] == ["k1"]
 
 
 def test_threshold_zero_keeps_everything(monkeypatch) -> None:
