@@ -23,7 +23,7 @@ from chat.review.replay.replays import replay_cancel, replays_work
 from feedback.curation.curated import curated_save
 from feedback.models import Evidence, GoldenQuestion, GoldenRelevance, Rating
 from retrieval.models import Chunk, Memory
-from retrieval.steps.step import Context  # noqa: F401  (loaded before a test is timed)
+from retrieval.workflows.corrective import WORKFLOW  # noqa: F401  (loaded before a test is timed)
 from tests.chat.conftest import eventually
 from tests.chat.test_end_to_end import library  # noqa: F401
 from tests.factories import CollectionFactory, MessageFactory, SessionFactory, SourceFactory

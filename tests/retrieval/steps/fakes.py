@@ -14,10 +14,7 @@ from retrieval.ports import Models, SearchRequest, SearchResult
 from retrieval.prompting import PromptLibrary
 from retrieval.providers.registry import ModelRegistry
 from retrieval.steps.deps import Deps
-from retrieval.steps.step import Context
-from retrieval.steps.toolbox import Run
 from retrieval.text.analysis import analyze
-from retrieval.text.answer_language import Language
 from retrieval.trace import StepRecord, Trace
 from retrieval.values import (
     CollectionRef,
@@ -156,14 +153,17 @@ def make_tools(
     *,
     models: Models | None = None,
     vocabulary: Vocabulary | None = None,
+    sink: Events | None = None,
     **parts: Any,
 ) -> Deps:
+    """The parts of an engine, with the trace of an answer of its own, whose events go to `sink`."""
     return Deps(
         settings=rag,
         models=models or ModelRegistry(rag.ollama),
         prompts=PromptLibrary(),
         searcher=parts.pop("searcher", None) or MemorySearcher(chunks),
         store=MemoryStore(vocabulary or vocabulary_of(chunks)),
+        trace=Trace(sink),
         **parts,
     )
 
@@ -175,15 +175,6 @@ def vocabulary_of(chunks: Sequence[StoredChunk]) -> Vocabulary:
         policy_years=tuple(sorted({one.policy_year for one in chunks if one.policy_year})),
         tags=tuple(sorted({tag for one in chunks for tag in one.tags})),
     )
-
-
-def start_run(rag: RagSettings, sink: Events | None = None) -> Run:
-    return Run.start(Trace(sink), rag)
-
-
-def context(tools: Deps, run: Run | None = None, *, language: Language = "en") -> Context:
-    """What steps are made with; by default in a run of its own."""
-    return Context(tools=tools, run=run or start_run(tools.settings), language=language)
 
 
 def with_corrective(rag: RagSettings, **numbers: Any) -> RagSettings:

@@ -4,7 +4,7 @@ import pytest
 from django.conf import settings
 
 from retrieval.steps.answer.generate import write_answer
-from tests.retrieval.steps.fakes import Events, ask, context, make_tools, scored, start_run, with_corrective
+from tests.retrieval.steps.fakes import Events, ask, make_tools, scored, with_corrective
 
 QUESTION = "What is the resit fee?"
 CANDIDATES = (
@@ -22,10 +22,8 @@ CANDIDATES = (
 
 async def generate(text: str = QUESTION, rag=None, language="en"):
     events = Events()
-    run = start_run(rag or settings.RAG, events)
-    tools = make_tools(rag or settings.RAG)
-    answer = await write_answer(context(tools, run, language=language).deps, ask(text), CANDIDATES)
-    return answer, events, run.trace
+    deps = make_tools(rag or settings.RAG, sink=events, language=language)
+    return await write_answer(deps, ask(text), CANDIDATES), events, deps.trace
 
 
 async def test_tokens_are_streamed_after_the_sources_and_are_the_answer(online) -> None:
@@ -211,9 +209,8 @@ async def test_chinese_sentences_cite_what_bears_them_out_in_either_script(
 ) -> None:
     online.reply(text=written)
     found = (scored(1, "补考费为55欧元，在线缴纳。", rerank=0.9), scored(2, "图书馆每天八点开门。", rerank=0.4))
-    run = start_run(settings.RAG)
     asked = ask(question)
-    answer = await write_answer(context(make_tools(settings.RAG), run, language=language).deps, asked, found)
+    answer = await write_answer(make_tools(settings.RAG, language=language), asked, found)
     assert answer.text == text
     assert [sentence.supported for sentence in answer.grounding] == [True, True]
 
@@ -243,10 +240,9 @@ async def test_an_answer_of_markers_alone_is_empty(online, text: str) -> None:
 
 async def test_a_passage_that_denies_is_no_refusal(online) -> None:
     online.reply(text="The rent does not include breakfast.")
-    run = start_run(settings.RAG)
     found = (scored(1, "The rent of a room does not include breakfast or laundry.", rerank=0.9),)
     asked = ask("Is breakfast included?")
-    answer = await write_answer(context(make_tools(settings.RAG), run).deps, asked, found)
+    answer = await write_answer(make_tools(settings.RAG), asked, found)
     assert (answer.decision, answer.text) == ("ANSWER", "The rent does not include breakfast [1].")
 
 
@@ -255,10 +251,9 @@ async def test_a_passage_that_denies_is_no_refusal(online) -> None:
     [("zh-hant", "每學年"), ("zh-hans", "每学年")],
 )
 async def test_the_extractive_answer_is_in_the_questions_script(offline, language, quote) -> None:
-    run = start_run(settings.RAG)
     found = (scored(1, "校长奖学金每学年5000欧元。", rerank=0.9),)
     asked = ask("獎學金", condensed="校長獎學金每學年多少？")
-    answer = await write_answer(context(make_tools(settings.RAG), run, language=language).deps, asked, found)
+    answer = await write_answer(make_tools(settings.RAG, language=language), asked, found)
     assert quote in answer.text
     assert "[1]" in answer.text
 
@@ -267,9 +262,8 @@ async def test_the_model_may_read_an_excerpt_and_the_source_keeps_the_whole_pass
     rag_settings(compress={"enabled": True})
     padding = "Bicycles are kept in the cellar. The gate is shut at night. The bus runs every ten minutes. "
     text = padding + "What the resit fee is: a resit costs EUR 55. It is due in July. " + padding
-    run = start_run(settings.RAG)
     asked = ask("How much is the resit fee?")
-    answer = await write_answer(context(make_tools(settings.RAG), run).deps, asked, [scored(1, text, rerank=0.9)])
+    answer = await write_answer(make_tools(settings.RAG), asked, [scored(1, text, rerank=0.9)])
     assert answer.sources[0].chunk.text == text
     assert "EUR 55" in online.chats[0].prompt
     assert padding not in online.chats[0].prompt
@@ -281,7 +275,7 @@ async def test_where_not_all_passages_fit_the_best_ones_do(online, rag_settings)
         scored(number, f"Passage {number}. " + "word " * 300, rerank=1 - number / 10) for number in range(1, 6)
     )
     rag = settings.RAG
-    answer = await write_answer(context(make_tools(rag)).deps, ask(QUESTION), long)
+    answer = await write_answer(make_tools(rag), ask(QUESTION), long)
     assert 1 < len(answer.sources) < 5
     assert {source.chunk.chunk_id for source in answer.sources} == {f"k{n}" for n in range(1, len(answer.sources) + 1)}
 

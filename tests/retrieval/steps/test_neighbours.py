@@ -11,7 +11,7 @@ from retrieval.steps.answer.generate import write_answer
 from retrieval.steps.retrieve.neighbours import belong_together, may_begin_before, may_go_on
 from retrieval.values import ScoredChunk, Scores, StoredChunk
 from tests.retrieval.steps.document_reader import MemoryReader
-from tests.retrieval.steps.fakes import EMPTY_SCOPE, ask, context, make_tools, start_run
+from tests.retrieval.steps.fakes import EMPTY_SCOPE, ask, make_tools
 
 HEAD = "Charges for late items, in force from 2025.\n\n| Item | Charge |\n|---|---|\n| Book | EUR 0.30 |"
 ROWS = "| Laptop | EUR 5 |\n| Camera | EUR 7 |"
@@ -36,11 +36,10 @@ def found(chunk: StoredChunk) -> ScoredChunk:
 
 
 async def written(chunks: list[StoredChunk], at: int = 0, *, question: str = "What does a late camera cost?", **q: Any):
-    reader, run = MemoryReader(chunks), start_run(settings.RAG)
-    tools = make_tools(settings.RAG, documents=reader)
-    asked = ask(question, **q)
-    answer = await write_answer(context(tools, run).deps, asked, [found(chunks[at])])
-    return answer, reader, run.trace
+    reader = MemoryReader(chunks)
+    deps = make_tools(settings.RAG, documents=reader)
+    answer = await write_answer(deps, ask(question, **q), [found(chunks[at])])
+    return answer, reader, deps.trace
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from django.conf import settings
 from retrieval.steps.cite.verify import verify
 from retrieval.steps.deps import Deadline
 from retrieval.values import Answer, Scores, Source
-from tests.retrieval.steps.fakes import chunk, context, make_tools, start_run
+from tests.retrieval.steps.fakes import chunk, make_tools
 
 QUESTION = "What does a resit cost?"
 FEES = chunk(1, "A late resit costs EUR 55. Registration for resits closes on 1 July.", title="Examination Regulations")
@@ -23,9 +23,9 @@ def written(text: str, *, model: str = "m", partial: bool = False, passages=(FEE
 
 async def checked_answer(answer: Answer, *, language="en", question=QUESTION, **numbers):
     rag = settings.RAG.replace(verify=settings.RAG.verify.replace(**numbers))
-    here = context(make_tools(rag), language=language)
-    checked = await verify(here.deps, answer, question=question)
-    return checked, here.run.trace.steps[-1], here.run.trace
+    deps = make_tools(rag, language=language)
+    checked = await verify(deps, answer, question=question)
+    return checked, deps.trace.steps[-1], deps.trace
 
 
 def verdicts(answer: Answer) -> list[bool | None]:
@@ -158,11 +158,11 @@ async def test_a_model_that_says_no_to_every_sentence_tells_none_apart(online) -
 
 
 async def test_near_the_end_of_the_answers_time_the_words_alone_are_compared(online) -> None:
-    run = replace(start_run(settings.RAG), deadline=Deadline(0))
-    here = context(make_tools(settings.RAG.replace(verify=settings.RAG.verify.replace(by_model=True))), run)
-    answer = await verify(here.deps, written("A late resit costs EUR 55 [1]."), question=QUESTION)
+    rag = settings.RAG.replace(verify=settings.RAG.verify.replace(by_model=True))
+    deps = make_tools(rag, deadline=Deadline(0))
+    answer = await verify(deps, written("A late resit costs EUR 55 [1]."), question=QUESTION)
     assert (verdicts(answer), online.chats) == ([True], [])
-    assert run.trace.steps[-1].detail["reason"] == "no time was left for the model"
+    assert deps.trace.steps[-1].detail["reason"] == "no time was left for the model"
 
 
 @pytest.mark.parametrize("fault", [{"status": 500}, {"text": "no json"}, {"json": {"supported": []}}])
