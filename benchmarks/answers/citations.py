@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.answers.context import ASKING, Case, as_statement, cases_of
-from benchmarks.support.grader_data import LabelledSet
+from benchmarks.support.labelled_sets import LabelledSet
 from benchmarks.support.tables import show
 from ragsite.core.rag_settings import VerifySettings
 from retrieval.steps.cite.align import align

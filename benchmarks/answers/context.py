@@ -23,7 +23,7 @@ from random import Random
 
 import numpy as np
 
-from benchmarks.support.grader_data import LabelledSet
+from benchmarks.support.labelled_sets import LabelledSet
 from benchmarks.support.tables import show
 from ragsite.core.rag_settings import VerifySettings
 from retrieval.steps.cite.support import support

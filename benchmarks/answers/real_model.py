@@ -202,7 +202,7 @@ async def on_samples(options: argparse.Namespace) -> list[tuple[str, str, list[R
 async def on_set(name: str, options: argparse.Namespace) -> list[tuple[str, str, list[Result]]]:
     from django.conf import settings as site
 
-    from benchmarks.support.grader_data import LabelledSet
+    from benchmarks.support.labelled_sets import LabelledSet
     from benchmarks.support.set_searcher import SetSearcher
     from retrieval.evaluation.memory_store import MemoryChunkStore
     from retrieval.prompting import PromptLibrary

@@ -14,7 +14,7 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.support.grader_data import Bm25
+from benchmarks.support.labelled_sets import Bm25
 from feedback.ranking.same_question import Wording, wording
 from retrieval.providers.lexical import SPACE as LEXICAL_SPACE
 from retrieval.search import hybrid, space_fusion

@@ -12,7 +12,7 @@ from benchmarks.feedback.corpus import Asked, Corpus, Drift
 from benchmarks.feedback.rated_sets import Question, RatedSet
 from benchmarks.feedback.set_vectors import embedded, has_model
 from benchmarks.feedback.users import Draw
-from benchmarks.support.grader_data import Bm25
+from benchmarks.support.labelled_sets import Bm25
 from retrieval.text.analysis import analyze, query_terms
 
 BACKGROUND = 80  # rated questions without written rewordings, asked in their own words

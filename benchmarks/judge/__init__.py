@@ -1,1 +1,1 @@
-"""The judgement of passages: its training, its figures, and what models that judge are shown."""
+"""The estimate of answerability: its weights and its figures."""

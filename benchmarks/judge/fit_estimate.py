@@ -2,7 +2,7 @@
 
     python -m benchmarks.judge.fit_estimate DATA_FOLDER [--embeddings FOLDER] [--fit SET …] [--report SET …] [--write]
 
-Folders: `benchmarks.support.grader_data`. Fitted to whether the documents answer, found or not; each set weighs the
+Folders: `benchmarks.support.labelled_sets`. Fitted to whether the documents answer, found or not; each set weighs the
 same, and in each the questions that they answer weigh as much as the others (unanswerable ones, and the answerable once
 more with their documents taken out). `--write` writes `weights.json`; a mode without examples keeps its weights.
 
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.stats import rankdata
 
-from benchmarks.support.grader_data import LabelledSet
+from benchmarks.support.labelled_sets import LabelledSet
 from benchmarks.support.tables import Row, show
 from ragsite.core.rag_settings.workflows import CorrectiveSettings
 from retrieval.answerability.estimate import (

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from benchmarks.support.grader_data import LabelledSet, ranked
+from benchmarks.support.labelled_sets import LabelledSet, ranked
 from retrieval.ports import SearchRequest, SearchResult
 from retrieval.search.fusion import best_first, rrf_scores
 from retrieval.text.analysis import query_terms
 from retrieval.values import ScoredChunk, Scores
-
-CASES = ("present", "absent", "unanswerable")
-SEED = 1
 
 
 @dataclass
@@ -50,13 +46,3 @@ class SetSearcher:
 
 def gold(labelled: LabelledSet, at: int) -> set[int]:
     return labelled.answers.get(labelled.queries[at]["id"], set())
-
-
-def cases(labelled: LabelledSet, limit: int) -> Iterator[tuple[str, int]]:
-    choose = np.random.default_rng(SEED)
-    usable = [at for at, query in enumerate(labelled.queries) if not query.get("excluded")]
-    answerable = choose.permutation([at for at in usable if gold(labelled, at)])[:limit]
-    unanswerable = choose.permutation([at for at in usable if labelled.queries[at].get("unanswerable")])[:limit]
-    for case, chosen in zip(CASES, (answerable, answerable, unanswerable), strict=True):
-        for at in chosen:
-            yield case, int(at)
