@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import json
-import logging
 import zipfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
@@ -39,7 +38,6 @@ from ragsite.core.text import clean_file_name
 from ragsite.core.wording import worded
 from ragsite.models import PersonalDataJob
 
-logger = logging.getLogger(__name__)
 RECORD_KEPT = timedelta(days=365)
 LEASE_S = 120.0
 ROWS_AT_ONCE = 100  # read, or deleted with all that leans on them
@@ -202,13 +200,10 @@ def deletions_do() -> int:
     for job in waiting.filter(run_out()).select_related("user"):
         lease = Lease(waiting, job.pk, seconds=LEASE_S)
         if lease.take():
-            try:
+            with suppress(LeaseLostError):  # another worker goes on
                 if job.user is not None:  # not deleted by other means
                     _erase(job.user, lease)
-            except LeaseLostError:
-                logger.warning("%s was taken over by another worker", job)
-                continue
-            gone += lease.release(finished_at=timezone.now())
+                gone += lease.release(finished_at=timezone.now())
     return gone
 
 
