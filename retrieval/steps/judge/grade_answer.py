@@ -11,7 +11,7 @@ from statistics import fmean
 from retrieval.path_texts import reason_text
 from retrieval.steps.deps import Deps
 from retrieval.steps.judge.scores import YES_SCORE, check_score
-from retrieval.steps.judge.sufficiency import search_words
+from retrieval.steps.judge.sufficiency import MISSING_CHARS
 from retrieval.steps.schemas import TOP_SCORE, AnswerGrade
 from retrieval.steps.step import step, try_call
 from retrieval.text.quoting import neutralise, one_line, quote_source
@@ -43,7 +43,9 @@ async def grade_answer(deps: Deps, question: str, answer: Answer) -> AnswerAsses
     elif (reply := await try_call(deps, _ask(deps, question, answer))) is not None:
         accepted = reply.score >= YES_SCORE
         graded = AnswerAssessment(
-            accepted=accepted, score=reply.score / TOP_SCORE, missing="" if accepted else search_words(reply.missing)
+            accepted=accepted,
+            score=reply.score / TOP_SCORE,
+            missing="" if accepted else one_line(reply.missing)[:MISSING_CHARS],
         )
     else:
         share = support(answer)

@@ -17,7 +17,6 @@ from retrieval.values import Question, ScoredChunk
 
 PROMPT = "sufficiency"  # its file in retrieval/prompts
 MISSING_CHARS = 300
-NOTHING = frozenset({"", "none", "nothing", "n/a", "无", "無", "没有", "沒有"})
 
 
 @step("assess", fallback=by_estimate)
@@ -30,13 +29,7 @@ async def evaluate(deps: Deps, question: Question, passages: Sequence[ScoredChun
     if reply.verdict == "SUFFICIENT":
         assessment = assessed("judged_yes", "ANSWER", passages, score=YES)
     else:
-        missing = search_words(reply.missing)
+        missing = one_line(reply.missing)[:MISSING_CHARS]
         assessment = assessed("judged_no", "NO_ANSWER", passages, score=NO, missing=missing)
     await deps.trace.announce("relevance_evaluator", assessment.reason)
     return assessment
-
-
-def search_words(missing: str) -> str:
-    """Search words, without those that say that nothing is missing."""
-    text = one_line(missing)[:MISSING_CHARS]
-    return "" if text.strip(" .。-").casefold() in NOTHING else text

@@ -1,31 +1,25 @@
 """Dedupe: what says the same is given once, and neighbouring chunks of one document become one passage.
 
 A passage that was made of several chunks keeps the id and the scores of the best one, which its citation names.
-Near-duplicates are found by the Jaccard similarity of their analysed terms (Broder, "On the resemblance and containment
-of documents", 1997; over a few dozen candidates the exact value is cheaper than MinHash). Texts that differ in a number
-or in a negation are never duplicates: that is what two versions of a regulation differ in.
+Two passages are duplicates where their letters and digits are the same, whatever the case, the spaces and the marks
+between them: two versions of a regulation may differ in one word, and that word is what matters.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from retrieval.steps.deps import Deps
 from retrieval.steps.step import step
-from retrieval.text.analysis import analyze
-from retrieval.text.negation import NEGATING_WORD
-from retrieval.text.numbers import NUMBER
 from retrieval.text.tokens import estimate_tokens
 from retrieval.trace import note
 from retrieval.values import ScoredChunk, StoredChunk
 
-NEAR_DUPLICATE = 0.9  # shared part of both texts' terms, from which they say the same
 MERGE_TOKENS = 640  # a passage made of neighbouring chunks holds at most so many
-PRINTS_KEPT = 1024  # of passages that come up again and again: 3 to 10 KiB each in English, 50 in Chinese
+PRINTS_KEPT = 1024  # of passages that come up again and again
 MAX_GAP = 16  # characters of white space that the chunker leaves out between two chunks
 
 
@@ -72,24 +66,14 @@ def merge_duplicates(candidates: Sequence[ScoredChunk], *, known: Sequence[Score
 
 # ------------------------------------------------------------------------------------------------ the same said twice
 @lru_cache(maxsize=PRINTS_KEPT)
-def _print(text: str) -> tuple[frozenset[str], Counter[str], int]:
-    """What two texts are compared by: terms, numbers, how many negations."""
-    return frozenset(analyze(text)), Counter(NUMBER.findall(text)), len(NEGATING_WORD.findall(text))
+def _print(text: str) -> str:
+    """What two texts are compared by: letters and digits; the whole of a text that has none."""
+    return "".join(filter(str.isalnum, text.casefold())) or " ".join(text.split())
 
 
 def is_like(chunk: StoredChunk, other: StoredChunk) -> bool:
     """Whether `other` says all that the chunk does."""
-    if chunk.chunk_id == other.chunk_id or other.covers(chunk):
-        return True
-    (mine, *facts), (theirs, *other_facts) = _print(chunk.text), _print(other.text)
-    if facts != other_facts:
-        return False
-    if not mine or not theirs:
-        return chunk.text.split() == other.text.split()
-    if min(len(mine), len(theirs)) < NEAR_DUPLICATE * max(len(mine), len(theirs)):  # it can be no higher than this
-        return False
-    shared = len(mine & theirs)
-    return shared / (len(mine) + len(theirs) - shared) >= NEAR_DUPLICATE
+    return chunk.chunk_id == other.chunk_id or other.covers(chunk) or _print(chunk.text) == _print(other.text)
 
 
 # ------------------------------------------------------------------------------------------------ neighbours

@@ -66,7 +66,7 @@ async def web_search(deps: Deps, question: Question, *, words: str = "") -> Sear
         async with asyncio.timeout(limit_s):
             results = await deps.web.search(query, limit=MAX_RESULTS)
     except (WebSearchError, TimeoutError) as error:
-        reason = error.reason if isinstance(error, WebSearchError) else reason_text("web_late")
+        reason = error.reason if isinstance(error, WebSearchError) else reason_text("late")
         degrade(reason)
         note("web_away", reason=reason, query=query, engine=deps.web.name)
         return SearchResult(degraded=(reason,))

@@ -27,13 +27,6 @@ async def test_the_models_word_decides(online, said: str, verdict: str) -> None:
     assert entry.detail["verdict"] == verdict
 
 
-@pytest.mark.parametrize("nothing", ["none", "None.", "-", "", "无"])
-async def test_nothing_missing_is_no_search_word(online, nothing: str) -> None:
-    online.reply(json={"verdict": "INSUFFICIENT", "missing": nothing})
-    assessment, _ = await evaluate()
-    assert assessment.missing == ""
-
-
 async def test_nothing_found_is_not_enough_and_asks_nobody(online) -> None:
     assessment, _ = await evaluate(())
     assert (assessment.verdict, assessment.reason) == ("REFINE", "nothing was found")
