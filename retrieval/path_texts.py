@@ -19,6 +19,7 @@ TEXTS: dict[str, Sentence] = {
     "switched_off": worded("switched off"),
     "no_time_left": worded("no time was left for the model"),
     "too_late": worded("no result within {limit_s} s"),
+    "late": worded("no result within the time limit"),
     "nothing_found": worded("nothing was found"),
     "nothing_new": worded("nothing new was found"),
     "no_documents": worded("there are no documents to search in"),
@@ -40,6 +41,9 @@ TEXTS: dict[str, Sentence] = {
     "plan_by_model": worded("{type}, {complexity}: {order}"),
     "plan_by_rule": worded("{order}"),
     "plan_mended": worded("retry {retry}, {remedy}: {order}"),
+    "task_running": worded("{id} {type}: under way"),
+    "task_done": worded("{id} {type}: {note} found"),
+    "task_failed": worded("{id} {type}: not possible, {note}"),
     "plan_without_search": worded("no task of the model's plan searches for anything"),
     # ---------------------------------------------------------------- retrieve
     "retrieved": worded("candidates: {found}; queries: {searched}"),
@@ -58,7 +62,6 @@ TEXTS: dict[str, Sentence] = {
     "compressed": worded("cut from {before} to {after} tokens"),
     "web_not_wanted": worded("not asked for"),
     "no_web_search": worded("this site has no web search (RAG_WEB_SEARCH)"),
-    "web_late": worded("no result within the time limit"),
     "web_away": worded("the web could not be searched: {reason}"),
     "web_found": worded("{query}: results: {count}"),
     # ---------------------------------------------------------------- judge

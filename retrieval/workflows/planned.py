@@ -17,7 +17,6 @@ answer is the mark that it begins with: what has been read is not taken back. On
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from graphlib import TopologicalSorter
@@ -29,6 +28,7 @@ from langgraph.runtime import Runtime
 
 from ragsite.core.errors import AppError
 from retrieval.errors import IndexUnavailableError
+from retrieval.path_texts import path_text, reason_text
 from retrieval.ports import SearchRequest
 from retrieval.search.fusion import reciprocal_rank_fusion
 from retrieval.steps.answer.extractive import best_statements
@@ -57,7 +57,6 @@ from retrieval.workflows.nodes import (
 )
 from retrieval.workflows.workflow import Asking, Rounds, Workflow
 
-logger = logging.getLogger(__name__)
 TIMEOUT_S = 180.0  # a whole answer
 MAX_CONCURRENCY = 4  # tasks at once
 TASK_TIMEOUT_S = 45.0  # one task
@@ -136,7 +135,8 @@ async def execute(state: State, runtime: Runtime[Deps]) -> State:
     async def show(task: Task) -> None:
         """Who waits sees how far the plan is."""
         if entry is not None:
-            await deps.trace.sink.tool_called("plan", f"{task.id}: {rows[task.id]['state']}", entry)
+            row = rows[task.id]
+            await deps.trace.sink.tool_called("plan", path_text(f"task_{row['state']}", row), entry)
 
     async def run(task: Task) -> None:
         async with slots:
@@ -149,7 +149,8 @@ async def execute(state: State, runtime: Runtime[Deps]) -> State:
                     findings[task.id] = found = await work(deps, state, task, before)
                 row["state"], row["note"] = "done", str(len(found.candidates or found.queries))
             except (AppError, TimeoutError) as error:
-                row["state"], row["note"] = "failed", type(error).__name__
+                row["state"] = "failed"
+                row["note"] = error.message if isinstance(error, AppError) else reason_text("late")
                 errors.append(error)
             await show(task)
 
