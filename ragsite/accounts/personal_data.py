@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import zipfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
@@ -29,6 +30,7 @@ from django.db import transaction
 from django.db.models import SET_NULL, Q, QuerySet
 from django.http import StreamingHttpResponse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from kombu.exceptions import OperationalError
 
@@ -38,6 +40,7 @@ from ragsite.core.text import clean_file_name
 from ragsite.core.wording import worded
 from ragsite.models import PersonalDataJob
 
+logger = logging.getLogger(__name__)
 RECORD_KEPT = timedelta(days=365)
 LEASE_S = 120.0
 ROWS_AT_ONCE = 100  # read, or deleted with all that leans on them
@@ -165,11 +168,15 @@ def export_pieces(user: User) -> Iterator[bytes]:
                 entry.write(b"[]\n" if mark == "[" else b"\n]\n")
         for document in _rows("retrieval.Document", user).exclude(file="").iterator(chunk_size=ROWS_AT_ONCE):
             name = f"documents/{document.pk.hex[:8]}-{clean_file_name(document.file_name)[-120:]}"
-            with suppress(OSError, ValueError), document.file.open("rb") as content, archive.open(name, "w") as entry:
-                while data := content.read(SENT_BYTES):
-                    entry.write(data)
-                    if file.held:
-                        yield file.take()
+            try:
+                with document.file.open("rb") as content, archive.open(name, "w") as entry:
+                    while data := content.read(SENT_BYTES):
+                        entry.write(data)
+                        if file.held:
+                            yield file.take()
+            except (OSError, ValueError) as error:  # who opens the archive sees that something is missing
+                logger.warning("The file of document %s is not in an export: %s", document.pk, error)
+                archive.writestr(f"{name}.txt", _("This file could not be read."))
     yield file.take()
 
 
