@@ -21,6 +21,7 @@ from django.core.cache import cache
 from django.db import transaction
 from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
+from django.utils.text import capfirst
 from numpy.typing import NDArray
 
 from chat.models import Message, Replay
@@ -248,7 +249,8 @@ def gap_ask_again(*, access: DeskAccess, gap: KnowledgeGap) -> int:
         newest[key] = message
     messages = [newest[row["key"]] for row in asked.order_by("-times", "-newest")[:ASKED_AGAIN]]
     with transaction.atomic():
-        batch = batch_create(access=access, name=f"Knowledge gap {gap.pk}", message_ids=messages, change={})
+        name = capfirst(f"{KnowledgeGap._meta.verbose_name} {gap.pk}")
+        batch = batch_create(access=access, name=name, message_ids=messages, change={})
         KnowledgeGap.objects.filter(pk=gap.pk).update(batch=batch)
     replays_queue()
     return batch.replays.count()
