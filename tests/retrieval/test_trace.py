@@ -53,10 +53,10 @@ async def test_a_degraded_step_is_listed_with_its_reason() -> None:
 
 async def test_a_step_that_fell_back_more_than_once_is_one_entry_with_each_reason_once() -> None:
     trace = Trace()
-    for name, reason in (("rewrite", "late"), ("rerank", "late"), ("rewrite", "late"), ("rewrite", "no JSON")):
+    for name, reason in (("rewrite", "cut"), ("rerank", "cut"), ("rewrite", "cut"), ("rewrite", "no JSON")):
         async with trace.step(name) as step:  # type: ignore[arg-type]
             step.degrade(reason)
-    assert trace.degraded == [{"step": "rewrite", "reason": "late; no JSON"}, {"step": "rerank", "reason": "late"}]
+    assert trace.degraded == [{"step": "rewrite", "reason": "cut; no JSON"}, {"step": "rerank", "reason": "cut"}]
 
 
 async def test_a_failing_step_is_kept_and_its_error_goes_on() -> None:
