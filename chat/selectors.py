@@ -248,12 +248,6 @@ def answers_begun_since(*, user: User, since: datetime) -> QuerySet[Message]:
     )
 
 
-def answers_begun_in(*, session_id: UUID, since: datetime) -> list[UUID]:
-    """Ids of the answers that were begun in a session after a moment, oldest first."""
-    begun = Message.objects.filter(session=session_id, role=Message.Role.ASSISTANT, created_at__gt=since)
-    return list(begun.order_by("created_at").values_list("pk", flat=True))
-
-
 def answers_running(*, user: User) -> int:
     """How many of the user's answers are being written."""
     return Message.objects.filter(session__user=user, status=Message.Status.STREAMING).count()

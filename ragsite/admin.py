@@ -10,8 +10,8 @@ from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount, SocialApp, SocialToken
 from allauth.usersessions.models import UserSession
 from django.contrib import admin, messages
-from django.contrib.auth.admin import GroupAdmin, UserAdmin
-from django.contrib.auth.models import Group, Permission, User
+from django.contrib.auth.admin import UserAdmin
+from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -24,7 +24,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from rest_framework.authtoken.models import TokenProxy
 
-from ragsite.accounts.forms import PasswordOfAnotherForm, PersonalDataForm
+from ragsite.accounts.forms import PersonalDataForm
 from ragsite.accounts.personal_data import (
     LastAdministratorError,
     deletion_start,
@@ -35,24 +35,16 @@ from ragsite.accounts.personal_data import (
 from ragsite.core.localized import localized
 from ragsite.core.read_only_admin import ReadOnlyAdmin
 from ragsite.models import ApiToken, PersonalDataJob
-from ragsite.schedule_admin import CrontabAdmin, RoundAdmin
-from ragsite.settings_admin import SettingsAdmin
+from ragsite.settings_admin import CrontabAdmin, RoundAdmin, SettingsAdmin
 
 __all__ = ["CrontabAdmin", "RoundAdmin", "SettingsAdmin"]  # registered where they are
-STANDARD = {
-    "add": _("Can add: %(name)s"), "change": _("Can change: %(name)s"), "delete": _("Can delete: %(name)s"),
-    "view": _("Can view: %(name)s"),
-}  # fmt: skip
-
 admin.site.site_header = "Ragsite"
 admin.site.site_title = "Ragsite"
 admin.site.index_title = _("Conversations, documents, ratings")
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
 admin.site.unregister(TokenProxy)  # its table is empty: tokens are ApiTokens
 # The provider comes from the environment, secrets of second factors are nobody's to read, sessions end by their owner.
-NOT_FOR_STAFF = (SocialApp, SocialToken, SocialAccount, Authenticator, UserSession)
-for model in NOT_FOR_STAFF:
-    admin.site.unregister(model)
+admin.site.unregister((SocialApp, SocialToken, SocialAccount, Authenticator, UserSession))
 
 
 @admin.register(ApiToken)
@@ -82,32 +74,6 @@ class PersonalDataJobAdmin(ReadOnlyAdmin, admin.ModelAdmin):
 
 
 admin.site.unregister(User)
-admin.site.unregister(Group)
-
-
-def permission_told(permission: Permission) -> str:
-    """As it is named in the database, in the reader's language: Django shows its English name."""
-    action, _line, model = permission.codename.partition("_")
-    what = permission.content_type.model_class()
-    if action not in STANDARD or what is None or model != what._meta.model_name:
-        return f"{permission.content_type} | {gettext(permission.name)}"
-    name = str(what._meta.verbose_name)
-    return f"{permission.content_type} | {STANDARD[action] % {'name': name}}"
-
-
-def _permissions_told(field: Any) -> Any:
-    """The field of a form with the names that `permission_told` gives, of what staff may see at all."""
-    if field is not None and field.queryset.model is Permission:
-        hidden = {model._meta.app_label for model in NOT_FOR_STAFF}
-        field.queryset = field.queryset.exclude(content_type__app_label__in=hidden)
-        field.label_from_instance = permission_told
-    return field
-
-
-@admin.register(Group)
-class RoleAdmin(GroupAdmin):
-    def formfield_for_manytomany(self, db_field: Any, request: Any = None, **kwargs: Any) -> Any:
-        return _permissions_told(super().formfield_for_manytomany(db_field, request=request, **kwargs))
 
 
 @admin.register(User)
@@ -115,11 +81,7 @@ class PersonAdmin(UserAdmin):
     """Django's, with the page of a person's data."""
 
     change_form_template = "admin/auth/user/change_form.html"
-    change_password_form = PasswordOfAnotherForm
     actions = ("take_second_factors",)
-
-    def formfield_for_manytomany(self, db_field: Any, request: Any = None, **kwargs: Any) -> Any:
-        return _permissions_told(super().formfield_for_manytomany(db_field, request=request, **kwargs))
 
     @admin.action(description=_("Take the second factors away, of who has lost them"), permissions=["change"])
     def take_second_factors(self, request: HttpRequest, queryset: QuerySet[User]) -> None:

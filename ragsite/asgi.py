@@ -17,14 +17,13 @@ from chat.runs.lifespan import lifespan  # noqa: E402
 from ragsite import urls  # noqa: E402, F401  -- all pages: else the first request imports them, on the event loop
 from ragsite.accounts.auth import is_signed_in  # noqa: E402
 from ragsite.accounts.credentials import ClosesWhenSignedOut  # noqa: E402
-from ragsite.runtime.watchdog import watched  # noqa: E402
 from ragsite.web.handler import Handler  # noqa: E402
 
 routes = ProtocolTypeRouter(
     {
         "http": Handler(is_signed_in),
         "websocket": TokenOrCookieAuth(ClosesWhenSignedOut(URLRouter(websocket_urlpatterns))),
-        "lifespan": watched(lifespan, ends_hung_process=not settings.DEBUG),  # a debugger holds the loop up, too
+        "lifespan": lifespan,
     }
 )
 # Here, not by the server's own options: however it is started, nobody else may say where a request comes from.

@@ -6,28 +6,27 @@ Open to everybody, so reasons are general ("not reachable", "timed out"); the lo
 from __future__ import annotations
 
 import asyncio
-import hmac
 import logging
 import os
 import time
 from collections.abc import Awaitable, Callable
-from functools import wraps
 from typing import Any
 
 import redis.asyncio
-from asgiref.sync import iscoroutinefunction, sync_to_async
+from asgiref.sync import sync_to_async
 from channels.layers import get_channel_layer
 from django.conf import settings
 from django.db import Error as DatabaseError
 from django.db import connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_safe
 from django_prometheus.exports import ExportToDjangoView
 
+from ragsite.accounts.auth import token_of_header
 from ragsite.core import storage
-from ragsite.core.api.error_responses import json_error, method_not_allowed
+from ragsite.core.api.error_responses import json_error
 from ragsite.core.errors import AppError, PermissionDeniedError
-from ragsite.core.wording import worded
 from retrieval.engine import get_engine
 
 logger = logging.getLogger(__name__)
@@ -41,30 +40,15 @@ class NotReadyError(Exception):
     """A dependency is away; the message may be shown to anybody."""
 
 
-def looked_at_only(view: Callable[..., Any]) -> Callable[..., Any]:
-    """GET and HEAD; the rest is 405 in the form of all errors. Nothing is changed, so no CSRF token is asked for."""
-
-    def refused(request: HttpRequest) -> HttpResponse | None:
-        return None if request.method in ("GET", "HEAD") else method_not_allowed(request, ["GET", "HEAD"])
-
-    @wraps(view)
-    async def asked(request: HttpRequest) -> HttpResponse:
-        return refused(request) or await view(request)
-
-    @wraps(view)
-    def asked_in_a_thread(request: HttpRequest) -> HttpResponse:
-        return refused(request) or view(request)
-
-    return csrf_exempt(asked if iscoroutinefunction(view) else asked_in_a_thread)
-
-
-@looked_at_only
+@csrf_exempt
+@require_safe
 async def healthz(request: HttpRequest) -> JsonResponse:
     """200 as long as the process answers; asks nobody."""
     return JsonResponse({"status": "ok"})
 
 
-@looked_at_only
+@csrf_exempt
+@require_safe
 async def readyz(request: HttpRequest) -> JsonResponse:
     """200 when the site can do its work, else 503; with each dependency's state.
 
@@ -158,23 +142,14 @@ async def _channel_layer() -> str:
     return ""
 
 
-@looked_at_only
+@csrf_exempt
+@require_safe
 def metrics(request: HttpRequest) -> HttpResponse:
-    """Prometheus text for staff, for who knows RAGSITE_METRICS_TOKEN, or, where none is set, for this machine."""
-    if not _may_read_metrics(request):
-        return json_error(
-            PermissionDeniedError(worded("Sign in as staff, or send RAGSITE_METRICS_TOKEN as a bearer token."))
-        )
-    return ExportToDjangoView(request)
-
-
-def _may_read_metrics(request: HttpRequest) -> bool:
-    token = settings.METRICS_TOKEN
-    given = request.headers.get("Authorization", "").removeprefix("Bearer ")
-    if token and hmac.compare_digest(given.encode(), token.encode()):
-        return True
+    """Prometheus text for this machine, and for staff by session or token."""
     # What comes through a proxy on this machine does not come from this machine.
     proxied = any(name in request.headers for name in PROXY_HEADERS)
-    if not token and not proxied and request.META.get("REMOTE_ADDR") in LOOPBACK:
-        return True
-    return bool(getattr(request, "user", None) and request.user.is_staff)
+    token = token_of_header(request.headers.get("Authorization", "").encode())
+    user = token.user if token else request.user
+    if (proxied or request.META.get("REMOTE_ADDR") not in LOOPBACK) and not user.is_staff:
+        return json_error(PermissionDeniedError())
+    return ExportToDjangoView(request)

@@ -13,16 +13,9 @@ from django.utils.translation import gettext_lazy as _
 
 from ragsite.core.leases import Leased
 
-LANGUAGE, THEME = "ragsite_language", "ragsite_theme"  # the account's, copied into a session's data
-
 
 class Account(models.Model):
-    """What a person has chosen. Without a row: nothing yet."""
-
-    class Theme(models.TextChoices):
-        SYSTEM = "system", _("As the system")
-        LIGHT = "light", _("Light")
-        DARK = "dark", _("Dark")
+    """The language that a person has chosen, for letters to them. Without a row: none yet."""
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL,
@@ -33,9 +26,6 @@ class Account(models.Model):
     )
     language = models.CharField(
         max_length=10, blank=True, help_text=_("Empty: as the browser asks for."), verbose_name=_("language")
-    )
-    theme = models.CharField(
-        max_length=6, choices=Theme, blank=True, help_text=_("Empty: as each browser has it."), verbose_name=_("theme")
     )
 
     class Meta:

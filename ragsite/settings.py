@@ -18,9 +18,9 @@ import dj_database_url
 from csp.constants import NONE, SELF
 from dotenv import dotenv_values
 
-from ragsite.core.rag_settings import RagSettings, SettingsError, SiteSettings
+from ragsite.core.rag_settings import RagSettings, SettingsError, SiteSettings, email_settings
 from ragsite.core.rag_settings.changeable import constance_config, constance_fields
-from ragsite.core.rag_settings.email_address import email_settings
+from ragsite.core.redis_connection import lasting_connection
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 TESTING = "pytest" in sys.modules
@@ -61,9 +61,10 @@ def _static_version(folder: Path) -> str:
 
 
 def redis_channel_layer(url: str) -> dict[str, Any]:
-    """The layer waits 5 s at a time for a message (BZPOPMIN); redis-py's own limit of 5 s would end quiet sockets."""
-    host = {"address": url, "socket_timeout": 30}
-    return {"BACKEND": "ragsite.runtime.channel_layer.LastingRedisChannelLayer", "CONFIG": {"hosts": [host]}}
+    """Publish and subscribe: after a restart of Redis a process subscribes again by itself."""
+    # With a time limit redis-py sends under `asyncio.wait_for`, which on Python 3.11 may lose a cancellation for good.
+    host = {"address": url, "socket_timeout": None, **lasting_connection()}
+    return {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer", "CONFIG": {"hosts": [host]}}
 
 
 # ------------------------------------------------------------------------------------------------ Ragsite's own
@@ -72,12 +73,11 @@ HOST = SITE.host
 PORT = SITE.port
 ADMIN_PASSWORD = SITE.admin_password
 LOAD_SAMPLES = SITE.sample_data
-METRICS_TOKEN = SITE.metrics_token
 SIGNUP = SITE.signup
 SHARE_LINKS = SITE.share_links
 TRUSTED_PROXIES = SITE.trusted_proxies
 REDIS_URL = SITE.redis_url
-RAG = RagSettings.from_env(ENVIRON, data_dir=str(DATA_DIR), prompts_dir=SITE.prompts_dir)
+RAG = RagSettings.from_env(ENVIRON, data_dir=str(DATA_DIR), prompts_dir=str(DATA_DIR / "prompts"))
 
 # What superusers may change while the site runs (ragsite/runtime/live_settings.py).
 CONSTANCE_BACKEND = "constance.backends.database.DatabaseBackend"
@@ -85,9 +85,9 @@ CONSTANCE_CONFIG = constance_config(RAG)
 CONSTANCE_ADDITIONAL_FIELDS = constance_fields(RAG)
 
 # ------------------------------------------------------------------------------------------------ Django
-DEBUG = SITE.debug
+DEBUG = False
 SECRET_KEY = _secret_key(DATA_DIR)
-ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", *SITE.allowed_hosts]
+ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", *SITE.hosts]
 if HOST not in ("0.0.0.0", "::"):  # noqa: S104
     ALLOWED_HOSTS.append(HOST)
 CSRF_TRUSTED_ORIGINS = SITE.trusted_origins
@@ -129,7 +129,7 @@ MIDDLEWARE = [
     "servestatic.middleware.ServeStaticMiddleware",  # first: scripts, styles and fonts need no policy of their own
     "ragsite.web.security.ContentSecurityPolicyMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
-    "ragsite.web.language.LocaleMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -158,8 +158,7 @@ TEMPLATES = [
 DATABASES = {"default": _database(f"sqlite:///{DATA_DIR / 'db.sqlite3'}")}
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     # Writers queue for the lock instead of failing when a read turns into a write (BEGIN IMMEDIATE);
-    # readers go on meanwhile (WAL). A connection to a file can't be lost, and making one costs as much as five queries.
-    DATABASES["default"]["CONN_MAX_AGE"] = 0 if TESTING else 600
+    # readers go on meanwhile (WAL).
     DATABASES["default"]["OPTIONS"] = {
         "timeout": 20,
         "transaction_mode": "IMMEDIATE",
@@ -176,7 +175,7 @@ else:
     }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-AUTHENTICATION_BACKENDS = ["ragsite.accounts.backend.SignInBackend"]
+AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
 
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
@@ -197,7 +196,7 @@ LANGUAGES = [("en", "English"), ("zh-hans", "简体中文"), ("zh-hant", "繁體
 LANGUAGE_COOKIE_AGE = 365 * 24 * 3600
 LANGUAGE_COOKIE_SAMESITE = "Lax"
 LANGUAGE_COOKIE_HTTPONLY = True
-TIME_ZONE = SITE.time_zone
+TIME_ZONE = ENVIRON.get("TZ") or "UTC"
 USE_TZ = True
 
 STATICFILES_DIRS = [BASE_DIR / "ragsite" / "web" / "static"]
@@ -208,8 +207,7 @@ _COLLECTED = BASE_DIR / "staticfiles" / "root"  # served at /: what `collectstat
 STATIC_ROOT = _COLLECTED / STATIC_URL.strip("/")
 SERVESTATIC_ROOT = _COLLECTED if _COLLECTED.is_dir() and not TESTING else None
 SERVESTATIC_USE_FINDERS = True  # what was not collected
-SERVESTATIC_AUTOREFRESH = DEBUG
-SERVESTATIC_MAX_AGE = 0 if DEBUG else 365 * 24 * 3600
+SERVESTATIC_MAX_AGE = 365 * 24 * 3600
 SERVESTATIC_MINIFY = True
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
@@ -281,8 +279,8 @@ ACCOUNT_EMAIL_CONFIRMATION_EXPIRE_DAYS = 1
 ACCOUNT_REAUTHENTICATION_REQUIRED = True
 ACCOUNT_RATE_LIMITS = {
     "login": "120/m/ip",
-    "login_failed": f"30/{LOGIN_WINDOW_S}s/ip,{RAG.limits.login_failures}/{LOGIN_WINDOW_S}s/key",
-    "signup": f"{RAG.limits.signups_per_hour}/h/ip",
+    "login_failed": f"30/{LOGIN_WINDOW_S}s/ip,10/{LOGIN_WINDOW_S}s/key",
+    "signup": "300/h/ip",
     "reset_password": "20/h/ip,5/h/key",
     "confirm_email": "5/10m/key",
 }
@@ -368,7 +366,7 @@ LOGGING = {
     "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
     "filters": {"refusals": {"()": "django.utils.log.CallbackFilter", "callback": _without_traceback}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
-    "root": {"handlers": ["stderr"], "level": SITE.log_level},
+    "root": {"handlers": ["stderr"], "level": "INFO"},
     "loggers": {
         "django.request": {"filters": ["refusals"]},
         # pymilvus logs a traceback for every failed call, also where the caller handles it

@@ -72,7 +72,6 @@ REJECTED = ["400", "401", "403", "404", "405", "406", "409", "413", "415", "428"
 NO_LIMITS = {  # thousands of calls by one user are the point here
     "RAG_LIMIT_QUESTIONS_PER_MINUTE": "1000000",
     "RAG_LIMIT_ANSWERS_AT_ONCE": "1000",
-    "RAG_LIMIT_LOGIN_FAILURES": "1000000",
 }
 
 

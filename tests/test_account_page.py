@@ -1,4 +1,4 @@
-"""What an account's page offers: language and theme that other browsers follow, and where one is signed in."""
+"""What an account's page offers: its language, and where one is signed in."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 from allauth.usersessions.models import UserSession
-from django.conf import settings as site
-from django.contrib.auth.models import User
 from django.test import Client
 
 from ragsite.accounts.sessions import device_name
@@ -28,17 +26,7 @@ def browser(user: Any, agent: str = FIREFOX) -> Client:
     return client
 
 
-# ------------------------------------------------------------------------------------------------ language and theme
-def test_a_language_follows_to_another_browser_and_its_cookie() -> None:
-    user = UserFactory()
-    here, there = browser(user), browser(user, IPHONE)
-    here.post("/accounts/language/", {"language": "zh-hant"})
-    page = there.get("/accounts/")
-    assert '<html lang="zh-hant"' in page.content.decode()
-    assert page.cookies[site.LANGUAGE_COOKIE_NAME].value == "zh-hant"
-    assert '<html lang="zh-hant"' in browser(user).get("/accounts/").content.decode()
-
-
+# ------------------------------------------------------------------------------------------------ language
 def test_an_unknown_language_changes_nothing() -> None:
     user = UserFactory()
     client = browser(user)
@@ -56,33 +44,6 @@ def test_the_language_of_the_sign_up_is_the_accounts(client: Client) -> None:
     client.post("/accounts/language/", {"language": "zh-hans"})
     client.post("/accounts/signup/", {"username": "王小明", "password1": PASSWORD, "password2": PASSWORD})
     assert Account.objects.get(user__username="王小明").language == "zh-hans"
-
-
-def test_a_theme_is_set_by_form_and_by_api_and_follows() -> None:
-    user = UserFactory()
-    here, there = browser(user), browser(user, IPHONE)
-    here.post("/accounts/theme/", {"theme": "dark"})
-    assert 'data-theme="dark"' in there.get("/accounts/").content.decode()
-    answer = there.patch("/api/account/settings", {"theme": "light"}, content_type="application/json")
-    assert answer.json() == {"language": "", "theme": "light"}
-    assert 'data-theme="light"' in here.get("/accounts/").content.decode()
-
-
-@pytest.mark.parametrize(
-    "body", [{"theme": "pink"}, {"language": "xx"}, {"colour": "dark"}, {"theme": None}, {"theme": 1}]
-)
-def test_wrong_settings_are_bad_input(body: Any) -> None:
-    answer = browser(UserFactory()).patch("/api/account/settings", body, content_type="application/json")
-    assert answer.status_code == 400 and answer.json()["error"]["fields"]
-
-
-@pytest.mark.django_db(transaction=True)
-async def test_a_page_of_the_asgi_site_has_the_accounts_language(async_client: Any) -> None:
-    user = await User.objects.acreate(username="mei")
-    await Account.objects.acreate(user=user, language="zh-hant", theme="dark")
-    await async_client.aforce_login(user)
-    page = await async_client.get("/accounts/")
-    assert '<html lang="zh-hant" data-account-theme="dark" data-theme="dark">' in page.content.decode()
 
 
 # ------------------------------------------------------------------------------------------------ signed-in browsers

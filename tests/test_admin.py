@@ -14,13 +14,12 @@ from django.db.models import Model
 from django.test import Client
 from django.urls import reverse
 from django.utils.translation import gettext, override
-from django_celery_beat.models import CrontabSchedule, IntervalSchedule, PeriodicTask
+from django_celery_beat.models import CrontabSchedule, PeriodicTask
 from kombu.exceptions import OperationalError
 
 from chat.models import DecisionStep, Message, Session, Source
 from chat.review.filters import WorkflowFilter
 from feedback.models import Rating
-from ragsite.schedule_admin import crontab_told
 from retrieval import tasks
 from retrieval.models import Chunk, Collection, Document, IngestJob, Memory, MemoryOwner, WriteLease
 from retrieval.workflows import available_workflows
@@ -440,30 +439,18 @@ def queued(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     return sent
 
 
-def test_a_round_without_a_schedule_is_refused_in_the_readers_language(staff: Client) -> None:
-    given = {"name": "Tidy", "regtask": "ragsite.tasks.accounts_tidy", "args": "[]", "kwargs": "{}", "headers": "{}"}
-    with override("en"):
-        page = staff.post(reverse("admin:django_celery_beat_periodictask_add"), given)
-        assert "One of clocked, interval, crontab, or solar must be set." in page.content.decode()
-        both = {"interval": IntervalSchedule.objects.first().pk, "crontab": CrontabSchedule.objects.first().pk}
-        page = staff.post(reverse("admin:django_celery_beat_periodictask_add"), given | both)
-        assert "Only one of clocked, interval, crontab, or solar must be set" in page.content.decode()
-
-
-def test_what_runs_by_a_schedule_is_named_on_its_page_in_the_readers_language(staff: Client) -> None:
-    schedule = PeriodicTask.objects.get(name="Feedback round").crontab
-    address = reverse("admin:django_celery_beat_crontabschedule_change", args=[schedule.pk])
-    page = staff.get(address, headers={"Accept-Language": "zh-TW"}).content.decode()
+def test_a_round_is_switched_off_and_gets_another_time_and_none_is_added_or_deleted(staff: Client) -> None:
+    round_ = PeriodicTask.objects.get(name="Feedback round")
+    page = staff.get(url_of(PeriodicTask), headers={"Accept-Language": "zh-TW"}).content.decode()
     with override("zh-hant"):
         assert gettext("Feedback round") in page
-
-
-def test_a_crontab_is_told_in_words_without_the_librarys_english(staff: Client) -> None:
-    round_ = PeriodicTask.objects.get(name="Feedback round")
-    address = reverse("admin:django_celery_beat_periodictask_change", args=[round_.pk])
-    page = staff.get(address).content.decode()
-    assert "Translation:" not in page
-    assert crontab_told(round_.crontab) in page
+    other = CrontabSchedule.objects.create(minute="7", hour="7")
+    staff.post(url_of(PeriodicTask, "change", round_), {"crontab": other.pk})
+    round_.refresh_from_db()
+    assert (round_.enabled, round_.crontab) == (False, other)
+    assert "One of clocked" in staff.post(url_of(PeriodicTask, "change", round_), {}).content.decode()
+    assert staff.get(url_of(PeriodicTask, "add")).status_code == 403
+    assert staff.post(url_of(PeriodicTask, "delete", round_), {"post": "yes"}).status_code == 403
 
 
 COLLECTION_CHOICES = (

@@ -85,7 +85,7 @@ class Texts(HTMLParser):
             if tag not in VOID:
                 self._left_out.append(tag)
             return
-        if given.get("name") == "timezone":
+        if given.get("name") in ("timezone", "permissions", "user_permissions"):  # Django names these in English
             self._left_out.append(tag)
         self.texts += [given[name] for name in SHOWN if name in given]
         if tag == "input" and given.get("type") in ("submit", "button", "reset"):

@@ -11,6 +11,7 @@ from django.db import DatabaseError
 from django.test import AsyncClient, Client
 
 from ragsite import health
+from ragsite.accounts.tokens import token_create
 
 
 async def fine() -> str:
@@ -39,7 +40,6 @@ async def test_healthz_needs_no_database(async_client: AsyncClient) -> None:
 def test_they_are_only_looked_at(path: str, method: str) -> None:
     answer = getattr(Client(enforce_csrf_checks=True), method)(path)
     assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, HEAD")
-    assert answer.json()["error"]["code"] == "method_not_allowed"
 
 
 async def test_ready_when_all_are_fine(async_client: AsyncClient, dependencies: pytest.MonkeyPatch) -> None:
@@ -113,15 +113,9 @@ def test_metrics_are_refused_to_strangers(client: Client, extra: dict[str, Any])
 
 
 @pytest.mark.django_db
-def test_metrics_take_the_token_and_then_nothing_less(client: Client, settings: Any) -> None:
-    settings.METRICS_TOKEN = "s3cret"
-    away = {"REMOTE_ADDR": "192.0.2.7"}
-    assert client.get("/metrics", HTTP_AUTHORIZATION="Bearer s3cret", **away).status_code == 200
-    assert client.get("/metrics", HTTP_AUTHORIZATION="Bearer wrong", **away).status_code == 403
-    assert client.get("/metrics", REMOTE_ADDR="127.0.0.1").status_code == 403
-
-
-@pytest.mark.django_db
 def test_metrics_are_for_staff_from_anywhere(client: Client) -> None:
-    client.force_login(get_user_model().objects.create_superuser("root"))
+    root = get_user_model().objects.create_superuser("root")
+    key = token_create(user=root)
+    assert client.get("/metrics", REMOTE_ADDR="192.0.2.7", HTTP_AUTHORIZATION=f"Bearer {key}").status_code == 200
+    client.force_login(root)
     assert client.get("/metrics", REMOTE_ADDR="192.0.2.7").status_code == 200

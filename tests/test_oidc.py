@@ -17,8 +17,7 @@ from django.contrib.auth.models import Group, User
 from django.core import mail
 from django.test import Client
 
-from ragsite.core.rag_settings import SettingsError, SiteSettings
-from ragsite.core.rag_settings.oidc import Oidc
+from ragsite.core.rag_settings import Oidc, SettingsError, SiteSettings
 from tests.factories import PASSWORD, UserFactory
 from tests.oidc_provider import CLIENT, SECRET, provider
 

@@ -10,11 +10,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from ragsite.core.rag_settings import GROUPS, RagSettings, SettingsError, SiteSettings
-from ragsite.core.rag_settings.email_address import email_settings
-from ragsite.core.settings_doc import render
-from ragsite.runtime.channel_layer import LastingRedisChannelLayer
-from ragsite.settings import redis_channel_layer
+from ragsite.core.rag_settings import GROUPS, RagSettings, SettingsError, SiteSettings, email_settings
+from ragsite.management.commands.settings_doc import render
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -32,8 +29,6 @@ ROOT = Path(__file__).resolve().parent.parent
         ("RAG_SEARCH_TOP_K", "5.5"),
         ("RAG_SEARCH_FORMULA", "guess"),
         ("RAG_REWRITE_ENABLED", "perhaps"),
-        ("RAG_RERANK_MAX_CANDIDATES", "99"),
-        ("RAG_INGEST_CHUNK_OVERLAP_TOKENS", "100000"),
         ("RAG_CORRECTIVE_WEAK_SCORE", "1.5"),
         ("RAG_LIMIT_MESSAGE_CHARS", "0"),
         ("RAG_WEB_SEARCH", "bing"),
@@ -45,21 +40,11 @@ def test_a_wrong_value_is_refused_by_its_variable(variable: str, value: str) -> 
 
 
 def test_variables_stay_few() -> None:
-    assert sum(len(group.variables()) for group in (SiteSettings, *GROUPS.values())) <= 98
+    assert sum(len(group.variables()) for group in (SiteSettings, *GROUPS.values())) <= 60
 
 
-NUMBERS = [
-    variable
-    for group in GROUPS.values()
-    for name, variable in group.variables().items()
-    if type(group.model_fields[name].default) in (int, float)
-]
-
-
-@pytest.mark.parametrize("variable", NUMBERS)
-def test_a_number_that_is_none_is_refused(variable: str) -> None:
-    with pytest.raises(SettingsError, match=variable):
-        RagSettings.from_env({variable: "a lot"})
+def test_a_constant_has_no_variable() -> None:
+    assert RagSettings.from_env({"RAG_INGEST_CHUNK_TOKENS": "x", "RAG_HYDE_ENABLED": "x"}) == RagSettings()
 
 
 @pytest.mark.parametrize(
@@ -68,8 +53,6 @@ def test_a_number_that_is_none_is_refused(variable: str) -> None:
         ("RAGSITE_PORT", "http"),
         ("RAGSITE_PORT", "0"),
         ("RAGSITE_SIGNUP", "sometimes"),
-        ("RAGSITE_LOG_LEVEL", "loud"),
-        ("TZ", "Mars/Base"),
         ("DATABASE_URL", "mysql://user:secret@host/name"),
         ("DATABASE_URL", "host/name"),
         ("DATABASE_URL", "postgresql://user:secret@host:port/name"),
@@ -152,15 +135,10 @@ def test_settings_cannot_be_changed_after_start() -> None:
 
 def test_a_changed_copy_is_checked_too() -> None:
     assert RagSettings().search.replace(top_k=9).top_k == 9
-    with pytest.raises(ValidationError, match="max_top_k"):
+    with pytest.raises(ValidationError, match="top_k"):
         RagSettings().search.replace(top_k=99)
     with pytest.raises(ValidationError, match="many"):
         RagSettings().search.replace(many=1)
-
-
-def test_settings_that_code_makes_do_not_see_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RAG_SEARCH_TOP_K", "9")
-    assert RagSettings().search.top_k == 5
 
 
 @pytest.mark.parametrize(
@@ -170,7 +148,7 @@ def test_settings_that_code_makes_do_not_see_the_environment(monkeypatch: pytest
         ("RAG_NUM_CTX", "10", "RAG_NUM_CTX='10' must be at least 1024"),
         ("RAG_OFFLINE", "maybe", "RAG_OFFLINE='maybe' is not 'auto', '0' or '1'"),
         ("RAG_REWRITE_ENABLED", "perhaps", "RAG_REWRITE_ENABLED='perhaps' is neither 1 nor 0"),
-        ("RAG_SEARCH_TOP_K", "60", "RAG_SEARCH_TOP_K must be at most RAG_SEARCH_MAX_TOP_K, 50"),
+        ("RAG_SEARCH_TOP_K", "60", "RAG_SEARCH_TOP_K must be at most 50"),
         ("RAG_OLLAMA_FIRST_TOKEN_TIMEOUT_S", "nan", "RAG_OLLAMA_FIRST_TOKEN_TIMEOUT_S='nan' is not a number"),
         ("MILVUS_URI", "me:pw", "MILVUS_URI must be an address that starts with http:// or https://"),
     ],
@@ -182,8 +160,8 @@ def test_the_error_says_what_is_wrong_and_shows_no_password(variable: str, value
 
 
 def test_lists_of_the_site_are_written_with_commas() -> None:
-    site = SiteSettings.from_env({"RAGSITE_ALLOWED_HOSTS": "a.org, b.org,", "RAGSITE_LOG_LEVEL": "debug"})
-    assert (site.allowed_hosts, site.log_level) == (["a.org", "b.org"], "DEBUG")
+    site = SiteSettings.from_env({"RAGSITE_TRUSTED_ORIGINS": "https://a.org, http://*.b.org:8000,"})
+    assert (site.hosts, site.https) == (["a.org", ".b.org"], True)
 
 
 def test_a_wrong_network_is_named() -> None:
@@ -206,13 +184,6 @@ def test_a_slash_behind_an_origin_is_left_out() -> None:
 
 def test_the_page_of_settings_is_what_the_code_says() -> None:
     assert (ROOT / "docs" / "settings.md").read_text(encoding="utf-8") == render(), "run: manage.py settings_doc"
-
-
-def test_a_quiet_socket_on_redis_outlives_the_wait_for_a_message() -> None:
-    config = redis_channel_layer("redis://127.0.0.1:6379/0")["CONFIG"]
-    layer = LastingRedisChannelLayer(**config)
-    (host,) = layer.hosts
-    assert host["socket_timeout"] > layer.brpop_timeout
 
 
 def test_names_of_variables_count_as_they_are_written() -> None:

@@ -26,7 +26,7 @@ from scipy.stats import rankdata
 
 from benchmarks.support.labelled_sets import LabelledSet
 from benchmarks.support.tables import Row, show
-from ragsite.core.rag_settings.workflows import CorrectiveSettings
+from ragsite.core.rag_settings import CorrectiveSettings
 from retrieval.answerability.estimate import (
     HYBRID_SIGNALS,
     TEXT_SIGNALS,

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -109,19 +108,6 @@ class ChatConsumer(AsyncWebsocketConsumer):
     async def run_started(self, event: dict[str, Any]) -> None:
         """From the group: an answer has begun in this session, by this tab, another one, or an HTTP call."""
         self._follow(UUID(event["message_id"]), anew=event.get("again", False))
-
-    async def groups_restored(self, event: dict[str, Any]) -> None:
-        """From the channel layer: an answer that has begun in this session may not have been announced."""
-        if self.session_id is None:
-            return
-        since = datetime.fromtimestamp(event["since"], UTC)
-        try:
-            missed = await database_call(selectors.answers_begun_in, session_id=self.session_id, since=since)
-        except DatabaseError as error:
-            logger.warning("answers that were not announced could not be looked for: %s", error)
-            return
-        for message_id in missed:
-            self._follow(message_id)
 
     # -------------------------------------------------------------------------------------------- frames
     async def _handle(self, frame: dict[str, Any]) -> None:

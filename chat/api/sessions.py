@@ -33,7 +33,7 @@ from chat.runs.answers import answers_mark_interrupted
 from chat.services.export import session_export
 from chat.services.sessions import session_delete, session_update
 from chat.services.sharing import session_share, session_unshare, share_list, share_path
-from ragsite.core.api.fields import QueryFlagField, QuerySerializer, checked
+from ragsite.core.api.fields import QuerySerializer, checked
 from ragsite.core.api.pagination import Pages, page_of, page_parameters
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
@@ -61,7 +61,9 @@ class SessionListQuerySerializer(QuerySerializer):
     search = serializers.CharField(
         required=False, allow_blank=True, max_length=200, default="", help_text="In titles and messages."
     )
-    archived = QueryFlagField(required=False, default=False, help_text="Those in the archive in place of the others.")
+    archived = serializers.BooleanField(
+        required=False, default=False, help_text="Those in the archive in place of the others."
+    )
     folder = serializers.CharField(
         required=False, allow_blank=True, max_length=100, help_text="Those in this folder; empty: those in none."
     )
@@ -70,8 +72,10 @@ class SessionListQuerySerializer(QuerySerializer):
 class MessageListQuerySerializer(QuerySerializer):
     """Parameters of a conversation's messages."""
 
-    superseded = QueryFlagField(required=False, default=False, help_text="Also answers that were written anew.")
-    newest_first = QueryFlagField(
+    superseded = serializers.BooleanField(
+        required=False, default=False, help_text="Also answers that were written anew."
+    )
+    newest_first = serializers.BooleanField(
         required=False, default=False, help_text="The order turned round, so that the first page holds the end."
     )
 

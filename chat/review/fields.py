@@ -18,7 +18,6 @@ from chat.review.records import REASONS
 from ragsite.core.api.fields import (
     FlagField,
     IdField,
-    QueryFlagField,
     StrictQuerySerializer,
     StrictSerializer,
     TextField,
@@ -128,7 +127,7 @@ class ExportQuerySerializer(FiltersSerializer):
     """And which form. names: absent, as the role allows."""
 
     format = serializers.ChoiceField(EXPORT_FORMATS, required=False, default=EXPORT_FORMATS[0])
-    names = QueryFlagField(required=False, help_text="Who asked; without it, as the role allows.")
+    names = serializers.BooleanField(required=False, help_text="Who asked; without it, as the role allows.")
 
 
 class ChangesSerializer(StrictSerializer):

@@ -42,7 +42,7 @@ from chat.review.queue import (
 from chat.review.replay.replay_words import replays_of_answer
 from chat.review.roles import DeskAccess, Right, desk_access, people_at_the_desk
 from chat.review.saved_views import saved_views
-from ragsite.core.api.fields import checked, unknown_parameters
+from ragsite.core.api.fields import checked, unknown_fields
 from ragsite.core.errors import AppError, InvalidInputError, NotFoundError, PermissionDeniedError
 from ragsite.core.localized import localized
 
@@ -73,7 +73,7 @@ def desk_page(
         def page(request: HttpRequest, **kwargs: Any) -> HttpResponse:
             try:
                 access = desk_access(request.user, *rights)
-                if query is not None and (unknown := unknown_parameters(request.GET, query)):
+                if query is not None and (unknown := unknown_fields(request.GET, query)):
                     raise InvalidInputError(next(iter(unknown.values()))[0])
                 return view(request, access=access, **kwargs)
             except NotFoundError as error:

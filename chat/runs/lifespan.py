@@ -18,16 +18,13 @@ from django.db import Error as DatabaseError
 from chat.runs.answers import answers_mark_interrupted
 from chat.runs.event_log import close_event_log
 from chat.runs.run import runs_interrupt, runs_shut_down
-from ragsite.runtime.watchdog import bring_exit_forward, exit_within
 from retrieval.engine import close_engine, warm_up
 from retrieval.ingest.reader import reader_warm_up
 from retrieval.services.document_pages import AT_ONCE as PAGES_AT_ONCE
 
 logger = logging.getLogger(__name__)
 
-STOP_S = 3.3  # from the signal to the end of the process, whatever a step, a socket or a thread does
 CLOSE_TIMEOUT_S = 1.0
-REST_S = 0.5  # that the interpreter gets to end when everything is stored and closed
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -43,7 +40,6 @@ async def lifespan(scope: dict[str, Any], receive: Any, send: Any) -> None:
         await receive()  # lifespan.shutdown
         reader.cancel()
         await _stop()
-    bring_exit_forward(REST_S)
     await send({"type": "lifespan.shutdown.complete"})
 
 
@@ -51,8 +47,7 @@ async def lifespan(scope: dict[str, Any], receive: Any, send: Any) -> None:
 def _runs_end_at_signal() -> Iterator[None]:
     """The server waits for open streams before it says that it stops; so the answers end at the signal itself.
 
-    Their readers get a proper end that way. The server's own handler is called next. The time to stop begins here, too:
-    threads that hang would keep the process for ever, as the interpreter waits for them.
+    Their readers get a proper end that way. The server's own handler is called next.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -61,7 +56,6 @@ def _runs_end_at_signal() -> Iterator[None]:
     theirs = {number: handler for number in STOP_SIGNALS if callable(handler := signal.getsignal(number))}
 
     def end_runs(number: int, frame: FrameType | None) -> None:
-        exit_within(STOP_S)
         loop.call_soon_threadsafe(runs_interrupt)
         theirs[signal.Signals(number)](number, frame)
 

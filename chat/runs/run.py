@@ -430,7 +430,7 @@ class Run:
     async def _listen_for_stop(self) -> None:
         """A stop that was asked of another process."""
         layer, group = get_channel_layer(), stop_group(self.assignment.message_id)
-        channel = await layer.new_channel()  # no prefix: all of a process's receivers must share one
+        channel = await layer.new_channel()
         try:
             await layer.group_add(group, channel)
             while (await layer.receive(channel))["type"] != STOP:

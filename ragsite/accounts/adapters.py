@@ -25,8 +25,8 @@ from django.shortcuts import render
 from django.utils import translation
 from django.utils.http import url_has_allowed_host_and_scheme
 
-from ragsite.accounts.choices import account_of
 from ragsite.accounts.letters import letter_queue, site_origin
+from ragsite.models import Account
 
 OIDC = "oidc"  # id of the one provider that the environment names
 
@@ -95,7 +95,8 @@ class AccountAdapter(DefaultAccountAdapter):
         links = {name: _moved(value, origin) for name, value in context.items() if name.endswith("_url")}
         site = SimpleNamespace(name="Ragsite", domain=origin)
         user = context.get("user")
-        language = account_of(user).language if isinstance(user, User) else ""
+        account = Account.objects.filter(user=user).first() if isinstance(user, User) else None
+        language = account.language if account else ""
         with translation.override(language or translation.get_language()):
             context = {"request": self.request, "email": email, "current_site": site, **context, **links}
             message = self.render_mail(template_prefix, email, context)

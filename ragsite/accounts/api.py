@@ -1,32 +1,26 @@
-"""`/api/auth/…`: tokens for programs; `/api/account/…`: what the account has chosen."""
+"""`/api/auth/…`: tokens for programs."""
 
 from __future__ import annotations
 
 from typing import Any
-from uuid import UUID
 
 from allauth.account.adapter import get_adapter
 from allauth.mfa.base.forms import AuthenticateForm
 from allauth.mfa.models import Authenticator
 from allauth.mfa.utils import is_mfa_enabled
-from django.conf import settings
 from django.contrib.auth.models import User
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
-from rest_framework.generics import GenericAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from ragsite.accounts.adapters import may_sign_in
-from ragsite.accounts.choices import account_of, choose
-from ragsite.accounts.tokens import token_create, token_list, token_revoke
+from ragsite.accounts.tokens import token_create
 from ragsite.core.api.fields import StrictSerializer, TextField, checked
 from ragsite.core.api.schema import errors
-from ragsite.core.api.user import asking_user
 from ragsite.core.errors import InvalidInputError, PermissionDeniedError
 from ragsite.core.wording import worded
-from ragsite.models import Account, ApiToken
 
 
 class BadCredentialsError(InvalidInputError):
@@ -65,17 +59,6 @@ class TokenOutput(serializers.Serializer[Any]):
     token = serializers.CharField(help_text="The key. It is told this once.")
 
 
-class TokenListItem(serializers.ModelSerializer[ApiToken]):
-    class Meta:
-        model = ApiToken
-        fields = ["id", "name", "prefix", "created_at", "last_used_at"]
-        read_only_fields = fields
-        extra_kwargs = {
-            "prefix": {"help_text": "The key's first characters."},
-            "last_used_at": {"help_text": "To within five minutes; null: never."},
-        }
-
-
 class TokenApi(APIView):
     """A token for `Authorization: Token …`. It takes no session, so it needs no CSRF token."""
 
@@ -109,65 +92,3 @@ def _check_code(user: User, code: str) -> None:
     if not form.is_valid():
         raise SecondFactorError
     form.authenticator.record_usage()
-
-
-class TokensApi(GenericAPIView[ApiToken]):
-    queryset = ApiToken.objects.none()
-    serializer_class = TokenListItem
-
-    @extend_schema(operation_id="auth_tokens_list", responses=TokenListItem(many=True), tags=["auth"])
-    def get(self, request: Request) -> Response:
-        """Your tokens, the latest first. Keys are not told again."""
-        page = self.paginate_queryset(token_list(user=asking_user(request)))
-        return self.get_paginated_response(self.get_serializer(page, many=True).data)
-
-
-class TokenRevokeApi(APIView):
-    @extend_schema(
-        operation_id="auth_token_revoke",
-        responses={204: OpenApiResponse(description="Revoked.")},
-        tags=["auth"],
-    )
-    def delete(self, request: Request, token_id: UUID) -> Response:
-        """Revoke one of your tokens; sockets and streams that it opened end within seconds."""
-        token_revoke(user=asking_user(request), token_id=token_id)
-        return Response(status=204)
-
-
-class AccountSettingsInput(StrictSerializer):
-    language = serializers.ChoiceField(choices=settings.LANGUAGES, required=False)
-    theme = serializers.ChoiceField(choices=Account.Theme.choices, required=False)
-
-
-class AccountSettingsOutput(serializers.Serializer[Any]):
-    language = serializers.CharField(help_text="Empty: as the browser asks for.")
-    theme = serializers.CharField(help_text="Empty: as each browser has it.")
-
-
-class AccountSettingsApi(APIView):
-    """What the account has chosen; all of its browsers follow, and its e-mails."""
-
-    @extend_schema(operation_id="account_settings", responses=AccountSettingsOutput, tags=["account"])
-    def get(self, request: Request) -> Response:
-        return Response(_settings_data(account_of(asking_user(request))))
-
-    @extend_schema(
-        operation_id="account_settings_change",
-        request=AccountSettingsInput,
-        responses=AccountSettingsOutput,
-        tags=["account"],
-    )
-    def patch(self, request: Request) -> Response:
-        """Fields that are left out stay as they are."""
-        sent = checked(AccountSettingsInput, request.data, partial=True)
-        account = choose(
-            user=asking_user(request),
-            language=sent.get("language"),
-            theme=sent.get("theme"),
-            session=request.session if request.auth is None else None,
-        )
-        return Response(_settings_data(account))
-
-
-def _settings_data(account: Account) -> dict[str, str]:
-    return {"language": account.language, "theme": account.theme}

@@ -26,7 +26,6 @@ from django.views.i18n import set_language
 from requests import RequestException
 
 from ragsite.accounts.adapters import OIDC
-from ragsite.accounts.choices import account_of, choose
 from ragsite.accounts.personal_data import (
     LastAdministratorError,
     deletion_start,
@@ -72,33 +71,21 @@ def account(request: HttpRequest) -> HttpResponse:
         "signed_in": [
             (session, device_name(session.user_agent)) for session in UserSession.objects.purge_and_list(user)
         ],
-        "account": account_of(user),
         "emails": EmailAddress.objects.filter(user=user).order_by("-primary", "pk"),
         "has_mfa": is_mfa_enabled(user),
         "oidc": settings.OIDC,
         "has_oidc": SocialAccount.objects.filter(user=user).exists(),
-        "themes": Account.Theme.choices,
     }
     return render(request, "accounts/account.html", context)
 
 
 @require_POST
 def choose_language(request: HttpRequest) -> HttpResponse:
-    """The language switch of all pages: Django's, and with an account it is kept there."""
+    """The language switch of all pages: Django's, and with an account its letters follow."""
     language = request.POST.get("language", "")
     if request.user.is_authenticated and language in dict(settings.LANGUAGES):
-        choose(user=asking_user(request), language=language, session=request.session)
+        Account.objects.update_or_create(user=request.user, defaults={"language": language})
     return set_language(request)
-
-
-@require_POST
-@login_required
-def choose_theme(request: HttpRequest) -> HttpResponse:
-    """Without scripts; with them the page calls the API."""
-    theme = request.POST.get("theme", "")
-    if theme in Account.Theme.values:
-        choose(user=asking_user(request), theme=theme, session=request.session)
-    return redirect("account")
 
 
 # ------------------------------------------------------------------------------------------------ signing out

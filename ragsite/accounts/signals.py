@@ -15,7 +15,6 @@ from django.http import HttpRequest
 from django.utils import translation
 
 from ragsite.accounts.adapters import groups_follow
-from ragsite.accounts.choices import account_of, copy_into
 from ragsite.accounts.sessions import sign_out_everywhere
 from ragsite.models import Account
 
@@ -51,7 +50,6 @@ def _changes_password(user: User, update_fields: Collection[str] | None) -> bool
 
 def _signed_in(sender: Any, request: HttpRequest | None, user: User, **kwargs: Any) -> None:
     if request is not None:
-        copy_into(request.session, account_of(user))
         request.user = user  # a request that no middleware has seen has none
         UserSession.objects.create_from_request(request)
 

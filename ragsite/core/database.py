@@ -24,9 +24,6 @@ DATABASE_AWAY = (OperationalError, InterfaceError)
 # SQLite reports mistakes in a statement, or a schema that was not migrated, with the same class.
 MISTAKES = ("no such ", "syntax error", "has no column", "ambiguous column", "too many SQL variables")
 
-THREADS_KEPT = 16  # idle ones, each with its connection where connections are kept (CONN_MAX_AGE)
-_idle_threads: list[ThreadPoolExecutor] = []
-
 
 class DatabaseAwayError(UnavailableError):
     """503: the database refuses connections, or has dropped them."""
@@ -44,36 +41,18 @@ def is_database_away(error: BaseException | None) -> bool:
 async def own_database_thread() -> AsyncIterator[None]:
     """All synchronous calls in here run in one thread, one after the other, and so on one connection.
 
-    The thread comes from those that others have left: making one, its connection and another thread that waits for its
-    end takes more processor time than the calls of a usual request. Tasks that outlive the block must not make such
-    calls in its context.
+    A call that was given up may still run at the end, on a lock that somebody else holds: nobody waits for it. Tasks
+    that outlive the block must not make such calls in its context.
     """
-    executor = _idle_threads.pop() if _idle_threads else ThreadPoolExecutor(1, thread_name_prefix="database")
+    executor = ThreadPoolExecutor(1, thread_name_prefix="database")
     try:
         async with ThreadSensitiveContext(executor=executor):
             try:
                 yield
             finally:
-                if not _keeps_connections():
-                    await sync_to_async(connections.close_all)()
+                await sync_to_async(connections.close_all)()
     finally:
-        # A call that was given up may still run, on a lock that somebody else holds: nobody is to wait behind it.
-        executor.submit(_nothing).add_done_callback(lambda _: _keep(executor))
-
-
-def _nothing() -> None:
-    """What a thread does when everything before it is done."""
-
-
-def _keep(executor: ThreadPoolExecutor) -> None:
-    if len(_idle_threads) < THREADS_KEPT:
-        _idle_threads.append(executor)
-    else:
         executor.shutdown(wait=False)
-
-
-def _keeps_connections() -> bool:
-    return all(settings["CONN_MAX_AGE"] != 0 for settings in connections.settings.values())
 
 
 async def database_call(

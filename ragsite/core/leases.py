@@ -14,10 +14,6 @@ names the token, so that what a late holder writes changes nothing ("fencing tok
         lease.release(state="done")
 
 The clocks of the machines that share a database have to agree within a few seconds, as NTP keeps them.
-
-Locks on files (`filelock`, `flock`) are for what the processes of one machine share before, or without, a database: the
-data folder that one `up` runs in, the port and the owner of its Milvus Lite server, the commands that use that server,
-and the tables of the file broker. The system releases them when their process dies.
 """
 
 from __future__ import annotations
@@ -43,9 +39,6 @@ from ragsite.core.wording import worded
 
 RENEWALS = 3  # tries of `hold` within the time of a lease
 RETRY_S = 0.5  # after a database error while renewing
-LAST_TRY_S = 5.0  # for the one renewal of a holder that wakes up after its lease ran out
-# What passes while the machine sleeps counts too, where the system can tell.
-CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 logger = logging.getLogger(__name__)
 
 
@@ -94,10 +87,9 @@ class Lease:
     def __repr__(self) -> str:
         return f"<Lease of {self.rows.model.__name__} {self.pk}>"
 
-    # -------------------------------------------------------------------------------------------- statements
     def columns(self) -> dict[str, Any]:
         """For creating a row that is held from the beginning: `Message.objects.create(…, **lease.columns())`."""
-        self._deadline = _clock() + self.seconds
+        self._deadline = time.monotonic() + self.seconds
         return self._columns()
 
     def take(self, **values: Any) -> bool:
@@ -131,7 +123,7 @@ class Lease:
         return self.rows.filter(pk=self.pk, lease_token=self.token)
 
     def _written(self, rows: QuerySet[Any], values: dict[str, Any]) -> bool:
-        deadline = _clock() + self.seconds  # before it is sent: the statement may wait for a lock
+        deadline = time.monotonic() + self.seconds  # before it is sent: the statement may wait for a lock
         if rows.update(**self._columns(), **values):
             self._deadline = deadline
             return True
@@ -141,10 +133,17 @@ class Lease:
     def _columns(self) -> dict[str, Any]:
         return {"lease_token": self.token, "lease_expires_at": timezone.now() + timedelta(seconds=self.seconds)}
 
-    # -------------------------------------------------------------------------------------------- by this clock
+    def renew_or_reconnect(self) -> None:
+        """`renew`, on a new connection next time if this one has broken. Raises LeaseLostError, django.db.Error."""
+        try:
+            self.renew()
+        except Error:
+            connections[self.rows.db].close_if_unusable_or_obsolete()
+            raise
+
     def remaining_s(self) -> float:
         """Until it runs out unless it is renewed, ≤ 0 afterwards; asks this machine's clock, not the database."""
-        return self._deadline - _clock()
+        return self._deadline - time.monotonic()
 
     def ensure(self) -> None:
         """Right before a write that no transaction guards (a file, Milvus). Raises LeaseLostError.
@@ -153,7 +152,7 @@ class Lease:
         """
         if self.remaining_s() <= 0:
             try:
-                _renew(self)
+                self.renew_or_reconnect()
             except Error as error:
                 raise LeaseLostError from error
 
@@ -174,12 +173,22 @@ async def hold(lease: Lease) -> AsyncIterator[Lease]:
 
     async def keep() -> None:
         nonlocal lost
-        try:
-            await _keep_renewing(lease)
-        except LeaseLostError as error:
-            logger.error("%r was lost: its work here ends", lease)
-            lost = error
-            scope.reschedule(asyncio.get_running_loop().time())  # cancels the body
+        pause_s = lease.seconds / RENEWALS
+        while lost is None:
+            await asyncio.sleep(pause_s)
+            try:
+                await sync_to_async(lease.renew_or_reconnect)()
+                pause_s = lease.seconds / RENEWALS
+            except LeaseLostError as error:
+                lost = error
+            except Error as error:
+                logger.warning("%r could not be renewed: %s", lease, error)
+                pause_s = min(RETRY_S, max(lease.remaining_s(), 0))
+                if not pause_s:
+                    lost = LeaseLostError()
+                    lost.__cause__ = error
+        logger.error("%r was lost: its work here ends", lease)
+        scope.reschedule(asyncio.get_running_loop().time())  # cancels the body
 
     try:
         async with asyncio.timeout(None) as scope:
@@ -195,33 +204,3 @@ async def hold(lease: Lease) -> AsyncIterator[Lease]:
         raise lost from lost.__cause__ or error
     if lost is not None:  # and the body ignored the cancellation
         raise lost
-
-
-async def _keep_renewing(lease: Lease) -> None:
-    """Ends by cancellation, or raises LeaseLostError."""
-    pause_s = lease.seconds / RENEWALS
-    while True:
-        await asyncio.sleep(pause_s)
-        pause_s = lease.seconds / RENEWALS
-        left_s = lease.remaining_s()
-        try:
-            async with asyncio.timeout(left_s if left_s > 0 else LAST_TRY_S):
-                await sync_to_async(_renew)(lease)
-        except (Error, TimeoutError) as error:
-            if lease.remaining_s() <= 0:
-                raise LeaseLostError from error
-            logger.warning("%r could not be renewed yet: %s", lease, error)
-            pause_s = min(RETRY_S, pause_s, max(lease.remaining_s(), 0))
-
-
-def _renew(lease: Lease) -> None:
-    """On a new connection next time, if this one has broken."""
-    try:
-        lease.renew()
-    except Error:
-        connections[lease.rows.db].close_if_unusable_or_obsolete()
-        raise
-
-
-def _clock() -> float:
-    return time.clock_gettime(CLOCK)

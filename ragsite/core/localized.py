@@ -11,18 +11,7 @@ from django.utils import translation
 from ragsite.core.wording import Sentence, Wording, Wordings, counted, say, worded
 
 
-class _Active:
-    """Django's catalogue of the active language."""
-
-    def gettext(self, message: str) -> str:
-        return translation.gettext(message) if message else ""
-
-    def ngettext(self, singular: str, plural: str, number: int) -> str:
-        return translation.ngettext(singular, plural, number)
-
-
-def is_english() -> bool:
-    """Whether texts stay as they were written."""
+def _is_english() -> bool:
     return (translation.get_language() or settings.LANGUAGE_CODE).startswith("en")
 
 
@@ -47,7 +36,7 @@ def language_of_terminal(environ: Mapping[str, str]) -> str:
 
 def localized_text(text: str, wording: Wording | None) -> str:
     """A stored text in the active language, where it is known what it was made of."""
-    return text if wording is None or not text or is_english() else say(wording, _Active())
+    return text if wording is None or not text or _is_english() else say(wording, translation)
 
 
 def localized(value: Any, wordings: Wordings | None = None) -> Any:
@@ -56,13 +45,13 @@ def localized(value: Any, wordings: Wordings | None = None) -> Any:
     A sentence is a `Sentence`, or a string that `wordings` has. Other strings (names, what users and models wrote)
     stay as they are, and so does everything in English.
     """
-    if is_english():
+    if _is_english():
         return value
     match value:
         case Sentence():
-            return say(value.wording, _Active())
+            return say(value.wording, translation)
         case str():
-            return say(wordings[value], _Active()) if wordings and value in wordings else value
+            return say(wordings[value], translation) if wordings and value in wordings else value
         case Mapping():
             return {name: localized(item, wordings) for name, item in value.items()}
         case list() | tuple():

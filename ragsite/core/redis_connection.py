@@ -10,19 +10,11 @@ from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialBackoff
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-CONNECT_TIMEOUT_S = 5.0
-HEALTH_CHECK_S = 15  # a connection that was idle for longer is tried before it is used
-RETRIES, FIRST_PAUSE_S, LONGEST_PAUSE_S = 2, 0.05, 0.2
-
 
 def lasting_connection() -> dict[str, Any]:
     """Options of redis.asyncio's connections. Calls on them may be sent twice. A time-out is not tried again."""
-    backoff = ExponentialBackoff(cap=LONGEST_PAUSE_S, base=FIRST_PAUSE_S)
-    return {
-        "socket_connect_timeout": CONNECT_TIMEOUT_S,
-        "health_check_interval": HEALTH_CHECK_S,
-        "retry": Retry(backoff, RETRIES, supported_errors=(RedisConnectionError,)),
-    }
+    retry = Retry(ExponentialBackoff(cap=0.2, base=0.05), 2, supported_errors=(RedisConnectionError,))
+    return {"socket_connect_timeout": 5.0, "health_check_interval": 15, "retry": retry}
 
 
 class _HeedsCancellation:

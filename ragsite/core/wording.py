@@ -15,30 +15,14 @@ another one) gives a plain string, which stays English.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from gettext import NullTranslations
+from typing import Any
 
 from ragsite.core.text import clean_json, clean_text
 
 Wording = dict[str, Any]  # as JSON: {"text", "values"}, {"one", "many", "count", "values"} or {"separator", "parts"}
 Wordings = dict[str, Wording]  # English text → what it was made of
-
-
-class Catalogue(Protocol):
-    """What translates a template."""
-
-    def gettext(self, message: str) -> str: ...
-
-    def ngettext(self, singular: str, plural: str, number: int) -> str: ...
-
-
-class English:
-    """The templates as they are."""
-
-    def gettext(self, message: str) -> str:
-        return message
-
-    def ngettext(self, singular: str, plural: str, number: int) -> str:
-        return singular if number == 1 else plural
+ENGLISH = NullTranslations()  # the templates as they are
 
 
 class Sentence(str):
@@ -70,18 +54,19 @@ def joined(separator: str, parts: Iterable[str]) -> Sentence:
     return _sentence({"separator": separator, "parts": [_part(part) for part in parts]})
 
 
-def say(wording: Wording, catalogue: Catalogue) -> str:
-    """The text of a wording in the catalogue's language."""
+def say(wording: Wording, catalogue: Any = ENGLISH) -> str:
+    """The text of a wording in the language of a catalogue: what has `gettext` and `ngettext`."""
     if "parts" in wording:
         parts = [say(part, catalogue) if isinstance(part, dict) else part for part in wording["parts"]]
-        return catalogue.gettext(wording["separator"]).join(parts)
+        return (catalogue.gettext(wording["separator"]) if wording["separator"] else "").join(parts)
     values = {
         name: say(value, catalogue) if isinstance(value, dict) else value for name, value in wording["values"].items()
     }
     if "one" in wording:
         count = wording["count"]
         return catalogue.ngettext(wording["one"], wording["many"], count).format(count=count, **values)
-    return catalogue.gettext(wording["text"]).format(**values) if values else catalogue.gettext(wording["text"])
+    text = catalogue.gettext(wording["text"]) if wording["text"] else ""  # of "" a catalogue tells about itself
+    return text.format(**values) if values else text
 
 
 def wordings_of(*values: Any) -> Wordings:
@@ -106,7 +91,7 @@ def wording_of(text: str) -> Wording | None:
 
 
 def _sentence(wording: Wording) -> Sentence:
-    return Sentence(say(wording, English()), wording)
+    return Sentence(say(wording), wording)
 
 
 def _part(value: str) -> str | Wording:

@@ -43,42 +43,27 @@ def spawn(
         )
 
 
-def stop(process: subprocess.Popen[bytes], *, with_signal: signal.Signals, timeout_s: float) -> bool:
-    """Ask the child to end, wait, then kill what is left of its process group. True: it ended by itself."""
+def stop(process: subprocess.Popen[bytes], *, with_signal: signal.Signals, timeout_s: float) -> None:
+    """Ask the child to end, wait, then kill what is left of its process group."""
     if process.poll() is None:
         process.send_signal(with_signal)
-    try:
+    with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(timeout_s)
-        clean = True
-    except subprocess.TimeoutExpired:
-        clean = False
-    kill_group(process)
-    return clean
-
-
-def kill_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill the child's whole process group: also the children that a dead child has left behind."""
     kill_groups([process])
 
 
 def kill_groups(processes: Sequence[subprocess.Popen[bytes]]) -> None:
-    """The same for several children at once."""
+    """Kill the whole process group of each child: also the children that a dead child has left behind."""
     for process in processes:
         with contextlib.suppress(ProcessLookupError, PermissionError):  # PermissionError: macOS, a group of zombies
             os.killpg(process.pid, signal.SIGKILL)
     deadline = time.monotonic() + GROUPS_GONE_S
     for process in processes:
         process.wait()
-        _wait_group_gone(process.pid, deadline=deadline)
-
-
-def _wait_group_gone(group: int, *, deadline: float) -> None:
-    while time.monotonic() < deadline:
-        try:
-            os.killpg(group, 0)
-        except (ProcessLookupError, PermissionError):
-            return
-        time.sleep(0.02)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            while time.monotonic() < deadline:
+                os.killpg(process.pid, 0)
+                time.sleep(0.02)
 
 
 def trim_log(path: Path, *, max_bytes: int = LOG_MAX_BYTES) -> None:

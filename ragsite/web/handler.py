@@ -39,7 +39,7 @@ IsSignedIn = Callable[[Mapping[str, Any]], bool]  # of an ASGI scope; it may ask
 
 
 class Handler(ASGIHandler):
-    """All calls of a request into the database run in one thread, which is kept for the requests after it."""
+    """All calls of a request into the database run in one thread."""
 
     def __init__(self, is_signed_in: IsSignedIn) -> None:
         super().__init__()

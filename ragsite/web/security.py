@@ -11,8 +11,6 @@ from django.http.response import HttpResponseBase
 EXCEPTIONS = {
     # Swagger UI writes style attributes while it draws; its scripts are files of ours.
     "/api/docs": {"style-src": [UNSAFE_INLINE]},
-    # django-celery-beat's form for a periodic task explains its crontab with a script of its template. Staff only.
-    "/admin/django_celery_beat/periodictask/": {"script-src": [UNSAFE_INLINE]},
 }
 
 

@@ -13,7 +13,6 @@ from rest_framework import serializers
 from ragsite.core.api.fields import (
     FlagField,
     IdField,
-    QueryFlagField,
     QuerySerializer,
     StrictSerializer,
     TextField,
@@ -205,7 +204,7 @@ class DocumentListQuerySerializer(QuerySerializer):
 
 
 class DocumentFileQuerySerializer(QuerySerializer):
-    inline = QueryFlagField(
+    inline = serializers.BooleanField(
         required=False, default=False, help_text="Show it in the browser: PDF, and text of every kind but HTML."
     )
 

@@ -14,8 +14,7 @@ import time
 from dataclasses import dataclass
 from typing import Literal
 
-from ragsite.core.rag_settings import OllamaSettings
-from ragsite.core.rag_settings.services import ServerAddress
+from ragsite.core.rag_settings import OllamaSettings, ServerAddress
 from ragsite.core.wording import joined, worded
 from retrieval.errors import (
     EmbeddingUnavailableError,

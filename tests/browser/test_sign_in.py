@@ -33,7 +33,7 @@ def door(tmp_path_factory: pytest.TempPathFactory, migrated_database: MigratedDa
     url = f"http://localhost:{port}"
     oidc = VALUE.format(url=f"http://localhost:{there}")
     ours = {
-        "RAGSITE_DATA_DIR": str(folder), "RAGSITE_PORT": str(port), "RAGSITE_DEBUG": "1", "RAG_OFFLINE": "1",
+        "RAGSITE_DATA_DIR": str(folder), "RAGSITE_PORT": str(port), "RAG_OFFLINE": "1",
         "RAGSITE_SECRET_KEY": "of this test", "RAGSITE_OIDC": oidc,
     }  # fmt: skip
     command = [sys.executable, "-m", "uvicorn", "ragsite.asgi:application", "--port", str(port), "--log-level", "error"]

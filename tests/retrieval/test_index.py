@@ -178,7 +178,7 @@ async def test_a_search_waits_while_its_server_is_restarted_and_says_so(
 
     async def restart() -> None:
         await asyncio.sleep(2)
-        server.restart()
+        server.start()
 
     try:
         await index.upsert(SPACE, [kept := row("kept", 1)])

@@ -11,10 +11,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
-from ragsite.runtime import child_process, milvus_lite, milvus_lite_server
+from ragsite.runtime import child_process, milvus_lite
 from ragsite.runtime.milvus_lite import LiteServer, MilvusLiteError
 
 
@@ -60,7 +59,7 @@ def test_a_killed_server_comes_back_on_the_same_port(server: LiteServer) -> None
     before, uri = server.process.pid, server.uri
     os.kill(before, signal.SIGKILL)
     assert gone(before)
-    server.restart()
+    server.start()
     server.wait_ready()
     assert (server.uri, server.process.pid != before) == (uri, True)
 
@@ -76,7 +75,7 @@ def test_the_history_goes_on_after_a_stop_and_begins_anew_after_a_kill(tmp_path:
     histories.append(milvus_lite.history_id(tmp_path))
     assert server.process is not None
     os.kill(server.process.pid, signal.SIGKILL)
-    server.restart()
+    server.start()
     server.wait_ready()
     histories.append(milvus_lite.history_id(tmp_path))
     server.stop()
@@ -99,7 +98,7 @@ def test_an_address_of_a_dead_owner_is_not_believed(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
-    state = f'{{"uri": "http://127.0.0.1:1", "owner_pid": {dead.pid}, "server_pid": 1}}'
+    state = f'{{"uri": "http://127.0.0.1:1", "owner_pid": {dead.pid}}}'
     (tmp_path / "run" / "milvus.json").write_text(state)
     assert milvus_lite.current_uri(tmp_path) == ""
 
@@ -144,45 +143,3 @@ def test_a_log_that_grew_too_large_is_moved_aside(tmp_path: Path) -> None:
     log.write_text("x" * 100)
     child_process.trim_log(log, max_bytes=50)
     assert (log.read_text(), (tmp_path / "milvus.log.1").read_text()) == ("", "x" * 100)
-
-
-def test_a_library_built_differently_runs_unchanged_and_says_so(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from milvus_lite.engine.collection import Collection
-
-    unchanged = Collection._search_sparse
-    monkeypatch.setattr(milvus_lite_server, "read_what_is_asked_for", lambda: None)
-    monkeypatch.delattr(Collection, "_segments_snapshot")
-    monkeypatch.setattr(sys, "argv", ["milvus-lite"])
-    assert milvus_lite_server.main() == 0
-    assert "weighs words within each segment" in capsys.readouterr().err
-    assert Collection._search_sparse is unchanged
-
-
-def test_a_library_that_reads_rows_otherwise_runs_unchanged_and_says_so(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from milvus_lite.engine.collection import Collection
-    from milvus_lite.storage.segment import Segment
-
-    unchanged = Collection.search
-    monkeypatch.setattr(milvus_lite_server, "count_over_collections", lambda: None)
-    monkeypatch.delattr(Segment, "row_to_dict")
-    monkeypatch.setattr(sys, "argv", ["milvus-lite"])
-    assert milvus_lite_server.main() == 0
-    assert "reads all fields of each hit" in capsys.readouterr().err
-    assert Collection.search is unchanged
-
-
-def test_a_row_is_read_with_the_fields_that_were_asked_for() -> None:
-    from milvus_lite.storage.segment import Segment
-
-    class Rows:
-        row_to_dict = Segment.row_to_dict
-        table = pa.table({"chunk_id": ["a", "b"], "vector": [[1.0], [2.0]], "document_id": ["x", "y"], "_seq": [1, 2]})
-        partition = "_default"
-
-    part = milvus_lite_server.InPart(Rows(), frozenset({"chunk_id", "document_id", "_seq"}))
-    assert part.row_to_dict(1) == {"chunk_id": "b", "document_id": "y"}
-    assert part.partition == "_default"

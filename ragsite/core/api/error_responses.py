@@ -29,7 +29,7 @@ from ragsite.core.errors import (
 )
 from ragsite.core.localized import localized
 from ragsite.core.storage import is_lack_of_room
-from ragsite.core.wording import joined, worded
+from ragsite.core.wording import worded
 
 logger = logging.getLogger(__name__)
 
@@ -103,15 +103,6 @@ def json_error(error: AppError) -> JsonResponse:
     if error.retry_after_s:
         response["Retry-After"] = str(error.retry_after_s)
     return response
-
-
-def method_not_allowed(request: HttpRequest, allowed: list[str]) -> JsonResponse:
-    """405, with what is allowed."""
-    message = worded(
-        "{method} is not possible here; use {allowed}.", method=request.method, allowed=joined(" or ", allowed)
-    )
-    body = {"error": {"code": CODES[405], "message": localized(message), "fields": {}}}
-    return JsonResponse(body, status=405, headers={"Allow": ", ".join(allowed)})
 
 
 def _page_error(request: HttpRequest, *, status: int, code: str, message: str) -> HttpResponse:

@@ -8,7 +8,6 @@ own, and parameters that are not known are ignored, except where a list is of pe
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, ClassVar
@@ -37,20 +36,8 @@ def unknown_fields(given: Iterable[Any], known: Sequence[str]) -> dict[str, list
     reason: str = worded("No fields are known here.")
     if known:
         reason = worded("There is no such field. Known are: {fields}.", fields=joined(", ", known))
-    return {name: [reason] for name in _unknown(given, known)}
-
-
-def unknown_parameters(given: Iterable[Any], known: Sequence[str]) -> dict[str, list[str]]:
-    """As `unknown_fields`, of an address."""
-    names = joined(", ", known)
-    return {
-        name: [worded("There is no parameter “{name}”. Known are: {fields}.", name=name[:60], fields=names)]
-        for name in _unknown(given, known)
-    }
-
-
-def _unknown(given: Iterable[Any], known: Sequence[str]) -> list[str]:
-    return [name[:NAME_CHARS] for name in heapq.nsmallest(NAMED, set(map(str, given)) - set(known))]
+    names = sorted(set(map(str, given)) - set(known))[:NAMED]
+    return {name[:NAME_CHARS]: [reason] for name in names}
 
 
 class StrictSerializer(serializers.Serializer[Any]):
@@ -78,17 +65,10 @@ class StrictSerializer(serializers.Serializer[Any]):
 
 
 class QuerySerializer(serializers.Serializer[Any]):
-    """The base of query parameters. An empty value is a value, and each parameter may be given once."""
+    """The base of query parameters. An empty value is a value."""
 
     def __init__(self, *, data: QueryDict | None = None, **kwargs: Any) -> None:
-        given = QueryDict() if data is None else data
-        super().__init__(data=given.dict(), **kwargs)
-        self._repeated = {name for name, values in given.lists() if len(values) > 1}
-
-    def to_internal_value(self, data: Any) -> Any:
-        if repeated := sorted(self._repeated & set(self.fields)):
-            raise serializers.ValidationError({name: [localized(worded("Give it once."))] for name in repeated})
-        return super().to_internal_value(data)
+        super().__init__(data={} if data is None else data.dict(), **kwargs)
 
 
 class StrictQuerySerializer(QuerySerializer):
@@ -100,22 +80,9 @@ class StrictQuerySerializer(QuerySerializer):
     beside: ClassVar[Sequence[str]] = ()
 
     def to_internal_value(self, data: Any) -> Any:
-        if unknown := unknown_parameters(data, [*self.fields, *self.beside]):
+        if unknown := unknown_fields(data, [*self.fields, *self.beside]):
             raise serializers.ValidationError(localized(unknown))
         return super().to_internal_value(data)
-
-
-class QueryFlagField(serializers.ChoiceField):
-    """`true` or `1`, `false` or `0`."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(choices=["true", "false", "1", "0"], **kwargs)
-
-    def to_internal_value(self, data: Any) -> Any:
-        return super().to_internal_value(data) in ("true", "1")
-
-    def to_representation(self, value: Any) -> str:
-        return "true" if value else "false"
 
 
 class NoFieldsSerializer(StrictSerializer):

@@ -13,33 +13,36 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict
 
-from ragsite.core.rag_settings.feedback import FeedbackSettings
-from ragsite.core.rag_settings.fields import Group, SettingsError
-from ragsite.core.rag_settings.retrieval import (
+from ragsite.core.rag_settings.engine import (
+    AnswerSettings,
     CompressSettings,
+    CorrectiveSettings,
+    FeedbackSettings,
     GradeSettings,
     HydeSettings,
     IngestSettings,
+    MemorySettings,
+    MilvusSettings,
+    OllamaSettings,
+    PlannedSettings,
     RerankSettings,
     RewriteSettings,
     RouteSettings,
     SearchSettings,
+    SelfCorrectiveSettings,
+    ServerAddress,
     VerifySettings,
+    WebSearchSettings,
 )
-from ragsite.core.rag_settings.services import MilvusSettings, OllamaSettings, WebSearchSettings
+from ragsite.core.rag_settings.fields import Group, SettingsError
 from ragsite.core.rag_settings.site import (
     LimitSettings,
+    Oidc,
     QuotaSettings,
     RetentionSettings,
     SiteSettings,
     StorageSettings,
-)
-from ragsite.core.rag_settings.workflows import (
-    AnswerSettings,
-    CorrectiveSettings,
-    MemorySettings,
-    PlannedSettings,
-    SelfCorrectiveSettings,
+    email_settings,
 )
 
 __all__ = [
@@ -54,6 +57,7 @@ __all__ = [
     "LimitSettings",
     "MemorySettings",
     "MilvusSettings",
+    "Oidc",
     "OllamaSettings",
     "PlannedSettings",
     "QuotaSettings",
@@ -64,11 +68,13 @@ __all__ = [
     "RouteSettings",
     "SearchSettings",
     "SelfCorrectiveSettings",
+    "ServerAddress",
     "SettingsError",
     "SiteSettings",
     "StorageSettings",
     "VerifySettings",
     "WebSearchSettings",
+    "email_settings",
 ]
 
 

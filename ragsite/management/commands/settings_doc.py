@@ -1,13 +1,43 @@
-"""`manage.py settings_doc`: writes docs/settings.md anew."""
+"""`manage.py settings_doc`: writes docs/settings.md anew: every variable, its default, its meaning."""
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand
+from pydantic.fields import FieldInfo
 
-from ragsite.core.settings_doc import render
+from ragsite.core.rag_settings import GROUPS, SiteSettings
+
+HEAD = """# Settings
+
+Made by `python manage.py settings_doc` from `ragsite/core/rag_settings/`; a test compares the two. Set a variable in
+the environment or in a `.env` file beside manage.py. A wrong value is refused at start, with the variable's name.
+Numbers that nobody would change are constants in the code, beside their use.
+"""
+
+
+def render() -> str:
+    """The whole page, as Markdown."""
+    parts, groups = [HEAD], {"site": SiteSettings} | GROUPS
+    for name, group in groups.items():
+        if not group.variables():
+            continue
+        parts.append(f"## {name.replace('_', ' ').capitalize()}\n")
+        if written := inspect.cleandoc(group.__doc__ or ""):
+            parts.append(written + "\n")
+        rows = [_row(variable, group.model_fields[field]) for field, variable in group.variables().items()]
+        parts.append("| variable | default | meaning |\n|---|---|---|\n" + "\n".join(rows) + "\n")
+    return "\n".join(parts)
+
+
+def _row(variable: str, field: FieldInfo) -> str:
+    default = int(field.default) if isinstance(field.default, bool) else field.default
+    default_cell = "" if default in ("", [], {}, None) else f"`{default}`"
+    meaning = " ".join((field.description or "").split()).replace("|", "\\|")
+    return f"| `{variable}` | {default_cell} | {meaning} |"
 
 
 class Command(BaseCommand):

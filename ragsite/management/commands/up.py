@@ -21,7 +21,7 @@ from ragsite.celery import app as celery_app
 from ragsite.core.localized import said
 from ragsite.runtime import start_checks
 from ragsite.runtime.start_checks import ADMIN_NAME, StartError
-from ragsite.runtime.supervisor import BEAT_DELAY_S, MilvusLite, Supervisor, programs
+from ragsite.runtime.supervisor import MilvusLite, Supervisor, programs
 
 NEVER_SHOWN = ["redoc", "rest_framework", "*.map", "*.d.ts", "LICENSE*", "README*"]  # files of libraries
 logger = logging.getLogger(__name__)
@@ -65,11 +65,7 @@ class Command(BaseCommand):
                 workers=settings.RAG.ingest.workers,
                 environ=settings.ENVIRON,
             ):
-                supervisor.add(
-                    program,
-                    delay_s=BEAT_DELAY_S if program.name == "beat" else 0.0,
-                    health_url=f"{url}healthz" if program.name == "web" else "",
-                )
+                supervisor.add(program)
             self._queue_samples()
             supervisor.run(when_ready=lambda: self._say(said("Ragsite is ready at {url} (Ctrl-C stops it).", url=url)))
             self._say(said("Stopping …"))
@@ -100,8 +96,6 @@ class Command(BaseCommand):
 
 
 def _collect_static_files() -> None:
-    if settings.DEBUG:
-        return  # served from where they lie
     root = Path(settings.STATIC_ROOT)  # staticfiles/root/static/VERSION
     folder = root.parents[2]
     done = folder / f"{root.name}.done"

@@ -145,9 +145,7 @@ async def test_a_server_without_a_list_serves_what_is_named(ollama: OllamaServer
 
 
 async def test_models_may_come_from_several_servers(ollama: OllamaServer, registry: RegistryMaker) -> None:
-    made = registry(server="openai", url="http://127.0.0.1:9/v1", embed_server="ollama",
-                    fast_server=f"openai={ollama.url}/v1")  # fmt: skip
-    assert (await made.chat("fast")).name == CHAT_MODEL
+    made = registry(server="openai", url="http://127.0.0.1:9/v1", embed_server="ollama")
     assert (await made.default_embedder()).space.model == EMBED_MODEL
     with pytest.raises(ModelUnavailableError, match=r"not reachable at 127\.0\.0\.1:9"):
         await made.chat("answer")
@@ -156,11 +154,10 @@ async def test_models_may_come_from_several_servers(ollama: OllamaServer, regist
 
 @pytest.mark.parametrize(
     "environ",
-    [{"RAG_MODEL_SERVER": "openai"}, {"RAG_MODEL_SERVER": "vllm"}, {"RAG_FAST_SERVER": "openai"},
-     {"RAG_EMBED_SERVER": "http://a"}],
-)  # fmt: skip
+    [{"RAG_MODEL_SERVER": "openai"}, {"RAG_MODEL_SERVER": "vllm"}, {"RAG_EMBED_SERVER": "http://a"}],
+)
 def test_a_wrong_server_is_refused_at_start(environ: dict[str, str]) -> None:
-    with pytest.raises(SettingsError, match=r"RAG_(MODEL_URL|MODEL_SERVER|FAST_SERVER|EMBED_SERVER)"):
+    with pytest.raises(SettingsError, match=r"RAG_(MODEL_URL|MODEL_SERVER|EMBED_SERVER)"):
         RagSettings.from_env(environ)
 
 

@@ -85,7 +85,7 @@ for (const button of document.querySelectorAll(/** @type {"button"} */ ("[data-t
   showTheme(button);
   button.addEventListener("click", () => {
     const next = NAMES[(NAMES.indexOf(chosenTheme()) + 1) % NAMES.length];
-    chooseTheme(next).catch(() => {}); // away for the moment: this browser has it
+    chooseTheme(next);
     showTheme(button);
   });
 }

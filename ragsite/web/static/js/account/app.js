@@ -14,16 +14,17 @@ for (const form of document.querySelectorAll(/** @type {"form"} */ ("form[data-c
 }
 
 // --------------------------------------------------------------------------------------------- theme and memory
-const themes = byId("theme-choice", HTMLFormElement);
-themes.addEventListener("submit", (event) => {
-  event.preventDefault();
-  chooseTheme(/** @type {HTMLButtonElement} */ (event.submitter).value).catch(errorToast);
-  showTheme();
-});
+const themes = byId("theme-choice").querySelectorAll("button");
+for (const button of themes) {
+  button.addEventListener("click", () => {
+    chooseTheme(button.value);
+    showTheme();
+  });
+}
 showTheme();
 
 function showTheme() {
-  for (const button of themes.querySelectorAll("button")) {
+  for (const button of themes) {
     if (button.value === chosenTheme()) button.setAttribute("aria-current", "true");
     else button.removeAttribute("aria-current");
   }

@@ -1,0 +1,275 @@
+"""The servers that the engine calls, reading files, searching, and the workflows."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from ragsite.core.rag_settings.fields import CONSTANT, Address, Count, Group, Seconds, Share, WholeNumber, is_address
+
+ServerAddress = tuple[Literal["ollama", "openai"], str]  # kind and URL
+
+
+# ------------------------------------------------------------------------------------------------ servers
+class OllamaSettings(Group):
+    """The model server. Timeouts in seconds."""
+
+    env_prefix = "RAG_OLLAMA_"
+
+    server: Literal["ollama", "openai"] = Field("ollama", validation_alias="RAG_MODEL_SERVER")
+    """The kind of the model server: Ollama, or any that speaks OpenAI's protocol (vLLM, llama.cpp, LM Studio …)."""
+    url: Address = Field("", repr=False, validation_alias="RAG_MODEL_URL")
+    """With `openai`: the server's base address, e.g. http://127.0.0.1:8000/v1."""
+    key: str = Field("", repr=False, validation_alias="RAG_MODEL_KEY")
+    """With `openai`: its key, where it asks for one."""
+    embed_server: str = Field("", repr=False, validation_alias="RAG_EMBED_SERVER")
+    """Another server for the embedding model: `ollama`, or `openai=URL`; empty: the same."""
+    base_url: Address = Field("http://127.0.0.1:11434", min_length=1, repr=False, validation_alias="OLLAMA_BASE_URL")
+    """Where Ollama listens."""
+    chat_model: str = Field("", validation_alias="RAG_CHAT_MODEL")
+    """The answering model; several, parted by commas: those that a question may choose from; empty: all chat models
+    listed, the first by default."""
+    fast_model: str = Field("", validation_alias="RAG_FAST_MODEL")
+    """The model for rewrites, grades and reranking; empty: the chat model."""
+    embed_model: str = Field("", validation_alias="RAG_EMBED_MODEL")
+    """The model that embeds documents and queries; empty: the first one listed."""
+    num_ctx: int = Field(8192, ge=1024, validation_alias="RAG_NUM_CTX")
+    """Context length in tokens; prompts are budgeted to it."""
+    offline: Literal["auto", "0", "1"] = Field("auto", validation_alias="RAG_OFFLINE")
+    """1: Ollama is never called; 0: the site is not ready without it; auto: it is used when it is there."""
+    first_token_timeout_s: Seconds = 60.0
+    """Until the first token of an answer: loading the model, waiting in the queue and reading the prompt."""
+    structured_timeout_s: Seconds = 20.0
+    """One call for a rewrite, an imagined answer, a grade or a reranking."""
+    embed_timeout_s: Seconds = 30.0
+    """Embedding one batch of texts."""
+    max_concurrency: Annotated[Count, CONSTANT] = 4  # calls at once from this process; the server queues without limit
+    max_answer_tokens: Annotated[Count, CONSTANT] = 4096  # where num_ctx leaves so many; it can be continued
+    keep_alive_s: Annotated[int, CONSTANT] = 600  # that Ollama keeps a model loaded after a call
+
+    @field_validator("embed_server")
+    @classmethod
+    def _is_server(cls, server: str) -> str:
+        kind, _, address = server.partition("=")
+        if server not in ("", "ollama") and not (kind == "openai" and is_address(address)):
+            raise ValueError("is neither ollama nor openai=URL")
+        return server
+
+    @model_validator(mode="after")
+    def _has_an_address(self) -> Self:
+        if self.server == "openai" and not self.url:
+            raise ValueError("RAG_MODEL_URL must be set where RAG_MODEL_SERVER is openai")
+        return self
+
+    def server_of(self, role: Literal["answer", "fast", "embed"]) -> ServerAddress:
+        """Where the model of a role is served."""
+        named = self.embed_server if role == "embed" else ""
+        if named.startswith("openai="):
+            return "openai", named.removeprefix("openai=")
+        if named == "ollama" or self.server == "ollama":
+            return "ollama", self.base_url
+        return "openai", self.url
+
+    @property
+    def chat_models(self) -> tuple[str, ...]:
+        """The models that RAG_CHAT_MODEL names; none: all that the server lists."""
+        return tuple(name for part in self.chat_model.split(",") if (name := part.strip()))
+
+    @property
+    def answer_model(self) -> str:
+        """The first of them; empty: the first chat model listed."""
+        return next(iter(self.chat_models), "")
+
+
+class MilvusSettings(Group):
+    env_prefix = "RAG_MILVUS_"
+
+    uri: Address = Field("", repr=False, validation_alias="MILVUS_URI")
+    """A Milvus server; empty: the Milvus Lite server of this data folder."""
+    token: str = Field("", repr=False, validation_alias="MILVUS_TOKEN")
+    """Token of a server that asks for one."""
+    lite_port: int = Field(0, ge=0, lt=65536, validation_alias="MILVUS_LITE_PORT")
+    """Port of the Milvus Lite server; 0: the first free port from 19530."""
+    prefix: str = "ragsite"
+    """Begins the name of every collection in Milvus; sites that share one server need different ones."""
+
+
+class WebSearchSettings(Group):
+    """Off unless `RAG_WEB_SEARCH` is `searxng=URL` or `google`; then a request may ask for it. Only that server is
+    called, with words of the user's question; the pages that it finds are never fetched."""
+
+    env_prefix = "RAG_WEB_SEARCH_"
+
+    provider: str = Field("", repr=False, validation_alias="RAG_WEB_SEARCH")
+    """`searxng=URL` or `google`; empty: off."""
+    google_api_key: str = Field("", repr=False, validation_alias="GOOGLE_API_KEY")
+    """Key, with `google`."""
+    google_cse_id: str = Field("", validation_alias="GOOGLE_CSE_ID")
+    """Id of the search engine, with `google`."""
+    by_default: bool = False
+    """Search the web also for requests that do not say whether they want it."""
+
+    @field_validator("provider")
+    @classmethod
+    def _is_known(cls, provider: str) -> str:
+        kind, _, address = provider.partition("=")
+        if provider not in ("", "google") and not (kind == "searxng" and is_address(address)):
+            raise ValueError("is neither searxng=URL nor google")
+        return provider
+
+    @model_validator(mode="after")
+    def _google_is_whole(self) -> Self:
+        if self.provider == "google" and not (self.google_api_key and self.google_cse_id):
+            raise ValueError("google_api_key and google_cse_id must be set where provider is google")
+        return self
+
+
+# ------------------------------------------------------------------------------------------------ documents and search
+class IngestSettings(Group):
+    """Reading files and cutting them into chunks. Tokens are estimated by script (`retrieval.text.tokens`)."""
+
+    env_prefix = "RAG_INGEST_"
+
+    max_file_mib: Count = 50
+    """The largest file that can be uploaded, in MiB."""
+    workers: Count = 2
+    """Celery processes that read documents: `make run` starts so many, elsewhere say how many there are."""
+    max_files_per_upload: Annotated[Count, CONSTANT] = 100
+    chunk_tokens: Annotated[int, CONSTANT] = 480  # at most; less where the embedding model reads less of a text
+    chunk_overlap_tokens: Annotated[WholeNumber, CONSTANT] = 64  # that a chunk repeats from the one before
+
+
+class SearchSettings(Group):
+    """Hybrid search (seed 003 §2.1) and fusion (§2.4)."""
+
+    env_prefix = "RAG_SEARCH_"
+
+    top_k: Count = 5
+    """Passages that a search gives back, 50 at most."""
+    formula: Literal["zscore", "seed"] = "zscore"
+    """How the vector and the BM25 scores are put together: both standardised over the window and added, or seed
+    003's 0.2·dense + 1.0·BM25."""
+    max_top_k: Annotated[Count, CONSTANT] = 50  # that a request may ask for
+    zscore_dense_weight: Annotated[float, CONSTANT] = 1.0  # of the standardised vector scores; that of BM25 is 1
+    cache_ttl_s: Annotated[WholeNumber, CONSTANT] = 3600  # of the results of a search; 0: they are not kept
+
+    @model_validator(mode="after")
+    def _top_k_is_allowed(self) -> Self:
+        if self.top_k > self.max_top_k:
+            raise ValueError(f"top_k must be at most {self.max_top_k}")
+        return self
+
+
+class RouteSettings(Group):
+    """Filters that the question names (seed 003)."""
+
+    by_model: Annotated[bool, CONSTANT] = True  # the fast model reads them, beside the rewrites
+
+
+class RewriteSettings(Group):
+    env_prefix = "RAG_REWRITE_"
+
+    enabled: bool = True
+    """Search with other wordings, too."""
+
+
+class HydeSettings(Group):
+    """Search with an imagined answer, too."""
+
+    enabled: Annotated[bool, CONSTANT] = True
+
+
+class RerankSettings(Group):
+    env_prefix = "RAG_RERANK_"
+
+    enabled: bool = True
+    """Order the candidates anew."""
+    url: Address = Field("", repr=False, validation_alias="RAG_RERANK_URL")
+    """A cross-encoder server; empty: the model reranks."""
+    model: Annotated[str, CONSTANT] = ""  # for a rerank server that asks for one
+    max_candidates: Annotated[int, Field(ge=1, le=50), CONSTANT] = 10
+    # by naming those of all passages that answer, or by seed 002's eight criteria
+    evaluator: Annotated[Literal["overall", "eight_criteria"], CONSTANT] = "overall"
+
+
+class GradeSettings(Group):
+    """A verdict for each document by itself (seed 000, the Grader)."""
+
+    enabled: Annotated[bool, CONSTANT] = True  # by the model; off: by the estimate
+
+
+class CompressSettings(Group):
+    """Sentences that have nothing to do with the question are left out of the prompt (seed 002, after retrieval)."""
+
+    enabled: Annotated[bool, CONSTANT] = False
+
+
+class VerifySettings(Group):
+    """Each sentence of an answer is held against the passages that it cites (docs/decisions/0005-grounding.md)."""
+
+    env_prefix = "RAG_VERIFY_"
+
+    by_model: bool = False
+    """The fast model checks, after the last token; else, and where it fails, words are compared."""
+    enabled: Annotated[bool, CONSTANT] = True
+    supported_score: Annotated[Share, CONSTANT] = 0.45  # a sentence below it is marked as weakly supported
+
+
+# ------------------------------------------------------------------------------------------------ workflows
+class AnswerSettings(Group):
+    workflow: Literal["corrective", "self_corrective", "dual_loop", "planned", "react"] = Field(
+        "corrective", validation_alias="RAG_DEFAULT_WORKFLOW"
+    )
+    """The workflow of questions that name none."""
+
+
+class CorrectiveSettings(Group):
+    """The default workflow (seed 003). Thresholds are probabilities, 0-1."""
+
+    env_prefix = "RAG_CORRECTIVE_"
+
+    good_score: Share = 0.4
+    """Without a model: the estimated probability from which what is quoted counts as an answer."""
+    weak_score: Share = 0.35
+    """Below it better words are looked for beside the first writing."""
+    max_refine_rounds: Annotated[WholeNumber, CONSTANT] = 3  # that it searches again before it gives up
+    context_passages: Annotated[Count, CONSTANT] = 8  # given to the model, as far as half of its context holds them
+    timeout_s: Annotated[Seconds, CONSTANT] = 180.0  # of a whole answer
+
+
+class SelfCorrectiveSettings(Group):
+    """Every document graded by itself, and searched again in other words (seed 000)."""
+
+    env_prefix = "RAG_SELF_CORRECTIVE_"
+
+    allowed_addresses: str = ""
+    """Addresses that `milvusConfig.address` may name, with commas: all of them mean this site's own index, and none
+    is ever connected to."""
+    pass_rate: Annotated[Share, CONSTANT] = 0.6  # share of relevant documents from which it is answered
+    max_rewrites: Annotated[int, Field(ge=0, le=10), CONSTANT] = 3  # then it answers from what passed
+
+
+class PlannedSettings(Group):
+    """The workflow that plans (seed 002 §8)."""
+
+    max_retries: Annotated[WholeNumber, CONSTANT] = 2  # that the plan is mended after a reflection
+    planner_model: Annotated[str, CONSTANT] = ""  # empty: the fast model
+
+
+class MemorySettings(Group):
+    """What is remembered of earlier answers, per user (seed 001). Each user may switch it off for themselves."""
+
+    env_prefix = "RAG_MEMORY_"
+
+    enabled: bool = True
+    """For users who have not said otherwise."""
+
+
+class FeedbackSettings(Group):
+    """The feedback loop."""
+
+    env_prefix = "RAG_FEEDBACK_"
+
+    auto_live: bool = True
+    """A revision that passes the guard goes live by itself."""
