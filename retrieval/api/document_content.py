@@ -55,7 +55,7 @@ class ContentChunkSerializer(serializers.Serializer[Any]):
 
 class DocumentContentSerializer(serializers.Serializer[Any]):
     """html: sanitised; each block a `div` with its place in the document's text. width, height: of a PDF's page, in
-    points; null for other kinds, and for a PDF that was read before this was kept."""
+    points; null for other kinds."""
 
     part = serializers.IntegerField()
     part_count = serializers.IntegerField()

@@ -14,7 +14,6 @@ from django.core.files.base import File
 from django.core.files.uploadedfile import UploadedFile
 from django.http import FileResponse, HttpResponse, QueryDict
 from django.utils.cache import patch_cache_control
-from django.utils.http import parse_etags
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers, status
@@ -57,13 +56,12 @@ from retrieval.services.collections import (
     collection_for_upload,
     collection_writable,
 )
-from retrieval.services.document_pages import page_draw, page_read, picture_tag
+from retrieval.services.document_pages import page_draw, page_read
 from retrieval.services.documents import (
     document_create,
     document_delete,
     document_move,
     document_reingest,
-    document_search_again,
     document_update,
 )
 from retrieval.services.metadata import DocumentMetadata, metadata_from
@@ -197,10 +195,7 @@ class DocumentApi(APIView):
     def patch(self, request: Request, document_id: UUID) -> Response:
         document = _writable(request, document_id)
         changes = checked(DocumentChangesSerializer, request.data, partial=True)
-        again = changes.pop("superseded", True) is False
         document = document_update(document=document, changes=changes)
-        if again:
-            document = document_search_again(document=document)
         return Response(DocumentSerializer(document, context={"request": request}).data)
 
     @extend_schema(operation_id="documents_delete", responses={204: OpenApiResponse(description="Deleted.")})
@@ -277,12 +272,7 @@ class DocumentPictureApi(AsyncAPIView):
     async def get(self, request: Request, document_id: UUID, page: int) -> HttpResponse:
         query = checked(DocumentPictureQuerySerializer, request.query_params)
         document = await sync_to_async(document_get)(user=asking_user(request), document_id=document_id)
-        tag = picture_tag(document, page, width=query["width"])
-        if tag in parse_etags(request.headers.get("If-None-Match", "")):
-            response = HttpResponse(status=304)
-        else:
-            response = HttpResponse(await page_draw(document, page, width=query["width"]), content_type="image/png")
-        response["ETag"] = tag
+        response = HttpResponse(await page_draw(document, page, width=query["width"]), content_type="image/png")
         patch_cache_control(response, private=True, max_age=PICTURE_KEPT_S)
         return response
 

@@ -11,7 +11,6 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from ragsite.core.api.fields import (
-    FlagField,
     IdField,
     QueryFlagField,
     QuerySerializer,
@@ -94,31 +93,19 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
         return newer_version_data(document)
 
 
-class DocumentChangesSerializer(StrictSerializer):
-    """What can be changed of a document; the values are checked by `services.metadata`."""
+class DocumentMetadataSerializer(StrictSerializer):
+    """What can be changed of several documents at once; the values are checked by `services.metadata`."""
+
+    department = TextField(required=False, allow_blank=True, max_length=100)
+    doc_type = TextField(required=False, allow_blank=True, max_length=100)
+    policy_year = WholeNumberField(required=False, allow_null=True, min_value=1000, max_value=9999)
+    tags = serializers.ListField(child=TextField(max_length=50), required=False, max_length=20)
+
+
+class DocumentChangesSerializer(DocumentMetadataSerializer):
+    """What can be changed of a document."""
 
     title = TextField(required=False, max_length=300)
-    department = TextField(required=False, allow_blank=True, max_length=100)
-    doc_type = TextField(required=False, allow_blank=True, max_length=100)
-    policy_year = WholeNumberField(required=False, allow_null=True, min_value=1000, max_value=9999)
-    tags = serializers.ListField(child=TextField(max_length=50), required=False, max_length=20)
-    superseded = FlagField(
-        required=False, help_text="false: search it again, beside its newer version. It can't be set to true."
-    )
-
-    def validate_superseded(self, value: bool) -> bool:
-        if value:
-            raise serializers.ValidationError(localized(worded("Upload a newer version; it then takes its place.")))
-        return value
-
-
-class DocumentMetadataSerializer(StrictSerializer):
-    """What can be changed of several documents at once."""
-
-    department = TextField(required=False, allow_blank=True, max_length=100)
-    doc_type = TextField(required=False, allow_blank=True, max_length=100)
-    policy_year = WholeNumberField(required=False, allow_null=True, min_value=1000, max_value=9999)
-    tags = serializers.ListField(child=TextField(max_length=50), required=False, max_length=20)
 
 
 class BulkSerializer(StrictSerializer):
@@ -193,13 +180,8 @@ class DocumentListQuerySerializer(QuerySerializer):
     search = serializers.CharField(
         required=False, allow_blank=True, max_length=200, default="", help_text="Part of the title or file name."
     )
-    doc_type = serializers.CharField(required=False, allow_blank=True, max_length=100, default="")
-    policy_year = serializers.IntegerField(required=False, min_value=1000, max_value=9999)
     versions = serializers.ChoiceField(
         choices=VERSIONS, required=False, allow_blank=True, default="", help_text="Without it all versions are listed."
-    )
-    text = serializers.CharField(
-        required=False, allow_blank=True, max_length=200, default="", help_text="Stands in its text, word for word."
     )
     sort = serializers.ChoiceField(choices=list(SORTS), required=False, allow_blank=True, default="")
 
@@ -362,10 +344,9 @@ class CollectionSerializer(serializers.ModelSerializer[Collection]):
 
 
 class CollectionInputSerializer(StrictSerializer):
-    """`groups`: names of groups that the user is in or keeps; `editor_groups`: those of them whose members may change
-    its documents. One of them, or of `people`, is needed when the visibility is `shared`. `public` needs the permission
-    `retrieval.publish_collection`, which staff have. What is shared by name, or with a group that a user keeps, is
-    searched by questions that name it."""
+    """`groups`: names of groups that the user is in; `editor_groups`: those of them whose members may change its
+    documents. One of them, or of `people`, is needed when the visibility is `shared`. `public` needs the permission
+    `retrieval.publish_collection`, which staff have. What is shared by name is searched by questions that name it."""
 
     name = TextField(max_length=100)
     description = TextField(required=False, allow_blank=True, max_length=500)

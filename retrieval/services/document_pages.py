@@ -7,7 +7,6 @@ processor.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import math
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -28,7 +27,6 @@ TIMEOUT_S = 15.0  # of one page
 MEMORY_MIB = 1024  # address space of the process that draws it
 MOST_MIB = 32  # of a picture
 LEAST_MATCH = 12  # letters of a quotation that goes over two pages: less is chance
-DRAWN_AS = "2"  # to be changed with the look of the pictures: browsers keep them
 GONE = worded("The file of this document is gone.")
 NO_PAGE = worded("The file has no such page.")
 BUSY = worded("Too many pages are being drawn at the moment; try again shortly.")
@@ -72,12 +70,6 @@ def _found(text: str, quote: str) -> tuple[int, int] | None:
         return None
     at = letters.index(sought)
     return places[at], places[at + len(sought) - 1] + 1
-
-
-def picture_tag(document: Document, number: int, *, width: int) -> str:
-    """Strong ETag of `page_draw`'s picture: the same as long as it is drawn the same way."""
-    drawn = f"{document.content_hash}.{number}.{width}.{DRAWN_AS}"
-    return f'"{hashlib.sha256(drawn.encode()).hexdigest()[:32]}"'
 
 
 async def page_draw(document: Document, number: int, *, width: int) -> bytes:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-
 from django.conf import settings
 
 from ragsite.core.wording import worded
-from retrieval.errors import EmbeddingMismatchError, EmbeddingUnavailableError
+from retrieval.errors import EmbeddingMismatchError
 from retrieval.ingest.chunking import ChunkSize, chunk_size
 from retrieval.models import Collection
 from retrieval.ports import Embedder, Models, Vectors
@@ -37,17 +35,11 @@ async def space_of(collection: Collection, models: Models) -> EmbeddingSpace:
 
 
 async def size_of_chunks(collection: Collection, models: Models) -> ChunkSize:
-    """For documents that are cut now. While the model is away and unknown, as the settings say.
-
-    Raises EmbeddingMismatchError, Collection.DoesNotExist.
-    """
-    with contextlib.suppress(EmbeddingUnavailableError):  # the ingest meets it again, and waits then
-        space = await space_of(collection, models)
-        if collection.embedding_context is None and (context := await models.context_length(space)):
-            collection.embedding_context = context
-            await Collection.objects.filter(pk=collection.pk, embedding_model=space.model).aupdate(
-                embedding_context=context
-            )
+    """For documents that are cut now, in a collection whose space is decided."""
+    space = collection_space(collection)
+    if space and collection.embedding_context is None and (context := await models.context_length(space)):
+        collection.embedding_context = context
+        await Collection.objects.filter(pk=collection.pk).aupdate(embedding_context=context)
     return recorded_size(collection)
 
 

@@ -166,7 +166,7 @@ def _collection(named: str, owner_name: str) -> Collection:
         return collection_named(named)
     if owner_name and address.owner not in (None, owner_name):
         raise CommandError(said("{name} is not a collection of {owner}.", name=named, owner=owner_name))
-    name, owner_name = (address.name if address.exact else named), owner_name or address.owner or ""
+    name, owner_name = address.name, owner_name or address.owner or ""
     owner = User.objects.filter(username=owner_name).first() if owner_name else None
     if owner_name and owner is None:
         raise CommandError(said("There is no user named {name}.", name=owner_name))

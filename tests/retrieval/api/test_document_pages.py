@@ -141,22 +141,3 @@ def test_a_turned_page_has_its_boxes_turned(client: APIClient, user: User) -> No
     body = page(client, was_read(user, turned), quote="Students may borrow ten books.").json()
     assert (body["width"], body["height"]) == (792, 612)
     assert body["boxes"] and all(box["left"] > 0.9 for box in body["boxes"])  # the first line, now on the right
-
-
-def test_a_picture_that_the_browser_has_is_not_drawn_again(client: APIClient, document: Document) -> None:
-    address = f"/api/documents/{document.pk}/pages/1/picture"
-    tag = client.get(address, {"width": "306"})["ETag"]
-    with constants(document_pages, TIMEOUT_S=0.0001):
-        again = client.get(address, {"width": "306"}, headers={"If-None-Match": tag})
-    assert (again.status_code, again.content, again["ETag"]) == (304, b"", tag)
-    assert client.get(address, {"width": "400"}, headers={"If-None-Match": tag}).status_code == 200
-
-
-@pytest.mark.parametrize(("colour", "mode"), [(b"0 0 0 rg", 0), (b"1 0 0 rg", 2)])
-def test_a_page_without_colours_is_drawn_in_greys(client: APIClient, user: User, colour: bytes, mode: int) -> None:
-    data = pdf_bytes(["Ten books."])
-    at = data.index(b"BT 60")
-    length = int(data[: data.index(b" >>\nstream", at - 40)].rpartition(b"/Length ")[2])
-    data = data.replace(b"/Length %d >>" % length, b"/Length %d >>" % (length + len(colour) + 1))
-    data = data.replace(b"BT 60", colour + b" BT 60")
-    assert picture(client, stored(user, data)).content[25] == mode  # colour type of the PNG's header: 0 greys, 2 RGB
