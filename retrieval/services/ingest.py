@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal
@@ -57,7 +57,6 @@ from retrieval.values import EmbeddingSpace
 
 logger = logging.getLogger(__name__)
 IngestOutcome = Literal["ready", "failed", "waiting", "busy"]
-Progress = Callable[[float], None]
 PARSED_SHARE = 0.1  # of the progress, when all chunks are known
 DB_BATCH = 500
 FILE_GONE = worded("The stored file is gone; upload it again.")
@@ -69,32 +68,31 @@ class _Run:
 
     claim: Claim
     document: Document
-    report: Progress
     embedder: Embedder | None = None  # once it was needed
 
 
-async def document_ingest(document_id: uuid.UUID | str, *, report: Progress = lambda _: None) -> IngestOutcome:
+async def document_ingest(document_id: uuid.UUID | str) -> IngestOutcome:
     """Work on the document's open job until it is ready, failed, or has to wait for a server.
 
-    busy: another worker holds it, or there is nothing to do. `report`: progress, 0–1.
+    busy: another worker holds it, or there is nothing to do.
     """
     claim = await sync_to_async(job_claim)(document_id=document_id)
     if claim is None:
         failed = await Document.objects.filter(pk=document_id, status=Document.Status.FAILED).aexists()
         return "failed" if failed else "busy"
-    return await _ingest(claim, report)
+    return await _ingest(claim)
 
 
 async def ingest_take_next() -> IngestOutcome | Literal["idle"]:
     """The same with the job whose turn it is. idle: no job waits, or its user has enough documents being read."""
     claim = await sync_to_async(job_claim_next)()
-    return await _ingest(claim, lambda _: None) if claim else "idle"
+    return await _ingest(claim) if claim else "idle"
 
 
-async def _ingest(claim: Claim, report: Progress) -> IngestOutcome:
+async def _ingest(claim: Claim) -> IngestOutcome:
     try:
         async with hold(claim.lease):
-            return await _work(claim, report)
+            return await _work(claim)
     except (LeaseLostError, Document.DoesNotExist, Collection.DoesNotExist):
         logger.info("Document %s: taken over by another worker, or deleted", claim.document_id)
         return "busy"
@@ -111,9 +109,9 @@ async def _ingest(claim: Claim, report: Progress) -> IngestOutcome:
         return "waiting"
 
 
-async def _work(claim: Claim, report: Progress) -> IngestOutcome:
+async def _work(claim: Claim) -> IngestOutcome:
     """Raises LeaseLostError, Document.DoesNotExist, Collection.DoesNotExist."""
-    run = _Run(claim, await sync_to_async(_begin)(claim), report)
+    run = _Run(claim, await sync_to_async(_begin)(claim))
     try:
         space = await space_of(run.document.collection, get_engine().models)
         if run.document.status == Document.Status.PARSING:
@@ -158,7 +156,6 @@ async def _parse(run: _Run, space: EmbeddingSpace) -> None:
         # It was read before, perhaps into more chunks: rows of former ones would only take up room in the results.
         await get_engine().index.delete_document(space, str(document.pk))
     run.document = await sync_to_async(_chunks_store)(run.claim, read)
-    run.report(PARSED_SHARE)
 
 
 @transaction.atomic
@@ -223,8 +220,6 @@ async def _embed(run: _Run, space: EmbeddingSpace) -> None:
             await engine.index.delete_document(space, str(document_id))
             run.document = await Document.objects.select_related("collection").aget(pk=document_id)
             space, run.embedder = await space_of(run.document.collection, engine.models), None
-        else:
-            run.report(progress)
 
 
 async def _batch(run: _Run, engine: Engine, space: EmbeddingSpace, chunks: Sequence[Chunk], *, last: bool) -> None:
