@@ -106,7 +106,8 @@ class DocumentsApi(GenericAPIView[Document]):
         metadata = metadata_from(_form_values(request.POST))
         replaces = _replaced_in(request, files)
         collection = replaces.collection if replaces else _collection_named_in(request)
-        return _stored(asking_user(request), files, collection, metadata, replaces=replaces)
+        entries = documents_store(asking_user(request), files, collection, metadata, replaces=replaces)
+        return Response({"documents": entries}, status=status.HTTP_202_ACCEPTED)
 
 
 class RagUploadSerializer(StrictSerializer):
@@ -130,7 +131,8 @@ class RagUploadApi(APIView):
         refuse_unknown_fields(request, RagUploadSerializer)
         files = uploaded_files(request)
         collection = collection_ensure(owner=asking_user(request), name=PERSONAL_COLLECTION)
-        return _stored(asking_user(request), files, collection, DocumentMetadata())
+        entries = documents_store(asking_user(request), files, collection, DocumentMetadata())
+        return Response({"documents": entries}, status=status.HTTP_202_ACCEPTED)
 
 
 class DocumentsUsageApi(APIView):
@@ -349,18 +351,6 @@ def uploaded_files(request: Request) -> list[UploadedFile]:
     return files
 
 
-def _stored(
-    user: User,
-    files: Sequence[UploadedFile],
-    collection: Collection,
-    metadata: DocumentMetadata,
-    *,
-    replaces: Document | None = None,
-) -> Response:
-    entries = documents_store(user, files, collection, metadata, replaces=replaces)
-    return Response({"documents": entries}, status=status.HTTP_202_ACCEPTED)
-
-
 def documents_store(
     user: User,
     files: Sequence[UploadedFile],
@@ -374,7 +364,7 @@ def documents_store(
     refusals: list[AppError] = []
     for file in files:
         name = clean_file_name(file.name or "")
-        entry = {"collection": collection.name, "collection_id": collection.pk}
+        entry = {"collection": collection.name, "collection_id": collection.pk, "code": "", "error": ""}
         try:
             created = document_create(
                 collection=collection,
@@ -386,13 +376,11 @@ def documents_store(
             )
         except AppError as error:
             refusals.append(error)
-            failed = Document.Status.FAILED.value
-            entry |= {"id": None, "title": name, "file_name": name, "status": failed}
+            entry |= {"id": None, "title": name, "file_name": name, "status": Document.Status.FAILED.value}
             entry |= {"outcome": "refused", "code": error.code, "error": localized(error.message)}
         else:
-            document = created.document
-            entry |= {"id": document.pk, "title": document.title, "file_name": document.file_name}
-            entry |= {"status": document.status, "outcome": created.outcome, "code": "", "error": document.told_error}
+            entry |= {name: getattr(created.document, name) for name in ("id", "title", "file_name", "status")}
+            entry |= {"outcome": created.outcome}
         entries.append(entry)
     if len(refusals) == len(files):
         refusals[0].fields = {"file": [f"{entry['title']}: {entry['error']}" for entry in entries]}
