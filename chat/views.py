@@ -129,8 +129,7 @@ def _shared(request: HttpRequest, share_id: uuid.UUID, *, signature: str | None 
 
 
 def _suggestions(request: HttpRequest) -> list[dict[str, str]]:
-    questions = sample_questions(request.user, language=get_language() or "", limit=SUGGESTIONS)
-    return [{"text": suggestion.question, "language": suggestion.language} for suggestion in questions]
+    return sample_questions(request.user, language=get_language() or "", limit=SUGGESTIONS)
 
 
 def _graph_data(workflow: str) -> dict[str, Any]:
