@@ -82,12 +82,6 @@ class Collection(models.Model):
         verbose_name=_("embedding model"),
     )
     embedding_dim = models.PositiveIntegerField(null=True, blank=True, verbose_name=_("embedding dim"))
-    embedding_context = models.PositiveIntegerField(
-        null=True,
-        blank=True,
-        help_text=_("Tokens of a text that this model reads; empty: all, or not known."),
-        verbose_name=_("embedding context"),
-    )
     version = models.PositiveBigIntegerField(
         default=0, help_text=_("Grows with every change: the index state in cache keys."), verbose_name=_("version")
     )

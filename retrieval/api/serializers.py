@@ -25,7 +25,6 @@ from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.models import Chunk, Collection, CollectionPerson, Document
 from retrieval.search.queries import query_text
 from retrieval.selectors import SORTS, VERSIONS, is_approved, writable_collections
-from retrieval.services.embedding_space import recorded_size
 from retrieval.values import FILTERS_MODES, SearchFilters
 
 _SAYS_NOTHING = rf"\s{CONTROL}\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff"
@@ -296,9 +295,6 @@ class CollectionSerializer(serializers.ModelSerializer[Collection]):
 
     editable: you may change its documents. owned: and the collection itself, and whom it is shared with; nobody else is
     told `editor_groups` and `people`.
-
-    embedding_context: tokens of a text that its model reads, null where that is all or not known. chunk_tokens: what a
-    chunk of a document that is read now holds at most.
     """
 
     owner = serializers.CharField(source="owner.username", read_only=True, allow_null=True, default=None)
@@ -306,7 +302,6 @@ class CollectionSerializer(serializers.ModelSerializer[Collection]):
     address = serializers.CharField(read_only=True, help_text="`owner/name`; `site:name` of the site's own.")
     approved = serializers.SerializerMethodField()
     document_count = serializers.IntegerField(read_only=True)
-    chunk_tokens = serializers.SerializerMethodField()
     editor_groups = serializers.SerializerMethodField()
     people = serializers.SerializerMethodField()
     editable = serializers.SerializerMethodField()
@@ -316,16 +311,13 @@ class CollectionSerializer(serializers.ModelSerializer[Collection]):
         model = Collection
         fields = [
             "id", "name", "address", "description", "owner", "visibility", "approved", "groups", "document_count",
-            "embedding_model", "embedding_dim", "embedding_context", "chunk_tokens", "version", "editable",
+            "embedding_model", "embedding_dim", "version", "editable",
             "owned", "editor_groups", "people", "created_at", "updated_at",
         ]  # fmt: skip
         read_only_fields = fields
 
     def get_approved(self, collection: Collection) -> bool:
         return is_approved(collection)
-
-    def get_chunk_tokens(self, collection: Collection) -> int:
-        return recorded_size(collection).tokens
 
     def get_editable(self, collection: Collection) -> bool:
         return _may_edit(collection, cast(dict[str, Any], self.context))

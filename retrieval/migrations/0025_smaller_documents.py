@@ -15,6 +15,10 @@ class Migration(migrations.Migration):
         ),
         migrations.RemoveField(
             model_name='collection',
+            name='embedding_context',
+        ),
+        migrations.RemoveField(
+            model_name='collection',
             name='index_work',
         ),
         migrations.RemoveField(

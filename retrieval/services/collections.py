@@ -163,9 +163,7 @@ def collection_touch(*, collection_id: Any) -> None:
 def collection_emptied(*, collection_id: Any) -> None:
     """A document has left it: where it was the last one, the next may choose a better embedding model."""
     if not Document.objects.filter(collection=collection_id).exists():
-        Collection.objects.filter(pk=collection_id).update(
-            embedding_model="", embedding_dim=None, embedding_context=None
-        )
+        Collection.objects.filter(pk=collection_id).update(embedding_model="", embedding_dim=None)
 
 
 def collection_for_upload(*, user: User, name: str) -> Collection:

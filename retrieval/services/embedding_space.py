@@ -16,7 +16,7 @@ from retrieval.values import EmbeddingSpace
 
 
 async def space_of(collection: Collection, models: Models) -> EmbeddingSpace:
-    """The collection's, which was read just now; its first document decides which that is, and what it reads.
+    """The collection's, which was read just now; its first document decides which that is.
 
     Raises EmbeddingUnavailableError, EmbeddingMismatchError, Collection.DoesNotExist.
     """
@@ -28,24 +28,14 @@ async def space_of(collection: Collection, models: Models) -> EmbeddingSpace:
     await Collection.objects.filter(pk=collection.pk, embedding_model="").aupdate(
         embedding_model=embedder.space.model,
         embedding_dim=embedder.space.dim,
-        embedding_context=await models.context_length(embedder.space),
     )
     await collection.arefresh_from_db()
     return collection_space(collection) or embedder.space
 
 
-async def size_of_chunks(collection: Collection, models: Models) -> ChunkSize:
-    """For documents that are cut now, in a collection whose space is decided."""
-    space = collection_space(collection)
-    if space and collection.embedding_context is None and (context := await models.context_length(space)):
-        collection.embedding_context = context
-        await Collection.objects.filter(pk=collection.pk).aupdate(embedding_context=context)
-    return recorded_size(collection)
-
-
-def recorded_size(collection: Collection) -> ChunkSize:
-    """By what is known of the collection's model."""
-    context = collection.embedding_context
+async def size_of_chunks(space: EmbeddingSpace, models: Models) -> ChunkSize:
+    """For documents that are cut now, by what the space's model reads of a text."""
+    context = await models.context_length(space)
     return chunk_size(settings.RAG.ingest, context=min(context, settings.RAG.ollama.num_ctx) if context else None)
 
 

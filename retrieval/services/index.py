@@ -147,7 +147,6 @@ async def collection_reembed(*, collection: Collection, report: Report = _silent
         if not await unchanged.aupdate(
             embedding_model=new.model,
             embedding_dim=new.dim,
-            embedding_context=await engine.models.context_length(new),
             version=NEXT_VERSION,
             updated_at=timezone.now(),
         ):

@@ -143,11 +143,14 @@ def _begin(claim: Claim) -> Document:
 
 # ------------------------------------------------------------------------------------------------ file → chunks
 async def _parse(run: _Run, space: EmbeddingSpace) -> None:
-    """Raises DocumentUnreadableError, UnsupportedFileError, IndexUnavailableError, LeaseLostError."""
+    """Raises DocumentUnreadableError, UnsupportedFileError, EmbeddingUnavailableError, EmbeddingMismatchError,
+    IndexUnavailableError, LeaseLostError."""
     document = run.document
     if not document.file:
         raise DocumentUnreadableError(FILE_GONE)
-    size = await size_of_chunks(document.collection, get_engine().models)
+    models = get_engine().models
+    run.embedder = await embedder_of(space, models)  # one that is away could not say how much of a text it reads
+    size = await size_of_chunks(space, models)
     try:
         read = await read_file(Path(document.file.path), file_name=document.file_name, size=size)
     except FileNotFoundError as error:

@@ -207,7 +207,6 @@ async def test_a_collection_embedded_offline_moves_to_the_model(
     await collection.arefresh_from_db()
     assert space.model != LEXICAL.model
     assert (collection.embedding_model, collection.embedding_dim) == (space.model, space.dim)
-    assert collection.embedding_context == ollama.models[space.model].context_length
     assert collection.version == version + 1
     assert await online.index.chunk_ids(space) == await chunk_ids()
     assert await online.index.count(LEXICAL) == 0

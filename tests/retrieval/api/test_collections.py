@@ -149,12 +149,6 @@ def test_deleted_collection_takes_its_documents_and_index_rows_along(
     assert queued == [("retrieval.tasks.collection_unindex", str(collection.pk), "some-model", 8)]
 
 
-def test_a_collection_tells_how_large_its_chunks_are(client: APIClient, user: User) -> None:
-    CollectionFactory(name="small", owner=user, embedding_model="m", embedding_dim=8, embedding_context=256)
-    shown = client.get("/api/collections/small").json()
-    assert (shown["embedding_context"], shown["chunk_tokens"]) == (256, 217)
-
-
 def test_list_counts_the_documents(client: APIClient) -> None:
     collection = CollectionFactory()
     DocumentFactory.create_batch(2, collection=collection)
