@@ -10,6 +10,9 @@ from chardet import EncodingEra
 
 SAMPLE_BYTES = 65_536
 ERAS = EncodingEra.MODERN_WEB | EncodingEra.LEGACY_ISO | EncodingEra.LEGACY_REGIONAL
+MIN_CONFIDENCE = 0.02  # of chardet; a file with a broken byte gets less
+OFTEN_BROKEN = ("utf-8", "gb18030", "big5hkscs", "cp932", "euc_jp", "cp949")  # what such a file may be in
+MAX_BROKEN_SHARE = 0.01  # of the bytes
 NEVER_IN_UTF8 = frozenset(b"\0\x1b")  # in text files: they speak for UTF-16 and ISO 2022
 BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -43,8 +46,13 @@ def detect_encoding(data: bytes, *, declared: str = "") -> str:
         except (UnicodeDecodeError, LookupError):
             continue
         return encoding
-    guess = chardet.detect(data[:SAMPLE_BYTES], encoding_era=ERAS)["encoding"]
-    return _known(guess or "") or "cp1252"
+    sample = data[:SAMPLE_BYTES]
+    guess = chardet.detect(sample, encoding_era=ERAS)
+    if guess["confidence"] >= MIN_CONFIDENCE and (known := _known(guess["encoding"] or "")):
+        return known
+    broken = {encoding: sample.decode(encoding, "replace").count("\ufffd") for encoding in OFTEN_BROKEN}
+    best = min(broken, key=broken.__getitem__)
+    return best if broken[best] <= MAX_BROKEN_SHARE * len(sample) else "cp1252"
 
 
 def decode_text(data: bytes, *, declared: str = "") -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from retrieval.ingest.encodings import declared_encoding, decode_text
+from retrieval.ingest.encodings import declared_encoding, decode_text, detect_encoding
 
 SIMPLIFIED = "员工请假应当提前三天申请，由部门负责人批准。病假须附医院证明。"
 TRADITIONAL = "學生宿舍應於晚間十一時前關閉，違反規定者由舍監登記處理。"
@@ -56,6 +56,14 @@ def test_wrongly_declared_encoding_is_not_believed() -> None:
 
 def test_unknown_declared_encoding_is_ignored() -> None:
     assert decode_text(SIMPLIFIED.encode("gbk"), declared="no-such-code") == SIMPLIFIED
+
+
+@pytest.mark.parametrize("encoding", ["gb18030", "utf-8"])
+def test_single_broken_byte_does_not_cost_the_encoding(encoding: str) -> None:
+    data = bytearray((SIMPLIFIED * 20).encode(encoding))
+    data[100] = 0xFF
+    assert detect_encoding(bytes(data)) == encoding
+    assert SIMPLIFIED in decode_text(bytes(data))
 
 
 def test_character_cut_by_the_end_of_the_sample_is_no_damage() -> None:
