@@ -95,12 +95,6 @@ def test_another_users_collection_is_reached_by_an_exact_address(client: APIClie
     assert client.delete(url).status_code == 403
 
 
-def test_the_sites_collection_is_reached_beside_ones_own(client: APIClient, user: User) -> None:
-    sites = CollectionFactory(name="policies")
-    CollectionFactory(name="policies", owner=user)
-    assert client.get("/api/collections/site:policies").json()["id"] == str(sites.pk)
-
-
 @pytest.mark.parametrize("who", ["stranger", "staff"])
 @pytest.mark.parametrize("method", ["get", "patch", "delete"])
 def test_private_collection_of_another_is_not_there(
@@ -124,12 +118,6 @@ def test_staff_change_the_sites_collections(staff: APIClient) -> None:
     CollectionFactory(name="handbook")
     response = staff.patch("/api/collections/handbook", {"visibility": "private"})
     assert (response.status_code, response.json()["visibility"]) == (200, "private")
-
-
-def test_own_collection_goes_before_a_public_one_of_the_same_name(client: APIClient, user: User) -> None:
-    CollectionFactory(name="policies")
-    own = CollectionFactory(name="policies", owner=user, visibility="private")
-    assert client.get("/api/collections/policies").json()["id"] == str(own.pk)
 
 
 def test_renaming_to_a_taken_name_is_409(client: APIClient, user: User) -> None:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragsite.core.rag_settings import IngestSettings, MilvusSettings
-from retrieval.engine import close_engine, get_engine
+from retrieval.engine import close_engine
 from retrieval.ingest.blocks import Block, ParsedDocument
 from retrieval.ingest.chunking import Chunker, chunk_size
 from retrieval.models import Chunk, Document
@@ -128,7 +128,7 @@ async def test_a_document_of_other_chunks_stays_until_it_is_read_anew(
     await document_ingest(document.pk)
     before = await Chunk.objects.acount()
     site.add_model("all-minilm", "embedding", context_length=CONTEXT)
-    await get_engine().models.status(refresh=True)
+    await close_engine()  # the next one asks the server anew
     document = await Document.objects.aget()
     await sync_to_async(document_update)(document=document, changes={"title": "Another title"})
     assert (await document_ingest(document.pk), await Chunk.objects.acount()) == ("ready", before)

@@ -106,22 +106,6 @@ async def test_document_becomes_ready_with_every_chunk_indexed() -> None:
     assert not await Chunk.objects.filter(indexed=False).aexists()
 
 
-async def test_space_is_recorded_on_the_collection_and_its_version_grows() -> None:
-    document = await add()
-    await document_ingest(document.pk)
-    collection = await Collection.objects.aget()
-    assert (collection.embedding_model, collection.embedding_dim) == (SPACE.model, SPACE.dim)
-    assert collection.version == 1
-
-
-async def test_pages_reach_the_chunks() -> None:
-    sentence = "Every student may borrow ten books for four weeks. " * 5
-    document = await add(pdf_bytes([sentence, sentence.replace("ten", "two")]), "a.pdf")
-    await document_ingest(document.pk)
-    pages = [chunk.page async for chunk in Chunk.objects.order_by("seq")]
-    assert (pages[0], pages[-1]) == (1, 2)
-
-
 async def test_unreadable_document_fails_with_its_reason() -> None:
     document = await add(pdf_bytes([""]), "scan.pdf")
     assert await document_ingest(document.pk) == "failed"
@@ -171,16 +155,6 @@ async def test_worker_whose_job_was_taken_over_stops_where_it_is(
     assert await indexed_ids(document) == set()
     job = await open_job(document)
     assert (job.state, job.holder, job.error) == ("running", "other", "")
-
-
-async def test_worker_killed_between_index_and_flag_writes_the_same_rows_again() -> None:
-    document = await add()
-    await document_ingest(document.pk)
-    await Chunk.objects.aupdate(indexed=False)
-    await IngestJob.objects.aupdate(state="waiting")
-    assert await document_ingest(document.pk) == "ready"
-    assert await indexed_ids(document) == await chunk_ids(document)
-    assert await get_engine().index.count(SPACE) == await Chunk.objects.acount() + 1  # and the summary
 
 
 async def test_document_that_kills_its_workers_is_given_up() -> None:
@@ -248,18 +222,6 @@ async def test_document_waits_for_room_on_the_disk_and_goes_on_by_itself(rag_set
     assert document.status == "ready"
 
 
-async def test_full_disk_is_not_told_as_an_absent_index(
-    rag_settings: Callable[..., None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    document = await add()
-    rag_settings(milvus={"uri": "http://127.0.0.1:9"}, storage={"min_free_mib": MORE_THAN_THERE_IS})
-    monkeypatch.setattr("retrieval.search.index.connection.CONNECT_TIMEOUT_S", 0.2)
-    monkeypatch.setattr("retrieval.search.index.connection.TIMEOUT_S", 0.5)
-    assert await document_ingest(document.pk) == "waiting"
-    await document.arefresh_from_db()
-    assert document.error.startswith("Waiting: The disk of the site is full")
-
-
 async def test_write_that_finds_no_room_is_no_failed_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
     document = await add()
 
@@ -280,13 +242,6 @@ async def test_collection_of_another_model_is_a_clear_failure(rag_settings: Call
     assert await document_ingest(document.pk) == "failed"
     await document.arefresh_from_db()
     assert "embedded by nomic-embed-text:latest, but bge-m3 is configured" in document.error
-
-
-async def test_collection_embedded_offline_stays_so(online: Any) -> None:
-    collection = await sync_to_async(CollectionFactory)(embedding_model=SPACE.model, embedding_dim=SPACE.dim)
-    document = await add(collection=collection)
-    assert await document_ingest(document.pk) == "ready"
-    assert await indexed_ids(document) == await chunk_ids(document)
 
 
 async def test_new_collection_takes_the_model_servers_embeddings(online: Any) -> None:
@@ -448,19 +403,6 @@ async def test_document_whose_collection_is_re_embedded_meanwhile_is_in_the_new_
     there = await get_engine().index.chunk_ids(space, document_id=str(document.pk))
     assert there - {str(document.pk)} == await chunk_ids(document)
     assert await indexed_ids(document) == set()
-
-
-async def test_worker_that_lost_its_lease_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    document = await add()
-
-    async def taken_over(call: int) -> None:
-        await IngestJob.objects.aupdate(lease_token=uuid.uuid4(), holder="another")
-
-    before_upsert(monkeypatch, taken_over)
-    assert await document_ingest(document.pk) == "busy"
-    job = await open_job(document)
-    assert (job.state, job.holder) == ("running", "another")
-    assert not await Chunk.objects.filter(indexed=True).aexists()
 
 
 async def test_finished_or_unknown_document_is_left_alone() -> None:

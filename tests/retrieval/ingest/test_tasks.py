@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from datetime import timedelta
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 from celery.signals import worker_ready
-from django.apps import apps
 from django.core.files.base import ContentFile
 from django.utils import timezone
 from django_celery_beat.models import PeriodicTask
@@ -65,15 +63,6 @@ def test_resuming_sends_messages_for_what_was_left_behind(monkeypatch: pytest.Mo
     IngestJob.objects.filter(holder="dead").update(lease_expires_at=timezone.now() + timedelta(seconds=60))
     assert tasks.ingest_resume() == 0
     assert len(sent) == 1
-
-
-@pytest.mark.django_db
-def test_migration_makes_the_periodic_task() -> None:
-    migration = import_module("retrieval.migrations.0003_resume_ingest_every_30_s")
-    migration.add(apps, None)
-    migration.add(apps, None)
-    periodic = PeriodicTask.objects.get(task=tasks.ingest_resume.name)
-    assert (periodic.interval.every, periodic.interval.period, periodic.enabled) == (30, "seconds", True)
 
 
 @pytest.mark.django_db
