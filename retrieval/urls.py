@@ -23,11 +23,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     ),
     path("api/documents/<uuid:document_id>/file", documents.DocumentFileApi.as_view(), name="api_document_file"),
     path(
-        "api/documents/<uuid:document_id>/pages/<int:page>",
-        documents.DocumentPageApi.as_view(),
-        name="api_document_page",
-    ),
-    path(
         "api/documents/<uuid:document_id>/pages/<int:page>/picture",
         documents.DocumentPictureApi.as_view(),
         name="api_document_picture",

@@ -37,14 +37,11 @@ from retrieval.api.serializers import (
     DocumentChangesSerializer,
     DocumentFileQuerySerializer,
     DocumentListQuerySerializer,
-    DocumentPageQuerySerializer,
-    DocumentPageSerializer,
     DocumentPictureQuerySerializer,
     DocumentSerializer,
     DocumentsUsageSerializer,
     UploadResultSerializer,
     UploadSerializer,
-    newer_version_data,
 )
 from retrieval.ingest.encodings import SAMPLE_BYTES, detect_encoding, web_name
 from retrieval.ingest.sniff import MEDIA_TYPES
@@ -56,7 +53,7 @@ from retrieval.services.collections import (
     collection_for_upload,
     collection_writable,
 )
-from retrieval.services.document_pages import page_draw, page_read
+from retrieval.services.document_pages import page_draw
 from retrieval.services.documents import (
     document_create,
     document_delete,
@@ -244,23 +241,6 @@ class DocumentFileApi(APIView):
         if shown_as != MEDIA_TYPES["pdf"]:  # the browser's own viewer of PDF does not work in a sandbox
             response["Content-Security-Policy"] = SANDBOX
         return response
-
-
-class DocumentPageApi(AsyncAPIView):
-    """A page of a PDF, and where on it a text stands."""
-
-    @extend_schema(
-        operation_id="documents_page",
-        parameters=[DocumentPageQuerySerializer],
-        responses=DocumentPageSerializer,
-    )
-    async def get(self, request: Request, document_id: UUID, page: int) -> Response:
-        query = checked(DocumentPageQuerySerializer, request.query_params)
-        document = await sync_to_async(document_get)(user=asking_user(request), document_id=document_id)
-        quotes = [line for line in query.get("quote", "").split("\n") if line.strip()]
-        newer = await sync_to_async(newer_version_data)(document) if document.superseded_at else None
-        view = await sync_to_async(page_read)(document, page, quotes=quotes)
-        return Response(DocumentPageSerializer({**view, "newer_version": newer}).data)
 
 
 class DocumentPictureApi(AsyncAPIView):

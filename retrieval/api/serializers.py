@@ -191,32 +191,6 @@ class DocumentFileQuerySerializer(QuerySerializer):
     )
 
 
-class DocumentPageQuerySerializer(QuerySerializer):
-    quote = TextField(
-        required=False, allow_blank=True, max_length=8000, help_text="Texts to find on the page, one a line."
-    )
-
-
-class BoxSerializer(serializers.Serializer[Any]):
-    """A rectangle as shares of the page, 0..1, from its top left corner."""
-
-    left = serializers.FloatField()
-    top = serializers.FloatField()
-    width = serializers.FloatField()
-    height = serializers.FloatField()
-
-
-class DocumentPageSerializer(serializers.Serializer[Any]):
-    """page: from 1. width, height: in points. boxes: where the quoted texts stand, line by line."""
-
-    page = serializers.IntegerField()
-    page_count = serializers.IntegerField()
-    width = serializers.FloatField()
-    height = serializers.FloatField()
-    boxes = BoxSerializer(many=True)
-    newer_version = NewerVersionSerializer(allow_null=True, help_text="Of a document that is superseded.")
-
-
 class DocumentPictureQuerySerializer(QuerySerializer):
     width = serializers.IntegerField(
         required=False, default=1200, min_value=100, max_value=2400, help_text="In pixels."

@@ -21,6 +21,7 @@ from retrieval.text.document_html import blocks_html
 
 MARKDOWN = MEDIA_TYPES["markdown"]
 MOST_SPANS = 20  # of one source
+LEAST_MATCH = 12  # letters of a quotation that goes over two pages: less is chance
 NO_PART = worded("The document has no such part.")
 
 
@@ -37,8 +38,8 @@ class PageSpan:
 def content_read(*, document: Document, part: int | None = None, chunk: str = "", quote: str = "") -> dict[str, Any]:
     """One part: that number (from 1), else the one with the quoted text near that chunk, else the one with the chunk.
 
-    {part, part_count, page, width, height, html, chunks: [{id, seq, page, start, end, boxes}]}; places are of the
-    document's text. Raises NotFoundError.
+    {part, part_count, page, width, height, html, chunks: [{id, seq, page, start, end, boxes}], marks}; places are of
+    the document's text, marks the boxes of the quotations, one a line, on a page. Raises NotFoundError.
     """
     place = 0 if part is not None else _place(document, chunk, quote)
     wanted = document.parts.filter(number=part) if part is not None else document.parts.filter(char_end__gt=place)
@@ -56,6 +57,11 @@ def content_read(*, document: Document, part: int | None = None, chunk: str = ""
         "height": shown.height,
         "html": blocks_html(text, shown.blocks, start=shown.char_start, markdown=markdown),
         "chunks": [_chunk(row, before, shown) for before, row in zip([None, *chunks], chunks, strict=False)],
+        "marks": [
+            box
+            for start, end in filter(None, (_found(text, line) for line in quote.split("\n")))
+            for box in boxes_between(shown.lines, start, end)
+        ],
     }
 
 
@@ -93,6 +99,20 @@ def letters_of(text: str) -> str:
     return "".join(character.lower()[:1] for character in text if character.isalnum())
 
 
+def _found(text: str, quote: str) -> tuple[int, int] | None:
+    """Where the quotation stands in the text, or as much of its beginning or end as does."""
+    places = [at for at, character in enumerate(text) if character.isalnum()]
+    letters, sought = letters_of(text), letters_of(quote)
+    if sought not in letters:
+        least = range(len(sought) - 1, LEAST_MATCH - 1, -1)
+        parts = (part for length in least for part in (sought[:length], sought[-length:]))
+        sought = next((part for part in parts if part in letters), "")
+    if not sought:
+        return None
+    at = letters.index(sought)
+    return places[at], places[at + len(sought) - 1] + 1
+
+
 def _place_of(text: str, quotes: Sequence[str]) -> int | None:
     """Where the first quotation that the text holds begins in it, by letters and digits alone."""
     places = [at for at, character in enumerate(text) if character.isalnum()]
@@ -107,11 +127,6 @@ def _place_of(text: str, quotes: Sequence[str]) -> int | None:
 def _chunks_between(document_id: UUID, start: int, end: int) -> list[Chunk]:
     rows = Chunk.objects.filter(document=document_id, char_start__lt=max(end, start + 1), char_end__gt=start)
     return list(rows.order_by("seq"))
-
-
-def text_between(document_id: UUID, start: int, end: int) -> str:
-    """The document's text between two places."""
-    return _joined(_chunks_between(document_id, start, end), start, end)
 
 
 def _joined(chunks: Sequence[Chunk], start: int, end: int) -> str:

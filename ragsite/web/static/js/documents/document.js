@@ -78,7 +78,7 @@ async function showDocumentAt() {
   replace(view, part);
   byId("view-tools").hidden = false;
   drawButtons();
-  if (chunk) await point(part, named, quote.split("\n").filter(Boolean));
+  if (chunk) point(part, named, quote.split("\n").filter(Boolean), content.marks);
 }
 
 /** @param {Api.DocumentContent} content */
@@ -114,13 +114,12 @@ function pageElement(number, content) {
  * @param {HTMLElement} part
  * @param {Api.ContentChunk | undefined} chunk
  * @param {string[]} quotes
+ * @param {Api.Sides[]} places where these stand on a page
  */
-async function point(part, chunk, quotes) {
+function point(part, chunk, quotes, places) {
   if (part.matches(".doc-page")) {
     const frame = query(part, ".page-frame");
-    /** @type {Api.DocumentPage} */
-    const page = await api.get(`/api/documents/${boot.id}/pages/${part.dataset.part}?${new URLSearchParams({ quote: quotes.join("\n").slice(0, 8000) })}`);
-    const marks = page.boxes.map(({ left, top, width, height }) => boxMark([left, top, left + width, top + height], "page-mark"));
+    const marks = places.map((sides) => boxMark(sides, "page-mark"));
     const boxes = marks.length || !chunk ? marks : chunk.boxes.map((sides) => boxMark(sides, "chunk-box is-target"));
     frame.append(...boxes);
     (boxes[0] ?? part).scrollIntoView({ block: "center" });
