@@ -24,7 +24,7 @@ from ragsite.core.errors import NotFoundError
 from ragsite.core.storage import MIB
 from retrieval.ingest.sniff import EXTENSIONS
 from retrieval.selectors import collection_list
-from retrieval.services.questions import suggested_questions
+from retrieval.services.samples import sample_questions
 from retrieval.workflows import available_workflows, get_workflow, self_corrective
 
 STRICT_PASS_RATE = 0.8  # the same for the strict preset of the page
@@ -129,8 +129,7 @@ def _shared(request: HttpRequest, share_id: uuid.UUID, *, signature: str | None 
 
 
 def _suggestions(request: HttpRequest) -> list[dict[str, str]]:
-    questions = suggested_questions(request.user, language=get_language() or "", limit=SUGGESTIONS)
-    return [{"text": suggestion.question, "language": suggestion.language} for suggestion in questions]
+    return sample_questions(request.user, language=get_language() or "", limit=SUGGESTIONS)
 
 
 def _graph_data(workflow: str) -> dict[str, Any]:

@@ -38,10 +38,6 @@ class Collection(models.Model):
         SHARED = "shared", _("Shared")
         PUBLIC = "public", _("Public")
 
-    class IndexWork(models.TextChoices):
-        REEMBED = "reembed", _("to be embedded anew")
-        REINDEX = "reindex", _("its index rows are to be rebuilt")
-
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     conversation_id = models.UUIDField(
         null=True,
@@ -86,24 +82,8 @@ class Collection(models.Model):
         verbose_name=_("embedding model"),
     )
     embedding_dim = models.PositiveIntegerField(null=True, blank=True, verbose_name=_("embedding dim"))
-    embedding_context = models.PositiveIntegerField(
-        null=True,
-        blank=True,
-        help_text=_("Tokens of a text that this model reads; empty: all, or not known."),
-        verbose_name=_("embedding context"),
-    )
     version = models.PositiveBigIntegerField(
         default=0, help_text=_("Grows with every change: the index state in cache keys."), verbose_name=_("version")
-    )
-    index_work = models.CharField(
-        max_length=10,
-        choices=IndexWork,
-        blank=True,
-        help_text=_("What a worker was asked to do with its index, until it is done."),
-        verbose_name=_("index work"),
-    )
-    index_work_since = models.DateTimeField(
-        null=True, blank=True, editable=False, help_text="When it was begun; kept when it is gone on with."
     )
     created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
     updated_at = models.DateTimeField(auto_now=True, verbose_name=_("updated at"))
@@ -163,27 +143,6 @@ class CollectionPerson(models.Model):
         return f"{self.user_id}, {self.get_role_display()}: {self.collection_id}"
 
 
-class KeptGroup(models.Model):
-    """A group that a user made and keeps, called `user/name`. Groups without this are the administrators'.
-
-    Whoever it is given to has not asked for it, so it opens collections to those who choose them, and no more.
-    """
-
-    group = models.OneToOneField(
-        Group, on_delete=models.CASCADE, primary_key=True, related_name="kept", verbose_name=_("group")
-    )
-    owner = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="kept_groups", verbose_name=_("owner")
-    )
-
-    class Meta:
-        verbose_name = _("group kept by a user")
-        verbose_name_plural = _("groups kept by users")
-
-    def __str__(self) -> str:
-        return f"{self.group_id}: {self.owner_id}"
-
-
 def upload_path(document: Document, file_name: str) -> str:
     """Under the document's own id: names from users never make paths."""
     suffix = PurePosixPath(file_name).suffix.lower()[:10]
@@ -223,13 +182,6 @@ class Document(models.Model):
     )
     tags = models.JSONField(default=list, blank=True, verbose_name=_("tags"))
     summary = models.TextField(blank=True, verbose_name=_("summary"))
-    questions = models.JSONField(
-        null=True,
-        blank=True,
-        editable=False,
-        help_text=_("That it answers, to begin a conversation with; empty: not made yet."),
-        verbose_name=_("questions"),
-    )
     status = models.CharField(max_length=10, choices=Status, default=Status.QUEUED, verbose_name=_("status"))
     progress = models.FloatField(
         default=0.0, validators=[MinValueValidator(0.0), MaxValueValidator(1.0)], verbose_name=_("progress")
@@ -238,12 +190,6 @@ class Document(models.Model):
     error_wording = models.JSONField(null=True, blank=True, editable=False, help_text=_("What `error` was made of."))
     page_count = models.PositiveIntegerField(null=True, blank=True, verbose_name=_("page count"))
     chunk_count = models.PositiveIntegerField(default=0, verbose_name=_("chunk count"))
-    chunk_tokens = models.PositiveIntegerField(
-        null=True,
-        blank=True,
-        help_text=_("What a chunk could hold at most when it was cut; empty: not recorded."),
-        verbose_name=_("chunk tokens"),
-    )
     uploaded_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         null=True,
@@ -336,7 +282,7 @@ class Chunk(models.Model):
 class DocumentPart(models.Model):
     """What people look at at a time of a document, and where its text stands (`retrieval.ingest.parts`).
 
-    Of a PDF its pages, else runs of blocks. Documents that were read by earlier versions have none.
+    Of a PDF its pages, else runs of blocks.
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -389,7 +335,6 @@ class IngestJob(Leased):
         null=True, blank=True, help_text=_("No worker takes a waiting job before this."), verbose_name=_("not before")
     )
     error = models.CharField(max_length=500, blank=True, verbose_name=_("error"))
-    timings_ms = models.JSONField(default=dict, blank=True, verbose_name=_("timings ms"))
     created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
     started_at = models.DateTimeField(null=True, blank=True, verbose_name=_("started at"))
     finished_at = models.DateTimeField(null=True, blank=True, verbose_name=_("finished at"))
@@ -425,27 +370,6 @@ class WriteLease(Leased):
 
     def __str__(self) -> str:
         return f"{self.space}: {self.holder}"
-
-
-class IndexCheck(models.Model):
-    """When an embedding space's index was last compared with the database and found, or put, in order."""
-
-    space = models.CharField(
-        max_length=255, primary_key=True, help_text=_("Its name in Milvus."), verbose_name=_("space")
-    )
-    history = models.CharField(
-        max_length=255,
-        help_text=_("Of Milvus' data: another one after what may have cost rows."),
-        verbose_name=_("history"),
-    )
-    checked_at = models.DateTimeField(verbose_name=_("checked at"))
-
-    class Meta:
-        verbose_name = _("index check")
-        verbose_name_plural = _("index checks")
-
-    def __str__(self) -> str:
-        return f"{self.space}: {self.checked_at}"
 
 
 class Memory(models.Model):

@@ -2,9 +2,9 @@
 
 A collection is visible to its owner, to the people and the members of the groups that it is shared with, and to
 everybody when it is public. Staff see the site's own collections too, but not other people's private ones. A public
-collection that the site has not approved is searched only where a question names it, and so is one that is shared by
-name, or with a group that some user keeps: whom it is given to has not asked for it. What is attached to a conversation
-is its owner's alone: `attached_collections` has it, and nothing else here but the documents themselves.
+collection that the site has not approved is searched only where a question names it, and so is one that is shared with
+somebody by name: whom it is given to has not asked for it. What is attached to a conversation is its owner's alone:
+`attached_collections` has it, and nothing else here but the documents themselves.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from operator import or_
 from typing import Any
 
 from cachetools import LRUCache
-from django.contrib.auth.models import AnonymousUser, Group
+from django.contrib.auth.models import AnonymousUser
 from django.contrib.auth.models import User as Account
-from django.db.models import Case, Count, Exists, F, OuterRef, Q, QuerySet, Sum, When
+from django.db.models import Case, Count, F, Q, QuerySet, When
 from django.db.models.functions import Lower
 
 from ragsite.core.database import database_call
 from ragsite.core.errors import InvalidInputError, NotFoundError
 from ragsite.core.wording import worded
-from retrieval.collection_addresses import best_match, read_address
+from retrieval.collection_addresses import read_address
 from retrieval.errors import CollectionNotFoundError
 from retrieval.models import Chunk, Collection, CollectionPerson, Document
 from retrieval.values import (
@@ -43,8 +43,6 @@ User = Account | AnonymousUser | None
 VOCABULARIES_KEPT = 64
 MAX_FILTER_VALUES = 100  # of one field
 MAX_TAG_SETS = 5000
-MAX_CHUNKS_READ = 100_000  # for a text inside documents
-MAX_FACETS = 100
 VERSIONS = ("current", "earlier")
 SORTS: dict[str, tuple[Any, ...]] = {
     "-created_at": ("-created_at",), "created_at": ("created_at",), "title": (Lower("title"),),
@@ -52,7 +50,6 @@ SORTS: dict[str, tuple[Any, ...]] = {
     "year": (F("policy_year").asc(nulls_last=True), Lower("title")),
     "-year": (F("policy_year").desc(nulls_last=True), Lower("title")),
 }  # fmt: skip
-TOO_MUCH_TEXT = worded("There is too much to look into; choose a collection, a type or a year first.")
 MAX_CHOICES = 5  # addresses that an error offers for an ambiguous name
 
 
@@ -77,14 +74,11 @@ def attached_collections(user: User) -> QuerySet[Collection]:
 def _shared_with(user: Account) -> Q:
     """By name, or through a group. In subqueries: joins would repeat a collection for each common group."""
     people = CollectionPerson.objects.filter(user=user).values("collection")
-    return Q(pk__in=Collection.objects.filter(groups__user=user).values("pk")) | Q(pk__in=people)
+    return _shared_with_groups(user) | Q(pk__in=people)
 
 
-def _shared_by_site(user: Account) -> Q:
-    """Through a group that the administrators keep."""
-    groups = Group.objects.filter(user=user, kept=None)
-    shared = Collection.objects.filter(visibility=Collection.Visibility.SHARED, groups__in=groups)
-    return Q(pk__in=shared.values("pk"))
+def _shared_with_groups(user: Account) -> Q:
+    return Q(pk__in=Collection.objects.filter(groups__user=user).values("pk"))
 
 
 def owned_collections(user: User) -> QuerySet[Collection]:
@@ -141,10 +135,13 @@ def collections_find(
     collections = visible_collections(user).filter(wanted).select_related("owner")
     if made_before is not None:
         collections = collections.filter(created_at__lte=made_before)
+    nearness = [When(owner=None, then=1), When(approved=True, then=3)]
     if user is not None and user.is_authenticated:
-        collections = collections.annotate(by_site=Case(When(_shared_by_site(user), then=True), default=False))
-    seen = list(collections)
-    return {name: best_match(address, seen, user) for name, address in addresses.items()}
+        by_group = Q(visibility=Collection.Visibility.SHARED) & _shared_with_groups(user)
+        nearness = [When(owner=user, then=0), nearness[0], When(by_group, then=2), nearness[1]]
+    nearest = collections.order_by(Case(*nearness, default=4), "created_at", "pk")
+    seen = list(nearest)
+    return {name: next(filter(address.fits, seen), None) for name, address in addresses.items()}
 
 
 def collection_named(name: str, *, among: QuerySet[Collection] | None = None) -> Collection:
@@ -156,18 +153,17 @@ def collection_named(name: str, *, among: QuerySet[Collection] | None = None) ->
     address = read_address(name)
     ordinary = (Collection.objects.all() if among is None else among).filter(address.rows(), conversation_id=None)
     named = list(ordinary.select_related("owner").order_by("created_at", "pk"))
-    exact = [collection for collection in named if collection.owner_id is None and collection.name == address.text]
-    exact = exact or [collection for collection in named if address.names_exactly(collection)] or named
-    if not exact:
+    named = [collection for collection in named if collection.owner_id is None] or named
+    if not named:
         raise CollectionNotFoundError(
             worded("There is no collection {name}.", name=name[:100]), fields={"collection": [name]}
         )
-    if len(exact) > 1:
-        choices = ", ".join(collection.address for collection in exact[:MAX_CHOICES])
+    if len(named) > 1:
+        choices = ", ".join(collection.address for collection in named[:MAX_CHOICES])
         raise InvalidInputError(
             worded("Several collections are called {name}; name one of {choices}.", name=name[:100], choices=choices)
         )
-    return exact[0]
+    return named[0]
 
 
 def collection_addresses(ids: Iterable[str]) -> dict[str, str]:
@@ -187,14 +183,15 @@ def is_approved(collection: Collection) -> bool:
 def scope_for(*, user: User, names: Sequence[str] = ()) -> SearchScope:
     """What `user` may search: the collections named, or without names what is searched unasked.
 
-    Unasked are searched one's own collections, those shared with one's groups that administrators keep, and public ones
-    that the site has approved; for staff all of the site's too. Others have to be named. Raises CollectionNotFoundError
-    for an address that means nothing that is visible.
+    Unasked are searched one's own collections, those shared with one's groups, and public ones that the site has
+    approved; for staff all of the site's too. Others have to be named. Raises CollectionNotFoundError for an address
+    that means nothing that is visible.
     """
     if not names:
         approved = Q(owner=None) | Q(approved=True)
         if user is not None and user.is_authenticated:
-            approved |= Q(owner=user) | _shared_by_site(user)
+            shared = Q(visibility=Collection.Visibility.SHARED) & _shared_with_groups(user)
+            approved |= Q(owner=user) | shared
         unasked = visible_collections(user).filter(approved)
         return _scope(unasked.order_by("name", "created_at"))
     return _scope_of(collections_find(user=user, names=names))
@@ -255,11 +252,6 @@ def scope_of_documents(documents: Iterable[Document]) -> SearchScope:
     return _scope({document.collection_id: document.collection for document in documents}.values())
 
 
-def scope_of(collection: Collection) -> SearchScope:
-    """For the site's own work on one collection."""
-    return _scope([collection])
-
-
 def _scope(collections: Iterable[Collection]) -> SearchScope:
     return SearchScope(tuple(collection_ref(collection) for collection in collections))
 
@@ -278,17 +270,13 @@ def document_list(
     collection: str = "",
     status: str = "",
     search: str = "",
-    doc_type: str = "",
-    policy_year: int | None = None,
     versions: str = "",
-    text: str = "",
     sort: str = "",
 ) -> QuerySet[Document]:
     """Visible documents, newest first, without those of conversations. `collection`: a name; an unknown one gives an
     empty list.
 
-    text: words that stand in it. versions, sort: of VERSIONS and SORTS. Raises InvalidInputError where there is too
-    much to look for a text in.
+    versions, sort: of VERSIONS and SORTS.
     """
     documents = visible_documents(user).filter(collection__conversation_id=None).prefetch_related("newer_versions")
     if collection:
@@ -298,31 +286,9 @@ def document_list(
         documents = documents.filter(status=status)
     if search:
         documents = documents.filter(Q(title__icontains_han=search) | Q(file_name__icontains_han=search))
-    if doc_type:
-        documents = documents.filter(doc_type=doc_type)
-    if policy_year is not None:
-        documents = documents.filter(policy_year=policy_year)
     if versions:
         documents = documents.filter(superseded_at__isnull=versions == "current")
-    if text:
-        documents = _with_text(documents, text)
     return documents.order_by(*SORTS[sort or "-created_at"], "pk")
-
-
-def _with_text(documents: QuerySet[Document], text: str) -> QuerySet[Document]:
-    """Those of which a chunk holds the text. Every chunk is read for it, so there may not be too many."""
-    chunks = documents.order_by().aggregate(chunks=Sum("chunk_count", default=0))["chunks"]
-    if chunks > MAX_CHUNKS_READ:
-        raise InvalidInputError(fields={"text": [TOO_MUCH_TEXT]})
-    return documents.filter(Exists(Chunk.objects.filter(document=OuterRef("pk"), text__icontains_han=text)))
-
-
-def document_facets(*, user: User) -> dict[str, list[Any]]:
-    """Types and years of the visible documents, for a choice; at most MAX_FACETS of each."""
-    documents = visible_documents(user).filter(collection__conversation_id=None).order_by()
-    types = documents.exclude(doc_type="").values_list("doc_type", flat=True).distinct().order_by("doc_type")
-    years = documents.filter(policy_year__isnull=False).values_list("policy_year", flat=True).distinct()
-    return {"types": list(types[:MAX_FACETS]), "years": list(years.order_by("-policy_year")[:MAX_FACETS])}
 
 
 def attached_documents(*, user: User, conversation_id: uuid.UUID) -> QuerySet[Document]:
@@ -346,11 +312,6 @@ def documents_named(*, user: User, ids: Sequence[str]) -> list[Document]:
     if missing := [key for key in ids if key not in found]:
         raise NotFoundError(worded("There is no such document, or you may not see it."), fields={"documents": missing})
     return [found[key] for key in ids]
-
-
-def documents_cut_larger(collection: Collection, tokens: int) -> int:
-    """How many of its documents have chunks that could hold more than so many tokens."""
-    return Document.objects.filter(collection=collection, chunk_tokens__gt=tokens).count()
 
 
 def chunk_list(*, user: User, document_id: uuid.UUID | str) -> QuerySet[Chunk]:
@@ -393,8 +354,7 @@ class DatabaseChunkStore:
         if not ids or not scope.collections:
             return {}
         current = Chunk.objects.filter(document__collection__in=_ids(scope), document__superseded_at=None)
-        rows = current.filter(pk__in=ids).order_by().values_list(*STORED_CHUNK)
-        return {str(row[0]): _stored_row(row) for row in await database_call(lambda: list(rows.all()))}
+        return {chunk.chunk_id: chunk for chunk in await _stored(current.filter(pk__in=ids).order_by())}
 
     async def vocabulary(self, scope: SearchScope) -> Vocabulary:
         """Metadata values of the ready documents, sorted; kept until one of the collections changes."""
@@ -442,16 +402,16 @@ class DatabaseDocumentReader:
         key = as_uuid(document_id)
         if key is None or not scope.collections:
             return ()
-        rows = Chunk.objects.filter(document=key, document__collection__in=_ids(scope)).order_by("seq")
-        return tuple(map(_stored_row, await database_call(lambda: list(rows.values_list(*STORED_CHUNK)[:limit]))))
+        return await _stored(
+            Chunk.objects.filter(document=key, document__collection__in=_ids(scope)).order_by("seq")[:limit]
+        )
 
     async def at(self, places: Sequence[tuple[str, int]], *, scope: SearchScope) -> tuple[StoredChunk, ...]:
         keys = [(key, seq) for document_id, seq in places if (key := as_uuid(document_id)) is not None and seq >= 0]
         if not keys or not scope.collections:
             return ()
         wanted = reduce(or_, (Q(document=key, seq=seq) for key, seq in keys))
-        rows = Chunk.objects.filter(wanted, document__collection__in=_ids(scope)).select_related("document")
-        return tuple(stored_chunk(chunk) for chunk in await database_call(lambda: list(rows)))
+        return await _stored(Chunk.objects.filter(wanted, document__collection__in=_ids(scope)))
 
 
 def stored_chunk(chunk: Chunk) -> StoredChunk:
@@ -477,36 +437,19 @@ def stored_chunk(chunk: Chunk) -> StoredChunk:
     )
 
 
-# The columns of a `StoredChunk`: a row of them takes less than two models do, and a search reads dozens.
-STORED_CHUNK = (
-    "pk", "document", "document__collection", "seq", "document__title", "text", "page", "heading",
-    "document__file_name", "document__language", "document__department", "document__doc_type", "document__policy_year",
-    "document__tags", "char_start", "char_end",
-)  # fmt: skip
+# A row of these takes less than two models do, and a search reads dozens.
+STORED_COLUMNS = ("document_id", "seq", "text", "page", "heading", "char_start", "char_end")
+STORED_NAMES = {"chunk_id": F("pk"), "collection_id": F("document__collection_id")} | {
+    name: F(f"document__{name}")
+    for name in ("title", "file_name", "language", "department", "doc_type", "policy_year", "tags")
+}
 
 
-def _stored_row(row: tuple[Any, ...]) -> StoredChunk:
-    (
-        pk, document_id, collection_id, seq, title, text, page, heading, file_name, language, department, doc_type,
-        policy_year, tags, char_start, char_end,
-    ) = row  # fmt: skip
-    return StoredChunk(
-        chunk_id=str(pk),
-        document_id=str(document_id),
-        collection_id=str(collection_id),
-        seq=seq,
-        title=title,
-        text=text,
-        page=page,
-        heading=heading,
-        file_name=file_name,
-        language=language,
-        department=department,
-        doc_type=doc_type,
-        policy_year=policy_year,
-        tags=tuple(tags),
-        char_start=char_start,
-        char_end=char_end,
+async def _stored(chunks: QuerySet[Chunk]) -> tuple[StoredChunk, ...]:
+    rows = await database_call(lambda: list(chunks.values(*STORED_COLUMNS, **STORED_NAMES)))
+    ids = ("chunk_id", "document_id", "collection_id")
+    return tuple(
+        StoredChunk(**{**row, **{name: str(row[name]) for name in ids}, "tags": tuple(row["tags"])}) for row in rows
     )
 
 

@@ -23,11 +23,10 @@ from retrieval.memory.sync import (
     memory_rows_delete,
     memory_rows_of_user_delete,
 )
-from retrieval.services.index_rebuild import index_work, index_work_resume
-from retrieval.services.index_sync import index_repair
+from retrieval.models import Collection
+from retrieval.services.index import collection_reembed, index_repair
 from retrieval.services.ingest import ingest_take_next
-from retrieval.services.ingest_jobs import storage_is_full, turns
-from retrieval.services.questions import document_questions_make
+from retrieval.services.ingest_jobs import turns
 from retrieval.services.queueing import ingest_queue
 from retrieval.values import EmbeddingSpace
 
@@ -50,26 +49,12 @@ def ingest_next() -> str:
 
 
 @shared_task
-def ingest_document(document_id: str) -> str:
-    """The same; messages of earlier versions named a document."""
-    return ingest_next()
-
-
-@shared_task
 def ingest_resume() -> int:
-    """Send messages for documents whose worker died, whose message was lost, or whose pause is over; likewise for
-    collections whose index is to be worked on. How many documents."""
-    index_work_resume()
-    messages = 0 if storage_is_full() else min(len(turns()), settings.RAG.ingest.workers)
+    """Send messages for documents whose worker died, whose message was lost, or whose pause is over. How many."""
+    messages = min(len(turns()), settings.RAG.ingest.workers)
     for _ in range(messages):
         ingest_next.apply_async(retry=False, expires=RESUME_EXPIRES_S)
     return messages
-
-
-@shared_task(**UNINDEX_RETRY)
-def document_questions(document_id: str) -> int:
-    """Make the questions that a document is offered with. How many."""
-    return _run(lambda: document_questions_make(UUID(document_id)))
 
 
 @shared_task(**UNINDEX_RETRY)
@@ -89,14 +74,11 @@ def index_check() -> int:
     return sum(repair.written for repair in _run(index_repair))
 
 
-@shared_task
-def index_work_task(collection_id: str) -> bool:
-    """Embed a collection anew or rebuild its rows, if that is asked for. The next round tries what was away again."""
-    try:
-        return _run(lambda: index_work(collection_id=UUID(collection_id)))
-    except (EmbeddingUnavailableError, IndexUnavailableError) as error:
-        logger.warning("Work on the index of collection %s waits: %s", collection_id, error.message)
-        return False
+@shared_task(**MAINTENANCE_RETRY)
+def collection_reembed_task(collection_id: str) -> str:
+    """Embed a collection by the model that new ones get. The model that it has afterwards; "": it has gone."""
+    collection = Collection.objects.filter(pk=collection_id).first()
+    return _run(lambda: collection_reembed(collection=collection)).model if collection else ""
 
 
 @shared_task(**MAINTENANCE_RETRY)

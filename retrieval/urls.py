@@ -1,7 +1,7 @@
 from django.urls import URLPattern, URLResolver, path
 
 from retrieval import views
-from retrieval.api import collections, document_content, documents, filters, groups, memory, search, status
+from retrieval.api import collections, document_content, documents, filters, memory, search, status
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("documents/", views.documents_page, name="documents"),
@@ -23,19 +23,12 @@ urlpatterns: list[URLPattern | URLResolver] = [
     ),
     path("api/documents/<uuid:document_id>/file", documents.DocumentFileApi.as_view(), name="api_document_file"),
     path(
-        "api/documents/<uuid:document_id>/pages/<int:page>",
-        documents.DocumentPageApi.as_view(),
-        name="api_document_page",
-    ),
-    path(
         "api/documents/<uuid:document_id>/pages/<int:page>/picture",
         documents.DocumentPictureApi.as_view(),
         name="api_document_picture",
     ),
     path("api/collections", collections.CollectionsApi.as_view(), name="api_collections"),
     path("api/collections/<path:name>", collections.CollectionApi.as_view(), name="api_collection"),
-    path("api/groups", groups.GroupsApi.as_view(), name="api_groups"),
-    path("api/groups/<int:group_id>", groups.GroupApi.as_view(), name="api_group"),
     path("api/rag/upload", documents.RagUploadApi.as_view(), name="api_rag_upload"),
     path("api/status", status.StatusApi.as_view(), name="api_status"),
     path("api/filters", filters.FilterValuesApi.as_view(), name="api_filters"),

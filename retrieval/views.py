@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 from ragsite.core.errors import NotFoundError
 from retrieval.ingest.sniff import EXTENSIONS
 from retrieval.memory import services
-from retrieval.selectors import document_facets, document_get
+from retrieval.selectors import document_get
 from retrieval.services import documents
 from retrieval.services.collections import may_publish
 
@@ -35,8 +35,7 @@ def documents_page(request: HttpRequest) -> HttpResponse:
             "files": settings.RAG.ingest.max_files_per_upload,
         },
     }
-    context = {"boot": boot, "section": "documents", "facets": document_facets(user=request.user)}
-    return render(request, "documents/documents.html", context)
+    return render(request, "documents/documents.html", {"boot": boot, "section": "documents"})
 
 
 @require_safe

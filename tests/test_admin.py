@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 from django.contrib import admin
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
 from django.core.files.base import ContentFile
 from django.db.models import Model
 from django.test import Client
 from django.urls import reverse
 from django.utils.translation import gettext, override
 from django_celery_beat.models import CrontabSchedule, PeriodicTask
-from kombu.exceptions import OperationalError
 
 from chat.models import DecisionStep, Message, Session, Source
 from chat.review.filters import WorkflowFilter
@@ -38,7 +37,7 @@ from tests.factories import (
 )
 
 OURS = [Session, Message, Source, DecisionStep, Rating, Collection, Document, Chunk, IngestJob, MemoryOwner, WriteLease]
-HISTORY = [Session, Message, Source, DecisionStep, Rating, Chunk, IngestJob]
+HISTORY = [Session, Message, Source, DecisionStep, Rating, Collection, Document, Chunk, IngestJob]
 HOSTILE = "<script>alert('x')</script>\"><img src=x onerror=alert(1)>"
 
 
@@ -274,30 +273,6 @@ def test_staff_see_how_much_is_remembered_and_never_what(staff: Client) -> None:
     assert staff.post(url_of(MemoryOwner, "delete", row), {"post": "yes"}).status_code == 403
 
 
-def test_corrected_metadata_are_indexed_anew(staff: Client) -> None:
-    document = DocumentFactory(department="Registry", chunk_count=1)
-    chunk = ChunkFactory(document=document)
-    form = {"title": document.title, "department": "Library", "doc_type": "guide", "policy_year": "2026"}
-    inline = {"jobs-TOTAL_FORMS": "0", "jobs-INITIAL_FORMS": "0"}
-    response = staff.post(url_of(Document, "change", document), {**form, **inline, "tags": '["loans"]'})
-    document.refresh_from_db()
-    chunk.refresh_from_db()
-    assert response.status_code == 302
-    assert (document.department, document.policy_year, document.tags) == ("Library", 2026, ["loans"])
-    assert chunk.indexed is False
-    assert document.jobs.get().state == IngestJob.State.WAITING
-
-
-def test_wrong_metadata_are_refused_with_the_reason(staff: Client) -> None:
-    document = DocumentFactory()
-    form = {"title": document.title, "tags": '{"a": 1}', "jobs-TOTAL_FORMS": "0", "jobs-INITIAL_FORMS": "0"}
-    response = staff.post(url_of(Document, "change", document), form, follow=True)
-    document.refresh_from_db()
-    assert response.status_code == 200
-    assert document.tags == ["exams"]
-    assert "Nothing was changed" in response.content.decode()
-
-
 def test_read_again_starts_the_ingest_from_the_file(staff: Client) -> None:
     document = DocumentFactory(chunk_count=1)
     ChunkFactory(document=document)
@@ -311,16 +286,26 @@ def test_read_again_starts_the_ingest_from_the_file(staff: Client) -> None:
     assert "1 document is being read again." in html
 
 
-@pytest.mark.parametrize("action", ["reembed", "reindex"])
-def test_a_collection_is_embedded_or_indexed_anew_by_the_worker(
-    staff: Client, queued: list[tuple[str, str]], action: str
-) -> None:
+def test_a_collection_is_embedded_anew_by_the_worker(staff: Client, queued: list[tuple[str, str]]) -> None:
     collection = CollectionFactory()
-    response = staff.post(url_of(Collection), {"action": action, "_selected_action": [str(collection.pk)]}, follow=True)
-    html = response.content.decode()
-    assert queued == [(tasks.index_work_task.name, str(collection.pk))]
+    data = {"action": "reembed", "_selected_action": [str(collection.pk)]}
+    html = staff.post(url_of(Collection), data, follow=True).content.decode()
+    assert queued == [(tasks.collection_reembed_task.name, str(collection.pk))]
     assert "A worker does it as soon as it can" in html
-    assert f'<td class="field-index_work">{Collection.IndexWork(action).label}</td>' in html
+
+
+@pytest.mark.parametrize("model", [Collection, Document])
+def test_who_may_only_look_is_offered_no_actions(db: None, client: Client, model: type[Model]) -> None:
+    looker = UserFactory(is_staff=True)
+    looker.user_permissions.set(Permission.objects.filter(codename=f"view_{model._meta.model_name}"))
+    client.force_login(looker)
+    row = one_of_each()[model]
+    jobs = IngestJob.objects.count()
+    for action in ("approve", "reembed", "read_again"):
+        client.post(url_of(model), {"action": action, "_selected_action": [str(row.pk)]})
+    assert IngestJob.objects.count() == jobs
+    assert b'value="reembed"' not in client.get(url_of(model)).content
+    assert b'value="read_again"' not in client.get(url_of(model)).content
 
 
 @pytest.mark.parametrize(("action", "approved"), [("approve", True), ("withdraw_approval", False)])
@@ -333,36 +318,6 @@ def test_staff_approve_public_collections_of_users(staff: Client, action: str, a
     private.refresh_from_db()
     assert (public.approved, private.approved) == (approved, False)
     assert "1 collection is" in html and "2 stay as they are" in html
-
-
-def test_who_makes_a_collection_public_in_the_admin_approves_it(staff: Client) -> None:
-    collection = CollectionFactory(owner=UserFactory(), visibility="private")
-    form = {"name": "notes", "owner": collection.owner_id}
-    for visibility, approved in (("public", True), ("private", False)):
-        staff.post(url_of(Collection, "change", collection), {**form, "visibility": visibility})
-        collection.refresh_from_db()
-        assert (collection.visibility, collection.approved) == (visibility, approved)
-
-
-def test_work_on_an_index_is_remembered_while_the_task_queue_is_away(
-    staff: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def away(*args: Any, **options: Any) -> None:
-        raise OperationalError("no broker")
-
-    monkeypatch.setattr("celery.app.base.Celery.send_task", away)
-    collection = CollectionFactory()
-    staff.post(url_of(Collection), {"action": "reembed", "_selected_action": [str(collection.pk)]})
-    collection.refresh_from_db()
-    assert collection.index_work == "reembed"
-
-
-def test_a_collections_page_says_how_large_chunks_are_and_which_documents_were_cut_larger(staff: Client) -> None:
-    collection = CollectionFactory(embedding_model="all-minilm:latest", embedding_dim=384, embedding_context=512)
-    DocumentFactory(collection=collection, chunk_tokens=480)
-    DocumentFactory(collection=collection, chunk_tokens=435)
-    html = staff.get(url_of(Collection, "change", collection)).content.decode()
-    assert "at most 435 tokens, as the model reads 512 of a text. 1 document was cut larger" in html
 
 
 def stored_document(collection: Collection, settings: Any, tmp_path: Path) -> Path:

@@ -204,7 +204,7 @@ async def on_set(name: str, options: argparse.Namespace) -> list[tuple[str, str,
 
     from benchmarks.support.labelled_sets import LabelledSet
     from benchmarks.support.set_searcher import SetSearcher
-    from retrieval.evaluation.memory_store import MemoryChunkStore
+    from retrieval.evaluation.collection import MemoryChunkStore
     from retrieval.prompting import PromptLibrary
     from retrieval.providers.registry import ModelRegistry
     from retrieval.steps.deps import Deps

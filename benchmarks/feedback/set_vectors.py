@@ -10,10 +10,9 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
 from ragsite.core.rag_settings import OllamaSettings
-from retrieval.evaluation.embeddings import EmbeddingCache, Kind
+from retrieval.evaluation.embeddings import KeptEmbedder, Kind
 from retrieval.providers.registry import ModelRegistry
 
 Vector = NDArray[np.float32]
@@ -34,7 +33,8 @@ async def _embedded(texts: Sequence[str], kind: Kind, cache: Path) -> dict[str, 
     settings = OllamaSettings(base_url=server, offline=offline)
     models = ModelRegistry(settings)
     try:
-        with EmbeddingCache(cache) as known, tqdm(total=len(set(texts)), desc="embedding", leave=False) as bar:
-            return await known.embed(await models.default_embedder(), kind, texts, bar=bar)
+        embedder, wanted = KeptEmbedder(await models.default_embedder(), cache), list(dict.fromkeys(texts))
+        embed = embedder.embed_documents if kind == "document" else embedder.embed_queries
+        return dict(zip(wanted, await embed(wanted), strict=True)) if wanted else {}
     finally:
         await models.close()

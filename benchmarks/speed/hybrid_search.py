@@ -26,8 +26,8 @@ from benchmarks.speed import peers
 from benchmarks.support.tables import medians_ms, show
 from ragsite.core.rag_settings import RagSettings
 from ragsite.runtime.milvus_lite import ensure_server
-from retrieval.evaluation.embeddings import KnownQueries, ModelsOfRun
-from retrieval.evaluation.memory_store import MemoryChunkStore
+from retrieval.evaluation.collection import MemoryChunkStore
+from retrieval.evaluation.embeddings import ModelsOfRun
 from retrieval.ports import SearchRequest, Vectors
 from retrieval.providers.registry import ModelRegistry
 from retrieval.search import hybrid
@@ -61,14 +61,20 @@ class Corpus:
 
 
 class MadeVectors:
-    """An embedder for texts whose vectors are known: `KnownQueries` never has to ask it."""
+    """An embedder for texts whose vectors are known."""
 
     space = EmbeddingSpace("made", DIM)
 
-    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        raise LookupError(texts)
+    def __init__(self, known: Mapping[str, Vector]) -> None:
+        self._known = known
 
-    embed_queries = embed_query = embed_documents
+    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        return np.stack([self._known[text] for text in texts])
+
+    embed_queries = embed_documents
+
+    async def embed_query(self, text: str) -> Vector:
+        return self._known[text]
 
 
 def make_corpus(size: int, queries: int) -> Corpus:
@@ -128,8 +134,7 @@ async def filled(
         )
         for key, text, vector in zip(ids, corpus.texts, corpus.vectors, strict=True)
     ]
-    known = KnownQueries(MadeVectors(), corpus.known)
-    models = ModelsOfRun(ModelRegistry(settings.ollama), known)
+    models = ModelsOfRun(ModelRegistry(settings.ollama), MadeVectors(corpus.known))
     try:
         await index.upsert(space, rows)
         scope = SearchScope((CollectionRef(id=collection_id, name="benchmark", space=space),))

@@ -53,7 +53,7 @@ OWNED = {  # the way from a row to its person → tables, in the order in which 
         "usersessions.UserSession", "ragsite.ApiToken", "ragsite.PersonalDataJob", "chat.Session", "feedback.Rating",
         "retrieval.Memory", "retrieval.MemoryPreference",
     ),
-    "owner": ("retrieval.Collection", "retrieval.KeptGroup", "chat.SavedView"),
+    "owner": ("retrieval.Collection", "chat.SavedView"),
     "collection__owner": ("retrieval.Document",),
     "uploaded_by": ("retrieval.Document",),
     "session__user": ("chat.Message",),

@@ -30,7 +30,7 @@ class DocumentContentQuerySerializer(QuerySerializer):
         required=False,
         allow_blank=True,
         max_length=8000,
-        help_text="With `chunk`: the part that holds one of these texts, one a line, in the chunk or near it.",
+        help_text="Texts, one a line: with `chunk` the part that holds one of them, in the chunk or near it.",
     )
 
 
@@ -55,7 +55,7 @@ class ContentChunkSerializer(serializers.Serializer[Any]):
 
 class DocumentContentSerializer(serializers.Serializer[Any]):
     """html: sanitised; each block a `div` with its place in the document's text. width, height: of a PDF's page, in
-    points; null for other kinds, and for a PDF that was read before this was kept."""
+    points; null for other kinds. marks: where on it the texts of `quote` stand, line by line."""
 
     part = serializers.IntegerField()
     part_count = serializers.IntegerField()
@@ -64,6 +64,7 @@ class DocumentContentSerializer(serializers.Serializer[Any]):
     height = serializers.FloatField(allow_null=True)
     html = serializers.CharField(allow_blank=True)
     chunks = ContentChunkSerializer(many=True)
+    marks = BoxesField()
     newer_version = NewerVersionSerializer(allow_null=True, help_text="Of a document that is superseded.")
 
 

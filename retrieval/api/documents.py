@@ -14,7 +14,6 @@ from django.core.files.base import File
 from django.core.files.uploadedfile import UploadedFile
 from django.http import FileResponse, HttpResponse, QueryDict
 from django.utils.cache import patch_cache_control
-from django.utils.http import parse_etags
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers, status
@@ -38,14 +37,11 @@ from retrieval.api.serializers import (
     DocumentChangesSerializer,
     DocumentFileQuerySerializer,
     DocumentListQuerySerializer,
-    DocumentPageQuerySerializer,
-    DocumentPageSerializer,
     DocumentPictureQuerySerializer,
     DocumentSerializer,
     DocumentsUsageSerializer,
     UploadResultSerializer,
     UploadSerializer,
-    newer_version_data,
 )
 from retrieval.ingest.encodings import SAMPLE_BYTES, detect_encoding, web_name
 from retrieval.ingest.sniff import MEDIA_TYPES
@@ -57,13 +53,12 @@ from retrieval.services.collections import (
     collection_for_upload,
     collection_writable,
 )
-from retrieval.services.document_pages import page_draw, page_read, picture_tag
+from retrieval.services.document_pages import page_draw
 from retrieval.services.documents import (
     document_create,
     document_delete,
     document_move,
     document_reingest,
-    document_search_again,
     document_update,
 )
 from retrieval.services.metadata import DocumentMetadata, metadata_from
@@ -108,7 +103,8 @@ class DocumentsApi(GenericAPIView[Document]):
         metadata = metadata_from(_form_values(request.POST))
         replaces = _replaced_in(request, files)
         collection = replaces.collection if replaces else _collection_named_in(request)
-        return _stored(asking_user(request), files, collection, metadata, replaces=replaces)
+        entries = documents_store(asking_user(request), files, collection, metadata, replaces=replaces)
+        return Response({"documents": entries}, status=status.HTTP_202_ACCEPTED)
 
 
 class RagUploadSerializer(StrictSerializer):
@@ -132,7 +128,8 @@ class RagUploadApi(APIView):
         refuse_unknown_fields(request, RagUploadSerializer)
         files = uploaded_files(request)
         collection = collection_ensure(owner=asking_user(request), name=PERSONAL_COLLECTION)
-        return _stored(asking_user(request), files, collection, DocumentMetadata())
+        entries = documents_store(asking_user(request), files, collection, DocumentMetadata())
+        return Response({"documents": entries}, status=status.HTTP_202_ACCEPTED)
 
 
 class DocumentsUsageApi(APIView):
@@ -197,10 +194,7 @@ class DocumentApi(APIView):
     def patch(self, request: Request, document_id: UUID) -> Response:
         document = _writable(request, document_id)
         changes = checked(DocumentChangesSerializer, request.data, partial=True)
-        again = changes.pop("superseded", True) is False
         document = document_update(document=document, changes=changes)
-        if again:
-            document = document_search_again(document=document)
         return Response(DocumentSerializer(document, context={"request": request}).data)
 
     @extend_schema(operation_id="documents_delete", responses={204: OpenApiResponse(description="Deleted.")})
@@ -249,23 +243,6 @@ class DocumentFileApi(APIView):
         return response
 
 
-class DocumentPageApi(AsyncAPIView):
-    """A page of a PDF, and where on it a text stands."""
-
-    @extend_schema(
-        operation_id="documents_page",
-        parameters=[DocumentPageQuerySerializer],
-        responses=DocumentPageSerializer,
-    )
-    async def get(self, request: Request, document_id: UUID, page: int) -> Response:
-        query = checked(DocumentPageQuerySerializer, request.query_params)
-        document = await sync_to_async(document_get)(user=asking_user(request), document_id=document_id)
-        quotes = [line for line in query.get("quote", "").split("\n") if line.strip()]
-        newer = await sync_to_async(newer_version_data)(document) if document.superseded_at else None
-        view = await sync_to_async(page_read)(document, page, quotes=quotes)
-        return Response(DocumentPageSerializer({**view, "newer_version": newer}).data)
-
-
 class DocumentPictureApi(AsyncAPIView):
     """A page of a PDF as a picture."""
 
@@ -277,12 +254,7 @@ class DocumentPictureApi(AsyncAPIView):
     async def get(self, request: Request, document_id: UUID, page: int) -> HttpResponse:
         query = checked(DocumentPictureQuerySerializer, request.query_params)
         document = await sync_to_async(document_get)(user=asking_user(request), document_id=document_id)
-        tag = picture_tag(document, page, width=query["width"])
-        if tag in parse_etags(request.headers.get("If-None-Match", "")):
-            response = HttpResponse(status=304)
-        else:
-            response = HttpResponse(await page_draw(document, page, width=query["width"]), content_type="image/png")
-        response["ETag"] = tag
+        response = HttpResponse(await page_draw(document, page, width=query["width"]), content_type="image/png")
         patch_cache_control(response, private=True, max_age=PICTURE_KEPT_S)
         return response
 
@@ -359,18 +331,6 @@ def uploaded_files(request: Request) -> list[UploadedFile]:
     return files
 
 
-def _stored(
-    user: User,
-    files: Sequence[UploadedFile],
-    collection: Collection,
-    metadata: DocumentMetadata,
-    *,
-    replaces: Document | None = None,
-) -> Response:
-    entries = documents_store(user, files, collection, metadata, replaces=replaces)
-    return Response({"documents": entries}, status=status.HTTP_202_ACCEPTED)
-
-
 def documents_store(
     user: User,
     files: Sequence[UploadedFile],
@@ -384,7 +344,7 @@ def documents_store(
     refusals: list[AppError] = []
     for file in files:
         name = clean_file_name(file.name or "")
-        entry = {"collection": collection.name, "collection_id": collection.pk}
+        entry = {"collection": collection.name, "collection_id": collection.pk, "code": "", "error": ""}
         try:
             created = document_create(
                 collection=collection,
@@ -396,13 +356,11 @@ def documents_store(
             )
         except AppError as error:
             refusals.append(error)
-            failed = Document.Status.FAILED.value
-            entry |= {"id": None, "title": name, "file_name": name, "status": failed}
+            entry |= {"id": None, "title": name, "file_name": name, "status": Document.Status.FAILED.value}
             entry |= {"outcome": "refused", "code": error.code, "error": localized(error.message)}
         else:
-            document = created.document
-            entry |= {"id": document.pk, "title": document.title, "file_name": document.file_name}
-            entry |= {"status": document.status, "outcome": created.outcome, "code": "", "error": document.told_error}
+            entry |= {name: getattr(created.document, name) for name in ("id", "title", "file_name", "status")}
+            entry |= {"outcome": created.outcome}
         entries.append(entry)
     if len(refusals) == len(files):
         refusals[0].fields = {"file": [f"{entry['title']}: {entry['error']}" for entry in entries]}

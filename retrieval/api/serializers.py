@@ -11,7 +11,6 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from ragsite.core.api.fields import (
-    FlagField,
     IdField,
     QuerySerializer,
     StrictSerializer,
@@ -25,7 +24,6 @@ from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.models import Chunk, Collection, CollectionPerson, Document
 from retrieval.search.queries import query_text
 from retrieval.selectors import SORTS, VERSIONS, is_approved, writable_collections
-from retrieval.services.embedding_space import recorded_size
 from retrieval.values import FILTERS_MODES, SearchFilters
 
 _SAYS_NOTHING = rf"\s{CONTROL}\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff"
@@ -93,31 +91,19 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
         return newer_version_data(document)
 
 
-class DocumentChangesSerializer(StrictSerializer):
-    """What can be changed of a document; the values are checked by `services.metadata`."""
+class DocumentMetadataSerializer(StrictSerializer):
+    """What can be changed of several documents at once; the values are checked by `services.metadata`."""
+
+    department = TextField(required=False, allow_blank=True, max_length=100)
+    doc_type = TextField(required=False, allow_blank=True, max_length=100)
+    policy_year = WholeNumberField(required=False, allow_null=True, min_value=1000, max_value=9999)
+    tags = serializers.ListField(child=TextField(max_length=50), required=False, max_length=20)
+
+
+class DocumentChangesSerializer(DocumentMetadataSerializer):
+    """What can be changed of a document."""
 
     title = TextField(required=False, max_length=300)
-    department = TextField(required=False, allow_blank=True, max_length=100)
-    doc_type = TextField(required=False, allow_blank=True, max_length=100)
-    policy_year = WholeNumberField(required=False, allow_null=True, min_value=1000, max_value=9999)
-    tags = serializers.ListField(child=TextField(max_length=50), required=False, max_length=20)
-    superseded = FlagField(
-        required=False, help_text="false: search it again, beside its newer version. It can't be set to true."
-    )
-
-    def validate_superseded(self, value: bool) -> bool:
-        if value:
-            raise serializers.ValidationError(localized(worded("Upload a newer version; it then takes its place.")))
-        return value
-
-
-class DocumentMetadataSerializer(StrictSerializer):
-    """What can be changed of several documents at once."""
-
-    department = TextField(required=False, allow_blank=True, max_length=100)
-    doc_type = TextField(required=False, allow_blank=True, max_length=100)
-    policy_year = WholeNumberField(required=False, allow_null=True, min_value=1000, max_value=9999)
-    tags = serializers.ListField(child=TextField(max_length=50), required=False, max_length=20)
 
 
 class BulkSerializer(StrictSerializer):
@@ -192,13 +178,8 @@ class DocumentListQuerySerializer(QuerySerializer):
     search = serializers.CharField(
         required=False, allow_blank=True, max_length=200, default="", help_text="Part of the title or file name."
     )
-    doc_type = serializers.CharField(required=False, allow_blank=True, max_length=100, default="")
-    policy_year = serializers.IntegerField(required=False, min_value=1000, max_value=9999)
     versions = serializers.ChoiceField(
         choices=VERSIONS, required=False, allow_blank=True, default="", help_text="Without it all versions are listed."
-    )
-    text = serializers.CharField(
-        required=False, allow_blank=True, max_length=200, default="", help_text="Stands in its text, word for word."
     )
     sort = serializers.ChoiceField(choices=list(SORTS), required=False, allow_blank=True, default="")
 
@@ -207,32 +188,6 @@ class DocumentFileQuerySerializer(QuerySerializer):
     inline = serializers.BooleanField(
         required=False, default=False, help_text="Show it in the browser: PDF, and text of every kind but HTML."
     )
-
-
-class DocumentPageQuerySerializer(QuerySerializer):
-    quote = TextField(
-        required=False, allow_blank=True, max_length=8000, help_text="Texts to find on the page, one a line."
-    )
-
-
-class BoxSerializer(serializers.Serializer[Any]):
-    """A rectangle as shares of the page, 0..1, from its top left corner."""
-
-    left = serializers.FloatField()
-    top = serializers.FloatField()
-    width = serializers.FloatField()
-    height = serializers.FloatField()
-
-
-class DocumentPageSerializer(serializers.Serializer[Any]):
-    """page: from 1. width, height: in points. boxes: where the quoted texts stand, line by line."""
-
-    page = serializers.IntegerField()
-    page_count = serializers.IntegerField()
-    width = serializers.FloatField()
-    height = serializers.FloatField()
-    boxes = BoxSerializer(many=True)
-    newer_version = NewerVersionSerializer(allow_null=True, help_text="Of a document that is superseded.")
 
 
 class DocumentPictureQuerySerializer(QuerySerializer):
@@ -313,9 +268,6 @@ class CollectionSerializer(serializers.ModelSerializer[Collection]):
 
     editable: you may change its documents. owned: and the collection itself, and whom it is shared with; nobody else is
     told `editor_groups` and `people`.
-
-    embedding_context: tokens of a text that its model reads, null where that is all or not known. chunk_tokens: what a
-    chunk of a document that is read now holds at most.
     """
 
     owner = serializers.CharField(source="owner.username", read_only=True, allow_null=True, default=None)
@@ -323,7 +275,6 @@ class CollectionSerializer(serializers.ModelSerializer[Collection]):
     address = serializers.CharField(read_only=True, help_text="`owner/name`; `site:name` of the site's own.")
     approved = serializers.SerializerMethodField()
     document_count = serializers.IntegerField(read_only=True)
-    chunk_tokens = serializers.SerializerMethodField()
     editor_groups = serializers.SerializerMethodField()
     people = serializers.SerializerMethodField()
     editable = serializers.SerializerMethodField()
@@ -333,16 +284,13 @@ class CollectionSerializer(serializers.ModelSerializer[Collection]):
         model = Collection
         fields = [
             "id", "name", "address", "description", "owner", "visibility", "approved", "groups", "document_count",
-            "embedding_model", "embedding_dim", "embedding_context", "chunk_tokens", "version", "editable",
+            "embedding_model", "embedding_dim", "version", "editable",
             "owned", "editor_groups", "people", "created_at", "updated_at",
         ]  # fmt: skip
         read_only_fields = fields
 
     def get_approved(self, collection: Collection) -> bool:
         return is_approved(collection)
-
-    def get_chunk_tokens(self, collection: Collection) -> int:
-        return recorded_size(collection).tokens
 
     def get_editable(self, collection: Collection) -> bool:
         return _may_edit(collection, cast(dict[str, Any], self.context))
@@ -361,10 +309,9 @@ class CollectionSerializer(serializers.ModelSerializer[Collection]):
 
 
 class CollectionInputSerializer(StrictSerializer):
-    """`groups`: names of groups that the user is in or keeps; `editor_groups`: those of them whose members may change
-    its documents. One of them, or of `people`, is needed when the visibility is `shared`. `public` needs the permission
-    `retrieval.publish_collection`, which staff have. What is shared by name, or with a group that a user keeps, is
-    searched by questions that name it."""
+    """`groups`: names of groups that the user is in; `editor_groups`: those of them whose members may change its
+    documents. One of them, or of `people`, is needed when the visibility is `shared`. `public` needs the permission
+    `retrieval.publish_collection`, which staff have. What is shared by name is searched by questions that name it."""
 
     name = TextField(max_length=100)
     description = TextField(required=False, allow_blank=True, max_length=500)

@@ -3,8 +3,7 @@
 dataset      corpus.jsonl, queries.jsonl, qrels.tsv
 embeddings   vectors kept on disk, so that repeated runs are quick
 collection   the set in Milvus and in memory; nothing of it reaches the site's database
-stages       dense, bm25, hybrid, +rewrite, +hyde, +rerank, +boosts
+runner       the stages dense, bm25, hybrid, +rewrite, +hyde, +rerank, +boosts, and the decisions of a workflow
 metrics      nDCG, recall, MRR by ir-measures; latency percentiles
-runner       all of it, and the decisions of the corrective workflow
-report       the JSON of the contract, tables, comparison with an earlier run
+report       tables, comparison with an earlier run
 """

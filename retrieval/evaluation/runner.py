@@ -1,34 +1,66 @@
-"""Runs the questions of a labelled set through the chosen stages, and through a workflow for its decisions."""
+"""Runs the questions of a labelled set through the chosen stages, and through a workflow for its decisions.
+
+`dense`, `bm25` and `hybrid` stand alone. A stage with a plus adds its step to `hybrid` and to those steps before it
+that are measured too: `hybrid,+rerank` reranks plain hybrid search, all stages together build up to the whole.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 from uuid import uuid4
 
+from tqdm import tqdm
+
 from ragsite.core.rag_settings import RagSettings
-from retrieval.evaluation.collection import Progress, ThrowAwayCollection, throw_away_collection
-from retrieval.evaluation.dataset import Dataset, QueryClass
-from retrieval.evaluation.embeddings import EmbeddingCache
+from retrieval.evaluation.collection import ThrowAwayCollection, throw_away_collection
+from retrieval.evaluation.dataset import Dataset, LabelledQuery
+from retrieval.evaluation.embeddings import KeptEmbedder, ModelsOfRun
 from retrieval.evaluation.metrics import RECALL_DEPTH, by_best_chunk, latency, measure
-from retrieval.evaluation.stages import Stage, make_stages
+from retrieval.ports import SearchRequest
 from retrieval.prompting import PromptLibrary
 from retrieval.providers.registry import ModelRegistry
 from retrieval.search.hybrid import HybridSearcher
 from retrieval.search.index import MilvusIndex, only_writer, schema
 from retrieval.steps.deps import Deps
+from retrieval.steps.judge.judge import judge, rerank
+from retrieval.steps.query.hyde import hyde
+from retrieval.steps.query.rewrite import rewrite
+from retrieval.steps.retrieve.search import search_documents
+from retrieval.text.answer_language import answer_language
 from retrieval.trace import Trace
-from retrieval.values import Question
+from retrieval.values import Query, Question, ScoredChunk
 from retrieval.workflows import DEFAULT_WORKFLOW, get_workflow
 
+LEGS: dict[str, tuple[Literal["dense", "bm25"], ...]] = {
+    "dense": ("dense",),
+    "bm25": ("bm25",),
+    "hybrid": ("dense", "bm25"),
+}
+ADDED = ("+rewrite", "+hyde", "+rerank", "+boosts")
+STAGES = (*LEGS, *ADDED)
+NO_RATINGS = "boost: there are no ratings to boost by"
 CHUNKS_PER_DOCUMENT = 2  # candidates looked at for each document that recall@100 asks for
 WARM_UP = 3  # searches before the clock starts
-DEFAULT_K = 10  # the cut-off of nDCG and recall
-KINDS: tuple[QueryClass, ...] = ("answerable", "unanswerable", "clarify")
+KINDS = ("answerable", "unanswerable", "clarify")
+
+
+class UnknownStageError(ValueError):
+    """The message is one sentence that names the stages there are."""
+
+
+def parse_stages(text: str) -> tuple[str, ...]:
+    """`dense,bm25,+rerank` (the plus may be left out) in the order of STAGES. Raises UnknownStageError."""
+    names = [part.strip().lower() for part in text.split(",") if part.strip()]
+    wanted = {name if name in STAGES else f"+{name}" for name in names}
+    if not wanted or not wanted <= set(STAGES):
+        raise UnknownStageError(f"There is no stage {text!r}; choose among {', '.join(STAGES)}.")
+    return tuple(stage for stage in STAGES if stage in wanted)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,23 +86,15 @@ class Evaluation:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """decisions: whether questions are asked of the default workflow too."""
-
-    stages: tuple[str, ...]
-    k: int = DEFAULT_K
-    decisions: bool = True
-
-
 async def evaluate(
-    dataset: Dataset, plan: Plan, *, settings: RagSettings, uri: str, cache: EmbeddingCache, progress: Progress
+    dataset: Dataset, stages: Sequence[str], *, k: int, decisions: bool, settings: RagSettings, uri: str, vectors: Path
 ) -> Evaluation:
-    """In an index of its own, gone afterwards. uri: where Milvus listens.
+    """In an index of its own, gone afterwards. decisions: whether the default workflow is asked, too. uri: where Milvus
+    listens. vectors: the file that keeps embeddings.
 
     Raises EmbeddingUnavailableError, IndexUnavailableError, InvalidQueryError, ModelError, AppError.
     """
-    models = ModelRegistry(settings.ollama)
+    registry = ModelRegistry(settings.ollama)
     index = MilvusIndex(
         settings.milvus.replace(uri=uri, prefix=f"{settings.milvus.prefix}_evaluate_{uuid4().hex[:12]}"),
         uri=uri,
@@ -79,80 +103,100 @@ async def evaluate(
         b=schema.BM25_B,
     )
     try:
-        async with throw_away_collection(
-            dataset, settings=settings, index=index, models=models, cache=cache, progress=progress
-        ) as collection:
-            return await _evaluated(dataset, plan, collection, settings, progress)
+        embedder = KeptEmbedder(await registry.default_embedder(), vectors)
+        models = ModelsOfRun(registry, embedder)
+        async with throw_away_collection(dataset, settings=settings, index=index, models=models) as collection:
+            deps = Deps(
+                settings=settings,
+                models=models,
+                prompts=PromptLibrary(settings.prompts_dir),
+                store=collection.store,
+                searcher=HybridSearcher(index=index, store=collection.store, models=models, settings=settings.search),
+            )
+            figures: dict[str, dict[str, float]] = {}
+            fallbacks: dict[str, Counter[str]] = {}
+            for stage in stages:
+                before = stages[: stages.index(stage) + 1] if stage in ADDED else ()
+                added = frozenset(before) & frozenset(ADDED)
+                figures[stage], fallbacks[stage] = await _ranked(deps, collection, dataset, stage, added, k)
+            return Evaluation(
+                dataset=dataset.name,
+                queries=len(dataset.ranked),
+                k=k,
+                embedding_model=embedder.space.model,
+                stages=figures,
+                decisions=await _decided(deps, collection, dataset) if decisions else {},
+                fallbacks={stage: dict(reasons) for stage, reasons in fallbacks.items() if reasons},
+            )
     finally:
         await index.close()
-        await models.close()
-
-
-async def _evaluated(
-    dataset: Dataset, plan: Plan, collection: ThrowAwayCollection, settings: RagSettings, progress: Progress
-) -> Evaluation:
-    hybrid = HybridSearcher(
-        index=collection.index, store=collection.store, models=collection.models, settings=settings.search
-    )
-    tools = Deps(
-        settings=settings,
-        models=collection.models,
-        prompts=PromptLibrary(settings.prompts_dir),
-        store=collection.store,
-        searcher=hybrid,
-    )
-    depth = CHUNKS_PER_DOCUMENT * max(RECALL_DEPTH, plan.k)
-    figures: dict[str, dict[str, float]] = {}
-    fallbacks: dict[str, Counter[str]] = {}
-    for stage in make_stages(plan.stages, tools=tools, scope=collection.scope, k=plan.k, depth=depth):
-        figures[stage.name], fallbacks[stage.name] = await _ranked(stage, dataset, collection, plan.k, progress)
-    return Evaluation(
-        dataset=dataset.name,
-        queries=len(dataset.ranked),
-        k=plan.k,
-        embedding_model=collection.embedding_model,
-        stages=figures,
-        decisions=await _decided(dataset, collection, tools, progress) if plan.decisions else {},
-        fallbacks={stage: dict(reasons) for stage, reasons in fallbacks.items() if reasons},
-    )
+        await registry.close()
 
 
 async def _ranked(
-    stage: Stage, dataset: Dataset, collection: ThrowAwayCollection, k: int, progress: Progress
+    deps: Deps, collection: ThrowAwayCollection, dataset: Dataset, stage: str, added: frozenset[str], k: int
 ) -> tuple[dict[str, float], Counter[str]]:
     """Metrics as means over the questions, rounded to 4 digits, with `p50_ms` and `p95_ms`; and what fell back."""
-    for question in [question for question in dataset.ranked if question.text.strip()][:WARM_UP]:
-        await stage.run(question.text)
-    bar = progress(stage.name, len(dataset.ranked))
-    rankings: dict[str, list[str]] = {}
+    asked = [question for question in dataset.ranked if question.text.strip()]
+    for question in asked[:WARM_UP]:
+        await _search(deps, collection, question.text, stage, added, k)
+    rankings: dict[str, list[str]] = {question.id: [] for question in dataset.ranked}  # an empty one finds nothing
     times: list[float] = []
     fallbacks: Counter[str] = Counter()
-    for question in dataset.ranked:
-        rankings[question.id] = []
-        if question.text.strip():  # an empty question finds nothing
-            begun = time.perf_counter()
-            result = await stage.run(question.text)
-            times.append((time.perf_counter() - begun) * 1000)
-            fallbacks.update(result.fallbacks)
-            found = (collection.document_of[candidate.chunk.document_id] for candidate in result.candidates)
-            rankings[question.id] = by_best_chunk(found)
-        bar.update(1)
-    bar.close()
+    for question in _with_progress(asked, stage):
+        begun = time.perf_counter()
+        candidates, fell_back = await _search(deps, collection, question.text, stage, added, k)
+        times.append((time.perf_counter() - begun) * 1000)
+        fallbacks.update(fell_back)
+        found = (collection.document_of[candidate.chunk.document_id] for candidate in candidates)
+        rankings[question.id] = by_best_chunk(found)
     means = await asyncio.to_thread(measure, dataset.qrels, rankings, k=k)
     return {**{name: round(value, 4) for name, value in means.items()}, **latency(times)}, fallbacks
 
 
-async def _decided(
-    dataset: Dataset, collection: ThrowAwayCollection, tools: Deps, progress: Progress
-) -> dict[str, dict[str, int]]:
+async def _search(
+    deps: Deps, collection: ThrowAwayCollection, text: str, stage: str, added: frozenset[str], k: int
+) -> tuple[Sequence[ScoredChunk], set[str]]:
+    """Candidates, best first, and "step: reason" for every step that could not do its own work.
+
+    Raises IndexUnavailableError, InvalidQueryError; EmbeddingUnavailableError for `dense` alone.
+    """
+    trace = Trace()
+    timeout_s = deps.settings.corrective.timeout_s
+    deps = deps.for_answer(trace, timeout_s=timeout_s, language=answer_language(text))
+    question = Question(text=text, scope=collection.scope)
+    queries: tuple[Query, ...] = (Query(text),)
+    if "+rewrite" in added:
+        queries += await rewrite(deps, question)
+    if "+hyde" in added:
+        queries += await hyde(deps, question)
+    request = SearchRequest(
+        queries=queries,
+        scope=collection.scope,
+        top_k=k,  # what a user would ask for, which decides how wide is searched
+        depth=CHUNKS_PER_DOCUMENT * max(RECALL_DEPTH, k),
+        stages=LEGS.get(stage, LEGS["hybrid"]),
+    )
+    candidates = (await search_documents(deps, request)).candidates
+    if "+rerank" in added:
+        shown = candidates[: deps.settings.rerank.max_candidates]
+        assessment = await judge(deps, question, await rerank(deps, question, shown))
+        first = (*assessment.named, *assessment.candidates, *candidates)
+        candidates = tuple({candidate.chunk_id: candidate for candidate in first}.values())
+    fallbacks = {f"{entry['step']}: {entry['reason']}" for entry in trace.degraded}
+    return candidates, fallbacks | ({NO_RATINGS} if "+boosts" in added else set())
+
+
+async def _decided(deps: Deps, collection: ThrowAwayCollection, dataset: Dataset) -> dict[str, dict[str, int]]:
     """What the question is → what the workflow did → how often."""
     workflow = get_workflow(DEFAULT_WORKFLOW)
     counts: dict[str, Counter[str]] = {}
-    bar = progress("decisions", len(dataset.decided))
-    for question in dataset.decided:
+    for question in _with_progress(dataset.decided, "decisions"):
         asked = Question(text=question.text, scope=collection.scope)
-        answer = await workflow.answer(asked, engine=tools, trace=Trace())
+        answer = await workflow.answer(asked, engine=deps, trace=Trace())
         counts.setdefault(question.kind, Counter())[str(answer.decision)] += 1
-        bar.update(1)
-    bar.close()
     return {kind: dict(counts[kind]) for kind in KINDS if kind in counts}
+
+
+def _with_progress(questions: Sequence[LabelledQuery], label: str) -> Iterable[LabelledQuery]:
+    return tqdm(questions, desc=label, mininterval=0.5, leave=False)

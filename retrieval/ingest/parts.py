@@ -47,7 +47,6 @@ class ReadDocument:
     page_count: int | None
     language: str
     summary: str
-    chunk_tokens: int
     chunks: tuple[TextChunk, ...]
     parts: tuple[DocumentPart, ...] = ()
 

@@ -9,7 +9,7 @@ import io
 from pathlib import Path
 
 import pypdfium2
-from PIL import Image, ImageChops
+from PIL import Image
 
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.pdf import BROKEN
@@ -36,7 +36,7 @@ def page_picture(path: Path, number: int, width: int) -> bytes:
             if min(points, height) <= 0:
                 raise DocumentUnreadableError(BROKEN)
             scale = min(width / points, (MAX_PIXELS / (points * height)) ** 0.5)
-            image, picture = _without_unused_colours(page.render(scale=scale).to_pil()), io.BytesIO()
+            image, picture = page.render(scale=scale).to_pil(), io.BytesIO()
     except pypdfium2.PdfiumError as error:
         raise DocumentUnreadableError(BROKEN) from error
     image.save(picture, "PNG", compress_level=COMPRESSION)
@@ -47,12 +47,3 @@ def warm_up() -> None:
     """Load what a picture needs, once for all children of the process that calls this."""
     Image.preinit()
     Image.new("L", (8, 8)).save(io.BytesIO(), "PNG")
-
-
-def _without_unused_colours(picture: Image.Image) -> Image.Image:
-    """A page of black letters as greys: written in half of the time, and half as long."""
-    if picture.mode != "RGB":
-        return picture
-    red, green, blue = picture.split()
-    is_coloured = ImageChops.difference(red, green).getbbox() or ImageChops.difference(green, blue).getbbox()
-    return picture if is_coloured else green

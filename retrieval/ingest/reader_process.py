@@ -31,21 +31,24 @@ from retrieval.ingest import pdf_page
 from retrieval.ingest.chunking import ChunkSize
 from retrieval.ingest.limits import MIB, ParseLimits
 from retrieval.ingest.reading import read_document
-from retrieval.text.analysis import analyze, warm_up
+from retrieval.text.analysis import warm_up
 from retrieval.text.language import chinese_variant
 
 MESSAGE_BYTES = 64 * 1024
 CPU_GRACE_S = 5  # between the signal that can be caught and the one that can't
-FAILED, READ_CHINESE = 1, 2  # exit statuses of a child
+FAILED = 1  # exit status of a child
 
 
 def main(descriptor: str, parent: str) -> None:
     """Serve one worker until its socket closes. descriptor: the inherited socket; parent: the worker's process id."""
     die_with_parent(int(parent))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # our worker decides
-    analyze("books")
+    # What each child would load anew; the garbage collector would write to the pages that they share with us.
+    warm_up()
+    chinese_variant("圖書館")
     pdf_page.warm_up()
-    _freeze()
+    gc.collect()
+    gc.freeze()
     with socket.socket(fileno=int(descriptor)) as worker:
         worker.sendall(b"ready")
         while _serve(worker):
@@ -67,17 +70,11 @@ def _serve(worker: socket.socket) -> bool:
     _, wait_status = os.waitpid(child, 0)
     status = os.waitstatus_to_exitcode(wait_status)
     worker.sendall(str(status).encode())
-    if status == READ_CHINESE:
-        # Half a second, and 50 MiB that a site without Chinese documents need not have.
-        warm_up()
-        chinese_variant("圖書館")
-        _freeze()
     return True
 
 
 def _read(request: Mapping[str, Any], answer: int, parent: int) -> int:
     """In the child. The exit status."""
-    had_chinese = _has_chinese()
     try:
         die_with_parent(parent)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())  # no warnings of parsers in the log
@@ -87,7 +84,7 @@ def _read(request: Mapping[str, Any], answer: int, parent: int) -> int:
             output.write(json.dumps(head, ensure_ascii=False).encode("utf-8", "replace") + b"\n" + content)
     except BaseException:  # noqa: BLE001 - a forked child must never return into its parent's code
         return FAILED
-    return READ_CHINESE if _has_chinese() and not had_chinese else 0
+    return 0
 
 
 def _answered(request: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
@@ -122,17 +119,6 @@ def _limit(*, memory_mib: int, cpu_s: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (memory_mib * MIB, memory_mib * MIB))
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + CPU_GRACE_S))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-def _has_chinese() -> bool:
-    """Whether this process has the dictionaries of Chinese."""
-    return "jieba" in sys.modules
-
-
-def _freeze() -> None:
-    """The garbage collector would write to the pages that children share with us."""
-    gc.collect()
-    gc.freeze()
 
 
 if __name__ == "__main__":

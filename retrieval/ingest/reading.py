@@ -62,7 +62,6 @@ def read_document(path: Path, *, kind: FileKind, limits: ParseLimits, size: Chun
         page_count=parsed.page_count,
         language=detect_language(text),
         summary=summary,
-        chunk_tokens=size.tokens,
         chunks=tuple(chunks),
         parts=document_parts(parsed),
     )

@@ -20,6 +20,7 @@ MAX_FIELD_CHARS = 1_000_000
 MAX_COLUMN_NAME_CHARS = 60
 CONTROL = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # of which text has next to none
 SEEN_CHARS = 20_000
+YEAR = re.compile("(?:19|20)[0-9]{2}")  # a number that names a column
 
 
 def readable_text(data: bytes, *, markup: bool = False) -> str:
@@ -75,5 +76,6 @@ def table_blocks(header: Sequence[str] | None, rows: Iterable[Sequence[str]]) ->
 
 def _is_header(row: Sequence[str]) -> bool:
     names = [cell for cell in row if cell]
-    wordy = not any(cell.replace(".", "").replace("-", "").isdigit() for cell in names)
-    return len(names) > 1 and len(set(names)) == len(names) and wordy and max(map(len, names)) <= MAX_COLUMN_NAME_CHARS
+    values = [cell for cell in names if cell.replace(".", "").replace("-", "").isdigit() and not YEAR.fullmatch(cell)]
+    is_naming = not values and len(set(names)) == len(names) > 1
+    return is_naming and max(map(len, names)) <= MAX_COLUMN_NAME_CHARS

@@ -18,10 +18,9 @@ from ragsite.core.wording import worded
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.blocks import Block, ParsedDocument
 from retrieval.ingest.limits import ParseLimits, check_length
-from retrieval.ingest.text import MAX_COLUMN_NAME_CHARS, table_blocks
+from retrieval.ingest.text import row_blocks
 
 MAX_ROWS = 1_048_576  # the format's limit of a sheet; only a file made to do harm names a later row
-YEARS = range(1900, 2101)  # whole numbers that name a column rather than being a value
 
 
 def parse_xlsx(path: Path, limits: ParseLimits) -> ParsedDocument:
@@ -60,17 +59,7 @@ def _sheet_blocks(title: str, rows: Sequence[Sequence[Any]]) -> Iterator[Block]:
     if lines:
         yield Block(text="\n".join("".join(row) for row in lines))
     if table := texts[len(lines) :]:
-        has_header = len(table) > 1 and _is_header(rows[len(lines)])
-        yield from table_blocks(table[0] if has_header else None, table[has_header:])
-
-
-def _is_header(row: Sequence[Any]) -> bool:
-    """Words, years and dates, each once, and at least one word among them."""
-    cells = [cell for cell in row if cell_text(cell)]
-    names = {cell_text(cell) for cell in cells}
-    words = [isinstance(cell.value, str) for cell in cells]
-    is_naming = all(word or cell.is_date or cell.value in YEARS for word, cell in zip(words, cells, strict=True))
-    return is_naming and any(words) and len(names) == len(cells) and max(map(len, names)) <= MAX_COLUMN_NAME_CHARS
+        yield from row_blocks(table)
 
 
 def cell_text(cell: Any) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from collections.abc import AsyncIterator, Sequence, Set
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -32,16 +32,6 @@ from retrieval.memory.store import user_key
 from retrieval.models import Memory
 from retrieval.ports import ChunkIndex, Embedder, Vectors
 from retrieval.providers.lexical import SPACE as LEXICAL
-from retrieval.services.index_compare import (
-    PIECE,
-    Difference,
-    Piece,
-    differences,
-    existing_in,
-    history,
-    is_known_in_order,
-    note_in_order,
-)
 from retrieval.services.write_lease import write_lease
 from retrieval.steps.memory import condensed_by_model
 from retrieval.text.answer_language import answer_language
@@ -109,8 +99,7 @@ async def memory_rebuild() -> int:
                 logger.warning("The memory's index of %s was not rebuilt: %s", space.model, error.reason)
                 continue
             written += await _index_all(engine, embedder, await _ids(space))
-            async for piece in _differences(engine, space):
-                await _index(engine).delete_chunks(space, piece.surplus)
+            await _clear_surplus(engine, space)
     return written
 
 
@@ -196,34 +185,22 @@ async def _index_all_in(engine: Engine, embedder: Embedder | None) -> int:
 
 
 async def _compare(engine: Engine, space: EmbeddingSpace) -> int:
-    """What is missing in a space's index is written, what is surplus deleted; where nothing can differ, it counts."""
-    begun_with, embedder, written = history(), None, 0
-    if await is_known_in_order(_index(engine), space, needed=await _in(space).acount()):
+    """What is missing in a space's index is written, what is surplus deleted."""
+    if not (missing := await _clear_surplus(engine, space)):
         return 0
-    async for piece in _differences(engine, space):
-        await _index(engine).delete_chunks(space, piece.surplus)
-        if not piece.missing:
-            continue
-        try:
-            embedder = embedder or await engine.models.embedder(space)
-            written += await _index_all(engine, embedder, [uuid.UUID(memory_id) for memory_id in piece.missing])
-        except EmbeddingUnavailableError as error:
-            logger.warning("Memories are not in the index, %d and perhaps more: %s", len(piece.missing), error.reason)
-            return written
-    await note_in_order(_index(engine), space, begun_with=begun_with)
-    return written
+    try:
+        return await _index_all(engine, await engine.models.embedder(space), missing)
+    except EmbeddingUnavailableError as error:
+        logger.warning("%d memories are not in the index: %s", len(missing), error.reason)
+        return 0
 
 
-def _differences(engine: Engine, space: EmbeddingSpace) -> AsyncIterator[Difference]:
-    async def read(after: str) -> Piece:
-        rows = _in(space).filter(pk__gt=uuid.UUID(after)) if after else _in(space)
-        ids = [str(pk) async for pk in rows.order_by("pk").values_list("pk", flat=True)[:PIECE]]
-        return Piece(needed=set(ids), others=set(), up_to=ids[-1] if len(ids) == PIECE else "")
-
-    async def existing(ids: Set[str]) -> Set[str]:
-        return await existing_in(_in(space), ids)
-
-    return differences(_index(engine), space, read=read, existing=existing)
+async def _clear_surplus(engine: Engine, space: EmbeddingSpace) -> list[uuid.UUID]:
+    """Delete the rows of what is in no row of the database; what is there and not in the index."""
+    there = await _index(engine).chunk_ids(space)  # first: what it holds was in the database before
+    known = {str(memory_id) for memory_id in await _ids(space)}
+    await _index(engine).delete_chunks(space, sorted(there - known))
+    return [uuid.UUID(memory_id) for memory_id in sorted(known - there)]
 
 
 async def _index_all(engine: Engine, embedder: Embedder, memory_ids: Sequence[uuid.UUID]) -> int:

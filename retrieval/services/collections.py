@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection as Container
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -17,7 +15,7 @@ from django.utils import timezone
 from ragsite.core.errors import ConflictError, InvalidInputError, PermissionDeniedError
 from ragsite.core.text import clean_text
 from ragsite.core.wording import worded
-from retrieval.collection_addresses import best_match, read_address
+from retrieval.collection_addresses import read_address
 from retrieval.errors import CollectionNotFoundError
 from retrieval.models import Collection, CollectionPerson, Document
 from retrieval.selectors import attached_collections, collection_find, owned_collections, writable_collections
@@ -34,59 +32,92 @@ def may_publish(user: User | AnonymousUser) -> bool:
     return user.is_staff or user.has_perm(PUBLISH)
 
 
-@transaction.atomic
-def collection_create(
-    *,
-    owner: User | None,
-    name: str,
-    visibility: str = Collection.Visibility.PRIVATE,
-    description: str = "",
-    groups: Sequence[str] = (),
-    editor_groups: Sequence[str] = (),
-    people: Sequence[Mapping[str, str]] = (),
-) -> Collection:
-    """A new collection; without an owner it is the site's. people: `username` and `role` of each.
-
-    Raises InvalidInputError, ConflictError, PermissionDeniedError where the owner may not make it public.
-    """
-    collection = Collection(owner=owner, name=name.strip(), visibility=visibility, description=description.strip())
-    readers = _readers({"groups": groups, "editor_groups": editor_groups, "people": people}, by=owner)
-    _check(collection, readers)
-    _publish(collection, was_public=False, by=owner)
-    try:
-        with transaction.atomic():
-            collection.save()
-    except IntegrityError as error:
-        raise ConflictError(TAKEN, fields={"name": [TAKEN]}) from error
-    readers.put(collection)
-    return collection
+def collection_create(*, owner: User | None, name: str, **values: Any) -> Collection:
+    """A new collection, private unless said otherwise; without an owner it is the site's. values: as the changes of
+    `collection_update`, and raises."""
+    return _change(Collection(owner=owner), {"name": name, **values}, by=owner)
 
 
-@transaction.atomic
-def collection_update(*, collection: Collection, changes: dict[str, Any], by: User) -> Collection:
+def collection_update(*, collection: Collection, changes: Mapping[str, Any], by: User) -> Collection:
     """Change any of name, description, visibility, groups and editor_groups (names), people ({username, role} each).
 
     Groups that are no longer among `groups` are no editors either.
 
     Raises InvalidInputError, ConflictError, PermissionDeniedError where `by` may not make it public.
     """
-    was_public = collection.visibility == Collection.Visibility.PUBLIC
+    return _change(collection, changes, by=by)
+
+
+@transaction.atomic
+def _change(collection: Collection, changes: Mapping[str, Any], *, by: User | None) -> Collection:
+    """by: None for the site."""
+    is_new = collection._state.adding
+    was_public = not is_new and collection.visibility == Collection.Visibility.PUBLIC
     for field in ("name", "description", "visibility"):
         if field in changes:
             setattr(collection, field, str(changes[field]).strip())
-    sharing = _sharing(collection)
-    if "groups" in changes and "editor_groups" not in changes:
-        changes = {**changes, "editor_groups": [name for name in sharing["editor_groups"] if name in changes["groups"]]}
-    readers = _readers({**sharing, **changes}, by=by, former=sharing)
-    _check(collection, readers)
-    _publish(collection, was_public=was_public, by=by)
+    try:
+        collection.full_clean(validate_constraints=False)
+    except ValidationError as error:
+        raise InvalidInputError(fields=error.message_dict) from error
+    is_public = collection.visibility == Collection.Visibility.PUBLIC
+    if is_public and not was_public:
+        if by is not None and not may_publish(by):
+            raise PermissionDeniedError(MAY_NOT_PUBLISH, fields={"visibility": [MAY_NOT_PUBLISH]})
+        collection.approved = True  # by who makes it public and may do so
+    elif not is_public:
+        collection.approved = False
     try:
         with transaction.atomic():
-            collection.save(update_fields=["name", "description", "visibility", "approved", "updated_at"])
+            collection.save(
+                update_fields=None if is_new else ["name", "description", "visibility", "approved", "updated_at"]
+            )
     except IntegrityError as error:
         raise ConflictError(TAKEN, fields={"name": [TAKEN]}) from error
-    readers.put(collection)
+    _share(collection, changes, by)
     return collection
+
+
+def _share(collection: Collection, changes: Mapping[str, Any], by: User | None) -> None:
+    """Whom it is shared with already may stay so, whoever that is. Raises InvalidInputError."""
+    people = CollectionPerson.objects.filter(collection=collection)  # as they are, whatever was read beforehand
+    if "groups" in changes:
+        allowed = Group.objects.filter(name__in=changes["groups"])
+        if by is not None and not by.is_staff:
+            allowed = allowed.filter(Q(user=by) | Q(collections=collection)).distinct()
+        groups = {group.name: group for group in allowed}
+        missing = sorted(set(changes["groups"]) - groups.keys())
+        _refuse("groups", [worded("You are in no group named “{name}”.", name=name) for name in missing])
+        collection.groups.set(groups.values())
+        collection.editor_groups.remove(*collection.editor_groups.exclude(name__in=groups))
+    if "editor_groups" in changes:
+        groups = {group.name: group for group in Group.objects.filter(collections=collection)}
+        missing = sorted(set(changes["editor_groups"]) - groups.keys())
+        _refuse("editor_groups", [worded("Share it with the group “{name}” first.", name=name) for name in missing])
+        collection.editor_groups.set(groups[name] for name in changes["editor_groups"])
+    if "people" in changes:
+        roles = {person["username"]: person["role"] for person in changes["people"]}
+        users = User.objects.filter(Q(is_active=True) | Q(shared_collections__collection=collection))
+        ids = dict(users.filter(username__in=roles).values_list("username", "pk"))
+        missing = sorted(roles.keys() - ids.keys())
+        told = [worded("There is no user “{name}”; enter the whole user name.", name=name) for name in missing]
+        _refuse("people", told)
+        if by is not None:
+            ids.pop(by.username, None)
+        people.exclude(user__in=ids.values()).delete()
+        for name, user_id in ids.items():
+            CollectionPerson.objects.update_or_create(
+                collection=collection, user_id=user_id, defaults={"role": roles[name]}
+            )
+    is_shared = people.exists() or Group.objects.filter(collections=collection).exists()
+    if collection.visibility == Collection.Visibility.SHARED and not is_shared:
+        _refuse("groups", [worded("Name at least one group or person to share with.")])
+
+
+def _refuse(field: str, reasons: Sequence[str]) -> None:
+    """Raises InvalidInputError where there are any."""
+    if reasons:
+        raise InvalidInputError(fields={field: reasons})
 
 
 def collection_approve(*, collection: Collection, approved: bool) -> bool:
@@ -132,9 +163,7 @@ def collection_touch(*, collection_id: Any) -> None:
 def collection_emptied(*, collection_id: Any) -> None:
     """A document has left it: where it was the last one, the next may choose a better embedding model."""
     if not Document.objects.filter(collection=collection_id).exists():
-        Collection.objects.filter(pk=collection_id).update(
-            embedding_model="", embedding_dim=None, embedding_context=None
-        )
+        Collection.objects.filter(pk=collection_id).update(embedding_model="", embedding_dim=None)
 
 
 def collection_for_upload(*, user: User, name: str) -> Collection:
@@ -146,9 +175,9 @@ def collection_for_upload(*, user: User, name: str) -> Collection:
     InvalidInputError for an impossible name.
     """
     address = read_address(name)
-    if not address.exact:
-        owned = list(owned_collections(user).filter(name=address.text))
-        return best_match(address, owned, user) or _new_for_upload(user, name)
+    if address.id is None and address.owner is None:
+        owned = owned_collections(user).filter(name=address.name).order_by(F("owner").asc(nulls_last=True))
+        return owned.first() or _new_for_upload(user, name)
     collection = collection_find(user=user, name=name)
     if collection is not None:
         return collection_writable(collection=collection, user=user)
@@ -194,84 +223,3 @@ def collection_owned(*, collection: Collection, user: User | AnonymousUser) -> C
             worded("Only its owner may change the collection “{name}” itself.", name=collection.name)
         )
     return collection
-
-
-# ------------------------------------------------------------------------------------------------ who may read it
-@dataclass(frozen=True, slots=True)
-class _Readers:
-    """Whom a collection is shared with. people: user id → role."""
-
-    groups: list[Group]
-    editor_groups: list[Group]
-    people: dict[int, str]
-
-    def put(self, collection: Collection) -> None:
-        collection.groups.set(self.groups)
-        collection.editor_groups.set(self.editor_groups)
-        collection.people.exclude(user__in=self.people).delete()
-        for user_id, role in self.people.items():
-            CollectionPerson.objects.update_or_create(collection=collection, user_id=user_id, defaults={"role": role})
-
-    def __bool__(self) -> bool:
-        return bool(self.groups or self.people)
-
-
-def _sharing(collection: Collection) -> dict[str, Any]:
-    """As it is, in the form in which it is changed."""
-    return {
-        "groups": [group.name for group in collection.groups.all()],
-        "editor_groups": [group.name for group in collection.editor_groups.all()],
-        "people": [{"username": person.user.username, "role": person.role} for person in collection.people.all()],
-    }
-
-
-def _readers(wanted: Mapping[str, Any], *, by: User | None, former: Mapping[str, Any] | None = None) -> _Readers:
-    """former: whom it is shared with already, which may stay so. Raises InvalidInputError."""
-    former = former or {"groups": [], "people": []}
-    groups = _groups(wanted["groups"], by, former["groups"])
-    editors = set(wanted["editor_groups"])
-    if foreign := sorted(editors - set(wanted["groups"])):
-        told = [worded("Share it with the group “{name}” first.", name=name) for name in foreign]
-        raise InvalidInputError(fields={"editor_groups": told})
-    roles = {person["username"]: person["role"] for person in wanted["people"]}
-    known = [person["username"] for person in former["people"]]
-    users = User.objects.filter(Q(is_active=True) | Q(username__in=known), username__in=roles)
-    ids = dict(users.values_list("username", "pk"))
-    if missing := sorted(set(roles) - set(ids)):
-        told = [worded("There is no user “{name}”; enter the whole user name.", name=name) for name in missing]
-        raise InvalidInputError(fields={"people": told})
-    people = {ids[name]: role for name, role in roles.items() if by is None or ids[name] != by.pk}
-    return _Readers(groups, [group for group in groups if group.name in editors], people)
-
-
-def _check(collection: Collection, readers: _Readers) -> None:
-    try:
-        collection.full_clean(validate_constraints=False)
-    except ValidationError as error:
-        raise InvalidInputError(fields=error.message_dict) from error
-    if collection.visibility == Collection.Visibility.SHARED and not readers:
-        raise InvalidInputError(fields={"groups": [worded("Name at least one group or person to share with.")]})
-
-
-def _publish(collection: Collection, *, was_public: bool, by: User | None) -> None:
-    """The rule for public collections; who makes one public and may do so (None: the site) approves it by that."""
-    is_public = collection.visibility == Collection.Visibility.PUBLIC
-    if is_public and not was_public:
-        if by is not None and not may_publish(by):
-            raise PermissionDeniedError(MAY_NOT_PUBLISH, fields={"visibility": [MAY_NOT_PUBLISH]})
-        collection.approved = True
-    elif not is_public:
-        collection.approved = False
-
-
-def _groups(names: Sequence[str], by: User | None, kept: Container[str]) -> list[Group]:
-    """The groups of these names: those that one is in or keeps, for staff any, and what is there already."""
-    allowed = Group.objects.filter(name__in=names)
-    if by is not None and not by.is_staff:
-        allowed = allowed.filter(Q(user=by) | Q(kept__owner=by) | Q(name__in=kept)).distinct()
-    groups = list(allowed)
-    if missing := sorted(set(names) - {group.name for group in groups}):
-        raise InvalidInputError(
-            fields={"groups": [worded("You are in no group named “{name}”.", name=name) for name in missing]}
-        )
-    return groups

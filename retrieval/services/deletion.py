@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from functools import partial
 from typing import Any
-from uuid import UUID
 
-from django.contrib.auth.models import Group
 from django.db import transaction
 from django.db.models import Model, QuerySet
 from django.db.models.signals import post_delete, pre_delete
 
-from retrieval.models import Collection, Document, KeptGroup
+from retrieval.models import Collection, Document
 from retrieval.selectors import collection_space
 from retrieval.services.collections import collection_emptied, collection_touch
-from retrieval.services.documents import document_search_again
+from retrieval.services.documents import document_restore
 from retrieval.services.queueing import collection_unindex_queue, document_unindex_queue
 
 
@@ -26,7 +24,6 @@ def connect() -> None:
     """Connect the signals; called once, when the apps are ready."""
     pre_delete.connect(_document_deleting, sender=Document, dispatch_uid="retrieval.document_deleting")
     post_delete.connect(_document_deleted, sender=Document, dispatch_uid="retrieval.document_deleted")
-    post_delete.connect(_kept_group_deleted, sender=KeptGroup, dispatch_uid="retrieval.kept_group_deleted")
     post_delete.connect(_collection_deleted, sender=Collection, dispatch_uid="retrieval.collection_deleted")
 
 
@@ -45,28 +42,13 @@ def _document_deleted(
         transaction.on_commit(partial(document_unindex_queue, document_id=instance.pk, space=space))
     collection_touch(collection_id=collection.pk)
     if instance.replaces_id is not None and instance.superseded_at is None:
-        transaction.on_commit(partial(_former_version_back, instance.replaces_id))
+        transaction.on_commit(partial(document_restore, document_id=instance.replaces_id))
     collection_emptied(collection_id=collection.pk)
 
 
 def _document_deleting(sender: type[Model], instance: Document, **_: Any) -> None:
     """Of three versions the middle one goes: the last one is now the next of the first."""
     Document.objects.filter(replaces=instance.pk).update(replaces=instance.replaces_id)
-
-
-def _former_version_back(document_id: UUID) -> None:
-    """The version that had taken its place is gone: it is searched again, unless another one has its place."""
-    document = Document.objects.exclude(superseded_at=None).filter(pk=document_id).first()
-    if document is None:
-        return
-    current = document.newer_versions.filter(superseded_at=None, status=Document.Status.READY)
-    if not current.filter(collection=document.collection_id).exists():
-        document_search_again(document=document)
-
-
-def _kept_group_deleted(sender: type[Model], instance: KeptGroup, **_: Any) -> None:
-    """Its owner's account has gone: without an owner it would count as one of the administrators'."""
-    Group.objects.filter(pk=instance.pk).delete()
 
 
 def _collection_deleted(sender: type[Model], instance: Collection, **_: Any) -> None:

@@ -1,12 +1,11 @@
 """A document as people read it, part by part, with its chunks as an overlay; and where a text of it stands.
 
 The text is put together of the chunks, which hold all of it; a part of the document (`DocumentPart`) says where its
-blocks and lines are. What was read before there were parts is shown in runs of chunks.
+blocks and lines are.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,18 +13,15 @@ from uuid import UUID
 
 from ragsite.core.errors import NotFoundError
 from ragsite.core.wording import worded
-from retrieval.ingest.chunking import HEADING_JOIN
 from retrieval.ingest.parts import Box, boxes_between
 from retrieval.ingest.sniff import MEDIA_TYPES
 from retrieval.models import Chunk, Document, DocumentPart
 from retrieval.selectors import as_uuid
-from retrieval.text.document_html import Block, blocks_html
-from retrieval.text.markdown import document_blocks
+from retrieval.text.document_html import blocks_html
 
-CHUNKS_A_PART = 8  # of a document without parts
 MARKDOWN = MEDIA_TYPES["markdown"]
 MOST_SPANS = 20  # of one source
-_BLANK = re.compile(r"\n[ \t]*\n\s*")
+LEAST_MATCH = 12  # letters of a quotation that goes over two pages: less is chance
 NO_PART = worded("The document has no such part.")
 
 
@@ -39,36 +35,33 @@ class PageSpan:
     boxes: tuple[Box, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    number: int
-    start: int
-    end: int
-    stored: DocumentPart | None = None
-
-
 def content_read(*, document: Document, part: int | None = None, chunk: str = "", quote: str = "") -> dict[str, Any]:
     """One part: that number (from 1), else the one with the quoted text near that chunk, else the one with the chunk.
 
-    {part, part_count, page, width, height, html, chunks: [{id, seq, page, start, end, boxes}]}; places are of the
-    document's text. Raises NotFoundError.
+    {part, part_count, page, width, height, html, chunks: [{id, seq, page, start, end, boxes}], marks}; places are of
+    the document's text, marks the boxes of the quotations, one a line, on a page. Raises NotFoundError.
     """
-    parts = _Parts(document)
-    shown = parts.get(part) if part is not None else parts.find(chunk, quote)
+    place = 0 if part is not None else _place(document, chunk, quote)
+    wanted = document.parts.filter(number=part) if part is not None else document.parts.filter(char_end__gt=place)
+    shown = wanted.order_by("number").first()
     if shown is None:
         raise NotFoundError(NO_PART)
-    chunks = _chunks_between(document.pk, shown.start, shown.end)
-    text = _joined(chunks, shown.start, shown.end)
-    stored = shown.stored
-    blocks: Sequence[Block] = stored.blocks if stored else _guessed_blocks(text, chunks, document)
+    chunks = _chunks_between(document.pk, shown.char_start, shown.char_end)
+    text = _joined(chunks, shown.char_start, shown.char_end)
+    markdown = document.media_type == MARKDOWN
     return {
         "part": shown.number,
-        "part_count": parts.count,
-        "page": stored.page if stored else None,
-        "width": stored.width if stored else None,
-        "height": stored.height if stored else None,
-        "html": blocks_html(text, blocks, start=shown.start, markdown=document.media_type == MARKDOWN),
+        "part_count": document.parts.count(),
+        "page": shown.page,
+        "width": shown.width,
+        "height": shown.height,
+        "html": blocks_html(text, shown.blocks, start=shown.char_start, markdown=markdown),
         "chunks": [_chunk(row, before, shown) for before, row in zip([None, *chunks], chunks, strict=False)],
+        "marks": [
+            box
+            for start, end in filter(None, (_found(text, line) for line in quote.split("\n")))
+            for box in boxes_between(shown.lines, start, end)
+        ],
     }
 
 
@@ -86,51 +79,38 @@ def page_spans(*, document_id: UUID | str, start: int, end: int) -> list[PageSpa
 
 
 # ------------------------------------------------------------------------------------------------ which part
-class _Parts:
-    """The parts of one document, stored or not."""
-
-    def __init__(self, document: Document) -> None:
-        self._document = document
-        self._stored = DocumentPart.objects.filter(document=document)
-        self._is_stored = self._stored.exists()
-        rows = self._stored.count() if self._is_stored else -(-document.chunks.count() // CHUNKS_A_PART)
-        self.count = rows
-
-    def get(self, number: int) -> _Part | None:
-        if not 1 <= number <= self.count:
-            return None
-        if self._is_stored:
-            row = self._stored.filter(number=number).first()
-            return _Part(number, row.char_start, row.char_end, row) if row else None
-        first = (number - 1) * CHUNKS_A_PART
-        rows = self._document.chunks.order_by("seq")[first : first + CHUNKS_A_PART]
-        places = list(rows.values_list("char_start", "char_end"))
-        before = self._document.chunks.filter(seq__lt=first).order_by("-seq").values_list("char_end", flat=True).first()
-        return _Part(number, max(places[0][0], before or 0), places[-1][1]) if places else None
-
-    def find(self, chunk_id: str, quote: str) -> _Part | None:
-        key = as_uuid(chunk_id)
-        chunk = self._document.chunks.filter(pk=key).first() if key else None
-        if chunk is None:
-            return self.get(1)
-        if texts := [text for line in quote.split("\n") if (text := letters_of(line))]:
-            near = self._document.chunks.filter(seq__gte=max(0, chunk.seq - 2), seq__lte=chunk.seq + 2)
-            for row in sorted(near, key=lambda row: abs(row.seq - chunk.seq)):
-                if (at := _place_of(row.text, texts)) is not None:
-                    return self._at(row.char_start + at, row.seq)
-        before = self._document.chunks.filter(seq=chunk.seq - 1).values_list("char_end", flat=True).first()
-        return self._at(max(chunk.char_start, min(before or 0, chunk.char_end - 1)), chunk.seq)
-
-    def _at(self, place: int, seq: int) -> _Part | None:
-        if not self._is_stored:
-            return self.get(seq // CHUNKS_A_PART + 1)
-        row = self._stored.filter(char_end__gt=place).order_by("number").first()
-        return _Part(row.number, row.char_start, row.char_end, row) if row else self.get(1)
+def _place(document: Document, chunk_id: str, quote: str) -> int:
+    """Where the quoted text begins that stands in this chunk or near it, else the chunk; 0 where there is no such."""
+    key = as_uuid(chunk_id)
+    chunk = document.chunks.filter(pk=key).first() if key else None
+    if chunk is None:
+        return 0
+    if texts := [text for line in quote.split("\n") if (text := letters_of(line))]:
+        near = document.chunks.filter(seq__gte=max(0, chunk.seq - 2), seq__lte=chunk.seq + 2)
+        for row in sorted(near, key=lambda row: abs(row.seq - chunk.seq)):
+            if (at := _place_of(row.text, texts)) is not None:
+                return row.char_start + at
+    before = document.chunks.filter(seq=chunk.seq - 1).values_list("char_end", flat=True).first()
+    return max(chunk.char_start, min(before or 0, chunk.char_end - 1))
 
 
 def letters_of(text: str) -> str:
     """Letters and digits alone, in small letters; one character for each."""
     return "".join(character.lower()[:1] for character in text if character.isalnum())
+
+
+def _found(text: str, quote: str) -> tuple[int, int] | None:
+    """Where the quotation stands in the text, or as much of its beginning or end as does."""
+    places = [at for at, character in enumerate(text) if character.isalnum()]
+    letters, sought = letters_of(text), letters_of(quote)
+    if sought not in letters:
+        least = range(len(sought) - 1, LEAST_MATCH - 1, -1)
+        parts = (part for length in least for part in (sought[:length], sought[-length:]))
+        sought = next((part for part in parts if part in letters), "")
+    if not sought:
+        return None
+    at = letters.index(sought)
+    return places[at], places[at + len(sought) - 1] + 1
 
 
 def _place_of(text: str, quotes: Sequence[str]) -> int | None:
@@ -149,11 +129,6 @@ def _chunks_between(document_id: UUID, start: int, end: int) -> list[Chunk]:
     return list(rows.order_by("seq"))
 
 
-def text_between(document_id: UUID, start: int, end: int) -> str:
-    """The document's text between two places."""
-    return _joined(_chunks_between(document_id, start, end), start, end)
-
-
 def _joined(chunks: Sequence[Chunk], start: int, end: int) -> str:
     """The document's text between two places, of chunks that may overlap; what no chunk holds is white space."""
     pieces: list[str] = []
@@ -168,30 +143,9 @@ def _joined(chunks: Sequence[Chunk], start: int, end: int) -> str:
     return "".join(pieces)
 
 
-def _chunk(chunk: Chunk, before: Chunk | None, part: _Part) -> dict[str, Any]:
+def _chunk(chunk: Chunk, before: Chunk | None, part: DocumentPart) -> dict[str, Any]:
     """start: where it says something that the one before it has not said."""
     start = max(chunk.char_start, before.char_end) if before else chunk.char_start
-    lines = part.stored.lines if part.stored else []
-    boxes = boxes_between(lines, start - part.start, chunk.char_end - part.start)
+    boxes = boxes_between(part.lines, start - part.char_start, chunk.char_end - part.char_start)
     place = {"page": chunk.page, "start": start, "end": chunk.char_end, "boxes": boxes}
     return {"id": str(chunk.pk), "seq": chunk.seq, **place}
-
-
-def _guessed_blocks(text: str, chunks: Sequence[Chunk], document: Document) -> list[Block]:
-    """Of what was read before blocks were kept."""
-    if document.media_type == MARKDOWN:
-        kinds = {"heading": "heading", "table": "table", "code": "code"}
-        return [
-            (block.start, block.end, kinds.get(block.kind, "paragraph"), block.level) for block in document_blocks(text)
-        ]
-    labels = {label: at for row in chunks for at, label in enumerate(row.heading.split(HEADING_JOIN), 1)}
-    blocks: list[Block] = []
-    at = 0
-    for end, following in [*((match.start(), match.end()) for match in _BLANK.finditer(text)), (len(text), len(text))]:
-        words = text[at:end]
-        if words.strip():
-            level = labels.get(" ".join(words.split()), 0)
-            is_table = "\n" in words and all(" | " in line for line in words.split("\n"))
-            blocks.append((at, end, "heading" if level else "table" if is_table else "paragraph", level))
-        at = following
-    return blocks

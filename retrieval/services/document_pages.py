@@ -1,83 +1,32 @@
-"""Pages of stored PDF files as people see them: where a quoted text stands, by what the ingest kept, and pictures.
+"""Pages of stored PDF files as pictures.
 
-Pictures are drawn by the reader processes, few at a time: somebody waits for them, and each takes up to a second of a
+They are drawn by the reader processes, few at a time: somebody waits for them, and each takes up to a second of a
 processor.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import math
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 from ragsite.core.errors import NotFoundError, UnavailableError
 from ragsite.core.wording import worded
 from retrieval.ingest.limits import MIB
-from retrieval.ingest.parts import boxes_between
 from retrieval.ingest.reader import ReaderGoneError, ask_reader
 from retrieval.ingest.sniff import MEDIA_TYPES
-from retrieval.models import Document, DocumentPart
-from retrieval.services.document_content import letters_of, text_between
+from retrieval.models import Document
 
 AT_ONCE = 2
 TIMEOUT_S = 15.0  # of one page
 MEMORY_MIB = 1024  # address space of the process that draws it
 MOST_MIB = 32  # of a picture
-LEAST_MATCH = 12  # letters of a quotation that goes over two pages: less is chance
-DRAWN_AS = "2"  # to be changed with the look of the pictures: browsers keep them
 GONE = worded("The file of this document is gone.")
 NO_PAGE = worded("The file has no such page.")
 BUSY = worded("Too many pages are being drawn at the moment; try again shortly.")
 _room: dict[asyncio.AbstractEventLoop, asyncio.Semaphore] = {}
-
-
-def page_read(document: Document, number: int, *, quotes: Sequence[str]) -> dict[str, Any]:
-    """{page, page_count, width, height, boxes: [{left, top, width, height}]}: where these texts stand on the page.
-
-    White space makes no difference; of a text that begins or ends on another page, the part on this one is found.
-    number: from 1; width, height: in points; boxes: shares of the page. Raises NotFoundError.
-    """
-    _path(document)
-    part = DocumentPart.objects.filter(document=document, number=number).first()
-    if part is None or not (part.width and part.height):
-        raise NotFoundError(NO_PAGE)
-    text = text_between(document.pk, part.char_start, part.char_end)
-    places = [place for quote in quotes if (place := _found(text, quote))]
-    boxes = [box for start, end in places for box in boxes_between(part.lines, start, end)]
-    return {
-        "page": number,
-        "page_count": document.page_count or document.parts.count(),
-        "width": part.width,
-        "height": part.height,
-        "boxes": [
-            {"left": left, "top": top, "width": right - left, "height": bottom - top}
-            for left, top, right, bottom in boxes
-        ],
-    }
-
-
-def _found(text: str, quote: str) -> tuple[int, int] | None:
-    """Where the quotation stands in the text, or as much of its beginning or end as does."""
-    places = [at for at, character in enumerate(text) if character.isalnum()]
-    letters, sought = letters_of(text), letters_of(quote)
-    if sought not in letters:
-        least = range(len(sought) - 1, LEAST_MATCH - 1, -1)
-        parts = (part for length in least for part in (sought[:length], sought[-length:]))
-        sought = next((part for part in parts if part in letters), "")
-    if not sought:
-        return None
-    at = letters.index(sought)
-    return places[at], places[at + len(sought) - 1] + 1
-
-
-def picture_tag(document: Document, number: int, *, width: int) -> str:
-    """Strong ETag of `page_draw`'s picture: the same as long as it is drawn the same way."""
-    drawn = f"{document.content_hash}.{number}.{width}.{DRAWN_AS}"
-    return f'"{hashlib.sha256(drawn.encode()).hexdigest()[:32]}"'
 
 
 async def page_draw(document: Document, number: int, *, width: int) -> bytes:

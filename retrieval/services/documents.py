@@ -1,4 +1,8 @@
-"""What can happen to a document, apart from its ingest."""
+"""What can happen to a document, apart from its ingest.
+
+A newer version takes a document's place when it is ready: the earlier one is searched no more, and what cites it still
+opens.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from datetime import timedelta
 from functools import partial
 from pathlib import PurePosixPath
 from typing import Any, Literal
+from uuid import UUID
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -25,7 +30,6 @@ from retrieval.ingest.sniff import MEDIA_TYPES, SNIFF_BYTES, kind_by_name, refus
 from retrieval.models import Chunk, Collection, Document, IngestJob, upload_path
 from retrieval.selectors import collection_space
 from retrieval.services.collections import collection_emptied, collection_touch
-from retrieval.services.document_versions import refuse_superseded
 from retrieval.services.ingest_jobs import OPEN_STATES, job_user
 from retrieval.services.metadata import DocumentMetadata, metadata_clean
 from retrieval.services.queueing import document_unindex_queue, ingest_queue
@@ -35,7 +39,7 @@ REQUEUE_AFTER_S = 120.0  # a job of `manage.py ingest` that it has not begun goe
 DEFAULT_COLLECTION = "documents"  # of an upload that names none
 SAME_FILE = worded("This is the very file that the document was read from; choose its new version.")
 BEING_READ = worded("This document is being read at the moment; wait until that is done.")
-
+SUPERSEDED = worded("A newer version has this document's place; change that one.")
 
 Outcome = Literal["added", "unchanged", "retried"]
 FINISHED = (Document.Status.READY, Document.Status.FAILED)
@@ -66,11 +70,13 @@ def document_create(
     those of that one. `within_quota=False`: whoever runs the machine may add more than the collection's owner may.
 
     Raises TooLargeError, UnsupportedFileError, CollectionNotFoundError, StorageFullError, QuotaExceededError,
-    ConflictError for a version that has been replaced already, or by its own content.
+    ConflictError for a document that has a newer version already, or for its own content.
     """
     name, metadata = clean_file_name(file_name), metadata or DocumentMetadata()
     if replaces is not None:
-        refuse_superseded(replaces)
+        followed = replaces.newer_versions.exclude(status=Document.Status.FAILED).exists()
+        if replaces.superseded_at is not None or followed:
+            raise ConflictError(SUPERSEDED)
         metadata = metadata.filled_from(replaces)
     kind = kind_by_name(name)
     limit = settings.RAG.ingest.max_file_mib
@@ -155,9 +161,8 @@ def document_update(*, document: Document, changes: Mapping[str, Any]) -> Docume
 def document_move(*, document: Document, collection: Collection) -> Document:
     """Put a document into another collection; whether its user may is the caller's to check.
 
-    Its vectors go with it where both collections have one embedding space, or the new one has none yet; else it is
-    read again. Raises ConflictError where the same content is there already or the document is being read,
-    QuotaExceededError.
+    Its vectors go with it where both collections have one embedding space; else it is read again. Raises ConflictError
+    where the same content is there already or the document is being read, QuotaExceededError.
     """
     document = Document.objects.select_for_update(of=("self",)).select_related("collection").get(pk=document.pk)
     former = document.collection
@@ -169,14 +174,6 @@ def document_move(*, document: Document, collection: Collection) -> Document:
         raise ConflictError(_held(collection))
     if collection.owner_id != former.owner_id:
         quota_check(collection=collection, size_bytes=document.size_bytes, lock=True)
-    if not collection.embedding_model:
-        embedding = ("embedding_model", "embedding_dim", "embedding_context")
-        changes = {name: getattr(former, name) for name in embedding}
-        if Collection.objects.filter(pk=collection.pk, embedding_model="").update(**changes):
-            for name, value in changes.items():
-                setattr(collection, name, value)
-        else:  # another document has chosen in this moment
-            collection.refresh_from_db(fields=embedding)
     document.collection = collection
     document.save(update_fields=["collection", "updated_at"])
     old_space, space = collection_space(former), collection_space(collection)
@@ -194,17 +191,32 @@ def document_move(*, document: Document, collection: Collection) -> Document:
 
 
 @transaction.atomic
-def document_search_again(*, document: Document) -> Document:
-    """Take a superseded document back into the searches, beside its newer version."""
-    document = Document.objects.select_for_update(of=("self",)).select_related("collection").get(pk=document.pk)
-    if document.superseded_at is None:
-        return document
+def document_supersede(*, document_id: UUID) -> None:
+    """Its newer version is ready: it leaves the searches. Nothing where it has left them before, or is deleted."""
+    documents = Document.objects.select_for_update(of=("self",)).select_related("collection")
+    document = documents.filter(pk=document_id, superseded_at=None).first()
+    if document is None:
+        return
+    document.superseded_at = timezone.now()
+    document.save(update_fields=["superseded_at"])  # who cites it is told by the signal
+    Chunk.objects.filter(document=document).update(indexed=False, embedded=False)
+    if space := collection_space(document.collection):
+        transaction.on_commit(partial(document_unindex_queue, document_id=document.pk, space=space))
+    collection_touch(collection_id=document.collection_id)
+
+
+@transaction.atomic
+def document_restore(*, document_id: UUID) -> None:
+    """The version that had taken its place is gone: it is searched again. Nothing where it was not superseded."""
+    documents = Document.objects.select_for_update(of=("self",)).exclude(superseded_at=None)
+    document = documents.filter(pk=document_id).first()
+    if document is None:
+        return
     document.superseded_at = None
     document.save(update_fields=["superseded_at", "updated_at"])
     if document.status == Document.Status.READY:
         _rows_write_anew(document, embedded=False)
     collection_touch(collection_id=document.collection_id)
-    return document
 
 
 @transaction.atomic
@@ -274,7 +286,8 @@ def document_reingest(*, document: Document) -> Document:
     Raises ConflictError while an ingest of it is under way.
     """
     document = Document.objects.select_for_update().get(pk=document.pk)
-    refuse_superseded(document)
+    if document.superseded_at is not None:
+        raise ConflictError(SUPERSEDED)
     if document.status not in FINISHED:
         raise ConflictError(BEING_READ)
     document.chunks.all().delete()

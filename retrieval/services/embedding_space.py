@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-
 from django.conf import settings
 
 from ragsite.core.wording import worded
-from retrieval.errors import EmbeddingMismatchError, EmbeddingUnavailableError
+from retrieval.errors import EmbeddingMismatchError
 from retrieval.ingest.chunking import ChunkSize, chunk_size
 from retrieval.models import Collection
 from retrieval.ports import Embedder, Models, Vectors
@@ -18,7 +16,7 @@ from retrieval.values import EmbeddingSpace
 
 
 async def space_of(collection: Collection, models: Models) -> EmbeddingSpace:
-    """The collection's, which was read just now; its first document decides which that is, and what it reads.
+    """The collection's, which was read just now; its first document decides which that is.
 
     Raises EmbeddingUnavailableError, EmbeddingMismatchError, Collection.DoesNotExist.
     """
@@ -30,30 +28,14 @@ async def space_of(collection: Collection, models: Models) -> EmbeddingSpace:
     await Collection.objects.filter(pk=collection.pk, embedding_model="").aupdate(
         embedding_model=embedder.space.model,
         embedding_dim=embedder.space.dim,
-        embedding_context=await models.context_length(embedder.space),
     )
     await collection.arefresh_from_db()
     return collection_space(collection) or embedder.space
 
 
-async def size_of_chunks(collection: Collection, models: Models) -> ChunkSize:
-    """For documents that are cut now. While the model is away and unknown, as the settings say.
-
-    Raises EmbeddingMismatchError, Collection.DoesNotExist.
-    """
-    with contextlib.suppress(EmbeddingUnavailableError):  # the ingest meets it again, and waits then
-        space = await space_of(collection, models)
-        if collection.embedding_context is None and (context := await models.context_length(space)):
-            collection.embedding_context = context
-            await Collection.objects.filter(pk=collection.pk, embedding_model=space.model).aupdate(
-                embedding_context=context
-            )
-    return recorded_size(collection)
-
-
-def recorded_size(collection: Collection) -> ChunkSize:
-    """By what is known of the collection's model."""
-    context = collection.embedding_context
+async def size_of_chunks(space: EmbeddingSpace, models: Models) -> ChunkSize:
+    """For documents that are cut now, by what the space's model reads of a text."""
+    context = await models.context_length(space)
     return chunk_size(settings.RAG.ingest, context=min(context, settings.RAG.ollama.num_ctx) if context else None)
 
 

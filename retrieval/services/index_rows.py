@@ -30,26 +30,19 @@ def with_summary(documents: QuerySet[Document]) -> QuerySet[Document]:
     return documents.exclude(summary="").filter(superseded_at=None)
 
 
-def row_terms(chunks: Sequence[Chunk]) -> list[str]:
-    """The terms of each chunk; CPU work, for a thread."""
-    return [terms_text(embedding_text(chunk.document, chunk)) for chunk in chunks]
-
-
-def index_rows(
-    document: Document, chunks: Sequence[Chunk], vectors: Vectors, terms: Sequence[str] | None = None
-) -> list[IndexRow]:
-    """The rows of a document's chunks. Without `terms` it analyses their text: call it in a thread then."""
+def index_rows(chunks: Sequence[Chunk], vectors: Vectors) -> list[IndexRow]:
+    """Their rows; `chunk.document` must be loaded. It analyses their text: CPU work, for a thread."""
     return [
         IndexRow(
             chunk_id=str(chunk.pk),
-            collection_id=str(document.collection_id),
-            document_id=str(document.pk),
+            collection_id=str(chunk.document.collection_id),
+            document_id=str(chunk.document_id),
             seq=chunk.seq,
-            terms=text,
+            terms=terms_text(embedding_text(chunk.document, chunk)),
             vector=vector,
-            **row_metadata(document),
+            **row_metadata(chunk.document),
         )
-        for chunk, vector, text in zip(chunks, vectors, row_terms(chunks) if terms is None else terms, strict=True)
+        for chunk, vector in zip(chunks, vectors, strict=True)
     ]
 
 

@@ -10,20 +10,16 @@ A worker that is killed leaves a lease that runs out, and flags that tell the ne
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
-import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
 import numpy as np
 from asgiref.sync import sync_to_async
 from django.db import transaction
-from django.db.models import Exists, OuterRef
 
 from ragsite.core.errors import UnsupportedFileError
 from ragsite.core.leases import LeaseLostError, hold
@@ -42,39 +38,25 @@ from retrieval.ingest.reader import read_file
 from retrieval.models import Chunk, Collection, Document, DocumentPart, IngestJob
 from retrieval.ports import Embedder, Vectors
 from retrieval.providers import embeddings
-from retrieval.providers.lexical import SPACE as LEXICAL_SPACE
 from retrieval.selectors import collection_space
+from retrieval.services.collections import collection_touch
+from retrieval.services.documents import document_supersede
 from retrieval.services.embedding_space import check_vectors, embedder_of, size_of_chunks, space_of
-from retrieval.services.index_rows import (
-    embedding_text,
-    index_rows,
-    row_metadata,
-    row_terms,
-    summary_chunk,
-    with_summary,
-)
+from retrieval.services.index_rows import embedding_text, index_rows, row_metadata, summary_chunk
 from retrieval.services.ingest_jobs import (
     DISK_FULL,
     Claim,
     job_claim,
+    job_claim_next,
     job_fail,
     job_finish,
     job_give_back,
     job_wait,
-    others_wait,
-    storage_is_full,
-    turn_claim,
-    turns,
 )
-from retrieval.services.questions import document_questions_wanted
-from retrieval.services.queueing import questions_queue
 from retrieval.values import EmbeddingSpace
-
-TURN_S = 30.0  # a document that is embedded for longer makes room when another user's waits
 
 logger = logging.getLogger(__name__)
 IngestOutcome = Literal["ready", "failed", "waiting", "busy"]
-Progress = Callable[[float], None]
 PARSED_SHARE = 0.1  # of the progress, when all chunks are known
 DB_BATCH = 500
 FILE_GONE = worded("The stored file is gone; upload it again.")
@@ -82,104 +64,73 @@ FILE_GONE = worded("The stored file is gone; upload it again.")
 
 @dataclass(slots=True)
 class _Run:
-    """One worker's work on one document."""
+    """One worker's work on one document. document: with its collection, as read last."""
 
     claim: Claim
-    report: Progress
-    document: Document  # with its collection, as read last
-    read_before: bool  # the index may hold rows of former chunks
-    takes_turns: bool = False  # it makes room for others when it has lasted for long
-    stored: list[Chunk] = field(default_factory=list)  # all chunks, where they were made just now and fit one batch
-    started: float = field(default_factory=time.monotonic)
-    timings_ms: dict[str, float] = field(default_factory=dict)
+    document: Document
     embedder: Embedder | None = None  # once it was needed
 
-    @contextlib.contextmanager
-    def timed(self, stage: str) -> Iterator[None]:
-        begin = time.monotonic()
-        try:
-            yield
-        finally:
-            self.timings_ms[stage] = round(self.timings_ms.get(stage, 0.0) + (time.monotonic() - begin) * 1000, 1)
 
-
-async def document_ingest(document_id: uuid.UUID | str, *, report: Progress = lambda _: None) -> IngestOutcome:
+async def document_ingest(document_id: uuid.UUID | str) -> IngestOutcome:
     """Work on the document's open job until it is ready, failed, or has to wait for a server.
 
-    busy: another worker holds it, or there is nothing to do. `report`: progress, 0–1.
+    busy: another worker holds it, or there is nothing to do.
     """
-    run = await sync_to_async(_begin)(partial(job_claim, document_id=document_id), report)
-    if run is None:
+    claim = await sync_to_async(job_claim)(document_id=document_id)
+    if claim is None:
         failed = await Document.objects.filter(pk=document_id, status=Document.Status.FAILED).aexists()
         return "failed" if failed else "busy"
-    return await _ingest(run)
+    return await _ingest(claim)
 
 
 async def ingest_take_next() -> IngestOutcome | Literal["idle"]:
     """The same with the job whose turn it is. idle: no job waits, or its user has enough documents being read."""
-    run = await sync_to_async(_begin_next)()
-    return await _ingest(run) if run else "idle"
+    claim = await sync_to_async(job_claim_next)()
+    return await _ingest(claim) if claim else "idle"
 
 
-async def _ingest(run: _Run) -> IngestOutcome:
-    document_id = run.claim.document_id
+async def _ingest(claim: Claim) -> IngestOutcome:
     try:
-        async with hold(run.claim.lease):
-            return await _work(run)
+        async with hold(claim.lease):
+            return await _work(claim)
     except (LeaseLostError, Document.DoesNotExist, Collection.DoesNotExist):
-        logger.info("Document %s: taken over by another worker, or deleted", document_id)
+        logger.info("Document %s: taken over by another worker, or deleted", claim.document_id)
         return "busy"
     except asyncio.CancelledError:
-        await asyncio.shield(sync_to_async(job_give_back)(claim=run.claim, counted=False))
+        await asyncio.shield(sync_to_async(job_give_back)(claim=claim, counted=False))
         raise
     except Exception as error:  # a worker's outermost loop: one odd document must not stop the others
         if is_lack_of_room(error):
-            waits = await sync_to_async(job_wait)(claim=run.claim, reason=DISK_FULL)
+            waits = await sync_to_async(job_wait)(claim=claim, reason=DISK_FULL)
             return "waiting" if waits else "failed"
-        logger.exception("Document %s: ingest broke off", document_id)
+        logger.exception("Document %s: ingest broke off", claim.document_id)
         reason = worded("An unexpected error ({kind}); the log has the details.", kind=type(error).__name__)
-        await sync_to_async(job_give_back)(claim=run.claim, reason=reason)
+        await sync_to_async(job_give_back)(claim=claim, reason=reason)
         return "waiting"
 
 
-async def _work(run: _Run) -> IngestOutcome:
+async def _work(claim: Claim) -> IngestOutcome:
     """Raises LeaseLostError, Document.DoesNotExist, Collection.DoesNotExist."""
+    run = _Run(claim, await sync_to_async(_begin)(claim))
     try:
-        if run.document.status == Document.Status.PARSING or await _is_cut_too_large(run):
-            await _parse(run)
-        if not await _embed(run):
-            await sync_to_async(job_give_back)(claim=run.claim, counted=False)
-            return "waiting"
+        space = await space_of(run.document.collection, get_engine().models)
+        if run.document.status == Document.Status.PARSING:
+            await _parse(run, space)
+        await _embed(run, space)
     except (DocumentUnreadableError, UnsupportedFileError, EmbeddingMismatchError) as error:
-        await sync_to_async(job_fail)(claim=run.claim, reason=error.message)
+        await sync_to_async(job_fail)(claim=claim, reason=error.message)
         return "failed"
     except (EmbeddingUnavailableError, IndexUnavailableError) as error:
         reason = DISK_FULL if await asyncio.to_thread(is_full) else error.message
-        waits = await sync_to_async(job_wait)(claim=run.claim, reason=reason)
+        waits = await sync_to_async(job_wait)(claim=claim, reason=reason)
         return "waiting" if waits else "failed"
     return "ready"
 
 
-def _begin_next() -> _Run | None:
-    if storage_is_full():
-        return None
-    for user_id in turns():  # a transaction each: one user's row is locked at a time
-        run = _begin(partial(turn_claim, user_id=user_id), lambda _: None)
-        if run is not None:
-            run.takes_turns = True
-            return run
-    return None
-
-
 @transaction.atomic
-def _begin(take: Callable[[], Claim | None], report: Progress) -> _Run | None:
-    """Take the job. The document's status says what is to do: PARSING or EMBEDDING. None: there is nothing to take."""
-    claim = take()
-    if claim is None:
-        return None
-    former = IngestJob.objects.filter(document=OuterRef("pk")).exclude(pk=claim.job_id)
-    documents = Document.objects.select_related("collection").annotate(read_before=Exists(former))
-    document = documents.get(pk=claim.document_id)
+def _begin(claim: Claim) -> Document:
+    """The document; its status says what is to do: PARSING or EMBEDDING."""
+    document = Document.objects.select_related("collection").get(pk=claim.document_id)
     # All chunks are written in one transaction: where there are some, there are all.
     parsed = document.chunk_count > 0 and document.chunks.exists()
     document.status = Document.Status.EMBEDDING if parsed else Document.Status.PARSING
@@ -187,46 +138,36 @@ def _begin(take: Callable[[], Claim | None], report: Progress) -> _Run | None:
     Document.objects.filter(pk=document.pk).update(
         status=document.status, progress=document.progress, error="", error_wording=None
     )
-    return _Run(claim, report, document, read_before=document.read_before)
-
-
-async def _is_cut_too_large(run: _Run) -> bool:
-    """Cut while its embedding model was away, and now that one reads less. Raises EmbeddingMismatchError."""
-    document = run.document
-    if run.read_before or not document.chunk_tokens or await document.chunks.filter(indexed=True).aexists():
-        return False
-    size = await size_of_chunks(document.collection, get_engine().models)
-    run.read_before = document.chunk_tokens > size.tokens  # a killed worker may have written some of it
-    return run.read_before
+    return document
 
 
 # ------------------------------------------------------------------------------------------------ file → chunks
-async def _parse(run: _Run) -> None:
-    """Raises DocumentUnreadableError, UnsupportedFileError, EmbeddingMismatchError, LeaseLostError."""
+async def _parse(run: _Run, space: EmbeddingSpace) -> None:
+    """Raises DocumentUnreadableError, UnsupportedFileError, EmbeddingUnavailableError, EmbeddingMismatchError,
+    IndexUnavailableError, LeaseLostError."""
     document = run.document
     if not document.file:
         raise DocumentUnreadableError(FILE_GONE)
-    size = await size_of_chunks(document.collection, get_engine().models)
-    with run.timed("read"):
-        try:
-            read = await read_file(Path(document.file.path), file_name=document.file_name, size=size)
-        except FileNotFoundError as error:
-            raise DocumentUnreadableError(FILE_GONE) from error
-    run.document, chunks = await sync_to_async(_chunks_store)(run.claim, read)
-    if len(chunks) <= embeddings.EMBED_BATCH_SIZE:  # a small document need not be read back
-        run.stored = chunks
-    run.report(PARSED_SHARE)
+    models = get_engine().models
+    run.embedder = await embedder_of(space, models)  # one that is away could not say how much of a text it reads
+    size = await size_of_chunks(space, models)
+    try:
+        read = await read_file(Path(document.file.path), file_name=document.file_name, size=size)
+    except FileNotFoundError as error:
+        raise DocumentUnreadableError(FILE_GONE) from error
+    if await IngestJob.objects.filter(document=document.pk).exclude(pk=run.claim.job_id).aexists():
+        # It was read before, perhaps into more chunks: rows of former ones would only take up room in the results.
+        await get_engine().index.delete_document(space, str(document.pk))
+    run.document = await sync_to_async(_chunks_store)(run.claim, read)
 
 
 @transaction.atomic
-def _chunks_store(claim: Claim, read: ReadDocument) -> tuple[Document, list[Chunk]]:
-    """The document with its collection as they are now, and its rows. Raises LeaseLostError, Document.DoesNotExist."""
+def _chunks_store(claim: Claim, read: ReadDocument) -> Document:
+    """The document with its collection as they are now. Raises LeaseLostError, Document.DoesNotExist."""
     claim.lease.check()
     documents = Document.objects.select_for_update(of=("self",)).select_related("collection")
     document = documents.get(pk=claim.document_id)
     rows, parts = rows_of_read(document, read)
-    if document.chunk_count:  # cut too large, while the embedding model was not known
-        document.chunks.all().delete()
     Chunk.objects.bulk_create(rows, batch_size=DB_BATCH)
     document.parts.all().delete()
     DocumentPart.objects.bulk_create(parts, batch_size=DB_BATCH)
@@ -234,11 +175,11 @@ def _chunks_store(claim: Claim, read: ReadDocument) -> tuple[Document, list[Chun
         document.title = title[:300]  # the uploader gave no title: the document's own is better than its file name
     document.language, document.summary = read.language, read.summary
     document.page_count = read.page_count
-    document.chunk_count, document.chunk_tokens = len(rows), read.chunk_tokens
+    document.chunk_count = len(rows)
     document.status = Document.Status.EMBEDDING
     document.progress = PARSED_SHARE
     document.save()
-    return document, rows
+    return document
 
 
 def rows_of_read(document: Document, read: ReadDocument) -> tuple[list[Chunk], list[DocumentPart]]:
@@ -262,32 +203,26 @@ def rows_of_read(document: Document, read: ReadDocument) -> tuple[list[Chunk], l
 
 
 # ------------------------------------------------------------------------------------------------ chunks → index
-async def _embed(run: _Run) -> bool:
-    """False: chunks are left, and it is another user's turn.
+async def _embed(run: _Run, space: EmbeddingSpace) -> None:
+    """Until every chunk is indexed.
 
     Raises EmbeddingUnavailableError, EmbeddingMismatchError, IndexUnavailableError, LeaseLostError.
     """
-    engine = get_engine()
-    space = await space_of(run.document.collection, engine.models)
-    while True:
-        chunks, last = (run.stored, True) if run.stored else await sync_to_async(_chunks_to_do)(run.claim.document_id)
-        run.stored = []
+    engine, document_id = get_engine(), run.claim.document_id
+    progress: float | None = 0.0
+    while progress != 1.0:
+        chunks, last = await sync_to_async(_chunks_to_do)(document_id)
         if chunks:
             await _batch(run, engine, space, chunks, last=last)
-        if last and run.read_before:
-            await _clear_former_rows(run.claim.document_id, space)
-        progress = await _note(run, engine, space, chunks)
+        try:
+            progress = await sync_to_async(_chunks_flag)(run, chunks, space)
+        except Document.DoesNotExist:  # deleted while its rows were being written, so they have to be cleared here
+            await engine.index.delete_document(space, str(document_id))
+            raise
         if progress is None:
-            await engine.index.delete_document(space, str(run.claim.document_id))
-            run.document = await Document.objects.select_related("collection").aget(pk=run.claim.document_id)
+            await engine.index.delete_document(space, str(document_id))
+            run.document = await Document.objects.select_related("collection").aget(pk=document_id)
             space, run.embedder = await space_of(run.document.collection, engine.models), None
-            continue
-        run.report(progress)
-        if progress == 1.0:
-            return True
-        lasted_s = time.monotonic() - run.started
-        if run.takes_turns and lasted_s > TURN_S and await sync_to_async(others_wait)(claim=run.claim):
-            return False
 
 
 async def _batch(run: _Run, engine: Engine, space: EmbeddingSpace, chunks: Sequence[Chunk], *, last: bool) -> None:
@@ -296,43 +231,11 @@ async def _batch(run: _Run, engine: Engine, space: EmbeddingSpace, chunks: Seque
     Raises as `_embed`.
     """
     document = chunks[0].document
-    rows_of = [*chunks, summary_chunk(document, embedded=chunks[0].embedded)] if last and document.summary else chunks
-    analysing = asyncio.create_task(asyncio.to_thread(row_terms, rows_of)) if space != LEXICAL_SPACE else None
-    try:
-        with run.timed("embed"):
-            vectors = await _vectors(run, engine, space, rows_of)
-        with run.timed("analyse"):  # what the lexical embedder has analysed need not be analysed again
-            terms = await (analysing or asyncio.to_thread(row_terms, rows_of))
-    finally:
-        if analysing is not None:
-            analysing.cancel()
+    members = [*chunks, summary_chunk(document, embedded=chunks[0].embedded)] if last and document.summary else chunks
+    vectors = await _vectors(run, engine, space, members)
+    rows = await asyncio.to_thread(index_rows, members, vectors)
     await run.claim.lease.aensure()
-    with run.timed("index"):
-        await engine.index.upsert(space, index_rows(document, rows_of, vectors, terms))
-
-
-async def _note(run: _Run, engine: Engine, space: EmbeddingSpace, chunks: Sequence[Chunk]) -> float | None:
-    """Note that these chunks are durably indexed; the progress. None: see `_chunks_flag`.
-
-    Raises LeaseLostError, Document.DoesNotExist.
-    """
-    try:
-        return await sync_to_async(_chunks_flag)(run, chunks, space)
-    except Document.DoesNotExist:
-        # Deleted while its rows were being written, so they have to be cleared here.
-        await engine.index.delete_document(space, str(run.claim.document_id))
-        raise
-
-
-async def _clear_former_rows(document_id: uuid.UUID, space: EmbeddingSpace) -> None:
-    """A document read anew may have fewer chunks than before: their rows would only take up room in the results."""
-    index = get_engine().index
-    chunk_ids = {str(key) async for key in Chunk.objects.filter(document=document_id).values_list("pk", flat=True)}
-    chunk_ids |= {
-        str(key) async for key in with_summary(Document.objects.filter(pk=document_id)).values_list("pk", flat=True)
-    }
-    if former := await index.chunk_ids(space, document_id=str(document_id)) - chunk_ids:
-        await index.delete_chunks(space, sorted(former))
+    await engine.index.upsert(space, rows)
 
 
 async def _vectors(run: _Run, engine: Engine, space: EmbeddingSpace, chunks: Sequence[Chunk]) -> Vectors:
@@ -359,8 +262,8 @@ def _chunks_to_do(document_id: uuid.UUID) -> tuple[list[Chunk], bool]:
 
 @transaction.atomic
 def _chunks_flag(run: _Run, chunks: Sequence[Chunk], space: EmbeddingSpace) -> float | None:
-    """Flag them; with the last one flagged the document is ready. None: its collection was re-embedded meanwhile, and
-    the rows are in its former `space`. Raises LeaseLostError, Document.DoesNotExist."""
+    """Flag them as durably indexed; with the last one flagged the document is ready. The progress; None: its collection
+    was re-embedded meanwhile, and the rows are in its former `space`. Raises LeaseLostError, Document.DoesNotExist."""
     documents = Document.objects.select_for_update(of=("self",)).select_related("collection")
     document = documents.get(pk=run.claim.document_id)
     run.claim.lease.check()
@@ -372,12 +275,12 @@ def _chunks_flag(run: _Run, chunks: Sequence[Chunk], space: EmbeddingSpace) -> f
         current = row_metadata(document) == row_metadata(used)
         Chunk.objects.filter(pk__in=[chunk.pk for chunk in chunks]).update(indexed=current, embedded=True)
     left = Chunk.objects.filter(document=document, indexed=False).count()
-    if not left:
-        run.timings_ms["total"] = round((time.monotonic() - run.started) * 1000, 1)
-        job_finish(claim=run.claim, document=document, timings_ms=run.timings_ms)
-        if document_questions_wanted(document):
-            transaction.on_commit(partial(questions_queue, document_id=document.pk))
-        return 1.0
-    progress = round(1 - (1 - PARSED_SHARE) * left / max(left, document.chunk_count), 4)
-    Document.objects.filter(pk=document.pk).update(progress=progress)
-    return progress
+    if left:
+        progress = round(1 - (1 - PARSED_SHARE) * left / max(left, document.chunk_count), 4)
+        Document.objects.filter(pk=document.pk).update(progress=progress)
+        return progress
+    job_finish(claim=run.claim, document=document)
+    if document.replaces_id is not None:
+        document_supersede(document_id=document.replaces_id)
+    collection_touch(collection_id=document.collection_id)
+    return 1.0

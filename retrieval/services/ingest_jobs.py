@@ -4,13 +4,12 @@ Every write names the token of the lease, so that a worker who lost it can chang
 
 Who is next is decided when a worker is free, not when a file comes in: a message to the workers means "take the next
 job". Users take turns: first who has the fewest documents being read, of those who had the last turn the longest ago.
-Nobody has more than `running_limit()` documents read at once: one worker stays free for the next user. Jobs without a
-user are the site's own; they take turns like a user's, without bounds.
+One worker stays free for the next user. Jobs without a user are the site's own; they take turns like a user's, and may
+use every worker.
 """
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -18,29 +17,24 @@ from uuid import UUID
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db import DatabaseError, transaction
+from django.db import transaction
 from django.db.models import Count, Max, Min, Q
 from django.utils import timezone
 
 from ragsite.core.leases import Lease, run_out, this_process
-from ragsite.core.storage import is_full, is_lack_of_room
+from ragsite.core.storage import is_full
 from ragsite.core.text import shortened
 from ragsite.core.wording import counted, worded, wording_of
 from retrieval.models import Document, IngestJob
-from retrieval.services.collections import collection_touch
-from retrieval.services.document_versions import document_take_place
 
 LEASE_S = 60.0  # a job whose worker has not reported for this long is taken over
 MAX_ATTEMPTS = 3  # of a job whose worker died or failed in an unexpected way
 MAX_WAITS = 150  # times a job is put off while the model server or the index is away
 RETRY_FIRST_S = 5.0  # the first pause of such a job; each next one is twice as long
 RETRY_LAST_S = 300.0  # the longest pause before a new attempt
-RUNNING_INGESTS = 0  # documents of one user that are read at once; 0: one less than there are workers
 
-logger = logging.getLogger(__name__)
 ERROR_CHARS = 500
 DISK_FULL = worded("The disk of the site is full; reading goes on by itself when there is room.")
-WAITS_FOR_ROOM = worded("Waiting: {reason}", reason=DISK_FULL)
 RECENT = timedelta(hours=1)  # a turn further back is as good as none
 CLAIMS_TRIED = 20
 OPEN_STATES = (IngestJob.State.WAITING, IngestJob.State.RUNNING)
@@ -122,15 +116,12 @@ def job_fail(*, claim: Claim, reason: str) -> None:
         )
 
 
-def job_finish(*, claim: Claim, document: Document, timings_ms: dict[str, Any]) -> None:
+def job_finish(*, claim: Claim, document: Document) -> None:
     """The document, locked by the caller's transaction, is ready: all its chunks are indexed."""
     document.status, document.progress, document.error = Document.Status.READY, 1.0, ""
     document.error_wording = None
     document.save(update_fields=["status", "progress", "error", "error_wording", "updated_at"])
-    done = IngestJob.State.DONE
-    claim.lease.release(state=done, error="", finished_at=timezone.now(), timings_ms=timings_ms)
-    document_take_place(document=document)
-    collection_touch(collection_id=document.collection_id)
+    claim.lease.release(state=IngestJob.State.DONE, error="", finished_at=timezone.now())
 
 
 def _give_back(claim: Claim, reason: str, pause_s: float, **counts: int) -> None:
@@ -154,71 +145,38 @@ def job_user(document: Document) -> User | None:
     return document.uploaded_by or document.collection.owner
 
 
-def running_limit() -> int:
-    """How many of one user's documents are read at once."""
-    return RUNNING_INGESTS or max(1, settings.RAG.ingest.workers - 1)
+def job_claim_next() -> Claim | None:
+    """Take the oldest job of the user whose turn it is."""
+    for user_id in turns():
+        jobs = IngestJob.objects.filter(_takeable(timezone.now()), user=user_id).order_by("created_at")
+        for document_id in jobs.values_list("document_id", flat=True)[:CLAIMS_TRIED]:
+            if claim := job_claim(document_id=document_id):
+                return claim
+    return None
 
 
 def turns() -> list[int | None]:
-    """The users, by id, who have a job that may be taken now, in the order of their turns."""
+    """The users, by id, who have a job that may be taken now, in the order of their turns. None on a full disk."""
+    if is_full():
+        return []
     now = timezone.now()
+    running = Q(state=IngestJob.State.RUNNING, lease_expires_at__gt=now)
     users = (
         IngestJob.objects.filter(Q(state__in=OPEN_STATES) | Q(finished_at__gt=now - RECENT))
         .order_by()
         .values("user")
         .annotate(
             takeable=Count("pk", filter=_takeable(now)),
-            running=Count("pk", filter=_running(now)),
+            running=Count("pk", filter=running),
             last_turn=Max("started_at"),
             waiting_since=Min("created_at", filter=_takeable(now)),
         )
         .filter(takeable__gt=0)
     )
-    rows = [row for row in users if row["user"] is None or row["running"] < running_limit()]
+    limit = max(1, settings.RAG.ingest.workers - 1)
+    rows = [row for row in users if row["user"] is None or row["running"] < limit]
     rows.sort(key=lambda row: (row["running"], row["last_turn"] or now - RECENT, row["waiting_since"]))
     return [row["user"] for row in rows]
-
-
-def storage_is_full() -> bool:
-    """Whether nothing can be taken up for lack of room; waiting documents say so, and no longer when there is room."""
-    full = is_full()
-    waiting = Document.objects.filter(jobs__state=IngestJob.State.WAITING)
-    documents = waiting.exclude(error=WAITS_FOR_ROOM) if full else waiting.filter(error=WAITS_FOR_ROOM)
-    try:
-        if documents.exists():
-            documents.update(**_told(WAITS_FOR_ROOM if full else ""))
-    except DatabaseError as error:
-        if not is_lack_of_room(error):
-            raise
-        logger.warning("The disk is full, and the waiting documents cannot even say so")
-    return full
-
-
-@transaction.atomic
-def turn_claim(*, user_id: int | None) -> Claim | None:
-    """Take this user's oldest job, unless others were quicker and the user has enough documents being read."""
-    now = timezone.now()
-    jobs = IngestJob.objects.filter(user=user_id)
-    takeable = jobs.filter(_takeable(now))
-    if user_id is not None:
-        # Two workers must not count at the same time. Rows that refer to the user may be written meanwhile.
-        User.objects.select_for_update(no_key=True).filter(pk=user_id).first()
-        if jobs.filter(_running(now)).count() >= running_limit():
-            return None
-    for document_id in takeable.order_by("created_at").values_list("document_id", flat=True)[:CLAIMS_TRIED]:
-        if claim := job_claim(document_id=document_id):
-            return claim
-    return None
-
-
-def others_wait(*, claim: Claim) -> bool:
-    """Another user has a job that no worker has taken yet."""
-    user_id = IngestJob.objects.values_list("user", flat=True).filter(pk=claim.job_id).first()
-    return any(other != user_id for other in turns())
-
-
-def _running(now: datetime) -> Q:
-    return Q(state=IngestJob.State.RUNNING, lease_expires_at__gt=now)
 
 
 def _takeable(now: datetime) -> Q:

@@ -22,11 +22,6 @@ def ingest_queue() -> None:
     _send("retrieval.tasks.ingest_next")
 
 
-def questions_queue(*, document_id: UUID) -> None:
-    """A worker makes the questions that a document is offered with."""
-    _send("retrieval.tasks.document_questions", str(document_id))
-
-
 def document_unindex_queue(*, document_id: UUID, space: EmbeddingSpace) -> None:
     """A worker clears a deleted document's rows away."""
     _send("retrieval.tasks.document_unindex", str(document_id), space.model, space.dim)
@@ -37,9 +32,9 @@ def collection_unindex_queue(*, collection_id: UUID, space: EmbeddingSpace) -> N
     _send("retrieval.tasks.collection_unindex", str(collection_id), space.model, space.dim)
 
 
-def index_work_queue(*, collection_id: UUID, expires_s: float | None = None) -> bool:
-    """A worker does what is asked for with a collection's index. False: the broker is away."""
-    return _send("retrieval.tasks.index_work_task", str(collection_id), expires_s=expires_s)
+def reembed_queue(*, collection_id: UUID) -> None:
+    """A worker embeds a collection by the model that new ones get."""
+    _send("retrieval.tasks.collection_reembed_task", str(collection_id))
 
 
 def memory_consolidate_queue(*, memory_id: UUID) -> None:
@@ -57,10 +52,8 @@ def memory_unindex_user_queue(*, space: EmbeddingSpace, user_id: int) -> None:
     _send("retrieval.tasks.memory_unindex_user", space.model, space.dim, user_id)
 
 
-def _send(task: str, *arguments: str | int | list[str], expires_s: float | None = None) -> bool:
+def _send(task: str, *arguments: str | int | list[str]) -> None:
     try:
-        current_app.send_task(task, arguments, retry=False, expires=expires_s)
+        current_app.send_task(task, arguments, retry=False)
     except (OperationalError, OSError) as error:
         logger.warning("%s%s waits for a later round: the broker is away (%s)", task, arguments, error)
-        return False
-    return True

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, User
 from django.core.files.base import ContentFile
 from django.db import transaction
-from django.db.models import QuerySet
 from django.utils import timezone
 
 from retrieval.models import Collection, Document
@@ -38,15 +36,6 @@ class SamplesLoaded:
     unchanged: int = 0
     skipped: bool = False
     document_ids: tuple[Any, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class SuggestedQuestion:
-    """`expects`: ANSWER, CLARIFY or NO_ANSWER: what the question shows off."""
-
-    question: str
-    language: str
-    expects: str
 
 
 @cache
@@ -85,48 +74,31 @@ def samples_load(*, force: bool = False, queue: bool = True) -> SamplesLoaded:
     return SamplesLoaded(added=len(added), unchanged=len(outcomes) - len(added), document_ids=tuple(added))
 
 
-def sample_collections() -> QuerySet[Collection]:
-    """Those that hold the samples, whoever asks."""
-    names = [entry["name"] for entry in read_manifest()["collections"]]
-    return Collection.objects.filter(owner=None, name__in=names)
-
-
-def sample_questions(
-    user: User | AnonymousUser | None, *, language: str = "", limit: int = 9
-) -> list[SuggestedQuestion]:
-    """Questions to try the site with: one of each kind in `language` (e.g. "zh-hant") and one in each other language
-    come first, so that few show as much as many.
+def sample_questions(user: User | AnonymousUser | None, *, language: str = "", limit: int = 9) -> list[dict[str, str]]:
+    """`{"text", "language"}` of questions that the samples answer, those in `language` (e.g. "zh-hant") first.
 
     None where the user sees no sample collection with a document that is ready.
     """
+    names = [entry["name"] for entry in read_manifest()["collections"]]
     ready = Document.objects.filter(status=Document.Status.READY).values("collection")
-    seen = visible_collections(user).filter(pk__in=sample_collections().values("pk")).filter(pk__in=ready)
-    if not (available := set(seen.values_list("name", flat=True))):
-        return []
-    suggested = [
-        SuggestedQuestion(entry["question"], entry["language"], entry["expects"])
+    seen = visible_collections(user).filter(owner=None, name__in=names, pk__in=ready)
+    available = set(seen.values_list("name", flat=True))
+    wanted = language.lower() or "en"
+
+    def distance(entry: dict[str, Any]) -> int:
+        """0: the reader's language; 1: the same one in another script; 2: another one."""
+        of = entry["language"].lower()
+        return 0 if of == wanted else 1 if of.split("-")[0] == wanted.split("-")[0] else 2
+
+    offered = [
+        entry
         for entry in read_questions()
-        if entry.get("suggested") and {file.split("/")[0] for file in entry["documents"]} <= available
+        if entry.get("suggested")
+        and entry["expects"] == "ANSWER"
+        and {file.split("/")[0] for file in entry["documents"]} <= available
     ]
-    language = language.lower() or "en"
-    return sorted(_most_telling_first(suggested, language)[:limit], key=partial(_distance, language=language))
-
-
-def _distance(question: SuggestedQuestion, language: str) -> int:
-    """0: the reader's language; 1: the same one in another script; 2: another one."""
-    asked = question.language.lower()
-    return 0 if asked == language else 1 if asked.split("-")[0] == language.split("-")[0] else 2
-
-
-def _most_telling_first(questions: Sequence[SuggestedQuestion], language: str) -> list[SuggestedQuestion]:
-    """One of each kind in the reader's language and one of each other language, then the others, the nearest first."""
-    first: dict[tuple[str, str], SuggestedQuestion] = {}
-    for question in questions:
-        own = question.language.lower() == language
-        first.setdefault((question.language, question.expects if own else ""), question)
-    nearest = partial(_distance, language=language)
-    telling = sorted(first.values(), key=nearest)
-    return [*telling, *sorted((question for question in questions if question not in telling), key=nearest)]
+    nearest = sorted(offered, key=distance)[:limit]
+    return [{"text": entry["question"], "language": entry["language"]} for entry in nearest]
 
 
 def _collection(entry: dict[str, Any]) -> Collection:

@@ -13,7 +13,6 @@ import time
 from dataclasses import replace
 
 from django.core.cache import caches
-from django.core.cache.backends.locmem import LocMemCache
 from redis.exceptions import RedisError
 
 from ragsite.core.rag_settings import SearchSettings
@@ -61,14 +60,9 @@ def cache_key(request: SearchRequest, settings: SearchSettings) -> str:
     return KEY_PREFIX + hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _is_in_memory() -> bool:
-    """Nothing to wait for: handing it to a thread would take longer than the look-up."""
-    return isinstance(caches["default"], LocMemCache)
-
-
 async def _get(key: str) -> SearchResult | None:
     try:
-        known = caches["default"].get(key) if _is_in_memory() else await caches["default"].aget(key)
+        known = await caches["default"].aget(key)
     except CACHE_FAILURES as error:
         logger.warning("The cache can't be read, searching without it: %s", error)
         return None
@@ -77,9 +71,6 @@ async def _get(key: str) -> SearchResult | None:
 
 async def _set(key: str, result: SearchResult, seconds: int) -> None:
     try:
-        if _is_in_memory():
-            caches["default"].set(key, result, seconds)
-        else:
-            await caches["default"].aset(key, result, seconds)
+        await caches["default"].aset(key, result, seconds)
     except CACHE_FAILURES as error:
         logger.warning("The cache can't be written: %s", error)

@@ -19,7 +19,7 @@ from feedback.ranking.same_question import wording
 from ragsite.core.errors import ConflictError, InvalidInputError
 from retrieval.models import Chunk
 from retrieval.selectors import scope_for
-from retrieval.services.document_versions import document_supersede
+from retrieval.services.documents import document_supersede
 from retrieval.values import CuratedAnswer as Given
 from retrieval.values import SearchScope
 from tests.factories import ChunkFactory, CollectionFactory, UserFactory

@@ -19,7 +19,7 @@ from ragsite.core.rag_settings import MilvusSettings
 from retrieval.engine import close_engine, get_engine
 from retrieval.models import Chunk, Collection
 from retrieval.providers.lexical import SPACE
-from retrieval.services.index_sync import index_repair
+from retrieval.services.index import index_repair
 from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory, UserFactory
 from tests.feedback.rated import answered, liked
 

@@ -81,12 +81,12 @@ describe("marks in a passage", () => {
 
 describe("the page of a PDF", () => {
   const source = { kind: "document", page: 2, file_name: "guide.PDF", document_id: "d", title: "Guide", marker: 1, text: "" };
-  const page = (changes) => ({ page: 2, page_count: 4, width: 600, height: 800, boxes: [{ left: 0.1, top: 0.2, width: 0.5, height: 0.02 }], ...changes });
+  const page = (changes) => ({ part: 2, part_count: 4, page: 2, width: 600, height: 800, html: "", chunks: [], marks: [[0.1, 0.2, 0.6, 0.22]], ...changes });
   test("is shown for documents that are PDF alone", () => {
     assert.deepEqual([hasPage(source), hasPage({ ...source, file_name: "a.docx" }), hasPage({ ...source, page: null }), hasPage({ ...source, kind: "web" })], [true, false, false, false]);
   });
   test("shows its picture with the text marked", async () => {
-    const asked = serve({ "GET /api/documents/d/pages/2?quote=Four+weeks.": page({}) });
+    const asked = serve({ "GET /api/documents/d/content?part=2&quote=Four+weeks.": page({}) });
     const figure = pageFigure({ source, quotes: ["Four\nweeks."] });
     await settled();
     assert.match(figure.querySelector("img").getAttribute("src"), /^\/api\/documents\/d\/pages\/2\/picture\?width=\d+$/);
@@ -96,13 +96,13 @@ describe("the page of a PDF", () => {
     assert.equal(asked.length, 1);
   });
   test("goes on to the next one where the text stands there", async () => {
-    serve({ "GET /api/documents/d/pages/2?quote=Four+weeks.": page({ boxes: [] }), "GET /api/documents/d/pages/3?quote=Four+weeks.": page({ page: 3 }) });
+    serve({ "GET /api/documents/d/content?part=2&quote=Four+weeks.": page({ marks: [] }), "GET /api/documents/d/content?part=3&quote=Four+weeks.": page({ part: 3 }) });
     const figure = pageFigure({ source, quotes: ["Four weeks."] });
     await settled();
     assert.match(figure.textContent, /Page 3 of 4/);
   });
   test("that can't be shown says why", async () => {
-    serve({ "GET /api/documents/d/pages/2?quote=": [422, { error: { code: "document_unreadable", message: "The file is damaged." } }] });
+    serve({ "GET /api/documents/d/content?part=2": [422, { error: { code: "document_unreadable", message: "The file is damaged." } }] });
     const figure = pageFigure({ source, quotes: [] });
     await settled();
     assert.match(figure.textContent, /The file is damaged\./);
@@ -135,7 +135,7 @@ describe("a page whose places the answer knows", () => {
   const spans = [{ page: 3, boxes: [[0.1, 0.2, 0.5, 0.25]], start: 0, end: 11 }, { page: 2, boxes: [[0, 0, 1, 1]], start: 12, end: 20 }];
   const source = { marker: 1, kind: "document", document_id: "d", title: "Loans", page: 2, file_name: "a.pdf", text: "Four weeks. Not more.", spans };
   test("is shown at once with those of the statement, and not asked for them", async () => {
-    serve({ "GET /api/documents/d/pages/3?quote=": { page: 3, page_count: 4, width: 600, height: 800, boxes: [] } });
+    serve({ "GET /api/documents/d/content?part=3": { part: 3, part_count: 4, page: 3, width: 600, height: 800, html: "", chunks: [], marks: [] } });
     const figure = pageFigure({ source, quotes: ["Four weeks."] });
     const marks = figure.querySelectorAll(".page-mark");
     assert.equal(marks.length, 1);

@@ -25,15 +25,13 @@ def read(data: bytes, name: str, *, tokens: int = 120) -> ReadDocument:
         return read_document(path, kind=kind_by_name(name), limits=ParseLimits(), size=ChunkSize(tokens, 20))
 
 
-def read_document_row(data: bytes, name: str, *, with_parts: bool = True, **fields: Any) -> Document:
-    """`with_parts=False`: as earlier versions read it."""
+def read_document_row(data: bytes, name: str, **fields: Any) -> Document:
     found = read(data, name)
     document = DocumentFactory(file_name=name, media_type=MEDIA_TYPES[kind_by_name(name)], **fields)
     document.file.save(name, ContentFile(data))
     chunks, parts = rows_of_read(document, found)
     Chunk.objects.bulk_create(chunks)
-    if with_parts:
-        DocumentPart.objects.bulk_create(parts)
+    DocumentPart.objects.bulk_create(parts)
     document.page_count, document.chunk_count = found.page_count, len(chunks)
     document.save()
     return document

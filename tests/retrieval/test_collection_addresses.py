@@ -77,14 +77,6 @@ def test_a_user_called_site_takes_no_address_of_the_site(user: User) -> None:
     assert collection_find(user=user, name="site:policies") == sites
 
 
-@pytest.mark.parametrize("form", ["{0.address}", "{0.pk}"])
-def test_a_name_in_the_form_of_an_address_stands_in_for_nobody_elses(user: User, form: str) -> None:
-    hidden = CollectionFactory(name="policies", owner=UserFactory(), visibility="private")
-    taken = CollectionFactory(name=form.format(hidden), owner=UserFactory(), approved=True)
-    assert collection_find(user=user, name=taken.name) is None
-    assert collection_find(user=taken.owner, name=taken.name) == taken
-
-
 def test_a_slash_after_the_last_name_is_the_owners() -> None:
     assert (read_address("a/b/c").owner, read_address("a/b/c").name) == ("a/b", "c")
     assert read_address("/c").owner is read_address("c").owner is None
@@ -103,27 +95,6 @@ def test_an_earlier_question_keeps_its_collection(user: User) -> None:
 def test_addresses_are_known_by_id(user: User) -> None:
     own, sites = CollectionFactory(name="a", owner=user), CollectionFactory(name="b")
     assert collection_addresses([str(own.pk), str(sites.pk)]) == {str(own.pk): "ada/a", str(sites.pk): "site:b"}
-
-
-@pytest.mark.parametrize(
-    ("text", "owner", "name", "exact"),
-    [
-        ("policies", None, "", False),
-        ("site:policies", "", "policies", True),
-        ("ada/policies", "ada", "policies", True),
-        ("a\0b", None, "", False),
-    ],
-)
-def test_an_address_is_read_without_looking_anything_up(text: str, owner: str | None, name: str, exact: bool) -> None:
-    address = read_address(text)
-    assert (address.text, address.owner, address.name) == (text.replace("\0", "\ufffd"), owner, name)
-    assert (address.id, address.exact) == (None, exact)
-
-
-def test_an_id_is_read_in_either_case() -> None:
-    key = uuid.uuid4()
-    for text in (str(key), str(key).upper()):
-        assert (read_address(text).id, read_address(text).exact) == (key, True)
 
 
 def test_to_those_who_are_not_signed_in_the_sites_is_the_nearest() -> None:

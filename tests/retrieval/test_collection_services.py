@@ -5,17 +5,14 @@ from __future__ import annotations
 import pytest
 from django.contrib.auth.models import Group, User
 
-from ragsite.core.errors import ConflictError, InvalidInputError, PermissionDeniedError
-from retrieval.errors import CollectionNotFoundError
+from ragsite.core.errors import InvalidInputError
 from retrieval.models import Collection
 from retrieval.services.collections import (
     collection_approve,
     collection_create,
     collection_ensure,
-    collection_for_upload,
     collection_touch,
     collection_update,
-    collection_writable,
 )
 from tests.factories import CollectionFactory, UserFactory
 
@@ -35,26 +32,6 @@ def test_a_collection_is_made_as_it_is_asked_for(user: User) -> None:
     )
     assert (made.owner, made.name, made.visibility, made.description) == (user, "cases", "shared", "All of them.")
     assert list(made.groups.all()) == [group]
-
-
-def test_a_collection_is_private_unless_said_otherwise(user: User) -> None:
-    assert collection_create(owner=user, name="mine").visibility == "private"
-
-
-def test_the_site_may_make_a_public_collection_and_approves_it(user: User) -> None:
-    made = collection_create(owner=None, name="handbook", visibility="public")
-    assert (made.owner, made.approved) == (None, True)
-    with pytest.raises(PermissionDeniedError) as caught:
-        collection_create(owner=user, name="mine", visibility="public")
-    assert list(caught.value.fields) == ["visibility"]
-
-
-def test_a_name_is_taken_once(user: User) -> None:
-    collection_create(owner=user, name="mine")
-    with pytest.raises(ConflictError) as caught:
-        collection_create(owner=user, name="mine")
-    assert caught.value.message == "You already have a collection of this name."
-    assert caught.value.fields == {"name": ["You already have a collection of this name."]}
 
 
 def test_groups_that_one_is_not_in_are_named(user: User) -> None:
@@ -119,48 +96,9 @@ def test_changed_content_makes_the_next_version_of_one_collection() -> None:
 
 
 # ------------------------------------------------------------------------------------------------ uploads
-def test_an_upload_goes_to_ones_own_collection_or_a_new_private_one(user: User) -> None:
-    CollectionFactory(name="notes", owner=UserFactory())
-    made = collection_for_upload(user=user, name="notes")
-    assert (made.owner, made.visibility) == (user, "private")
-    assert collection_for_upload(user=user, name="notes") == collection_for_upload(user=user, name="ada/notes") == made
-
-
-def test_an_upload_of_staff_goes_to_the_sites_collection() -> None:
-    sites = CollectionFactory(name="handbook")
-    assert collection_for_upload(user=UserFactory(is_staff=True), name="handbook") == sites
-
-
-def test_an_upload_to_an_address_of_ones_own_makes_the_collection(user: User) -> None:
-    assert collection_for_upload(user=user, name="ada/notes").address == "ada/notes"
-
-
-def test_an_upload_to_what_one_may_only_read_or_not_see_is_refused(user: User) -> None:
-    readable = CollectionFactory(name="policies", owner=UserFactory(username="bob"))
-    with pytest.raises(PermissionDeniedError, match="may read the collection “policies” but not change it"):
-        collection_for_upload(user=user, name=readable.address)
-    with pytest.raises(CollectionNotFoundError) as caught:
-        collection_for_upload(user=user, name="bob/nothere")
-    assert caught.value.fields == {"collection": ["bob/nothere"]}
-
-
-def test_an_impossible_name_of_an_upload_is_told_under_its_own_field(user: User) -> None:
-    with pytest.raises(InvalidInputError) as caught:
-        collection_for_upload(user=user, name="-x")
-    assert list(caught.value.fields) == ["collection"]
-
-
 def test_a_collection_that_is_needed_is_made_once_for_its_owner(user: User) -> None:
     theirs = CollectionFactory(name="notes", owner=UserFactory())
     made = collection_ensure(owner=user, name="notes", description="Mine.")
     assert (made.owner, made.description) == (user, "Mine.")
     assert collection_ensure(owner=user, name="notes") == made != theirs
     assert Collection.objects.count() == 2
-
-
-def test_only_what_one_may_change_is_writable(user: User) -> None:
-    own, sites = CollectionFactory(owner=user), CollectionFactory()
-    assert collection_writable(collection=own, user=user) == own
-    assert collection_writable(collection=sites, user=UserFactory(is_staff=True)) == sites
-    with pytest.raises(PermissionDeniedError):
-        collection_writable(collection=sites, user=user)

@@ -60,7 +60,8 @@ async def rows_in(collection: Collection) -> int:
 
 
 async def test_its_rows_follow_and_the_empty_collection_forgets_its_model() -> None:
-    old, new = await sync_to_async(CollectionFactory)(), await sync_to_async(CollectionFactory)()
+    old = await sync_to_async(CollectionFactory)()
+    new = await sync_to_async(CollectionFactory)(embedding_model=SPACE.model, embedding_dim=SPACE.dim)
     document = await added(old)
     moved = await move(document, new)
     assert (moved.status, moved.collection_id) == ("embedding", new.pk)

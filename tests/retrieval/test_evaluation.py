@@ -15,7 +15,7 @@ from pymilvus import MilvusClient
 from ragsite.core.rag_settings import MilvusSettings, OllamaSettings
 from retrieval.evaluation import runner
 from retrieval.evaluation.dataset import load_dataset
-from retrieval.evaluation.stages import UnknownStageError, parse_stages
+from retrieval.evaluation.runner import UnknownStageError, parse_stages
 
 DOCUMENTS = [
     {"id": "leave", "title": "Leave", "text": "Every employee has thirty days of paid leave in a year."},
@@ -114,7 +114,7 @@ def test_nothing_is_left_in_the_index_when_it_is_stopped(
         seen.extend(collections_of(offline, milvus.prefix))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(runner, "make_stages", stopped)
+    monkeypatch.setattr(runner, "_ranked", stopped)
     with pytest.raises(CommandError, match="Stopped"):
         evaluate(labelled)
     assert len(seen) == 1
@@ -176,7 +176,7 @@ def test_a_folder_without_a_set_is_refused(tmp_path: Path) -> None:
 
 def test_a_malformed_line_is_named(labelled: Path) -> None:
     write(labelled / "corpus.jsonl", ['{"id": "a", "text": "b"}', "{not json"])
-    with pytest.raises(CommandError, match=r"corpus\.jsonl line 2 is not JSON") as refused:
+    with pytest.raises(CommandError, match=r"corpus\.jsonl line 2:  Invalid JSON") as refused:
         evaluate(labelled)
     assert refused.value.returncode == 1
 

@@ -20,7 +20,6 @@ from retrieval.selectors import (
     collection_ref,
     document_get,
     document_list,
-    documents_cut_larger,
     is_approved,
     scope_for,
     scope_for_all,
@@ -169,10 +168,8 @@ def test_documents_are_found_by_title_file_name_and_status(owner: User, document
 
 def test_documents_are_found_in_both_chinese_scripts(owner: User, documents: dict[str, Document]) -> None:
     Document.objects.filter(pk=documents["public"].pk).update(title="研討室管理辦法")
-    ChunkFactory(document=documents["shared"], text="研讨室在三楼。")
     for words in ("研討室", "研讨室"):
         assert list(document_list(user=owner, search=words)) == [documents["public"]]
-        assert list(document_list(user=owner, text=words)) == [documents["shared"]]
 
 
 def test_documents_come_newest_first_and_their_chunks_in_order(owner: User, documents: dict[str, Document]) -> None:
@@ -180,14 +177,6 @@ def test_documents_come_newest_first_and_their_chunks_in_order(owner: User, docu
     assert listed == sorted(documents.values(), key=lambda document: document.created_at, reverse=True)
     chunks = [ChunkFactory(document=listed[0], seq=seq) for seq in (2, 0, 1)]
     assert list(chunk_list(user=owner, document_id=listed[0].pk)) == [chunks[1], chunks[2], chunks[0]]
-
-
-def test_documents_whose_chunks_could_be_larger_are_counted() -> None:
-    collection = CollectionFactory()
-    for tokens in (100, 200, 201, 300):
-        DocumentFactory(collection=collection, chunk_tokens=tokens)
-    DocumentFactory(chunk_tokens=300)
-    assert documents_cut_larger(collection, 200) == 2
 
 
 # ------------------------------------------------------------------------------------------------ collections

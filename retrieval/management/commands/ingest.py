@@ -28,12 +28,11 @@ from retrieval.management.engine_command import EngineCommand
 from retrieval.models import Collection, Document
 from retrieval.selectors import collection_named
 from retrieval.services.collections import collection_ensure
-from retrieval.services.documents import document_create
+from retrieval.services.documents import DocumentCreated, document_create
 from retrieval.services.ingest import document_ingest
 from retrieval.services.metadata import DocumentMetadata, metadata_from
 
 POLL_S = 1.0
-MAX_NAMED_FAILURES = 50
 
 
 class Command(EngineCommand):
@@ -56,98 +55,73 @@ class Command(EngineCommand):
 
     def handle(self, *_: Any, **options: Any) -> None:
         files, failures = _expand(options["paths"])
-        try:
-            metadata = metadata_from(
-                {name: options[name] for name in ("department", "doc_type", "policy_year", "tags")}
-            )
-            if not files:  # then no collection is made either
-                self._summarise(options["collection"], Counter(), failures)
-                sys.exit(1 if failures else 0)
-            collection = _collection(options["collection"], options["owner"])
-        except AppError as error:
-            raise CommandError(_sentence(error)) from error
-        round_ = _Round(collection, metadata, failures)
-        self.with_engine(lambda: round_.run(files))
-        self._summarise(round_.collection.name, round_.counts, round_.failures)
-        if round_.failures:
-            sys.exit(1)
-
-    def _summarise(self, collection: str, counts: Counter[str], failures: Sequence[tuple[str, str]]) -> None:
+        counts: Counter[str] = Counter()
+        name = options["collection"]
+        if files:  # else no collection is made either
+            try:
+                values = {name: options[name] for name in ("department", "doc_type", "policy_year", "tags")}
+                metadata, collection = metadata_from(values), _collection(options["collection"], options["owner"])
+            except AppError as error:
+                raise CommandError(_sentence(error)) from error
+            name = collection.name
+            self.with_engine(lambda: _ingest_all(files, collection, metadata, counts, failures))
         self.stdout.write(
             said(
                 "{collection}: {added} added, {unchanged} unchanged, {failed} failed",
-                collection=str(collection),
-                added=counts["added"],
+                collection=name,
+                added=counts["added"] + counts["retried"],
                 unchanged=counts["unchanged"],
                 failed=len(failures),
             )
         )
-        for name, reason in failures[:MAX_NAMED_FAILURES]:
-            self.stdout.write("  " + said("failed: {name}: {reason}", name=name, reason=reason))
-        if len(failures) > MAX_NAMED_FAILURES:
-            self.stdout.write("  " + said("… and {count} more", count=len(failures) - MAX_NAMED_FAILURES))
+        for path, reason in failures:
+            self.stdout.write("  " + said("failed: {name}: {reason}", name=path, reason=reason))
+        if failures:
+            sys.exit(1)
 
 
-class _Round:
-    """The work of one call. failures: (path, reason)."""
-
-    def __init__(self, collection: Collection, metadata: DocumentMetadata, failures: list[tuple[str, str]]) -> None:
-        self.collection = collection
-        self.metadata = metadata
-        self.failures = failures
-        self.counts: Counter[str] = Counter()
-
-    async def run(self, files: Sequence[Path]) -> None:
-        with tqdm(total=len(files), unit="file", disable=not sys.stderr.isatty() and len(files) < 2) as bar:
-            for path in files:
-                await self._ingest(path, bar)
-                bar.n = round(bar.n)
-                bar.refresh()
-
-    async def _ingest(self, path: Path, bar: Any) -> None:
-        bar.set_postfix_str(path.name[-40:], refresh=False)
-        begin = bar.n
-
-        def report(progress: float) -> None:
-            bar.n = begin + min(progress, 1.0)
-            bar.refresh()
-
+async def _ingest_all(
+    files: Sequence[Path],
+    collection: Collection,
+    metadata: DocumentMetadata,
+    counts: Counter[str],
+    failures: list[tuple[str, str]],
+) -> None:
+    """counts: of outcomes. failures: (path, reason)."""
+    for path in tqdm(files, unit="file", disable=not sys.stderr.isatty() and len(files) < 2):
         try:
-            created = await sync_to_async(_create)(path, self.collection, self.metadata)
+            created = await sync_to_async(_create)(path, collection, metadata)
         except AppError as error:
-            self.failures.append((str(path), str(localized(error.message))))
+            failures.append((str(path), str(localized(error.message))))
         except OSError as error:
-            self.failures.append((str(path), said("cannot be read: {problem}", problem=error.strerror)))
+            failures.append((str(path), said("cannot be read: {problem}", problem=error.strerror)))
         else:
-            unfinished = created.document.status != Document.Status.READY
-            reason = await _finish(created.document, report) if unfinished else ""
-            if reason:
-                self.failures.append((str(path), reason))
+            if reason := await _finish(created.document):
+                failures.append((str(path), reason))
             else:
-                self.counts["unchanged" if created.outcome == "unchanged" else "added"] += 1
-        report(1.0)
+                counts[created.outcome] += 1
 
 
-async def _finish(document: Document, report: Any) -> str:
+async def _finish(document: Document) -> str:
     """Why the document is not ready; "" when it is. Servers that are away are waited for as long as a worker would."""
     waited_until = time.monotonic() + settings.RAG.ollama.embed_timeout_s
-    while True:
-        outcome = await document_ingest(document.pk, report=report)
+    outcome = ""
+    while document.status != Document.Status.READY:
+        if outcome == "failed" or document.status == Document.Status.FAILED:
+            return document.error
+        if outcome == "waiting" and time.monotonic() > waited_until:
+            return document.error or said("It has to wait; a worker will take it up again.")
+        if outcome:
+            await asyncio.sleep(POLL_S)
+        outcome = await document_ingest(document.pk)
         try:
             await document.arefresh_from_db()
         except Document.DoesNotExist:
             return said("deleted meanwhile")
-        if document.status == Document.Status.READY:
-            return ""
-        if outcome == "failed" or document.status == Document.Status.FAILED:
-            return document.error
-        if outcome == "waiting" and time.monotonic() > waited_until:
-            job = await document.jobs.afirst()
-            return (job.error if job else document.error) or said("It has to wait; a worker will take it up again.")
-        await asyncio.sleep(POLL_S)
+    return ""
 
 
-def _create(path: Path, collection: Collection, metadata: DocumentMetadata) -> Any:
+def _create(path: Path, collection: Collection, metadata: DocumentMetadata) -> DocumentCreated:
     with path.open("rb") as file:
         return document_create(
             collection=collection,
@@ -166,7 +140,7 @@ def _collection(named: str, owner_name: str) -> Collection:
         return collection_named(named)
     if owner_name and address.owner not in (None, owner_name):
         raise CommandError(said("{name} is not a collection of {owner}.", name=named, owner=owner_name))
-    name, owner_name = (address.name if address.exact else named), owner_name or address.owner or ""
+    name, owner_name = address.name, owner_name or address.owner or ""
     owner = User.objects.filter(username=owner_name).first() if owner_name else None
     if owner_name and owner is None:
         raise CommandError(said("There is no user named {name}.", name=owner_name))

@@ -13,9 +13,9 @@ from tqdm import tqdm
 from ragsite.core.localized import said, said_count
 from retrieval.management.engine_command import EngineCommand
 from retrieval.memory.sync import memory_rebuild
-from retrieval.models import Chunk, Collection
+from retrieval.models import Collection
 from retrieval.selectors import collection_named, collection_space
-from retrieval.services.index_rebuild import collection_reembed, collection_reindex, index_rebuild
+from retrieval.services.index import Report, collection_reembed, collection_reindex, index_rebuild
 
 
 class Command(EngineCommand):
@@ -33,59 +33,39 @@ class Command(EngineCommand):
         self.with_engine(lambda: self._work(collection, reembed))
 
     async def _work(self, name: str, reembed: bool) -> None:
-        collections = await sync_to_async(lambda: list(_collections(name)))()
         with tqdm(unit="chunk", disable=not sys.stderr.isatty()) as bar:
-            if reembed:
-                await self._reembed(collections, bar)
-            elif name:
-                await self._reindex(collections, bar)
-            else:
-                written = await index_rebuild(report=bar.update)
-                remembered = await memory_rebuild()
-                self.stdout.write(
-                    said(
-                        "The index was rebuilt: {chunks} chunks, {memories} memories.",
-                        chunks=written,
-                        memories=remembered,
-                    )
+            if not name and not reembed:
+                chunks, memories = await index_rebuild(report=bar.update), await memory_rebuild()
+                told = said(
+                    "The index was rebuilt: {chunks} chunks, {memories} memories.", chunks=chunks, memories=memories
                 )
-
-    async def _reembed(self, collections: list[Collection], bar: Any) -> None:
-        for collection in collections:
-            before = await sync_to_async(collection_space)(collection)
-            if before is None:
-                self.stdout.write(said("{name}: nothing is embedded yet", name=collection.name))
-                continue
-            space = await collection_reembed(collection=collection, report=bar.update)
-            if space == before:
-                self.stdout.write(said("{name}: already embedded by {model}", name=collection.name, model=space.model))
-            else:
-                self.stdout.write(
-                    said(
-                        "{name}: moved from {before} to {after}",
-                        name=collection.name,
-                        before=before.model,
-                        after=space.model,
-                    )
-                )
-
-    async def _reindex(self, collections: list[Collection], bar: Any) -> None:
-        for collection in collections:
-            space = await sync_to_async(collection_space)(collection)
-            written = await collection_reindex(collection=collection, space=space, report=bar.update) if space else 0
-            self.stdout.write(
-                said_count(
-                    "{name}: {count} chunk written anew",
-                    "{name}: {count} chunks written anew",
-                    written,
-                    name=collection.name,
-                )
-            )
+                self.stdout.write(told)
+                return
+            collections = await sync_to_async(_collections)(name)
+            for collection in collections:
+                self.stdout.write(await (_reembedded if reembed else _reindexed)(collection, bar.update))
 
 
-def _collections(name: str) -> Any:
+def _collections(name: str) -> list[Collection]:
     """The one named, with chunks or without, whosever it is: the caller owns the machine."""
     if name:
         return [collection_named(name)]
-    collections = Collection.objects.order_by("name", "created_at")
-    return collections.filter(pk__in=Chunk.objects.values("document__collection"))
+    return list(Collection.objects.exclude(embedding_model="").order_by("name", "created_at"))
+
+
+async def _reembedded(collection: Collection, report: Report) -> str:
+    name, before = collection.name, collection_space(collection)
+    if before is None:
+        return said("{name}: nothing is embedded yet", name=name)
+    space = await collection_reembed(collection=collection, report=report)
+    if space == before:
+        return said("{name}: already embedded by {model}", name=name, model=space.model)
+    return said("{name}: moved from {before} to {after}", name=name, before=before.model, after=space.model)
+
+
+async def _reindexed(collection: Collection, report: Report) -> str:
+    space = collection_space(collection)
+    written = await collection_reindex(collection=collection, space=space, report=report) if space else 0
+    return said_count(
+        "{name}: {count} chunk written anew", "{name}: {count} chunks written anew", written, name=collection.name
+    )

@@ -95,12 +95,6 @@ def test_another_users_collection_is_reached_by_an_exact_address(client: APIClie
     assert client.delete(url).status_code == 403
 
 
-def test_the_sites_collection_is_reached_beside_ones_own(client: APIClient, user: User) -> None:
-    sites = CollectionFactory(name="policies")
-    CollectionFactory(name="policies", owner=user)
-    assert client.get("/api/collections/site:policies").json()["id"] == str(sites.pk)
-
-
 @pytest.mark.parametrize("who", ["stranger", "staff"])
 @pytest.mark.parametrize("method", ["get", "patch", "delete"])
 def test_private_collection_of_another_is_not_there(
@@ -126,12 +120,6 @@ def test_staff_change_the_sites_collections(staff: APIClient) -> None:
     assert (response.status_code, response.json()["visibility"]) == (200, "private")
 
 
-def test_own_collection_goes_before_a_public_one_of_the_same_name(client: APIClient, user: User) -> None:
-    CollectionFactory(name="policies")
-    own = CollectionFactory(name="policies", owner=user, visibility="private")
-    assert client.get("/api/collections/policies").json()["id"] == str(own.pk)
-
-
 def test_renaming_to_a_taken_name_is_409(client: APIClient, user: User) -> None:
     CollectionFactory(name="a", owner=user)
     CollectionFactory(name="b", owner=user)
@@ -147,12 +135,6 @@ def test_deleted_collection_takes_its_documents_and_index_rows_along(
         assert client.delete("/api/collections/mine").status_code == 204
     assert not Collection.objects.exists()
     assert queued == [("retrieval.tasks.collection_unindex", str(collection.pk), "some-model", 8)]
-
-
-def test_a_collection_tells_how_large_its_chunks_are(client: APIClient, user: User) -> None:
-    CollectionFactory(name="small", owner=user, embedding_model="m", embedding_dim=8, embedding_context=256)
-    shown = client.get("/api/collections/small").json()
-    assert (shown["embedding_context"], shown["chunk_tokens"]) == (256, 217)
 
 
 def test_list_counts_the_documents(client: APIClient) -> None:

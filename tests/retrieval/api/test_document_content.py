@@ -123,12 +123,6 @@ def test_a_page_of_a_pdf_has_its_size_and_the_boxes_of_its_chunks(client: APICli
     assert all(0 <= side <= 1 for box in chunk["boxes"] for side in box)
 
 
-@pytest.mark.parametrize(("data", "name"), [(MARKDOWN.encode(), "a.md"), (docx_bytes(), "a.docx")])
-def test_what_earlier_versions_read_is_shown_too(client: APIClient, user: User, data: bytes, name: str) -> None:
-    body = content(client, own(user, data, name, with_parts=False))
-    assert "<h3>Loans</h3>" in body["html"] and "<table>" in body["html"] and body["part_count"] == 1
-
-
 def test_a_stranger_and_a_part_that_is_not_there_get_404(client: APIClient, user: User) -> None:
     document = own(user, MARKDOWN, "a.md")
     stranger = APIClient()

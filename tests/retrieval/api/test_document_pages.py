@@ -48,7 +48,7 @@ def document(user: User) -> Document:
 
 
 def page(client: APIClient, document: Document, number: int = 1, quote: str = "") -> Any:
-    return client.get(f"/api/documents/{document.pk}/pages/{number}", {"quote": quote})
+    return client.get(f"/api/documents/{document.pk}/content", {"part": number, "quote": quote})
 
 
 def picture(client: APIClient, document: Document) -> Any:
@@ -57,30 +57,30 @@ def picture(client: APIClient, document: Document) -> Any:
 
 def test_a_page_says_where_a_sentence_stands(client: APIClient, document: Document) -> None:
     body = page(client, document, quote="Students may  borrow TEN books.").json()
-    assert (body["page"], body["page_count"], body["width"], body["height"]) == (1, 2, 612, 792)
-    [box] = body["boxes"]
-    assert box["left"] == pytest.approx(60 / 612, abs=0.01)
-    assert box["top"] == pytest.approx((792 - 740 - 12) / 792, abs=0.02)
-    assert 0.2 < box["width"] < 0.4 and 0.005 < box["height"] < 0.03
+    assert (body["page"], body["part_count"], body["width"], body["height"]) == (1, 2, 612, 792)
+    [(left, top, right, bottom)] = body["marks"]
+    assert left == pytest.approx(60 / 612, abs=0.01)
+    assert top == pytest.approx((792 - 740 - 12) / 792, abs=0.02)
+    assert 0.2 < right - left < 0.4 and 0.005 < bottom - top < 0.03
 
 
 def test_a_sentence_over_two_lines_has_a_box_on_each(client: APIClient, document: Document) -> None:
-    boxes = page(client, document, quote="Books are kept for four weeks").json()["boxes"]
-    assert len(boxes) == 2 and boxes[0]["top"] < boxes[1]["top"]
+    boxes = page(client, document, quote="Books are kept for four weeks").json()["marks"]
+    assert len(boxes) == 2 and boxes[0][1] < boxes[1][1]
 
 
 def test_of_a_sentence_over_two_pages_each_page_shows_its_part(client: APIClient, document: Document) -> None:
     quote = "Books are kept for four weeks, and can be renewed twice."
-    assert [len(page(client, document, number, quote).json()["boxes"]) for number in (1, 2)] == [2, 1]
+    assert [len(page(client, document, number, quote).json()["marks"]) for number in (1, 2)] == [2, 1]
 
 
 def test_several_texts_are_found_one_a_line(client: APIClient, document: Document) -> None:
-    assert len(page(client, document, quote="ten books\n\nfour weeks\n").json()["boxes"]) == 3
+    assert len(page(client, document, quote="ten books\n\nfour weeks\n").json()["marks"]) == 3
 
 
 @pytest.mark.parametrize("quote", ["", "Masters may borrow forty journals.", "...", "be renewed"])
 def test_what_is_not_on_the_page_has_no_box(client: APIClient, document: Document, quote: str) -> None:
-    assert page(client, document, quote=quote).json()["boxes"] == []
+    assert page(client, document, quote=quote).json()["marks"] == []
 
 
 def test_a_picture_is_a_png_of_the_width_asked_for_that_browsers_keep(client: APIClient, document: Document) -> None:
@@ -92,11 +92,8 @@ def test_a_picture_is_a_png_of_the_width_asked_for_that_browsers_keep(client: AP
 
 
 @pytest.mark.parametrize("number", [0, 3, 10**9])
-@pytest.mark.parametrize("what", ["", "/picture"])
-def test_a_page_that_the_file_does_not_have_is_404(
-    client: APIClient, document: Document, number: int, what: str
-) -> None:
-    assert client.get(f"/api/documents/{document.pk}/pages/{number}{what}").status_code == 404
+def test_a_page_that_the_file_does_not_have_is_404(client: APIClient, document: Document, number: int) -> None:
+    assert client.get(f"/api/documents/{document.pk}/pages/{number}/picture").status_code == 404
 
 
 def test_a_stranger_gets_no_page(document: Document) -> None:
@@ -108,7 +105,7 @@ def test_a_stranger_gets_no_page(document: Document) -> None:
 
 
 def test_a_file_without_pages_is_refused_with_a_reason(client: APIClient, user: User) -> None:
-    response = page(client, stored(user, b"# Loans", "loans.md", "text/markdown"))
+    response = picture(client, stored(user, b"# Loans", "loans.md", "text/markdown"))
     assert (response.status_code, response.json()["error"]["message"]) == (
         404, "Only PDF files have pages that can be shown.",
     )  # fmt: skip
@@ -140,23 +137,4 @@ def test_a_turned_page_has_its_boxes_turned(client: APIClient, user: User) -> No
     turned = pdf_bytes(PAGES).replace(b"/MediaBox [0 0 612 792]", b"/Rotate 90 /MediaBox [0 0 612 792]")
     body = page(client, was_read(user, turned), quote="Students may borrow ten books.").json()
     assert (body["width"], body["height"]) == (792, 612)
-    assert body["boxes"] and all(box["left"] > 0.9 for box in body["boxes"])  # the first line, now on the right
-
-
-def test_a_picture_that_the_browser_has_is_not_drawn_again(client: APIClient, document: Document) -> None:
-    address = f"/api/documents/{document.pk}/pages/1/picture"
-    tag = client.get(address, {"width": "306"})["ETag"]
-    with constants(document_pages, TIMEOUT_S=0.0001):
-        again = client.get(address, {"width": "306"}, headers={"If-None-Match": tag})
-    assert (again.status_code, again.content, again["ETag"]) == (304, b"", tag)
-    assert client.get(address, {"width": "400"}, headers={"If-None-Match": tag}).status_code == 200
-
-
-@pytest.mark.parametrize(("colour", "mode"), [(b"0 0 0 rg", 0), (b"1 0 0 rg", 2)])
-def test_a_page_without_colours_is_drawn_in_greys(client: APIClient, user: User, colour: bytes, mode: int) -> None:
-    data = pdf_bytes(["Ten books."])
-    at = data.index(b"BT 60")
-    length = int(data[: data.index(b" >>\nstream", at - 40)].rpartition(b"/Length ")[2])
-    data = data.replace(b"/Length %d >>" % length, b"/Length %d >>" % (length + len(colour) + 1))
-    data = data.replace(b"BT 60", colour + b" BT 60")
-    assert picture(client, stored(user, data)).content[25] == mode  # colour type of the PNG's header: 0 greys, 2 RGB
+    assert body["marks"] and all(box[0] > 0.9 for box in body["marks"])  # the first line, now on the right

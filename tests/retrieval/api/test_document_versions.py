@@ -16,8 +16,8 @@ from retrieval.engine import close_engine, get_engine
 from retrieval.models import Chunk, Document
 from retrieval.providers.lexical import SPACE
 from retrieval.selectors import DatabaseChunkStore, scope_for
-from retrieval.services.document_versions import document_supersede, document_take_place
-from retrieval.services.index_sync import index_repair
+from retrieval.services.documents import document_supersede
+from retrieval.services.index import index_repair
 from retrieval.services.ingest import document_ingest
 from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory
 from tests.retrieval.api.conftest import text_file, upload
@@ -63,16 +63,6 @@ async def test_the_old_version_is_found_until_the_new_one_is_ready(site: None, c
     assert "Ten books." in shown["html"] and shown["newer_version"]["id"] == str(new.pk)
 
 
-def test_it_can_be_searched_again(client: APIClient, old: Document) -> None:
-    ChunkFactory(document=old)
-    document_supersede(document_id=old.pk)
-    listed = client.get("/api/documents", {"versions": "earlier"}).json()["results"]
-    assert [row["id"] for row in listed] == [str(old.pk)] and listed[0]["superseded"]
-    assert client.get("/api/documents", {"versions": "current"}).json()["count"] == 0
-    again = client.patch(f"/api/documents/{old.pk}", {"superseded": False}, format="json")
-    assert (again.json()["superseded"], again.json()["status"]) == (False, "embedding")
-
-
 def test_what_is_superseded_is_neither_read_again_nor_replaced_twice(client: APIClient, old: Document) -> None:
     document_supersede(document_id=old.pk)
     assert replace(client, old).status_code == 409
@@ -104,24 +94,20 @@ def test_the_same_file_is_no_new_version(client: APIClient) -> None:
 def version_of(document: Document, **fields: Any) -> Document:
     made: Document = DocumentFactory(collection=document.collection, replaces=document, **fields)
     ChunkFactory(document=made)
-    document_take_place(document=made)
+    document_supersede(document_id=document.pk)
     return made
+
+
+def test_a_second_next_version_is_refused_until_the_first_has_failed(client: APIClient, old: Document) -> None:
+    first = replace(client, old).json()["documents"][0]
+    assert replace(client, old, b"Thirteen books.").status_code == 409
+    Document.objects.filter(pk=first["id"]).update(status="failed")
+    assert replace(client, old, b"Thirteen books.").status_code == 202
 
 
 def current(document: Document) -> bool:
     document.refresh_from_db()
     return document.superseded_at is None
-
-
-@pytest.mark.parametrize("first_ready", [0, 1])
-def test_of_two_uploaded_as_the_next_version_only_the_last_one_is_searched(old: Document, first_ready: int) -> None:
-    both = [DocumentFactory(collection=old.collection, replaces=old, status="embedding") for _ in range(2)]
-    for document in (both[first_ready], both[1 - first_ready]):
-        document.status = "ready"
-        document.save()
-        document_take_place(document=document)
-    assert [current(document) for document in (old, *both)] == [False, False, True]
-    assert both[1].replaces == both[0]
 
 
 def test_a_version_that_is_not_ready_takes_no_place(old: Document) -> None:

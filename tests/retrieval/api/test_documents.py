@@ -50,12 +50,6 @@ def test_impossible_filter_is_400(client: APIClient, query: str) -> None:
     assert client.get(f"/api/documents?{query}").status_code == 400
 
 
-def test_page_that_is_not_there_is_404(client: APIClient) -> None:
-    response = client.get("/api/documents?page=99")
-    assert response.status_code == 404
-    assert response.json()["error"]["code"] == "not_found"
-
-
 def test_chunks_come_in_order(client: APIClient, document: Document) -> None:
     body = client.get(f"/api/documents/{document.pk}/chunks").json()
     assert [chunk["seq"] for chunk in body["results"]] == [0, 1]
@@ -156,23 +150,6 @@ def test_deleted_document_is_gone_with_its_chunks_file_and_index_rows(
     assert not Chunk.objects.exists()
     assert not document.file.storage.exists(document.file.name)
     assert queued == [("retrieval.tasks.document_unindex", document_id, "some-model", 8)]
-
-
-def test_emptied_collection_may_choose_its_embedding_model_anew(client: APIClient, document: Document) -> None:
-    client.delete(f"/api/documents/{document.pk}")
-    assert Collection.objects.get().embedding_model == ""
-
-
-def test_deleting_a_user_clears_files_and_index(
-    client: APIClient, user: User, queued: list[Any], django_capture_on_commit_callbacks: Any
-) -> None:
-    upload(client)
-    Collection.objects.update(embedding_model="some-model", embedding_dim=8)
-    document = Document.objects.get()
-    with django_capture_on_commit_callbacks(execute=True):
-        user.delete()
-    assert not document.file.storage.exists(document.file.name)
-    assert [message[0] for message in queued] == ["retrieval.tasks.collection_unindex"]
 
 
 def test_file_comes_back_as_a_download_that_no_browser_runs(client: APIClient) -> None:

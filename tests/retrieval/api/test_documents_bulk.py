@@ -9,9 +9,8 @@ import pytest
 from django.contrib.auth.models import User
 from rest_framework.test import APIClient
 
-from retrieval import selectors
 from retrieval.models import Collection, Document
-from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory
+from tests.factories import CollectionFactory, DocumentFactory
 
 
 @pytest.fixture
@@ -86,25 +85,6 @@ def test_what_is_being_read_is_not_read_again(client: APIClient, mine: Collectio
 )
 def test_a_body_that_means_nothing_is_bad_input(client: APIClient, body: dict[str, Any]) -> None:
     assert client.post("/api/documents/bulk", body, format="json").status_code == 400
-
-
-def test_the_list_is_filtered_by_type_year_and_a_text_inside(client: APIClient, mine: Collection) -> None:
-    ten = DocumentFactory(collection=mine, title="Ten", doc_type="rule", policy_year=2020, chunk_count=1)
-    ChunkFactory(document=ten, text="Nobody may borrow maps.")
-    DocumentFactory(collection=mine, title="Other", chunk_count=1)
-    assert titles(client, doc_type="rule") == titles(client, policy_year=2020) == titles(client, text="MAPS") == ["Ten"]
-    assert titles(client, text="atlas") == []
-
-
-def test_a_text_is_not_looked_for_in_more_than_can_be_read(
-    client: APIClient, mine: Collection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(selectors, "MAX_CHUNKS_READ", 5)
-    DocumentFactory(collection=mine, chunk_count=6, policy_year=2020)
-    DocumentFactory(collection=mine, chunk_count=1, policy_year=2021)
-    refused = client.get("/api/documents", {"text": "maps"})
-    assert refused.status_code == 400 and "choose a collection" in refused.json()["error"]["fields"]["text"][0]
-    assert titles(client, text="maps", policy_year=2021) == []
 
 
 def test_the_list_comes_in_the_order_asked_for(client: APIClient, mine: Collection) -> None:

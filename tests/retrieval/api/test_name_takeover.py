@@ -13,7 +13,7 @@ from rest_framework.test import APIClient
 from retrieval.engine import close_engine
 from retrieval.models import Collection, Document
 from retrieval.providers.lexical import SPACE
-from retrieval.services.index_sync import index_repair
+from retrieval.services.index import index_repair
 from retrieval.services.samples import read_manifest
 from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory, UserFactory
 from tests.retrieval.api.conftest import upload

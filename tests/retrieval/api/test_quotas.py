@@ -94,13 +94,3 @@ def test_usage_is_told(client: APIClient, user: User, rag_settings: Callable[...
         "documents": {"used": 1, "allowed": 5},
         "storage_bytes": {"used": 10, "allowed": MIB},
     }
-
-
-def test_usage_without_a_bound_is_told_as_null(staff: APIClient) -> None:
-    assert staff.get("/api/documents/usage").json()["documents"] == {"used": 0, "allowed": None}
-
-
-def test_usage_is_one_query(user: User, django_assert_num_queries: Any) -> None:
-    DocumentFactory(collection=CollectionFactory(owner=user))
-    with django_assert_num_queries(1):
-        assert usage_of(user).documents == 1

@@ -45,12 +45,6 @@ def test_a_public_collection_of_that_name_is_not_written_into(client: APIClient,
     assert Document.objects.get().collection.owner == user
 
 
-def test_strangers_do_not_see_what_was_uploaded(client: APIClient, stranger: APIClient) -> None:
-    document_id = send(client, text_file()).json()["documents"][0]["id"]
-    assert stranger.get(f"/api/documents/{document_id}").status_code == 404
-    assert stranger.get("/api/documents").json()["count"] == 0
-
-
 def test_what_can_not_be_taken_is_refused(client: APIClient) -> None:
     nothing, picture = send(client), send(client, text_file("a.png", PNG))
     assert (nothing.status_code, list(nothing.json()["error"]["fields"])) == (400, ["file"])
@@ -58,20 +52,7 @@ def test_what_can_not_be_taken_is_refused(client: APIClient) -> None:
     assert not Document.objects.exists()
 
 
-def test_too_many_and_too_large_are_413(client: APIClient, settings: Any) -> None:
-    ingest = settings.RAG.ingest.replace(max_files_per_upload=1, max_file_mib=1)
-    settings.RAG = settings.RAG.replace(ingest=ingest)
-    assert send(client, text_file("a.txt"), text_file("b.txt")).status_code == 413
-    assert send(client, text_file("a.txt", b"x" * (1024 * 1024 + 1))).status_code == 413
-
-
 @pytest.mark.django_db
 def test_nobody_uploads_without_signing_in() -> None:
     assert send(APIClient(), text_file()).status_code in (401, 403)
     assert not Document.objects.exists()
-
-
-def test_json_is_no_upload(client: APIClient) -> None:
-    response = client.post("/api/rag/upload", {"file": "x"}, format="json")
-    assert response.status_code == 415
-    assert client.get("/api/rag/upload").status_code == 405

@@ -15,7 +15,7 @@ from retrieval.engine import close_engine
 from retrieval.models import Chunk, Collection, Document
 from retrieval.providers.lexical import SPACE
 from retrieval.services.documents import document_delete
-from retrieval.services.index_sync import index_repair
+from retrieval.services.index import index_repair
 from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory, UserFactory
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -1,4 +1,4 @@
-"""Collections shared with people and with groups that users keep: who may read, who may change, who may neither."""
+"""Collections shared with people: who may read, who may change, who may neither."""
 
 from __future__ import annotations
 
@@ -56,21 +56,6 @@ def test_an_editor_changes_the_documents_and_not_the_collection(
     assert editor.delete(f"/api/collections/{mine.pk}").status_code == 403
 
 
-def test_members_of_a_group_that_its_owner_keeps(
-    client: APIClient, client_of: Any, user: User, mine: Collection, anna: User
-) -> None:
-    created = client.post("/api/groups", {"name": "Readers", "members": ["anna"]}, format="json")
-    name = created.json()["name"]
-    assert (created.status_code, name) == (201, f"{user.username}/Readers")
-    assert share(client, mine, groups=[name]).status_code == 200
-    member, path = client_of(anna), f"/api/collections/{mine.pk}"
-    assert not member.get(path).json()["editable"]
-    assert share(client, mine, editor_groups=[name]).json()["editor_groups"] == [name]
-    assert member.get(path).json()["editable"]
-    client.patch(f"/api/groups/{created.json()['id']}", {"members": []}, format="json")
-    assert member.get(path).status_code == 404
-
-
 def test_what_somebody_shares_by_name_is_searched_by_those_who_choose_it(
     client: APIClient, mine: Collection, anna: User
 ) -> None:
@@ -111,20 +96,3 @@ def test_names_are_whole_and_roles_known(
     assert share(client, mine, **fields).status_code == 400
     mine.refresh_from_db()
     assert mine.visibility == "private"
-
-
-def test_a_group_belongs_to_who_keeps_it(client: APIClient, stranger: APIClient) -> None:
-    group = client.post("/api/groups", {"name": "Mine"}, format="json").json()
-    path = f"/api/groups/{group['id']}"
-    assert stranger.get(path).status_code == stranger.delete(path).status_code == 404
-    site = Group.objects.create(name="Administrators of something")
-    assert client.patch(f"/api/groups/{site.pk}", {"members": []}, format="json").status_code == 404
-    assert client.post("/api/groups", {"name": "Mine"}, format="json").status_code == 409
-    assert client.post("/api/groups", {"name": "a/b"}, format="json").status_code == 400
-    assert [row["name"] for row in client.get("/api/groups").json()["results"]] == [group["name"]]
-
-
-def test_with_its_owner_the_group_goes_too(client: APIClient, user: User) -> None:
-    client.post("/api/groups", {"name": "Mine"}, format="json")
-    user.delete()
-    assert not Group.objects.filter(name__endswith="/Mine").exists()

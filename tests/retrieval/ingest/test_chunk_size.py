@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragsite.core.rag_settings import IngestSettings, MilvusSettings
-from retrieval.engine import close_engine, get_engine
+from retrieval.engine import close_engine
 from retrieval.ingest.blocks import Block, ParsedDocument
 from retrieval.ingest.chunking import Chunker, chunk_size
-from retrieval.models import Chunk, Collection, Document
+from retrieval.models import Chunk, Document
 from retrieval.services.documents import document_create, document_reingest, document_update
 from retrieval.services.ingest import document_ingest
 from retrieval.text.tokens import estimate_tokens, estimate_word_pieces
@@ -108,16 +108,6 @@ async def test_the_context_of_the_collections_model_bounds_its_chunks(site: Olla
     assert await document_ingest(document.pk) == "ready"
     await document.arefresh_from_db()
     assert await most_pieces() <= ROOM
-    assert document.chunk_tokens == ROOM
-    assert (await Collection.objects.aget()).embedding_context == CONTEXT
-
-
-@pytest.mark.django_db(transaction=True)
-async def test_what_the_model_reads_is_found_out_for_a_collection_of_before(site: OllamaServer) -> None:
-    document = await add(embedding_model="all-minilm:latest", embedding_dim=site.models["all-minilm:latest"].dim)
-    assert await document_ingest(document.pk) == "ready"
-    assert await most_pieces() <= ROOM
-    assert (await Collection.objects.aget()).embedding_context == CONTEXT
 
 
 @pytest.mark.django_db(transaction=True)
@@ -126,25 +116,7 @@ async def test_a_server_that_does_not_tell_leaves_the_setting(site: OllamaServer
     document = await add()
     assert await document_ingest(document.pk) == "ready"
     await document.arefresh_from_db()
-    assert document.chunk_tokens == 480
-    assert (await Collection.objects.aget()).embedding_context is None
-
-
-@pytest.mark.django_db(transaction=True)
-async def test_a_document_cut_while_the_model_was_away_is_cut_anew(
-    site: OllamaServer, rag_settings: Callable[..., None]
-) -> None:
-    rag_settings(ollama={"offline": "0"})
-    site.stop()
-    document = await add()
-    assert await document_ingest(document.pk) == "waiting"
     assert await most_pieces() > ROOM
-    site.start()
-    await get_engine().models.status(refresh=True)
-    assert await document_ingest(document.pk) == "ready"
-    await document.arefresh_from_db()
-    assert await most_pieces() <= ROOM
-    assert document.chunk_count == await Chunk.objects.acount()
 
 
 @pytest.mark.django_db(transaction=True)
@@ -155,7 +127,8 @@ async def test_a_document_of_other_chunks_stays_until_it_is_read_anew(
     document = await add()
     await document_ingest(document.pk)
     before = await Chunk.objects.acount()
-    await Collection.objects.aupdate(embedding_context=CONTEXT)
+    site.add_model("all-minilm", "embedding", context_length=CONTEXT)
+    await close_engine()  # the next one asks the server anew
     document = await Document.objects.aget()
     await sync_to_async(document_update)(document=document, changes={"title": "Another title"})
     assert (await document_ingest(document.pk), await Chunk.objects.acount()) == ("ready", before)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
-from importlib import import_module
 from typing import Any
 
 import pytest
-from django.apps import apps
 from django.contrib.auth.models import User
 from django.utils import timezone
 
 from retrieval.models import IngestJob
-from retrieval.services.ingest_jobs import turn_claim, turns
+from retrieval.services.ingest_jobs import job_claim_next, turns
 from tests.factories import CollectionFactory, DocumentFactory, IngestJobFactory, UserFactory
 
 pytestmark = pytest.mark.django_db
@@ -33,10 +31,8 @@ def jobs_of(user: User | None, count: int = 1, **fields: Any) -> list[IngestJob]
 
 def take() -> User | str | None:
     """Whose job a free worker takes; "nobody's" where none may be taken."""
-    for user_id in turns():
-        if claim := turn_claim(user_id=user_id):
-            return IngestJob.objects.get(pk=claim.job_id).user
-    return "nobody's"
+    claim = job_claim_next()
+    return IngestJob.objects.get(pk=claim.job_id).user if claim else "nobody's"
 
 
 def test_one_file_does_not_wait_behind_fifty_of_another_user(users: list[User]) -> None:
@@ -73,7 +69,7 @@ def test_users_take_turns_also_where_there_is_one_worker(users: list[User]) -> N
 
 def test_oldest_job_of_a_user_is_taken_first(users: list[User]) -> None:
     first, _ = jobs_of(users[0], 2)
-    claim = turn_claim(user_id=users[0].pk)
+    claim = job_claim_next()
     assert claim is not None and claim.job_id == first.pk
 
 
@@ -90,24 +86,8 @@ def test_pausing_job_is_not_taken_and_an_orphaned_one_is(users: list[User]) -> N
     assert turns() == [users[1].pk]
 
 
-def test_turn_is_refused_to_a_user_who_has_enough_running(users: list[User]) -> None:
-    """Two workers may have seen the same list of turns."""
-    jobs_of(users[0], 2)
-    assert turn_claim(user_id=users[0].pk) is not None
-    assert turn_claim(user_id=users[0].pk) is None
-
-
 def test_job_that_broke_off_too_often_does_not_keep_the_others(users: list[User]) -> None:
     jobs_of(users[0], attempts=3)
     jobs_of(users[0])
     assert take() == users[0]
     assert IngestJob.objects.filter(state="failed").count() == 1
-
-
-def test_migration_names_the_users_of_open_jobs(users: list[User]) -> None:
-    uploader, owner = users
-    uploaded = IngestJobFactory(document=DocumentFactory(uploaded_by=uploader))
-    owned = IngestJobFactory(document=DocumentFactory(collection=CollectionFactory(owner=owner)))
-    sites = IngestJobFactory()
-    import_module("retrieval.migrations.0013_users_of_open_jobs").name_users(apps, None)
-    assert [IngestJob.objects.get(pk=job.pk).user for job in (uploaded, owned, sites)] == [uploader, owner, None]

@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from datetime import timedelta
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 from celery.signals import worker_ready
-from django.apps import apps
 from django.core.files.base import ContentFile
 from django.utils import timezone
 from django_celery_beat.models import PeriodicTask
@@ -39,7 +37,7 @@ def document(
 
 def test_message_that_comes_twice_is_worked_on_once(document: Document) -> None:
     assert tasks.ingest_next() == "ready"
-    assert tasks.ingest_document(str(document.pk)) == "idle"  # as earlier versions sent it
+    assert tasks.ingest_next() == "idle"
     assert IngestJob.objects.get().attempts == 1
 
 
@@ -68,18 +66,9 @@ def test_resuming_sends_messages_for_what_was_left_behind(monkeypatch: pytest.Mo
 
 
 @pytest.mark.django_db
-def test_migration_makes_the_periodic_task() -> None:
-    migration = import_module("retrieval.migrations.0003_resume_ingest_every_30_s")
-    migration.add(apps, None)
-    migration.add(apps, None)
-    periodic = PeriodicTask.objects.get(task=tasks.ingest_resume.name)
-    assert (periodic.interval.every, periodic.interval.period, periodic.enabled) == (30, "seconds", True)
-
-
-@pytest.mark.django_db
-def test_the_index_is_compared_every_hour_and_when_a_worker_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_index_is_compared_every_day_and_when_a_worker_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     periodic = PeriodicTask.objects.get(task=tasks.index_check.name)
-    assert (periodic.interval.every, periodic.interval.period, periodic.enabled) == (1, "hours", True)
+    assert (periodic.interval.every, periodic.interval.period, periodic.enabled) == (1, "days", True)
     sent: list[str] = []
     monkeypatch.setattr("celery.app.task.Task.apply_async", lambda task, **_: sent.append(task.name))
     worker_ready.send(sender=None)

@@ -122,7 +122,6 @@ declare namespace Api {
     scores: Record<string, number>; ranks: Record<string, number>;
   }
   interface SearchResult { candidates: Candidate[]; timings_ms: Record<string, number>; degraded: string[] }
-  interface KeptGroup { id: number; name: string; members: string[] }
   interface BulkResult { id: Id; outcome: "done" | "refused"; code: string; error: string }
   interface NewerVersion { id: Id; title: string; status: string }
   interface Document {
@@ -134,13 +133,11 @@ declare namespace Api {
   interface Attachments { session_id: Id; documents: Document[] }
   interface UploadedDocument { id: Id | null; title: string; file_name: string; status: Document["status"]; outcome: "added" | "unchanged" | "retried" | "refused"; error: string }
   /** Shares of the page, 0..1. */
-  interface Box { left: number; top: number; width: number; height: number }
-  interface DocumentPage { page: number; page_count: number; width: number; height: number; boxes: Box[]; newer_version?: NewerVersion | null }
   /** A chunk in a part; start, end: in the document's text. */
   interface ContentChunk { id: string; seq: number; page: number | null; start: number; end: number; boxes: Sides[] }
   interface DocumentContent {
     part: number; part_count: number; page: number | null; width: number | null; height: number | null; html: string;
-    chunks: ContentChunk[]; newer_version: NewerVersion | null;
+    chunks: ContentChunk[]; marks: Sides[]; newer_version: NewerVersion | null;
   }
   interface Chunk {
     id: string; seq: number; text: string; heading: string; page: number | null; page_end: number | null; token_count: number;

@@ -1,5 +1,4 @@
 // Where the evidence of a statement stands: in the passage that it cites, and on the page of a PDF.
-import { api } from "../api.js";
 import { boxMark, drawPart, loadContent, newerNotice, partTurn, pictureAddress } from "../documents/content.js";
 import { h, icon, replace } from "../dom.js";
 import { gettext } from "../i18n.js";
@@ -184,25 +183,25 @@ export function pageFigure({ source, quotes }) {
       picture.addEventListener("load", () => turn === asked && toMark());
       put(frame, boxes);
     }
-    /** @type {Api.DocumentPage} */
+    /** @type {Api.DocumentContent} */
     let page;
     try {
-      page = await api.get(`/api/documents/${source.document_id}/pages/${number}?${new URLSearchParams({ quote: boxes.length ? "" : oneALine(quotes) })}`);
+      page = await loadContent(String(source.document_id), { part: number, quote: boxes.length ? "" : oneALine(quotes) });
     } catch (error) {
       if (turn === asked) fail(error instanceof Error ? error.message : String(error));
       return;
     }
     if (turn !== asked) return; // the reader has gone on
-    if (mayGoOn && quotes.length && !boxes.length && !page.boxes.length && number < page.page_count) {
+    if (mayGoOn && quotes.length && !boxes.length && !page.marks.length && number < page.part_count) {
       await show(number + 1, false);
       return;
     }
     frame.style.aspectRatio = `${page.width} / ${page.height}`;
-    if (!boxes.length) put(frame, page.boxes.map(({ left, top, width, height }) => [left, top, left + width, top + height]));
-    const words = { before: gettext("Page before"), after: gettext("Page after"), here: gettext("Page {page} of {count}", { page: number, count: page.page_count }) };
+    if (!boxes.length) put(frame, page.marks);
+    const words = { before: gettext("Page before"), after: gettext("Page after"), here: gettext("Page {page} of {count}", { page: number, count: page.part_count }) };
     const notice = newerNotice(page);
     if (notice) figure.prepend(notice);
-    figure.append(partTurn(number, page.page_count, words, (other) => show(other, false)));
+    figure.append(partTurn(number, page.part_count, words, (other) => show(other, false)));
     toMark();
   }
   /** @param {HTMLElement} frame @param {Api.Sides[]} boxes */

@@ -72,16 +72,13 @@ async function showDocumentAt() {
     return;
   }
   const named = content.chunks.find(({ id }) => id === chunk);
-  const isOld = isPdf() && content.page === null; // read before places on pages were kept
-  count = isOld ? row?.page_count ?? 0 : content.part_count;
-  first = last = isOld ? named?.page ?? 1 : content.part;
-  const part = isOld ? pageElement(first, null) : partElement(content);
+  count = content.part_count;
+  first = last = content.part;
+  const part = partElement(content);
   replace(view, part);
   byId("view-tools").hidden = false;
-  byId("show-chunks").hidden = isOld;
-  byId("view-note").textContent = isOld ? gettext("Its passages can be shown on its pages once it has been read again.") : "";
   drawButtons();
-  if (chunk) await point(part, named, quote.split("\n").filter(Boolean));
+  if (chunk) point(part, named, quote.split("\n").filter(Boolean), content.marks);
 }
 
 /** @param {Api.DocumentContent} content */
@@ -92,15 +89,15 @@ function partElement(content) {
   return part;
 }
 
-/** @param {number} number @param {Api.DocumentContent | null} content null: nothing is known of it */
+/** @param {number} number @param {Api.DocumentContent} content */
 function pageElement(number, content) {
   const picture = h("img", { alt: gettext("Page {page} of {title}", { page: number, title: row?.title || "" }), src: pictureAddress(boot.id, number, 860), loading: "lazy", decoding: "async" });
   const frame = h("div", { class: "page-frame" }, picture);
-  frame.style.aspectRatio = content ? `${content.width} / ${content.height}` : "1 / 1.414";
+  frame.style.aspectRatio = `${content.width} / ${content.height}`;
   picture.addEventListener("load", () => {
     frame.style.aspectRatio = "";
   });
-  for (const chunk of content?.chunks ?? []) {
+  for (const chunk of content.chunks) {
     const odd = chunk.seq % 2 ? " is-odd" : "";
     frame.append(...chunk.boxes.map((sides) => Object.assign(boxMark(sides, `chunk-box${odd}`), { title: chunkLabel(chunk) })));
     if (chunk.boxes.length) {
@@ -117,13 +114,12 @@ function pageElement(number, content) {
  * @param {HTMLElement} part
  * @param {Api.ContentChunk | undefined} chunk
  * @param {string[]} quotes
+ * @param {Api.Sides[]} places where these stand on a page
  */
-async function point(part, chunk, quotes) {
+function point(part, chunk, quotes, places) {
   if (part.matches(".doc-page")) {
     const frame = query(part, ".page-frame");
-    /** @type {Api.DocumentPage} */
-    const page = await api.get(`/api/documents/${boot.id}/pages/${part.dataset.part}?${new URLSearchParams({ quote: quotes.join("\n").slice(0, 8000) })}`);
-    const marks = page.boxes.map(({ left, top, width, height }) => boxMark([left, top, left + width, top + height], "page-mark"));
+    const marks = places.map((sides) => boxMark(sides, "page-mark"));
     const boxes = marks.length || !chunk ? marks : chunk.boxes.map((sides) => boxMark(sides, "chunk-box is-target"));
     frame.append(...boxes);
     (boxes[0] ?? part).scrollIntoView({ block: "center" });
@@ -149,8 +145,7 @@ function showNext(step) {
 async function loadNext(step) {
   const number = step > 0 ? last + 1 : first - 1;
   if (!count || number < 1 || number > count) return;
-  const isOld = byId("show-chunks").hidden;
-  const part = isOld ? pageElement(number, null) : partElement(await loadContent(boot.id, { part: number }));
+  const part = partElement(await loadContent(boot.id, { part: number }));
   if (step > 0) {
     view.append(part);
     last = number;

@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-import asyncio
-import uuid
 from collections.abc import AsyncIterator
-from datetime import timedelta
 from typing import Any
 
 import numpy as np
 import pytest
 import pytest_asyncio
 from asgiref.sync import sync_to_async
-from django.utils import timezone
 
 from retrieval.engine import Engine, close_engine, get_engine
 from retrieval.errors import EmbeddingUnavailableError, IndexUnavailableError
-from retrieval.models import Chunk, Collection, Document, IndexCheck
+from retrieval.models import Chunk, Collection, Document
 from retrieval.ports import SearchRequest
 from retrieval.providers.lexical import SPACE as LEXICAL
 from retrieval.selectors import scope_for_all
-from retrieval.services import index_rebuild as rebuild_module
-from retrieval.services import index_sync
-from retrieval.services.index_rebuild import (
+from retrieval.services import index
+from retrieval.services.index import (
+    MAINTENANCE,
+    SpaceRepair,
     collection_reembed,
     collection_reindex,
     index_rebuild,
-    index_work,
-    index_work_ask,
-    index_work_resume,
+    index_repair,
 )
-from retrieval.services.index_sync import MAINTENANCE, SpaceRepair, index_repair
 from retrieval.services.write_lease import write_lease
 from retrieval.values import EmbeddingSpace, Query
 from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory
@@ -86,7 +80,7 @@ async def test_missing_summaries_are_written_and_known_ones_kept(engine: Engine)
     assert (repair.missing, repair.written) == (4, 4)
     assert await engine.index.chunk_ids(LEXICAL) == rows
     [again] = await index_repair()
-    assert again.in_order
+    assert (again.missing, again.surplus) == (0, 0)
     assert await index_rebuild() == len(rows)
     assert await engine.index.chunk_ids(LEXICAL) == rows
 
@@ -104,49 +98,6 @@ async def test_an_index_in_order_is_left_alone(engine: Engine) -> None:
     await library()
     await index_repair()
     assert await index_repair() == [SpaceRepair(space=LEXICAL, chunks=3, missing=0, surplus=0)]
-
-
-async def test_pieces_find_what_is_lost_and_what_strayed_in_also_at_the_ends(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("retrieval.services.index_sync.PIECE", 2)
-    await library(chunks=7)
-    [repair] = await index_repair()
-    assert (repair.chunks, repair.written) == (7, 7)
-    lost = sorted(await chunk_ids())
-    await engine.index.delete_chunks(LEXICAL, [lost[0], lost[3], lost[6]])
-    strays = ["0" * 36, "no-uuid", str(uuid.UUID(lost[3])).upper() + "X", "f" * 36]
-    await engine.index.upsert(LEXICAL, [row("stray", chunk_id=one, dim_of=LEXICAL) for one in strays])
-    [repair] = await index_repair()
-    assert (repair.chunks, repair.missing, repair.surplus, repair.written) == (7, 3, 4, 3)
-    assert await engine.index.chunk_ids(LEXICAL) == set(lost)
-
-
-async def test_only_counts_are_compared_where_nothing_can_have_been_lost(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    await library()
-    await index_repair()
-    read: list[str] = []
-    monkeypatch.setattr("retrieval.services.index_sync._piece", noting(read))
-    assert (await index_repair())[0].in_order and read == []
-    await engine.index.delete_chunks(LEXICAL, sorted(await chunk_ids())[:1])  # the counts differ
-    assert (await index_repair())[0].missing == 1
-    assert len(read) == 1
-    await IndexCheck.objects.aupdate(history="of a server that was killed since")
-    assert (await index_repair())[0].in_order
-    await IndexCheck.objects.aupdate(checked_at=timezone.now() - timedelta(days=8))
-    await index_repair()
-    assert len(read) == 3
-
-
-def noting(read: list[str]) -> Any:
-    async def piece(space: EmbeddingSpace, after: str) -> Any:
-        read.append(after)
-        return await original(space, after)
-
-    original = index_sync._piece
-    return piece
 
 
 async def test_a_flag_that_promises_too_much_is_kept_by_writing_the_chunk(engine: Engine) -> None:
@@ -179,7 +130,7 @@ async def test_without_the_embedding_model_the_rest_is_repaired_and_the_gap_name
 
 
 async def test_one_process_at_a_time_maintains_the_index(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("retrieval.services.index_sync.MAINTENANCE_WAIT_S", 0.0)
+    monkeypatch.setattr("retrieval.services.index.MAINTENANCE_WAIT_S", 0.0)
     async with write_lease(MAINTENANCE):
         with pytest.raises(IndexUnavailableError):
             await index_repair()
@@ -207,17 +158,17 @@ async def test_what_comes_and_goes_during_a_rebuild_is_taken_up(
 ) -> None:
     collection = await library()
     await index_repair()
-    fill = rebuild_module._fill
+    write_rows = index._write_rows
 
-    async def fill_while_others_work(*args: Any) -> int:
-        written = await fill(*args)
+    async def write_while_others_work(*args: Any, **named: Any) -> int:
+        written = await write_rows(*args, **named)
         if not await Chunk.objects.filter(text="new").aexists():
             document = await Document.objects.aget(collection=collection)
             await sync_to_async(ChunkFactory)(document=document, seq=9, text="new")
             await (await Chunk.objects.aget(seq=0)).adelete()
         return written
 
-    monkeypatch.setattr(rebuild_module, "_fill", fill_while_others_work)
+    monkeypatch.setattr(index, "_write_rows", write_while_others_work)
     await index_rebuild()
     assert await engine.index.chunk_ids(LEXICAL) == await chunk_ids()
 
@@ -225,14 +176,14 @@ async def test_what_comes_and_goes_during_a_rebuild_is_taken_up(
 async def test_search_goes_on_during_a_rebuild(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     await library()
     await index_repair()
-    fill, seen = rebuild_module._fill, []
+    write_rows, seen = index._write_rows, []
 
-    async def fill_while_searching(*args: Any) -> int:
+    async def write_while_searching(*args: Any, **named: Any) -> int:
         seen.append(len(await found(engine, "borrowing books")))
-        return await fill(*args)
+        return await write_rows(*args, **named)
 
-    monkeypatch.setattr(rebuild_module, "_fill", fill_while_searching)
-    await asyncio.gather(index_rebuild())
+    monkeypatch.setattr(index, "_write_rows", write_while_searching)
+    await index_rebuild()
     assert seen == [3, 3]
 
 
@@ -256,7 +207,6 @@ async def test_a_collection_embedded_offline_moves_to_the_model(
     await collection.arefresh_from_db()
     assert space.model != LEXICAL.model
     assert (collection.embedding_model, collection.embedding_dim) == (space.model, space.dim)
-    assert collection.embedding_context == ollama.models[space.model].context_length
     assert collection.version == version + 1
     assert await online.index.chunk_ids(space) == await chunk_ids()
     assert await online.index.count(LEXICAL) == 0
@@ -284,7 +234,7 @@ async def test_a_re_embedding_that_breaks_off_leaves_the_old_vectors_in_use(
     async def gone(*_: Any) -> Any:
         raise EmbeddingUnavailableError("gone")
 
-    monkeypatch.setattr("retrieval.services.index_sync.embed", gone)
+    monkeypatch.setattr(index, "_vectors", gone)
     with pytest.raises(EmbeddingUnavailableError):
         await collection_reembed(collection=collection)
     await collection.arefresh_from_db()
@@ -302,91 +252,14 @@ async def test_what_was_cached_while_rows_were_missing_is_not_found_after_the_re
     assert len(await found(engine, "borrowing books")) == 3
 
 
-async def asked_to_be_embedded_anew(ollama: OllamaServer, rag_settings: Any) -> Collection:
-    collection = await library(chunks=300)  # two writes
-    await index_repair()
-    await close_engine()
-    rag_settings(ollama={"base_url": ollama.url, "offline": "auto"})
-    await sync_to_async(index_work_ask)(
-        collections=Collection.objects.filter(pk=collection.pk), work=Collection.IndexWork.REEMBED
-    )
-    return collection
-
-
-async def killed_after_one_write(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
-    written: list[int] = []
-
-    class KilledError(BaseException):
-        pass
-
-    def once(*given: Any) -> Any:
-        written.append(1)
-        if len(written) > 1:
-            raise KilledError
-        return index_sync.rows_of(*given)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(rebuild_module, "rows_of", once)
-        with pytest.raises(KilledError):
-            await index_work(collection_id=collection.pk)
-
-
-async def test_a_re_embedding_whose_worker_was_killed_goes_on_with_what_is_made(
-    engine: Engine, ollama: OllamaServer, rag_settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    collection = await asked_to_be_embedded_anew(ollama, rag_settings)
-    await killed_after_one_write(collection, monkeypatch)
-    ollama.reset()
-    assert await index_work(collection_id=collection.pk)
-    embedded = [text for request in ollama.embeds for text in request.body["input"]]
-    assert 0 < len(embedded) < 100
-    await collection.arefresh_from_db()
-    assert (collection.embedding_model, collection.index_work) == (next(m for m in ollama.models if "embed" in m), "")
-    assert len(await found(get_engine(), "borrowing books")) > 0
-
-
-async def test_what_was_changed_since_a_re_embedding_broke_off_is_embedded_once_more(
-    engine: Engine, ollama: OllamaServer, rag_settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    collection = await asked_to_be_embedded_anew(ollama, rag_settings)
-    await killed_after_one_write(collection, monkeypatch)
-    await Document.objects.aupdate(title="Lending", updated_at=timezone.now())
-    ollama.reset()
-    await index_work(collection_id=collection.pk)
-    embedded = [text for request in ollama.embeds for text in request.body["input"]]
-    assert sum("Lending" in text for text in embedded) >= 300
-
-
-async def test_a_re_embedding_whose_model_is_away_stays_asked_for(
-    engine: Engine, ollama: OllamaServer, rag_settings: Any
-) -> None:
-    collection = await asked_to_be_embedded_anew(ollama, rag_settings)
-    ollama.reply(endpoint="embed", status=503)
-    with pytest.raises(EmbeddingUnavailableError):
-        await index_work(collection_id=collection.pk)
-    await collection.arefresh_from_db()
-    assert collection.index_work == "reembed"
-
-
-async def test_work_on_an_index_that_nobody_does_is_queued_again(
-    engine: Engine, ollama: OllamaServer, rag_settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    collection = await asked_to_be_embedded_anew(ollama, rag_settings)
-    sent: list[Any] = []
-    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *given, **_: sent.append(given[2]))
-    async with write_lease(MAINTENANCE):  # somebody does
-        assert await sync_to_async(index_work_resume)() == 0
-    assert await sync_to_async(index_work_resume)() == 1
-    assert sent == [(str(collection.pk),)]
-    await index_work(collection_id=collection.pk)
-    assert await sync_to_async(index_work_resume)() == 0
-
-
 async def test_a_collection_does_not_lose_its_model_because_the_server_is_away(
     engine: Engine, ollama: OllamaServer, rag_settings: Any
 ) -> None:
-    collection = await asked_to_be_embedded_anew(ollama, rag_settings)
-    await index_work(collection_id=collection.pk)
+    collection = await library()
+    await index_repair()
+    await close_engine()
+    rag_settings(ollama={"base_url": ollama.url, "offline": "auto"})
+    await collection_reembed(collection=collection)
     await collection.arefresh_from_db()
     ollama.stop()
     await close_engine()
