@@ -58,7 +58,6 @@ TEXTS: dict[str, Sentence] = {
     "not_boosted": worded("no ratings bear on what was found"),
     "deduped": worded("candidates: {before} → {after}"),
     "ordered": worded("{given} of {found} passages, the best first"),
-    "neighbours_joined": worded("passages that were cut off and are given with their neighbours: {count}"),
     "compressed": worded("cut from {before} to {after} tokens"),
     "web_not_wanted": worded("not asked for"),
     "no_web_search": worded("this site has no web search (RAG_WEB_SEARCH)"),
@@ -99,7 +98,6 @@ TEXTS: dict[str, Sentence] = {
     "empty_answer": worded("the model gave an empty answer"),
     "time_was_over": worded("the time for the whole answer was over"),
     "asked_back": worded("{question}"),
-    "greeting": worded("a greeting"),
     "found_but_weak": worded("what was found does not answer the question"),
     "checked_answer_fits": worded("a checked answer to “{question}” fits"),
     "checked_beforehand": worded("written and checked by {by} on {on}"),
@@ -131,7 +129,6 @@ TEXTS: dict[str, Sentence] = {
     "document_empty": worded("the document holds no text"),
     "list_needs_model": worded("a list needs a language model"),
     "nothing_of_this_kind": worded("the document holds nothing of this kind"),
-    "no_answer_because": worded("no answer: {reason}"),
     # ---------------------------------------------------------------- memory
     "memory_not_here": worded("earlier answers are not recalled here"),
     "memory_nobody": worded("nobody is signed in whose earlier answers could be remembered"),

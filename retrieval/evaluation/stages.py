@@ -12,10 +12,9 @@ from typing import Literal
 
 from retrieval.ports import SearchRequest
 from retrieval.steps.deps import Deps
-from retrieval.steps.judge.judge import judge, rerank
-from retrieval.steps.query.hyde import hyde
-from retrieval.steps.query.rewrite import rewrite
-from retrieval.steps.retrieve.search import search_documents
+from retrieval.steps.judge import judge, rerank
+from retrieval.steps.query import hyde, rewrite
+from retrieval.steps.retrieve import search_documents
 from retrieval.text.answer_language import answer_language
 from retrieval.trace import Trace
 from retrieval.values import Query, Question, ScoredChunk, SearchScope

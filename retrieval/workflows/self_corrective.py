@@ -1,7 +1,6 @@
 """Self-corrective RAG (seed 000): grade every document by itself, and search in other words while too few pass.
 
-    START → condense ─┬─ small talk ───────────► greet ─────► END
-                      ├─ nothing to search in ─► no_answer ─► END
+    START → condense ─┬─ nothing to search in ─► no_answer ─► END
                       └─► retrieve ─► grade ─┬─ passRate ≥ threshold, or rewrites used up ─► generate ──► END
                              ▲        ▲      ├─ the same, and nothing has passed ──────────► no_answer ► END
                              │        │      ├─ the same, and the web is wanted ─► web_search, once ─► grade
@@ -33,18 +32,16 @@ from langgraph.runtime import Runtime
 from ragsite.core.wording import worded
 from retrieval.path_texts import reason_text
 from retrieval.ports import SearchRequest
-from retrieval.steps.answer.generate import write_answer
+from retrieval.steps import grade as grading
+from retrieval.steps import query, web
+from retrieval.steps.answer import write_answer
 from retrieval.steps.deps import Deps
-from retrieval.steps.judge import grade as grading
-from retrieval.steps.judge.grade import DocumentGrade, Graded, grade_key
-from retrieval.steps.query import condense as query
-from retrieval.steps.query.rewrite import rewrite_to_retry
-from retrieval.steps.retrieve import web_search as web
-from retrieval.steps.retrieve.dedupe import dedupe
-from retrieval.steps.retrieve.search import search_documents
+from retrieval.steps.grade import DocumentGrade, Graded, grade_key
+from retrieval.steps.passages import dedupe
+from retrieval.steps.query import rewrite_to_retry
+from retrieval.steps.retrieve import search_documents
 from retrieval.values import Query, Question, ScoredChunk
-from retrieval.workflows.nodes import greet, has_documents, is_small_talk, refuse
-from retrieval.workflows.workflow import Asking, Rounds, Workflow
+from retrieval.workflows.workflow import Asking, Rounds, Workflow, has_documents, refuse
 
 TOP_K = 5  # documents that a search gives the grader
 # cosine below which a document that only the vectors found is left out; not used with the lexical embedder
@@ -92,15 +89,13 @@ def limits_of(deps: Deps, question: Question) -> Limits:
 # ------------------------------------------------------------------------------------------------ retrieval
 async def condense(state: State, runtime: Runtime[Deps]) -> State:
     question = state["question"]
-    if not is_small_talk(question) and has_documents(question):
+    if has_documents(question):
         question = await query.condense(runtime.context, question)
     return {"question": question, "tried": (question.standalone,)}
 
 
-def after_condensing(state: State, runtime: Runtime[Deps]) -> Literal["greet", "no_answer", "web_search", "retrieve"]:
+def after_condensing(state: State, runtime: Runtime[Deps]) -> Literal["no_answer", "web_search", "retrieve"]:
     question = state["question"]
-    if is_small_talk(question):
-        return "greet"
     if has_documents(question):
         return "retrieve"
     return "web_search" if web.may_search_web(runtime.context, question) else "no_answer"
@@ -255,7 +250,7 @@ async def no_answer(state: State, runtime: Runtime[Deps]) -> State:
 # ------------------------------------------------------------------------------------------------ the graph
 def build_graph() -> CompiledStateGraph[State, Deps, State, State]:
     graph = StateGraph(State, context_schema=Deps)
-    for node in (condense, retrieve, web_search, grade, rewrite, generate, greet, no_answer):
+    for node in (condense, retrieve, web_search, grade, rewrite, generate, no_answer):
         graph.add_node(node.__name__, node)
     graph.add_edge(START, "condense")
     graph.add_conditional_edges("condense", after_condensing)
@@ -263,7 +258,7 @@ def build_graph() -> CompiledStateGraph[State, Deps, State, State]:
     graph.add_edge("web_search", "grade")
     graph.add_conditional_edges("grade", after_grading, list(get_args(Verdict)))
     graph.add_conditional_edges("rewrite", after_rewriting)
-    for last in ("generate", "greet", "no_answer"):
+    for last in ("generate", "no_answer"):
         graph.add_edge(last, END)
     return graph.compile(name="self_corrective")
 

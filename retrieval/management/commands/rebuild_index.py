@@ -12,7 +12,6 @@ from tqdm import tqdm
 
 from ragsite.core.localized import said, said_count
 from retrieval.management.engine_command import EngineCommand
-from retrieval.memory.sync import memory_rebuild
 from retrieval.models import Chunk, Collection
 from retrieval.selectors import collection_named, collection_space
 from retrieval.services.index_rebuild import collection_reembed, collection_reindex, index_rebuild
@@ -41,14 +40,7 @@ class Command(EngineCommand):
                 await self._reindex(collections, bar)
             else:
                 written = await index_rebuild(report=bar.update)
-                remembered = await memory_rebuild()
-                self.stdout.write(
-                    said(
-                        "The index was rebuilt: {chunks} chunks, {memories} memories.",
-                        chunks=written,
-                        memories=remembered,
-                    )
-                )
+                self.stdout.write(_written("Milvus", written))
 
     async def _reembed(self, collections: list[Collection], bar: Any) -> None:
         for collection in collections:
@@ -73,14 +65,11 @@ class Command(EngineCommand):
         for collection in collections:
             space = await sync_to_async(collection_space)(collection)
             written = await collection_reindex(collection=collection, space=space, report=bar.update) if space else 0
-            self.stdout.write(
-                said_count(
-                    "{name}: {count} chunk written anew",
-                    "{name}: {count} chunks written anew",
-                    written,
-                    name=collection.name,
-                )
-            )
+            self.stdout.write(_written(collection.name, written))
+
+
+def _written(name: str, count: int) -> str:
+    return said_count("{name}: {count} chunk written anew", "{name}: {count} chunks written anew", count, name=name)
 
 
 def _collections(name: str) -> Any:

@@ -1,7 +1,7 @@
 import pytest
 from django.conf import settings
 
-from retrieval.steps.retrieve.compress import compress, compress_passages
+from retrieval.steps.passages import compress, compress_passages
 from retrieval.text.quoting import quote_source
 from retrieval.text.tokens import estimate_tokens
 from tests.retrieval.steps.fakes import make_tools, scored
@@ -15,7 +15,7 @@ LONG = (
 OFF_TOPIC = "The library opens at eight. It closes at ten. Coffee is sold at the gate. Dogs may not come in."
 
 
-def excerpts(question: str, *texts: str, tokens: int | None = None) -> list[str]:
+def excerpts(question: str, *texts: str, tokens: int = 10_000) -> list[str]:
     chosen = [scored(number, text, rerank=0.9) for number, text in enumerate(texts, start=1)]
     return [one.candidate.chunk.text for one in compress_passages(question, chosen, tokens=tokens)]
 
@@ -59,7 +59,7 @@ def test_passages_that_do_not_fit_fall_away_from_the_last_one_on() -> None:
 
 
 def test_threshold_zero_keeps_everything(monkeypatch) -> None:
-    monkeypatch.setattr("retrieval.steps.retrieve.compress.THRESHOLD", 0)
+    monkeypatch.setattr("retrieval.steps.passages.THRESHOLD", 0)
     assert excerpts(DEPOSIT, LONG, OFF_TOPIC) == [LONG, OFF_TOPIC]
 
 

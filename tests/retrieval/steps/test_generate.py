@@ -3,7 +3,7 @@ import asyncio
 import pytest
 from django.conf import settings
 
-from retrieval.steps.answer.generate import write_answer
+from retrieval.steps.answer import write_answer
 from tests.retrieval.steps.fakes import Events, ask, make_tools, scored, with_corrective
 
 QUESTION = "What is the resit fee?"
@@ -35,29 +35,6 @@ async def test_tokens_are_streamed_after_the_sources_and_are_the_answer(online) 
     assert [source.cited for source in answer.sources] == [True, True]
     assert answer.model == "test-chat:latest"
     assert not trace.degraded
-
-
-NEW_RULES = scored(
-    1, "These rules replace the Loan Rules of 2022. Twelve books may be borrowed.", rerank=0.9,
-    title="Loan Rules (2025)", policy_year=2025,
-)  # fmt: skip
-OLD_RULES = scored(2, "Eight books may be borrowed.", rerank=0.8, title="Loan Rules (2022)", policy_year=2022)
-
-
-async def test_without_a_model_the_newest_version_is_quoted_and_the_other_offered(offline) -> None:
-    answer = await write_answer(
-        make_tools(settings.RAG), ask("How many books may be borrowed?"), [NEW_RULES, OLD_RULES]
-    )
-    assert "Twelve books" in answer.text
-    assert "Eight books" not in answer.text
-    assert "[Loan Rules (2022)](/documents/d2/)" in answer.text
-
-
-async def test_a_question_that_names_a_year_is_given_the_version_of_that_year(offline) -> None:
-    others = [scored(number, f"Rule {number}.", rerank=0.85) for number in range(3, 12)]
-    question = ask("How many books could be borrowed in 2022?")
-    answer = await write_answer(make_tools(settings.RAG), question, [NEW_RULES, *others, OLD_RULES])
-    assert "Loan Rules (2022)" in [source.chunk.title for source in answer.sources]
 
 
 async def test_the_prompt_numbers_passages_and_names_their_files(online) -> None:

@@ -3,8 +3,8 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from retrieval.steps.judge.grade import DocumentGrade, Graded, grade_key
-from retrieval.steps.judge.grade import grade as grade_documents
+from retrieval.steps.grade import DocumentGrade, Graded, grade_key
+from retrieval.steps.grade import grade as grade_documents
 from retrieval.trace import StepRecord, Trace
 from retrieval.values import AnswerOptions
 from tests.retrieval.steps.fakes import Events, ask, make_tools, scored

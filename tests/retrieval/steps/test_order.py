@@ -1,4 +1,4 @@
-from retrieval.steps.retrieve.order import choose, fit
+from retrieval.steps.passages import choose, fit
 from tests.retrieval.steps.fakes import scored
 
 RANKED = [scored(number, f"passage {number}", rerank=1 - number / 10) for number in range(1, 6)]

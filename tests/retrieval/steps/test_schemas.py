@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from retrieval.providers.reply_schema import reply_schema
-from retrieval.steps.schemas import ChosenRoute, QuestionFilters, RewrittenQueries, exactly, one_of, shaped
+from retrieval.steps.schemas import ChosenRoute, QuestionFilters, RewrittenQueries, exactly, shaped
 
 
 def field(schema: Any, name: str) -> dict[str, Any]:
@@ -28,7 +28,7 @@ def test_a_reply_of_another_length_is_read_all_the_same() -> None:
 
 
 def test_choices_are_those_of_the_call() -> None:
-    schema = one_of(QuestionFilters, department=["Library", ""], policy_year=[2024, None])
+    schema = shaped(QuestionFilters, department={"enum": ["Library", ""]}, policy_year={"enum": [2024, None]})
     assert field(schema, "department") == {"enum": ["Library", ""]}
     assert field(schema, "policy_year") == {"enum": [2024, None]}
 

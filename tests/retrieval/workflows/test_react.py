@@ -151,12 +151,6 @@ async def test_a_filter_of_the_request_is_never_dropped(offline) -> None:
 
 
 # ------------------------------------------------------------------------------------------------ decisions
-async def test_a_greeting_takes_one_round_and_no_search(online) -> None:
-    online.reply(text="Hello! How can I help?")
-    searcher = MemorySearcher(HANDBOOK)
-    result, trace, _ = await answer("Hello!", searcher=searcher)
-    assert (result.decision, result.text) == ("ANSWER", "Hello! How can I help?")
-    assert (trace.usage().llm_rounds, searcher.requests) == (1, [])
 
 
 async def test_with_nothing_to_search_in_it_says_what_to_do(offline) -> None:

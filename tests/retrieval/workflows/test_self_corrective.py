@@ -220,7 +220,7 @@ CUP = WebResult(title="Cup final", url="https://x.test/cup", snippet="FC Nord wo
 
 @pytest.mark.parametrize("found", [(), (chunk(70, "The football pitch is behind the hall."),)])
 async def test_the_web_is_searched_when_nothing_of_the_documents_has_passed(offline, found, monkeypatch) -> None:
-    monkeypatch.setattr("retrieval.steps.judge.grade.RELEVANT_SCORE", 0.9)
+    monkeypatch.setattr("retrieval.steps.grade.RELEVANT_SCORE", 0.9)
     result, trace, _ = await answer(ask(UNKNOWN, options=WEB), found, web=(web := MemoryWeb((CUP,))))
     assert result.decision == "ANSWER" and "FC Nord" in result.text
     assert [source.chunk.url for source in result.sources if source.cited] == [CUP.url]
@@ -251,13 +251,6 @@ async def test_with_no_documents_the_web_alone_is_searched(offline) -> None:
 
 
 # ------------------------------------------------------------------------------------------------ what is not a search
-async def test_a_greeting_is_answered_without_a_search(online) -> None:
-    online.reply(text="Hello! How can I help?")
-    searcher = MemorySearcher(HANDBOOK)
-    result, trace, _ = await answer("Hello!", searcher=searcher)
-    assert (result.decision, result.text) == ("ANSWER", "Hello! How can I help?")
-    assert trace.usage().llm_rounds == 1
-    assert not searcher.requests
 
 
 async def test_without_documents_it_says_so_and_asks_no_model(online) -> None:
@@ -290,7 +283,7 @@ async def test_offline_the_estimate_decides_and_the_best_sentences_answer(offlin
 
 
 async def test_offline_the_best_documents_answer_although_none_passes_by_itself(offline, monkeypatch) -> None:
-    monkeypatch.setattr("retrieval.steps.judge.grade.RELEVANT_SCORE", 0.999)
+    monkeypatch.setattr("retrieval.steps.grade.RELEVANT_SCORE", 0.999)
     result, trace, _ = await answer(DEPOSIT)
     assert steps(trace, "grade")[0].detail["pass_count"] == 0
     assert result.decision == "ANSWER"
@@ -300,7 +293,7 @@ async def test_offline_the_best_documents_answer_although_none_passes_by_itself(
 async def test_offline_documents_that_pass_do_not_make_an_answer_that_the_list_does_not_hold(
     offline, monkeypatch
 ) -> None:
-    monkeypatch.setattr("retrieval.steps.judge.grade.RELEVANT_SCORE", 0.0001)
+    monkeypatch.setattr("retrieval.steps.grade.RELEVANT_SCORE", 0.0001)
     result, trace, _ = await answer("What does the deposit for a rented bicycle cost?")
     assert steps(trace, "grade")[0].detail["pass_count"] > 0
     assert result.decision == "NO_ANSWER"

@@ -8,20 +8,24 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Callable, Coroutine, Iterable, Sequence, Set
 from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
 
+from ragsite.core.wording import worded
 from retrieval.ingest.headings import heading_level
 from retrieval.ports import DocumentReader
 from retrieval.steps.deps import Deps
-from retrieval.steps.step import step
+from retrieval.steps.step import step, try_call
+from retrieval.text.answer_language import Language, in_script_of
 from retrieval.text.markdown import passage_blocks
 from retrieval.text.quoting import attribute, neutralise
 from retrieval.text.statements import headed_statements_of
 from retrieval.text.tokens import estimate_tokens
 from retrieval.trace import note
-from retrieval.values import DocumentRef, SearchFilters, SearchScope, StoredChunk
+from retrieval.values import DocumentRef, Scores, SearchFilters, SearchScope, Source, StoredChunk
 
+# ------------------------------------------------------------------------------------------------ excerpts
 MOST_CHUNKS = 4000  # of one document: about 2,000 pages of text
 HEADING_JOIN = " › "
 STATEMENT_CHARS = 400  # of a quoted sentence
@@ -135,3 +139,91 @@ def _headed(text: str, known: Set[str]) -> Iterable[tuple[str, str]]:
 def label_of(text: str) -> str:
     """What headings and words are compared by."""
     return "".join(char for char in text.casefold() if char.isalnum())
+
+
+# ------------------------------------------------------------------------------------------------ parts
+MOST_SOURCES = 40  # passages that one answer may cite
+MOST_PARTS = 40  # calls that read a document
+PART_TOKENS = 2400  # of one call, where MOST_PARTS of them are enough: more take a small model long
+PROMPT_TOKENS = 300  # of the instructions around a part
+GIVE_UP = 3  # calls that fail from the first on: this model can't do it
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Readings(Generic[Result]):
+    """What was made of each part: None where the model could not read it. read: sections, from the first on."""
+
+    parts: list[tuple[Sequence[Excerpt], Result | None]]
+    read: int
+
+    @property
+    def failed(self) -> bool:
+        """Whether the model could read none."""
+        return all(result is None for _, result in self.parts)
+
+
+def fit_one_prompt(excerpts: Sequence[Excerpt], room: int) -> bool:
+    return len(sources_of(excerpts)) <= MOST_SOURCES and sum(excerpt.tokens for excerpt in excerpts) <= room
+
+
+def sources_of(excerpts: Iterable[Excerpt]) -> tuple[Source, ...]:
+    """Their chunks, each once, with markers from 1."""
+    chunks = {excerpt.chunk.chunk_id: excerpt.chunk for excerpt in excerpts}
+    return tuple(
+        Source(marker=number, chunk=chunk, scores=Scores()) for number, chunk in enumerate(chunks.values(), start=1)
+    )
+
+
+def quoted_passages(excerpts: Sequence[Excerpt], markers: Iterable[int], language: Language) -> str:
+    """What stands between the <passages> tags, each document's behind its title."""
+    parts, title = list[str](), None
+    for excerpt, marker in zip(excerpts, markers, strict=True):
+        if excerpt.chunk.title != title:
+            title = excerpt.chunk.title
+            parts.append(f'<document title="{attribute(title)}">')
+        parts.append(excerpt.quoted(marker))
+    return in_script_of("\n\n".join(parts), language)
+
+
+def parts_of(excerpts: Sequence[Excerpt], room: int) -> list[list[Excerpt]]:
+    """In order, each part as long as fits the room. Of a long document they are longer, if the room allows."""
+    wanted = max(PART_TOKENS, sum(excerpt.tokens for excerpt in excerpts) // (MOST_PARTS - 1))
+    parts, left, size = list[list[Excerpt]](), 0, max(PROMPT_TOKENS, min(wanted, room - PROMPT_TOKENS))
+    for excerpt in excerpts:
+        if not parts or excerpt.tokens > left:
+            parts.append([])
+            left = size
+        parts[-1].append(excerpt)
+        left -= excerpt.tokens
+    return parts
+
+
+async def read_parts(
+    deps: Deps,
+    parts: Sequence[Sequence[Excerpt]],
+    read: Callable[[Sequence[Excerpt]], Coroutine[Any, Any, Result]],
+) -> Readings[Result]:
+    """The first MOST_PARTS, as many at a time as the site asks its model server at once; after each it is told how far
+    it is. The running step's entry says why a part could not be read."""
+    limiter = asyncio.Semaphore(deps.settings.ollama.max_concurrency)
+    sections, done = parts[-1][-1].section + 1, list[tuple[int, Result | None]]()
+
+    async def tell() -> None:
+        read = max((section for section, _ in done), default=0)
+        await deps.trace.announce("read", worded("Read {read} of {total} sections", read=read, total=sections))
+
+    async def work(part: Sequence[Excerpt]) -> Result | None:
+        async with limiter:
+            if len(done) >= GIVE_UP and all(result is None for _, result in done):
+                return None
+            result = await try_call(deps, read(part))
+            done.append((part[-1].section + 1, result))
+            await tell()
+            return result
+
+    await tell()  # the first part takes a model as long as any
+    results = await asyncio.gather(*map(work, parts[:MOST_PARTS]))
+    seen = sections if len(parts) <= MOST_PARTS else max(1, parts[MOST_PARTS][0].section)
+    return Readings(list(zip(parts, results, strict=False)), seen)

@@ -7,17 +7,20 @@ heading right above count nearly as if the statement said them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
+from retrieval.steps.route import fold, years_in
 from retrieval.text.analysis import analyze
 from retrieval.text.answer_language import Language, in_script_of
 from retrieval.text.quoting import one_line
 from retrieval.text.statements import Statement, headed_statements_of
 from retrieval.text.term_coverage import term_weights
-from retrieval.values import Source
+from retrieval.values import Source, StoredChunk
 
 SENTENCE_CHARS = 400
+_NOT_THE_TOPIC = re.compile(r"\d+|[\s\-–—_/,.:;()（）年版]+")
 KEEP_SHARE = 0.1  # of the best statement's gain; what falls below is left out
 TITLE_SHARE = 0.25  # what a term counts that the title holds already
 HEADING_SHARE = 0.6  # what a term counts that the heading right above holds, and the statement does not
@@ -42,6 +45,23 @@ def quotations(question: str, sources: Sequence[Source], *, most: int, language:
     """A list of the best statements with their markers."""
     quotes = best_statements(question, sources, most=most)
     return "\n".join(f"- {in_script_of(quote.text, language)} [{quote.marker}]" for quote in quotes)
+
+
+def versions_asked_for(sources: Sequence[Source], question: str) -> list[Source]:
+    """Of the versions of a document (their titles are the same but for the year) the one of a year that the question
+    names, else the newest."""
+    named = set(years_in(question))
+    best: dict[str, tuple[bool, int]] = {}
+    for source in sources:
+        topic, year = _version(source.chunk)
+        best[topic] = max(best.get(topic, (False, 0)), (year in named, year))
+    return [source for source in sources if _version(source.chunk)[1] == best[_version(source.chunk)[0]][1]]
+
+
+def _version(chunk: StoredChunk) -> tuple[str, int]:
+    """The title without its year, and the year; 0: it names none, or several."""
+    named = years_in(chunk.title)
+    return _NOT_THE_TOPIC.sub(" ", fold(chunk.title)).strip(), chunk.policy_year or (named[0] if len(named) == 1 else 0)
 
 
 def best_statements(question: str, sources: Sequence[Source], *, most: int) -> list[Quote]:

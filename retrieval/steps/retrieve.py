@@ -1,4 +1,7 @@
-"""Search: every query variant in one call; then users' ratings lift or lower what was found."""
+"""Retrieve: every query variant in one search; users' ratings then lift or lower what was found. Refine: search again.
+
+Source: seed 003 §2.6 ("REFINE triggers a text-only fallback retrieval").
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal
 
 from ragsite.core.errors import AppError
 from ragsite.core.rag_settings import RagSettings
@@ -16,10 +20,15 @@ from retrieval.ports import Searcher, SearchRequest, SearchResult
 from retrieval.search.boosting import BOOST_TIMEOUT_S, put_boosts
 from retrieval.steps.deps import Deps
 from retrieval.steps.step import step
+from retrieval.steps.web import may_search_web, web_search
 from retrieval.trace import degrade, note
-from retrieval.values import Boosts, Question, ScoredChunk, TailHit
+from retrieval.values import Boosts, Query, Question, ScoredChunk, SearchFilters, TailHit
+
+WIDER = 3  # times as many candidates
+PURPOSE: dict[Stage, str] = {"text": "by_words_alone", "wide": "wider", "web": "on_the_web"}
 
 
+# ------------------------------------------------------------------------------------------------ search
 def breadth(question: Question, settings: RagSettings, *, default: int = 0) -> int:
     """How many candidates are searched for: as many as are asked for, or judged. default: of what a request asks for,
     in place of the passages of an answer."""
@@ -121,3 +130,47 @@ async def _boosts(deps: Deps, query: str, hits: Sequence[ScoredChunk | TailHit])
     if deps.boosts is None:
         return Boosts()
     return await (await deps.revision.get(deps.boosts)).boosts(query, hits)
+
+
+# ------------------------------------------------------------------------------------------------ refine
+Stage = Literal["text", "wide", "web"]
+
+
+def stages(deps: Deps, question: Question) -> tuple[Stage, ...]:
+    """What may be tried for this question, in this order."""
+    return ("text", "wide", "web") if may_search_web(deps, question) else ("text", "wide")
+
+
+async def search_again(
+    deps: Deps,
+    question: Question,
+    queries: Sequence[Query],
+    stage: Stage,
+    *,
+    filters: SearchFilters,
+    number: int,
+    missing: str = "",
+) -> SearchResult:
+    """What the stage finds. Filters of the request itself are kept at every stage. number: of the round, from 1.
+    missing: what the judge found missing; it is searched for, too."""
+    queries = await refine(deps, queries, stage, number=number, missing=missing)
+    if stage == "web":
+        return await web_search(deps, question)
+    settings = deps.settings
+    wanted = settings.rerank.max_candidates * (WIDER if stage == "wide" else 1)
+    request = SearchRequest(
+        queries=queries if stage == "wide" else tuple(query for query in queries if not query.vector_only),
+        scope=question.scope,
+        filters=question.filters if stage == "wide" else filters,
+        top_k=min(wanted, settings.search.max_top_k),
+        stages=("dense", "bm25") if stage == "wide" else ("bm25",),
+    )
+    return await search_documents(deps, request, purpose=PURPOSE[stage])
+
+
+@step("refine")
+async def refine(deps: Deps, queries: Sequence[Query], stage: Stage, *, number: int, missing: str) -> tuple[Query, ...]:
+    """What the round searches for: the queries so far, and what is missing."""
+    note("refined", stage=stage, purpose=PURPOSE[stage], number=number, missing=missing)
+    known = {query.text for query in queries}
+    return (*queries, Query(missing, kind="rewrite")) if missing and missing not in known else tuple(queries)

@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 
 from retrieval.path_texts import reason_text
 from retrieval.ports import Prompt
-from retrieval.steps.answer.generate import written_answer
-from retrieval.steps.answer.writers import CitedWriter, author_of, write_by_model
-from retrieval.steps.cite.markers import without_markers
+from retrieval.steps.answer import written_answer
+from retrieval.steps.cite import without_markers
 from retrieval.steps.deps import Deps
-from retrieval.steps.retrieve.compress import compress_passages
+from retrieval.steps.passages import compress_passages
 from retrieval.steps.step import step
+from retrieval.steps.writing import CitedWriter, author_of, write_by_model
 from retrieval.text.answer_language import NAMES
 from retrieval.text.quoting import neutralise, one_line, quote_history, quote_source
 from retrieval.text.sentences import split_sentences
@@ -33,23 +33,17 @@ EAST_ASIAN_FROM = "\u2e80"
 _LAST_WORD = re.compile(r"[^\W\d_]{2,40}\Z")
 _FIRST_WORD = re.compile(r"[^\W\d_]{2,60}")
 _NEW_LINE = re.compile(r"(?:[-*+]|\d{1,3}[.)])[ \t]|#{1,6} |\|")
-_LAST_MARKER = re.compile(r"\[\d{1,3}\]\Z")
-MARKER_CHARS = 12  # of a text's end: a marker and the white space behind it
 _STOPS = tuple(".!?。！？…")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Begun:
-    """An answer that is not complete. text: what its reader has. sources: what it was written from, uncut.
-
-    taken: the citations that `without_open_citations` took from the end of the text; put back where nothing is added.
-    """
+    """An answer that is not complete. text: what its reader has. sources: what it was written from, uncut."""
 
     question: Question
     text: str
     sources: tuple[Source, ...]
     reason: str = ""
-    taken: str = ""
 
 
 @step("generate")
@@ -60,11 +54,10 @@ async def write_on(deps: Deps, begun: Begun) -> Answer:
     ended = await write_by_model(
         deps, author, lambda: _prompt(deps, begun, _passages(begun, tokens=author.room or 0)), writer
     )
-    added = len(writer.text) > len(begun.text)
-    if reason := ended.failure or ("" if added else "empty_answer"):
+    if reason := ended.failure or ("" if len(writer.text) > len(begun.text) else "empty_answer"):
         ended = replace(ended, failure=reason_text(reason))
         degrade(reason)
-    return written_answer(writer.text + ("" if added else begun.taken), begun.sources, ended, reason=begun.reason)
+    return written_answer(writer.text, begun.sources, ended, reason=begun.reason)
 
 
 def _passages(begun: Begun, *, tokens: int) -> str:
@@ -157,19 +150,6 @@ def joint(end: str, rest: str, *, gap: bool) -> str:
         return rest
     touching = bare[-1:] < EAST_ASIAN_FROM and text[:1] < EAST_ASIAN_FROM and text[:1].isalnum()
     return f" {text}" if bare and touching and bare[-1] not in "([{\"'-/" else text
-
-
-def without_open_citations(text: str) -> tuple[str, str]:
-    """The text without the citations that end it, and these, where it breaks off in a sentence.
-
-    They were set as if the sentence ended there; the whole one gets its own, behind its last word.
-    """
-    if text.rstrip() != text.rstrip(" \t"):  # it breaks off between two lines
-        return text, ""
-    bare = text
-    while marker := _LAST_MARKER.search(bare[-MARKER_CHARS:].rstrip()):
-        bare = bare.rstrip()[: -len(marker[0])].rstrip(" \t")
-    return (bare, text[len(bare) :]) if bare != text and open_sentence(bare) else (text, "")
 
 
 def open_sentence(text: str) -> str:

@@ -1,24 +1,101 @@
-"""How an answer reaches its reader: piece by piece, as a model writes it. What has been sent is the answer."""
+"""Writing: how a model's answer reaches its reader, piece by piece. What has been sent is the answer.
+
+The writing model begins with a mark: whether the passages answer. The reply is a JSON array of two strings, the mark
+and the text, which the server's grammar enforces: `["answer", "…"]`. So a small model can't forget the mark, and it
+costs three tokens to read. Text that is not of this form is an answer: in doubt the model writes.
+Source: the reflection tokens of Self-RAG (Asai et al., ICLR 2024, arXiv:2310.11511).
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from typing import Any, Literal, cast
 
 from retrieval.errors import ModelCutError, ModelError
 from retrieval.path_texts import reason_text
 from retrieval.ports import ChatModel, Prompt
-from retrieval.steps.answer.mark import Mark, MarkReader
-from retrieval.steps.cite.align import Aligner
-from retrieval.steps.cite.stream import CitedStream
+from retrieval.steps.cite import Aligner
+from retrieval.steps.cited_stream import CitedStream
 from retrieval.steps.deps import Deps
 from retrieval.text.answer_language import ScriptKeeper
 from retrieval.text.tokens import estimate_tokens
 from retrieval.values import Source
 
+Mark = Literal["answer", "no_answer", "ask_back"]
+MARKS: tuple[Mark, ...] = ("answer", "no_answer", "ask_back")
+_HEAD = re.compile(rf'\s*\[\s*"({"|".join(MARKS)})"\s*(?:,\s*"|\])')
+_HEAD_CHARS = 80  # a longer beginning without a mark is text
+_WHOLE = re.compile(r'(?:[^"\\]|\\(?:u[0-9a-fA-F]{4}|[^u]))*+')  # characters and escapes of a JSON string
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_HIGH_SURROGATE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\Z")
 HEARD_OUT = 40  # pieces behind a refusing mark: a reply that ends by itself leaves its connection open for the next
+
+
+def marked_shape(*, may_ask_back: bool) -> Mapping[str, Any]:
+    """The JSON schema of a marked reply."""
+    marks = MARKS if may_ask_back else MARKS[:-1]
+    items = [{"enum": list(marks)}, {"type": "string", "description": "the answer"}]
+    return {"type": "array", "prefixItems": items, "minItems": 2, "maxItems": 2}
+
+
+class MarkReader:
+    """Takes pieces of a reply and gives back the text in them. `mark`: None until it is read.
+
+    All pieces put together give the same text however they are cut.
+    """
+
+    def __init__(self) -> None:
+        self.mark: Mark | None = None
+        self._held = ""
+        self._is_json = self._ended = False
+
+    def feed(self, piece: str) -> str:
+        self._held += piece
+        if self.mark is None and not self._read_mark():
+            return ""
+        return self._string() if self._is_json else self._taken(len(self._held))
+
+    def finish(self) -> str:
+        """What was held back at the end: of a reply that ends before its mark, all of it."""
+        self.mark = self.mark or "answer"
+        return "" if self._is_json else self._taken(len(self._held))
+
+    def _read_mark(self) -> bool:
+        if match := _HEAD.match(self._held):
+            self.mark, self._is_json = cast("Mark", match[1]), True
+            self._ended = match[0].endswith("]")
+            self._taken(match.end())
+            return True
+        begun = self._held.lstrip()
+        if begun[:1] not in ("", "[") or len(begun) > _HEAD_CHARS:
+            self.mark = "answer"
+        return self.mark is not None
+
+    def _string(self) -> str:
+        """Of the JSON string, up to its closing quotation mark or an escape that is not whole."""
+        if self._ended:
+            return ""
+        whole = _WHOLE.match(self._held)
+        raw = whole[0] if whole else ""
+        self._ended = self._held[len(raw) : len(raw) + 1] == '"'
+        if not self._ended and (half := _HIGH_SURROGATE.search(raw)):  # its other half is still to come
+            raw = raw[: half.start()]
+        self._taken(len(raw))
+        known = _ESCAPE.sub(lambda escape: escape[0] if escape[1] in '"\\/bfnrtu' else "", raw)
+        text = str(json.loads(f'"{known}"', strict=False))
+        return text.encode("utf-8", "replace").decode()  # half a pair can't be stored
+
+    def _taken(self, length: int) -> str:
+        text, self._held = self._held[:length], self._held[length:]
+        return text
+
+
+# ------------------------------------------------------------------------------------------------ writers
 
 
 class AnswerWriter:
@@ -56,12 +133,12 @@ class AnswerWriter:
 
 class CitedWriter(AnswerWriter):
     """Sets the citations of a model's answer: each sentence gets those of the passages that bear it out, when it is
-    complete. The model's own markers are a hint (`retrieval.steps.cite.align`)."""
+    complete. The model's own markers are a hint (`retrieval.steps.cite`)."""
 
     def __init__(self, deps: Deps, *, sources: Sequence[Source], question: str) -> None:
         super().__init__(deps)
         self.aligner = Aligner(sources, question=question, models=deps.models)
-        self._cited = CitedStream(self.aligner)
+        self._cited = CitedStream(self.aligner, markers={source.marker for source in sources})
 
     async def write(self, piece: str) -> None:
         await self._emit(await self._cited.feed(self._script.feed(piece)))
@@ -72,7 +149,7 @@ class CitedWriter(AnswerWriter):
 
 
 class MarkedWriter(CitedWriter):
-    """Holds the mark back until it is read (`retrieval.steps.answer.mark`). Sources go to the reader before the first
+    """Holds the mark back until it is read (`retrieval.steps.writing`). Sources go to the reader before the first
     word of an answer, not at all where the model refuses. released: called before that word."""
 
     def __init__(
@@ -103,7 +180,7 @@ class MarkedWriter(CitedWriter):
         if content.strip() and not self.text:
             if self._released:
                 self._released()
-            await self._trace.sink.sources_chosen(self._sources)
+            await self._trace.choose_sources(self._sources)
         await super()._emit(content)
 
 

@@ -2,31 +2,132 @@
 
 The answer has been read by then, so nothing is taken back: weak sentences stand in the step's detail, and the page
 underlines them. Only an answer of which no sentence comes near to what its passages say becomes NO_ANSWER. Words and
-numbers are compared (`support`); where the setting says so, the fast model is asked as well, in one call for all
+numbers are compared: a number that no passage has makes a statement unsupported whatever words they share; where the
+question has it, the statement is weak. Where the setting says so, the fast model is asked as well, in one call for all
 sentences: it can find a sentence unsupported, never supported. See docs/decisions/0005-grounding.md.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from ragsite.core.wording import worded
-from retrieval.steps.cite.claims import Claim, claims_of
-from retrieval.steps.cite.support import Support, support
+from ragsite.core.wording import joined, worded
+from retrieval.steps.cite import (
+    MARKER,
+    Place,
+    held_share,
+    number_term,
+    numbers_of,
+    overlap,
+    passage_terms,
+    same_language,
+    statement_weights,
+    without_markers,
+)
 from retrieval.steps.deps import Deps
 from retrieval.steps.schemas import CheckedStatements, exactly
 from retrieval.steps.step import step, try_call
+from retrieval.text.markdown import leading_signs
+from retrieval.text.numbers import known_numbers, stated_numbers
 from retrieval.text.quoting import one_line, quote_source
+from retrieval.text.strips import Strip, split_strips
 from retrieval.text.tokens import estimate_tokens
 from retrieval.trace import degrade, note, skip
-from retrieval.values import Answer, GroundedSentence, SentenceEvidence
+from retrieval.values import Answer, GroundedSentence, SentenceEvidence, StoredChunk
 
+_LEADING_MARKERS = re.compile(rf"(?:\s*+{MARKER})++[\s.,;:，。；]*+")
+_MARKER = re.compile(MARKER)
+_EMPHASIS = re.compile(r"\*\*|__|[*`~|]")
+_WORD = re.compile(r"[^\W_]")
+_STATES_NOTHING = (":", "：", "?", "？")
+NUMBERS = 0.2  # share of the score that its numbers make up: to have them says little, to lack one is decisive
+MIN_TERMS = 2  # fewer say nothing that could be looked up: "Yes.", "So it is."
+REFUTED_CAP = 0.2  # the most that a statement gets with a number that no passage has
+WEAK_CAP = 0.4  # and with one that only the question has, or one wrong number beside a right one
 NOTHING_SUPPORTED = worded("no passage bears out any sentence of the answer")
 BASELESS = 0.3  # score below which a sentence is not only weak: another number, or nearly no words in common
 STATEMENT_CHARS = 600
 MAX_SENTENCES = 40  # of one answer that are checked
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """`answer[start:end]`, without list signs, with its markers. `text`: without markers and markup."""
+
+    text: str
+    start: int
+    end: int
+    markers: tuple[int, ...]
+
+
+def claims_of(answer: str) -> list[Claim]:
+    """In order. Headings, code, questions and lines that introduce a list state nothing."""
+    claims = []
+    for piece in _pieces(answer):
+        text = answer[piece.start : piece.end]
+        words = " ".join(_EMPHASIS.sub(" ", without_markers(text)).split())
+        states = len(_WORD.findall(words)) > 1 and not words.rstrip("_ ").endswith(_STATES_NOTHING)
+        if states and piece.kind not in ("heading", "code"):
+            markers = tuple(dict.fromkeys(numbers_of("".join(_MARKER.findall(text)))))
+            claims.append(Claim(words, piece.start, piece.end, markers))
+    return claims
+
+
+def _pieces(answer: str) -> list[Strip]:
+    """Sentences; markers after a full stop belong to the sentence before it."""
+    pieces: list[Strip] = []
+    for strip in split_strips(answer):
+        start = strip.start
+        leading = _LEADING_MARKERS.match(answer[start : strip.end])
+        if leading and pieces and "\n" not in answer[pieces[-1].end : start]:
+            pieces[-1] = replace(pieces[-1], end=start + len(leading[0].rstrip()))
+            start += leading.end()
+        start += leading_signs(answer[start : strip.end])
+        if answer[start : strip.end].strip():
+            pieces.append(replace(strip, start=start))
+    return pieces
+
+
+# ------------------------------------------------------------------------------------------------ support
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """score: 0..1; None: it can't be checked. reason: for None and for a capped score. places: (index of a passage,
+    its sentence or two that are nearest)."""
+
+    score: float | None
+    reason: str = ""
+    places: tuple[tuple[int, Place], ...] = ()
+
+
+def support(statement: str, passages: Sequence[StoredChunk], *, question: str) -> Support:
+    """How far the passages together support the statement: half by the best place, half by all that they say."""
+    readable = {at: passage for at, passage in enumerate(passages) if same_language(statement, passage.text)}
+    if not readable:
+        return Support(None, worded("the passage is in another language"))
+    weights = statement_weights(statement, question, list(readable.values()), number_share=NUMBERS)
+    numbers = stated_numbers(statement)
+    if len(weights) < MIN_TERMS and not numbers:
+        return Support(None, worded("it is too short to be looked up"))
+    found = {at: overlap(weights, passage) for at, passage in readable.items()}
+    places = tuple((at, one.place) for at, one in found.items() if one.near)
+    held = frozenset[str]().union(*map(passage_terms, readable.values()))
+    score = 0.5 * max(one.near for one in found.values()) + 0.5 * held_share(weights, held)
+    missing = {value: written for value, written in numbers.items() if number_term(value) not in held}
+    if not missing:
+        return Support(score, places=places)
+    told, asked = joined(", ", missing.values()), known_numbers(question)
+    if asked.issuperset(missing):
+        return Support(min(score, WEAK_CAP), worded("only the question says it: {told}", told=told), places)
+    cap = WEAK_CAP if numbers.keys() - missing.keys() - asked else REFUTED_CAP
+    return Support(min(score, cap), worded("not in the passage: {told}", told=told), places)
+
+
+# ------------------------------------------------------------------------------------------------ verify
 
 
 @step("verify")

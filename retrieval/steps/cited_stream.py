@@ -1,8 +1,9 @@
 """Sentences of an answer while it is streamed, so that each gets its citations the moment it is complete.
 
 The text of a sentence goes on at once; what ends it (a full stop, the blanks behind it) waits for the next character,
-since that tells whether it was the end. The model's own markers are taken out and handed over as hints. What goes out
-is never taken back. A heading, code, a table's head and a line that ends in a colon have no citations.
+since that tells whether it was the end. The model's own markers are taken out and handed over as hints; one before
+which a sentence says nothing yet stays, as the sentence is built on it ("According to [2], …"). What goes out is never
+taken back. A heading, code, a table's head and a line that ends in a colon have no citations.
 """
 
 from __future__ import annotations
@@ -10,13 +11,15 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Collection, Sequence
 
-from retrieval.steps.cite.markers import MARKER, OPEN_MARKER, numbers_of, without_markers
+from retrieval.steps.cite import MARKER, OPEN_MARKER, numbers_of, without_markers
+from retrieval.text.analysis import query_terms
 from retrieval.text.markdown import is_delimiter_row, is_row, leading_signs
 from retrieval.text.sentences import ends_in_abbreviation
 
 Align = Callable[[str, Collection[int]], Awaitable[Sequence[int]]]  # (sentence, the model's markers) → ours
 
 MAX_HELD = 240  # characters that are held back at most
+MOST_TERMS = 1  # before a marker that the sentence is built on
 _WORD = re.compile(r"[^\W_]")
 _PLAIN = re.compile(r"[^.!?。！？；…\s\[【|]+")
 _DIGIT = re.compile(r"\d")
@@ -38,9 +41,10 @@ class CitedStream:
     All pieces put together give the same text however they are cut.
     """
 
-    def __init__(self, align: Align) -> None:
-        """`align` is awaited once for each sentence."""
+    def __init__(self, align: Align, *, markers: Collection[int] = ()) -> None:
+        """`align` is awaited once for each sentence. markers: those of the answer's passages."""
         self._align = align
+        self._markers = markers
         self._held = ""
         self._sentence = ""  # so far, without markers
         self._hints: list[int] = []  # the model's markers in it
@@ -107,10 +111,11 @@ class CitedStream:
         if not found or (rest and not end):
             return self._take(1)
         self._held = rest
-        self._hints += numbers_of(found["before"] + found["behind"])
+        hints = numbers_of(found["before"] + found["behind"])
+        self._hints += hints
         text = found["blank"] + found["stop"] + found["bar"] + found["gap"]
         if not self._is_end(found, rest[:1]):
-            return self._pass(text)
+            return self._within(found["before"], hints) + self._pass(text)
         citations = await self._citations(found["stop"])
         self._pass(text)
         self._sentence = ""
@@ -129,6 +134,14 @@ class CitedStream:
         if abbreviates:
             return new_line and not wrapped
         return bool(_EAST_ASIAN_STOP.search(stop) or found["behind"] or gap) or new_line
+
+    def _within(self, written: str, hints: Sequence[int]) -> str:
+        """The markers of passages that the model wrote where the sentence says nothing yet."""
+        begun = self._sentence[leading_signs(self._sentence) :].strip()
+        kept = [f"[{number}]" for number in hints if number in self._markers]
+        if not kept or not _WORD.search(begun) or len(set(query_terms(begun))) > MOST_TERMS:
+            return ""
+        return (" " if written.startswith((" ", "\t")) else "") + "".join(kept)
 
     # -------------------------------------------------------------------------------------------- passing on
     def _take(self, length: int) -> str:

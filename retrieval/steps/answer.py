@@ -1,7 +1,7 @@
-"""Generate: the answer from its passages, streamed as the model writes it; without a model, their best sentences.
+"""Answer: generate, no answer, clarify, a direct reply, and answers that people have checked beforehand.
 
 What has reached the reader is the answer: citations are set on the way, sentence by sentence, and a stream that breaks
-leaves what came.
+leaves what came. Without a model the best sentences of the passages are quoted.
 """
 
 from __future__ import annotations
@@ -10,40 +10,57 @@ import asyncio
 from collections.abc import Callable, Sequence, Set
 from dataclasses import replace
 
-from ragsite.core.wording import worded
+from ragsite.core.errors import UnavailableError
+from ragsite.core.wording import joined, worded
 from retrieval.path_texts import reason_text
 from retrieval.ports import Prompt
-from retrieval.steps.answer.extractive import quotations
-from retrieval.steps.answer.mark import marked_shape
-from retrieval.steps.answer.phrases import phrase
-from retrieval.steps.answer.versions import other_versions, versions_asked_for, with_named_version
-from retrieval.steps.answer.writers import AnswerWriter, Author, Ended, MarkedWriter, author_of, write_by_model
-from retrieval.steps.cite.align import align
-from retrieval.steps.cite.markers import cited_markers
-from retrieval.steps.cite.verify import NOTHING_SUPPORTED, verify
+from retrieval.steps.cite import align, cited_markers
 from retrieval.steps.deps import Deps
-from retrieval.steps.judge.scores import estimated
-from retrieval.steps.retrieve.compress import compress
-from retrieval.steps.retrieve.neighbours import with_neighbours
-from retrieval.steps.retrieve.order import choose, order
+from retrieval.steps.extract import quotations, versions_asked_for
+from retrieval.steps.judge import estimated
+from retrieval.steps.memory import quote_memories
+from retrieval.steps.passages import compress, order
+from retrieval.steps.phrases import phrase
 from retrieval.steps.step import step
-from retrieval.text.answer_language import NAMES
+from retrieval.steps.verify import NOTHING_SUPPORTED, check_by_words, claims_of, verify
+from retrieval.steps.writing import (
+    AnswerWriter,
+    Author,
+    CitedWriter,
+    Ended,
+    MarkedWriter,
+    author_of,
+    marked_shape,
+    write_by_model,
+)
+from retrieval.text.answer_language import NAMES, Language
 from retrieval.text.quoting import one_line, quote_history, quote_source
 from retrieval.trace import degrade, note
-from retrieval.values import Answer, Question, ScoredChunk, Source
+from retrieval.values import (
+    Answer,
+    Clarification,
+    CuratedAnswer,
+    GroundedSentence,
+    Question,
+    RememberedFact,
+    ScoredChunk,
+    Scores,
+    Source,
+)
 
 QUOTATIONS = 5  # of an answer that no model wrote
+NEAREST = 3  # passages that a refusal quotes
+MAX_OPTIONS = 5  # of a question asked back
+CHECKED_SCORE = 0.45  # from which the words of a checked answer's sentence are taken to stand in its passage
+CHECKED_TIMEOUT_S = 1.0  # for a look into memory, and one into the database where something fits
 
 
 async def select_passages(deps: Deps, question: Question, candidates: Sequence[ScoredChunk]) -> list[ScoredChunk]:
     """What a model is given of the candidates, best first: as many as fit half of its window, `context_passages` at
-    most. Steps: order, and one more where passages get neighbours."""
+    most."""
     most = question.options.top_k or deps.settings.corrective.context_passages
-    chosen = with_named_version(choose(candidates, most=most), candidates, question.standalone, most=most)
     author = await author_of(deps, lambda: _prompt(deps, question, ()))
-    if author.room is not None:
-        chosen = await with_neighbours(deps, chosen, scope=question.scope, tokens=author.room)
-    return await order(deps, chosen, found=len(candidates), room=author.room)
+    return await order(deps, candidates, most=most, scope=question.scope, room=author.room)
 
 
 async def write_answer(deps: Deps, question: Question, candidates: Sequence[ScoredChunk]) -> Answer:
@@ -170,14 +187,14 @@ async def _quoted(
     versions = versions_asked_for(sources, text)
     quoted = await asyncio.to_thread(quotations, text, versions, most=QUOTATIONS, language=language)
     lead = "" if answers else phrase("model_failed" if failed else "no_model", language) + "\n\n"
-    await deps.trace.sink.sources_chosen(sources)
+    await deps.trace.choose_sources(sources)
     begun = Answer(
         decision="ANSWER" if answers else "NO_ANSWER",
         text="",
         sources=sources,
         reason=worded("without a model; the documents answer with a probability of {score:.2f}", score=score),
     )
-    answer = await with_more(deps, begun, lead + quoted + other_versions(sources, cited_markers(quoted), language))
+    answer = await with_more(deps, begun, lead + quoted)
     cited = [source.marker for source in answer.sources if source.cited]
     note(
         "passages_quoted",
@@ -212,3 +229,123 @@ def as_sources(passages: Sequence[ScoredChunk]) -> tuple[Source, ...]:
 
 def marked_cited(sources: Sequence[Source], cited: Set[int]) -> tuple[Source, ...]:
     return tuple(replace(source, cited=source.marker in cited) for source in sources)
+
+
+# ------------------------------------------------------------------------------------------------ no answer
+
+
+async def no_answer(
+    deps: Deps, question: Question, candidates: Sequence[ScoredChunk] | None, *, reason: str = ""
+) -> Answer:
+    """The reply: why there is no answer, whether the web was searched, too, and what is nearest. None: there was
+    nothing to search in. reason: a code, or a sentence."""
+    why = "no_documents" if candidates is None else "found_but_weak" if candidates else "nothing_found"
+    sources = as_sources((candidates or ())[:NEAREST])
+    paragraphs = [phrase(why, deps.language), _of_the_web(deps)]
+    if sources:
+        await deps.trace.choose_sources(sources)
+        quoted = await asyncio.to_thread(quotations, question.standalone, sources, most=NEAREST, language=deps.language)
+        paragraphs += [phrase("closest", deps.language), quoted]
+    refusal = Answer(decision="NO_ANSWER", text="", sources=sources, reason=reason_text(reason or why))
+    return await with_more(deps, refusal, "\n\n".join(filter(None, paragraphs)))
+
+
+def _of_the_web(deps: Deps) -> str:
+    searches = [step.detail for step in deps.trace.steps if step.name == "web_search" and step.status != "skipped"]
+    if not searches:
+        return ""
+    answered = any("results" in detail for detail in searches)
+    return phrase("web_searched" if answered else "web_away", deps.language)
+
+
+# ------------------------------------------------------------------------------------------------ clarify
+
+
+@step("clarify")
+async def ask_back(deps: Deps, readings: Sequence[ScoredChunk]) -> Answer:
+    """The question about these readings, a passage of each, in place of an answer."""
+    asked = from_documents(readings, deps.language)
+    note("asked_back", question=asked.question, options=list(asked.options))
+    reason = worded("what was found is about several: {options}", options=joined(", ", asked.options))
+    answer = Answer(decision="CLARIFY", text="", clarification=asked, reason=reason)
+    return await with_more(deps, answer, asked.question)
+
+
+def from_documents(readings: Sequence[ScoredChunk], language: Language) -> Clarification:
+    """Options by the documents' titles; where these are equal, with year or section; failing that, by file names."""
+    chunks = [reading.chunk for reading in readings[:MAX_OPTIONS]]
+    titles, years = [chunk.title for chunk in chunks], [f"{chunk.title} ({chunk.policy_year})" for chunk in chunks]
+    sections = [f"{chunk.title}: {chunk.heading}" for chunk in chunks]
+    files = [chunk.file_name or chunk.document_id for chunk in chunks]
+    options = next((named for named in (titles, years, sections) if len(set(named)) == len(named)), files)
+    documents = tuple(chunk.document_id for chunk in chunks)
+    return Clarification(question=phrase("clarify", language), options=tuple(options), documents=documents)
+
+
+# ------------------------------------------------------------------------------------------------ direct
+@step("generate")
+async def respond_directly(deps: Deps, question: Question, memories: Sequence[RememberedFact]) -> Answer | None:
+    """None where no model can write it: nothing but a model can reply from a conversation."""
+
+    def prompt() -> Prompt:
+        return deps.prompts.render(
+            "direct_answer",
+            language=deps.language,
+            language_name=NAMES[deps.language],
+            memories=quote_memories(memories),
+            history=quote_history(question.history),
+            question=one_line(question.standalone),
+        )
+
+    writer = CitedWriter(deps, sources=(), question=question.standalone)  # takes the model's markers out
+    ended = await write_by_model(deps, await author_of(deps, prompt), prompt, writer)
+    if ended.failure:
+        degrade(ended.failure)
+    if not writer.text:
+        note("no_direct_reply")
+        return None
+    return written_answer(writer.text, (), ended, reason=reason_text("no_documents_needed"))
+
+
+# ------------------------------------------------------------------------------------------------ curated
+
+
+async def curated_answer(deps: Deps, question: Question) -> Answer | None:
+    """The answer, streamed as one piece; None where none fits. A reply to a question that was asked back is no question
+    of its own, filters and attached files ask for other documents than those that were chosen, and who has an answer
+    written anew wants another one."""
+    asks_otherwise = question.again or question.filters or any(ref.attached for ref in question.scope.collections)
+    if deps.curated is None or asks_otherwise or question.open_clarification:
+        return None
+    try:
+        async with asyncio.timeout(CHECKED_TIMEOUT_S):
+            found = await deps.curated.find(question.standalone, question.scope)
+    except (UnavailableError, TimeoutError) as error:
+        async with deps.trace.step("route"):
+            degrade(getattr(error, "message", "") or "checked_answers_late")
+        return None
+    return await _give(deps, question, found) if found else None
+
+
+async def _give(deps: Deps, question: Question, found: CuratedAnswer) -> Answer:
+    checked, cited = found.checked, cited_markers(found.text)
+    async with deps.trace.step("route"):
+        note("checked_answer_fits", curated=checked.as_dict(), question=found.question)
+    sources = tuple(
+        Source(marker=marker, chunk=chunk, scores=Scores(), cited=marker in cited)
+        for marker, chunk in enumerate(found.passages, start=1)
+    )
+    async with deps.trace.step("generate"):
+        note("checked_beforehand", by=checked.by, on=checked.on, model="", cited=sorted(cited), partial=False)
+        await deps.trace.choose_sources(sources)
+        reason = worded("checked by {by} on {on}", by=checked.by, on=checked.on)
+        answer = Answer(decision="ANSWER", text="", sources=sources, curated=checked, reason=reason)
+        answer = await with_more(deps, answer, found.text)
+    return replace(answer, grounding=await asyncio.to_thread(_evidence, answer, question.text))
+
+
+def _evidence(answer: Answer, question: str) -> tuple[GroundedSentence, ...]:
+    """Where its sentences rest. None of them is doubted for its words: people have judged it."""
+    checked = check_by_words(answer, claims_of(answer.text), question, supported_score=CHECKED_SCORE)
+    by_people = worded("checked by a person")
+    return tuple(one if one.supported else replace(one, supported=None, reason=by_people) for one in checked)
