@@ -50,7 +50,6 @@ from retrieval.values import Query, ScoredChunk, SearchFilters
 from retrieval.workflows.documents import answer_from_documents
 from retrieval.workflows.workflow import (
     Asking,
-    Rounds,
     Workflow,
     has_documents,
     may_ask_back,
@@ -288,14 +287,4 @@ def build_graph() -> CompiledStateGraph[State, Deps, State, State]:
     return graph.compile(name="corrective")
 
 
-WORKFLOW = Workflow(
-    graph=build_graph(),
-    about=__doc__ or "",
-    rounds=Rounds(
-        best=1,
-        worst=9,
-        notes="write alone where the first search found the answer; where it did not, better words (one round, begun "
-        "beside the first writing where the estimate is low), a judgement and the writing; a judgement more for each "
-        "corrective search that finds something new.",
-    ),
-)
+WORKFLOW = Workflow(graph=build_graph())

@@ -55,7 +55,6 @@ from retrieval.trace import HeldBackTrace
 from retrieval.values import Answer, Query, Question, RememberedFact, ScoredChunk
 from retrieval.workflows.workflow import (
     Asking,
-    Rounds,
     Workflow,
     has_documents,
     may_ask_back,
@@ -318,15 +317,4 @@ def build_graph() -> CompiledStateGraph[State, Deps, State, State]:
     return graph.compile(name="dual_loop")
 
 
-WORKFLOW = Workflow(
-    graph=build_graph(),
-    about=__doc__ or "",
-    timeout_s=lambda settings: TIMEOUT_S,
-    rounds=Rounds(
-        best=3,
-        worst=18,
-        notes="grade, write, and grade the answer, where the search with the user's own words is clearly good. "
-        "Else route with rewrite, grade the documents, write, grade the answer; a round more for each further strategy "
-        "and for the web's words; all of it again, with a rewrite, for each of 2 corrections.",
-    ),
-)
+WORKFLOW = Workflow(graph=build_graph(), timeout_s=lambda settings: TIMEOUT_S)

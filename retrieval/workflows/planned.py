@@ -44,7 +44,6 @@ from retrieval.steps.web import may_search_web, web_search
 from retrieval.values import Query, Question, ScoredChunk
 from retrieval.workflows.workflow import (
     Asking,
-    Rounds,
     Workflow,
     has_documents,
     refuse,
@@ -290,15 +289,4 @@ def build_graph() -> CompiledStateGraph[State, Deps, State, State]:
     return graph.compile(name="planned")
 
 
-WORKFLOW = Workflow(
-    graph=build_graph(),
-    about=__doc__ or "",
-    timeout_s=lambda settings: TIMEOUT_S,
-    rounds=Rounds(
-        best=2,
-        worst=14,
-        notes="reflect and generate when the search with the user's own words is clearly good; three with a plan of "
-        "searches that do not wait for each other. A task that waits for another may add one (eight tasks at "
-        "most), a retry (two at most) a reflection and a rewording.",
-    ),
-)
+WORKFLOW = Workflow(graph=build_graph(), timeout_s=lambda settings: TIMEOUT_S)

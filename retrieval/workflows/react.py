@@ -36,7 +36,7 @@ from retrieval.steps.passages import dedupe
 from retrieval.steps.query import own_words, rewrite_to_concepts, rewriting_is_on
 from retrieval.steps.retrieve import breadth, search_documents
 from retrieval.values import Query, ScoredChunk
-from retrieval.workflows.workflow import Asking, Rounds, Workflow, has_documents, refuse
+from retrieval.workflows.workflow import Asking, Workflow, has_documents, refuse
 
 SHORT_QUERY_CHARS = 10  # a shorter question is rewritten before it is searched for
 TOP_K = 5  # passages that the evaluator is shown
@@ -170,14 +170,4 @@ def build_graph() -> CompiledStateGraph[State, Deps, State, State]:
     return graph.compile(name="react")
 
 
-WORKFLOW = Workflow(
-    graph=build_graph(),
-    about=__doc__ or "",
-    timeout_s=lambda settings: TIMEOUT_S,
-    rounds=Rounds(
-        best=2,
-        worst=8,
-        notes="an evaluation and the writing for a clear query; a short one or a follow-up is rewritten first. "
-        "Each of at most two rewrites adds a rewrite and an evaluation, a web search the same.",
-    ),
-)
+WORKFLOW = Workflow(graph=build_graph(), timeout_s=lambda settings: TIMEOUT_S)

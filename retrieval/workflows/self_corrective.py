@@ -41,7 +41,7 @@ from retrieval.steps.passages import dedupe
 from retrieval.steps.query import rewrite_to_retry
 from retrieval.steps.retrieve import search_documents
 from retrieval.values import Query, Question, ScoredChunk
-from retrieval.workflows.workflow import Asking, Rounds, Workflow, has_documents, refuse
+from retrieval.workflows.workflow import Asking, Workflow, has_documents, refuse
 
 TOP_K = 5  # documents that a search gives the grader
 # cosine below which a document that only the vectors found is left out; not used with the lexical embedder
@@ -263,15 +263,4 @@ def build_graph() -> CompiledStateGraph[State, Deps, State, State]:
     return graph.compile(name="self_corrective")
 
 
-WORKFLOW = Workflow(
-    graph=build_graph(),
-    about=__doc__ or "",
-    timeout_s=lambda settings: TIMEOUT_S,
-    rounds=Rounds(
-        best=2,
-        worst=11,
-        notes="grade and generate when enough documents pass at once; a follow-up is condensed first (+1), each of at "
-        "most 3 rewrites adds two: rewrite and grade, and so does a web search: its words and grade. All documents are "
-        "graded side by side: one round.",
-    ),
-)
+WORKFLOW = Workflow(graph=build_graph(), timeout_s=lambda settings: TIMEOUT_S)

@@ -42,24 +42,10 @@ class Asking(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rounds:
-    """Model rounds before an answer's first token: calls that wait for each other; those side by side are one.
-
-    best: enough is found at once. worst: every way of improving is used up. notes: what makes the difference.
-    """
-
-    best: int
-    worst: int
-    notes: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Workflow:
-    """A graph, which also feeds the picture on the page. about: its module's docstring. timeout_s: of an answer."""
+    """A graph, which also feeds the picture on the page. timeout_s: of an answer."""
 
     graph: CompiledStateGraph[Any, Deps, Any, Any]
-    rounds: Rounds
-    about: str
     timeout_s: Callable[[RagSettings], float] = lambda settings: settings.corrective.timeout_s
 
     async def answer(self, question: Question, *, engine: Deps, trace: Trace) -> Answer:

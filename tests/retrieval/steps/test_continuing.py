@@ -52,14 +52,6 @@ async def test_the_model_is_given_the_passages_and_the_text_so_far(online: Any) 
     assert "A resit costs EUR 55. The resit fee is paid\n</answer>" in prompt
 
 
-async def test_a_second_limit_cuts_it_again(online: Any, rag_settings: Any) -> None:
-    rag_settings(ollama={"max_answer_tokens": 4})
-    online.reply(text="online by card, as every year, at the desk of the registry.")
-    answer, _, _ = await continued()
-    assert (answer.partial, answer.cut) == (True, True)
-    assert answer.text.startswith(BEGINNING + " online")
-
-
 async def test_a_model_that_breaks_leaves_what_was_there(online: Any) -> None:
     online.reply(status=500, error="no")
     answer, events, _ = await continued()
@@ -82,15 +74,6 @@ async def test_many_long_passages_are_cut_to_the_window(online: Any, rag_setting
     assert not answer.partial
     assert online.chats[0].body["options"]["num_ctx"] == 2048
     assert estimate_tokens(online.chats[0].prompt) + TEMPLATE_TOKENS < 2048
-
-
-async def test_the_longest_answer_follows_the_window(online: Any, rag_settings: Any) -> None:
-    rag_settings(ollama={"num_ctx": 4096})
-    online.reply(text="online.")
-    await continued()
-    asked = online.chats[0]
-    left = 4096 - estimate_tokens(asked.prompt)
-    assert 1024 < asked.body["options"]["num_predict"] <= left
 
 
 @pytest.mark.parametrize(

@@ -34,11 +34,6 @@ def test_neighbours_become_one_passage_with_the_overlap_once() -> None:
     assert result[2] == {"k2": ["k3", "k1"]}
 
 
-def test_a_merged_passage_keeps_the_scores_and_ranks_of_its_best_chunk() -> None:
-    merged = merge_duplicates([SECOND, FIRST])[0][0]
-    assert (merged.scores, merged.ranks) == (SECOND.scores, SECOND.ranks)
-
-
 def test_a_passage_grows_no_longer_than_the_limit(monkeypatch) -> None:
     monkeypatch.setattr("retrieval.steps.passages.MERGE_TOKENS", 40)
     assert ids(merge_duplicates([FIRST, SECOND, THIRD])) == ["k1", "k3"]

@@ -14,10 +14,6 @@ def test_repeated_texts_are_left_out() -> None:
     assert choose([], most=3) == []
 
 
-def test_the_best_passage_stays_however_long_it_is() -> None:
-    assert ids(fit([scored(1, "word " * 500), scored(2, "x")], tokens=50)) == "1"
-
-
 def test_passages_are_kept_while_they_fit() -> None:
     long = [scored(number, "word " * 80) for number in range(1, 6)]
     assert ids(fit(long, tokens=230)) == "12"

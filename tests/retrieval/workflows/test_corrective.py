@@ -136,14 +136,6 @@ async def test_passages_that_were_refused_are_not_judged_again(online) -> None:
     assert not prompts(online, JUDGE)
 
 
-async def test_a_text_that_nothing_bears_out_is_no_answer(online) -> None:
-    online.reply(match=WRITER, json=["answer", "The moon is made of green cheese."])
-    result, _, events = await answer(CLEAR)
-    assert result.decision == "NO_ANSWER"
-    assert "closest passages" in result.text
-    assert result.text == events.text
-
-
 async def test_a_model_that_ignores_the_mark_has_answered(online) -> None:
     online.reply(match=WRITER, pieces=["The deposit", " is EUR 300 [1]."])
     result, _, _ = await answer(CLEAR)
@@ -166,16 +158,6 @@ async def test_a_request_may_want_a_judgement_first(online) -> None:
     assert result.decision == "ANSWER"
     assert steps(trace).index("assess") < steps(trace).index("generate")
     assert trace.usage().llm_rounds == 2
-
-
-async def test_judge_and_writer_read_the_same_passages_at_the_same_place(online) -> None:
-    online.reply(match=JUDGE, json=judgement("answer", 1))
-    online.reply(match=WRITER, json=ANSWER)
-    await answer(ask(CLEAR, options=AnswerOptions(rerank=True)))
-    judged, written = prompts(online, JUDGE)[0], prompts(online, WRITER)[0]
-    shared = judged[: judged.index("</passages>")]
-    assert "EUR 300" in shared
-    assert written.startswith(shared)
 
 
 async def test_options_of_the_request_switch_steps_off(online) -> None:
@@ -408,31 +390,6 @@ async def test_where_a_model_is_required_its_absence_is_an_error(rag_settings) -
     rag_settings(ollama={"offline": "0", "base_url": "http://127.0.0.1:9"})
     with pytest.raises(UnavailableError, match="model server"):
         await answer(CLEAR)
-
-
-@pytest.mark.parametrize(
-    "fault",
-    [{"status": 404, "error": "model not found"}, {"status": 500, "error": "oom"}, {"text": ""}, {"delay_s": 9},
-     {"disconnect_after": 0}, {"malformed_after": 0}, {"stall_after": 0}],
-)  # fmt: skip
-async def test_where_the_model_fails_what_was_found_is_quoted(online, rag_settings, fault, monkeypatch) -> None:
-    rag_settings(ollama={"first_token_timeout_s": 0.3, "structured_timeout_s": 0.3})
-    monkeypatch.setattr("retrieval.providers.chat.BETWEEN_TOKENS_TIMEOUT_S", 0.3)
-    monkeypatch.setattr("retrieval.providers.ollama.BUSY_RETRY_S", 0.01)
-    online.reply(**fault)
-    result, trace, events = await answer(CLEAR)
-    assert "EUR 300" in result.text
-    assert result.text == events.text
-    assert "generate" in {entry["step"] for entry in trace.degraded}
-
-
-async def test_at_the_deadline_every_step_falls_back(online, rag_settings) -> None:
-    rag_settings(corrective={"timeout_s": 0.2})
-    online.reply(delay_s=30)
-    result, trace, _ = await answer(CLEAR)
-    assert result.text
-    assert trace.usage().total_ms < 25_000  # long before the model would answer
-    assert trace.degraded
 
 
 class RatingBoosts:
