@@ -72,7 +72,6 @@ TEXTS: dict[str, Sentence] = {
     "passage_out_of_range": worded("the model named a passage that it was not shown"),
     "score_out_of_range": worded("the model gave a number outside its range"),
     "graded": worded("documents: {total_count}; relevant: {pass_count}; graded before: {graded_before}"),
-    "grades_missing": worded("{failed} of {total} documents were graded without a model: {reason}"),
     "model_says_relevant": worded("the model says: relevant"),
     "model_says_not_relevant": worded("the model says: not relevant"),
     "pass_rate": worded("pass rate {pass_rate}, {pass_threshold} wanted: {verdict}"),

@@ -14,7 +14,7 @@ from ragsite.core.errors import UnavailableError
 from ragsite.core.wording import joined, worded
 from retrieval.path_texts import reason_text
 from retrieval.ports import Prompt
-from retrieval.steps.cite import align, cited_markers
+from retrieval.steps.cite import cited_markers
 from retrieval.steps.deps import Deps
 from retrieval.steps.extract import quotations, versions_asked_for
 from retrieval.steps.judge import estimated
@@ -95,17 +95,6 @@ async def write_from(
     supported = any(source.cited for source in answer.sources) or any(one.supported for one in answer.grounding)
     if answer.decision == "ANSWER" and supported:
         return answer
-    return await _cited_or_refused(deps, question, answer)
-
-
-async def _cited_or_refused(deps: Deps, question: Question, answer: Answer) -> Answer:
-    """Of an answer that cites nothing: a heading, or a text that ends in a colon, has no sentence that could, and cites
-    what it is near to; below others the closest passages are quoted."""
-    near: Sequence[int] = ()
-    if answer.decision == "ANSWER":
-        near = await asyncio.to_thread(align, answer.text, answer.sources, question=question.standalone)
-    if near:
-        return await with_more(deps, answer, " " + "".join(f"[{marker}]" for marker in near))
     quoted = quotations(question.standalone, answer.sources, most=QUOTATIONS, language=deps.language)
     refused = replace(answer, decision="NO_ANSWER", reason=NOTHING_SUPPORTED)
     return await with_more(deps, refused, f"\n\n{phrase('closest', deps.language)}\n\n{quoted}")

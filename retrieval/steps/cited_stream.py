@@ -51,6 +51,7 @@ class CitedStream:
         self._line = ""  # the current line so far, without markers
         self._fenced = self._after_row = False
         self._begun = False  # a word has gone out
+        self._whole = True
         self._waiting = ""  # for it
 
     def begin(self, text: str, *, sentence: str) -> None:
@@ -64,10 +65,12 @@ class CitedStream:
         self._held += piece
         return self._shown(await self._read(last=False))
 
-    async def finish(self) -> str:
-        """What was held back; the beginning of a marker that never ended is dropped."""
-        rest = self._shown(await self._read(last=True) + await self._citations(""))
-        return rest.rstrip()
+    async def finish(self, *, whole: bool = True) -> str:
+        """What was held back; the beginning of a marker that never ended is dropped. whole: False of a text that broke
+        off; the sentence that it broke off in is not cited, as it may go on."""
+        self._whole = whole
+        rest = await self._read(last=True)
+        return self._shown(rest + (await self._citations("") if whole else "")).rstrip()
 
     def _shown(self, text: str) -> str:
         """Nothing is sent before the first word."""
@@ -124,7 +127,7 @@ class CitedStream:
     def _is_end(self, found: re.Match[str], following: str) -> bool:
         """`following`: the next character; empty where the text is over."""
         stop, gap = found["stop"], found["gap"]
-        new_line = "\n" in gap or not following
+        new_line = "\n" in gap or (not following and (self._whole or bool(stop)))
         if is_row(self._line + found["bar"]):
             return new_line
         wrapped = gap.count("\n") == 1 and following.islower()

@@ -100,11 +100,11 @@ class ContinuedWriter(CitedWriter):
         if text := self._joint.feed(piece):
             await super().write(text)
 
-    async def finish(self) -> None:
+    async def finish(self, *, whole: bool = True) -> None:
         if text := self._joint.finish():
             await super().write(text)
         if self._joint.joined:  # else nothing came, and nothing is cited anew
-            await super().finish()
+            await super().finish(whole=whole)
 
 
 class Joint:

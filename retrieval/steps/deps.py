@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 from ragsite.core.rag_settings import RagSettings
 from retrieval.ports import (
@@ -84,13 +83,12 @@ class Deps:
         prompt: str,
         schema: type[Schema],
         *,
-        role: Literal["answer", "fast"] = "fast",
         model_name: str = "",
         **variables: object,
     ) -> Schema:
         """One structured call of a model with the prompt of this name, in the answer's language. model_name: by this
-        model in place of the role's. Raises ModelError.
+        model in place of the fast one. Raises ModelError.
         """
         filled = self.prompts.render(prompt, language=self.language, **variables)
-        model = await self.models.chat(role, name=model_name)
+        model = await self.models.chat("fast", name=model_name)
         return await model.complete_json(filled, schema)

@@ -13,17 +13,15 @@ from statistics import fmean
 from typing import Any
 
 from ragsite.core.wording import counted
-from retrieval.errors import ModelError
 from retrieval.path_texts import path_text, reason_text
 from retrieval.steps.deps import Deadline, Deps
 from retrieval.steps.judge import MISSING_CHARS, YES_SCORE, check_score, estimated, quoted, rank, reranking_is_on
 from retrieval.steps.schemas import TOP_SCORE, AnswerGrade, DocumentVerdict
 from retrieval.steps.step import step, try_call
 from retrieval.text.quoting import neutralise, one_line, quote_source
-from retrieval.trace import degrade, note, queue_model_call, skip
+from retrieval.trace import note, queue_model_call, skip
 from retrieval.values import Answer, Question, ScoredChunk
 
-PROMPT = "grade"  # its file in retrieval/prompts
 RELEVANT_SCORE = 0.4  # estimate from which the documents are relevant, where no model grades them
 TIMEOUT_S = 60.0  # all documents of one search together
 EXCERPT_CHARS = 2000  # of a graded document, kept in the decision path
@@ -116,7 +114,7 @@ async def _graded(deps: Deps, question: Question, documents: Sequence[ScoredChun
 async def _ask_each(
     deps: Deps, text: str, documents: Sequence[ScoredChunk]
 ) -> list[tuple[ScoredChunk, DocumentVerdict]]:
-    """What the model says, of those documents of which it says something; the entry tells of the others.
+    """What the model says, of those documents of which it says something; the entry tells why not of the others.
 
     At most `ollama.max_concurrency` calls at once, each with its time limit, all together within `TIMEOUT_S`.
     """
@@ -125,27 +123,20 @@ async def _ask_each(
     await deps.trace.announce("grade", told)
     slots = asyncio.Semaphore(deps.settings.ollama.max_concurrency)
     deadline = Deadline(deps.deadline.limit(TIMEOUT_S))
-    failures: list[str] = []
+
+    async def verdict_of(document: ScoredChunk) -> DocumentVerdict:
+        (passage,) = await quoted(deps, [document])
+        verdict = await deps.complete("grade", DocumentVerdict, passages=passage, question=one_line(text))
+        check_score(verdict.confidence)
+        return verdict
 
     async def ask(document: ScoredChunk) -> DocumentVerdict | None:
         queue_model_call()  # to wait for a slot is not to wait for another call's answer
         async with slots:
             limit_s = deadline.limit(deps.settings.ollama.structured_timeout_s)
-            try:
-                async with asyncio.timeout(limit_s):
-                    (passage,) = await quoted(deps, [document])
-                    verdict = await deps.complete(PROMPT, DocumentVerdict, passages=passage, question=one_line(text))
-                    check_score(verdict.confidence)
-                    return verdict
-            except ModelError as error:
-                failures.append(error.reason)
-            except TimeoutError:
-                failures.append(path_text("too_late", {"limit_s": limit_s}))
-            return None
+            return await try_call(deps, verdict_of(document), timeout_s=limit_s)
 
     verdicts = await asyncio.gather(*map(ask, documents))
-    if failures:
-        degrade(path_text("grades_missing", {"failed": len(failures), "total": count, "reason": failures[0]}))
     return [(document, verdict) for document, verdict in zip(documents, verdicts, strict=True) if verdict is not None]
 
 

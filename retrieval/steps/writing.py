@@ -121,7 +121,7 @@ class AnswerWriter:
     async def write(self, piece: str) -> None:
         await self._emit(self._script.feed(piece))
 
-    async def finish(self) -> None:
+    async def finish(self, *, whole: bool = True) -> None:
         await self._emit(self._script.finish())
 
     async def _emit(self, content: str) -> None:
@@ -143,9 +143,9 @@ class CitedWriter(AnswerWriter):
     async def write(self, piece: str) -> None:
         await self._emit(await self._cited.feed(self._script.feed(piece)))
 
-    async def finish(self) -> None:
+    async def finish(self, *, whole: bool = True) -> None:
         last = await self._cited.feed(self._script.finish())
-        await self._emit(last + await self._cited.finish())
+        await self._emit(last + await self._cited.finish(whole=whole))
 
 
 class MarkedWriter(CitedWriter):
@@ -244,7 +244,7 @@ async def write_by_model(
     except TimeoutError:
         failure = reason_text("time_was_over")
     await writer.write(writer.read_end())
-    await writer.finish()
+    await writer.finish(whole=not failure)
     if not writer.text and not writer.refuses:
         failure = failure or reason_text("empty_answer")
     return Ended(failure, cut, author.model.name)

@@ -51,6 +51,12 @@ async def test_markers_stand_at_the_end_of_each_sentence(text: str, cited: str) 
     assert "".join(await stream(text)) == cited  # character by character
 
 
+async def test_the_sentence_that_a_text_broke_off_in_is_not_cited() -> None:
+    cited = CitedStream(seven)
+    text = await cited.feed("It is EUR 55. It is paid by [1]") + await cited.finish(whole=False)
+    assert text == "It is EUR 55 [7]. It is paid by"
+
+
 _MARKER_IN_MARKER = re.compile(r"[\[【][\d ,.]*[\[【]")
 
 

@@ -60,14 +60,6 @@ async def test_a_text_that_no_passage_bears_out_is_no_answer_and_the_nearest_are
     assert answer.text == events.text
 
 
-@pytest.mark.parametrize("text", ["The resit fee is paid online:", "# The library opens at eight"])
-async def test_a_text_without_a_full_sentence_cites_what_it_is_near_to(online, text: str) -> None:
-    online.reply(json=["answer", text])
-    answer, events, _ = await generate()
-    assert (answer.decision, answer.text) == ("ANSWER", f"{text} [{1 + text.startswith('#')}]")
-    assert answer.text == events.text
-
-
 async def test_the_path_tells_ordering_writing_and_checking(online) -> None:
     online.reply(text="A resit costs EUR 55 [1].")
     answer, _, trace = await generate()
