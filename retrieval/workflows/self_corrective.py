@@ -10,7 +10,7 @@
 
 The grader judges each document against the question as it was asked, whatever was searched for, so a grade stands for
 the whole answer; what has passed in any round is what the answer is written from. Searching on stops early when the
-words run out, and when something has passed but searches in a row bring nothing new that passes.
+words run out.
 
 The web is the last resort, where it is configured and wanted: when nothing of the documents has passed, its pages are
 graded in their place.
@@ -47,7 +47,6 @@ TOP_K = 5  # documents that a search gives the grader
 # cosine below which a document that only the vectors found is left out; not used with the lexical embedder
 MIN_SIMILARITY = 0.3
 REWRITES_LIMIT = 5  # the most that a request may ask for
-STAGNANT_REWRITES = 2  # searches in a row that brought nothing new that passes: it answers from what has passed
 TIMEOUT_S = 180.0  # a whole answer
 LEAST_TIME_LEFT = 1 / 3  # of the whole answer's, for another search to begin
 
@@ -61,7 +60,6 @@ class State(Asking, total=False):
     graded: Graded  # of the last search
     grades: Mapping[str, DocumentGrade]  # of every search
     documents: tuple[ScoredChunk, ...]  # of every search, each once, best first
-    stagnant: int  # searches in a row that brought nothing new that passes
     web_searched: bool
     verdict: Verdict
 
@@ -128,15 +126,8 @@ async def web_search(state: State, runtime: Runtime[Deps]) -> State:
 async def grade(state: State, runtime: Runtime[Deps]) -> State:
     deps, question = runtime.context, state["question"]
     graded = await grading.grade(deps, question, state["candidates"], known=state.get("grades", {}))
-    before = state.get("documents", ())
-    documents = with_graded(before, graded)
-    gained = len(passing(documents, graded.grades)) > len(passing(before, graded.grades))
-    weighed: State = {
-        "graded": graded,
-        "grades": graded.grades,
-        "documents": documents,
-        "stagnant": 0 if gained else state.get("stagnant", 0) + 1,
-    }
+    documents = with_graded(state.get("documents", ()), graded)
+    weighed: State = {"graded": graded, "grades": graded.grades, "documents": documents}
     return {**weighed, "verdict": await decide(deps, {**state, **weighed})}
 
 
@@ -177,8 +168,6 @@ def reason_to_stop(deps: Deps, state: State, limits: Limits) -> str:
         return "no_other_words"
     if deps.deadline.remaining() < TIMEOUT_S * LEAST_TIME_LEFT:
         return "no_time_to_search"
-    if passing(state["documents"], state["grades"]) and state["stagnant"] >= STAGNANT_REWRITES:
-        return "nothing_new"
     return ""
 
 

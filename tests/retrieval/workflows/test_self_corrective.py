@@ -141,17 +141,6 @@ async def test_a_query_that_was_tried_before_is_not_searched_for_again(online) -
     assert steps(trace, "rewrite")[0].status == "degraded"
 
 
-async def test_searches_that_bring_nothing_new_end_the_loop_once_something_has_passed(online) -> None:
-    online.reply(match=rf"(?s){GRADE}.*borrow 12", json=verdict(True))
-    online.reply(match=GRADE, json=verdict(False))
-    for number in range(3):
-        online.reply(match=REWRITE, json=rewritten(f"undergraduate books {number}"), times=1)
-    result, trace, _ = await answer(LOANS)
-    assert result.decision == "ANSWER"
-    assert len(steps(trace, "rewrite")) == 2
-    assert "nothing new" in steps(trace, "assess")[-2].summary
-
-
 @pytest.mark.parametrize(("pass_rate", "rewrites"), [(0.4, 0), (0.5, 0), (0.8, 1)])
 async def test_a_request_decides_how_many_must_pass(online, pass_rate: float, rewrites: int) -> None:
     online.reply(match=rf"(?s){GRADE}.*borrow 12", json=verdict(True))
