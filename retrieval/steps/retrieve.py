@@ -24,6 +24,7 @@ from retrieval.steps.web import may_search_web, web_search
 from retrieval.trace import degrade, note
 from retrieval.values import Boosts, Query, Question, ScoredChunk, SearchFilters, TailHit
 
+Stage = Literal["text", "wide", "web"]
 WIDER = 3  # times as many candidates
 PURPOSE: dict[Stage, str] = {"text": "by_words_alone", "wide": "wider", "web": "on_the_web"}
 
@@ -133,7 +134,6 @@ async def _boosts(deps: Deps, query: str, hits: Sequence[ScoredChunk | TailHit])
 
 
 # ------------------------------------------------------------------------------------------------ refine
-Stage = Literal["text", "wide", "web"]
 
 
 def stages(deps: Deps, question: Question) -> tuple[Stage, ...]:

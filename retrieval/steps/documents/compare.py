@@ -1,7 +1,8 @@
 """What is new, gone and changed between two versions of a document: by their sentences, without a model.
 
 Sentences that are the same, wherever they stand, are no change. Of the others those that are alike are one sentence
-that was changed, rather where both stand under the same heading. The rest is gone or new.
+that was changed, rather where both stand under the same heading. The rest is gone or new. What is quoted of it, of an
+outline or of a list is composed here, too: every line ends with the marker of its passage.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ from retrieval.text.answer_language import Language, in_script_of
 from retrieval.text.quoting import one_line
 from retrieval.values import Scores, Source, StoredChunk
 
-# ------------------------------------------------------------------------------------------------ compare
 ALIKE = 0.4  # share of both sentences' terms (Dice), under the same heading, from which one became the other
 ALIKE_ELSEWHERE = 0.6
 BESIDE = 0.2  # what the same heading adds where sentences compete for each other
@@ -31,6 +31,10 @@ LOOKED_AT = 8  # sentences that one is compared with
 _NUMBERING = re.compile(r"^\W*第[\d一二三四五六七八九十百]{1,5}[章节節条條编編]|^[\W\d]+")
 
 Kind = Literal["changed", "new", "gone"]
+RowKind = Literal["deadline", "amount", "contact"]
+MOST_LINES = 120
+OUTLINE_LINES = 10  # that an outline has at least, where its documents have so many paragraphs
+ROW_KINDS: tuple[RowKind, ...] = ("deadline", "amount", "contact")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,11 +161,6 @@ def _alike(left: frozenset[str], right: frozenset[str]) -> float:
 
 
 # ------------------------------------------------------------------------------------------------ compose
-MOST_LINES = 120
-OUTLINE_LINES = 10  # that an outline has at least, where its documents have so many paragraphs
-
-RowKind = Literal["deadline", "amount", "contact"]
-ROW_KINDS: tuple[RowKind, ...] = ("deadline", "amount", "contact")
 
 
 @dataclass(frozen=True, slots=True)

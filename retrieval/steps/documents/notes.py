@@ -32,7 +32,6 @@ from retrieval.steps.step import step, try_call
 from retrieval.text.quoting import one_line
 from retrieval.trace import note
 
-# ------------------------------------------------------------------------------------------------ notes
 NOTES_OF_PART = 6  # at most
 CUT_MARGIN = 3  # characters below the limit of a note's length from which it was cut
 

@@ -25,11 +25,15 @@ from retrieval.text.tokens import estimate_tokens
 from retrieval.trace import note
 from retrieval.values import DocumentRef, Scores, SearchFilters, SearchScope, Source, StoredChunk
 
-# ------------------------------------------------------------------------------------------------ excerpts
 MOST_CHUNKS = 4000  # of one document: about 2,000 pages of text
 HEADING_JOIN = " › "
 STATEMENT_CHARS = 400  # of a quoted sentence
 _LINK = re.compile(r"!?\[([^\[\]]{0,200})\]\([^()\s]{1,400}\)")  # Markdown's: its words are what is said
+MOST_SOURCES = 40  # passages that one answer may cite
+MOST_PARTS = 40  # calls that read a document
+PART_TOKENS = 2400  # of one call, where MOST_PARTS of them are enough: more take a small model long
+PROMPT_TOKENS = 300  # of the instructions around a part
+GIVE_UP = 3  # calls that fail from the first on: this model can't do it
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +146,6 @@ def label_of(text: str) -> str:
 
 
 # ------------------------------------------------------------------------------------------------ parts
-MOST_SOURCES = 40  # passages that one answer may cite
-MOST_PARTS = 40  # calls that read a document
-PART_TOKENS = 2400  # of one call, where MOST_PARTS of them are enough: more take a small model long
-PROMPT_TOKENS = 300  # of the instructions around a part
-GIVE_UP = 3  # calls that fail from the first on: this model can't do it
 
 Result = TypeVar("Result")
 
