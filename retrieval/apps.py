@@ -13,8 +13,6 @@ class RetrievalConfig(AppConfig):
 
         CharField.register_lookup(IContainsHan)
         TextField.register_lookup(IContainsHan)
-        from retrieval.memory import services as memory  # models can be imported only now
-        from retrieval.services import deletion
+        from retrieval.services import deletion  # models can be imported only now
 
         deletion.connect()
-        memory.connect()

@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 
 from django.conf import settings
 
-from ragsite.core.rag_settings import MilvusSettings, RagSettings
+from ragsite.core.rag_settings import RagSettings
 from ragsite.runtime import milvus_lite
 from retrieval.memory.store import DatabaseMemoryStore
 from retrieval.ports import BoostSource, ChunkIndex, CuratedAnswers, Models, SearchRequest, SearchResult
@@ -31,7 +31,7 @@ from retrieval.selectors import DatabaseChunkStore, DatabaseDocumentReader
 from retrieval.services.search_cache import CachedSearcher
 from retrieval.services.write_lease import write_lease
 from retrieval.steps.deps import Deps
-from retrieval.steps.retrieve.search import search_documents, search_preferring
+from retrieval.steps.retrieve import search_documents, search_preferring
 from retrieval.text import analysis
 from retrieval.trace import Trace
 from retrieval.workflows import NAMES, get_workflow
@@ -39,10 +39,9 @@ from retrieval.workflows import NAMES, get_workflow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine(Deps):
-    """What the workflows work with, and the indexes behind it, for those who write into them."""
+    """What the workflows work with, and the index behind it, for those who write into it."""
 
     index: ChunkIndex
-    memory_index: ChunkIndex
 
 
 # The garbage collector's thresholds of a process that answers: an answer makes tens of thousands of objects that live
@@ -93,7 +92,6 @@ def _close_former(engines: list[Engine], former: Engine) -> None:
 
 async def _close(engine: Engine) -> None:
     await engine.index.close()
-    await engine.memory_index.close()
     if isinstance(engine.models, ModelRegistry):
         await engine.models.close()
 
@@ -137,9 +135,13 @@ def warm_up() -> None:
 
 def _new(rag: RagSettings) -> Engine:
     models = ModelRegistry(rag.ollama)
-    index = _index(rag, rag.milvus)
-    # What is remembered lies apart from the documents, under a prefix of its own, and has their schema.
-    memory_index = _index(rag, rag.milvus.replace(prefix=f"{rag.milvus.prefix}_memory"))
+    index = MilvusIndex(
+        rag.milvus,
+        uri=lambda: rag.milvus.uri or milvus_lite.current_uri(rag.data_dir),
+        writer_lock=write_lease,
+        k1=schema.BM25_K1,
+        b=schema.BM25_B,
+    )
     store = DatabaseChunkStore()
     hybrid = HybridSearcher(index=index, store=store, models=models, settings=rag.search)
     cached = CachedSearcher(hybrid, rag.search)
@@ -148,23 +150,12 @@ def _new(rag: RagSettings) -> Engine:
         models=models,
         prompts=PromptLibrary(rag.prompts_dir),
         index=index,
-        memory_index=memory_index,
         store=store,
         documents=DatabaseDocumentReader(),
         searcher=cached,
         boosts=_make_boosts[0](models) if _make_boosts else None,
         reranker=HttpReranker(rag.rerank) if rag.rerank.url else None,
         web=make_web_searcher(rag.web_search),
-        memory=DatabaseMemoryStore(index=memory_index, models=models),
+        memory=DatabaseMemoryStore(models=models),
         curated=_make_curated[0]() if _make_curated else None,
-    )
-
-
-def _index(rag: RagSettings, milvus: MilvusSettings) -> MilvusIndex:
-    return MilvusIndex(
-        milvus,
-        uri=lambda: milvus.uri or milvus_lite.current_uri(rag.data_dir),
-        writer_lock=write_lease,
-        k1=schema.BM25_K1,
-        b=schema.BM25_B,
     )

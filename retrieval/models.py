@@ -392,10 +392,9 @@ class Memory(models.Model):
     embedding_model = models.CharField(
         max_length=200,
         blank=True,
-        help_text=_("Empty while it is not in the index."),
         verbose_name=_("embedding model"),
     )
-    embedding_dim = models.PositiveIntegerField(null=True, blank=True, verbose_name=_("embedding dim"))
+    vector = models.BinaryField(default=bytes)  # float32, of that model; empty where it is
     use_count = models.PositiveIntegerField(default=0, verbose_name=_("use count"))
     last_used_at = models.DateTimeField(null=True, blank=True, verbose_name=_("last used at"))
     created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
@@ -407,7 +406,6 @@ class Memory(models.Model):
         verbose_name_plural = _("memories")
         indexes = [
             models.Index(fields=["user", "-updated_at"], name="memory_of_user"),
-            models.Index(fields=["embedding_model", "embedding_dim"], name="memory_by_space"),
         ]
 
     def __str__(self) -> str:

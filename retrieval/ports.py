@@ -295,7 +295,7 @@ class SearchRequest:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult:
     """Candidates, best first. `relaxed`: names of preferred filters that were dropped, since what they left did not
-    answer (`retrieval.steps.retrieve.relax`; a `Searcher` drops none).
+    answer (`retrieval.steps.retrieve`; a `Searcher` drops none).
 
     `tail_hits`: what was found below them, best first, without texts.
     `degraded`: reasons, for people, e.g. "no vectors: Ollama is not reachable"."""

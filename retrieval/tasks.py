@@ -17,12 +17,7 @@ from kombu.exceptions import OperationalError
 
 from retrieval.engine import close_engine, get_engine
 from retrieval.errors import EmbeddingUnavailableError, IndexUnavailableError
-from retrieval.memory.sync import (
-    memory_consolidate,
-    memory_repair,
-    memory_rows_delete,
-    memory_rows_of_user_delete,
-)
+from retrieval.memory.sync import memory_consolidate, memory_repair
 from retrieval.models import Collection
 from retrieval.services.index import collection_reembed, index_repair
 from retrieval.services.ingest import ingest_take_next
@@ -83,25 +78,13 @@ def collection_reembed_task(collection_id: str) -> str:
 
 @shared_task(**MAINTENANCE_RETRY)
 def memory_consolidate_task(memory_id: str) -> str:
-    """Condense what an answer left to be remembered, and index it. Safe to run twice; one that has gone is nothing."""
+    """Condense what an answer left to be remembered. Safe to run twice; one that has gone is nothing."""
     return _run(lambda: memory_consolidate(UUID(memory_id)))
 
 
-@shared_task(**UNINDEX_RETRY)
-def memory_unindex(model: str, dim: int, memory_ids: list[str]) -> None:
-    """Clear deleted facts' rows away. They are never recalled in any case."""
-    _run(lambda: memory_rows_delete(space=EmbeddingSpace(model, dim), memory_ids=memory_ids))
-
-
-@shared_task(**UNINDEX_RETRY)
-def memory_unindex_user(model: str, dim: int, user_id: int) -> None:
-    """Clear everything away that the index remembers of a deleted user."""
-    _run(lambda: memory_rows_of_user_delete(space=EmbeddingSpace(model, dim), user_id=user_id))
-
-
-@shared_task(**UNINDEX_RETRY)
+@shared_task(**MAINTENANCE_RETRY)
 def memory_check() -> int:
-    """Do what lost messages have left undone, and compare the memory's index with the database. Rows written."""
+    """Do what lost messages have left undone. How many facts."""
     return _run(memory_repair)
 
 

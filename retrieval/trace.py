@@ -14,13 +14,14 @@ that nobody has to pass them on; tasks started inside a step inherit it.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
-from ragsite.core.wording import joined
+from ragsite.core.wording import joined, worded
+from retrieval.errors import ModelError
 from retrieval.path_texts import path_text, reason_text
 from retrieval.ports import Prompt
 from retrieval.values import Source
@@ -44,7 +45,6 @@ class ModelCall:
     prompt: Prompt | None = None  # as it was filled; not a part of the path
     asked_ms: float | None = None  # where it waited in a queue of ours: since when
     started_ms: float = 0.0
-    first_token_ms: float | None = None
     ended_ms: float | None = None
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -102,20 +102,9 @@ class StepRecord:
         }  # fmt: skip
 
 
-class EventSink(Protocol):
-    """Where a run's events go while it runs. The contract's event types, without seq and message_id."""
-
-    async def step_finished(self, step: StepRecord) -> None: ...
-
-    async def tool_called(self, tool: str, content: str, step: StepRecord) -> None: ...
-
-    async def sources_chosen(self, sources: Sequence[Source]) -> None: ...
-
-    async def chunk(self, content: str) -> None: ...
-
-
-class NullSink:
-    """Drops every event: for commands, evaluation and tests."""
+class EventSink:
+    """Where a run's events go while it runs: the contract's event types, without seq and message_id. This one drops
+    them: for commands, evaluation and tests."""
 
     async def step_finished(self, step: StepRecord) -> None: ...
 
@@ -149,7 +138,7 @@ class Trace:
     """Everything that happened while one question was answered."""
 
     def __init__(self, sink: EventSink | None = None) -> None:
-        self.sink: EventSink = sink or NullSink()
+        self.sink = sink or EventSink()
         self.steps: list[StepRecord] = []
         self.calls: list[ModelCall] = []
         self.first_token_ms: float | None = None
@@ -180,6 +169,10 @@ class Trace:
         """The running step calls a tool: told at once, while it works. content: one line for people."""
         if current := _current.get():
             await self.sink.tool_called(tool, content, current[1])
+
+    async def choose_sources(self, sources: Sequence[Source]) -> None:
+        """Send what the answer is written from, before its first piece."""
+        await self.sink.sources_chosen(sources)
 
     async def emit_chunk(self, content: str) -> None:
         """Send the next piece of the answer; the first one stamps the time to the first token."""
@@ -213,33 +206,15 @@ class Trace:
 
 class HeldBackTrace(Trace):
     """A run's trace for an answer that is still to be judged: steps and model calls are the run's own and are told as
-    they happen, but text and sources are held back. `release` sends an accepted text; a rejected one is dropped."""
+    they happen; text and sources do not reach the reader."""
 
     def __init__(self, run: Trace) -> None:
-        self.sink = _TextHeldBack(run.sink)
+        super().__init__(run.sink)
         self.steps, self.calls, self._began = run.steps, run.calls, run._began
-        self.first_token_ms = None
-        self._run = run
 
-    async def emit_chunk(self, content: str) -> None:
-        """Nothing reaches the reader, so this is no first token."""
+    async def choose_sources(self, sources: Sequence[Source]) -> None: ...
 
-    async def release(self, text: str, sources: Sequence[Source]) -> None:
-        """Send the whole text, line by line."""
-        await self._run.sink.sources_chosen(sources)
-        for line in text.splitlines(keepends=True):
-            await self._run.emit_chunk(line)
-
-
-class _TextHeldBack(NullSink):
-    def __init__(self, sink: EventSink) -> None:
-        self._sink = sink
-
-    async def step_finished(self, step: StepRecord) -> None:
-        await self._sink.step_finished(step)
-
-    async def tool_called(self, tool: str, content: str, step: StepRecord) -> None:
-        await self._sink.tool_called(tool, content, step)
+    async def emit_chunk(self, content: str) -> None: ...
 
 
 def longest_chain(calls: Sequence[ModelCall], *, until_ms: float | None = None) -> int:
@@ -291,15 +266,26 @@ def queue_model_call() -> None:
         _queued_ms.set(current[0].now_ms())
 
 
-def begin_model_call(call: ModelCall) -> ModelCall:
-    """Providers call this as a model call starts: it is stamped and filed under the running step, if there is one."""
-    if current := _current.get():
+@contextmanager
+def model_call(call: ModelCall) -> Iterator[ModelCall]:
+    """Providers call a model within this: it is stamped and filed under the running step, if there is one."""
+    current = _current.get()
+    if current:
         trace, record = current
         call.started_ms, call.asked_ms = trace.now_ms(), _queued_ms.get()
         _queued_ms.set(None)
         trace.calls.append(call)
         record.calls.append(call)
-    return call
+    call.error = worded("stopped by the caller")
+    try:
+        yield call
+        call.error = ""
+    except ModelError as error:
+        call.error = error.reason
+        raise
+    finally:
+        if current:
+            call.ended_ms = current[0].now_ms()
 
 
 def note_index_wait(seconds: float) -> None:
@@ -307,16 +293,3 @@ def note_index_wait(seconds: float) -> None:
     if current := _current.get():
         detail = current[1].detail
         detail["waited_for_index_s"] = round(detail.get("waited_for_index_s", 0.0) + seconds, 2)
-
-
-def mark_first_token(call: ModelCall) -> None:
-    """Stamp the first piece of a streamed answer."""
-    if call.first_token_ms is None and (current := _current.get()):
-        call.first_token_ms = current[0].now_ms()
-
-
-def end_model_call(call: ModelCall, *, error: str = "") -> None:
-    """Stamp the call's end; safe to call when no trace runs."""
-    call.error = error
-    if current := _current.get():
-        call.ended_ms = current[0].now_ms()

@@ -5,9 +5,8 @@ A query is text that is searched for; a question is what the user asked. A chunk
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from operator import attrgetter
 from typing import Any, Literal
 
 Decision = Literal["ANSWER", "CLARIFY", "NO_ANSWER"]
@@ -131,20 +130,11 @@ class Scores:
     final: float | None = None
 
     def as_dict(self) -> dict[str, float]:
-        pairs = zip(SCORE_NAMES, scores_of(self), strict=True)
-        return {name: round(value, 6) for name, value in pairs if value is not None}
-
-    def __getstate__(self) -> tuple[float | None, ...]:
-        """For caches, which hold a hundred of them for each search: what dataclasses write for this takes long."""
-        return scores_of(self)
-
-    def __setstate__(self, state: tuple[float | None, ...]) -> None:
-        for name, value in zip(SCORE_NAMES, state, strict=True):
-            object.__setattr__(self, name, value)
+        values = {name: getattr(self, name) for name in SCORE_NAMES}
+        return {name: round(value, 6) for name, value in values.items() if value is not None}
 
 
 SCORE_NAMES = tuple(column.name for column in fields(Scores))
-scores_of: Callable[[Scores], tuple[float | None, ...]] = attrgetter(*SCORE_NAMES)
 
 
 SourceKind = Literal["document", "web"]
@@ -241,14 +231,6 @@ class TailHit:
     document_id: str
     scores: Scores
     ranks: Mapping[str, int] = field(default_factory=dict)
-
-    def __getstate__(self) -> tuple[object, ...]:
-        """As of `Scores`."""
-        return self.chunk_id, self.document_id, self.scores, self.ranks
-
-    def __setstate__(self, state: tuple[object, ...]) -> None:
-        for name, value in zip(("chunk_id", "document_id", "scores", "ranks"), state, strict=True):
-            object.__setattr__(self, name, value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

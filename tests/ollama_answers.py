@@ -2,7 +2,7 @@
 
 A prompt is read for its question (`Question: …`, `Query: …`, `问题：…`, else its last line that asks, else all of it)
 and its numbered passages (`[1] …`, `【1】…`, `<passage id="1">…`). Free text cites the passage that shares most words
-with the question. A JSON schema is filled by the names of its fields; a marked reply (`retrieval.steps.answer.mark`)
+with the question. A JSON schema is filled by the names of its fields; a marked reply (`retrieval.steps.writing`)
 says "no_answer" where no passage shares a word with the question.
 """
 

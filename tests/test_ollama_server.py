@@ -11,7 +11,7 @@ import httpx
 import ollama as ollama_client
 import pytest
 
-from retrieval.steps.answer.mark import marked_shape
+from retrieval.steps.writing import marked_shape
 from tests.ollama_server import CHAT_MODEL, EMBED_MODEL, OllamaServer, RagSettingsChanger
 
 PASSAGES = (

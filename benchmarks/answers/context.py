@@ -26,9 +26,9 @@ import numpy as np
 from benchmarks.support.labelled_sets import LabelledSet
 from benchmarks.support.tables import show
 from ragsite.core.rag_settings import VerifySettings
-from retrieval.steps.cite.support import support
-from retrieval.steps.retrieve import order
-from retrieval.steps.retrieve.compress import compress_passages
+from retrieval.steps import passages as order
+from retrieval.steps.passages import compress_passages
+from retrieval.steps.verify import support
 from retrieval.text.analysis import query_terms
 from retrieval.text.sentences import sentence_spans
 from retrieval.text.tokens import estimate_tokens
@@ -81,7 +81,7 @@ def compression(name: str, cases: Sequence[Case], tokens: int) -> dict[str, obje
     asked = kept = before = after = whole = cut = 0
     for case in cases:
         given = case.pool[:PASSAGES]
-        excerpts = [one.candidate for one in compress_passages(case.question, given)]
+        excerpts = [one.candidate for one in compress_passages(case.question, given, tokens=10**6)]
         before += sum(estimate_tokens(one.chunk.text) for one in given)
         after += sum(estimate_tokens(one.chunk.text) for one in excerpts)
         if any(one.chunk_id == case.gold.chunk_id for one in given):

@@ -120,7 +120,6 @@ async def every_workflow(texts: Sequence[str]) -> list[dict[str, object]]:
         workflow = get_workflow(name)
         results = [await measure(workflow, text, with_history=False) for text in texts]
         rows.append(_row(name, results))
-        rows.append(_row(f"{name}, a greeting", [await measure(workflow, "Hello!", with_history=False)]))
     return rows
 
 

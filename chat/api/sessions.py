@@ -226,7 +226,6 @@ class SessionExportApi(ChatView):
         user = asking_user(request)
         session = selectors.session_get(user=user, session_id=session_id)
         as_json = checked(SessionExportQuerySerializer, request.query_params)["format"] == "json"
-        site = request.build_absolute_uri("/").rstrip("/")
-        name, media_type, content = session_export(user=user, session=session, as_json=as_json, site=site)
+        name, media_type, content = session_export(user=user, session=session, as_json=as_json)
         disposition = content_disposition_header(True, name) or "attachment"
         return HttpResponse(content, content_type=media_type, headers={"Content-Disposition": disposition})

@@ -130,7 +130,7 @@ def _grade(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def grader_result(steps: Sequence[Step]) -> dict[str, Any] | None:
-    """Of the last search; None where nothing was searched for (a greeting, no documents)."""
+    """Of the last search; None where nothing was searched for (no documents)."""
     graded, assessed = _named(steps, "grade"), _named(steps, "assess")
     if not assessed:
         return None

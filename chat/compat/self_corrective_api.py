@@ -244,7 +244,9 @@ class SelfCorrectiveAnswerSerializer(serializers.Serializer[Any]):
     query = QuerySerializer()
     rewriteHistory = RewriteSerializer(many=True)
     retrieval = RetrievalSerializer()
-    graderResult = GraderResultSerializer(allow_null=True, help_text="Of the last search; null for a greeting.")
+    graderResult = GraderResultSerializer(
+        allow_null=True, help_text="Of the last search; null where nothing was searched."
+    )
     workflow = WorkflowSerializer()
     sessionId = serializers.UUIDField()
     messageId = serializers.UUIDField()

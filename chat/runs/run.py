@@ -33,13 +33,13 @@ from ragsite.core.wording import Wordings, worded, wordings_of
 from retrieval.engine import get_engine
 from retrieval.errors import ModelError
 from retrieval.memory.services import answer_memories_forget
-from retrieval.providers.chosen_model import ChosenModel
-from retrieval.steps.answer.continuing import Begun
+from retrieval.providers.registry import ChosenModel
+from retrieval.steps.continuing import Begun
 from retrieval.steps.deps import Deps
-from retrieval.trace import StepRecord, Trace
+from retrieval.trace import EventSink, StepRecord, Trace
 from retrieval.values import Answer, Question, Source
 from retrieval.workflows import get_workflow
-from retrieval.workflows.continuing import continue_answer
+from retrieval.workflows.workflow import continue_answer
 
 CHUNK_EVERY_S = 0.04  # what is written meanwhile is one chunk: nobody reads finer, and each event has its price
 SAVE_EVERY_S = 0.6  # an answer being written is stored this often: a kill costs its last second at most
@@ -73,13 +73,9 @@ MODEL_AWAY = Failure(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beginning:
-    """What there is of an answer that goes on: its text, what that was written from, and what it has cost so far.
-
-    taken: what was taken from its end, to be set anew (`retrieval.steps.answer.continuing.Begun`).
-    """
+    """What there is of an answer that goes on: its text, what that was written from, and what it has cost so far."""
 
     text: str
-    taken: str = ""
     sources: tuple[Source, ...]
     decision: str
     reason: str
@@ -120,7 +116,7 @@ async def _engine(question: Question) -> Deps:
     return replace(engine, models=ChosenModel(engine.models, question.model))
 
 
-class AnswerEvents:
+class AnswerEvents(EventSink):
     """The events of one answer: numbered from 1, in order, written to the log as they happen. Its only writer.
 
     It is the `EventSink` of the answer's workflow until it is closed. `text` is what has been written so far, `sources`
@@ -310,9 +306,7 @@ class Run:
         if (begun := task.beginning) is None:
             question = await attachments_await(task.question, unread=task.unread, trace=self.trace)
             return await answer_question(question, workflow=task.workflow, trace=self.trace)
-        rest = Begun(
-            question=task.question, text=begun.text, sources=begun.sources, reason=begun.reason, taken=begun.taken
-        )
+        rest = Begun(question=task.question, text=begun.text, sources=begun.sources, reason=begun.reason)
         return await continue_answer(rest, engine=await _engine(task.question), trace=self.trace)
 
     def _broken_off(self, status: EndStatus, **fields: Any) -> Outcome:

@@ -13,25 +13,24 @@ from chat import selectors
 from chat.messages.data import message_record, session_data
 from chat.messages.spans import cited_page
 from chat.models import Message, Session
-from retrieval.steps.answer.phrases import PAGES
 
 
-def session_export(*, user: User, session: Session, as_json: bool, site: str) -> tuple[str, str, str]:
-    """Name, media type and content of the file. site: its address, for links that leave it."""
+def session_export(*, user: User, session: Session, as_json: bool) -> tuple[str, str, str]:
+    """Name, media type and content of the file."""
     messages = list(selectors.message_list(user=user, session=session))
     name = slugify(session.title, allow_unicode=True)[:60].strip("-") or str(session.pk)
     if as_json:
         data = {"session": session_data(session), "messages": list(map(message_record, messages))}
         return f"{name}.json", "application/json", json.dumps(data, ensure_ascii=False, indent=2)
-    return f"{name}.md", "text/markdown; charset=utf-8", _markdown(session, messages, site)
+    return f"{name}.md", "text/markdown; charset=utf-8", _markdown(session, messages)
 
 
-def _markdown(session: Session, messages: list[Message], site: str) -> str:
+def _markdown(session: Session, messages: list[Message]) -> str:
     parts = [f"# {session.title or _('Conversation')}"]
     for message in messages:
         who = _("You") if message.role == Message.Role.USER else _("Answer")
         parts.append(f"## {who} · {message.created_at:%Y-%m-%d %H:%M} UTC")
-        parts.append(message.text.replace(f"]({PAGES}", f"]({site}{PAGES}") or f"*({message.get_status_display()})*")
+        parts.append(message.text or f"*({message.get_status_display()})*")
         if sources := [source for source in message.sources.all() if source.cited]:
             parts.append("\n".join(f"- [{source.marker}] {source.title}{_place(source)}" for source in sources))
     return "\n\n".join(parts) + "\n"

@@ -30,9 +30,8 @@ from chat.services.ask import (
 from ragsite.core.errors import InvalidInputError
 from ragsite.core.wording import worded
 from retrieval.engine import get_engine
-from retrieval.steps.answer.continuing import without_open_citations
 from retrieval.values import SearchScope
-from retrieval.workflows.continuing import require_writer
+from retrieval.workflows.workflow import require_writer
 
 INCOMPLETE = (Message.Status.CUT, Message.Status.STOPPED, Message.Status.INTERRUPTED)
 
@@ -110,7 +109,6 @@ def _answer_take_up(*, user: User, message: Message) -> Assignment:
     lease = answer_lease(message.pk)
     asked = message.reply_to
     assert asked is not None
-    begun, taken = without_open_citations(message.text)
     try:
         with transaction.atomic():
             lock_asking(user)
@@ -133,8 +131,7 @@ def _answer_take_up(*, user: User, message: Message) -> Assignment:
         question=question_to_answer(user=user, ask=question, asked=asked, scope=scope, answer_id=message.pk),
         again=True,
         beginning=Beginning(
-            text=begun,
-            taken=taken,
+            text=message.text,
             sources=sources,
             decision=message.decision or Message.Decision.ANSWER,
             reason=message.reason,

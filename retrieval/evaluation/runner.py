@@ -28,10 +28,9 @@ from retrieval.providers.registry import ModelRegistry
 from retrieval.search.hybrid import HybridSearcher
 from retrieval.search.index import MilvusIndex, only_writer, schema
 from retrieval.steps.deps import Deps
-from retrieval.steps.judge.judge import judge, rerank
-from retrieval.steps.query.hyde import hyde
-from retrieval.steps.query.rewrite import rewrite
-from retrieval.steps.retrieve.search import search_documents
+from retrieval.steps.judge import judge, rerank
+from retrieval.steps.query import hyde, rewrite
+from retrieval.steps.retrieve import search_documents
 from retrieval.text.answer_language import answer_language
 from retrieval.trace import Trace
 from retrieval.values import Query, Question, ScoredChunk

@@ -12,12 +12,11 @@ from ragsite.core.errors import NotFoundError
 from ragsite.core.text import clean_text
 from ragsite.core.wording import worded
 from retrieval.models import Memory, MemoryPreference
-from retrieval.values import EmbeddingSpace
 
 
 def memory_list(*, user: User, search: str = "") -> QuerySet[Memory]:
     """The user's own facts, the latest first; `search`: each word stands in the fact or its question."""
-    memories = Memory.objects.filter(user=user)
+    memories = Memory.objects.filter(user=user).defer("vector")
     for word in clean_text(search).split():
         memories = memories.filter(Q(text__icontains_han=word) | Q(question__icontains_han=word))
     return memories.order_by("-updated_at", "pk")
@@ -35,10 +34,3 @@ def memory_enabled(*, user_id: int) -> bool:
     """The user's choice, else the setting."""
     chosen = MemoryPreference.objects.filter(user=user_id).values_list("enabled", flat=True).first()
     return settings.RAG.memory.enabled if chosen is None else chosen
-
-
-def spaces_of(memories: QuerySet[Memory]) -> list[EmbeddingSpace]:
-    """The embedding spaces that these facts are indexed in."""
-    indexed = memories.exclude(embedding_model="").order_by("embedding_model", "embedding_dim")
-    rows = indexed.values_list("embedding_model", "embedding_dim").distinct()
-    return [EmbeddingSpace(model, dim) for model, dim in rows if dim]

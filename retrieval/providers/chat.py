@@ -26,7 +26,7 @@ from retrieval.providers.breaker import CircuitBreaker
 from retrieval.providers.reply_schema import reply_schema
 from retrieval.providers.server import ChatCall, ModelServer, ServedModel
 from retrieval.text.tokens import estimate_tokens
-from retrieval.trace import ModelCall, begin_model_call, end_model_call, mark_first_token
+from retrieval.trace import ModelCall, model_call
 
 TEMPLATE_TOKENS = 64  # role marks and the like that the model's chat template adds around the messages
 ANSWER_ROOM = 1024  # tokens of the window that prompts leave free; a shorter prompt leaves its answer more
@@ -127,24 +127,14 @@ class ServedChatModel:
                     window=self._window,
                 )
             )
-        call = begin_model_call(
-            ModelCall("chat", self.name, prompt_name=prompt.name, prompt_hash=prompt.hash, prompt=prompt)
-        )
-        reason: str = worded("stopped by the caller")
-        try:
+        call = ModelCall("chat", self.name, prompt_name=prompt.name, prompt_hash=prompt.hash, prompt=prompt)
+        with model_call(call):
             async with (
                 self._breaker.call(wait_s=self._settings.first_token_timeout_s),
                 aclosing(self._text(asked, call)) as pieces,
             ):
                 async for piece in pieces:
-                    mark_first_token(call)
                     yield piece
-            reason = ""
-        except ModelError as error:
-            reason = error.reason
-            raise
-        finally:
-            end_model_call(call, error=reason)
 
     async def _text(self, asked: ChatCall, call: ModelCall) -> AsyncGenerator[str, None]:
         """The text without thoughts, within the time limits. Raises ModelErrors, also where it has no proper end."""

@@ -14,7 +14,7 @@ from retrieval.errors import EmbeddingUnavailableError, ModelError, ModelTimeout
 from retrieval.ports import Vectors
 from retrieval.providers.breaker import CircuitBreaker
 from retrieval.providers.server import ModelServer
-from retrieval.trace import ModelCall, begin_model_call, end_model_call
+from retrieval.trace import ModelCall, model_call
 from retrieval.values import EmbeddingSpace
 
 EMBED_BATCH_SIZE = 32  # texts in one call; halved where a call takes too long
@@ -101,18 +101,12 @@ class ServedEmbedder:
 
     async def _rows(self, texts: list[str]) -> list[list[float]]:
         """One call, through the gate and into the trace. Raises EmbeddingUnavailableError."""
-        call = begin_model_call(ModelCall(kind="embed", model=self._space.model))
-        reason: str = worded("stopped by the caller")
         try:
-            async with self._breaker.call(wait_s=self._timeout_s):
-                rows = await self._in_time(texts)
-            reason = ""
-            return rows
+            with model_call(ModelCall(kind="embed", model=self._space.model)):
+                async with self._breaker.call(wait_s=self._timeout_s):
+                    return await self._in_time(texts)
         except ModelError as error:
-            reason = error.reason
-            raise EmbeddingUnavailableError(reason) from error
-        finally:
-            end_model_call(call, error=reason)
+            raise EmbeddingUnavailableError(error.reason) from error
 
     async def _in_time(self, texts: list[str]) -> list[list[float]]:
         try:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from ragsite.core.rag_settings import OllamaSettings, ServerAddress
 from ragsite.core.wording import joined, worded
@@ -23,7 +23,7 @@ from retrieval.errors import (
     ModelTimeoutError,
     ModelUnavailableError,
 )
-from retrieval.ports import ChatModel, Embedder, ModelStatus
+from retrieval.ports import ChatModel, Embedder, Models, ModelStatus
 from retrieval.providers.breaker import CircuitBreaker
 from retrieval.providers.chat import ServedChatModel
 from retrieval.providers.embeddings import QUERY_VECTORS_KEPT, ServedEmbedder, VectorCache
@@ -35,7 +35,6 @@ from retrieval.values import EmbeddingSpace
 Role = Literal["answer", "fast", "embed"]
 ROLES: tuple[Role, ...] = ("answer", "fast", "embed")
 LISTED_EVERY_S = 15.0  # how long the list of models is believed
-BELIEVED_S = 300.0  # how long it goes on being believed while a busy server is too slow to list them again
 FORCED_OFFLINE = worded("offline mode is switched on (RAG_OFFLINE=1)")
 
 
@@ -45,7 +44,6 @@ class Listing:
 
     models: tuple[ServedModel, ...] = ()
     failure: ModelError | None = None
-    listed_at: float = float("-inf")
 
     def find(self, name: str) -> ServedModel | None:
         return next((model for model in self.models if canonical(model.name) == canonical(name)), None)
@@ -66,10 +64,10 @@ class Connection:
             if self._asked_at < called_at - (0.0 if refresh else LISTED_EVERY_S):
                 asked_at = time.monotonic()
                 try:
-                    self._listing = Listing(await self.server.models(), listed_at=asked_at)
+                    self._listing = Listing(await self.server.models())
                 except ModelError as error:
-                    is_believed = self._listing.models and called_at < self._listing.listed_at + BELIEVED_S
-                    if not (isinstance(error, ModelTimeoutError) and is_believed):
+                    # A busy server may be too slow to list what it listed before.
+                    if not (isinstance(error, ModelTimeoutError) and self._listing.models):
                         self._listing = Listing(failure=error)
                 self._asked_at = asked_at
         return self._listing
@@ -85,6 +83,19 @@ def make_server(address: ServerAddress, settings: OllamaSettings) -> ModelServer
     from retrieval.providers.ollama import OllamaServer
 
     return OllamaServer(settings)
+
+
+class ChosenModel:
+    """The site's models, but `name` writes the answers; rewriting, judging and embedding stay as they are."""
+
+    def __init__(self, models: Models, name: str) -> None:
+        self._models, self._name = models, name
+
+    async def chat(self, role: Literal["answer", "fast"], *, name: str = "") -> ChatModel:
+        return await self._models.chat(role, name=name or (self._name if role == "answer" else ""))
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(self._models, attribute)
 
 
 class ModelRegistry:

@@ -120,7 +120,7 @@ class HybridSearcher:
 
     async def search(self, request: SearchRequest) -> SearchResult:
         """Candidates, best first, at most `top_k` (held to 1..max_top_k), or `depth`. Filters hold, however little
-        they leave: who may drop one is decided above (`retrieval.steps.retrieve.relax`).
+        they leave: who may drop one is decided above (`retrieval.steps.retrieve`).
 
         Raises InvalidQueryError, IndexUnavailableError; EmbeddingUnavailableError only if dense alone was asked for.
         """

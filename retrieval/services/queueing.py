@@ -6,7 +6,6 @@ A broker that is away loses nothing: the database knows what is to be done, and 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from uuid import UUID
 
 from celery import current_app
@@ -38,21 +37,11 @@ def reembed_queue(*, collection_id: UUID) -> None:
 
 
 def memory_consolidate_queue(*, memory_id: UUID) -> None:
-    """A worker condenses a new fact and indexes it."""
+    """A worker condenses a new fact."""
     _send("retrieval.tasks.memory_consolidate_task", str(memory_id))
 
 
-def memory_unindex_queue(*, space: EmbeddingSpace, memory_ids: Sequence[UUID]) -> None:
-    """A worker clears deleted facts' rows away."""
-    _send("retrieval.tasks.memory_unindex", space.model, space.dim, [str(memory_id) for memory_id in memory_ids])
-
-
-def memory_unindex_user_queue(*, space: EmbeddingSpace, user_id: int) -> None:
-    """A worker clears all rows of a deleted user away."""
-    _send("retrieval.tasks.memory_unindex_user", space.model, space.dim, user_id)
-
-
-def _send(task: str, *arguments: str | int | list[str]) -> None:
+def _send(task: str, *arguments: str | int) -> None:
     try:
         current_app.send_task(task, arguments, retry=False)
     except (OperationalError, OSError) as error:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol
 
 from ragsite.core.rag_settings import RagSettings
 from retrieval.ports import (
@@ -14,12 +13,12 @@ from retrieval.ports import (
     DocumentReader,
     MemoryStore,
     Models,
-    Prompt,
     Reranker,
     Schema,
     Searcher,
     WebSearcher,
 )
+from retrieval.prompting import PromptLibrary
 from retrieval.search.boosting import AnswerRevision
 from retrieval.text.answer_language import Language
 from retrieval.trace import Trace
@@ -27,12 +26,6 @@ from retrieval.trace import Trace
 KEPT_FOR_WRITING = 0.3  # of the whole time, until the writing has begun
 NEEDED_SHARE, OPTIONAL_SHARE = 0.6, 0.25  # of what is left besides, for one step
 UNLIMITED_S = 3600.0  # of steps that belong to no answer: commands, tests
-
-
-class Prompts(Protocol):
-    def render(self, name: str, *, language: str = "en", **variables: object) -> Prompt:
-        """Raises PromptError, a ModelError: a broken prompt file makes the step fall back."""
-        ...
 
 
 class Deadline:
@@ -67,7 +60,7 @@ class Deps:
 
     settings: RagSettings
     models: Models
-    prompts: Prompts
+    prompts: PromptLibrary
     searcher: Searcher
     store: ChunkStore
     documents: DocumentReader | None = None  # None: whole documents are not read, nor neighbours of passages
@@ -90,13 +83,12 @@ class Deps:
         prompt: str,
         schema: type[Schema],
         *,
-        role: Literal["answer", "fast"] = "fast",
         model_name: str = "",
         **variables: object,
     ) -> Schema:
         """One structured call of a model with the prompt of this name, in the answer's language. model_name: by this
-        model in place of the role's. Raises ModelError.
+        model in place of the fast one. Raises ModelError.
         """
         filled = self.prompts.render(prompt, language=self.language, **variables)
-        model = await self.models.chat(role, name=model_name)
+        model = await self.models.chat("fast", name=model_name)
         return await model.complete_json(filled, schema)

@@ -9,18 +9,17 @@ Source: seed 001, `retrieve_memory` and `consolidate_memory`.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Sequence
 
 from ragsite.core.errors import AppError
 from retrieval.errors import explained
+from retrieval.steps.cite import without_markers
 from retrieval.steps.deps import Deps
 from retrieval.steps.schemas import ConsolidatedFact
 from retrieval.steps.step import step
+from retrieval.steps.verify import claims_of
 from retrieval.text.answer_language import NAMES
-from retrieval.text.markdown import leading_signs, without_emphasis
 from retrieval.text.quoting import neutralise, one_line
-from retrieval.text.sentences import split_sentences
 from retrieval.text.tokens import estimate_tokens
 from retrieval.trace import degrade, note, skip
 from retrieval.values import Answer, Exchange, Question, RememberedFact
@@ -28,11 +27,8 @@ from retrieval.values import Answer, Exchange, Question, RememberedFact
 RECALLED = 4  # facts at most that an answer is begun with
 MAX_CHARS = 400  # of one fact
 TIMEOUT_S = 2.0  # looking for facts by meaning; by words, or writing one down, may take twice as long
-PROMPT = "consolidate"  # its file in retrieval/prompts
-
 NOTHING = "-"
 MEMORY_TOKENS = 600  # of all quoted facts together
-_MARKED = re.compile(r"(?<![ \t])[ \t]*(?:\[\d{1,3}\])+")
 
 
 @step("memory")
@@ -95,22 +91,8 @@ def unfit(answer: Answer) -> str:
 
 
 def cited_statement(text: str) -> str:
-    """The first sentence with a marker, without markers and markup; empty where there is none."""
-    for line in text.splitlines():
-        marked = _MARKED.search(line)
-        if not marked:
-            continue
-        before = _plain(line[: marked.start()])
-        after = _plain(line[marked.end() :])
-        if sentences := split_sentences(before):
-            closing = after[:1] if after[:1] in tuple(".。!！;；") else ""
-            return sentences[-1].strip() + closing
-    return ""
-
-
-def _plain(line: str) -> str:
-    text = _MARKED.sub("", line)
-    return " ".join(without_emphasis(text[leading_signs(text) :]).split())
+    """The first sentence that cites something, without markers and markup; empty where there is none."""
+    return next((claim.text for claim in claims_of(text) if claim.markers), "")
 
 
 def quote_memories(facts: Sequence[RememberedFact], *, tokens: int = MEMORY_TOKENS) -> str:
@@ -131,10 +113,10 @@ async def condensed_by_model(deps: Deps, question: str, answer: str) -> str:
     Raises ModelError.
     """
     reply = await deps.complete(
-        PROMPT,
+        "consolidate",
         ConsolidatedFact,
         language_name=NAMES[deps.language],
         question=one_line(question),
-        answer=neutralise(_MARKED.sub("", answer)),
+        answer=neutralise(without_markers(answer)),
     )
-    return one_line(_MARKED.sub("", reply.fact))[:MAX_CHARS]
+    return one_line(without_markers(reply.fact))[:MAX_CHARS]

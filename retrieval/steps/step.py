@@ -20,7 +20,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import wraps
-from inspect import isawaitable
+from inspect import isawaitable, iscoroutine
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from retrieval.errors import ModelError
@@ -54,19 +54,12 @@ def step(
     ) -> Callable[Concatenate[Deps, P], Awaitable[Result]]:
         @wraps(function)
         async def run(deps: Deps, *args: P.args, **kwargs: P.kwargs) -> Result:
-            async with deps.trace.step(name) as entry:
+            async with deps.trace.step(name):
                 if fallback is None:
                     return await function(deps, *args, **kwargs)
-                limit_s = _limit_s(deps, timeout_s, optional=optional)
-                try:
-                    if limit_s <= 0:
-                        raise ModelError("no_time_left")
-                    async with asyncio.timeout(limit_s):
-                        return await function(deps, *args, **kwargs)
-                except ModelError as error:
-                    entry.degrade(error.reason)
-                except TimeoutError:
-                    entry.degrade(path_text("too_late", {"limit_s": limit_s}))
+                done, given = await _in_time(deps, function(deps, *args, **kwargs), timeout_s, optional=optional)
+                if done:
+                    return given
                 served = fallback(deps, *args, **kwargs)
                 result: Result = await served if isawaitable(served) else served
                 return result
@@ -81,22 +74,24 @@ async def try_call(
 ) -> T | None:
     """A model call within a step that has more to do: its result, or None and the reason in the step's entry, where it
     failed or was late. timeout_s, optional: as of `step`."""
-    limit_s = _limit_s(deps, timeout_s, optional=optional)
+    return (await _in_time(deps, call, timeout_s, optional=optional))[1]
+
+
+async def _in_time(deps: Deps, call: Awaitable[Any], timeout_s: float | None, *, optional: bool) -> tuple[bool, Any]:
+    """Whether it succeeded, and its result; else the reason stands in the running step's entry."""
+    limit_s = deps.settings.ollama.structured_timeout_s if timeout_s is None else timeout_s
+    writing = any(record.name == "generate" for record in deps.trace.steps)
+    limit_s = deps.deadline.share(limit_s, optional=optional, writing=writing)
     if limit_s <= 0:
-        call.close()
+        if iscoroutine(call):
+            call.close()
         degrade("no_time_left")
-        return None
+        return False, None
     try:
         async with asyncio.timeout(limit_s):
-            return await call
+            return True, await call
     except ModelError as error:
         degrade(error.reason)
     except TimeoutError:
         degrade(path_text("too_late", {"limit_s": limit_s}))
-    return None
-
-
-def _limit_s(deps: Deps, timeout_s: float | None, *, optional: bool) -> float:
-    limit_s = deps.settings.ollama.structured_timeout_s if timeout_s is None else timeout_s
-    writing = any(record.name == "generate" for record in deps.trace.steps)
-    return deps.deadline.share(limit_s, optional=optional, writing=writing)
+    return False, None

@@ -1,8 +1,4 @@
-"""The workflows by name: `await get_workflow("corrective").answer(question, engine=get_engine(), trace=trace)`.
-
-After a change of a workflow's `graph` or `rounds`, `manage.py workflows_doc` writes docs/workflows.md anew; a test
-compares.
-"""
+"""The workflows by name: `await get_workflow("corrective").answer(question, engine=get_engine(), trace=trace)`."""
 
 from __future__ import annotations
 

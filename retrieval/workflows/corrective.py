@@ -1,10 +1,9 @@
 """Corrective RAG (seed 003): search, write, and where the writing model says that the passages don't answer, correct.
 
-    START ─┬─ small talk ──────────► greet ─────► END
-           ├─ nothing to search in ► no_answer ─► END
+    START ─┬─ nothing to search in ► no_answer ─► END
            └─► search ─┬─► write ─┬─ answered, or no model ──────────────► END
                        │    ▲     ├─ unclear ──► judge
-           asked for   │    │     └─ not ──────► improve ─┬─ whole documents are wanted ► END
+           asked for   │    │     └─ not ──────► improve ─┬─ whole documents, or none ─► END
            beforehand  │    │                              └─► judge
                        │    │                                  ▲
                        ▼    │ yes, or in doubt                │
@@ -14,12 +13,12 @@
                             └─ nothing left ► no_answer ─────────────────► END
 
 `write` begins with a mark, which is held back until it is read: the passages answer, they do not, or the question is
-unclear among what they say (`retrieval.steps.answer.mark`). So a question whose answer the first search found takes one
+unclear among what they say (`retrieval.steps.writing`). So a question whose answer the first search found takes one
 model round. `improve` looks for better words (condense, rewrite, HyDE, side by side; begun beside the first writing
 where the estimate is low) and searches for all of them at once; where the model that routes says that whole documents
-are to be read, they are (`retrieval.workflows.documents`). `judge` reranks and gives a verdict in one short call;
-the writing model still has the last word on its yes. `refine` searches by text alone, then wider, then on the web where
-that is configured and wanted. Passages that a model has refused are not judged anew.
+are to be read, they are (`retrieval.workflows.documents`), and a greeting is replied to. `judge` gives a verdict in one
+short call; the writing model still has the last word on its yes. `refine` searches by text alone, then wider, then on
+the web where that is configured and wanted. Passages that a model has refused are not judged anew.
 
 Only a model's word refuses or asks back. The estimate saves calls, and labels what is quoted without a model.
 Simplified from Yan et al., 2024, arXiv:2401.15884; the mark: Asai et al., 2024, arXiv:2310.11511.
@@ -36,30 +35,27 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
+from retrieval.errors import ModelError
 from retrieval.path_texts import reason_text
-from retrieval.steps.answer.generate import select_passages, write_from
+from retrieval.steps import judge as judging
+from retrieval.steps.answer import ask_back, respond_directly, select_passages, write_from
 from retrieval.steps.deps import Deps
-from retrieval.steps.judge import judge as judging
-from retrieval.steps.judge.judge import Assessment, rerank
-from retrieval.steps.judge.scores import estimated, reranking_is_on
-from retrieval.steps.query.better_words import BetterWords, look_for_better_words
-from retrieval.steps.query.condense import own_words
-from retrieval.steps.retrieve.dedupe import dedupe
-from retrieval.steps.retrieve.refine import Stage, search_again, stages
-from retrieval.steps.retrieve.web_search import may_search_web
+from retrieval.steps.judge import Assessment, estimated, rerank, reranking_is_on
+from retrieval.steps.passages import dedupe
+from retrieval.steps.query import own_words
+from retrieval.steps.retrieve import Stage, search_again, stages
+from retrieval.steps.route import BetterWords, look_for_better_words
+from retrieval.steps.web import may_search_web
 from retrieval.values import Query, ScoredChunk, SearchFilters
 from retrieval.workflows.documents import answer_from_documents
-from retrieval.workflows.nodes import (
-    clarify_from,
-    greet,
+from retrieval.workflows.workflow import (
+    Asking,
+    Workflow,
     has_documents,
-    has_model,
-    is_small_talk,
     may_ask_back,
     refuse,
     search_for,
 )
-from retrieval.workflows.workflow import Asking, Rounds, Workflow
 
 AHEAD_AFTER_S = 0.15  # that the writing has before better words are looked for beside it
 
@@ -78,9 +74,7 @@ class State(Asking, total=False):
 
 
 # ------------------------------------------------------------------------------------------------ search
-def where_to_begin(state: State) -> Literal["greet", "no_answer", "search"]:
-    if is_small_talk(state["question"]):
-        return "greet"
+def where_to_begin(state: State) -> Literal["no_answer", "search"]:
     return "search" if has_documents(state["question"]) else "no_answer"
 
 
@@ -93,7 +87,7 @@ async def search(state: State, runtime: Runtime[Deps]) -> State:
         queries = own_words(question)
         result = await search_for(deps, question, queries, question.filters, purpose="own_words")
         found = {"queries": queries, "filters": question.filters, **await _with_found(deps, state, result.candidates)}
-    return {**found, "nearest": found["passages"], "offline": not await has_model(deps)}
+    return {**found, "nearest": found["passages"], "offline": await is_offline(deps)}
 
 
 async def after_search(state: State, runtime: Runtime[Deps]) -> Literal["judge", "write", "refine"]:
@@ -166,6 +160,14 @@ async def _words_ahead(deps: Deps, state: State) -> BetterWords:
     return await look_for_better_words(deps, state["question"], state["filters"], found=_found(state))
 
 
+async def is_offline(deps: Deps) -> bool:
+    try:
+        await deps.models.chat("answer")
+    except ModelError:
+        return True
+    return False
+
+
 def _found(state: State) -> list[str]:
     """Ids of the documents that were found so far."""
     return list(dict.fromkeys(hit.document_id for hit in state.get("hits", ())))
@@ -192,14 +194,17 @@ async def improve(state: State, runtime: Runtime[Deps]) -> State:
     """All words in one search; the same passages where no better ones came."""
     deps, question = runtime.context, state["question"]
     words = state.get("words") or await look_for_better_words(deps, question, question.filters, found=_found(state))
-    if words.task:
-        return {"answer": await answer_from_documents(deps, words.question, words.task)}
+    route = words.route
+    if route.task:
+        return {"answer": await answer_from_documents(deps, words.question, route.task)}
+    if route.direct and (reply := await respond_directly(deps, question, ())):
+        return {"answer": reply}
     told: State = {
-        "words": words, "queries": words.queries, "filters": words.filters, "question": words.question,
+        "words": words, "queries": words.queries, "filters": route.filters, "question": words.question,
     }  # fmt: skip
     if words.question.standalone != question.standalone:
         told["refused"] = frozenset()  # what was refused was another question
-    result = await search_for(deps, words.question, words.queries, words.filters)
+    result = await search_for(deps, words.question, words.queries, route.filters)
     return {**told, **await _with_found(deps, {**state, **told}, result.candidates)}
 
 
@@ -257,7 +262,7 @@ def next_stage(deps: Deps, state: State) -> Stage | None:
 
 # ------------------------------------------------------------------------------------------------ other answers
 async def clarify(state: State, runtime: Runtime[Deps]) -> Asking:
-    return await clarify_from(runtime.context, state["assessment"].named)
+    return {"answer": await ask_back(runtime.context, state["assessment"].named)}
 
 
 async def no_answer(state: State, runtime: Runtime[Deps]) -> Asking:
@@ -269,7 +274,7 @@ async def no_answer(state: State, runtime: Runtime[Deps]) -> Asking:
 # ------------------------------------------------------------------------------------------------ the graph
 def build_graph() -> CompiledStateGraph[State, Deps, State, State]:
     graph = StateGraph(State, context_schema=Deps)
-    for node in (greet, search, write, improve, judge, refine, clarify, no_answer):
+    for node in (search, write, improve, judge, refine, clarify, no_answer):
         graph.add_node(node.__name__, node)
     graph.add_conditional_edges(START, where_to_begin)
     graph.add_conditional_edges("search", after_search)
@@ -277,19 +282,9 @@ def build_graph() -> CompiledStateGraph[State, Deps, State, State]:
     graph.add_conditional_edges("improve", after_improving)
     graph.add_conditional_edges("judge", after_judging)
     graph.add_edge("refine", "judge")
-    for last in ("greet", "clarify", "no_answer"):
+    for last in ("clarify", "no_answer"):
         graph.add_edge(last, END)
     return graph.compile(name="corrective")
 
 
-WORKFLOW = Workflow(
-    graph=build_graph(),
-    about=__doc__ or "",
-    rounds=Rounds(
-        best=1,
-        worst=9,
-        notes="write alone where the first search found the answer; where it did not, better words (one round, begun "
-        "beside the first writing where the estimate is low), a judgement and the writing; a judgement more for each "
-        "corrective search that finds something new. A greeting takes one.",
-    ),
-)
+WORKFLOW = Workflow(graph=build_graph())

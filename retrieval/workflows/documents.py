@@ -1,6 +1,6 @@
 """Whole documents: what every workflow does where a document is to be read, not six passages of several.
 
-    task and documents ── named by the request, or by the model that routes (`retrieval.steps.query.route`)
+    task and documents ── named by the request, or by the model that routes (`retrieval.steps.route`)
         │
         └─► read all chunks ─┬─ summarise ─► notes, where they do not fit one prompt ─► generate ─► verify
                              ├─ compare ───► compare the sentences ─► generate ─► verify, and the sentences that differ
@@ -15,18 +15,22 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
-from retrieval.steps.answer.writers import Author
-from retrieval.steps.cite.verify import verify
 from retrieval.steps.deps import Deps
-from retrieval.steps.documents.compare import Comparison, compare
-from retrieval.steps.documents.compose import differences, listing, outline, titles
-from retrieval.steps.documents.excerpts import Excerpt, WholeDocument, read_documents
-from retrieval.steps.documents.notes import take_notes
-from retrieval.steps.documents.parts import fit_one_prompt, quoted_passages, sources_of
-from retrieval.steps.documents.phrases import phrase
-from retrieval.steps.documents.rows import find_rows
+from retrieval.steps.documents.compare import Comparison, compare, differences, listing, outline, titles
+from retrieval.steps.documents.notes import find_rows, take_notes
+from retrieval.steps.documents.read import (
+    Excerpt,
+    WholeDocument,
+    fit_one_prompt,
+    quoted_passages,
+    read_documents,
+    sources_of,
+)
 from retrieval.steps.documents.write import author_for, quote, say_also, say_why_not, write
+from retrieval.steps.phrases import phrase
 from retrieval.steps.step import step
+from retrieval.steps.verify import verify
+from retrieval.steps.writing import Author
 from retrieval.text.tokens import estimate_tokens
 from retrieval.trace import note
 from retrieval.values import Answer, DocumentTask, Question

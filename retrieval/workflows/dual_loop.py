@@ -1,6 +1,6 @@
 """`dual_loop`: the material is checked before the answer is written, and the answer before it is sent (seed 001).
 
-    START → retrieve_memory → route_query ─┬─ direct ──► direct_response ─ greeting ─► END
+    START → retrieve_memory → route_query ─┬─ direct ──► direct_response
                                            │                   │
                                            ├─ search           │      ┌─ rejected, at most 2 times ──┐
                                            ▼                   ▼      │                              │
@@ -40,31 +40,27 @@ from retrieval.errors import IndexUnavailableError
 from retrieval.path_texts import reason_text
 from retrieval.ports import SearchRequest, SearchResult
 from retrieval.steps import memory
-from retrieval.steps.answer.direct import greet, respond_directly
-from retrieval.steps.answer.generate import write_answer
-from retrieval.steps.answer.phrases import phrase
+from retrieval.steps.answer import ask_back, respond_directly, write_answer
 from retrieval.steps.deps import Deps
-from retrieval.steps.judge.grade_answer import AnswerAssessment, grade_answer
-from retrieval.steps.judge.judge import Assessment, judge, rerank
-from retrieval.steps.query.better_words import distinct_queries
-from retrieval.steps.query.condense import own_words
-from retrieval.steps.query.rewrite import rewrite_to_correct
-from retrieval.steps.query.strategy import STRATEGIES, Strategy, choose_strategy
-from retrieval.steps.retrieve.dedupe import dedupe
-from retrieval.steps.retrieve.search import breadth, search_documents
-from retrieval.steps.retrieve.web_search import may_search_web, web_search
+from retrieval.steps.grade import AnswerAssessment, grade_answer
+from retrieval.steps.judge import Assessment, judge, rerank
+from retrieval.steps.passages import dedupe
+from retrieval.steps.phrases import phrase
+from retrieval.steps.query import own_words, rewrite_to_correct
+from retrieval.steps.retrieve import breadth, search_documents
+from retrieval.steps.route import STRATEGIES, Strategy, choose_strategy, distinct_queries
 from retrieval.steps.schemas import StrategyName
+from retrieval.steps.web import may_search_web, web_search
 from retrieval.trace import HeldBackTrace
 from retrieval.values import Answer, Query, Question, RememberedFact, ScoredChunk
-from retrieval.workflows.nodes import (
-    clarify_from,
+from retrieval.workflows.workflow import (
+    Asking,
+    Workflow,
     has_documents,
-    is_small_talk,
     may_ask_back,
     refuse,
     search_own_words,
 )
-from retrieval.workflows.workflow import Asking, Rounds, Workflow
 
 MAX_CORRECTIONS = 2  # times that a rejected answer is searched and written anew
 TIMEOUT_S = 240.0  # a whole answer
@@ -93,9 +89,8 @@ async def retrieve_memory(state: State, runtime: Runtime[Deps]) -> State:
     deps, question = runtime.context, state["question"]
     web = may_search_web(deps, wanting_web(question))
     available = tuple(name for name in STRATEGIES if (web if name == "web_search" else has_documents(question)))
-    recalled = () if is_small_talk(question) else await memory.recall_memory(deps, question)
     return {
-        "memories": recalled,
+        "memories": await memory.recall_memory(deps, question),
         "available": available,
         "drafts": (),
         "tried_routes": (),
@@ -115,7 +110,7 @@ async def route_query(state: State, runtime: Runtime[Deps]) -> State:
     """Decides; where the search with the user's own words is clearly good, its passages are used and no model is asked
     for a route."""
     deps, question, available = runtime.context, state["question"], state["available"]
-    if is_small_talk(question) or not available:
+    if not available:
         return {"route": "direct"}
     if has_documents(question):
         with suppress(IndexUnavailableError):  # the strategies tell it, which may have another place to look
@@ -128,7 +123,7 @@ async def route_query(state: State, runtime: Runtime[Deps]) -> State:
 
 
 def initial_routing(state: State) -> Literal["direct_response", "rewrite_query", "fallback_response"]:
-    if not state["available"] and not is_small_talk(state["question"]):
+    if not state["available"]:
         return "fallback_response"
     return "direct_response" if state["route"] == "direct" else "rewrite_query"
 
@@ -234,15 +229,8 @@ async def generate_response(state: State, runtime: Runtime[Deps]) -> State:
 
 
 async def direct_response(state: State, runtime: Runtime[Deps]) -> State:
-    """A greeting is answered at once; any other reply is held back until it is graded."""
-    deps, question = runtime.context, state["question"]
-    if is_small_talk(question):
-        return {"answer": await greet(deps, question)}
-    return {"response": await respond_directly(_held_back(deps), question, state["memories"])}
-
-
-def after_direct_response(state: State) -> Literal["grade_relevance", "__end__"]:
-    return "__end__" if "answer" in state else "grade_relevance"
+    deps = _held_back(runtime.context)
+    return {"response": await respond_directly(deps, state["question"], state["memories"])}
 
 
 async def grade_relevance(state: State, runtime: Runtime[Deps]) -> State:
@@ -273,7 +261,9 @@ async def send_response(state: State, runtime: Runtime[Deps]) -> State:
     )
     if not graded.accepted and answer.decision == "ANSWER":
         answer = _with_warning(answer, phrase("not_accepted", deps.language) + "\n\n")
-    await HeldBackTrace(deps.trace).release(answer.text, answer.sources)
+    await deps.trace.choose_sources(answer.sources)
+    for line in answer.text.splitlines(keepends=True):
+        await deps.trace.emit_chunk(line)
     return {"answer": answer}
 
 
@@ -292,7 +282,7 @@ async def consolidate_memory(state: State, runtime: Runtime[Deps]) -> State:
 
 
 async def clarify(state: State, runtime: Runtime[Deps]) -> Asking:
-    return await clarify_from(runtime.context, state["assessment"].named)
+    return {"answer": await ask_back(runtime.context, state["assessment"].named)}
 
 
 async def fallback_response(state: State, runtime: Runtime[Deps]) -> State:
@@ -319,7 +309,7 @@ def build_graph() -> CompiledStateGraph[State, Deps, State, State]:
     graph.add_edge("retrieve_documents", "grade_documents")
     graph.add_conditional_edges("grade_documents", decide_after_document_grading)
     graph.add_edge("generate_response", "grade_relevance")
-    graph.add_conditional_edges("direct_response", after_direct_response)
+    graph.add_edge("direct_response", "grade_relevance")
     graph.add_conditional_edges("grade_relevance", decide_after_answer_grading)
     graph.add_edge("send_response", "consolidate_memory")
     for last in ("consolidate_memory", "clarify", "fallback_response"):
@@ -327,15 +317,4 @@ def build_graph() -> CompiledStateGraph[State, Deps, State, State]:
     return graph.compile(name="dual_loop")
 
 
-WORKFLOW = Workflow(
-    graph=build_graph(),
-    about=__doc__ or "",
-    timeout_s=lambda settings: TIMEOUT_S,
-    rounds=Rounds(
-        best=3,
-        worst=18,
-        notes="grade, write, and grade the answer, where the search with the user's own words is clearly good. "
-        "Else route with rewrite, grade the documents, write, grade the answer; a round more for each further strategy "
-        "and for the web's words; all of it again, with a rewrite, for each of 2 corrections. A greeting takes one.",
-    ),
-)
+WORKFLOW = Workflow(graph=build_graph(), timeout_s=lambda settings: TIMEOUT_S)

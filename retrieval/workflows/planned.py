@@ -1,7 +1,6 @@
 """Planned RAG (seed 002 §8): plan the search as a graph of tasks, run it, reflect on what it found; then answer.
 
-    START ─┬─ small talk ────────► greet ─► END
-           ├─ nothing to search ─► no_answer ─► END
+    START ─┬─ nothing to search ─► no_answer ─► END
            └─► plan ─► execute ─► reflect ─┬─ good, or nothing left to try ─► generate ─┬─ written ─► END
                           ▲                ├─ refused to the last ─► no_answer ─► END   │
                           │                └─ not good, and a retry is left ─┐          │ the model says that
@@ -31,31 +30,25 @@ from retrieval.errors import IndexUnavailableError
 from retrieval.path_texts import path_text, reason_text
 from retrieval.ports import SearchRequest
 from retrieval.search.fusion import reciprocal_rank_fusion
-from retrieval.steps.answer.extractive import best_statements
-from retrieval.steps.answer.generate import as_sources, write_answer
+from retrieval.steps.answer import as_sources, write_answer
 from retrieval.steps.deps import Deps
-from retrieval.steps.judge.judge import rerank
-from retrieval.steps.judge.reflect import Outcome, Reflection, reflect
+from retrieval.steps.extract import best_statements
+from retrieval.steps.judge import Outcome, Reflection, reflect, rerank
 from retrieval.steps.memory import consolidate_memory, quote_memories, recall_memory
-from retrieval.steps.query.condense import condense, own_words
-from retrieval.steps.query.follow_up import follow_up
-from retrieval.steps.query.hyde import hyde
-from retrieval.steps.query.plan import Plan, Task, make_plan, planned, single_search
-from retrieval.steps.query.rewrite import rewrite
-from retrieval.steps.query.transform import decompose, step_back
-from retrieval.steps.retrieve.dedupe import dedupe
-from retrieval.steps.retrieve.search import breadth, search_documents
-from retrieval.steps.retrieve.web_search import may_search_web, web_search
+from retrieval.steps.passages import dedupe
+from retrieval.steps.plan import Plan, Task, make_plan, planned, single_search
+from retrieval.steps.query import condense, decompose, follow_up, hyde, own_words, rewrite, step_back
+from retrieval.steps.retrieve import breadth, search_documents
 from retrieval.steps.schemas import SEARCHES
+from retrieval.steps.web import may_search_web, web_search
 from retrieval.values import Query, Question, ScoredChunk
-from retrieval.workflows.nodes import (
-    greet,
+from retrieval.workflows.workflow import (
+    Asking,
+    Workflow,
     has_documents,
-    is_small_talk,
     refuse,
     search_own_words,
 )
-from retrieval.workflows.workflow import Asking, Rounds, Workflow
 
 TIMEOUT_S = 180.0  # a whole answer
 MAX_CONCURRENCY = 4  # tasks at once
@@ -96,10 +89,8 @@ class State(Asking, total=False):
 
 
 # ------------------------------------------------------------------------------------------------ planning
-def where_to_begin(state: State, runtime: Runtime[Deps]) -> Literal["greet", "no_answer", "plan"]:
+def where_to_begin(state: State, runtime: Runtime[Deps]) -> Literal["no_answer", "plan"]:
     question = state["question"]
-    if is_small_talk(question):
-        return "greet"
     return "plan" if has_documents(question) or may_search_web(runtime.context, question) else "no_answer"
 
 
@@ -264,7 +255,7 @@ async def generate(state: State, runtime: Runtime[Deps]) -> State:
     if not answer.text:
         return {"refused": answer.reason}
     await consolidate_memory(deps, question, answer)
-    return {"answer": replace(answer, reason=answer.reason or best.reason)}
+    return {"answer": answer}
 
 
 def after_generating(state: State, runtime: Runtime[Deps]) -> Literal["mend", "no_answer", "__end__"]:
@@ -283,7 +274,7 @@ async def no_answer(state: State, runtime: Runtime[Deps]) -> State:
 def build_graph() -> CompiledStateGraph[State, Deps, State, State]:
     graph = StateGraph(State, context_schema=Deps)
     nodes: Mapping[str, Any] = {
-        "greet": greet, "plan": plan, "execute": execute, "reflect": reflect_on_findings, "mend": mend,
+        "plan": plan, "execute": execute, "reflect": reflect_on_findings, "mend": mend,
         "generate": generate, "no_answer": no_answer,
     }  # fmt: skip
     for name, node in nodes.items():
@@ -294,20 +285,8 @@ def build_graph() -> CompiledStateGraph[State, Deps, State, State]:
     graph.add_conditional_edges("reflect", after_reflection)
     graph.add_edge("mend", "execute")
     graph.add_conditional_edges("generate", after_generating)
-    for last in ("greet", "no_answer"):
-        graph.add_edge(last, END)
+    graph.add_edge("no_answer", END)
     return graph.compile(name="planned")
 
 
-WORKFLOW = Workflow(
-    graph=build_graph(),
-    about=__doc__ or "",
-    timeout_s=lambda settings: TIMEOUT_S,
-    rounds=Rounds(
-        best=2,
-        worst=14,
-        notes="reflect and generate when the search with the user's own words is clearly good; three with a plan of "
-        "searches that do not wait for each other. A task that waits for another may add one (eight tasks at "
-        "most), a retry (two at most) a reflection and a rewording. A greeting takes one.",
-    ),
-)
+WORKFLOW = Workflow(graph=build_graph(), timeout_s=lambda settings: TIMEOUT_S)

@@ -1,7 +1,6 @@
 """ReAct (seed 004): rewrite a query that is short or a follow-up, search, evaluate, and answer with citations.
 
-    START → router ─┬─ small talk ──────────► greet ──► END
-                    ├─ no documents ────────► web_search, else no_answer ──► END
+    START → router ─┬─ no documents ────────► web_search, else no_answer ──► END
                     ├─ short, or a follow-up ► rewriter ─┬─ a query ──────────► retriever
                     │                          ▲         └─ none left to try ─► evaluator's other ways out
                     └─ clear ─► retriever      │
@@ -29,18 +28,15 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
 from retrieval.ports import SearchRequest
-from retrieval.steps.answer.generate import write_answer
+from retrieval.steps import web
+from retrieval.steps.answer import write_answer
 from retrieval.steps.deps import Deps
-from retrieval.steps.judge.judge import Assessment
-from retrieval.steps.judge.sufficiency import evaluate
-from retrieval.steps.query.condense import own_words
-from retrieval.steps.query.rewrite import rewrite_to_concepts, rewriting_is_on
-from retrieval.steps.retrieve import web_search as web
-from retrieval.steps.retrieve.dedupe import dedupe
-from retrieval.steps.retrieve.search import breadth, search_documents
+from retrieval.steps.judge import Assessment, evaluate
+from retrieval.steps.passages import dedupe
+from retrieval.steps.query import own_words, rewrite_to_concepts, rewriting_is_on
+from retrieval.steps.retrieve import breadth, search_documents
 from retrieval.values import Query, ScoredChunk
-from retrieval.workflows.nodes import greet, has_documents, is_small_talk, refuse
-from retrieval.workflows.workflow import Asking, Rounds, Workflow
+from retrieval.workflows.workflow import Asking, Workflow, has_documents, refuse
 
 SHORT_QUERY_CHARS = 10  # a shorter question is rewritten before it is searched for
 TOP_K = 5  # passages that the evaluator is shown
@@ -61,7 +57,7 @@ class State(Asking, total=False):
 # ------------------------------------------------------------------------------------------------ before retrieval
 async def router(state: State, runtime: Runtime[Deps]) -> State:
     deps, question = runtime.context, state["question"]
-    if is_small_talk(question) or not has_documents(question):
+    if not has_documents(question):
         return {"should_rewrite": False}
     short = len(question.text.strip()) < SHORT_QUERY_CHARS
     follows = bool(question.history) and not question.condensed
@@ -71,12 +67,8 @@ async def router(state: State, runtime: Runtime[Deps]) -> State:
     return {"queries": own_words(question), "should_rewrite": rewrites}
 
 
-def after_routing(
-    state: State, runtime: Runtime[Deps]
-) -> Literal["greet", "no_answer", "web_search", "rewriter", "retriever"]:
+def after_routing(state: State, runtime: Runtime[Deps]) -> Literal["no_answer", "web_search", "rewriter", "retriever"]:
     question = state["question"]
-    if is_small_talk(question):
-        return "greet"
     if not has_documents(question):
         return "web_search" if web.may_search_web(runtime.context, question) else "no_answer"
     return "rewriter" if state["should_rewrite"] else "retriever"
@@ -165,7 +157,7 @@ async def no_answer(state: State, runtime: Runtime[Deps]) -> State:
 # ------------------------------------------------------------------------------------------------ the graph
 def build_graph() -> CompiledStateGraph[State, Deps, State, State]:
     graph = StateGraph(State, context_schema=Deps)
-    for node in (router, greet, rewriter, retriever, evaluator, web_search, generator, no_answer):
+    for node in (router, rewriter, retriever, evaluator, web_search, generator, no_answer):
         graph.add_node(node.__name__, node)
     graph.add_edge(START, "router")
     graph.add_conditional_edges("router", after_routing)
@@ -173,19 +165,9 @@ def build_graph() -> CompiledStateGraph[State, Deps, State, State]:
     graph.add_edge("retriever", "evaluator")
     graph.add_edge("web_search", "evaluator")
     graph.add_conditional_edges("evaluator", after_evaluation)
-    for last in ("greet", "generator", "no_answer"):
+    for last in ("generator", "no_answer"):
         graph.add_edge(last, END)
     return graph.compile(name="react")
 
 
-WORKFLOW = Workflow(
-    graph=build_graph(),
-    about=__doc__ or "",
-    timeout_s=lambda settings: TIMEOUT_S,
-    rounds=Rounds(
-        best=2,
-        worst=8,
-        notes="an evaluation and the writing for a clear query; a short one or a follow-up is rewritten first. "
-        "Each of at most two rewrites adds a rewrite and an evaluation, a web search the same. A greeting takes one.",
-    ),
-)
+WORKFLOW = Workflow(graph=build_graph(), timeout_s=lambda settings: TIMEOUT_S)

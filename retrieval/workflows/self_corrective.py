@@ -1,7 +1,6 @@
 """Self-corrective RAG (seed 000): grade every document by itself, and search in other words while too few pass.
 
-    START → condense ─┬─ small talk ───────────► greet ─────► END
-                      ├─ nothing to search in ─► no_answer ─► END
+    START → condense ─┬─ nothing to search in ─► no_answer ─► END
                       └─► retrieve ─► grade ─┬─ passRate ≥ threshold, or rewrites used up ─► generate ──► END
                              ▲        ▲      ├─ the same, and nothing has passed ──────────► no_answer ► END
                              │        │      ├─ the same, and the web is wanted ─► web_search, once ─► grade
@@ -11,7 +10,7 @@
 
 The grader judges each document against the question as it was asked, whatever was searched for, so a grade stands for
 the whole answer; what has passed in any round is what the answer is written from. Searching on stops early when the
-words run out, and when something has passed but searches in a row bring nothing new that passes.
+words run out.
 
 The web is the last resort, where it is configured and wanted: when nothing of the documents has passed, its pages are
 graded in their place.
@@ -33,24 +32,21 @@ from langgraph.runtime import Runtime
 from ragsite.core.wording import worded
 from retrieval.path_texts import reason_text
 from retrieval.ports import SearchRequest
-from retrieval.steps.answer.generate import write_answer
+from retrieval.steps import grade as grading
+from retrieval.steps import query, web
+from retrieval.steps.answer import write_answer
 from retrieval.steps.deps import Deps
-from retrieval.steps.judge import grade as grading
-from retrieval.steps.judge.grade import DocumentGrade, Graded, grade_key
-from retrieval.steps.query import condense as query
-from retrieval.steps.query.rewrite import rewrite_to_retry
-from retrieval.steps.retrieve import web_search as web
-from retrieval.steps.retrieve.dedupe import dedupe
-from retrieval.steps.retrieve.search import search_documents
+from retrieval.steps.grade import DocumentGrade, Graded, grade_key
+from retrieval.steps.passages import dedupe
+from retrieval.steps.query import rewrite_to_retry
+from retrieval.steps.retrieve import search_documents
 from retrieval.values import Query, Question, ScoredChunk
-from retrieval.workflows.nodes import greet, has_documents, is_small_talk, refuse
-from retrieval.workflows.workflow import Asking, Rounds, Workflow
+from retrieval.workflows.workflow import Asking, Workflow, has_documents, refuse
 
 TOP_K = 5  # documents that a search gives the grader
 # cosine below which a document that only the vectors found is left out; not used with the lexical embedder
 MIN_SIMILARITY = 0.3
 REWRITES_LIMIT = 5  # the most that a request may ask for
-STAGNANT_REWRITES = 2  # searches in a row that brought nothing new that passes: it answers from what has passed
 TIMEOUT_S = 180.0  # a whole answer
 LEAST_TIME_LEFT = 1 / 3  # of the whole answer's, for another search to begin
 
@@ -64,7 +60,6 @@ class State(Asking, total=False):
     graded: Graded  # of the last search
     grades: Mapping[str, DocumentGrade]  # of every search
     documents: tuple[ScoredChunk, ...]  # of every search, each once, best first
-    stagnant: int  # searches in a row that brought nothing new that passes
     web_searched: bool
     verdict: Verdict
 
@@ -92,15 +87,13 @@ def limits_of(deps: Deps, question: Question) -> Limits:
 # ------------------------------------------------------------------------------------------------ retrieval
 async def condense(state: State, runtime: Runtime[Deps]) -> State:
     question = state["question"]
-    if not is_small_talk(question) and has_documents(question):
+    if has_documents(question):
         question = await query.condense(runtime.context, question)
     return {"question": question, "tried": (question.standalone,)}
 
 
-def after_condensing(state: State, runtime: Runtime[Deps]) -> Literal["greet", "no_answer", "web_search", "retrieve"]:
+def after_condensing(state: State, runtime: Runtime[Deps]) -> Literal["no_answer", "web_search", "retrieve"]:
     question = state["question"]
-    if is_small_talk(question):
-        return "greet"
     if has_documents(question):
         return "retrieve"
     return "web_search" if web.may_search_web(runtime.context, question) else "no_answer"
@@ -133,15 +126,8 @@ async def web_search(state: State, runtime: Runtime[Deps]) -> State:
 async def grade(state: State, runtime: Runtime[Deps]) -> State:
     deps, question = runtime.context, state["question"]
     graded = await grading.grade(deps, question, state["candidates"], known=state.get("grades", {}))
-    before = state.get("documents", ())
-    documents = with_graded(before, graded)
-    gained = len(passing(documents, graded.grades)) > len(passing(before, graded.grades))
-    weighed: State = {
-        "graded": graded,
-        "grades": graded.grades,
-        "documents": documents,
-        "stagnant": 0 if gained else state.get("stagnant", 0) + 1,
-    }
+    documents = with_graded(state.get("documents", ()), graded)
+    weighed: State = {"graded": graded, "grades": graded.grades, "documents": documents}
     return {**weighed, "verdict": await decide(deps, {**state, **weighed})}
 
 
@@ -182,8 +168,6 @@ def reason_to_stop(deps: Deps, state: State, limits: Limits) -> str:
         return "no_other_words"
     if deps.deadline.remaining() < TIMEOUT_S * LEAST_TIME_LEFT:
         return "no_time_to_search"
-    if passing(state["documents"], state["grades"]) and state["stagnant"] >= STAGNANT_REWRITES:
-        return "nothing_new"
     return ""
 
 
@@ -255,7 +239,7 @@ async def no_answer(state: State, runtime: Runtime[Deps]) -> State:
 # ------------------------------------------------------------------------------------------------ the graph
 def build_graph() -> CompiledStateGraph[State, Deps, State, State]:
     graph = StateGraph(State, context_schema=Deps)
-    for node in (condense, retrieve, web_search, grade, rewrite, generate, greet, no_answer):
+    for node in (condense, retrieve, web_search, grade, rewrite, generate, no_answer):
         graph.add_node(node.__name__, node)
     graph.add_edge(START, "condense")
     graph.add_conditional_edges("condense", after_condensing)
@@ -263,20 +247,9 @@ def build_graph() -> CompiledStateGraph[State, Deps, State, State]:
     graph.add_edge("web_search", "grade")
     graph.add_conditional_edges("grade", after_grading, list(get_args(Verdict)))
     graph.add_conditional_edges("rewrite", after_rewriting)
-    for last in ("generate", "greet", "no_answer"):
+    for last in ("generate", "no_answer"):
         graph.add_edge(last, END)
     return graph.compile(name="self_corrective")
 
 
-WORKFLOW = Workflow(
-    graph=build_graph(),
-    about=__doc__ or "",
-    timeout_s=lambda settings: TIMEOUT_S,
-    rounds=Rounds(
-        best=2,
-        worst=11,
-        notes="grade and generate when enough documents pass at once; a follow-up is condensed first (+1), each of at "
-        "most 3 rewrites adds two: rewrite and grade, and so does a web search: its words and grade. All documents are "
-        "graded side by side: one round.",
-    ),
-)
+WORKFLOW = Workflow(graph=build_graph(), timeout_s=lambda settings: TIMEOUT_S)

@@ -1,10 +1,10 @@
-"""What a workflow is, how its graph is run within its time, and how every decision path ends."""
+"""What a workflow is, how its graph is run within its time, and what several graphs share."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from ragsite.core.errors import AppError, UnavailableError
@@ -12,22 +12,26 @@ from ragsite.core.rag_settings import RagSettings
 from ragsite.core.wording import worded
 from retrieval.errors import IndexUnavailableError, ModelError
 from retrieval.path_texts import reason_text
+from retrieval.ports import SearchRequest, SearchResult
 from retrieval.search.hybrid import SEARCH_TIMEOUT_S
-from retrieval.steps.answer.clarify import bound_by_choice
-from retrieval.steps.answer.curated import curated_answer
+from retrieval.steps.answer import curated_answer, no_answer
+from retrieval.steps.continuing import Begun, write_on
 from retrieval.steps.deps import Deps
-from retrieval.steps.query.route import prefer_named_year
-from retrieval.steps.query.small_talk import small_talk_kind
+from retrieval.steps.judge import estimated
+from retrieval.steps.query import own_words
+from retrieval.steps.retrieve import breadth, search_documents
+from retrieval.steps.route import bound_by_choice, prefer_named_year
+from retrieval.steps.verify import verify
 from retrieval.text.answer_language import Language, answer_language
 from retrieval.trace import Trace
-from retrieval.values import Answer, Question
+from retrieval.values import Answer, Query, Question, ScoredChunk, SearchFilters
 from retrieval.workflows.documents import answer_from_documents
 
 if TYPE_CHECKING:  # it takes longer than all else together, and every process of a site loads this file
     from langgraph.graph.state import CompiledStateGraph
 
-REPLY_CHARS = 80  # of a reply to a question asked back, in words of one's own
 RECURSION_LIMIT = 100  # of LangGraph: a guard against a graph that never ends, far above what any of ours can need
+CLEAR_SCORE = 0.6  # a first search whose answerability is at or above it needs no better queries
 
 
 class Asking(TypedDict, total=False):
@@ -38,24 +42,10 @@ class Asking(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rounds:
-    """Model rounds before an answer's first token: calls that wait for each other; those side by side are one.
-
-    best: enough is found at once. worst: every way of improving is used up. notes: what makes the difference.
-    """
-
-    best: int
-    worst: int
-    notes: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Workflow:
-    """A graph, which also feeds the picture on the page. about: its module's docstring. timeout_s: of an answer."""
+    """A graph, which also feeds the picture on the page. timeout_s: of an answer."""
 
     graph: CompiledStateGraph[Any, Deps, Any, Any]
-    rounds: Rounds
-    about: str
     timeout_s: Callable[[RagSettings], float] = lambda settings: settings.corrective.timeout_s
 
     async def answer(self, question: Question, *, engine: Deps, trace: Trace) -> Answer:
@@ -68,7 +58,7 @@ class Workflow:
         if engine.settings.ollama.offline == "0":
             await require_model(engine, worded("The model server can't be used: {reason}."))
         timeout_s = self.timeout_s(engine.settings)
-        question = with_choice(question)
+        question = bound_by_choice(question)
         deps = engine.for_answer(trace, timeout_s=timeout_s, language=language_of(question))
         try:
             async with asyncio.timeout(timeout_s + SEARCH_TIMEOUT_S):
@@ -97,19 +87,21 @@ class Workflow:
         return answer
 
 
-def with_choice(question: Question) -> Question:
-    """After a question asked back: the reply together with the question that it was about. An option that was chosen
-    binds the search to its documents; any other short message that is no question is a reply, too."""
-    opened = question.open_clarification
-    if opened is None or small_talk_kind(question.text):
-        return question
-    bound, text = bound_by_choice(question), question.text.strip()
-    replies = bound is not question or (len(text) <= REPLY_CHARS and not text.endswith(("?", "？")))
-    return replace(bound, condensed=f"{opened.question.strip()} ({text})") if replies else question
+async def continue_answer(begun: Begun, *, engine: Deps, trace: Trace) -> Answer:
+    """Go on with an answer that was cut or broke off: writing and checking alone, from the same passages.
+
+    The whole answer; its text begins with what was there. Never raises a ModelError.
+    """
+    timeout_s, language = engine.settings.corrective.timeout_s, language_of(begun.question)
+    deps = engine.for_answer(trace, timeout_s=timeout_s, language=language)
+    answer = await verify(deps, await write_on(deps, begun), question=begun.question.text)
+    await close_path(trace, answer)
+    return answer
 
 
-def language_of(question: Question) -> Language:
-    return answer_language(question.standalone, earlier=question.asked_before(), reader=question.language)
+async def require_writer(deps: Deps) -> None:
+    """Raises UnavailableError where no model can go on: quoted sentences can't be continued by rules."""
+    await require_model(deps, worded("An answer is continued by a model, and none can be used now: {reason}."))
 
 
 async def require_model(deps: Deps, message: str) -> None:
@@ -120,12 +112,13 @@ async def require_model(deps: Deps, message: str) -> None:
         raise UnavailableError(worded(message, reason=error.reason)) from error
 
 
+def language_of(question: Question) -> Language:
+    return answer_language(question.standalone, earlier=question.asked_before(), reader=question.language)
+
+
 async def close_path(trace: Trace, outcome: Answer | AppError) -> None:
     """The last entry of every decision path: an `assess` whose detail has `decision` (ANSWER, CLARIFY or NO_ANSWER) and
-    `reason`. Where there is an error instead of an answer, no decision, and the entry has failed. A workflow that has
-    written such an entry last has closed the path itself."""
-    if trace.steps and trace.steps[-1].name == "assess" and "decision" in trace.steps[-1].detail:
-        return
+    `reason`. Where there is an error instead of an answer, no decision, and the entry has failed."""
     async with trace.step("assess") as entry:
         if isinstance(outcome, AppError):
             entry.status = "failed"
@@ -133,3 +126,39 @@ async def close_path(trace: Trace, outcome: Answer | AppError) -> None:
             return
         reason = outcome.reason or ("this_was_found" if outcome.sources else "no_documents_needed")
         entry.note("decided", decision=outcome.decision, reason=reason_text(reason))
+
+
+# ------------------------------------------------------------------------------------------------ shared by graphs
+def has_documents(question: Question) -> bool:
+    return any(ref.space is not None for ref in question.scope.collections)
+
+
+def may_ask_back(question: Question) -> bool:
+    """Once: what comes after a question asked back is not asked back about again."""
+    return question.open_clarification is None
+
+
+async def search_for(
+    deps: Deps, question: Question, queries: tuple[Query, ...], filters: SearchFilters, *, purpose: str = ""
+) -> SearchResult:
+    """As wide as the question asks for. Raises as `search_documents`."""
+    request = SearchRequest(
+        queries=queries, scope=question.scope, filters=filters, top_k=breadth(question, deps.settings)
+    )
+    return await search_documents(deps, request, purpose=purpose)
+
+
+async def search_own_words(deps: Deps, question: Question) -> tuple[SearchResult, bool]:
+    """The first search, and whether it is clearly good: then no model is asked for better words or another way."""
+    result = await search_for(deps, question, own_words(question), question.filters, purpose="own_words")
+    return result, await estimated(deps, question, result.candidates) >= CLEAR_SCORE
+
+
+async def refuse(
+    deps: Deps, question: Question, candidates: Sequence[ScoredChunk] | None, *, reason: str = ""
+) -> Answer:
+    """Says why there is no answer, and quotes what is nearest. None: there was nothing to search in."""
+    if candidates is None:
+        async with deps.trace.step("retrieve") as entry:
+            entry.skip("no_documents")
+    return await no_answer(deps, question, candidates, reason=reason)

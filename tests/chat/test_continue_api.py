@@ -57,7 +57,6 @@ async def test_the_answer_goes_on_in_the_same_message_from_the_same_sources(api:
 
 async def test_the_citation_of_a_sentence_that_was_cut_stands_behind_the_whole_sentence(api: Api, online: Any) -> None:
     message = await unfinished(api)
-    await Message.objects.filter(pk=message.pk).aupdate(text=f"{BEGINNING} [1]")
     online.reply(text="for four weeks.")
     events = [event async for event in events_of(await api.call("post", path(message), {"stream": True}))]
     assert events[-1]["answer"] == f"{BEGINNING} for four weeks [1]."

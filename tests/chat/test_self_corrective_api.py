@@ -157,12 +157,6 @@ async def test_it_goes_on_in_a_conversation(api: Api, handbook: Handbook, offlin
     assert second["query"]["original"] == "And for how long?"
 
 
-async def test_a_greeting_was_not_graded(api: Api, handbook: Handbook, offline: None) -> None:
-    await handbook()
-    data = (await post(api, query="Hello!")).json()
-    assert (data["success"], data["graderResult"], data["retrieval"]["documents"]) == (True, None, [])
-
-
 async def test_it_can_be_followed_as_events(api: Api, handbook: Handbook, offline: None) -> None:
     await handbook()
     response = await api.call("post", PATH, {"query": QUESTION}, Accept="text/event-stream")

@@ -128,14 +128,6 @@ async def test_markdown_export_is_a_file_with_its_sources(api: Api) -> None:
     assert "- [1] Library rules, page 2" in text
 
 
-async def test_markdown_export_leads_to_the_sites_documents_from_elsewhere(api: Api) -> None:
-    message = await sync_to_async(MessageFactory)(
-        session__user=api.user, text="See [Rules](/documents/4f/) and [x](/y/)."
-    )
-    response = await api.call("get", f"/api/sessions/{message.session_id}/export?format=markdown")
-    assert "See [Rules](http://testserver/documents/4f/) and [x](/y/)." in response.content.decode()
-
-
 async def test_json_export_holds_the_messages(api: Api) -> None:
     session = await sync_to_async(_conversation)(api.user)
     response = await api.call("get", f"/api/sessions/{session.pk}/export?format=json")

@@ -14,8 +14,7 @@ from feedback.rounds.evidence import evidence_gather
 from feedback.rounds.passages import document_relocate
 from feedback.rounds.questions import signature
 from retrieval.models import Chunk, Document
-from retrieval.steps.cite.claims import claims_of
-from retrieval.steps.cite.verify import check_by_words
+from retrieval.steps.verify import check_by_words, claims_of
 from retrieval.values import Answer, GroundedSentence, Scores, SentenceEvidence, Source
 from tests.factories import ChunkFactory, DecisionStepFactory, SourceFactory
 from tests.feedback.rated import answered, passage, rate

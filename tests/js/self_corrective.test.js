@@ -16,8 +16,8 @@ const graphOf = (...ways) => {
   return { nodes: [...new Set(edges.flatMap(({ source, target }) => [source, target]))], edges };
 };
 const WORKFLOW = graphOf(
-  "__start__>condense", "condense>retrieve", "condense>greet", "retrieve>grade", "grade>assess", "assess>rewrite", "assess>generate",
-  "assess>no_answer", "rewrite>retrieve", "generate>__end__", "greet>__end__", "no_answer>__end__",
+  "__start__>condense", "condense>retrieve", "condense>no_answer", "retrieve>grade", "grade>assess", "assess>rewrite", "assess>generate",
+  "assess>no_answer", "rewrite>retrieve", "generate>__end__", "no_answer>__end__",
 );
 const NODE_OF_STEP = { condense: "condense", route: "condense", retrieve: "retrieve", dedupe: "retrieve", grade: "grade", assess: "assess", rewrite: "rewrite", web_search: "web_search", generate: "generate" };
 
@@ -46,7 +46,7 @@ describe("the layout of a graph", () => {
   test("leads each way from its source to its target, with a point in every layer between", () => {
     const { nodes, edges } = layOut(WORKFLOW);
     for (const { source, target, points } of edges) assert.deepEqual([points[0], points.at(-1)], [nodes[source], nodes[target]]);
-    assert.equal(edges.find(({ source, target }) => source === "greet" && target === "__end__").points.length, 5);
+    assert.equal(edges.find(({ source, target }) => source === "condense" && target === "no_answer").points.length, 5);
   });
   test("uncrosses what can be uncrossed", () => {
     const { nodes } = layOut(graphOf("a>x", "a>y", "y>below_y", "x>below_x", "below_y>end", "below_x>end"));
@@ -104,7 +104,7 @@ describe("the picture", () => {
     picture.enter("rewrite");
     picture.enter("retrieve");
     const ways = frame.querySelectorAll(".graph-way");
-    assert.deepEqual(ways.map((way) => way.classList.contains("is-taken")), [...Array(11).fill(false), true]);
+    assert.deepEqual(ways.map((way) => way.classList.contains("is-taken")), [...Array(10).fill(false), true]);
   });
   test("an answer that broke off stays where it was", () => {
     const { picture, state, now } = drawn();
@@ -152,11 +152,6 @@ describe("which node runs", () => {
     const { told, progress: made } = progress();
     made.replay(answer({ decision_path: PATH }));
     assert.deepEqual(told.nodes, NODES);
-  });
-  test("a greeting is answered without a search", () => {
-    const { told, progress: made } = progress();
-    for (const event of [{ type: "started" }, ...steps(step("condense"), step("retrieve", { status: "skipped" })), { type: "chunk", content: "Hello" }]) made.apply(event);
-    assert.deepEqual(told.nodes, ["__start__", "condense", "greet"]);
   });
   for (const [name, detail, nodes] of [
     ["route", {}, ["condense", "retrieve"]], ["dedupe", {}, ["retrieve", "grade"]], ["assess", { verdict: "rewrite" }, ["assess", "rewrite"]],

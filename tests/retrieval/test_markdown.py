@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from retrieval.ingest.markdown import parse_markdown
 from retrieval.providers.chat import unfenced
-from retrieval.steps.cite.claims import claims_of
+from retrieval.steps.verify import claims_of
 from retrieval.text.markdown import (
     document_blocks,
     inline_text,

@@ -10,7 +10,6 @@ import pytest
 from retrieval.memory.services import (
     answer_memories_forget,
     conversation_memories_forget,
-    memory_merge,
     memory_remember,
 )
 from retrieval.models import Memory, MemoryOrigin
@@ -62,14 +61,6 @@ def test_what_another_conversation_said_as_well_stays(owner: Any) -> None:
     assert conversation_memories_forget(conversation_id=uuid.UUID(SECOND)) == 1
 
 
-def test_its_rows_in_the_index_go_too(owner: Any, queued: list[tuple[Any, ...]]) -> None:
-    remember(owner, FIRST)
-    Memory.objects.update(embedding_model="m", embedding_dim=3)
-    [pk] = Memory.objects.values_list("pk", flat=True)
-    conversation_memories_forget(conversation_id=uuid.UUID(FIRST))
-    assert queued[-1] == ("retrieval.tasks.memory_unindex", "m", 3, [str(pk)])
-
-
 def test_a_bad_answer_is_forgotten_though_an_older_one_said_the_same(owner: Any) -> None:
     remember(owner, FIRST)
     bad = remember(owner, SECOND, fact="It is EUR 7.")
@@ -83,14 +74,6 @@ def test_a_bad_answer_whose_words_were_replaced_is_only_no_origin_any_more(owner
     assert answer_memories_forget(answer_id=uuid.UUID(bad)) == 0
     assert texts() == {"It is EUR 7."}
     assert [str(one.answer_id) for one in MemoryOrigin.objects.all()] == [good]
-
-
-def test_merged_facts_keep_both_origins(owner: Any) -> None:
-    remember(owner, FIRST, question="What is the library fee?", fact="The fee of the library is EUR 5.")
-    remember(owner, SECOND, question="What does it cost?", fact="Joining costs EUR 5.")
-    older, newer = Memory.objects.order_by("created_at")
-    assert memory_merge(newer=newer, older=older)
-    assert {str(one.conversation_id) for one in newer.origins.all()} == {FIRST, SECOND}
 
 
 def test_a_fact_without_a_conversation_stays_whatever_is_deleted(owner: Any) -> None:

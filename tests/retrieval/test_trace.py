@@ -6,14 +6,14 @@ import asyncio
 
 import pytest
 
-from retrieval.trace import ModelCall, NullSink, StepRecord, Trace, begin_model_call, end_model_call, longest_chain
+from retrieval.trace import EventSink, ModelCall, StepRecord, Trace, longest_chain, model_call
 
 
 def call(started: float, ended: float | None) -> ModelCall:
     return ModelCall(kind="chat", model="m", started_ms=started, ended_ms=ended)
 
 
-class RecordingSink(NullSink):
+class RecordingSink(EventSink):
     def __init__(self) -> None:
         self.finished: list[StepRecord] = []
 
@@ -78,14 +78,13 @@ async def test_steps_reach_the_sink_when_they_end() -> None:
 async def test_a_model_call_is_filed_under_the_step_whose_task_made_it() -> None:
     trace = Trace()
 
-    async def model_call(name: str) -> None:
-        record = begin_model_call(ModelCall(kind="chat", model=name))
-        await asyncio.sleep(0)
-        end_model_call(record)
+    async def call(name: str) -> None:
+        with model_call(ModelCall(kind="chat", model=name)):
+            await asyncio.sleep(0)
 
     async def one_step(step_name: str) -> None:
         async with trace.step(step_name):  # type: ignore[arg-type]
-            await model_call(step_name)
+            await call(step_name)
 
     await asyncio.gather(one_step("rewrite"), one_step("hyde"))
     assert {step.name: [c.model for c in step.calls] for step in trace.steps} == {

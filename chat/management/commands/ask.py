@@ -20,14 +20,14 @@ from chat.runs.run import answer_question
 from ragsite.core.localized import localized, said, said_count
 from retrieval.management.engine_command import EngineCommand
 from retrieval.selectors import scope_for_all
-from retrieval.trace import NullSink, StepRecord, Trace
+from retrieval.trace import EventSink, StepRecord, Trace
 from retrieval.values import Answer, Question
 from retrieval.workflows import available_workflows
 
 INTERRUPTED = 130  # the shell's exit status after Ctrl-C
 
 
-class TerminalSink(NullSink):
+class TerminalSink(EventSink):
     """Writes the answer as it comes. With `--json` nothing is written before the end."""
 
     def __init__(self, out: Any) -> None:
@@ -72,7 +72,7 @@ class Command(EngineCommand):
         workflow = options["workflow"] or settings.RAG.answer.workflow
         try:
             scope = await sync_to_async(scope_for_all)(names=options["collection"])
-            trace = Trace(NullSink() if options["json"] else TerminalSink(self.stdout))
+            trace = Trace(EventSink() if options["json"] else TerminalSink(self.stdout))
             question = Question(text=text, scope=scope)
             async with asyncio.timeout(settings.RAG.limits.answer_timeout_s):
                 answer = await answer_question(question, workflow=workflow, trace=trace)

@@ -34,7 +34,7 @@ from ragsite.runtime import live_settings
 from retrieval.engine import get_engine
 from retrieval.errors import ModelError
 from retrieval.ports import BoostSource, Models
-from retrieval.providers.chosen_model import ChosenModel
+from retrieval.providers.registry import ChosenModel
 from retrieval.selectors import documents_named, scope_as_asked, scope_attached, scope_for, scope_of_documents
 from retrieval.steps.deps import Deps
 from retrieval.text import quoting

@@ -12,7 +12,6 @@ from tqdm import tqdm
 
 from ragsite.core.localized import said, said_count
 from retrieval.management.engine_command import EngineCommand
-from retrieval.memory.sync import memory_rebuild
 from retrieval.models import Collection
 from retrieval.selectors import collection_named, collection_space
 from retrieval.services.index import Report, collection_reembed, collection_reindex, index_rebuild
@@ -35,11 +34,8 @@ class Command(EngineCommand):
     async def _work(self, name: str, reembed: bool) -> None:
         with tqdm(unit="chunk", disable=not sys.stderr.isatty()) as bar:
             if not name and not reembed:
-                chunks, memories = await index_rebuild(report=bar.update), await memory_rebuild()
-                told = said(
-                    "The index was rebuilt: {chunks} chunks, {memories} memories.", chunks=chunks, memories=memories
-                )
-                self.stdout.write(told)
+                chunks = await index_rebuild(report=bar.update)
+                self.stdout.write(_written("Milvus", chunks))
                 return
             collections = await sync_to_async(_collections)(name)
             for collection in collections:
@@ -66,6 +62,8 @@ async def _reembedded(collection: Collection, report: Report) -> str:
 async def _reindexed(collection: Collection, report: Report) -> str:
     space = collection_space(collection)
     written = await collection_reindex(collection=collection, space=space, report=report) if space else 0
-    return said_count(
-        "{name}: {count} chunk written anew", "{name}: {count} chunks written anew", written, name=collection.name
-    )
+    return _written(collection.name, written)
+
+
+def _written(name: str, count: int) -> str:
+    return said_count("{name}: {count} chunk written anew", "{name}: {count} chunks written anew", count, name=name)

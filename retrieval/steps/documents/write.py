@@ -11,11 +11,11 @@ from collections.abc import Callable
 
 from retrieval.path_texts import reason_text
 from retrieval.ports import Prompt
-from retrieval.steps.answer.generate import with_more, written_answer
-from retrieval.steps.answer.writers import Author, CitedWriter, author_of, write_by_model
+from retrieval.steps.answer import with_more, written_answer
 from retrieval.steps.deps import Deps
-from retrieval.steps.documents.compose import Quoted
+from retrieval.steps.documents.compare import Quoted
 from retrieval.steps.step import step
+from retrieval.steps.writing import Author, CitedWriter, author_of, write_by_model
 from retrieval.text.answer_language import NAMES
 from retrieval.text.quoting import one_line
 from retrieval.trace import degrade, note
@@ -41,7 +41,7 @@ async def write(
     """By the model. `otherwise`: the answer where there is none, or it fails before its first word."""
     writer = CitedWriter(deps, sources=sources, question=question)
     if author.model:
-        await deps.trace.sink.sources_chosen(sources)
+        await deps.trace.choose_sources(sources)
     ended = await write_by_model(deps, author, lambda: _prompt(deps, prompt, question, passages), writer)
     if ended.failure:
         degrade(ended.failure)
@@ -58,7 +58,7 @@ async def quote(deps: Deps, quoted: Quoted, *, model: str) -> Answer:
 
 async def _quoted(deps: Deps, quoted: Quoted, *, model: str = "") -> Answer:
     note("quoted", lines=quoted.lines, cited=[one.marker for one in quoted.sources], model=model, partial=False)
-    await deps.trace.sink.sources_chosen(quoted.sources)
+    await deps.trace.choose_sources(quoted.sources)
     answer = Answer(decision="ANSWER", text="", sources=quoted.sources, model=model)
     return await with_more(deps, answer, quoted.text)
 
@@ -68,10 +68,8 @@ async def say_also(deps: Deps, answer: Answer, text: str) -> Answer:
     return await with_more(deps, answer, f"\n\n{text}" if answer.text and text else text)
 
 
-@step("assess")
 async def say_why_not(deps: Deps, text: str, reason: str) -> Answer:
     """There is nothing to answer from. reason: a code."""
-    note("no_answer_because", verdict="NO_ANSWER", decision="NO_ANSWER", reason=reason)  # closes the path
     return await with_more(deps, Answer(decision="NO_ANSWER", text="", reason=reason_text(reason)), text)
 
 

@@ -33,13 +33,6 @@ async def test_documents_come_in_batches_in_order_and_unit_length(
     assert np.allclose(alone[0], vectors[7])
 
 
-async def test_no_texts_need_no_call(ollama: OllamaServer, registry: RegistryMaker) -> None:
-    model = await embedder(registry)
-    assert (await model.embed_documents([])).shape == (0, EMBED_DIM)
-    assert (await model.embed_queries([])).shape == (0, EMBED_DIM)
-    assert ollama.embeds == []
-
-
 async def test_all_query_variants_go_in_one_call_and_known_ones_in_none(
     ollama: OllamaServer, registry: RegistryMaker
 ) -> None:
@@ -87,18 +80,6 @@ async def test_a_single_text_that_takes_too_long_is_an_error(ollama: OllamaServe
     model = await embedder(registry, embed_timeout_s=0.3)
     with pytest.raises(EmbeddingUnavailableError, match="timed out"):
         await model.embed_documents(["one"])
-
-
-async def test_server_that_is_down(ollama: OllamaServer, registry: RegistryMaker) -> None:
-    model = await embedder(registry)
-    ollama.stop()
-    with pytest.raises(EmbeddingUnavailableError, match="not reachable"):
-        await model.embed_documents(["text"])
-
-
-async def test_busy_server_is_asked_once_more(ollama: OllamaServer, registry: RegistryMaker) -> None:
-    ollama.reply(endpoint="embed", status=503, times=1)
-    assert (await (await embedder(registry)).embed_query("text")).shape == (EMBED_DIM,)
 
 
 async def test_failing_embeddings_open_their_own_circuit_and_not_the_chats(

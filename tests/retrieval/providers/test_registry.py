@@ -142,13 +142,6 @@ async def test_busy_server_goes_on_with_the_models_that_it_listed_last(
     assert not (await models.status()).reachable
 
 
-async def test_silent_server_is_not_believed_for_ever(ollama: OllamaServer, registry: RegistryMaker) -> None:
-    models = registry(LISTED_EVERY_S=0, LIST_TIMEOUT_S=0.05, BELIEVED_S=0)
-    await models.status()
-    ollama.reply(endpoint="tags", delay_s=30)
-    assert not (await models.status()).reachable
-
-
 async def test_new_collection_waits_for_a_server_that_has_not_listed_its_models(
     ollama: OllamaServer, registry: RegistryMaker
 ) -> None:

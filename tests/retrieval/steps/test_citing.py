@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from retrieval.steps.cite.stream import CitedStream
+from retrieval.steps.cited_stream import CitedStream
 
 SEEN: list[tuple[str, tuple[int, ...]]] = []
 
@@ -20,7 +20,7 @@ async def seven(sentence: str, hints) -> tuple[int, ...]:
 
 async def stream(pieces, align=seven) -> list[str]:
     SEEN.clear()
-    cited = CitedStream(align)
+    cited = CitedStream(align, markers=(1, 2))
     return [*[await cited.feed(piece) for piece in pieces], await cited.finish()]
 
 
@@ -30,7 +30,9 @@ async def stream(pieces, align=seven) -> list[str]:
         ("It is EUR 55 [1], not 40 [9]. Open at eight [2].", "It is EUR 55, not 40 [7]. Open at eight [7]."),
         ("It is EUR 55. [1] Pay [2][3]. Then go.", "It is EUR 55 [7]. Pay [7]. Then go [7]."),
         ("奖学金每学年五千欧元 [1]。九月申请。[2]", "奖学金每学年五千欧元 [7]。九月申请 [7]。"),
-        ("According to [2], it is EUR 55. Good.", "According to, it is EUR 55 [7]. Good [7]."),
+        ("According to [2], it is EUR 55. Good.", "According to [2], it is EUR 55 [7]. Good [7]."),
+        ("根据【2】，费用为五十五欧元。", "根据[2]，费用为五十五欧元 [7]。"),
+        ("According to [9], it is EUR 55.", "According to, it is EUR 55 [7]."),
         ("[1] The fee is EUR 55", "The fee is EUR 55 [7]"),
         ("**EUR 55.** [1] Pay.", "**EUR 55 [7].** Pay [7]."),
         ("You need:\n\n1. A card [1]\n2. Two photos.", "You need:\n\n1. A card [7]\n2. Two photos [7]."),
@@ -47,6 +49,12 @@ async def stream(pieces, align=seven) -> list[str]:
 async def test_markers_stand_at_the_end_of_each_sentence(text: str, cited: str) -> None:
     assert "".join(await stream([text])) == cited
     assert "".join(await stream(text)) == cited  # character by character
+
+
+async def test_the_sentence_that_a_text_broke_off_in_is_not_cited() -> None:
+    cited = CitedStream(seven)
+    text = await cited.feed("It is EUR 55. It is paid by [1]") + await cited.finish(whole=False)
+    assert text == "It is EUR 55 [7]. It is paid by"
 
 
 _MARKER_IN_MARKER = re.compile(r"[\[【][\d ,.]*[\[【]")

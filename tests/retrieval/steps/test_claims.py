@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrieval.steps.cite.claims import claims_of
+from retrieval.steps.verify import claims_of
 
 
 def read(answer: str) -> list[tuple[str, tuple[int, ...]]]:

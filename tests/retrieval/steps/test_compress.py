@@ -1,7 +1,7 @@
 import pytest
 from django.conf import settings
 
-from retrieval.steps.retrieve.compress import compress, compress_passages
+from retrieval.steps.passages import compress, compress_passages
 from retrieval.text.quoting import quote_source
 from retrieval.text.tokens import estimate_tokens
 from tests.retrieval.steps.fakes import make_tools, scored
@@ -12,10 +12,9 @@ LONG = (
     "EUR 300. It is paid back within 30 days. The bus runs every ten minutes. The kitchen is shared by six people. "
     "Bicycles are kept in the cellar. The gate is shut at night."
 )
-OFF_TOPIC = "The library opens at eight. It closes at ten. Coffee is sold at the gate. Dogs may not come in."
 
 
-def excerpts(question: str, *texts: str, tokens: int | None = None) -> list[str]:
+def excerpts(question: str, *texts: str, tokens: int = 10_000) -> list[str]:
     chosen = [scored(number, text, rerank=0.9) for number, text in enumerate(texts, start=1)]
     return [one.candidate.chunk.text for one in compress_passages(question, chosen, tokens=tokens)]
 
@@ -26,11 +25,6 @@ def test_the_sentence_that_answers_stays_with_its_neighbours() -> None:
     assert "paid back within 30 days" in kept
     assert "Bicycles" not in kept
     assert " … " in kept or len(kept) < len(LONG)
-
-
-def test_a_passage_beside_the_topic_is_cut_to_its_best_strips() -> None:
-    _, beside = excerpts(DEPOSIT, LONG, OFF_TOPIC)
-    assert len(beside) < len(OFF_TOPIC)
 
 
 def test_chinese_in_either_script_is_cut_alike() -> None:
@@ -50,17 +44,6 @@ def test_where_room_is_short_the_best_strips_of_all_passages_fill_it() -> None:
     assert length <= 110
     assert "EUR 300" in found[0].candidate.chunk.text
     assert "EUR 250" in found[1].candidate.chunk.text
-
-
-def test_passages_that_do_not_fit_fall_away_from_the_last_one_on() -> None:
-    chosen = [scored(number, LONG, rerank=0.9) for number in range(1, 4)]
-    left = compress_passages(DEPOSIT, chosen, tokens=10)
-    assert [one.candidate.chunk_id for one in left] == ["k1"]
-
-
-def test_threshold_zero_keeps_everything(monkeypatch) -> None:
-    monkeypatch.setattr("retrieval.steps.retrieve.compress.THRESHOLD", 0)
-    assert excerpts(DEPOSIT, LONG, OFF_TOPIC) == [LONG, OFF_TOPIC]
 
 
 @pytest.mark.parametrize("text", ["", "   ", "😀", "One sentence only", "\n\n", "|", "```"])

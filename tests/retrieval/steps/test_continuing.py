@@ -9,11 +9,11 @@ from django.conf import settings
 
 from ragsite.core.errors import UnavailableError
 from retrieval.providers.chat import TEMPLATE_TOKENS
-from retrieval.steps.answer.continuing import Begun, Joint, open_sentence, without_open_citations
+from retrieval.steps.continuing import Begun, Joint, open_sentence
 from retrieval.text.tokens import estimate_tokens
 from retrieval.trace import Trace
 from retrieval.values import Answer, Source
-from retrieval.workflows.continuing import continue_answer, require_writer
+from retrieval.workflows.workflow import continue_answer, require_writer
 from tests.retrieval.steps.fakes import Events, ask, make_tools, scored
 
 QUESTION = "What does a resit cost, and how is it paid?"
@@ -52,14 +52,6 @@ async def test_the_model_is_given_the_passages_and_the_text_so_far(online: Any) 
     assert "A resit costs EUR 55. The resit fee is paid\n</answer>" in prompt
 
 
-async def test_a_second_limit_cuts_it_again(online: Any, rag_settings: Any) -> None:
-    rag_settings(ollama={"max_answer_tokens": 4})
-    online.reply(text="online by card, as every year, at the desk of the registry.")
-    answer, _, _ = await continued()
-    assert (answer.partial, answer.cut) == (True, True)
-    assert answer.text.startswith(BEGINNING + " online")
-
-
 async def test_a_model_that_breaks_leaves_what_was_there(online: Any) -> None:
     online.reply(status=500, error="no")
     answer, events, _ = await continued()
@@ -82,15 +74,6 @@ async def test_many_long_passages_are_cut_to_the_window(online: Any, rag_setting
     assert not answer.partial
     assert online.chats[0].body["options"]["num_ctx"] == 2048
     assert estimate_tokens(online.chats[0].prompt) + TEMPLATE_TOKENS < 2048
-
-
-async def test_the_longest_answer_follows_the_window(online: Any, rag_settings: Any) -> None:
-    rag_settings(ollama={"num_ctx": 4096})
-    online.reply(text="online.")
-    await continued()
-    asked = online.chats[0]
-    left = 4096 - estimate_tokens(asked.prompt)
-    assert 1024 < asked.body["options"]["num_predict"] <= left
 
 
 @pytest.mark.parametrize(
@@ -129,32 +112,6 @@ def test_a_beginning_that_is_said_again_as_a_whole_is_left_out() -> None:
 )
 def test_the_sentence_that_it_breaks_off_in(text: str, sentence: str) -> None:
     assert open_sentence(text) == sentence
-
-
-@pytest.mark.parametrize(
-    ("text", "kept", "taken"),
-    [
-        ("A resit costs EUR 55 [1]. The fee is paid [1] [2]", "A resit costs EUR 55 [1]. The fee is paid", " [1] [2]"),
-        ("The fee is paid[2]", "The fee is paid", "[2]"),
-        ("The fee [1] is paid", "The fee [1] is paid", ""),
-        ("The fee is paid online [1].", "The fee is paid online [1].", ""),
-        ("The fee is paid online. [1]", "The fee is paid online. [1]", ""),
-        ("费用在网上支付 [1]", "费用在网上支付", " [1]"),
-        ("- by card [1]\n", "- by card [1]\n", ""),
-        ("[1]", "[1]", ""),
-        ("", "", ""),
-    ],
-)
-def test_citations_of_a_sentence_that_was_cut_are_taken_off(text: str, kept: str, taken: str) -> None:
-    assert without_open_citations(text) == (kept, taken)
-
-
-async def test_a_citation_that_was_taken_off_is_put_back_where_nothing_is_added(online: Any) -> None:
-    online.reply(status=500, error="no")
-    begun = Begun(question=ask(QUESTION), text="The resit fee is paid", sources=SOURCES, taken=" [1]")
-    answer = await continue_answer(begun, engine=make_tools(settings.RAG), trace=Trace(Events()))
-    assert answer.text == "The resit fee is paid [1]"
-    assert [source.cited for source in answer.sources] == [True, False]
 
 
 async def test_open_code_goes_on_as_code_without_citations(online: Any) -> None:

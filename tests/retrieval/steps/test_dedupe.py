@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 from django.conf import settings
 
-from retrieval.steps.retrieve.dedupe import dedupe, join, merge_duplicates
+from retrieval.steps.passages import dedupe, join, merge_duplicates
 from tests.retrieval.steps.fakes import make_tools, scored
 
 TEXT = (
@@ -23,24 +23,19 @@ THIRD = piece(3, 151, len(TEXT), seq=2, heading="Halls › Guests", page=2)  # a
 
 
 def ids(result) -> list[str]:
-    return [passage.chunk_id for passage in result.kept]
+    return [passage.chunk_id for passage in result[0]]
 
 
 def test_neighbours_become_one_passage_with_the_overlap_once() -> None:
     result = merge_duplicates([SECOND, THIRD, FIRST])
-    passage = result.kept[0].chunk
+    passage = result[0][0].chunk
     assert (passage.text, passage.char_start, passage.char_end) == (TEXT, 0, len(TEXT))
     assert (passage.chunk_id, passage.page, passage.heading) == ("k2", 1, "Halls")
-    assert result.merged == {"k2": ("k3", "k1")}
-
-
-def test_a_merged_passage_keeps_the_scores_and_ranks_of_its_best_chunk() -> None:
-    merged = merge_duplicates([SECOND, FIRST]).kept[0]
-    assert (merged.scores, merged.ranks) == (SECOND.scores, SECOND.ranks)
+    assert result[2] == {"k2": ["k3", "k1"]}
 
 
 def test_a_passage_grows_no_longer_than_the_limit(monkeypatch) -> None:
-    monkeypatch.setattr("retrieval.steps.retrieve.dedupe.MERGE_TOKENS", 40)
+    monkeypatch.setattr("retrieval.steps.passages.MERGE_TOKENS", 40)
     assert ids(merge_duplicates([FIRST, SECOND, THIRD])) == ["k1", "k3"]
 
 
@@ -62,7 +57,7 @@ def test_what_is_no_neighbour_stays_apart(other) -> None:
 def test_the_same_words_go_once_whatever_their_marks_and_the_better_one_stays() -> None:
     again = scored(8, TEXT.replace("Quiet hours", "**quiet  hours**"), document_id="copy")
     result = merge_duplicates([scored(7, TEXT, document_id="original"), again])
-    assert (ids(result), result.dropped) == (["k7"], {"k8": "k7"})
+    assert (ids(result), result[1]) == (["k7"], {"k8": "k7"})
 
 
 @pytest.mark.parametrize(
@@ -82,7 +77,7 @@ def test_one_word_or_number_that_differs_is_no_duplicate(one: str, other: str) -
 
 
 def test_what_an_earlier_passage_holds_is_not_found_anew() -> None:
-    merged = merge_duplicates([FIRST, SECOND]).kept
+    merged = merge_duplicates([FIRST, SECOND])[0]
     assert ids(merge_duplicates([SECOND, THIRD], known=merged)) == ["k3"]
 
 

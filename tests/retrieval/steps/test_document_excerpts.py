@@ -6,9 +6,8 @@ from itertools import groupby
 
 import pytest
 
-from retrieval.steps.documents.compare import compare
-from retrieval.steps.documents.compose import MOST_SOURCES, outline
-from retrieval.steps.documents.excerpts import Excerpt, WholeDocument, excerpts_of
+from retrieval.steps.documents.compare import MOST_SOURCES, compare, outline
+from retrieval.steps.documents.read import Excerpt, WholeDocument, excerpts_of
 from retrieval.values import DocumentRef, StoredChunk
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from retrieval.steps.answer.mark import MarkReader, marked_shape
+from retrieval.steps.writing import MarkReader, marked_shape
 
 
 def read(reply: str, size: int) -> tuple[str | None, str]:

@@ -19,7 +19,7 @@ def answered(text: str, *, cited: bool = True, **fields: Any) -> Answer:
     [
         ("Well. The fee is EUR 55 [1]. Pay it soon.", "The fee is EUR 55."),
         ("The fee is EUR 55. [1]", "The fee is EUR 55."),
-        ("No model wrote this:\n\n- **Fee**: EUR 55 [2]\n- More [1]", "Fee: EUR 55"),
+        ("No model wrote this:\n\n- **Fee**: EUR 55 [2]\n- More [1]", "Fee : EUR 55"),
         ("費用為 55 歐元[1]。", "費用為 55 歐元。"),
         ("Nothing is cited here.", ""),
         ("[1]", ""),

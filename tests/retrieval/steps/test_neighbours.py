@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from django.conf import settings
 
-from retrieval.steps.answer.generate import write_answer
-from retrieval.steps.retrieve.neighbours import belong_together, may_begin_before, may_go_on
+from retrieval.steps.answer import write_answer
 from retrieval.values import ScoredChunk, Scores, StoredChunk
 from tests.retrieval.steps.document_reader import MemoryReader
 from tests.retrieval.steps.fakes import EMPTY_SCOPE, ask, make_tools
@@ -42,40 +40,6 @@ async def written(chunks: list[StoredChunk], at: int = 0, *, question: str = "Wh
     return answer, reader, deps.trace
 
 
-@pytest.mark.parametrize(
-    ("text", "begins_before", "goes_on"),
-    [
-        ("A whole sentence. And another one.", False, False),
-        ("一句完整的话。", False, False),
-        (ROWS, True, True),
-        (HEAD, False, True),
-        ("which applies to all students and to everybody who has left the University in the last year", True, True),
-        ("The following are needed:", False, True),
-        ("需要提交以下材料：", False, True),
-        ("2. a copy of the card\n3. a photograph", True, True),
-        ("Signed, the Registrar", False, False),
-        ("## Fees", False, True),
-    ],
-)
-def test_a_cut_shows_at_the_ends_of_a_text(text: str, begins_before: bool, goes_on: bool) -> None:
-    assert (may_begin_before(text), may_go_on(text)) == (begins_before, goes_on)
-
-
-@pytest.mark.parametrize(
-    ("left", "right", "together"),
-    [
-        (HEAD, "\n" + ROWS, True),
-        (HEAD, "\n\n## Appeals\n\nWrite to us.", False),
-        (HEAD, "\n\nAppeals are sent to the head.", False),
-        ("The following are needed:", "\n\n- a copy of the card", True),
-        ("1. a card", "\n2. a photograph", True),
-        ("Whole.", "\n\nAnother.", False),
-    ],
-)
-def test_two_ends_belong_together_or_not(left: str, right: str, together: bool) -> None:
-    assert belong_together(left, right) is together
-
-
 async def test_the_model_reads_the_rest_of_a_table(online) -> None:
     answer, reader, trace = await written(parts(HEAD, ROWS))
     assert "Camera | EUR 7" in online.chats[0].prompt
@@ -92,12 +56,6 @@ async def test_rows_are_read_with_their_head(online) -> None:
 async def test_what_begins_something_else_is_not_joined(online) -> None:
     await written(parts(HEAD, "## Appeals\n\nWrite to the head of circulation.", gap=2))
     assert "circulation" not in online.chats[0].prompt
-
-
-async def test_a_whole_passage_costs_no_read(online) -> None:
-    _, reader, trace = await written(parts("A late camera costs EUR 7.", "Appeals go to the head."))
-    assert reader.reads == []
-    assert [step.name for step in trace.steps] == ["order", "generate", "verify"]
 
 
 async def test_without_a_model_nothing_is_read(offline) -> None:

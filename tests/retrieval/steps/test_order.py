@@ -1,4 +1,4 @@
-from retrieval.steps.retrieve.order import choose, fit
+from retrieval.steps.passages import choose, fit
 from tests.retrieval.steps.fakes import scored
 
 RANKED = [scored(number, f"passage {number}", rerank=1 - number / 10) for number in range(1, 6)]
@@ -12,10 +12,6 @@ def test_repeated_texts_are_left_out() -> None:
     again = scored(9, "passage  1", rerank=0.85)
     assert ids(choose([RANKED[0], again, *RANKED[1:]], most=3)) == "123"
     assert choose([], most=3) == []
-
-
-def test_the_best_passage_stays_however_long_it_is() -> None:
-    assert ids(fit([scored(1, "word " * 500), scored(2, "x")], tokens=50)) == "1"
 
 
 def test_passages_are_kept_while_they_fit() -> None:

@@ -6,14 +6,19 @@ import pytest
 from django.conf import settings
 
 from retrieval.steps.deps import Deps
-from retrieval.steps.query.better_words import look_for_better_words
-from retrieval.steps.query.condense import condense, own_words
-from retrieval.steps.query.hyde import hyde
-from retrieval.steps.query.plan import make_plan
-from retrieval.steps.query.rewrite import rewrite, rewrite_to_concepts, rewrite_to_correct, rewrite_to_retry
-from retrieval.steps.query.route import prefer_named_year, read_question
-from retrieval.steps.query.strategy import choose_strategy
-from retrieval.steps.query.transform import decompose, step_back
+from retrieval.steps.plan import make_plan
+from retrieval.steps.query import (
+    condense,
+    decompose,
+    hyde,
+    own_words,
+    rewrite,
+    rewrite_to_concepts,
+    rewrite_to_correct,
+    rewrite_to_retry,
+    step_back,
+)
+from retrieval.steps.route import Route, choose_strategy, look_for_better_words, prefer_named_year, read_question
 from retrieval.values import AnswerOptions, HistoryMessage, Query, SearchFilters, Vocabulary
 from tests.retrieval.steps.document_reader import MemoryReader
 from tests.retrieval.steps.fakes import HANDBOOK, ask, make_tools, scored
@@ -117,7 +122,7 @@ async def test_the_model_reads_filters_with_evidence_in_the_question(online, dep
         settings.RAG, vocabulary=Vocabulary(departments=("Human Resources", "Library"), policy_years=(2022, 2025))
     )
     online.reply(json={"evidence": "HR", "department": "Human Resources", "doc_type": "", "policy_year": 2025})
-    filters, _ = await read_question(deps, asked, SearchFilters())
+    filters = (await read_question(deps, asked, SearchFilters())).filters
     assert (filters.department, filters.policy_year) == ("Human Resources", 2025)
     assert filters.preferred == {"department", "policy_year"}
 
@@ -127,7 +132,7 @@ async def test_without_evidence_no_filter_is_read(online, evidence: str) -> None
     deps = make_tools(settings.RAG, vocabulary=Vocabulary(departments=("Human Resources", "Library")))
     online.reply(json={"evidence": evidence, "department": "Library", "doc_type": "", "policy_year": None})
     known = SearchFilters(doc_type="policy")
-    assert await read_question(deps, ask("What does HR say about leave in 2025?"), known) == (known, None)
+    assert await read_question(deps, ask("What does HR say about leave in 2025?"), known) == Route(filters=known)
 
 
 @pytest.mark.parametrize(
@@ -146,7 +151,7 @@ async def test_the_year_that_a_question_names_is_preferred(deps: Deps, text: str
 
 async def test_a_collection_with_one_department_needs_no_call(online) -> None:
     deps = make_tools(settings.RAG, HANDBOOK[:2])
-    assert await read_question(deps, ask(QUESTION), SearchFilters()) == (SearchFilters(), None)
+    assert await read_question(deps, ask(QUESTION), SearchFilters()) == Route(filters=SearchFilters())
     assert not online.chats + deps.trace.steps
 
 
@@ -162,7 +167,7 @@ async def test_a_model_may_choose_a_task_among_the_documents_offered(
 ) -> None:
     deps = make_tools(settings.RAG, HANDBOOK, documents=MemoryReader(HANDBOOK))
     online.reply(json={"evidence": "", "task": task, "documents": numbers})
-    _, chosen = await read_question(deps, ask("What do the loan rules say?"), SearchFilters(), found=["d2"])
+    chosen = (await read_question(deps, ask("What do the loan rules say?"), SearchFilters(), found=["d2"])).task
     assert (chosen.documents if chosen else None) == documents
     assert "1. Library Loan Regulations (2022) (2022)\n2. Library Loan Regulations (2025)" in online.chats[0].prompt
 

@@ -10,8 +10,7 @@ from django.conf import settings
 from ragsite.core.errors import UnavailableError
 from retrieval.errors import IndexUnavailableError
 from retrieval.ports import SearchRequest
-from retrieval.steps.retrieve.refine import search_again
-from retrieval.steps.retrieve.search import search_documents
+from retrieval.steps.retrieve import search_again, search_documents
 from retrieval.values import Boost, Boosts, Query, SearchFilters
 from tests.retrieval.steps.fakes import HANDBOOK, SCOPE, MemorySearcher, ask, make_tools
 

@@ -10,7 +10,6 @@ from django.conf import settings
 
 from retrieval.errors import IndexUnavailableError, ModelOutputError
 from retrieval.steps.deps import Deadline, Deps
-from retrieval.steps.query.small_talk import small_talk_kind
 from retrieval.steps.step import step, try_call
 from retrieval.trace import Trace, degrade, note, skip
 from tests.retrieval.steps.fakes import make_tools
@@ -119,12 +118,3 @@ async def test_outside_a_step_nothing_is_noted() -> None:
     note("passage_imagined", passage="x")
     skip("switched_off")
     degrade("no JSON")
-
-
-@pytest.mark.parametrize(
-    ("text", "kind"),
-    [("Hello!", "small_talk"), ("Thank you.", "thanks"), ("你好！", "small_talk"), ("謝謝您", "thanks"),
-     ("Hello, what is the fee?", None), ("你好，请问学费多少？", None), ("", None), ("?!", None)],
-)  # fmt: skip
-def test_a_message_that_is_a_greeting_and_nothing_else_is_no_question(text: str, kind: str | None) -> None:
-    assert small_talk_kind(text) == kind

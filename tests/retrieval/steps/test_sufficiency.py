@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from retrieval.steps.judge.judge import Assessment
-from retrieval.steps.judge.sufficiency import evaluate as evaluate_passages
+from retrieval.steps.judge import Assessment
+from retrieval.steps.judge import evaluate as evaluate_passages
 from tests.retrieval.steps.fakes import ask, make_tools, scored
 
 QUESTION = "What is the resit fee?"

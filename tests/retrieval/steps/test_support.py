@@ -2,8 +2,7 @@ import time
 
 import pytest
 
-from retrieval.steps.cite.support import support
-from retrieval.steps.cite.verify import BASELESS
+from retrieval.steps.verify import BASELESS, support
 from tests.retrieval.steps.fakes import chunk
 
 LOANS = (

@@ -3,8 +3,8 @@ from dataclasses import replace
 import pytest
 from django.conf import settings
 
-from retrieval.steps.cite.verify import verify
 from retrieval.steps.deps import Deadline
+from retrieval.steps.verify import verify
 from retrieval.values import Answer, Scores, Source
 from tests.retrieval.steps.fakes import chunk, make_tools
 
@@ -85,13 +85,6 @@ async def test_a_weak_answer_that_is_not_baseless_stays_one(offline) -> None:
     assert "2031" in answer.grounding[0].reason
 
 
-async def test_the_evidence_is_a_place_in_the_cited_passage(offline) -> None:
-    answer, step, _ = await checked_answer(written("Registration closes on 1 July [1]."))
-    [evidence] = answer.grounding[0].evidence
-    assert FEES.text[evidence.start : evidence.end] == "Registration for resits closes on 1 July."
-    assert step.detail["grounding"][0]["evidence"] == [{"marker": 1, "start": evidence.start, "end": evidence.end}]
-
-
 async def test_in_another_language_than_its_passages_an_answer_is_neither_weak_nor_refused(offline) -> None:
     answer, step, _ = await checked_answer(written("补考需要交五十五欧元，七月一日截止。"), language="zh-hans")
     assert (answer.decision, verdicts(answer)) == ("ANSWER", [None])
@@ -126,18 +119,6 @@ async def test_the_model_is_asked_once_about_all_sentences_where_so_configured(o
     assert "1. A late resit costs EUR 55. [1]" in prompt
     assert '<passage id="2"' in prompt
     assert step.status == "ok"
-
-
-async def test_a_model_that_is_pleased_with_everything_raises_nothing(online) -> None:
-    online.reply(match='"supported"', json={"supported": [True]})
-    answer, _, _ = await checked_answer(written("A late resit costs EUR 90 [1]."), by_model=True)
-    assert verdicts(answer) == [False]
-    assert "90" in answer.grounding[0].reason
-
-
-async def test_by_default_no_model_is_asked(online) -> None:
-    _, _, trace = await checked_answer(written("A late resit costs EUR 55 [1]."))
-    assert trace.usage().llm_calls == 0
 
 
 async def test_its_reply_is_held_to_one_verdict_for_each_sentence(online) -> None:

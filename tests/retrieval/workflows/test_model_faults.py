@@ -174,11 +174,3 @@ async def test_nothing_goes_on_past_the_workflows_time(
     assert answer.text == events.text
     assert answer.text
     assert_told(trace)
-
-
-async def test_a_greeting_is_returned_without_a_model(online, workflow: str) -> None:
-    online.reply(status=500, error="out of memory")
-    answer, trace, events = await answered(workflow, text="Hello!", history=())
-    assert answer.text == events.text
-    assert answer.text.startswith("Hello")
-    assert_told(trace)

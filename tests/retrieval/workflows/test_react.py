@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from ragsite.core.errors import UnavailableError
-from retrieval.errors import IndexUnavailableError, WebSearchError
+from retrieval.errors import WebSearchError
 from retrieval.ports import WebResult
 from retrieval.trace import Trace
 from retrieval.values import Answer, AnswerOptions, HistoryMessage, Question, SearchFilters
@@ -99,7 +98,7 @@ async def test_there_are_never_more_than_two_rewrites(online, message: str) -> N
     online.reply(match="SUFFICIENT", json=TOO_LITTLE)
     _, trace, _ = await answer(message)
     assert steps(trace).count("rewrite") == 2
-    assert trace.usage().llm_rounds <= get_workflow("react").rounds.worst
+    assert trace.usage().llm_rounds <= 8
 
 
 # ------------------------------------------------------------------------------------------------ rewriting
@@ -151,19 +150,6 @@ async def test_a_filter_of_the_request_is_never_dropped(offline) -> None:
 
 
 # ------------------------------------------------------------------------------------------------ decisions
-async def test_a_greeting_takes_one_round_and_no_search(online) -> None:
-    online.reply(text="Hello! How can I help?")
-    searcher = MemorySearcher(HANDBOOK)
-    result, trace, _ = await answer("Hello!", searcher=searcher)
-    assert (result.decision, result.text) == ("ANSWER", "Hello! How can I help?")
-    assert (trace.usage().llm_rounds, searcher.requests) == (1, [])
-
-
-async def test_with_nothing_to_search_in_it_says_what_to_do(offline) -> None:
-    searcher = MemorySearcher(())
-    result, _, _ = await answer(ask("How many books?", scope=EMPTY_SCOPE), searcher=searcher)
-    assert (result.decision, searcher.requests) == ("NO_ANSWER", [])
-    assert "Upload" in result.text
 
 
 async def test_a_question_that_nothing_answers_gets_no_answer(online) -> None:
@@ -201,7 +187,7 @@ async def test_what_the_documents_do_not_hold_is_looked_up_on_the_web_after_the_
     assert [(one.kind, one.url) for one in cited] == [("web", PARKING.url)]
     assert len(web.asked) == 1
     assert steps(trace).count("rewrite") == 2
-    assert trace.usage().llm_rounds <= get_workflow("react").rounds.worst
+    assert trace.usage().llm_rounds <= 8
 
 
 async def test_where_there_are_no_documents_at_all_the_web_is_searched_at_once(online) -> None:
@@ -259,46 +245,4 @@ async def test_without_a_model_it_answers_in_the_questions_language(offline, que
     assert trace.usage().llm_calls == 0
 
 
-async def test_without_a_model_an_unknown_thing_gets_no_answer_after_at_most_two_rewrites(offline) -> None:
-    result, trace, _ = await answer("Can you tell me who won the football cup last year?")
-    assert result.decision == "NO_ANSWER"
-    assert steps(trace).count("rewrite") <= 2
-
-
 # ------------------------------------------------------------------------------------------------ when things fail
-async def test_an_index_that_is_away_is_an_error_not_an_empty_answer(online) -> None:
-    with pytest.raises(IndexUnavailableError):
-        await answer(CLEAR, searcher=MemorySearcher(HANDBOOK, error=IndexUnavailableError()))
-
-
-async def test_where_a_model_is_required_its_absence_is_an_error(rag_settings) -> None:
-    rag_settings(ollama={"offline": "0", "base_url": "http://127.0.0.1:9"})
-    with pytest.raises(UnavailableError, match="model server"):
-        await answer(CLEAR)
-
-
-@pytest.mark.parametrize(
-    "fault",
-    [{"status": 404, "error": "model not found"}, {"status": 500, "error": "oom"}, {"status": 503, "error": "busy"},
-     {"text": "no json"}, {"text": ""}, {"json": {"wrong": 1}}, {"json": {"verdict": "MAYBE", "query": 7}},
-     {"delay_s": 9}, {"disconnect_after": 0}, {"malformed_after": 0}, {"stall_after": 0}],
-)  # fmt: skip
-async def test_a_model_that_only_fails_still_ends_in_an_answer(online, rag_settings, fault, monkeypatch) -> None:
-    short = {"first_token_timeout_s": 0.1, "structured_timeout_s": 0.1}
-    rag_settings(ollama=short)
-    monkeypatch.setattr("retrieval.providers.chat.BETWEEN_TOKENS_TIMEOUT_S", 0.1)
-    monkeypatch.setattr("retrieval.providers.ollama.BUSY_RETRY_S", 0.01)
-    online.reply(**fault)
-    result, trace, events = await answer(CHATTY)
-    assert result.text == events.text != ""
-    assert result.decision in ("ANSWER", "NO_ANSWER")
-    assert {"rewrite", "assess"} & {entry["step"] for entry in trace.degraded}
-    assert steps(trace).count("rewrite") <= 2
-
-
-async def test_at_the_deadline_every_step_falls_back(online, monkeypatch) -> None:
-    monkeypatch.setattr("retrieval.workflows.react.TIMEOUT_S", 0.2)
-    online.reply(delay_s=30)
-    result, trace, _ = await answer(CHATTY)
-    assert result.text
-    assert trace.degraded

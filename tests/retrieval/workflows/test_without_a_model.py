@@ -34,12 +34,10 @@ async def answer(name: str, question: Question | str, chunks: Any = HANDBOOK, **
 
 
 @every_workflow
-async def test_of_versions_that_differ_the_one_in_force_answers_and_the_other_is_offered(offline, name: str) -> None:
+async def test_of_versions_that_differ_the_one_in_force_answers(offline, name: str) -> None:
     result = await answer(name, VERSIONS)
     assert result.decision == "ANSWER"
-    quoted, offered = result.text.split("Other versions: ")
-    assert "12 books" in quoted and "8 books" not in quoted
-    assert "Library Loan Regulations (2022)" in offered
+    assert "12 books" in result.text and "8 books" not in result.text
 
 
 @every_workflow
@@ -53,7 +51,7 @@ async def test_what_the_estimate_does_not_trust_is_quoted_all_the_same(offline, 
 
 @every_workflow
 async def test_with_a_model_the_estimate_refuses_nothing(online, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("retrieval.steps.judge.scores.estimate_answerability", lambda *_, **__: 0.0)
+    monkeypatch.setattr("retrieval.steps.judge.estimate_answerability", lambda *_, **__: 0.0)
     result = await answer(name, "What does a late resit cost?")
     assert result.decision == "ANSWER"
     assert "EUR 55" in result.text
@@ -144,10 +142,9 @@ async def test_the_lexical_embedders_nearness_is_no_evidence(offline, name: str)
     [
         ("What does a late resit cost?", "ANSWER"),
         ("Who won the football cup last year?", "NO_ANSWER"),
-        ("Hello!", "ANSWER"),
         (ask("How many books?", scope=EMPTY_SCOPE), "NO_ANSWER"),
     ],
-    ids=["answered", "not answered", "greeting", "nothing to search"],
+    ids=["answered", "not answered", "nothing to search"],
 )
 @every_workflow
 async def test_the_path_closes_with_the_decision_and_its_reason(

@@ -9,7 +9,7 @@ const MARGIN = 10;
 /** @type {Record<string, string>} */
 const NAMES = {
   __start__: gettext("Start"), __end__: gettext("End"), condense: gettext("Condense"), retrieve: gettext("Retrieve"), web_search: gettext("Web search"), grade: gettext("Grade"),
-  rewrite: gettext("Rewrite"), generate: gettext("Generate"), greet: gettext("Greet"), clarify: gettext("Clarify"), no_answer: gettext("No answer"),
+  rewrite: gettext("Rewrite"), generate: gettext("Generate"), clarify: gettext("Clarify"), no_answer: gettext("No answer"),
 };
 
 /** @param {string} id */

@@ -1,0 +1,303 @@
+"""Passages: what a model is given of what was found. Dedupe, neighbours, order, compress.
+
+Sources: Liu et al., "Lost in the Middle", TACL 2024; Yan et al., 2024, arXiv:2401.15884, §4.4 (strips); seed 002.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from retrieval.steps.deps import Deps
+from retrieval.steps.step import step
+from retrieval.text.markdown import is_row, list_sign
+from retrieval.text.quoting import quote_source
+from retrieval.text.strips import recompose, split_strips
+from retrieval.text.term_coverage import coverage, full_text, term_weights, terms_of
+from retrieval.text.tokens import estimate_tokens
+from retrieval.trace import note, skip
+from retrieval.values import ScoredChunk, SearchScope, StoredChunk
+
+LEAST = 8  # passages that a model is given where so many were found: the right one is often not among the first five
+MERGE_TOKENS = 640  # a passage made of neighbouring chunks that were found holds at most so many
+MOST_TOKENS = 1400  # of a passage with neighbours that were not found
+PRINTS_KEPT = 1024  # of passages that come up again and again
+MAX_GAP = 16  # characters of white space that the chunker leaves out between two chunks
+UNFINISHED_CHARS = 60  # a shorter last line without a full stop may be a label or a signature
+THRESHOLD = 0.3  # strips below this share of the best one of all are left out; 0: none
+MIN_STRIPS = 2  # of a passage that stay
+BESIDE = 0.5  # of the better neighbour's coverage that a strip is credited with
+RELATED = 0.6  # of the best strip of all: a passage that has one as good may explain, step by step, what is asked for
+_ENDS = re.compile(r"[.!?。！？…；;][”’\"'」』）)\]】*_`]*$")
+_ANNOUNCES = re.compile(r"[:：,，、（(–—-]$")
+_GOES_ON = re.compile(r"[a-zà-öø-ÿ,;:.)\]，。；：、）】」』]")
+
+
+# ------------------------------------------------------------------------------------------------ dedupe
+@step("dedupe")
+async def dedupe(
+    deps: Deps, candidates: Sequence[ScoredChunk], *, known: Sequence[ScoredChunk] = ()
+) -> tuple[ScoredChunk, ...]:
+    """The candidates, best first, each said once, and neighbouring chunks of one document merged. known: passages of an
+    earlier round; what they hold already is left out.
+
+    Two are duplicates where their letters and digits are the same: two versions of a regulation may differ in one word,
+    and that word is what matters. A merged passage keeps the id and the scores of its best chunk, which its citation
+    names.
+    """
+    kept, dropped, merged = await asyncio.to_thread(merge_duplicates, candidates, known=known)
+    note("deduped", before=len(candidates), after=len(kept), dropped=dropped, merged=merged)
+    return kept
+
+
+def merge_duplicates(
+    candidates: Sequence[ScoredChunk], *, known: Sequence[ScoredChunk] = ()
+) -> tuple[tuple[ScoredChunk, ...], dict[str, str], dict[str, list[str]]]:
+    """What is kept; the id of each dropped chunk with that of the passage that says the same; ids of the chunks joined
+    to a passage. Of two alike the first stays."""
+    kept: list[ScoredChunk] = []
+    dropped: dict[str, str] = {}
+    for candidate in candidates:
+        twin = next((other for other in (*known, *kept) if is_like(candidate.chunk, other.chunk)), None)
+        if twin is None:
+            kept.append(candidate)
+        else:
+            dropped[candidate.chunk_id] = twin.chunk_id
+    passages, merged = _merge_neighbours(kept)
+    return passages, dropped, merged
+
+
+@lru_cache(maxsize=PRINTS_KEPT)
+def _print(text: str) -> str:
+    """What two texts are compared by: letters and digits; the whole of a text that has none."""
+    return "".join(filter(str.isalnum, text.casefold())) or " ".join(text.split())
+
+
+def is_like(chunk: StoredChunk, other: StoredChunk) -> bool:
+    """Whether `other` says all that the chunk does."""
+    return chunk.chunk_id == other.chunk_id or other.covers(chunk) or _print(chunk.text) == _print(other.text)
+
+
+def _merge_neighbours(ranked: Sequence[ScoredChunk]) -> tuple[tuple[ScoredChunk, ...], dict[str, list[str]]]:
+    """Each passage in the place of its best chunk. From the best down, each takes up its neighbours that are candidates
+    too, the better one first, while the passage stays within MERGE_TOKENS."""
+    rank_at = {(candidate.document_id, candidate.chunk.seq): rank for rank, candidate in enumerate(ranked)}
+    free, passages, merged = set(range(len(ranked))), list[ScoredChunk](), dict[str, list[str]]()
+    for rank, candidate in enumerate(ranked):
+        if rank not in free:
+            continue
+        free.discard(rank)
+        passage, grows = candidate.chunk, True
+        while grows:
+            grows, (first, last) = False, passage.places
+            sides = [rank_at.get((passage.document_id, seq)) for seq in (first - 1, last + 1)]
+            for side in sorted(side for side in sides if side in free and side is not None):
+                if joined := join(passage, ranked[side].chunk, MERGE_TOKENS):
+                    passage, grows = joined, True
+                    free.discard(side)
+                    merged.setdefault(candidate.chunk_id, []).append(ranked[side].chunk_id)
+                    break
+        passages.append(replace(candidate, chunk=passage))
+    return tuple(passages), merged
+
+
+def join(best: StoredChunk, neighbour: StoredChunk, most_tokens: int) -> StoredChunk | None:
+    """`best` with its neighbour's text before or after it, what both hold once; None where they do not fit together.
+
+    char_start … char_end is the place of the whole text; the page is the one on which it begins.
+    """
+    left, right = (best, neighbour) if best.seq < neighbour.seq else (neighbour, best)
+    added = seam(left, right)
+    if added is None or estimate_tokens(text := left.text + added) > most_tokens:
+        return None
+    return replace(
+        best,
+        text=text,
+        heading=_common_heading(left.heading, right.heading),
+        page=left.page,
+        char_start=left.char_start,
+        char_end=right.char_end,
+        seqs=(left.places[0], right.places[1]),
+    )
+
+
+def seam(left: StoredChunk, right: StoredChunk) -> str | None:
+    """What the right chunk adds to the left text; None where the two are not neighbours after all."""
+    if not (left.char_start < left.char_end and right.char_start < right.char_end):
+        return None
+    overlap = left.char_end - right.char_start
+    if overlap < 0:
+        return "\n" * -overlap + right.text if -overlap <= MAX_GAP else None
+    return right.text[overlap:] if left.text.endswith(right.text[:overlap]) else None
+
+
+def _common_heading(left: str, right: str) -> str:
+    """The headings above both."""
+    shared = []
+    for above_left, above_right in zip(left.split(" › "), right.split(" › "), strict=False):
+        if above_left != above_right:
+            break
+        shared.append(above_left)
+    return " › ".join(shared)
+
+
+# ------------------------------------------------------------------------------------------------ neighbours
+async def with_neighbours(
+    deps: Deps, passages: Sequence[ScoredChunk], *, scope: SearchScope, tokens: int
+) -> tuple[list[ScoredChunk], dict[str, list[str]]]:
+    """The passages; one that is cut off (a table's row, a list, a sentence) with the chunk before or after it, while
+    they fit into `tokens` together. Ids, scores and order stay. And what was joined to each, by ids."""
+    beside = await _beside(deps, passages, scope)
+    grown, joined = list(passages), dict[str, list[str]]()
+    left = tokens - sum(estimate_tokens(passage.chunk.text) for passage in passages)
+    for at, passage in enumerate(passages):
+        chunk = passage.chunk
+        first, last = chunk.places
+        for seq in (first - 1, last + 1):
+            other = beside.get((chunk.document_id, seq))
+            longer = join(chunk, other, MOST_TOKENS) if other and _belong_together(chunk, other) else None
+            cost = estimate_tokens(longer.text) - estimate_tokens(chunk.text) if longer else 0
+            if other and longer and cost <= left:
+                left, chunk = left - cost, longer
+                joined.setdefault(passage.chunk_id, []).append(other.chunk_id)
+        grown[at] = replace(passage, chunk=chunk)
+    return grown, joined
+
+
+async def _beside(
+    deps: Deps, passages: Sequence[ScoredChunk], scope: SearchScope
+) -> Mapping[tuple[str, int], StoredChunk]:
+    """The chunks before and after them that are not among them, by document and place: one read."""
+    chunks = [passage.chunk for passage in passages if passage.chunk.kind == "document" and passage.chunk.char_end]
+    here = {(chunk.document_id, seq) for chunk in chunks for seq in range(chunk.places[0], chunk.places[1] + 1)}
+    ends = {(chunk.document_id, seq) for chunk in chunks for seq in (chunk.places[0] - 1, chunk.places[1] + 1)}
+    wanted = sorted(place for place in ends - here if place[1] >= 0)
+    found = await deps.documents.at(wanted, scope=scope) if deps.documents and wanted else ()
+    return {(chunk.document_id, chunk.seq): chunk for chunk in found}
+
+
+def _belong_together(chunk: StoredChunk, other: StoredChunk) -> bool:
+    """Whether the later of the two continues what the earlier one ends with."""
+    left, right = (chunk, other) if chunk.seq < other.seq else (other, chunk)
+    added = seam(left, right)
+    last = left.text.rstrip().rsplit("\n", 1)[-1].strip()
+    first = (added or "").strip().split("\n", 1)[0].strip()
+    if added is None or not first or first.startswith("#"):
+        return False
+    if is_row(last) or is_row(first):
+        return is_row(last) and is_row(first)
+    if _ANNOUNCES.search(last) or last.startswith("#") or _GOES_ON.match(first):
+        return True
+    if list_sign(first):
+        return bool(list_sign(last))
+    return len(last) >= UNFINISHED_CHARS and not _ENDS.search(last) and not added.startswith("\n\n")
+
+
+# ------------------------------------------------------------------------------------------------ order
+@step("order")
+async def order(
+    deps: Deps, candidates: Sequence[ScoredChunk], *, most: int, scope: SearchScope, room: int | None
+) -> list[ScoredChunk]:
+    """The best `most` candidates, with neighbours where they are cut off; those that fit. room: tokens that the prompt
+    has for them; None: no model reads them."""
+    chosen, joined = choose(candidates, most=most), dict[str, list[str]]()
+    if room is not None:
+        chosen, joined = await with_neighbours(deps, chosen, scope=scope, tokens=room)
+        chosen = fit_half(chosen, room=room)
+    ids = [passage.chunk_id for passage in chosen]
+    note("ordered", given=len(chosen), found=len(candidates), chunk_ids=ids, joined=joined)
+    return chosen
+
+
+def choose(candidates: Sequence[ScoredChunk], *, most: int) -> list[ScoredChunk]:
+    """The best `most` candidates. The same text in two documents is given once."""
+    first: dict[str, ScoredChunk] = {}
+    for candidate in candidates:
+        first.setdefault(" ".join(candidate.chunk.text.split()), candidate)
+    return list(first.values())[:most]
+
+
+def fit_half(ranked: Sequence[ScoredChunk], *, room: int) -> list[ScoredChunk]:
+    """The best ones that fit into half of `room`, in tokens; LEAST, where the whole of it holds so many."""
+    half = fit(ranked, tokens=room // 2)
+    return half if len(half) >= LEAST else fit(ranked[:LEAST], tokens=room)
+
+
+def fit(ranked: Sequence[ScoredChunk], *, tokens: int) -> list[ScoredChunk]:
+    """The best ones that fit into `tokens` as quoted passages; the first one always stays."""
+    kept: list[ScoredChunk] = []
+    left = tokens
+    for candidate in ranked:
+        left -= estimate_tokens(quote_source(len(kept) + 1, candidate.chunk)) + 2
+        if kept and left < 0:
+            break
+        kept.append(candidate)
+    return kept
+
+
+# ------------------------------------------------------------------------------------------------ compress
+@step("compress")
+async def compress(
+    deps: Deps, question: str, passages: Sequence[ScoredChunk], *, room: int | None
+) -> list[ScoredChunk]:
+    """The passages without the sentences that have nothing to do with the question; ids, places and scores stay.
+
+    Sources keep their whole text, and the decision path tells which places of it were read, so a citation still points
+    to the passage as it stands in the document. room: tokens that the prompt has; None: no model reads them.
+    """
+    if room is None or not passages:
+        skip("no_model_reads" if passages else "nothing_found")
+        return list(passages)
+    excerpts = await asyncio.to_thread(compress_passages, question, passages, tokens=room)
+    kept = {excerpt.candidate.chunk_id: excerpt for excerpt in excerpts}
+    note(
+        "compressed",
+        before=sum(estimate_tokens(passage.chunk.text) for passage in passages),
+        after=sum(estimate_tokens(excerpt.candidate.chunk.text) for excerpt in excerpts),
+        kept={name: [list(place) for place in excerpt.places] for name, excerpt in kept.items() if excerpt.is_cut},
+        dropped=[passage.chunk_id for passage in passages if passage.chunk_id not in kept],
+    )
+    return [excerpt.candidate for excerpt in excerpts]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Excerpt:
+    """`candidate`: its text is the excerpt. `places`: character ranges of the whole passage's text."""
+
+    candidate: ScoredChunk
+    places: tuple[tuple[int, int], ...]
+    is_cut: bool
+
+
+def compress_passages(question: str, passages: Sequence[ScoredChunk], *, tokens: int) -> list[Excerpt]:
+    """Pure and deterministic. Strips far below the best one of all are left out, and of what remains the passages that
+    do not fit into `tokens`, the last ones first."""
+    weights = term_weights(question, [terms_of(full_text(passage.chunk)) for passage in passages])
+    scores = [_strip_scores(passage.chunk.text, weights) for passage in passages]
+    best = max((score for strips in scores for score in strips), default=0.0)
+    excerpts = [_excerpt(passage, strips, best) for passage, strips in zip(passages, scores, strict=True)]
+    return excerpts[: len(fit([excerpt.candidate for excerpt in excerpts], tokens=tokens))]
+
+
+def _strip_scores(text: str, weights: dict[str, float]) -> list[float]:
+    """Of each strip the share of the question's terms that it holds, rare ones weighing more, and a part of what its
+    better neighbour holds."""
+    held = [coverage(terms_of(text[strip.start : strip.end]), weights) for strip in split_strips(text)]
+    beside = [max(held[max(at - 1, 0) : at] + held[at + 1 : at + 2], default=0.0) for at in range(len(held))]
+    return [own + BESIDE * near for own, near in zip(held, beside, strict=True)]
+
+
+def _excerpt(passage: ScoredChunk, scores: Sequence[float], best: float) -> Excerpt:
+    """Strips not far below `best`, at least MIN_STRIPS; in a related passage also the neighbours of its best one."""
+    text, strips = passage.chunk.text, split_strips(passage.chunk.text)
+    ranked = sorted(range(len(scores)), key=lambda at: -scores[at])
+    kept = {at for at in ranked if scores[at] >= THRESHOLD * best} | set(ranked[:MIN_STRIPS])
+    if ranked and scores[ranked[0]] >= RELATED * best:
+        kept |= {ranked[0] - 1, ranked[0] + 1} & set(ranked)
+    if len(kept) == len(strips):
+        return Excerpt(candidate=passage, places=((0, len(text)),), is_cut=False)
+    cut, places = recompose(text, [strips[at] for at in sorted(kept)])
+    return Excerpt(candidate=replace(passage, chunk=replace(passage.chunk, text=cut)), places=places, is_cut=True)

@@ -1,0 +1,250 @@
+"""Writing: how a model's answer reaches its reader, piece by piece. What has been sent is the answer.
+
+The writing model begins with a mark: whether the passages answer. The reply is a JSON array of two strings, the mark
+and the text, which the server's grammar enforces: `["answer", "…"]`. So a small model can't forget the mark, and it
+costs three tokens to read. Text that is not of this form is an answer: in doubt the model writes.
+Source: the reflection tokens of Self-RAG (Asai et al., ICLR 2024, arXiv:2310.11511).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from retrieval.errors import ModelCutError, ModelError
+from retrieval.path_texts import reason_text
+from retrieval.ports import ChatModel, Prompt
+from retrieval.steps.cite import Aligner
+from retrieval.steps.cited_stream import CitedStream
+from retrieval.steps.deps import Deps
+from retrieval.text.answer_language import ScriptKeeper
+from retrieval.text.tokens import estimate_tokens
+from retrieval.values import Source
+
+Mark = Literal["answer", "no_answer", "ask_back"]
+MARKS: tuple[Mark, ...] = ("answer", "no_answer", "ask_back")
+_HEAD = re.compile(rf'\s*\[\s*"({"|".join(MARKS)})"\s*(?:,\s*"|\])')
+_HEAD_CHARS = 80  # a longer beginning without a mark is text
+_WHOLE = re.compile(r'(?:[^"\\]|\\(?:u[0-9a-fA-F]{4}|[^u]))*+')  # characters and escapes of a JSON string
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_HIGH_SURROGATE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\Z")
+HEARD_OUT = 40  # pieces behind a refusing mark: a reply that ends by itself leaves its connection open for the next
+
+
+def marked_shape(*, may_ask_back: bool) -> Mapping[str, Any]:
+    """The JSON schema of a marked reply."""
+    marks = MARKS if may_ask_back else MARKS[:-1]
+    items = [{"enum": list(marks)}, {"type": "string", "description": "the answer"}]
+    return {"type": "array", "prefixItems": items, "minItems": 2, "maxItems": 2}
+
+
+class MarkReader:
+    """Takes pieces of a reply and gives back the text in them. `mark`: None until it is read.
+
+    All pieces put together give the same text however they are cut.
+    """
+
+    def __init__(self) -> None:
+        self.mark: Mark | None = None
+        self._held = ""
+        self._is_json = self._ended = False
+
+    def feed(self, piece: str) -> str:
+        self._held += piece
+        if self.mark is None and not self._read_mark():
+            return ""
+        return self._string() if self._is_json else self._taken(len(self._held))
+
+    def finish(self) -> str:
+        """What was held back at the end: of a reply that ends before its mark, all of it."""
+        self.mark = self.mark or "answer"
+        return "" if self._is_json else self._taken(len(self._held))
+
+    def _read_mark(self) -> bool:
+        if match := _HEAD.match(self._held):
+            self.mark, self._is_json = cast("Mark", match[1]), True
+            self._ended = match[0].endswith("]")
+            self._taken(match.end())
+            return True
+        begun = self._held.lstrip()
+        if begun[:1] not in ("", "[") or len(begun) > _HEAD_CHARS:
+            self.mark = "answer"
+        return self.mark is not None
+
+    def _string(self) -> str:
+        """Of the JSON string, up to its closing quotation mark or an escape that is not whole."""
+        if self._ended:
+            return ""
+        whole = _WHOLE.match(self._held)
+        raw = whole[0] if whole else ""
+        self._ended = self._held[len(raw) : len(raw) + 1] == '"'
+        if not self._ended and (half := _HIGH_SURROGATE.search(raw)):  # its other half is still to come
+            raw = raw[: half.start()]
+        self._taken(len(raw))
+        known = _ESCAPE.sub(lambda escape: escape[0] if escape[1] in '"\\/bfnrtu' else "", raw)
+        text = str(json.loads(f'"{known}"', strict=False))
+        return text.encode("utf-8", "replace").decode()  # half a pair can't be stored
+
+    def _taken(self, length: int) -> str:
+        text, self._held = self._held[:length], self._held[length:]
+        return text
+
+
+# ------------------------------------------------------------------------------------------------ writers
+
+
+class AnswerWriter:
+    """Emits an answer's pieces, a Chinese one in the script of the answer's language. `text`: what has been emitted."""
+
+    def __init__(self, deps: Deps) -> None:
+        self.text = ""
+        self._trace = deps.trace
+        self._script = ScriptKeeper(deps.language)
+
+    @property
+    def refuses(self) -> bool:
+        """Whether nothing more is to be read of the reply."""
+        return False
+
+    def read(self, piece: str) -> str:
+        """The text in a piece of the model's reply."""
+        return piece
+
+    def read_end(self) -> str:
+        return ""
+
+    async def write(self, piece: str) -> None:
+        await self._emit(self._script.feed(piece))
+
+    async def finish(self, *, whole: bool = True) -> None:
+        await self._emit(self._script.finish())
+
+    async def _emit(self, content: str) -> None:
+        content = content if self.text else content.lstrip()
+        if content:
+            self.text += content
+            await self._trace.emit_chunk(content)
+
+
+class CitedWriter(AnswerWriter):
+    """Sets the citations of a model's answer: each sentence gets those of the passages that bear it out, when it is
+    complete. The model's own markers are a hint (`retrieval.steps.cite`)."""
+
+    def __init__(self, deps: Deps, *, sources: Sequence[Source], question: str) -> None:
+        super().__init__(deps)
+        self.aligner = Aligner(sources, question=question, models=deps.models)
+        self._cited = CitedStream(self.aligner, markers={source.marker for source in sources})
+
+    async def write(self, piece: str) -> None:
+        await self._emit(await self._cited.feed(self._script.feed(piece)))
+
+    async def finish(self, *, whole: bool = True) -> None:
+        last = await self._cited.feed(self._script.finish())
+        await self._emit(last + await self._cited.finish(whole=whole))
+
+
+class MarkedWriter(CitedWriter):
+    """Holds the mark back until it is read (`retrieval.steps.writing`). Sources go to the reader before the first
+    word of an answer, not at all where the model refuses. released: called before that word."""
+
+    def __init__(
+        self, deps: Deps, *, sources: Sequence[Source], question: str, released: Callable[[], object] | None = None
+    ) -> None:
+        super().__init__(deps, sources=sources, question=question)
+        self._sources = tuple(sources)
+        self._released = released
+        self._reader = MarkReader()
+
+    @property
+    def mark(self) -> Mark | None:
+        return self._reader.mark
+
+    @property
+    def refuses(self) -> bool:
+        return self.mark in ("no_answer", "ask_back")
+
+    def read(self, piece: str) -> str:
+        text = self._reader.feed(piece)
+        return "" if self.refuses else text
+
+    def read_end(self) -> str:
+        text = self._reader.finish()
+        return "" if self.refuses else text
+
+    async def _emit(self, content: str) -> None:
+        if content.strip() and not self.text:
+            if self._released:
+                self._released()
+            await self._trace.choose_sources(self._sources)
+        await super()._emit(content)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Author:
+    """Who writes. room: tokens that the passages may have; None: no model reads them, for the reason in `failure`."""
+
+    model: ChatModel | None = None
+    room: int | None = None
+    failure: str = ""
+
+
+async def author_of(deps: Deps, frame: Callable[[], Prompt]) -> Author:
+    """frame: the prompt without passages. Never raises a ModelError."""
+    try:
+        async with asyncio.timeout(deps.deadline.remaining()):
+            model = await deps.models.chat("answer")
+        prompt = frame()
+    except ModelError as error:
+        return Author(failure=error.reason)
+    except TimeoutError:
+        return Author(failure=reason_text("no_time_left"))
+    return Author(model=model, room=max(0, model.prompt_budget - estimate_tokens(prompt.system + prompt.user)))
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a model's writing ended. failure: why it failed or broke off, "" where it is whole. cut: it reached its
+    length limit. model: its name; "" where none wrote."""
+
+    failure: str = ""
+    cut: bool = False
+    model: str = ""
+
+
+async def write_by_model(
+    deps: Deps,
+    author: Author,
+    prompt: Callable[[], Prompt],
+    writer: AnswerWriter,
+    *,
+    shape: Mapping[str, object] | None = None,
+) -> Ended:
+    """Write the model's answer; shape: see `ChatModel.stream`. Never raises a ModelError.
+
+    Cancelling closes the model's connection. At the deadline the answer ends where it is.
+    """
+    if author.model is None:
+        return Ended(author.failure)
+    failure, cut, refused = "", False, 0
+    try:
+        stream: AsyncGenerator[str, None] = author.model.stream(prompt(), shape=shape)
+        async with asyncio.timeout(deps.deadline.remaining()), aclosing(stream) as pieces:
+            async for piece in pieces:
+                await writer.write(writer.read(piece))
+                refused += writer.refuses
+                if refused > HEARD_OUT:
+                    break
+    except ModelError as error:
+        failure, cut = error.reason, isinstance(error, ModelCutError)
+    except TimeoutError:
+        failure = reason_text("time_was_over")
+    await writer.write(writer.read_end())
+    await writer.finish(whole=not failure)
+    if not writer.text and not writer.refuses:
+        failure = failure or reason_text("empty_answer")
+    return Ended(failure, cut, author.model.name)
