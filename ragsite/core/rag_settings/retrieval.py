@@ -19,9 +19,9 @@ class IngestSettings(Group):
     """The largest file that can be uploaded, in MiB."""
     max_files_per_upload: Count = 100
     """Files in one upload."""
-    chunk_tokens: int = Field(480, ge=16)
+    chunk_tokens: int = Field(128, ge=16)
     """The longest chunk, in tokens; shorter where the collection's embedding model reads less of a text."""
-    chunk_overlap_tokens: WholeNumber = 64
+    chunk_overlap_tokens: WholeNumber = 16
     """Tokens that a chunk repeats from the one before."""
     workers: Count = 2
     """Celery processes that read documents: `make run` starts so many, elsewhere say how many there are."""

@@ -30,7 +30,7 @@ class CorrectiveSettings(Group):
     """Below it better words are looked for beside the first writing."""
     max_refine_rounds: WholeNumber = 3
     """Times that it searches again before it gives up."""
-    context_passages: Count = 8
+    context_passages: Count = 12
     """Passages given to the answering model at most, as far as half of its context holds them."""
     timeout_s: Seconds = 180.0
     """A whole answer."""
