@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from benchmarks.support.labelled_sets import Bm25
 from feedback.ranking.same_question import Wording, wording
 from retrieval.providers.lexical import SPACE as LEXICAL_SPACE
-from retrieval.search import hybrid, space_fusion
-from retrieval.search.fusion import best_first, dense_trust, zscore_sum
+from retrieval.search import hybrid
+from retrieval.search.fusion import best_first, zscore_sum
 from retrieval.text.analysis import query_terms
 from retrieval.values import EmbeddingSpace, Scores, TailHit
 
@@ -132,8 +132,7 @@ class Corpus:
         text_leg = {str(at): float(bm25[at]) for at in np.argsort(-bm25, kind="stable")[:WINDOW] if bm25[at] > 0}
         nearest = np.argsort(-cosine, kind="stable")[: min(WINDOW, len(cosine) - len(hidden))]
         dense_leg = {str(at): float(cosine[at]) for at in nearest}
-        trust = dense_trust(dense_leg, text_leg, least=space_fusion.LEAST_DENSE_TRUST)
-        fused = zscore_sum(dense_leg, text_leg, dense_weight=trust)
+        fused = zscore_sum(dense_leg, text_leg)
         found = tuple(
             TailHit(
                 chunk_id=slot,

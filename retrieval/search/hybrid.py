@@ -1,10 +1,10 @@
-"""Hybrid search: all variants of a question × {dense, BM25}, one call per leg and space, fused.
+"""Hybrid search: each group of queries × {dense, BM25}, one call per leg and embedding space, fused.
 
-    queries ─┬─ embed all ─► dense leg (all vectors in one call) ────────────────┐
-             └─ analyse ───► BM25 leg (one weighted text for all that ask alike) ┴► formula ─► RRF of the parts ─► texts
+    queries ─► groups ─┬─ embed, mean ─► dense leg (one call) ─┬─► formula ─► RRF of groups and spaces ─► texts
+                       └─ analyse ─────► BM25 leg (one call) ──┘
 
 Source: seed 003, §2.1 (window topK×30, ×50 for short queries; match filter; 0.2·dense + 1.0·BM25) and §2.4 (RRF). The
-default formula sums z-scores instead, which labelled questions show to be better (`retrieval/search/space_fusion.py`).
+default formula sums z-scores instead, which labelled questions show to be better (docs/evaluation.md).
 """
 
 from __future__ import annotations
@@ -13,31 +13,25 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypedDict
+from typing import Any
+
+import numpy as np
 
 from ragsite.core.rag_settings import SearchSettings
 from ragsite.core.wording import worded
 from retrieval.errors import EmbeddingUnavailableError
 from retrieval.ports import ChunkIndex, ChunkStore, LegHit, Models, SearchRequest, SearchResult, Vectors
-from retrieval.search import fusion, space_fusion
-from retrieval.search.fusion import best_first, rrf_scores
-from retrieval.search.queries import Variant, VariantGroup, group_variants, make_variants
-from retrieval.search.space_fusion import SpaceFusion, SpaceResult, dense_limit
-from retrieval.values import (
-    EmbeddingSpace,
-    Level,
-    ScoredChunk,
-    Scores,
-    SearchFilters,
-    SearchScope,
-    StoredChunk,
-    TailHit,
-)
+from retrieval.search.fusion import best_first, lower_repeats, rrf_scores, seed_sum, zscore_sum
+from retrieval.search.queries import QueryGroup, query_groups, term_shares
+from retrieval.values import EmbeddingSpace, Level, ScoredChunk, Scores, SearchScope, TailHit
 
 HIERARCHICAL_DOCUMENTS = 10  # documents that hierarchical search looks into
-
 WINDOW_MULTIPLIER = 30  # candidates per leg: top_k times this
 SHORT_WINDOW_MULTIPLIER = 50  # the same for short queries
+SHORT_QUERY_TERMS = 3  # a query of at most so many terms is short
+MATCH_LEVELS = (1.0, 0.75, 0.5)  # formula "seed": share of a long query's terms that a candidate must hold
+LEXICAL_WEIGHT = 1e-6  # formula "zscore": of a dense leg without an embedding model
+REPEAT_PENALTY = 0.5  # formula "zscore": of a chunk, for each better one of the same document
 BOOST_WINDOW = 100  # the best so many of what was found can be lifted or lowered by ratings
 SEARCH_TIMEOUT_S = 10.0  # one search, all legs
 
@@ -51,61 +45,47 @@ class _Timings(dict[str, float]):
         self[stage] = max(self.get(stage, 0.0), round((time.perf_counter() - begun) * 1000, 2))
 
 
-class _Rows(TypedDict):
-    collection_ids: Sequence[str]
-    filters: SearchFilters
-    level: Level
-    document_ids: Sequence[str]
-
-
 @dataclass(slots=True)
-class _Looked:
-    """What the legs gave."""
+class _Found:
+    """What the legs of one or several embedding spaces found.
 
-    variants: Sequence[Variant]
-    timings: _Timings
-    spaces: list[SpaceResult] = field(default_factory=list)
+    fused: score by chunk id. dense, bm25: the best of any group, bm25 on the scale of one query. ranks: by leg, from 1.
+    """
 
-    @property
-    def hit_count(self) -> int:
-        return sum(len(space.ranking) for space in self.spaces)
+    fused: Mapping[str, float] = field(default_factory=dict)
+    dense: dict[str, float] = field(default_factory=dict)
+    bm25: dict[str, float] = field(default_factory=dict)
+    ranks: dict[str, dict[str, int]] = field(default_factory=dict)
+    document_of: dict[str, str] = field(default_factory=dict)
+    degraded: tuple[str, ...] = ()
+    notes: dict[str, object] = field(default_factory=dict)
 
-    @property
-    def degraded(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(space.degraded for space in self.spaces if space.degraded))
+    def add_leg(self, label: str, hits: Sequence[LegHit], best: dict[str, float], *, scale: float = 1.0) -> None:
+        for rank, hit in enumerate(hits, start=1):
+            self.ranks.setdefault(hit.chunk_id, {})[label] = rank
+            self.document_of[hit.chunk_id] = hit.document_id
+            best[hit.chunk_id] = max(hit.score / scale, best.get(hit.chunk_id, hit.score / scale))
+
+    def tail_hit(self, chunk_id: str) -> TailHit:
+        fused = self.fused[chunk_id]
+        scores = Scores(dense=self.dense.get(chunk_id), bm25=self.bm25.get(chunk_id), fused=fused, final=fused)
+        return TailHit(
+            chunk_id=chunk_id, document_id=self.document_of[chunk_id], scores=scores,
+            ranks=self.ranks.get(chunk_id, {}),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Ask:
-    """What one embedding space is asked. limit: the window, per leg and variant."""
+    """What one embedding space is asked. limit: the window, per leg and group. rows: which rows of the index."""
 
-    level: Level
-    document_ids: Sequence[str]
     space: EmbeddingSpace
-    collection_ids: Sequence[str]
-    groups: Sequence[VariantGroup]
+    groups: Sequence[QueryGroup]
     stages: Sequence[str]
-    filters: SearchFilters
     limit: int
     scope: SearchScope
+    rows: Mapping[str, Any]
     timings: _Timings
-
-    @property
-    def variants(self) -> list[Variant]:
-        return [variant for group in self.groups for variant in group.variants]
-
-    @property
-    def rows(self) -> _Rows:
-        return {
-            "collection_ids": self.collection_ids,
-            "filters": self.filters,
-            "level": self.level,
-            "document_ids": self.document_ids,
-        }
-
-    @property
-    def nothing(self) -> list[list[LegHit]]:
-        return [[] for _ in self.variants]
 
 
 class HybridSearcher:
@@ -116,7 +96,6 @@ class HybridSearcher:
         self._store = store
         self._models = models
         self._settings = settings
-        self._fusion = SpaceFusion(settings, store)
 
     async def search(self, request: SearchRequest) -> SearchResult:
         """Candidates, best first, at most `top_k` (held to 1..max_top_k), or `depth`. Filters hold, however little
@@ -126,137 +105,170 @@ class HybridSearcher:
         """
         if request.strategy == "hierarchical":
             return await self._search_in_best_documents(request)
-        begun = time.perf_counter()
-        looked = await self._look(request, "chunks")
+        begun, timings = time.perf_counter(), _Timings()
+        found = await self._found(request, "chunks", timings)
         depth = request.depth or self._top_k(request)
-        candidates = await self._candidates(looked.spaces, request.scope, depth, looked.timings)
-        looked.timings.add("total", begun)
+        fetching = time.perf_counter()
+        candidates, tail = await self._candidates(found, request.scope, depth)
+        timings.add("fetch", fetching)
+        timings.add("total", begun)
         return SearchResult(
-            candidates=tuple(candidates),
-            tail_hits=self._tail_hits(looked.spaces, candidates),
-            timings_ms=dict(looked.timings),
-            degraded=looked.degraded,
-            notes=self._notes(looked, self._top_k(request)),
+            candidates=candidates, tail_hits=tail, timings_ms=timings, degraded=found.degraded, notes=found.notes
         )
 
     async def _search_in_best_documents(self, request: SearchRequest) -> SearchResult:
         """Hierarchical search: both legs find documents by their summaries, then chunks inside the best of these.
 
-        A document without a summary, for it has one chunk alone or was read before there were summaries, is found by
-        its first chunk. `notes["documents"]` names the documents; where none is found, all chunks are searched, and
-        `degraded` says so. Permission and filters hold in both rounds.
+        A document without a summary, since it has one chunk alone, is found by its first chunk. `notes["documents"]`
+        names the documents; where none is found, all chunks are searched, and `degraded` says so. Permission and
+        filters hold in both rounds.
         Source: seed 001 (`hierarchical_search`); coarse to fine as in RAPTOR (Sarthi et al., ICLR 2024), one level.
         """
-        begun = time.perf_counter()
-        looked = await self._look(request, "documents")
-        ranking, _ = _merge(looked.spaces, fusion.RRF_K)
-        document_of = {row: document for space in looked.spaces for row, document in space.document_of.items()}
-        documents = list(dict.fromkeys(document_of[row] for row in ranking))[:HIERARCHICAL_DOCUMENTS]
-        looked.timings.add("documents", begun)
-        inside = replace(request, strategy="chunks")
-        if documents:
-            inside = replace(inside, document_ids=tuple(documents))
-        result, spent = await self.search(inside), looked.timings["documents"]
-        total = round(result.timings_ms["total"] + spent, 2)
+        begun, timings = time.perf_counter(), _Timings()
+        found = await self._found(request, "documents", timings)
+        documents = list(dict.fromkeys(map(found.document_of.__getitem__, best_first(found.fused))))
+        documents = documents[:HIERARCHICAL_DOCUMENTS]
+        timings.add("documents", begun)
+        result = await self.search(replace(request, strategy="chunks", document_ids=tuple(documents)))
+        total = round(result.timings_ms["total"] + timings["documents"], 2)
         return replace(
             result,
-            timings_ms={**result.timings_ms, "documents": spent, "total": total},
+            timings_ms={**result.timings_ms, "documents": timings["documents"], "total": total},
             degraded=result.degraded if documents else (*result.degraded, NO_DOCUMENT),
             notes={**result.notes, "strategy": "hierarchical", "documents": documents},
         )
 
-    async def _look(self, request: SearchRequest, level: Level) -> _Looked:
-        """All legs in all spaces."""
-        begun, timings = time.perf_counter(), _Timings()
-        variants = make_variants(request.queries)
-        timings.add("analyse", begun)
-        looked = _Looked(variants, timings)
-        looked.spaces = await self._search_spaces(request, looked, level)
-        return looked
-
-    def _notes(self, looked: _Looked, top_k: int) -> dict[str, object]:
-        first = looked.variants[0]
-        notes: dict[str, object] = {"formula": self._settings.formula, "window": self._window(first, top_k)}
-        for space in looked.spaces:
-            notes.update(space.notes)
-        return notes | {"terms": list(first.terms), "found": looked.hit_count, "spaces": len(looked.spaces)}
-
     def _top_k(self, request: SearchRequest) -> int:
         return min(max(request.top_k, 1), self._settings.max_top_k)
 
-    def _window(self, variant: Variant, top_k: int) -> int:
-        short = len(variant.terms) <= space_fusion.SHORT_QUERY_TERMS
-        return top_k * (SHORT_WINDOW_MULTIPLIER if short else WINDOW_MULTIPLIER)
-
-    # -------------------------------------------------------------------------------------------- one space
-    async def _search_spaces(self, request: SearchRequest, looked: _Looked, level: Level) -> list[SpaceResult]:
+    async def _found(self, request: SearchRequest, level: Level, timings: _Timings) -> _Found:
+        """All legs in all spaces. Scores of different spaces can't be compared, ranks can."""
+        begun, groups = time.perf_counter(), query_groups(request.queries)
+        terms = groups[0].terms
+        timings.add("analyse", begun)
+        short = len(terms) <= SHORT_QUERY_TERMS
+        limit = self._top_k(request) * (SHORT_WINDOW_MULTIPLIER if short else WINDOW_MULTIPLIER)
         spaces: dict[EmbeddingSpace, list[str]] = {}
         for ref in request.scope.collections:
             if ref.space is not None:
                 spaces.setdefault(ref.space, []).append(ref.id)
-        first = looked.variants[0]
         attached = frozenset(ref.id for ref in request.scope.collections if ref.attached)
         filters = replace(request.filters, spared=attached) if request.filters else request.filters
         asks = [
             _Ask(
-                level=level,
-                document_ids=request.document_ids,
                 space=space,
-                collection_ids=collection_ids,
-                groups=group_variants(looked.variants),
+                groups=groups,
                 stages=request.stages,
-                filters=filters,
-                limit=self._window(first, self._top_k(request)),
+                limit=limit,
                 scope=request.scope,
-                timings=looked.timings,
+                rows={
+                    "collection_ids": collection_ids,
+                    "filters": filters,
+                    "level": level,
+                    "document_ids": request.document_ids,
+                },
+                timings=timings,
             )
             for space, collection_ids in spaces.items()
         ]
-        return list(await asyncio.gather(*(self._search_space(ask) for ask in asks)))
+        results = await asyncio.gather(*map(self._search_space, asks))
+        found = results[0] if len(results) == 1 else _joined(results)
+        found.notes |= {
+            "formula": self._settings.formula, "window": limit, "terms": list(terms), "found": len(found.fused),
+            "spaces": len(spaces),
+        }  # fmt: skip
+        return found
 
-    async def _search_space(self, ask: _Ask) -> SpaceResult:
-        result = SpaceResult()
-        dense_legs, bm25_legs = await asyncio.gather(self._dense(ask, result), self._bm25(ask))
+    # -------------------------------------------------------------------------------------------- one space
+    async def _search_space(self, ask: _Ask) -> _Found:
+        found = _Found()
+        dense_legs, bm25_legs = await asyncio.gather(self._dense(ask, found), self._bm25(ask))
         begun = time.perf_counter()
-        await self._fusion.fuse(
-            result, ask.groups, dense_legs, bm25_legs, limit=ask.limit, scope=ask.scope, semantic=ask.space.semantic,
-        )  # fmt: skip
+        lists = []
+        for group, dense_hits, bm25_hits in zip(ask.groups, dense_legs, bm25_legs, strict=True):
+            found.add_leg(f"{group.label}:dense", dense_hits, found.dense)
+            found.add_leg(f"{group.label}:bm25", bm25_hits, found.bm25, scale=group.text_weight)
+            dense = {hit.chunk_id: hit.score for hit in dense_hits}
+            bm25 = {hit.chunk_id: hit.score / group.text_weight for hit in bm25_hits}
+            if self._settings.formula == "seed":
+                lists.append(await self._seed(ask, group, dense, bm25, found.notes))
+            else:
+                scores = self._zscores(dense, bm25, full=len(bm25) >= ask.limit, semantic=ask.space.semantic)
+                lists.append(lower_repeats(scores, found.document_of, penalty=REPEAT_PENALTY))
+        filled = [scores for scores in lists if scores]
+        # One list keeps the formula's scores.
+        found.fused = filled[0] if len(filled) == 1 else rrf_scores([best_first(scores) for scores in filled])
         ask.timings.add("fuse", begun)
-        return result
+        return found
 
-    async def _dense(self, ask: _Ask, result: SpaceResult) -> list[list[LegHit]]:
-        """One list per variant; where the embedder is away but text search works, nothing, and why in `degraded`."""
+    def _zscores(
+        self, dense: Mapping[str, float], bm25: Mapping[str, float], *, full: bool, semantic: bool
+    ) -> dict[str, float]:
+        """full: BM25's list had no room left, so what is not in it may score up to its last entry.
+
+        Hashed words (not `semantic`) know nothing that BM25 does not, and no word's weight: they only part what BM25
+        holds equal, and order what it did not find.
+        """
+        weight = self._settings.zscore_dense_weight if semantic else LEXICAL_WEIGHT if bm25 else 1.0
+        return zscore_sum(dense, bm25, dense_weight=weight, bm25_floor=min(bm25.values()) if full else 0.0)
+
+    async def _seed(
+        self, ask: _Ask, group: QueryGroup, dense: Mapping[str, float], bm25: Mapping[str, float],
+        notes: dict[str, object],
+    ) -> dict[str, float]:  # fmt: skip
+        """kNN window → match filter on terms → BM25 inside the window. Without vectors BM25's list is the window."""
+        window = list(dense) or list(bm25)
+        if dense and group.terms and not group.queries[0].vector_only:
+            window, notes["match"] = await self._matching(group.terms, window, ask.scope)
+        scores = seed_sum(dense, bm25)
+        return {chunk_id: scores[chunk_id] for chunk_id in window}
+
+    async def _matching(self, terms: Sequence[str], window: list[str], scope: SearchScope) -> tuple[list[str], float]:
+        """The candidates that hold enough of the query's terms, and the share that was enough: 0 where none does."""
+        chunks = await self._store.fetch(window, scope=scope)
+        shares = await asyncio.to_thread(term_shares, terms, list(chunks.values()))
+        any_term = 1.0 / len(terms)
+        for level in (any_term,) if len(terms) <= SHORT_QUERY_TERMS else (*MATCH_LEVELS, any_term):
+            if kept := [chunk_id for chunk_id in window if shares.get(chunk_id, 0.0) >= level - 1e-9]:
+                return kept, round(level, 3)
+        return window, 0.0
+
+    async def _dense(self, ask: _Ask, found: _Found) -> list[list[LegHit]]:
+        """One list per group; where the embedder is away but text search works, nothing, and why in `degraded`."""
+        nothing: list[list[LegHit]] = [[] for _ in ask.groups]
         if "dense" not in ask.stages:
-            return ask.nothing
+            return nothing
         begun = time.perf_counter()
         try:
-            vectors = await self._embed(ask)
+            vectors = await self._vectors(ask)
         except EmbeddingUnavailableError as error:
             if "bm25" not in ask.stages:
                 raise
-            result.degraded = worded("no vectors, text search alone: {reason}", reason=error.reason)
-            return ask.nothing
+            found.degraded = (worded("no vectors, text search alone: {reason}", reason=error.reason),)
+            return nothing
         ask.timings.add("embed", begun)
         begun = time.perf_counter()
-        limit = dense_limit(ask.limit, len(vectors))
-        hits = await self._index.search_dense(ask.space, vectors, limit=limit, **ask.rows)
+        hits = await self._index.search_dense(ask.space, vectors, limit=ask.limit, **ask.rows)
         ask.timings.add("dense", begun)
         return hits
 
-    async def _embed(self, ask: _Ask) -> Vectors:
-        """Raises EmbeddingUnavailableError."""
+    async def _vectors(self, ask: _Ask) -> Vectors:
+        """A vector for each group, all queries embedded in one call. Raises EmbeddingUnavailableError."""
         try:
             async with asyncio.timeout(SEARCH_TIMEOUT_S):
                 embedder = await self._models.embedder(ask.space)
-                return await embedder.embed_queries([variant.query.text for variant in ask.variants])
+                vectors = await embedder.embed_queries([query.text for group in ask.groups for query in group.queries])
         except TimeoutError as error:
             reason = worded(
                 "the query was not embedded within {search_timeout_s:g} s", search_timeout_s=SEARCH_TIMEOUT_S
             )
             raise EmbeddingUnavailableError(reason) from error
+        ends = np.cumsum([len(group.queries) for group in ask.groups])
+        parts = np.split(vectors, ends[:-1])
+        return np.concatenate([group.vector(part) for group, part in zip(ask.groups, parts, strict=True)])
 
     async def _bm25(self, ask: _Ask) -> list[list[LegHit]]:
-        """One text for each group of variants, and one list."""
+        """One list per group."""
         if "bm25" not in ask.stages:
             return [[] for _ in ask.groups]
         begun = time.perf_counter()
@@ -267,62 +279,33 @@ class HybridSearcher:
 
     # -------------------------------------------------------------------------------------------- candidates
     async def _candidates(
-        self, results: Sequence[SpaceResult], scope: SearchScope, top_k: int, timings: _Timings
-    ) -> list[ScoredChunk]:
-        """The best `top_k` that still exist, each text once. Texts are read for these alone."""
-        begun = time.perf_counter()
-        ranking, fused = _merge(results, fusion.RRF_K)
+        self, found: _Found, scope: SearchScope, top_k: int
+    ) -> tuple[tuple[ScoredChunk, ...], tuple[TailHit, ...]]:
+        """The best `top_k` that still exist, each text once, and what follows down to the place from which ratings may
+        lift. Texts are read for the former alone."""
+        ranking, batch = best_first(found.fused), top_k + max(5, top_k // 2)
         candidates: list[ScoredChunk] = []
         seen: set[str] = set()
-        batch = top_k + max(5, top_k // 2)
         for start in range(0, len(ranking), batch):
             chunk_ids = ranking[start : start + batch]
             chunks = await self._store.fetch(chunk_ids, scope=scope)
-            for chunk_id in chunk_ids:
+            for at, chunk_id in enumerate(chunk_ids, start=start + 1):
                 chunk = chunks.get(chunk_id)
-                if chunk is None or (text := _comparable(chunk.text)) in seen:
+                if chunk is None or (text := "".join(chunk.text.split()).casefold()) in seen:
                     continue
                 seen.add(text)
-                candidates.append(_scored(chunk, fused[chunk_id], results))
+                hit = found.tail_hit(chunk_id)
+                candidates.append(ScoredChunk(chunk=chunk, scores=hit.scores, ranks=hit.ranks))
                 if len(candidates) == top_k:
-                    timings.add("fetch", begun)
-                    return candidates
-        timings.add("fetch", begun)
-        return candidates
-
-    def _tail_hits(self, results: Sequence[SpaceResult], candidates: Sequence[ScoredChunk]) -> tuple[TailHit, ...]:
-        """What follows the last candidate, down to the place from which ratings may lift."""
-        if not candidates:
-            return ()
-        ranking, fused = _merge(results, fusion.RRF_K)
-        begin = ranking.index(candidates[-1].chunk_id) + 1
-        return tuple(_tail_hit(row, fused[row], results) for row in ranking[begin:BOOST_WINDOW])
+                    return tuple(candidates), tuple(map(found.tail_hit, ranking[at:BOOST_WINDOW]))
+        return tuple(candidates), ()
 
 
-# ------------------------------------------------------------------------------------------------ results
-def _merge(results: Sequence[SpaceResult], k: int) -> tuple[list[str], Mapping[str, float]]:
-    """One list. Scores of different spaces can't be compared, ranks can."""
-    if len(results) == 1:
-        return results[0].ranking, results[0].fused
-    fused = rrf_scores([result.ranking for result in results], k=k)
-    return best_first(fused), fused
-
-
-def _scored(chunk: StoredChunk, fused: float, results: Sequence[SpaceResult]) -> ScoredChunk:
-    hit = _tail_hit(chunk.chunk_id, fused, results)
-    return ScoredChunk(chunk=chunk, scores=hit.scores, ranks=hit.ranks)
-
-
-def _tail_hit(chunk_id: str, fused: float, results: Sequence[SpaceResult]) -> TailHit:
-    home = next(result for result in results if chunk_id in result.fused)
-    scores = Scores(dense=home.dense.get(chunk_id), bm25=home.bm25.get(chunk_id), fused=fused, final=fused)
-    return TailHit(
-        chunk_id=chunk_id,
-        document_id=home.document_of[chunk_id],
-        scores=scores,
-        ranks=home.ranks.get(chunk_id, {}),
-    )
-
-
-def _comparable(text: str) -> str:
-    return "".join(text.split()).casefold()
+def _joined(results: Sequence[_Found]) -> _Found:
+    """Of several spaces, whose chunks are distinct."""
+    joined = _Found(fused=rrf_scores([best_first(found.fused) for found in results]))
+    for found in results:
+        for name in ("dense", "bm25", "ranks", "document_of", "notes"):
+            getattr(joined, name).update(getattr(found, name))
+        joined.degraded = tuple(dict.fromkeys((*joined.degraded, *found.degraded)))
+    return joined

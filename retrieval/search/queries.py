@@ -1,13 +1,17 @@
-"""What a search is asked for: query variants with their terms."""
+"""What a search is asked for: groups of queries, each with a text for BM25 and a vector of its own."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from ragsite.core.text import CONTROL
 from retrieval.errors import InvalidQueryError
+from retrieval.ports import Vectors
 from retrieval.text.analysis import analyze, search_terms
 from retrieval.text.language import HAN_CHARACTER
 from retrieval.values import Query, StoredChunk
@@ -19,71 +23,66 @@ _NOT_SEARCHED = re.compile(rf"[{CONTROL}\ud800-\udfff\ufeff]")
 
 
 @dataclass(frozen=True, slots=True)
-class Variant:
-    """A query as the legs are asked: its label in `ranks`, its distinct terms in order."""
+class QueryGroup:
+    """Queries that ask for the same thing and are searched as one: the first weighs as much as all others together.
+
+    label: the first one's kind, in `ranks`. A part of a compound question is a group of its own.
+    """
 
     label: str
-    query: Query
-    terms: tuple[str, ...]
-
-    def weight(self, term: str) -> int:
-        """How often BM25 is asked for a term of the query."""
-        chinese = bool(HAN_CHARACTER.search(self.query.text))
-        return CHINESE_NUMBER_WEIGHT if chinese and term[:1].isdigit() else 1
-
-
-@dataclass(frozen=True, slots=True)
-class VariantGroup:
-    """Variants that ask for the same: the first one weighs as much as all others together. A part of a compound
-    question is a group of its own."""
-
-    variants: tuple[Variant, ...]
+    queries: tuple[Query, ...]
 
     @property
-    def worded(self) -> list[Variant]:
-        """Those that take part in text search."""
-        return [variant for variant in self.variants if not variant.query.vector_only]
-
-    @property
-    def weights(self) -> list[float]:
-        """Of the variants in order, together 1."""
-        others = len(self.variants) - 1
-        return [0.5] + [0.5 / others] * others if others else [1.0]
-
-    @property
-    def label(self) -> str:
-        """Of the group's list in `ranks`."""
-        return "+".join(variant.label for variant in self.worded)
-
-    @property
-    def text_weight(self) -> int:
-        """What BM25 counts a word that stands in every variant: its scores are this many times a single text's."""
-        return sum(self._repeats())
+    def terms(self) -> tuple[str, ...]:
+        """The distinct terms of the first query, in order."""
+        return _terms(self.queries[0])
 
     @property
     def text(self) -> str:
-        """All variants' terms, each as often as its variants weigh.
+        """The terms of all queries but imagined answers, each as often as its queries weigh.
 
-        BM25 adds up over a query's terms, so this one text scores a passage by the weighted sum of what the variants
-        would have scored it; Milvus Lite goes through each text of a call by itself, so one is several times cheaper.
+        BM25 adds up over a query's terms, so this text scores a chunk by the weighted sum of what the queries would
+        have scored it; Milvus Lite goes through each text of a call by itself, so one is several times cheaper.
         """
-        counts: dict[str, int] = {}
-        for variant, repeats in zip(self.worded, self._repeats(), strict=True):
-            for term in variant.terms:
-                counts[term] = counts.get(term, 0) + repeats * variant.weight(term)
-        kept = sorted(counts, key=lambda term: -counts[term])[:MAX_QUERY_TERMS]
-        return " ".join(term for term in kept for _ in range(counts[term]))
+        weights: Counter[str] = Counter()
+        for query, repeats in self._worded():
+            for term in _terms(query):
+                weights[term] += repeats * _number_weight(query, term)
+        return " ".join(term for term, count in weights.most_common(MAX_QUERY_TERMS) for _ in range(count))
 
-    def _repeats(self) -> list[int]:
-        others = len(self.worded) - 1
-        return [max(1, others), *[1] * others] if self.worded else []
+    @property
+    def text_weight(self) -> int:
+        """How often the text holds a term of every query: BM25's scores are this many times those of one query."""
+        return sum(repeats for _, repeats in self._worded()) or 1
+
+    def vector(self, vectors: Vectors) -> Vectors:
+        """The weighted mean of the queries' vectors, shape (1, dim); `vectors`: theirs, in order.
+
+        Source for imagined answers: Gao et al., ACL 2023 (HyDE), which takes the mean with the question as well.
+        """
+        others = len(self.queries) - 1
+        weights = [0.5, *[0.5 / others] * others] if others else [1.0]
+        return np.asarray(np.average(vectors, axis=0, weights=weights), dtype=np.float32)[np.newaxis]
+
+    def _worded(self) -> list[tuple[Query, int]]:
+        queries = [query for query in self.queries if not query.vector_only]
+        return [(query, max(1, len(queries) - 1) if at == 0 else 1) for at, query in enumerate(queries)]
 
 
-def group_variants(variants: Sequence[Variant]) -> list[VariantGroup]:
-    """Sub-queries stand alone; everything else asks for the same as the first."""
-    alike = tuple(variant for variant in variants if variant.query.kind != "sub_query")
-    parts = [VariantGroup((variant,)) for variant in variants if variant.query.kind == "sub_query"]
-    return [VariantGroup(alike), *parts] if alike else parts
+def query_groups(queries: Iterable[Query]) -> list[QueryGroup]:
+    """What asks for the same as the first query, then each part of the question. Queries that say nothing, or the same
+    again, are left out. Raises InvalidQueryError when none is left."""
+    texts = (replace(query, text=query_text(query.text)) for query in queries)
+    distinct = list({(query.text, query.vector_only): query for query in texts if query.text}.values())
+    if not distinct:
+        raise InvalidQueryError()
+    alike = tuple(query for query in distinct if query.kind != "sub_query")
+    parts = [query for query in distinct if query.kind == "sub_query"]
+    groups = [QueryGroup(alike[0].kind, alike)] if alike else []
+    return groups + [
+        QueryGroup("sub_query" if number == 1 else f"sub_query{number}", (query,))
+        for number, query in enumerate(parts, start=1)
+    ]
 
 
 def query_text(text: str) -> str:
@@ -91,28 +90,18 @@ def query_text(text: str) -> str:
     return " ".join(_NOT_SEARCHED.sub(" ", text).split())[:MAX_QUERY_CHARS]
 
 
-def make_variants(queries: Iterable[Query]) -> list[Variant]:
-    """The queries that say something, each once. Raises InvalidQueryError when none does."""
-    variants: list[Variant] = []
-    seen: set[tuple[str, bool]] = set()
-    counts: dict[str, int] = {}
-    for query in queries:
-        text = query_text(query.text)
-        if not text or (text, query.vector_only) in seen:
-            continue
-        seen.add((text, query.vector_only))
-        counts[query.kind] = counts.get(query.kind, 0) + 1
-        label = query.kind if counts[query.kind] == 1 else f"{query.kind}{counts[query.kind]}"
-        terms = tuple(dict.fromkeys(search_terms(text)))[:MAX_QUERY_TERMS]
-        variants.append(Variant(label, replace(query, text=text), terms))
-    if not variants:
-        raise InvalidQueryError()
-    return variants
-
-
 def term_shares(terms: Sequence[str], chunks: Iterable[StoredChunk]) -> dict[str, float]:
+    """By chunk, which share of the terms its title, heading and text hold, 0..1."""
     wanted = set(terms)
     return {
         chunk.chunk_id: len(wanted & set(analyze(f"{chunk.title}\n{chunk.heading}\n{chunk.text}"))) / len(wanted)
         for chunk in chunks
     }
+
+
+def _terms(query: Query) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(search_terms(query.text)))[:MAX_QUERY_TERMS]
+
+
+def _number_weight(query: Query, term: str) -> int:
+    return CHINESE_NUMBER_WEIGHT if term[:1].isdigit() and HAN_CHARACTER.search(query.text) else 1

@@ -8,8 +8,7 @@ import pytest
 
 from retrieval.search.fusion import (
     best_first,
-    dense_trust,
-    mean_leg,
+    lower_repeats,
     reciprocal_rank_fusion,
     rrf_scores,
     seed_sum,
@@ -47,8 +46,8 @@ def test_zscores_are_deviations_from_the_mean_of_the_candidates_times_their_legs
     dense, bm25 = {"a": 0.9, "b": 0.5, "c": 0.1}, {"c": 6.0, "a": 3.0, "b": 0.0}
     outer = math.sqrt(1.5)
     assert zscore_sum(dense, bm25) == pytest.approx({"a": outer, "b": -outer, "c": 0.0})
-    weighed = zscore_sum(dense, bm25, dense_weight=2.0, bm25_weight=0.5)
-    assert weighed == pytest.approx({"a": 2.0 * outer, "b": -0.5 * outer, "c": -1.5 * outer})
+    weighed = zscore_sum(dense, bm25, dense_weight=2.0)
+    assert weighed == pytest.approx({"a": 2.0 * outer, "b": -outer, "c": -outer})
 
 
 @pytest.mark.parametrize(
@@ -97,50 +96,8 @@ def test_equal_scores_say_nothing() -> None:
     assert zscore_sum({"a": 0.5, "b": 0.5}, {}) == {"a": 0.0, "b": 0.0}
 
 
-def ranked(*chunk_ids: str) -> dict[str, float]:
-    return {chunk_id: 1.0 / rank for rank, chunk_id in enumerate(chunk_ids, start=1)}
-
-
-@pytest.mark.parametrize(("shared", "trust"), [(0, 0.2), (4, 0.2), (5, 0.4), (6, 0.6), (7, 0.8), (8, 1.0), (10, 1.0)])
-def test_a_dense_leg_that_ranks_none_of_bm25s_best_high_is_trusted_least(shared: int, trust: float) -> None:
-    noise = ranked(*(f"noise{number}" for number in range(200)), *(f"late{number}" for number in range(10)))
-    bm25 = ranked(*(f"noise{number}" for number in range(shared)), *(f"late{number}" for number in range(shared, 10)))
-    assert dense_trust(noise, bm25, least=0.2) == pytest.approx(trust)
-
-
-def test_without_words_to_go_by_the_dense_leg_is_trusted() -> None:
-    assert dense_trust(ranked("a", "b"), {}, least=0.2) == 1.0
-    assert dense_trust({}, ranked("a", "b"), least=0.2) == 1.0
-
-
-def test_of_a_short_bm25_list_the_share_counts() -> None:
-    assert dense_trust(ranked("a"), ranked("a", "b"), least=0.2) == pytest.approx(0.2 + 0.8 * (1 / 2 - 0.4) / 0.4)
-
-
-def test_what_bm25_ranks_behind_its_best_ten_says_nothing_of_the_dense_leg() -> None:
-    bm25 = ranked(*(f"late{number}" for number in range(10)), "a", "b", "c", "d", "e")
-    assert dense_trust(ranked("a", "b", "c", "d", "e"), bm25, least=0.2) == 0.2
-
-
-# ------------------------------------------------------------------------------------------------ several wordings
-def test_a_single_wordings_leg_stays_as_it_is() -> None:
-    leg = {"b": 0.2, "a": 0.9}
-    assert list(mean_leg([leg], [1.0]).items()) == [("b", 0.2), ("a", 0.9)]
-
-
-def test_wordings_that_found_nothing_are_left_out() -> None:
-    assert mean_leg([{}, {"a": 0.9, "b": 0.2}, {}], [0.5, 0.25, 0.25]) == {"a": 0.9, "b": 0.2}
-    assert mean_leg([{}, {}], [0.5, 0.5]) == {}
-
-
-def test_wordings_legs_are_standardised_and_added_by_weight_best_first() -> None:
-    legs = [{"a": 0.9, "b": 0.1}, {"c": 0.8, "a": 0.2}]  # b and c take the last score of the leg that missed them
-    mean = mean_leg(legs, [0.75, 0.25])
-    root = math.sqrt(2)
-    assert mean == pytest.approx({"a": 0.625 * root, "c": -0.125 * root, "b": -0.5 * root})
-    assert list(mean) == ["a", "c", "b"]
-
-
-def test_every_wording_needs_a_weight() -> None:
-    with pytest.raises(ValueError, match="shorter"):
-        mean_leg([{"a": 0.9}, {"b": 0.8}], [1.0])
+def test_a_chunk_is_lowered_for_each_better_one_of_its_document() -> None:
+    documents = {"a": "one", "b": "one", "c": "two", "d": "one"}
+    lowered = lower_repeats({"a": 3.0, "b": 2.5, "c": 2.0, "d": 1.0}, documents, penalty=1.0)
+    assert lowered == {"a": 3.0, "b": 1.5, "c": 2.0, "d": -1.0}
+    assert best_first(lowered) == ["a", "c", "b", "d"]

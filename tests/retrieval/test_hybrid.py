@@ -12,7 +12,8 @@ import pytest
 from ragsite.core.rag_settings import SearchSettings
 from retrieval.errors import EmbeddingUnavailableError
 from retrieval.ports import LegHit, SearchRequest, SearchResult
-from retrieval.search.hybrid import HybridSearcher
+from retrieval.providers.lexical import SPACE as LEXICAL
+from retrieval.search.hybrid import REPEAT_PENALTY, HybridSearcher
 from retrieval.values import CollectionRef, EmbeddingSpace, Query, SearchFilters, SearchScope, StoredChunk
 
 SPACE, OTHER = EmbeddingSpace("m", 2), EmbeddingSpace("n", 2)
@@ -22,8 +23,11 @@ IDS = [f"k{number}" for number in range(150)]
 
 @dataclass
 class Parts:
-    """Index, store and models in one. Both legs find `ids`, in their order, in every space; texts are the ids."""
+    """Index, store and models in one. Both legs find `ids`, in their order, in every space, or what `legs` holds for one
+    group of queries after the other; texts are the ids."""
 
+    legs: Mapping[str, Sequence[Mapping[str, float]]] = field(default_factory=dict)
+    documents: Mapping[str, str] = field(default_factory=dict)
     ids: Sequence[str] = ("k0", "k1", "k2", "k3")
     texts: Mapping[str, str] = field(default_factory=dict)
     gone: Sequence[str] = ()
@@ -35,7 +39,8 @@ class Parts:
     def hits(self, leg: str, space: EmbeddingSpace, count: int, limit: int, rows: dict[str, Any]) -> list[list[LegHit]]:
         self.asked.append({"leg": leg, "space": space, "limit": limit, **rows})
         found = self.ids[: self.filtered] if rows["filters"] else self.ids[:limit]
-        return [[LegHit(key, f"d{key}", 1.0 - 0.001 * rank) for rank, key in enumerate(found)] for _ in range(count)]
+        legs = self.legs.get(leg) or [{key: 1.0 - 0.001 * rank for rank, key in enumerate(found)}] * count
+        return [[LegHit(key, self.documents.get(key, f"d{key}"), score) for key, score in one.items()] for one in legs]
 
     async def search_dense(self, space: EmbeddingSpace, vectors: Any, *, limit: int, **rows: Any) -> list[list[LegHit]]:
         return self.hits("dense", space, len(vectors), limit, rows)
@@ -64,14 +69,19 @@ class Parts:
         }
 
 
-async def search(parts: Parts, *queries: str, refs: Sequence[CollectionRef] = (REF,), **options: Any) -> SearchResult:
+async def search(
+    parts: Parts, *queries: str | Query, refs: Sequence[CollectionRef] = (REF,), settings: Any = None, **options: Any
+) -> SearchResult:
     searcher: Any = HybridSearcher(
         index=parts,  # type: ignore[arg-type]
         store=parts,  # type: ignore[arg-type]
         models=parts,  # type: ignore[arg-type]
-        settings=SearchSettings(max_top_k=5),
+        settings=SearchSettings(**{"max_top_k": 5, "zscore_dense_weight": 1.0, **(settings or {})}),
     )
-    asked = tuple(Query(query, kind="rewrite" if at else "original") for at, query in enumerate(queries or ("books",)))
+    asked = tuple(
+        query if isinstance(query, Query) else Query(query, kind="rewrite" if at else "original")
+        for at, query in enumerate(queries or ("books",))
+    )
     result: SearchResult = await searcher.search(
         SearchRequest(queries=asked, scope=SearchScope(tuple(refs)), **options)
     )
@@ -92,11 +102,12 @@ async def test_both_legs_are_asked_for_the_same_rows() -> None:
     ]
 
 
-async def test_several_wordings_share_the_dense_window() -> None:
+async def test_several_wordings_are_embedded_in_one_call_and_searched_as_one() -> None:
     parts = Parts()
-    await search(parts, "books", "loans", "volumes", "shelves", top_k=2)
-    assert {asked["leg"]: asked["limit"] for asked in parts.asked} == {"bm25": 100, "dense": 50}
+    result = await search(parts, "books", "loans", "volumes", "shelves", top_k=2)
     assert parts.embedded == [["books", "loans", "volumes", "shelves"]]
+    assert [asked["leg"] for asked in parts.asked] == ["dense", "bm25"]
+    assert result.candidates[0].ranks == {"original:dense": 1, "original:bm25": 1}
 
 
 @pytest.mark.parametrize(("top_k", "found"), [(0, 1), (1, 1), (3, 3), (5, 5), (6, 5)])
@@ -199,3 +210,91 @@ async def test_filters_hold_for_documents_and_chunks() -> None:
 
 async def test_each_stage_is_timed() -> None:
     assert set((await search(Parts())).timings_ms) == {"analyse", "embed", "dense", "bm25", "fuse", "fetch", "total"}
+
+
+# ------------------------------------------------------------------------------------------------ the formulas
+OUTER = 1.5**0.5  # the z-scores of three evenly spaced values are this, 0 and minus this
+DENSE = {"a": 0.9, "b": 0.5, "c": 0.1}
+BM25 = {"c": 6.0, "a": 3.0, "b": 0.0}
+BOTH = {"dense": [DENSE], "bm25": [BM25]}
+
+
+async def fused(parts: Parts, *queries: str | Query, **options: Any) -> dict[str, float]:
+    found = await search(parts, *queries, depth=10, **options)
+    return {candidate.chunk_id: candidate.scores.fused or 0.0 for candidate in found.candidates}
+
+
+async def test_a_spaces_scores_are_the_sum_of_both_legs_zscores() -> None:
+    assert await fused(Parts(legs=BOTH)) == pytest.approx({"a": OUTER, "c": 0.0, "b": -OUTER})
+
+
+async def test_the_dense_legs_weight_is_a_setting() -> None:
+    scores = await fused(Parts(legs=BOTH), settings={"zscore_dense_weight": 2.0})
+    assert scores == pytest.approx({"a": 2 * OUTER, "c": -OUTER, "b": -OUTER})
+
+
+async def test_a_chunk_is_lowered_for_each_better_one_of_its_document() -> None:
+    parts = Parts(legs=BOTH, documents={"a": "one", "b": "one", "c": "one"})
+    expected = {"a": OUTER, "c": -REPEAT_PENALTY, "b": -OUTER - 2 * REPEAT_PENALTY}
+    assert await fused(parts) == pytest.approx(expected)
+
+
+async def test_a_dense_leg_without_a_model_only_parts_what_bm25_holds_equal() -> None:
+    dense = {"c": 0.9, "x": 0.8, "b": 0.5, "y": 0.4, "a": 0.1}
+    lexical = CollectionRef(id="c1", name="c", space=LEXICAL)
+    legs = {"dense": [dense], "bm25": [{"a": 6.0, "b": 3.0, "c": 3.0}]}
+    assert list(await fused(Parts(legs=legs), refs=(lexical,))) == ["a", "c", "b", "x", "y"]
+    assert list(await fused(Parts(legs={"dense": [dense], "bm25": [{}]}), refs=(lexical,))) == list(dense)
+
+
+async def test_bm25_scores_are_kept_on_the_scale_of_one_wording() -> None:
+    result = await search(Parts(legs={"dense": [{}], "bm25": [{"a": 4.0, "b": 2.0}]}), "library books", "books")
+    assert [candidate.scores.bm25 for candidate in result.candidates] == [2.0, 1.0]
+
+
+async def test_parts_of_a_question_are_joined_by_rank() -> None:
+    parts = Parts(legs={"dense": [{"a": 0.9, "b": 0.1}, {"b": 0.8}], "bm25": [{}, {}]})
+    scores = await fused(parts, "library books", Query("opening hours", kind="sub_query"))
+    assert scores == pytest.approx({"b": 1 / 62 + 1 / 61, "a": 1 / 61})
+
+
+TEXTS = {"a": "borrow ten books", "b": "borrow a bicycle", "c": "the swimming pool"}
+
+
+async def seeded(question: str | Query, dense: Mapping[str, float], bm25: Mapping[str, float]) -> SearchResult:
+    parts = Parts(legs={"dense": [dense], "bm25": [bm25]}, texts=TEXTS)
+    return await search(parts, question, depth=10, settings={"formula": "seed"})
+
+
+async def test_the_seeds_formula_scores_the_dense_window_alone() -> None:
+    found = await seeded("borrow", {"a": 0.9, "b": 0.5}, {"a": 3.0, "x": 9.0})
+    scores = [candidate.scores.fused for candidate in found.candidates]
+    assert scores == pytest.approx([0.2 * 0.9 + 3.0, 0.2 * 0.5])
+
+
+@pytest.mark.parametrize(
+    ("question", "kept", "share"),
+    [
+        ("borrow", ["a", "b"], 1.0),
+        ("borrow ten zebras", ["a", "b"], 0.333),  # short: one of three terms is enough
+        ("borrow ten books zebras", ["a"], 0.75),
+        ("borrow ten lions zebras", ["a"], 0.5),
+        ("borrow tigers lions zebras", ["a", "b"], 0.25),  # long, and any term is better than none
+        ("tigers lions", ["a", "b", "c"], 0.0),
+    ],
+)
+async def test_the_seeds_filter_asks_of_long_questions_as_many_terms_as_some_candidate_holds(
+    question: str, kept: list[str], share: float
+) -> None:
+    found = await seeded(question, DENSE, {})
+    assert (ids(found), found.notes["match"]) == (kept, share)
+
+
+async def test_without_vectors_the_seeds_formula_takes_bm25s_list_unfiltered() -> None:
+    found = await seeded("borrow", {}, {"c": 2.0, "a": 1.0})
+    assert (ids(found), "match" in found.notes) == (["c", "a"], False)
+
+
+async def test_an_imagined_answer_is_not_filtered_by_its_words() -> None:
+    found = await seeded(Query("borrow", kind="hyde", vector_only=True), DENSE, {})
+    assert (ids(found), "match" in found.notes) == (["a", "b", "c"], False)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from retrieval.errors import InvalidQueryError
 from retrieval.search.queries import (
     MAX_QUERY_CHARS,
     MAX_QUERY_TERMS,
-    VariantGroup,
-    group_variants,
-    make_variants,
+    QueryGroup,
+    query_groups,
     query_text,
     term_shares,
 )
@@ -24,8 +24,8 @@ def rewrites(*texts: str) -> list[Query]:
     return [Query(text, kind="rewrite") for text in texts]
 
 
-def group(*queries: Query) -> VariantGroup:
-    (made,) = group_variants(make_variants(queries))
+def group(*queries: Query) -> QueryGroup:
+    (made,) = query_groups(queries)
     return made
 
 
@@ -41,43 +41,31 @@ def test_a_query_is_searched_without_control_characters_and_at_a_bounded_length(
     assert query_text(text) == searched
 
 
-def test_variants_are_labelled_by_kind_and_number() -> None:
-    variants = make_variants([Query("library"), *rewrites("loans", "books", "volumes"), IMAGINED])
-    assert [variant.label for variant in variants] == ["original", "rewrite", "rewrite2", "rewrite3", "hyde"]
-
-
-def test_a_variants_query_is_the_cleaned_text_of_the_same_kind() -> None:
-    (variant,) = make_variants([Query(" library\n books ", kind="rewrite")])
-    assert variant.query == Query("library books", kind="rewrite")
-
-
 def test_what_says_nothing_or_the_same_again_is_left_out() -> None:
-    variants = make_variants([Query(" "), Query("library"), *rewrites("library "), *rewrites("loans")])
-    assert [variant.query.text for variant in variants] == ["library", "loans"]
+    made = group(Query(" "), Query(" library\n"), *rewrites("library "), *rewrites("loans"))
+    assert [query.text for query in made.queries] == ["library", "loans"]
 
 
 def test_the_same_text_may_be_asked_with_and_without_words() -> None:
-    assert len(make_variants([Query("library"), Query("library", kind="hyde", vector_only=True)])) == 2
+    assert len(group(Query("library"), Query("library", kind="hyde", vector_only=True)).queries) == 2
 
 
 def test_only_queries_that_say_nothing_are_an_error() -> None:
     with pytest.raises(InvalidQueryError):
-        make_variants([Query(" "), Query("\x00")])
+        query_groups([Query(" "), Query("\x00")])
 
 
-def test_a_variants_terms_are_distinct_in_order_and_bounded() -> None:
-    (variant,) = make_variants([Query("books library books")])
-    assert variant.terms == ("book", "librari")
-    (long,) = make_variants([Query(" ".join(f"x{number}" for number in range(MAX_QUERY_TERMS + 5)))])
-    assert len(long.terms) == MAX_QUERY_TERMS
+def test_a_groups_terms_are_the_first_querys_distinct_in_order_and_bounded() -> None:
+    assert group(Query("books library books"), *rewrites("loans")).terms == ("book", "librari")
+    assert len(group(Query(" ".join(f"x{number}" for number in range(MAX_QUERY_TERMS + 5)))).terms) == MAX_QUERY_TERMS
 
 
 # ------------------------------------------------------------------------------------------------ groups
-@pytest.mark.parametrize(
-    ("others", "weights"), [(0, [1.0]), (1, [0.5, 0.5]), (2, [0.5, 0.25, 0.25]), (4, [0.5, *[0.125] * 4])]
-)
-def test_the_first_wording_weighs_as_much_as_all_others(others: int, weights: list[float]) -> None:
-    assert group(Query("library"), *rewrites("a1", "b2", "c3", "d4")[:others]).weights == weights
+def test_the_vector_is_a_mean_in_which_the_first_query_weighs_as_much_as_all_others() -> None:
+    made = group(Query("library"), *rewrites("loans", "books"))
+    vectors = np.eye(3, dtype=np.float32)
+    assert made.vector(vectors).tolist() == [[0.5, 0.25, 0.25]]
+    assert group(Query("library")).vector(vectors[:1]).tolist() == [[1.0, 0.0, 0.0]]
 
 
 @pytest.mark.parametrize(("others", "weight"), [(0, 1), (1, 2), (2, 4), (3, 6)])
@@ -100,19 +88,18 @@ def test_text_search_is_asked_for_a_bounded_number_of_words() -> None:
 def test_an_imagined_answer_takes_no_part_in_text_search() -> None:
     made = group(Query("library"), IMAGINED)
     assert (made.label, made.text, made.text_weight) == ("original", "librari", 1)
-    assert made.weights == [0.5, 0.5]
 
 
 def test_an_imagined_answer_alone_leaves_text_search_without_words() -> None:
     made = group(IMAGINED)
-    assert (made.label, made.text, made.text_weight) == ("", "", 0)
+    assert (made.label, made.text) == ("hyde", "")
 
 
 def test_parts_of_a_question_are_groups_of_their_own_after_the_others() -> None:
     part = Query("opening hours", kind="sub_query")
-    groups = group_variants(make_variants([part, Query("library"), *rewrites("loans")]))
-    assert [made.label for made in groups] == ["original+rewrite", "sub_query"]
-    assert [made.label for made in group_variants(make_variants([part]))] == ["sub_query"]
+    groups = query_groups([part, Query("library"), *rewrites("loans"), Query("fees", kind="sub_query")])
+    assert [made.label for made in groups] == ["original", "sub_query", "sub_query2"]
+    assert [made.label for made in query_groups([part])] == ["sub_query"]
 
 
 @pytest.mark.parametrize(("question", "times"), [("2022年世界杯", 3), ("world cup 2022", 1)])

@@ -136,8 +136,8 @@ class IngestSettings(Group):
     workers: Count = 2
     """Celery processes that read documents: `make run` starts so many, elsewhere say how many there are."""
     max_files_per_upload: Annotated[Count, CONSTANT] = 100
-    chunk_tokens: Annotated[int, CONSTANT] = 480  # at most; less where the embedding model reads less of a text
-    chunk_overlap_tokens: Annotated[WholeNumber, CONSTANT] = 64  # that a chunk repeats from the one before
+    chunk_tokens: Annotated[int, CONSTANT] = 128  # at most; less where the embedding model reads less of a text
+    chunk_overlap_tokens: Annotated[WholeNumber, CONSTANT] = 16  # that a chunk repeats from the one before
 
 
 class SearchSettings(Group):
@@ -234,7 +234,7 @@ class CorrectiveSettings(Group):
     weak_score: Share = 0.35
     """Below it better words are looked for beside the first writing."""
     max_refine_rounds: Annotated[WholeNumber, CONSTANT] = 3  # that it searches again before it gives up
-    context_passages: Annotated[Count, CONSTANT] = 8  # given to the model, as far as half of its context holds them
+    context_passages: Annotated[Count, CONSTANT] = 12  # given to the model, as far as half of its context holds them
     timeout_s: Annotated[Seconds, CONSTANT] = 180.0  # of a whole answer
 
 
