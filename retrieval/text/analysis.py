@@ -106,8 +106,8 @@ def _search(text: str) -> tuple[str, ...]:
 def terms_text(text: str) -> str:
     """What the index's `terms` field holds, separated by spaces: `analyze`, and each Chinese character by itself.
 
-    People type 删 and 忘 where documents have 删除 and 忘记: with the characters BM25 finds the right document among the
-    first 8 for .75 of the questions of realistic_tidb_zh (.72 without), nDCG@10 is 53.6 on rgb_zh (53.2).
+    People type 删 and 忘 where documents have 删除 and 忘记: with the characters BM25 finds the right document among
+    the first 8 for .75 of the questions of realistic_tidb_zh (.72 without), nDCG@10 is 53.6 on rgb_zh (53.2).
     """
     return " ".join(_terms(text, _chinese_field_terms))
 

@@ -23,8 +23,8 @@ IDS = [f"k{number}" for number in range(150)]
 
 @dataclass
 class Parts:
-    """Index, store and models in one. Both legs find `ids`, in their order, in every space, or what `legs` holds for one
-    group of queries after the other; texts are the ids."""
+    """Index, store and models in one. Both legs find `ids`, in their order, in every space, or what `legs` holds for
+    one group of queries after the other; texts are the ids."""
 
     legs: Mapping[str, Sequence[Mapping[str, float]]] = field(default_factory=dict)
     documents: Mapping[str, str] = field(default_factory=dict)
