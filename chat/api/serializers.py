@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from typing import Any
-from uuid import UUID
 
 from django.conf import settings
 from rest_framework import serializers
 
 from chat.models import Share
-from chat.services.ask import MOST_DOCUMENTS, Ask
 from ragsite.core.api.fields import DateTimeField, FlagField, IdField, StrictSerializer, TextField, WholeNumberField
 from ragsite.core.localized import localized
 from ragsite.core.wording import worded
@@ -22,8 +20,11 @@ from retrieval.api.serializers import (
     search_filters,
 )
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
-from retrieval.values import TASK_NAMES, AnswerOptions
+from retrieval.values import TASK_NAMES
 from retrieval.workflows import available_workflows
+
+MOST_DOCUMENTS = 10  # that one question names
+REQUEST_FIELDS = ("workflow", "collections", "task", "documents", "filters", "filters_mode", "options", "model")
 
 
 # ------------------------------------------------------------------------------------------------ input
@@ -70,51 +71,38 @@ class RequestSerializer(StrictSerializer):
     )
     stream = FlagField(required=False, default=False, help_text="Answer with Server-Sent Events.")
 
-    def changes(self) -> dict[str, Any]:
-        """The fields of `Ask` that were given."""
-        given = {key: value for key, value in self.validated_data.items() if value is not None}
-        changes: dict[str, Any] = {}
-        if "workflow" in given:
-            changes["workflow"] = given["workflow"]
-        if "collections" in given:
-            changes["collections"] = tuple(given["collections"])
-        if "task" in given:
-            changes["task"] = given["task"]
-        if "documents" in given:
-            changes["documents"] = tuple(dict.fromkeys(map(str, given["documents"])))
-        if "filters" in given:
-            changes |= {"filters": search_filters(given["filters"]), "filters_mode": "strict"}
-        if "filters_mode" in given:
-            changes["filters_mode"] = given["filters_mode"]
-        if "options" in given:
-            changes["options"] = AnswerOptions(**given["options"])
-        if "model" in given:
-            changes["model"] = given["model"]
-        return changes
-
-
-class AskSerializer(RequestSerializer):
-    """A question. Only `message` is required."""
-
-    message = QuestionField()
-    session_id = IdField(
-        required=False, allow_null=True, help_text="None: a new session. Also of files that were attached to none yet."
-    )
-
-    def ask(self, *, session_id: UUID | None = None) -> Ask:
-        """The question; in `session_id` unless it names a session itself."""
-        data = self.validated_data
-        return Ask(
-            **self.changes(),
-            text=data["message"],
-            session_id=data.get("session_id") or session_id,
-        )
+    def request(self) -> dict[str, Any]:
+        """What was given, as the answer keeps it."""
+        given = {name: self.validated_data.get(name) for name in REQUEST_FIELDS}
+        request = {name: value for name, value in given.items() if value is not None}
+        if "documents" in request:
+            request["documents"] = list(dict.fromkeys(map(str, request["documents"])))
+        if "filters" in request:
+            request["filters"] = search_filters(request["filters"]).as_dict()
+        if "options" in request:
+            request["options"] = {name: value for name, value in request["options"].items() if value is not None}
+        return request
 
 
 class EditSerializer(RequestSerializer):
     """A question in other words; what is left out stays as it was asked."""
 
     message = QuestionField()
+
+    def asked(self) -> dict[str, Any]:
+        """Arguments of `ask` and `message_edit`."""
+        return {"text": self.validated_data["message"], "request": self.request()}
+
+
+class AskSerializer(EditSerializer):
+    """A question. Only `message` is required."""
+
+    session_id = IdField(
+        required=False, allow_null=True, help_text="None: a new session. Also of files that were attached to none yet."
+    )
+
+    def asked(self) -> dict[str, Any]:
+        return {**super().asked(), "session_id": self.validated_data.get("session_id")}
 
 
 class ContinueSerializer(StrictSerializer):

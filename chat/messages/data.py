@@ -8,7 +8,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 from chat.messages.rendering import render_answer
-from chat.messages.spans import source_spans, spans_without_boxes
+from chat.messages.spans import source_spans
 from chat.models import DecisionStep, Message, Session, Source
 from chat.ratings import Rating
 from ragsite.core.localized import localized
@@ -90,32 +90,13 @@ def answer_data_in_english(message: Message) -> dict[str, Any]:
     return _answer_record(message) | {"html": _html(message)}
 
 
-def keep_details(message: Message, *, sources: Sequence[Source], steps: Sequence[DecisionStep] | None) -> None:
-    """Of a message that was just written: its rows in their order, so that they need not be read. None: read them."""
-    message.kept_sources, message.kept_steps = sources, steps  # type: ignore[attr-defined]
-
-
-def has_details(message: Message) -> bool:
-    return hasattr(message, "kept_sources")
-
-
-def sources_of(message: Message) -> list[Source]:
-    kept: Sequence[Source] | None = getattr(message, "kept_sources", None)
-    return list(message.sources.all() if kept is None else kept)
-
-
-def steps_of(message: Message) -> list[DecisionStep]:
-    kept: Sequence[DecisionStep] | None = getattr(message, "kept_steps", None)
-    return list(message.decision_steps.all() if kept is None else kept)
-
-
 def _html(message: Message) -> str:
-    markers = {source.marker for source in sources_of(message)}
+    markers = {source.marker for source in message.sources.all()}
     return render_answer(message.text, markers=markers, weak=weak_sentences(message.grounding or []))
 
 
 def _answer_record(message: Message) -> dict[str, Any]:
-    sources = sources_of(message)
+    asked = message.clarification
     ratings = {rating.source_id: rating_data(rating) for rating in getattr(message, "shown_ratings", ())}
     return {
         "session_id": str(message.session_id),
@@ -130,12 +111,13 @@ def _answer_record(message: Message) -> dict[str, Any]:
         "answer": message.text,
         "grounding": message.grounding or [],
         "curated": message.curated,
-        "clarification": _clarification(message),
+        # Without the documents that the options stand for.
+        "clarification": {name: asked[name] for name in ("question", "options")} if asked else None,
         "sources": [
-            {**_columns(source, SOURCE_FIELDS), "spans": _spans(source, message), "rating": ratings.get(source.pk)}
-            for source in sources
+            {**_columns(source, SOURCE_FIELDS), "spans": source.spans or [], "rating": ratings.get(source.pk)}
+            for source in message.sources.all()
         ],
-        "decision_path": [_columns(step, STEP_FIELDS) for step in steps_of(message)],
+        "decision_path": [_columns(step, STEP_FIELDS) for step in message.decision_steps.all()],
         "usage": message.usage,
         "degraded": message.degraded,
         "error": message.error,
@@ -144,12 +126,6 @@ def _answer_record(message: Message) -> dict[str, Any]:
         "versions": _versions(message),
         "created_at": message.created_at.isoformat(),
     }
-
-
-def _clarification(message: Message) -> dict[str, Any] | None:
-    """Without the documents that the options stand for."""
-    asked = message.clarification
-    return {"question": asked["question"], "options": asked["options"]} if asked else None
 
 
 def answer_data(answer: values.Answer, trace: Trace, *, workflow: str, created_at: datetime) -> dict[str, Any]:
@@ -236,15 +212,6 @@ def source_data(source: values.Source) -> dict[str, Any]:
         "cited": source.cited,
         "spans": [],
     }
-
-
-def _spans(source: Source, message: Message) -> list[dict[str, Any]]:
-    """As stored; of an answer from before they were, what can be told without the document."""
-    if source.spans is not None or not source.cited:
-        return source.spans or []
-    return spans_without_boxes(
-        message.text, message.grounding or [], marker=source.marker, text=source.text, page=source.page
-    )
 
 
 def source_value(row: Source) -> values.Source:

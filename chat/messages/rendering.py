@@ -14,7 +14,6 @@ import nh3
 from markdown_it import MarkdownIt
 from markdown_it.common.utils import escapeHtml
 from markdown_it.renderer import RendererHTML
-from markdown_it.rules_block import StateBlock, table
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
@@ -157,30 +156,13 @@ def _squeezed(text: str) -> str:
     return "".join(char for char in text if char.isalnum())
 
 
-# ------------------------------------------------------------------------------------------------ tokens and tables
+# ------------------------------------------------------------------------------------------------ tokens
 def _text(content: str) -> Token:
     return Token("text", "", 0, content=content)
 
 
 def _html(content: str) -> Token:
     return Token("html_inline", "", 0, content=content)
-
-
-def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """The library's table, cut where the answer's tables have more cells than the answer has characters.
-
-    The library fills up short rows, to 65,536 cells for 2 kB of text. A table whose rows are whole is never cut: each
-    of its cells takes a character at least.
-    """
-    if start + 1 >= end:
-        return False
-    delimiters = state.src[state.bMarks[start + 1] : state.eMarks[start + 1]]
-    columns = delimiters.strip().strip("|").count("|") + 1
-    left = len(state.src) - state.env.get("cells", 0)
-    is_table = table(state, start, min(end, start + 1 + left // columns), silent)
-    if is_table and not silent:
-        state.env["cells"] = state.env.get("cells", 0) + columns * (state.line - start - 1)
-    return is_table
 
 
 def _align(state: StateCore) -> None:
@@ -216,7 +198,6 @@ def _parser() -> MarkdownIt:
     )
     parser.add_render_rule("formula", _formula)
     parser.add_render_rule("formula_block", _formula_block)
-    parser.block.ruler.at("table", _table, {"alt": ["paragraph", "reference"]})
     # "[1]: https://…" in an answer would turn its citation markers into links to elsewhere.
     parser.disable(["reference", "image"])
     parser.core.ruler.push("alignment", _align)

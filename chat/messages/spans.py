@@ -47,14 +47,6 @@ def source_spans(source: Source, *, answer: str, grounding: Sequence[Mapping[str
     return spans[:MOST_SPANS]
 
 
-def spans_without_boxes(
-    answer: str, grounding: Sequence[Mapping[str, Any]], *, marker: int, text: str, page: int | None
-) -> list[dict[str, Any]]:
-    """The same of an answer that is not stored, or was before spans were."""
-    places = cited_places(answer, grounding, marker=marker, text=text)
-    return [_span(start, end, page, ()) for start, end in places]
-
-
 def cited_page(row: models.Source) -> int | None:
     """The page of what is cited first of a stored source: a passage may begin on an earlier one."""
     return next((span["page"] for span in row.spans or () if span.get("page")), row.page)

@@ -116,7 +116,7 @@ def _replay(message_id: UUID, after: int) -> list[Event]:
     """What a finished message's log would come down to; a reader in the middle gets the end alone."""
     stored = selectors.message_find(message_id)
     if stored is None:
-        events = [error_event(DELETED.code, DELETED.message)]
+        events = [error_event(DELETED)]
     elif after > 0:
         events = ending(message_data(stored), stored.wordings)[-1:]
     else:

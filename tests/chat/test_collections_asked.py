@@ -41,17 +41,6 @@ async def test_an_answer_written_anew_asks_the_same_collection(api: Api, workflo
     assert [question.scope.ids for question in workflow.questions] == [(str(sites.pk),)] * 2
 
 
-async def test_an_answer_from_before_ids_were_kept_asks_the_same_collection(
-    api: Api, workflow: ScriptedWorkflow
-) -> None:
-    sites = await made(name="policies")
-    asked = (await api.ask(collections=["policies"])).json()
-    await Message.objects.filter(pk=asked["message_id"]).aupdate(request={"collections": ["policies"]})
-    await made(name="policies", owner=api.user)
-    await regenerated(api, asked["message_id"])
-    assert workflow.questions[-1].scope.ids == (str(sites.pk),)
-
-
 async def test_a_named_change_of_collections_means_the_present_ones(api: Api, workflow: ScriptedWorkflow) -> None:
     gone = await made(name="policies")
     asked = (await api.ask(collections=["policies"])).json()

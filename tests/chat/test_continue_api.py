@@ -184,20 +184,3 @@ async def test_an_answer_whose_site_ended_says_so(api: Api, workflow: ScriptedWo
     assert (data["status"], data["status_reason"]) == (
         "interrupted", "The site was restarted while it wrote this answer; it can be continued."
     )  # fmt: skip
-
-
-async def test_it_is_continued_over_the_socket_in_every_open_tab(api: Api, online: Any, socket: Any) -> None:
-    message = await unfinished(api)
-    first = await socket(f"/ws/chat/{message.session_id}/")
-    second = await socket(f"/ws/chat/{message.session_id}/")
-    online.reply(text="for four weeks.")
-    await first.send("continue", message_id=str(message.pk))
-    for tab in (first, second):
-        events = await tab.until("done", "error")
-        assert events[-1]["answer"] == f"{BEGINNING} for four weeks [1]."
-    await first.send("continue", message_id=str(message.pk))
-    assert (await first.until("error"))[-1]["code"] == "answer_complete"
-    online.reply(text="again.")
-    await Message.objects.filter(pk=message.pk).aupdate(status="stopped")
-    await first.send("continue", message_id=str(message.pk))
-    assert (await second.until("done"))[0]["type"] == "started"

@@ -97,17 +97,6 @@ async def test_oldest_finished_logs_make_room(monkeypatch: pytest.MonkeyPatch) -
     assert await read(log, "d") == [1]
 
 
-async def test_oldest_finished_logs_make_room_by_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("chat.runs.event_log.EVENT_LOG_MIB", 1)
-    log = MemoryEventLog()
-    for name in ("a", "b"):
-        await log.append(name, {"type": "sources", "seq": 1, "sources": [{"text": name * 600_000}]})
-        await log.append(name, event(2, "done"))
-    with pytest.raises(EventLogGoneError):
-        await read(log, "a")
-    assert await read(log, "b") == [1, 2]
-
-
 async def test_redis_that_is_away_holds_up_no_answer() -> None:
     log = RedisEventLog("redis://127.0.0.1:1/0")
     await log.append("key", event(1))

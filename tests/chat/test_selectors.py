@@ -179,21 +179,3 @@ def test_nothing_is_open_without_an_answer_or_once_another_was_given(session: Se
     asks_back(session, 3)
     at(5, session, "It costs 5.", reply_to=at(4, session, "resit"))
     assert selectors.open_clarification_before(at(6, session, "thanks")) is None
-
-
-# ------------------------------------------------------------------------------------------------ counting
-def test_answers_begun_after_a_moment_oldest_first(user: User, session: Session) -> None:
-    asked = at(1, session, "Q")
-    answers = [at(minute, session, "A", reply_to=asked) for minute in (4, 3, 2)]
-    elsewhere = at(5, SessionFactory(user=user), "A", reply_to=asked)
-    at(6, SessionFactory(), "A", reply_to=asked)
-    since = NOON + timedelta(minutes=2)
-    assert list(selectors.answers_begun_since(user=user, since=since)) == [answers[1], answers[0], elsewhere]
-    assert selectors.answers_begun_in(session_id=session.pk, since=since) == [answers[1].pk, answers[0].pk]
-
-
-def test_answers_that_are_being_written_are_counted_by_user(user: User, session: Session) -> None:
-    for owner in (user, user, UserFactory()):
-        MessageFactory(session=SessionFactory(user=owner), status="streaming")
-    MessageFactory(session=session)
-    assert selectors.answers_running(user=user) == 2

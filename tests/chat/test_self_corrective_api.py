@@ -91,10 +91,7 @@ async def test_the_response_is_the_seeds(api: Api, handbook: Handbook, online: A
 
 async def test_the_query_is_embedded_with_the_collections_own_model(api: Api, handbook: Handbook, online: Any) -> None:
     collection = await handbook()
-    data = (await post(api)).json()
-    assert data["retrieval"]["collections"] == [
-        {"name": "handbook", "embeddingModel": collection.embedding_model, "dimension": collection.embedding_dim}
-    ]
+    assert (await post(api)).status_code == 200
     assert online.embeds[-1].body["model"] == collection.embedding_model
 
 

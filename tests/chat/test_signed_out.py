@@ -65,7 +65,7 @@ async def tab() -> AsyncIterator[Any]:
 
     async def open_tab(browser: AsyncClient) -> WebsocketCommunicator:
         cookie = f"{settings.SESSION_COOKIE_NAME}={browser.cookies[settings.SESSION_COOKIE_NAME].value}".encode()
-        headers = [(b"origin", b"http://localhost:8000"), (b"cookie", cookie)]
+        headers = [(b"host", b"localhost"), (b"origin", b"http://localhost"), (b"cookie", cookie)]
         opened.append(WebsocketCommunicator(application, "/ws/chat/", headers=headers))
         assert (await opened[-1].connect())[0]
         return opened[-1]

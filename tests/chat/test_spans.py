@@ -14,8 +14,8 @@ from chat.messages.spans import cited_places, source_spans
 from chat.runs.answers import Outcome, answer_finish, answer_save_partial
 from retrieval.models import Document
 from retrieval.selectors import stored_chunk
-from retrieval.values import GroundedSentence, Scores, SentenceEvidence, Source
-from tests.factories import MessageFactory, SourceFactory
+from retrieval.values import Answer, GroundedSentence, Scores, SentenceEvidence, Source
+from tests.factories import MessageFactory
 from tests.retrieval.ingest.files import pdf_bytes
 from tests.retrieval.read_documents import read_document_row
 
@@ -79,9 +79,8 @@ def test_a_finished_answer_keeps_them_and_its_message_tells_them(document: Docum
     at = source.chunk.text.index(TEN)
     evidence = (SentenceEvidence(1, at, at + len(TEN)),)
     sentence = GroundedSentence(sentence="Ten are lent [1].", start=0, end=17, markers=(1,), evidence=evidence)
-    outcome = Outcome(
-        status="complete", text="Ten are lent [1].", decision="ANSWER", sources=[source], grounding=[sentence]
-    )
+    written = Answer(decision="ANSWER", text="Ten are lent [1].", sources=(source,), grounding=(sentence,))
+    outcome = Outcome(status="complete", answer=written)
     assert answer_finish(message_id=message.pk, run_id=run, outcome=outcome)
     document.delete()
     message.refresh_from_db()
@@ -99,16 +98,7 @@ def test_sources_that_were_stored_while_it_was_written_get_them_in_the_end(docum
     shown = replace(source, cited=False)
     assert answer_save_partial(message_id=message.pk, run_id=run, text="Students", sources=[shown])
     assert message.sources.get().spans == []
-    outcome = Outcome(status="complete", text=text, decision="ANSWER", sources=[source])
+    outcome = Outcome(status="complete", answer=Answer(decision="ANSWER", text=text, sources=(source,)))
     assert answer_finish(message_id=message.pk, run_id=run, outcome=outcome)
     [span] = message.sources.get().spans
     assert (span["page"], len(span["boxes"])) == (1, 1)
-
-
-def test_answers_from_before_have_spans_without_boxes() -> None:
-    message = MessageFactory(text="Undergraduates may borrow ten books [1].")
-    SourceFactory(message=message, marker=1)
-    SourceFactory(message=message, marker=2, cited=False)
-    first, second = message_data(message)["sources"]
-    assert first["spans"] == [{"page": 2, "boxes": [], "start": 0, "end": 35}]
-    assert second["spans"] == []

@@ -174,16 +174,6 @@ async def test_strangers_see_no_version(api: Api, other_api: Api, workflow: Scri
             assert response.status_code == 404, (known, call)
 
 
-async def test_the_socket_edits_too(api: Api, workflow: ScriptedWorkflow, socket: Any) -> None:
-    [first] = await dialogue(api, workflow, "A")
-    tab = await socket(f"/ws/chat/{first['session_id']}/")
-    await tab.send("edit", message_id=first["reply_to"], message="A2")
-    assert (await tab.until("done", "error"))[-1]["type"] == "done"
-    assert texts(await shown(api, first["session_id"]))[0] == "A2"
-    await tab.send("edit", message_id=first["reply_to"], text="A2")
-    assert (await tab.until("error"))[-1]["code"] == "invalid"
-
-
 async def test_only_the_branch_that_is_shown_is_exported(api: Api, workflow: ScriptedWorkflow) -> None:
     first, second = await dialogue(api, workflow, "A", "B")
     await edit(api, first["reply_to"], "A2")
