@@ -19,7 +19,7 @@ from rest_framework.request import Request
 from chat.errors import AnswerFailedError, MessageNotFoundError
 from chat.models import Message
 from chat.runs.event_log import Event
-from chat.runs.following import final_event, follow, for_reader
+from chat.runs.following import final_event, follow
 from chat.runs.run import error_event
 from ragsite.accounts.credentials import (
     SignedOutError,
@@ -79,7 +79,7 @@ def event_stream(
                 if entry := translate(event) if translate else (str(seen), event):
                     yield f"id: {entry[0]}\ndata: {json.dumps(entry[1], ensure_ascii=False)}\n\n"
         except SignedOutError as error:
-            last = for_reader(error_event(error))
+            last = error_event(error)
             if translate is None:
                 last |= {"seq": seen + 1, "message_id": str(message_id)}
             # Without an id: the answer goes on, and who signs in again may follow it from the last event that has one.

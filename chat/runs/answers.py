@@ -18,13 +18,12 @@ from django.db import IntegrityError, transaction
 from django.db.models import Max, Q
 from django.utils import timezone
 
-from chat.messages.data import source_data
-from chat.messages.spans import source_spans
+from chat.messages.data import answer_columns, source_data, source_spans
 from chat.models import DecisionStep, FilledPrompt, Message, Session, Source
 from ragsite.core.errors import AppError
 from ragsite.core.leases import Lease, LeaseLostError, run_out
 from ragsite.core.text import clean_json, clean_text
-from ragsite.core.wording import Wordings, wordings_of
+from ragsite.core.wording import wordings_of
 from retrieval import values
 from retrieval.ports import Prompt
 from retrieval.trace import StepRecord
@@ -32,10 +31,6 @@ from retrieval.trace import StepRecord
 STALE_AFTER_S = 10.0  # an answer without a sign of life for this long was interrupted
 
 STREAMING = Message.Status.STREAMING
-FINISHED_FIELDS = [
-    "lease_token", "lease_expires_at", "status", "text", "decision", "reason", "model", "clarification", "grounding",
-    "curated", "usage", "degraded", "error", "wordings", "finished_at",
-]  # fmt: skip
 UNLEASED: dict[str, Any] = {"lease_token": None, "lease_expires_at": None}
 PROMPT_CHARS, PROMPTS_KEPT = 60_000, 60  # of one call; of one answer
 LOST_AFTER = 3  # times STALE_AFTER_S, after which a silent run is no longer waited for
@@ -58,13 +53,6 @@ class Outcome:
     failure: AppError | None = None
     continued: bool = False
     again: bool = True
-
-    def wordings(self) -> Wordings:
-        """Of all sentences of the site that its reader may see."""
-        shown = [(step.summary, step.detail) for step in self.steps]
-        reasons = [sentence.reason for sentence in self.answer.grounding]
-        failure = self.failure.message if self.failure else ""
-        return wordings_of(self.answer.reason, shown, self.degraded, reasons, failure)
 
 
 def answer_lease(message_id: uuid.UUID, *, run_id: uuid.UUID | None = None, **where: Any) -> Lease:
@@ -112,21 +100,16 @@ def answer_finish(*, message_id: uuid.UUID, run_id: uuid.UUID, outcome: Outcome)
     if message is None:
         return False
     answer, failure = outcome.answer, outcome.failure
-    message.lease_token = message.lease_expires_at = None
-    message.status = outcome.status
-    message.text = clean_text(answer.text)
-    message.decision = answer.decision if answer.text and not failure else ""
-    message.reason = clean_text(answer.reason)[:500]
-    message.model = answer.model[:200]
-    message.clarification = clean_json(answer.clarification.as_stored()) if answer.clarification else None
-    message.grounding = [clean_json(sentence.as_dict()) for sentence in answer.grounding] or None
-    message.curated = answer.curated.as_dict() if answer.curated else None
-    message.usage = clean_json(outcome.usage)
-    message.degraded = clean_json(outcome.degraded)
-    message.error = _error(failure) if failure else None
-    message.wordings = (message.wordings if outcome.continued else {}) | outcome.wordings()
-    message.finished_at = timezone.now()
-    message.save(update_fields=FINISHED_FIELDS)
+    columns = UNLEASED | answer_columns(answer, steps=outcome.steps, usage=outcome.usage, degraded=outcome.degraded)
+    columns |= {"status": outcome.status, "error": _error(failure) if failure else None, "finished_at": timezone.now()}
+    if failure or not answer.text:
+        columns["decision"] = ""
+    columns["wordings"] |= wordings_of(failure.message) if failure else {}
+    if outcome.continued:
+        columns["wordings"] = message.wordings | columns["wordings"]
+    for name, value in columns.items():
+        setattr(message, name, value)
+    message.save(update_fields=columns)
     _store_sources(message, answer.sources)
     before = 0
     if outcome.continued:

@@ -27,8 +27,6 @@ async def attachments_await(question: Question, *, unread: Sequence[UUID], trace
     `unread`: those that were not when it was asked. The decision path tells what was waited for; files that could not
     be read, or not in time, stand in its `unread`.
     """
-    if not unread:
-        return question
     loop = asyncio.get_running_loop()
     until = loop.time() + READ_WAIT_S
     async with trace.step("retrieve") as step:

@@ -18,13 +18,12 @@ from uuid import UUID
 from django.db import Error as DatabaseError
 
 from chat import selectors
-from chat.messages.data import localized_message, message_data
+from chat.messages.data import message_data
 from chat.runs import answers, event_log
 from chat.runs.answers import answer_has_ended, answers_mark_interrupted
 from chat.runs.event_log import FINAL_TYPES, Event, EventLogGoneError, get_event_log
 from chat.runs.run import DELETED, ending, error_event, run_find
 from ragsite.core.database import database_call, is_database_away
-from ragsite.core.localized import localized
 
 logger = logging.getLogger(__name__)
 Result = TypeVar("Result")
@@ -34,7 +33,6 @@ POLL_S = 1.0
 async def follow(message_id: UUID, *, after: int = 0) -> AsyncIterator[Event | None]:
     """Events with seq > after up to the final one; None at least every HEARTBEAT_S in which nothing happened.
 
-    The site's own sentences in them are in the language that is active where this is awaited.
     The caller has checked that the reader may see the message.
     """
     idle_s = min(event_log.HEARTBEAT_S, answers.STALE_AFTER_S)
@@ -49,7 +47,7 @@ async def follow(message_id: UUID, *, after: int = 0) -> AsyncIterator[Event | N
                         break  # its run died without a last event
                     continue
                 seen = event["seq"]
-                yield for_reader(event)
+                yield event
                 if event["type"] in FINAL_TYPES:
                     return
             else:
@@ -60,7 +58,7 @@ async def follow(message_id: UUID, *, after: int = 0) -> AsyncIterator[Event | N
             events := await _unless_away(partial(_replay, message_id, seen), message_id)
         ):
             for event in events:
-                yield for_reader(event)
+                yield event
             return
         if time.monotonic() - quiet_since >= event_log.HEARTBEAT_S:
             quiet_since = time.monotonic()
@@ -74,19 +72,6 @@ async def final_event(message_id: UUID) -> Event:
         if event and event["type"] in FINAL_TYPES:
             return event
     raise EventLogGoneError(str(message_id))
-
-
-def for_reader(event: Event) -> Event:
-    """The event in the active language, without what only serves that."""
-    shown = {name: value for name, value in event.items() if name != "wordings"}
-    wordings = event.get("wordings") or {}
-    if event["type"] in ("reasoning", "tool_call", "error"):
-        shown["content"] = localized(shown["content"], wordings)
-    if "step" in shown:
-        shown["step"] = localized(shown["step"], wordings)
-    if "message" in shown:
-        shown["message"] = localized_message(shown["message"], wordings)
-    return shown
 
 
 async def _has_ended(message_id: UUID) -> bool:
@@ -118,7 +103,7 @@ def _replay(message_id: UUID, after: int) -> list[Event]:
     if stored is None:
         events = [error_event(DELETED)]
     elif after > 0:
-        events = ending(message_data(stored), stored.wordings)[-1:]
+        events = ending(message_data(stored))[-1:]
     else:
         message = message_data(stored)
         started = {name: message[name] for name in ("session_id", "workflow")}
@@ -126,6 +111,6 @@ def _replay(message_id: UUID, after: int) -> list[Event]:
         if message["answer"]:
             events.append({"type": "sources", "sources": message["sources"]})
             events.append({"type": "chunk", "content": message["answer"]})
-        events += ending(message, stored.wordings)
+        events += ending(message)
     first = max(0, after) + 1
     return [{"seq": seq, "message_id": str(message_id), **event} for seq, event in enumerate(events, first)]

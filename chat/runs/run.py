@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 from channels.layers import get_channel_layer
 from django.conf import settings
 from django.db import Error as DatabaseError
+from django.utils import translation
 from redis.exceptions import RedisError
 
 from chat import selectors
@@ -30,8 +31,9 @@ from chat.runs.attachments import attachments_await
 from chat.runs.event_log import Event, get_event_log
 from ragsite.core.database import DatabaseAwayError, database_call, is_database_away, own_database_thread
 from ragsite.core.errors import AppError, NotFoundError
+from ragsite.core.localized import localized
 from ragsite.core.text import clean_json, clean_text
-from ragsite.core.wording import Wordings, worded, wordings_of
+from ragsite.core.wording import worded
 from retrieval.engine import get_engine
 from retrieval.errors import ModelError
 from retrieval.memory.services import answer_memories_forget
@@ -87,7 +89,8 @@ async def _engine(question: Question) -> Deps:
 class AnswerEvents:
     """The events of one answer: numbered from 1, in order, written to the log as they happen. Its only writer.
 
-    It is the `EventSink` of the answer's workflow until it is closed. `text` is what has been written so far, `sources`
+    It is the `EventSink` of the answer's workflow until it is closed. The site's own sentences are in the language that
+    is active in the run, which is that of the asker's pages. `text` is what has been written so far, `sources`
     what was sent before the first chunk. The first piece of text is sent at once; what is written within CHUNK_EVERY_S
     of a chunk is the next one, and goes out before any other event.
     """
@@ -104,10 +107,7 @@ class AnswerEvents:
         self._order = asyncio.Lock()  # steps run side by side
 
     async def emit(self, event: Event | None = None) -> None:
-        """Write the text that was not sent yet, then this event; it gets its `seq` and `message_id` here.
-
-        `wordings` of an event: what its readers' languages need (`follow` takes it out).
-        """
+        """Write the text that was not sent yet, then this event; it gets its `seq` and `message_id` here."""
         async with self._order:
             if content := self.text[self._sent_chars :]:
                 self._sent_chars = len(self.text)
@@ -134,17 +134,14 @@ class AnswerEvents:
 
     async def step_finished(self, step: StepRecord) -> None:
         if not self._closed:
-            entry = clean_json(step.as_dict())
+            entry = clean_json(localized(step.as_dict()))
             content = entry["summary"] or entry["name"].replace("_", " ")
-            wordings = wordings_of(step.summary, step.detail)
-            await self.emit({"type": "reasoning", "content": content, "step": entry, "wordings": wordings})
+            await self.emit({"type": "reasoning", "content": content, "step": entry})
 
     async def tool_called(self, tool: str, content: str, step: StepRecord) -> None:
         if not self._closed:
-            entry = clean_json(step.as_dict())
-            wordings = wordings_of(content, step.summary, step.detail)
-            event = {"type": "tool_call", "content": clean_text(content), "tool": tool, "step": entry}
-            await self.emit({**event, "wordings": wordings})
+            entry, content = clean_json(localized(step.as_dict())), clean_text(localized(content))
+            await self.emit({"type": "tool_call", "content": content, "tool": tool, "step": entry})
 
     async def sources_chosen(self, sources: Sequence[Source]) -> None:
         if not self._closed:
@@ -222,6 +219,7 @@ class Run:
         running[message.pk] = self
 
         async def to_its_end() -> None:
+            translation.activate(self.question.language or settings.LANGUAGE_CODE)
             try:
                 await self._drive()
             except Exception:
@@ -291,8 +289,9 @@ class Run:
     async def _write(self) -> Answer:
         if self._begun:
             return await continue_answer(self._begun, engine=await _engine(self.question), trace=self.trace)
-        question = await attachments_await(self.question, unread=self._unread, trace=self.trace)
-        return await answer_question(question, workflow=self.message.workflow, trace=self.trace)
+        if self._unread:
+            self.question = await attachments_await(self.question, unread=self._unread, trace=self.trace)
+        return await answer_question(self.question, workflow=self.message.workflow, trace=self.trace)
 
     def _broken_off(self, status: EndStatus, failure: AppError | None = None) -> Outcome:
         """With the sources that were sent; cited are those that the text so far cites."""
@@ -336,7 +335,7 @@ class Run:
             stored = selectors.message_find(message_id)
             if stored is None:
                 return None
-            return [] if stored.status == Message.Status.STREAMING else ending(message_data(stored), stored.wordings)
+            return [] if stored.status == Message.Status.STREAMING else ending(message_data(stored))
 
         events = await self._stored(store_and_read)
         if events is None:
@@ -436,20 +435,19 @@ def _failure(error: BaseException, message_id: UUID) -> AppError:
 # ------------------------------------------------------------------------------------------------ the last events
 def error_event(error: AppError) -> Event:
     """What ends a message that has no row to tell of it, without its number."""
-    return _error(error.code, error.message, wordings_of(error.message))
+    content = clean_text(localized(error.message))
+    return {"type": "error", "done": True, "code": error.code, "content": content}
 
 
-def _error(code: str, content: str, wordings: Wordings) -> Event:
-    return {"type": "error", "done": True, "code": code, "content": clean_text(content), "wordings": wordings}
-
-
-def ending(message: dict[str, Any], wordings: Wordings) -> list[Event]:
+def ending(message: dict[str, Any]) -> list[Event]:
     """What ends a message for its readers, from its `message_data`, without numbers: the last is `done` or `error`."""
     if message["status"] == Message.Status.FAILED:
         error = message["error"]
-        return [_error(error["code"], error["content"], wordings) if error else error_event(INTERNAL)]
+        if error is None:
+            return [error_event(INTERNAL)]
+        return [{"type": "error", "done": True, "code": error["code"], "content": error["content"]}]
     done = {name: message[name] for name in ("answer", "sources", "decision")}
-    events: list[Event] = [{"type": "done", "done": True, **done, "message": message, "wordings": wordings}]
+    events: list[Event] = [{"type": "done", "done": True, **done, "message": message}]
     if asked := message["clarification"]:
         events.insert(0, {"type": "clarify", "question": asked["question"], "options": asked["options"]})
     return events

@@ -16,6 +16,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.utils import timezone
+from django.utils.text import Truncator
 from django.utils.translation import get_language
 
 from chat import selectors
@@ -132,7 +133,7 @@ def _answer_create(
             session = _session(user=user, session_id=session_id)
             check_limits(user)
             session.workflow, session.collections = workflow, asked_with.get("collections", [])
-            session.title = session.title or session_title(text)
+            session.title = session.title or Truncator(clean_line(text)).chars(TITLE_CHARS)
             session.save()
             if regenerated:
                 question = _answered_anew(regenerated)
@@ -282,12 +283,8 @@ async def _model_chosen(model: str) -> str:
     status = await get_engine().models.status()
     if whole := next((name for name in status.chat_models if canonical(name) == canonical(model)), ""):
         return whole
-    if status.chat_models:
-        known = ", ".join(status.chat_models[:SHOWN_MODELS])
-        raise InvalidInputError(fields={"model": [worded("One of {known}.", known=known)]})
-    raise InvalidInputError(
-        fields={"model": [worded("No model can be chosen now; leave it out, or try again shortly.")]}
-    )
+    known = ", ".join(status.chat_models[:SHOWN_MODELS]) or "-"
+    raise InvalidInputError(fields={"model": [worded("One of {known}.", known=known)]})
 
 
 def _session(*, user: User, session_id: UUID | None) -> Session:
@@ -317,13 +314,3 @@ def check_limits(user: User) -> None:
         raise TooManyQuestionsError(limits.questions_per_minute, retry_after_s=wait_s)
     if answers.filter(status=Message.Status.STREAMING).count() >= limits.answers_at_once:
         raise TooManyAnswersError(limits.answers_at_once)
-
-
-def session_title(text: str) -> str:
-    """The first question on one line, cut at a word where there is one near the end."""
-    title = clean_line(text)
-    if len(title) <= TITLE_CHARS:
-        return title
-    cut = title[: TITLE_CHARS - 1]
-    head, _, _ = cut.rpartition(" ")
-    return (head if len(head) > TITLE_CHARS // 2 else cut).rstrip(" ,;:.-") + "…"

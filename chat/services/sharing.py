@@ -22,9 +22,8 @@ from django.utils.safestring import mark_safe
 
 from chat import selectors
 from chat.errors import NothingToShareError, ShareLinksOffError
-from chat.messages.data import weak_sentences
+from chat.messages.data import cited_page, weak_sentences
 from chat.messages.rendering import reachable, render_answer
-from chat.messages.spans import cited_page
 from chat.models import Message, Session, Share, Source
 from ragsite.core.errors import InvalidInputError, NotFoundError
 from ragsite.core.wording import worded

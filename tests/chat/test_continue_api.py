@@ -78,17 +78,6 @@ async def test_events_begin_anew_and_their_chunks_are_the_answer(api: Api, onlin
     assert again == events
 
 
-async def test_an_answer_that_reaches_its_limit_says_so_and_can_be_cut_again(
-    api: Api, online: Any, rag_settings: Any
-) -> None:
-    message = await unfinished(api)
-    rag_settings(ollama={"max_answer_tokens": 3})
-    online.reply(text="for four weeks, and longer where nobody else asks for them in the meantime.")
-    done = (await api.call("post", path(message))).json()
-    assert done["status"] == "cut"
-    assert done["status_reason"] == "This answer reached its length limit; it can be continued."
-
-
 async def test_without_a_model_it_stays_as_it_was(api: Api, offline: Any) -> None:
     message = await unfinished(api)
     response = await api.call("post", path(message))

@@ -60,18 +60,6 @@ async def test_readers_go_on_live_until_the_end(log: EventLog, key: str) -> None
     assert await asyncio.gather(*readers) == [[1, 2, 3], [2, 3]]
 
 
-async def test_content_is_kept_as_it_is(log: EventLog, key: str) -> None:
-    await log.append(key, event(1, "done"))
-    assert [item async for item in log.read(key, after=0, idle_s=1)] == [event(1, "done")]
-
-
-async def test_reader_is_told_when_nothing_happens(log: EventLog, key: str) -> None:
-    await log.append(key, event(1))
-    items = log.read(key, after=1, idle_s=0.02)
-    assert await anext(items) is None
-    await items.aclose()  # type: ignore[attr-defined]
-
-
 async def test_unknown_message_has_no_log(log: EventLog, key: str) -> None:
     with pytest.raises(EventLogGoneError):
         await anext(log.read(key, after=0, idle_s=1))

@@ -103,12 +103,6 @@ async def test_signing_out_closes_the_sockets_of_that_browser_alone(tab: Any, us
     assert await is_open(others)
 
 
-async def test_a_socket_stays_open_while_its_token_is_there(socket: Any, user: User) -> None:
-    tab: Socket = await socket()
-    await asyncio.sleep(0.1)  # several checks
-    assert await is_open(tab.communicator)
-
-
 async def test_nothing_of_the_answer_is_sent_after_the_end_but_it_is_written(
     socket: Any, user: User, workflow: ScriptedWorkflow
 ) -> None:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from chat.messages.data import message_data
-from chat.messages.spans import cited_places, source_spans
-from chat.runs.answers import Outcome, answer_finish, answer_save_partial
+from chat.messages.data import cited_places, message_data, source_spans
+from chat.runs.answers import Outcome, answer_finish
 from retrieval.models import Document
 from retrieval.selectors import stored_chunk
 from retrieval.values import Answer, GroundedSentence, Scores, SentenceEvidence, Source
@@ -52,12 +50,6 @@ def test_a_quote_in_the_other_script_is_found_in_its_source(text: str, quote: st
     assert text[start:end] == place
 
 
-def test_a_row_quoted_with_its_columns_is_found_in_the_table() -> None:
-    text = "| Code | Meaning |\n|---|---|\n| E104 | too many devices |\n"
-    [(start, end)] = cited_places("Code: E104; Meaning: too many devices [1].", [], marker=1, text=text)
-    assert text[start:end] == "E104 | too many devices"
-
-
 def test_what_was_checked_goes_before_what_is_quoted() -> None:
     grounding = [{"evidence": [{"marker": 1, "start": 3, "end": 9}, {"marker": 2, "start": 0, "end": 1}]}, {}]
     assert cited_places("Ten books are lent [1].", grounding, marker=1, text="x" * 20) == [(3, 9)]
@@ -89,16 +81,3 @@ def test_a_finished_answer_keeps_them_and_its_message_tells_them(document: Docum
     assert told["text"][span["start"] : span["end"]] == TEN and span["page"] == 1
     [[left, top, right, bottom]] = span["boxes"]
     assert left == pytest.approx(60 / 612, abs=0.01) and 0.2 < right - left < 0.4 and 0.005 < bottom - top < 0.04
-
-
-def test_sources_that_were_stored_while_it_was_written_get_them_in_the_end(document: Document) -> None:
-    run = uuid.uuid4()
-    message = MessageFactory(lease_token=run, status="streaming", text="")
-    source, text = cited(document), f"{TEN} [1]."
-    shown = replace(source, cited=False)
-    assert answer_save_partial(message_id=message.pk, run_id=run, text="Students", sources=[shown])
-    assert message.sources.get().spans == []
-    outcome = Outcome(status="complete", answer=Answer(decision="ANSWER", text=text, sources=(source,)))
-    assert answer_finish(message_id=message.pk, run_id=run, outcome=outcome)
-    [span] = message.sources.get().spans
-    assert (span["page"], len(span["boxes"])) == (1, 1)

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from django.utils.translation import gettext as _
 
-from chat.messages.data import answer_data
+from chat.messages.data import answer_as_stored, localized_message
 from chat.runs.run import answer_question
 from ragsite.core.localized import localized, said, said_count
 from retrieval.management.engine_command import EngineCommand
@@ -78,7 +78,8 @@ class Command(EngineCommand):
         except TimeoutError as error:
             raise CommandError(said("The answer took too long and was given up.")) from error
         if options["json"]:
-            data = await sync_to_async(answer_data)(answer, trace, workflow=workflow, created_at=datetime.now(UTC))
+            stored = sync_to_async(answer_as_stored)  # reads where in their documents the cited sentences stand
+            data = localized_message(*await stored(answer, trace, workflow=workflow, created_at=datetime.now(UTC)))
             self.stdout.write(json.dumps(data, ensure_ascii=False, indent=2))
         else:
             self._report(answer, trace)
