@@ -135,19 +135,18 @@ class RedisEventLog:
 
     async def append(self, message_id: str, event: Event) -> None:
         """A run is held up for one attempt."""
-        key, seq = PREFIX + message_id, event["seq"]
-        if seq == 1:
+        key, is_last = PREFIX + message_id, event["type"] in FINAL_TYPES
+        if event["seq"] == 1:
             self._broken.discard(message_id)
         try:
-            if message_id in self._broken:
-                await self._writer.delete(key)  # a beginning without its end
-            else:
-                await self._add(key, event)
-        except (RedisError, OSError) as error:
             if message_id not in self._broken:
-                logger.warning("message %s goes on without its log from event %s: %s", message_id, seq, error)
+                await self._add(key, event)
+            elif is_last:
+                await self._writer.delete(key)  # a beginning without its end
+        except (RedisError, OSError) as error:
+            logger.warning("message %s has no log from event %s on: %s", message_id, event["seq"], error)
             self._broken.add(message_id)
-        if event["type"] in FINAL_TYPES:
+        if is_last:
             self._broken.discard(message_id)
 
     async def _add(self, key: str, event: Event) -> None:

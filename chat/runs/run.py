@@ -302,23 +302,18 @@ class Run:
             stored: Any = self.message
             answer = replace(answer, decision=stored.decision or "ANSWER", reason=stored.reason, model=stored.model)
             if failure:
-                return self._outcome("interrupted", answer, why=failure.message)
-        return self._outcome(status, answer, failure=failure)
+                outcome = self._outcome("interrupted", answer)
+                reason = {"step": "generate", "reason": failure.message}
+                return replace(outcome, degraded=[reason, *outcome.degraded])
+        return self._outcome(status, answer, failure)
 
-    def _outcome(self, status: EndStatus, answer: Answer, *, failure: AppError | None = None, why: str = "") -> Outcome:
-        """why: the rest of an answer that was there can't be written."""
-        usage, degraded = self.trace.usage().as_dict(), self.trace.degraded
-        if self._begun:
-            usage = _usage_together(self.message.usage, usage)
-            degraded = [*_without_generate(self.message.degraded), *degraded]
-        if why:
-            degraded = [*_without_generate(degraded), {"step": "generate", "reason": why}]
+    def _outcome(self, status: EndStatus, answer: Answer, failure: AppError | None = None) -> Outcome:
         return Outcome(
             status=status,
             answer=replace(answer, text=self.events.text),
             steps=tuple(self.trace.steps),
-            usage=usage,
-            degraded=degraded,
+            usage=self.trace.usage().as_dict(),
+            degraded=self.trace.degraded,
             failure=failure,
             again=self.again,
             continued=self._begun is not None,
@@ -407,16 +402,6 @@ class Run:
             self.end("stopped")
         finally:
             await layer.group_discard(group, channel)
-
-
-def _usage_together(before: dict[str, Any], added: dict[str, Any]) -> dict[str, Any]:
-    """Of both runs; the first token is the first one's."""
-    sums = {name: (before.get(name) or 0) + (value or 0) for name, value in added.items()}
-    return sums | {"first_token_ms": before.get("first_token_ms") or added["first_token_ms"]}
-
-
-def _without_generate(degraded: Sequence[dict[str, str]]) -> list[dict[str, str]]:
-    return [entry for entry in degraded if entry["step"] != "generate"]
 
 
 def _failure(error: BaseException, message_id: UUID) -> AppError:

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient
+from django.utils import translation
 
 from chat.models import Message
+from ragsite.core.localized import localized
 from retrieval.errors import IndexUnavailableError
 from retrieval.values import Clarification, OpenClarification
 from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, events_of, types
@@ -118,6 +120,19 @@ async def test_answer_to_a_question_back_carries_what_was_asked(api: Api, workfl
 async def test_the_language_of_the_readers_pages_reaches_the_workflow(api: Api, workflow: ScriptedWorkflow) -> None:
     await api.call("post", "/api/chat", {"message": "押金是多少？"}, **{"Accept-Language": "zh-TW"})
     assert workflow.questions[0].language == "zh-hant"
+
+
+async def test_events_are_in_the_language_of_the_readers_pages(api: Api, workflow: ScriptedWorkflow) -> None:
+    workflow.chunks, workflow.error = (), IndexUnavailableError()
+    body = {"message": "押金是多少？", "stream": True}
+    response = await api.call("post", "/api/chat", body, **{"Accept-Language": "zh-TW"})
+    told = [event async for event in events_of(response)][-1]["content"]
+    assert told == str(localized_to("zh-hant", IndexUnavailableError.message)) != IndexUnavailableError.message
+
+
+def localized_to(language: str, text: str) -> str:
+    with translation.override(language):
+        return str(localized(text))
 
 
 async def test_filters_and_options_reach_the_workflow(api: Api, workflow: ScriptedWorkflow) -> None:

@@ -108,7 +108,7 @@ async def test_what_follows_a_lost_event_is_not_written(log: RedisEventLog, serv
     server.call("CONFIG", "SET", "maxmemory", "1")  # takes nothing more
     await log.append("key", event(2))
     server.call("CONFIG", "SET", "maxmemory", "0")
-    await log.append("key", event(3))
+    await log.append("key", event(3, "done"))
     with pytest.raises(EventLogGoneError):
         await anext(log.read("key", after=0, idle_s=1))
 
