@@ -21,7 +21,6 @@ from rest_framework.exceptions import ValidationError
 
 from chat import selectors
 from chat.api.serializers import AskSerializer
-from chat.api.ws_auth import TRY_AGAIN_LATER
 from chat.errors import MessageNotFoundError, SessionNotFoundError
 from chat.models import Message
 from chat.runs.following import follow
@@ -83,12 +82,6 @@ class ChatConsumer(AsyncWebsocketConsumer):
                 await database_call(selectors.session_get, user=self.user, session_id=session_id)
             except SessionNotFoundError:
                 await self.close(code=NOT_YOURS)
-                return
-            except DatabaseError as error:
-                if not is_database_away(error):
-                    raise
-                await self.accept()
-                await self.close(code=TRY_AGAIN_LATER)
                 return
             await self._join(session_id)
         await self.accept()

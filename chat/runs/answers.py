@@ -199,19 +199,10 @@ def _spans(message: Message, source: values.Source) -> list[dict[str, Any]]:
 
 
 def _source_row(message: Message, source: values.Source) -> Source:
-    fields = source_data(source)
-    fields["spans"] = _spans(message, source)
-    if source.chunk.kind != "web":
-        fields["document_id"] = _document_id(source.chunk.document_id)
+    fields = source_data(source) | {"spans": _spans(message, source)}
+    if document_id := fields["document_id"]:
+        fields["document_id"] = uuid.UUID(document_id)
     return Source(message=message, **_fitted(Source, fields))
-
-
-def _document_id(text: str) -> uuid.UUID:
-    """Documents of throw-away collections may have names in place of ids; each name has one id."""
-    try:
-        return uuid.UUID(text)
-    except ValueError:
-        return uuid.uuid5(uuid.NAMESPACE_URL, text)
 
 
 def _step_row(message: Message, step: StepRecord, *, before: int) -> DecisionStep:
