@@ -10,8 +10,8 @@ class ChatConfig(AppConfig):
     def ready(self) -> None:
         from chat.review import start as review  # models can be imported only now
         from chat.review.figures import percentiles
-        from chat.services import deletion
+        from chat.services import sessions
 
         percentiles.connect()
-        deletion.connect()
+        sessions.connect()
         review.connect()

@@ -39,10 +39,6 @@ class Ratings(Protocol):
         """
         ...
 
-    def read_for(self, message: Message) -> None:
-        """Everybody's `shown_ratings` for a message that is loaded already. One query."""
-        ...
-
     def with_worst_score(self, rows: QuerySet[Any]) -> QuerySet[Any]:
         """Sessions or messages, each with `worst_score`: the lowest of its ratings, None where there is none."""
         ...

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -102,7 +101,7 @@ def _in_order(messages: QuerySet[Message]) -> QuerySet[Message]:
 
 def _with_details(messages: QuerySet[Message], user: User | None) -> QuerySet[Message]:
     """Everything that `chat.messages.data` shows, in a fixed number of queries."""
-    messages = messages.select_related("session").prefetch_related("sources", "decision_steps")
+    messages = messages.select_related("session", "reply_to").prefetch_related("sources", "decision_steps")
     if user is None:
         return messages
     return get_ratings().with_ratings(messages, user=user)
@@ -186,24 +185,11 @@ def message_find(message_id: UUID) -> Message | None:
     """Any message with its details, its owner's ratings included: for the run that wrote it and for readers who were
     let in before."""
     owner = User.objects.filter(chat_sessions__messages=message_id).first()
-    message = _with_details(Message.objects.filter(pk=message_id).select_related("reply_to"), owner).first()
+    message = _with_details(Message.objects.filter(pk=message_id), owner).first()
     if message is None:
         return None
     if owner is not None:
         message.session.user = owner
-    return with_versions([message])[0]
-
-
-def message_ended(message: Message) -> Message:
-    """The same of a message that `answer_finish` has just stored: what it holds is not read again."""
-    owner = message.session.user_id
-    if not hasattr(message, "shown_ratings"):
-        get_ratings().read_for(message)
-    message.shown_ratings = [  # type: ignore[attr-defined]
-        rating
-        for rating in message.shown_ratings  # type: ignore[attr-defined]
-        if rating.user.pk == owner
-    ]
     return with_versions([message])[0]
 
 
@@ -239,15 +225,3 @@ def clarification_of(answer: Message) -> Clarification:
         options=tuple(stored.get("options", ())),
         documents=tuple(stored.get("documents", ())),
     )
-
-
-def answers_begun_since(*, user: User, since: datetime) -> QuerySet[Message]:
-    """The user's answers begun after a moment, oldest first."""
-    return Message.objects.filter(session__user=user, role=Message.Role.ASSISTANT, created_at__gt=since).order_by(
-        "created_at"
-    )
-
-
-def answers_running(*, user: User) -> int:
-    """How many of the user's answers are being written."""
-    return Message.objects.filter(session__user=user, status=Message.Status.STREAMING).count()

@@ -22,7 +22,7 @@ from chat.api.sessions import (
     SessionShareApi,
 )
 from chat.compat.rag import RagQueryApi, RagQueryStreamApi
-from chat.compat.self_corrective_api import SelfCorrectiveApi
+from chat.compat.self_corrective import SelfCorrectiveApi
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("chat.review.replay.replay_urls")),

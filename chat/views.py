@@ -16,10 +16,9 @@ from django.views.decorators.http import require_safe
 
 from chat.compat.self_corrective import NODE_OF_STEP, WORKFLOW
 from chat.messages.data import session_data
-from chat.messages.shared import shared_entry
 from chat.models import Session
 from chat.services.attachments import MAX_FILES
-from chat.services.sharing import share_open, shared_messages
+from chat.services.sharing import share_open, shared_entries
 from ragsite.core.errors import NotFoundError
 from ragsite.core.storage import MIB
 from retrieval.ingest.sniff import EXTENSIONS
@@ -116,10 +115,7 @@ def _shared(request: HttpRequest, share_id: uuid.UUID, *, signature: str | None 
         share = share_open(share_id=share_id, reader=reader, signature=signature)
     except NotFoundError as error:
         raise Http404 from error
-    entries = [
-        shared_entry(shared.message, number, sources=shared.sources, hidden=shared.hidden)
-        for number, shared in enumerate(shared_messages(share=share, reader=reader))
-    ]
+    entries = shared_entries(share=share, reader=reader)
     response = render(request, "chat/shared.html", {"share": share, "session": share.session, "entries": entries})
     # Neither the address nor what it shows is to travel further.
     response["X-Robots-Tag"] = "noindex, nofollow, noarchive"

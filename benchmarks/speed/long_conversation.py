@@ -52,7 +52,7 @@ def make_cited(user: Any, document_id: str, pages: int) -> str:
 
 
 def _turn(session: Any, question: str, answer: str, chunks: list[Any], *, after: Any) -> Any:
-    from chat.messages.spans import _quoted
+    from chat.messages.data import _quoted
     from chat.models import DecisionStep, Message, Source
     from retrieval.services.document_content import page_spans
 

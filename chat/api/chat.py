@@ -71,8 +71,8 @@ class ChatApi(ChatView):
         """Ask a question. The answer is written to its end also when the connection closes."""
         serializer = AskSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        assignment = await ask(user=asking_user(request), question=serializer.ask())
-        return await _answer(request, assignment.message_id, stream=serializer.validated_data["stream"])
+        run = await ask(user=asking_user(request), **serializer.asked())
+        return await _answer(request, run.message.pk, stream=serializer.validated_data["stream"])
 
 
 class MessageApi(ChatView):
@@ -111,8 +111,8 @@ class MessageRegenerateApi(ChatView):
         serializer = RequestSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         user = asking_user(request)
-        assignment = await message_regenerate(user=user, message_id=message_id, changes=serializer.changes())
-        return await _answer(request, assignment.message_id, stream=serializer.validated_data["stream"])
+        run = await message_regenerate(user=user, message_id=message_id, request=serializer.request())
+        return await _answer(request, run.message.pk, stream=serializer.validated_data["stream"])
 
 
 class MessageContinueApi(ChatView):
@@ -138,13 +138,8 @@ class MessageEditApi(ChatView):
         """Ask a question in other words: a branch. What was asked and answered before stays, as another version."""
         serializer = EditSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        assignment = await message_edit(
-            user=asking_user(request),
-            message_id=message_id,
-            text=serializer.validated_data["message"],
-            changes=serializer.changes(),
-        )
-        return await _answer(request, assignment.message_id, stream=serializer.validated_data["stream"])
+        run = await message_edit(user=asking_user(request), message_id=message_id, **serializer.asked())
+        return await _answer(request, run.message.pk, stream=serializer.validated_data["stream"])
 
 
 class MessageVersionsApi(ChatView):

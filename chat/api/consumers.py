@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from channels.db import aclose_old_connections
@@ -20,15 +20,14 @@ from django.utils import translation
 from rest_framework.exceptions import ValidationError
 
 from chat import selectors
-from chat.api.serializers import AskSerializer, EditSerializer
-from chat.api.ws_auth import TRY_AGAIN_LATER
+from chat.api.serializers import AskSerializer
 from chat.errors import MessageNotFoundError, SessionNotFoundError
 from chat.models import Message
 from chat.runs.following import follow
-from chat.services.ask import ask, session_group
+from chat.runs.run import session_group
+from chat.services.ask import ask
 from chat.services.stop import message_stop
-from chat.services.versions import message_continue, message_edit
-from ragsite.core.api.fields import unknown_fields
+from ragsite.core.api.fields import IdField, NoFieldsSerializer, StrictSerializer, WholeNumberField
 from ragsite.core.api.json_parser import InvalidJsonError, parse_json
 from ragsite.core.database import DatabaseAwayError, database_call, is_database_away
 from ragsite.core.errors import AppError, InvalidInputError, TooLargeError
@@ -42,16 +41,28 @@ logger = logging.getLogger(__name__)
 STRANGER, NOT_YOURS = 4401, 4404
 BYTES_PER_CHAR = 12  # a character of JSON may be written as two \uXXXX
 ENVELOPE_BYTES = 64 * 1024  # collections, filters, options
-FIELDS = {  # of `ask` and `edit`: their serializers'
-    "stop": ("message_id",), "continue": ("message_id",), "resume": ("message_id", "after"), "ping": ()
-}  # fmt: skip
+
+
+class MessageFrame(StrictSerializer):
+    """`stop`."""
+
+    message_id = IdField()
+
+
+class ResumeFrame(MessageFrame):
+    """`after`: the number of the last event that was seen."""
+
+    after = WholeNumberField(min_value=0, required=False, allow_null=True)
+
+
+Frame = TypeVar("Frame", bound=StrictSerializer)
 
 
 class UnknownTypeError(InvalidInputError):
     """A frame without a type, or with one that is none of ours."""
 
     code = "unknown_type"
-    message = worded("Send ask, edit, continue, stop, resume or ping.")
+    message = worded("Send ask, stop, resume or ping.")
 
 
 class ChatConsumer(AsyncWebsocketConsumer):
@@ -71,12 +82,6 @@ class ChatConsumer(AsyncWebsocketConsumer):
                 await database_call(selectors.session_get, user=self.user, session_id=session_id)
             except SessionNotFoundError:
                 await self.close(code=NOT_YOURS)
-                return
-            except DatabaseError as error:
-                if not is_database_away(error):
-                    raise
-                await self.accept()
-                await self.close(code=TRY_AGAIN_LATER)
                 return
             await self._join(session_id)
         await self.accept()
@@ -111,59 +116,35 @@ class ChatConsumer(AsyncWebsocketConsumer):
 
     # -------------------------------------------------------------------------------------------- frames
     async def _handle(self, frame: dict[str, Any]) -> None:
-        match frame.get("type"):
+        kind = frame.pop("type", None)
+        match kind:
             case "ask":
-                await self._ask({name: value for name, value in frame.items() if name != "type"})
+                await self._ask(_checked(AskSerializer, frame).asked())
             case "stop":
-                _refuse_unknown(frame)
-                await message_stop(user=self.user, message_id=_message_id(frame))
-            case "continue":
-                _refuse_unknown(frame)
-                assignment = await message_continue(user=self.user, message_id=_message_id(frame))
-                self._follow(assignment.message_id, anew=True)
-            case "edit":
-                await self._edit(
-                    {name: value for name, value in frame.items() if name not in ("type", "message_id")},
-                    _message_id(frame),
-                )
+                message_id = _checked(MessageFrame, frame).validated_data["message_id"]
+                await message_stop(user=self.user, message_id=message_id)
             case "resume":
-                _refuse_unknown(frame)
-                await self._resume(frame)
+                resume = _checked(ResumeFrame, frame).validated_data
+                await self._resume(resume["message_id"], after=resume.get("after") or 0)
             case "ping":
-                _refuse_unknown(frame)
+                _checked(NoFieldsSerializer, frame)
                 await self._send({"type": "pong"})
             case _:
                 raise UnknownTypeError
 
-    async def _ask(self, frame: dict[str, Any]) -> None:
-        """`frame`: without its type."""
-        serializer = AskSerializer(data=frame)
-        serializer.is_valid(raise_exception=True)
-        question = serializer.ask(session_id=self.session_id)
-        if self.session_id and question.session_id != self.session_id:
+    async def _ask(self, asked: dict[str, Any]) -> None:
+        asked["session_id"] = asked["session_id"] or self.session_id
+        if self.session_id and asked["session_id"] != self.session_id:
             raise InvalidInputError(
                 worded("This socket belongs to another session; open one for that session."),
                 fields={"session_id": [worded("Another session than the socket's.")]},
             )
-        assignment = await ask(user=self.user, question=question)
-        await self._join(assignment.session_id)
-        self._follow(assignment.message_id)
+        run = await ask(user=self.user, **asked)
+        await self._join(run.message.session_id)
+        self._follow(run.message.pk)
 
-    async def _edit(self, frame: dict[str, Any], message_id: UUID) -> None:
-        """`frame`: without its type and the question's id."""
-        serializer = EditSerializer(data=frame)
-        serializer.is_valid(raise_exception=True)
-        text, changes = serializer.validated_data["message"], serializer.changes()
-        assignment = await message_edit(user=self.user, message_id=message_id, text=text, changes=changes)
-        self._follow(assignment.message_id)
-
-    async def _resume(self, frame: dict[str, Any]) -> None:
-        after = frame.get("after", 0)
-        if after is None:
-            after = 0
-        if isinstance(after, bool) or not isinstance(after, int) or after < 0:
-            raise InvalidInputError(fields={"after": [worded("The number of the last event seen, from 0.")]})
-        message = await database_call(selectors.message_get, user=self.user, message_id=_message_id(frame))
+    async def _resume(self, message_id: UUID, *, after: int) -> None:
+        message = await database_call(selectors.message_get, user=self.user, message_id=message_id)
         if message.role != Message.Role.ASSISTANT:
             raise MessageNotFoundError
         self._follow(message.pk, after=after, anew=True)
@@ -224,15 +205,8 @@ def _frame(text: str | None) -> dict[str, Any]:
     return frame
 
 
-def _refuse_unknown(frame: dict[str, Any]) -> None:
-    """Raises InvalidInputError."""
-    if unknown := unknown_fields(frame, ("type", *FIELDS[frame["type"]])):
-        raise InvalidInputError(fields=unknown)
-
-
-def _message_id(frame: dict[str, Any]) -> UUID:
-    """Raises MessageNotFoundError: what is no id belongs to no message."""
-    try:
-        return UUID(str(frame.get("message_id", "")))
-    except ValueError as error:
-        raise MessageNotFoundError from error
+def _checked(serializer: type[Frame], frame: dict[str, Any]) -> Frame:
+    """Raises ValidationError."""
+    read = serializer(data=frame)
+    read.is_valid(raise_exception=True)
+    return read

@@ -10,16 +10,23 @@ from rest_framework import serializers
 from chat.api.serializers import AnswerSerializer, SourceSerializer, StepSerializer
 from ragsite.core.api.schema import FixedTextField, event_stream
 
+Fields = dict[str, serializers.Field[Any, Any, Any, Any]]
 
-def _event(type_: str, **fields: serializers.Field[Any, Any, Any, Any]) -> type[serializers.Serializer[Any]]:
+
+def _event(kind: str, **fields: serializers.Field[Any, Any, Any, Any]) -> type[serializers.Serializer[Any]]:
     """The serializer of one type of event."""
-    common = {
-        "type": FixedTextField(type_),
+    common: Fields = {
+        "type": FixedTextField(kind),
         "seq": serializers.IntegerField(min_value=1, help_text="1, 2, 3 … of this answer."),
         "message_id": serializers.UUIDField(help_text="The answer."),
     }
-    name = type_.title().replace("_", "")
-    return type(f"{name}EventSerializer", (serializers.Serializer,), {**common, **fields})
+    return type(f"{kind.title().replace('_', '')}EventSerializer", (serializers.Serializer,), {**common, **fields})
+
+
+def _seed_event(kind: str, **fields: serializers.Field[Any, Any, Any, Any]) -> type[serializers.Serializer[Any]]:
+    """The same of seed 004's."""
+    common: Fields = {"type": FixedTextField(kind), "content": serializers.CharField()}
+    return type(f"Rag{kind.title().replace('_', '')}EventSerializer", (serializers.Serializer,), {**common, **fields})
 
 
 def _line() -> serializers.CharField:
@@ -30,59 +37,8 @@ def _done() -> serializers.BooleanField:
     return serializers.BooleanField(help_text="true: nothing comes after it.")
 
 
-_EVENTS = [
-    _event(
-        "started",
-        session_id=serializers.UUIDField(),
-        workflow=serializers.CharField(),
-        user_message_id=serializers.UUIDField(help_text="The question."),
-    ),
-    _event("reasoning", content=_line(), step=StepSerializer()),
-    _event("tool_call", content=_line(), tool=serializers.CharField(), step=StepSerializer()),
-    _event("sources", sources=SourceSerializer(many=True)),
-    _event("chunk", content=serializers.CharField(help_text="The next piece of the answer.")),
-    _event("clarify", question=serializers.CharField(), options=serializers.ListField(child=serializers.CharField())),
-    _event(
-        "done",
-        done=_done(),
-        answer=serializers.CharField(),
-        sources=SourceSerializer(many=True),
-        decision=serializers.CharField(allow_null=True),
-        message=AnswerSerializer(),
-    ),
-    _event(
-        "error",
-        done=_done(),
-        code=serializers.CharField(),
-        content=serializers.CharField(help_text="What went wrong and what to do."),
-    ),
-]
-
-
-# ------------------------------------------------------------------------------------------------ seed 004's
-class RagStepEventSerializer(serializers.Serializer[Any]):
-    """A thought, a call of a tool, or the next piece of the answer."""
-
-    type = serializers.ChoiceField(choices=["reasoning", "tool_call", "chunk"])
-    content = serializers.CharField()
-
-
-class RagDoneEventSerializer(serializers.Serializer[Any]):
-    """The end of an answer."""
-
-    type = FixedTextField("done")
-    content = serializers.CharField(help_text="The answer.")
-    done = serializers.BooleanField()
-    answer = serializers.CharField()
-    sources = serializers.ListField(child=serializers.CharField(), help_text="File names; addresses of web pages.")
-
-
-class RagErrorEventSerializer(serializers.Serializer[Any]):
-    """The end where there is no answer."""
-
-    type = FixedTextField("error")
-    content = serializers.CharField()
-    done = serializers.BooleanField()
+def _texts() -> serializers.ListField:
+    return serializers.ListField(child=serializers.CharField())
 
 
 def _stream(name: str, kinds: Any, description: str) -> OpenApiResponse:
@@ -92,12 +48,44 @@ def _stream(name: str, kinds: Any, description: str) -> OpenApiResponse:
 
 EVENTS = _stream(
     "AnswerEvent",
-    _EVENTS,
+    [
+        _event(
+            "started",
+            session_id=serializers.UUIDField(),
+            workflow=serializers.CharField(),
+            user_message_id=serializers.UUIDField(help_text="The question."),
+        ),
+        _event("reasoning", content=_line(), step=StepSerializer()),
+        _event("tool_call", content=_line(), tool=serializers.CharField(), step=StepSerializer()),
+        _event("sources", sources=SourceSerializer(many=True)),
+        _event("chunk", content=serializers.CharField(help_text="The next piece of the answer.")),
+        _event("clarify", question=serializers.CharField(), options=_texts()),
+        _event(
+            "done",
+            done=_done(),
+            answer=serializers.CharField(),
+            sources=SourceSerializer(many=True),
+            decision=serializers.CharField(allow_null=True),
+            message=AnswerSerializer(),
+        ),
+        _event(
+            "error",
+            done=_done(),
+            code=serializers.CharField(),
+            content=serializers.CharField(help_text="What went wrong and what to do."),
+        ),
+    ],
     "Server-Sent Events: `started`, `reasoning`, `tool_call`, `sources`, `chunk`, `clarify`, and at the end one `done` "
     "or `error`. `id:` is the event's number; comments are sent while there is nothing to say.",
 )
 RAG_EVENTS = _stream(
     "RagEvent",
-    [RagStepEventSerializer, RagDoneEventSerializer, RagErrorEventSerializer],
+    [
+        _seed_event("reasoning"),
+        _seed_event("tool_call"),
+        _seed_event("chunk"),
+        _seed_event("done", done=_done(), answer=serializers.CharField(), sources=_texts()),
+        _seed_event("error", done=_done()),
+    ],
     "Server-Sent Events: `reasoning`, `tool_call` and `chunk`, and at the end one `done` or `error`.",
 )

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from typing import Any
-from uuid import UUID
 
 from django.conf import settings
 from rest_framework import serializers
 
 from chat.models import Share
-from chat.services.ask import MOST_DOCUMENTS, Ask
 from ragsite.core.api.fields import DateTimeField, FlagField, IdField, StrictSerializer, TextField, WholeNumberField
 from ragsite.core.localized import localized
 from ragsite.core.wording import worded
@@ -22,8 +20,12 @@ from retrieval.api.serializers import (
     search_filters,
 )
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
-from retrieval.values import TASK_NAMES, AnswerOptions
+from retrieval.values import TASK_NAMES
 from retrieval.workflows import available_workflows
+
+MOST_DOCUMENTS = 10  # that one question names
+OWN_RATING = "The caller's own: {score, thumb, tags, comment}. Not in events."
+REQUEST_FIELDS = ("workflow", "collections", "task", "documents", "filters", "filters_mode", "options", "model")
 
 
 # ------------------------------------------------------------------------------------------------ input
@@ -70,51 +72,38 @@ class RequestSerializer(StrictSerializer):
     )
     stream = FlagField(required=False, default=False, help_text="Answer with Server-Sent Events.")
 
-    def changes(self) -> dict[str, Any]:
-        """The fields of `Ask` that were given."""
-        given = {key: value for key, value in self.validated_data.items() if value is not None}
-        changes: dict[str, Any] = {}
-        if "workflow" in given:
-            changes["workflow"] = given["workflow"]
-        if "collections" in given:
-            changes["collections"] = tuple(given["collections"])
-        if "task" in given:
-            changes["task"] = given["task"]
-        if "documents" in given:
-            changes["documents"] = tuple(dict.fromkeys(map(str, given["documents"])))
-        if "filters" in given:
-            changes |= {"filters": search_filters(given["filters"]), "filters_mode": "strict"}
-        if "filters_mode" in given:
-            changes["filters_mode"] = given["filters_mode"]
-        if "options" in given:
-            changes["options"] = AnswerOptions(**given["options"])
-        if "model" in given:
-            changes["model"] = given["model"]
-        return changes
-
-
-class AskSerializer(RequestSerializer):
-    """A question. Only `message` is required."""
-
-    message = QuestionField()
-    session_id = IdField(
-        required=False, allow_null=True, help_text="None: a new session. Also of files that were attached to none yet."
-    )
-
-    def ask(self, *, session_id: UUID | None = None) -> Ask:
-        """The question; in `session_id` unless it names a session itself."""
-        data = self.validated_data
-        return Ask(
-            **self.changes(),
-            text=data["message"],
-            session_id=data.get("session_id") or session_id,
-        )
+    def request(self) -> dict[str, Any]:
+        """What was given, as the answer keeps it."""
+        given = {name: self.validated_data.get(name) for name in REQUEST_FIELDS}
+        request = {name: value for name, value in given.items() if value is not None}
+        if "documents" in request:
+            request["documents"] = list(dict.fromkeys(map(str, request["documents"])))
+        if "filters" in request:
+            request["filters"] = search_filters(request["filters"]).as_dict()
+        if "options" in request:
+            request["options"] = {name: value for name, value in request["options"].items() if value is not None}
+        return request
 
 
 class EditSerializer(RequestSerializer):
     """A question in other words; what is left out stays as it was asked."""
 
     message = QuestionField()
+
+    def asked(self) -> dict[str, Any]:
+        """Arguments of `ask` and `message_edit`."""
+        return {"text": self.validated_data["message"], "request": self.request()}
+
+
+class AskSerializer(EditSerializer):
+    """A question. Only `message` is required."""
+
+    session_id = IdField(
+        required=False, allow_null=True, help_text="None: a new session. Also of files that were attached to none yet."
+    )
+
+    def asked(self) -> dict[str, Any]:
+        return {**super().asked(), "session_id": self.validated_data.get("session_id")}
 
 
 class ContinueSerializer(StrictSerializer):
@@ -164,41 +153,6 @@ class ClarificationSerializer(serializers.Serializer[Any]):
     options = serializers.ListField(child=serializers.CharField())
 
 
-class ScoresSerializer(serializers.Serializer[Any]):
-    """Only those that were given."""
-
-    dense = serializers.FloatField(required=False, help_text="Cosine, -1 to 1.")
-    bm25 = serializers.FloatField(required=False)
-    fused = serializers.FloatField(required=False)
-    standing = serializers.FloatField(
-        required=False, help_text="Its place by `fused` between the worst candidate (0) and the best (1)."
-    )
-    rerank = serializers.FloatField(required=False, help_text="0 to 1.")
-    boost = serializers.FloatField(required=False, help_text="Multiplier from ratings.")
-    final = serializers.FloatField(required=False)
-
-
-class OwnRatingSerializer(serializers.Serializer[Any]):
-    """The caller's own rating."""
-
-    score = serializers.IntegerField(min_value=1, max_value=5)
-    thumb = serializers.CharField(allow_null=True, help_text="up, down, or null between them.")
-    tags = serializers.ListField(child=serializers.CharField())
-    comment = serializers.CharField()
-
-
-class SpanSerializer(serializers.Serializer[Any]):
-    """Where a cited sentence stands, on one page where the document has pages."""
-
-    page = serializers.IntegerField(allow_null=True)
-    boxes = serializers.ListField(
-        child=serializers.ListField(child=serializers.FloatField(min_value=0, max_value=1), min_length=4, max_length=4),
-        help_text="[left, top, right, bottom] of each line as shares of the page, from its top left corner; of a PDF.",
-    )
-    start = serializers.IntegerField(help_text="The first character in the source's `text`, from 0.")
-    end = serializers.IntegerField()
-
-
 class SourceSerializer(serializers.Serializer[Any]):
     """A passage that was given to the model."""
 
@@ -213,10 +167,17 @@ class SourceSerializer(serializers.Serializer[Any]):
     url = serializers.CharField(help_text="Of a web page; empty for a document.")
     published = serializers.CharField(help_text="Of a web page: YYYY-MM-DD, or empty.")
     text = serializers.CharField()
-    scores = ScoresSerializer()
+    scores = serializers.DictField(
+        child=serializers.FloatField(),
+        help_text="Those that were given: dense (cosine), bm25, fused, standing, rerank (both 0 to 1), boost, final.",
+    )
     cited = serializers.BooleanField()
-    spans = SpanSerializer(many=True, help_text="Where the cited sentences stand; empty before the answer is done.")
-    rating = OwnRatingSerializer(required=False, allow_null=True, help_text="Not in events.")
+    spans = serializers.ListField(
+        child=serializers.DictField(),
+        help_text="Where the cited sentences stand: {page, boxes, start, end}, boxes as [left, top, right, bottom] in "
+        "shares of the page, start and end as characters of `text`. Empty before the answer is done.",
+    )
+    rating = serializers.DictField(required=False, allow_null=True, help_text=OWN_RATING)
 
 
 class StepSerializer(serializers.Serializer[Any]):
@@ -242,46 +203,6 @@ class UsageSerializer(serializers.Serializer[Any]):
     total_ms = serializers.IntegerField()
 
 
-class DegradedSerializer(serializers.Serializer[Any]):
-    """A step that fell back, and why."""
-
-    step = serializers.CharField()
-    reason = serializers.CharField()
-
-
-class SentenceEvidenceSerializer(serializers.Serializer[Any]):
-    """Where in a source a sentence of the answer is borne out."""
-
-    marker = serializers.IntegerField()
-    start = serializers.IntegerField(help_text="The first character in the source's `text`, from 0.")
-    end = serializers.IntegerField()
-
-
-class GroundedSentenceSerializer(serializers.Serializer[Any]):
-    """A sentence of the answer, checked against its sources."""
-
-    sentence = serializers.CharField(help_text="As it stands in the answer.")
-    start = serializers.IntegerField(help_text="Its first character in the answer, from 0.")
-    end = serializers.IntegerField()
-    markers = serializers.ListField(
-        child=serializers.IntegerField(), help_text="Sources that it was checked against; none: all."
-    )
-    score = serializers.FloatField(allow_null=True, help_text="0 to 1; null: it could not be checked.")
-    supported = serializers.BooleanField(allow_null=True, help_text="Null: it could not be checked.")
-    reason = serializers.CharField(help_text="Why it is weak or unchecked.")
-    evidence = SentenceEvidenceSerializer(
-        many=True, required=False, help_text="The nearest place in each cited source. Answers from before lack it."
-    )
-
-
-class CuratedSerializer(serializers.Serializer[Any]):
-    """Who wrote or checked an answer beforehand."""
-
-    id = serializers.UUIDField()
-    by = serializers.CharField()
-    on = serializers.DateField()
-
-
 class AnswerSerializer(serializers.Serializer[Any]):
     """An answer. A user's message has `text` instead, and none of the fields after `created_at`."""
 
@@ -303,17 +224,28 @@ class AnswerSerializer(serializers.Serializer[Any]):
     html = serializers.CharField(
         required=False, help_text="The answer, rendered and sanitised; weak sentences in <mark>."
     )
-    grounding = GroundedSentenceSerializer(many=True, required=False, help_text="Its sentences, checked.")
-    curated = CuratedSerializer(
-        required=False, allow_null=True, help_text="Where people had written and checked this answer beforehand."
+    grounding = serializers.ListField(
+        child=serializers.DictField(),
+        required=False,
+        help_text="Its sentences, checked: {sentence, start, end, markers, score, supported, reason, evidence}. "
+        "supported is null where a sentence could not be checked.",
+    )
+    curated = serializers.DictField(
+        required=False,
+        allow_null=True,
+        help_text="{id, by, on}: people had written and checked it beforehand.",
     )
     clarification = ClarificationSerializer(required=False, allow_null=True)
     sources = SourceSerializer(many=True, required=False)
     decision_path = StepSerializer(many=True, required=False)
     usage = UsageSerializer(required=False)
-    degraded = DegradedSerializer(many=True, required=False)
+    degraded = serializers.ListField(
+        child=serializers.DictField(child=serializers.CharField()),
+        required=False,
+        help_text="{step, reason} of each step that fell back.",
+    )
     error = serializers.DictField(required=False, allow_null=True)
-    rating = OwnRatingSerializer(required=False, allow_null=True)
+    rating = serializers.DictField(required=False, allow_null=True, help_text=OWN_RATING)
     superseded = serializers.BooleanField(required=False, help_text="Another version of it is shown.")
     versions = serializers.ListField(
         child=serializers.UUIDField(), required=False, help_text="Ids of its versions, itself included, oldest first."

@@ -12,14 +12,14 @@ from uuid import UUID
 
 from adrf.views import APIView
 from django.http import StreamingHttpResponse
-from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
 
 from chat.errors import AnswerFailedError, MessageNotFoundError
 from chat.models import Message
 from chat.runs.event_log import Event
-from chat.runs.following import final_event, follow, for_reader
+from chat.runs.following import final_event, follow
 from chat.runs.run import error_event
 from ragsite.accounts.credentials import (
     SignedOutError,
@@ -35,12 +35,8 @@ KEEP_ALIVE = ": keep-alive\n\n"
 Translation = Callable[[Event], tuple[str, Event] | None]
 
 
-class JsonOrEvents(BaseContentNegotiation):
+class JsonOrEvents(DefaultContentNegotiation):
     """What is not streamed is JSON, whatever `Accept` says: errors too. `?format=` is left to the calls themselves."""
-
-    def select_parser(self, request: Request, parsers: Any) -> Any:
-        content_type = (request.content_type or "").partition(";")[0].strip().lower()
-        return next((parser for parser in parsers if parser.media_type == content_type), None)
 
     def select_renderer(
         self, request: Request, renderers: Any, format_suffix: str | None = None
@@ -83,7 +79,7 @@ def event_stream(
                 if entry := translate(event) if translate else (str(seen), event):
                     yield f"id: {entry[0]}\ndata: {json.dumps(entry[1], ensure_ascii=False)}\n\n"
         except SignedOutError as error:
-            last = for_reader(error_event(error.code, error.message))
+            last = error_event(error)
             if translate is None:
                 last |= {"seq": seen + 1, "message_id": str(message_id)}
             # Without an id: the answer goes on, and who signs in again may follow it from the last event that has one.

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 from typing import Any
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 from channels.auth import AuthMiddleware
 from channels.security.websocket import WebsocketDenier
@@ -19,7 +19,9 @@ from channels.sessions import CookieMiddleware, SessionMiddleware
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.db import Error as DatabaseError
-from django.http.request import validate_host
+from django.http import HttpResponse
+from django.http.request import split_domain_port, validate_host
+from django.middleware.csrf import CsrfViewMiddleware
 from django.utils.http import is_same_domain
 
 from ragsite.accounts.auth import token_of_header
@@ -28,7 +30,6 @@ from ragsite.core.database import database_call, is_database_away
 logger = logging.getLogger(__name__)
 
 TRY_AGAIN_LATER = 1013
-DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class TokenOrCookieAuth:
@@ -58,55 +59,27 @@ class _OriginIsOurs:
         self._denier = WebsocketDenier()
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> Any:
-        origin, host = _header(scope, b"origin"), _header(scope, b"host")
-        inner = self._inner if origin is not None and is_ours(_text(origin), host=_text(host or b"")) else self._denier
+        origin, host = (_header(scope, name) or b"" for name in (b"origin", b"host"))
+        inner = self._inner if is_ours(origin.decode("latin-1"), host=host.decode("latin-1")) else self._denier
         return await inner(scope, receive, send)
 
 
-def is_ours(origin: str, *, host: str = "") -> bool:
-    """Whether a page of `origin` belongs to the site that was called as `host`, the header of that name. Browsers
-    always send one; without it any of the site's host names will do."""
-    page, asked = _split(origin), _split(f"//{host}")
-    if page is None or asked is None or page.scheme not in DEFAULT_PORTS or not page.hostname:
-        return False
-    if any(_is_trusted(page, trusted) for trusted in settings.CSRF_TRUSTED_ORIGINS):
-        return True
-    default = DEFAULT_PORTS[page.scheme]
-    if host and (page.port or default) != (asked.port or default):
-        return False
-    name = f"[{page.hostname}]" if ":" in page.hostname else page.hostname
-    named = [pattern for pattern in settings.ALLOWED_HOSTS if pattern != "*"]  # that one names no host
-    return validate_host(name, named) or (
-        page.hostname == asked.hostname and validate_host(name, settings.ALLOWED_HOSTS)
-    )
-
-
-def _is_trusted(page: SplitResult, trusted: str) -> bool:
-    """`https://rag.example.org` or, with its subdomains, `https://*.example.org`."""
-    pattern = urlsplit(trusted)
-    default = DEFAULT_PORTS.get(pattern.scheme)
-    return (
-        page.scheme == pattern.scheme
-        and (page.port or default) == (pattern.port or default)
-        and is_same_domain(page.hostname or "", (pattern.hostname or "").removeprefix("*"))
-    )
-
-
-def _split(address: str) -> SplitResult | None:
+def is_ours(origin: str, *, host: str) -> bool:
+    """Whether a page of `origin` belongs to the site that was called as `host`, the header of that name."""
     try:
-        parts = urlsplit(address)
-        _ = parts.port  # raises where it is no number
+        page = urlsplit(origin)
     except ValueError:
-        return None
-    return parts
+        return False
+    rules = CsrfViewMiddleware(lambda request: HttpResponse())  # of `CSRF_TRUSTED_ORIGINS`
+    subdomains = rules.allowed_origin_subdomains.get(page.scheme, ())
+    if origin in rules.allowed_origins_exact or any(is_same_domain(page.netloc, domain) for domain in subdomains):
+        return True
+    name, _ = split_domain_port(host)
+    return page.scheme in ("http", "https") and page.netloc == host and validate_host(name, settings.ALLOWED_HOSTS)
 
 
 def _header(scope: dict[str, Any], name: bytes) -> bytes | None:
     return next((value for key, value in scope.get("headers", ()) if key == name), None)
-
-
-def _text(header: bytes) -> str:
-    return header.decode("latin-1")
 
 
 class _CookieAuth(AuthMiddleware):

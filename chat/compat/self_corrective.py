@@ -1,11 +1,28 @@
-"""The answer of `POST /api/self-corrective-rag`: seed 000's response, read from a stored message's decision path."""
+"""`POST /api/self-corrective-rag`: the `self_corrective` workflow behind seed 000's own request and response."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from retrieval.values import CollectionRef, SearchScope
+from django.conf import settings
+from django.http import StreamingHttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiExample, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from chat.api.event_schema import EVENTS
+from chat.api.streaming import EVENT_STREAM, ChatView, event_stream, finished_message, wants_events
+from chat.services.ask import ask
+from ragsite.core.api.fields import IdField, NumberField, StrictSerializer, TextField, WholeNumberField
+from ragsite.core.api.schema import errors
+from ragsite.core.api.user import asking_user
+from ragsite.core.errors import InvalidInputError
+from ragsite.core.wording import worded
+from retrieval.api.serializers import QuestionField
+from retrieval.collection_addresses import MAX_ADDRESS_CHARS
+from retrieval.workflows import self_corrective
 
 WORKFLOW = "self_corrective"
 # Which node of the workflow's graph a step of the decision path belongs to.
@@ -24,37 +41,171 @@ NODE_OF_STEP = {
     "generate": "generate",
     "verify": "generate",
 }
-STATUS = {"skipped": "skipped", "failed": "error"}  # of a node; every other step status means completed
-
+NODE_STATUS = {"skipped": "skipped", "failed": "error"}  # every other status of a step means completed
+OPTIONS = {
+    "topK": "top_k",
+    "similarityThreshold": "min_similarity",
+    "maxRewriteAttempts": "max_rewrites",
+    "gradePassThreshold": "pass_rate",
+}
+QUESTION_EXAMPLE = {
+    "query": "How many books may an undergraduate borrow?",
+    "topK": 5,
+    "similarityThreshold": 0.3,
+    "maxRewriteAttempts": 3,
+    "gradePassThreshold": 0.6,
+    "milvusConfig": {"collectionName": "handbook"},
+}
 Step = Mapping[str, Any]
 
 
-def response_data(message: Mapping[str, Any], *, query: str, scope: SearchScope) -> dict[str, Any]:
-    """`message`: what `chat.messages.data` makes of the finished answer. `query`: as it was sent; `scope`: searched."""
-    steps: Sequence[Step] = [step for step in message["decision_path"] if not closes_path(step)]
-    history = rewrite_history(steps)
-    documents = graded_documents(steps)
-    passed = sum(document["gradeResult"]["isRelevant"] for document in documents)
+def _allowed_addresses() -> list[str]:
+    return [address.strip() for address in settings.RAG.self_corrective.allowed_addresses.split(",") if address.strip()]
+
+
+class AddressField(TextField):
+    """An allowed address is another name for the site's own index: nothing that a request names is connected to."""
+
+    schema_rules = {"enum": ["", None, *_allowed_addresses()]}
+
+    def to_internal_value(self, data: Any) -> str:
+        address = super().to_internal_value(data)
+        if address and address not in _allowed_addresses():
+            message = worded(
+                "This site searches its own index only: leave the address out, or have an administrator allow it."
+            )
+            raise InvalidInputError(message, fields={"milvusConfig": {"address": [message]}})
+        return address
+
+
+class MilvusConfigSerializer(StrictSerializer):
+    """Where to search."""
+
+    address = AddressField(
+        required=False,
+        allow_null=True,
+        allow_blank=True,
+        max_length=255,
+        help_text="Refused unless it is among RAG_SELF_CORRECTIVE_ALLOWED_ADDRESSES; the site's own index is searched "
+        "in any case.",
+    )
+    collectionName = TextField(
+        required=False,
+        allow_null=True,
+        allow_blank=True,
+        max_length=MAX_ADDRESS_CHARS,
+        help_text="A collection that you may read: its id, `owner/name`, `site:name`, or name. By default your own, "
+        "those shared with your groups, and those that the site has approved.",
+    )
+
+
+class SelfCorrectiveSerializer(StrictSerializer):
+    """Only `query` is required; the numbers' defaults are settings (RAG_SELF_CORRECTIVE_*)."""
+
+    query = QuestionField()
+    topK = WholeNumberField(
+        required=False,
+        allow_null=True,
+        min_value=1,
+        max_value=settings.RAG.search.max_top_k,
+        help_text="Documents to grade; 5 by default.",
+    )
+    similarityThreshold = NumberField(
+        required=False,
+        allow_null=True,
+        min_value=0.0,
+        max_value=1.0,
+        help_text="Cosine below which a document that only the vectors found is left out; 0.3 by default.",
+    )
+    maxRewriteAttempts = WholeNumberField(
+        required=False,
+        allow_null=True,
+        min_value=0,
+        max_value=self_corrective.REWRITES_LIMIT,
+        help_text="3 by default.",
+    )
+    gradePassThreshold = NumberField(
+        required=False,
+        allow_null=True,
+        min_value=0.0,
+        max_value=1.0,
+        help_text="Share of relevant documents to answer from; 0.6 by default, 0.8 is strict, 0.4 relaxed.",
+    )
+    milvusConfig = MilvusConfigSerializer(required=False, allow_null=True)
+    sessionId = IdField(required=False, allow_null=True, help_text="Go on in this conversation; a new one by default.")
+
+    def asked(self) -> dict[str, Any]:
+        """Arguments of `ask`."""
+        data = self.validated_data
+        options = {ours: data[theirs] for theirs, ours in OPTIONS.items() if data.get(theirs) is not None}
+        request: dict[str, Any] = {"workflow": WORKFLOW, "options": options}
+        if name := ((data.get("milvusConfig") or {}).get("collectionName") or "").strip():
+            request["collections"] = [name]
+        return {"text": data["query"], "session_id": data.get("sessionId"), "request": request}
+
+
+class SelfCorrectiveApi(ChatView):
+    """`POST /api/self-corrective-rag`."""
+
+    @extend_schema(
+        operation_id="self_corrective_rag",
+        request=SelfCorrectiveSerializer,
+        responses={
+            (200, "application/json"): OpenApiTypes.OBJECT,
+            (200, EVENT_STREAM): EVENTS,
+            **errors(409, 429),
+        },
+        examples=[OpenApiExample("A question", request_only=True, value=QUESTION_EXAMPLE)],
+        tags=["chat"],
+    )
+    async def post(self, request: Request) -> Response | StreamingHttpResponse:
+        """Ask with every document graded by itself. With `Accept: text/event-stream` the events of `/api/chat`."""
+        serializer = SelfCorrectiveSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        run = await ask(user=asking_user(request), **serializer.asked())
+        if wants_events(request):
+            return event_stream(request, run.message.pk)
+        message = await finished_message(request, run.message.pk)
+        return Response(response_data(message, query=serializer.validated_data["query"]))
+
+
+# ------------------------------------------------------------------------------------------------ the seed's response
+def response_data(message: Mapping[str, Any], *, query: str) -> dict[str, Any]:
+    """`message`: what `chat.messages.data` makes of the finished answer. `query`: as it was sent."""
+    # The entry that names the decision in the end belongs to no node of the seed's.
+    steps = [step for step in message["decision_path"] if step["name"] != "assess" or "decision" not in step["detail"]]
+    rewrites = [step["detail"] for step in _named(steps, "rewrite") if step["detail"].get("rewritten")]
+    condensed = [step["detail"].get("standalone_question") for step in _named(steps, "condense")]
+    searched = [*filter(None, condensed), *(rewrite["rewritten"] for rewrite in rewrites)]
+    documents = _graded_documents(steps)
     return {
         "success": message["status"] == "complete",
         "answer": message["answer"],
         "decision": message["decision"],
         "query": {
             "original": query,
-            "final": history[-1]["rewritten"] if history else _standalone(steps) or query,
-            "wasRewritten": bool(history),
-            "rewriteCount": len(history),
+            "final": searched[-1] if searched else query,
+            "wasRewritten": bool(rewrites),
+            "rewriteCount": len(rewrites),
         },
-        "rewriteHistory": history,
+        "rewriteHistory": [
+            {
+                "original": rewrite["original"],
+                "rewritten": rewrite["rewritten"],
+                "reason": rewrite["rewrite_reason"],
+                "keywords": rewrite["keywords"],
+                "attempt": rewrite["attempt"],
+            }
+            for rewrite in rewrites
+        ],
         "retrieval": {
             "totalDocuments": len(documents),
-            "filteredDocuments": passed,
+            "filteredDocuments": sum(document["gradeResult"]["isRelevant"] for document in documents),
             "documents": documents,
-            "collections": [_collection(ref) for ref in scope.collections],
         },
-        "graderResult": grader_result(steps),
+        "graderResult": _grader_result(steps),
         "workflow": {
-            "nodeExecutions": node_executions(steps),
+            "nodeExecutions": [_execution(step) for step in steps if NODE_OF_STEP.get(step["name"]) == step["name"]],
             "decisionPath": [f"{step['name'].upper()}: {step['summary'] or step['status']}" for step in steps],
             "totalDuration": (message["usage"] or {}).get("total_ms", 0),
         },
@@ -63,64 +214,31 @@ def response_data(message: Mapping[str, Any], *, query: str, scope: SearchScope)
     }
 
 
-def _collection(ref: CollectionRef) -> dict[str, Any]:
-    """With the embedding model that its dimension stands for: the one that the query was embedded with."""
-    space = ref.space
-    return {
-        "name": ref.name,
-        "embeddingModel": space.model if space else None,
-        "dimension": space.dim if space else None,
-    }
-
-
-def closes_path(step: Step) -> bool:
-    """Whether it is the entry that names the decision in the end: it belongs to no node of the seed's."""
-    return bool(step["name"] == "assess" and "decision" in step["detail"])
-
-
-def rewrite_history(steps: Iterable[Step]) -> list[dict[str, Any]]:
-    """Every rewriting of the question that gave one, first ones first."""
-    made = (step["detail"] for step in _named(steps, "rewrite") if step["detail"].get("rewritten"))
+def _graded_documents(steps: Sequence[Step]) -> list[dict[str, Any]]:
+    """Every document that was graded, once, as in the last search that found it; the best that passed first."""
+    graded = {entry["chunk_id"]: entry for step in _named(steps, "grade") for entry in _entries(step)}
+    ranked = sorted(graded.values(), key=lambda entry: -entry["scores"].get("rerank", 0.0) if entry["relevant"] else 0)
     return [
         {
-            "original": detail["original"],
-            "rewritten": detail["rewritten"],
-            "reason": detail["rewrite_reason"],
-            "keywords": detail["keywords"],
-            "attempt": detail["attempt"],
+            "id": entry["chunk_id"],
+            "content": entry["text"],
+            "score": entry["scores"].get("dense", entry["scores"].get("fused", 0.0)),
+            "gradeResult": _grade(entry),
+            "metadata": {
+                "documentId": entry["document_id"],
+                "title": entry["title"],
+                "fileName": entry["file_name"],
+                "page": entry["page"],
+                "heading": entry["heading"],
+                "scores": entry["scores"],
+            },
         }
-        for detail in made
+        for entry in ranked
     ]
 
 
-def graded_documents(steps: Iterable[Step]) -> list[dict[str, Any]]:
-    """Every document that was graded, once, as in the last search that found it; the best that passed first."""
-    entries = {entry["chunk_id"]: entry for step in _named(steps, "grade") for entry in _entries(step)}
-    ranked = sorted(
-        entries.values(), key=lambda entry: -entry["scores"].get("rerank", 0.0) if entry["relevant"] else 0.0
-    )
-    return [_document(entry) for entry in ranked]
-
-
-def _document(entry: Mapping[str, Any]) -> dict[str, Any]:
-    scores = entry["scores"]
-    return {
-        "id": entry["chunk_id"],
-        "content": entry["text"],
-        "score": scores.get("dense", scores.get("fused", 0.0)),
-        "gradeResult": _grade(entry),
-        "metadata": {
-            "documentId": entry["document_id"],
-            "title": entry["title"],
-            "fileName": entry["file_name"],
-            "page": entry["page"],
-            "heading": entry["heading"],
-            "scores": scores,
-        },
-    }
-
-
 def _grade(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """`byModel`: false where the model gave no verdict, and the estimate did."""
     return {
         "isRelevant": entry["relevant"],
         "confidence": entry["confidence"],
@@ -129,7 +247,7 @@ def _grade(entry: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def grader_result(steps: Sequence[Step]) -> dict[str, Any] | None:
+def _grader_result(steps: Sequence[Step]) -> dict[str, Any] | None:
     """Of the last search; None where nothing was searched for (no documents)."""
     graded, assessed = _named(steps, "grade"), _named(steps, "assess")
     if not assessed:
@@ -145,69 +263,23 @@ def grader_result(steps: Sequence[Step]) -> dict[str, Any] | None:
     }
 
 
-def node_executions(steps: Sequence[Step]) -> list[dict[str, Any]]:
-    """Steps that follow each other in one node are one execution of it. Times in ms since the run began."""
-    runs: list[tuple[str, list[Step]]] = []
-    for step in steps:
-        node = NODE_OF_STEP.get(step["name"]) or str(step["name"])
-        if runs and runs[-1][0] == node and step["name"] not in ("retrieve", "rewrite"):
-            runs[-1][1].append(step)
-        else:
-            runs.append((node, [step]))
-    return [_execution(node, made) for node, made in runs]
-
-
-def _execution(node: str, steps: Sequence[Step]) -> dict[str, Any]:
-    started = min(step["started_ms"] for step in steps)
-    ended = max(step["started_ms"] + step["duration_ms"] for step in steps)
-    failed = [step for step in steps if step["status"] == "failed"]
-    main = next((step for step in steps if step["name"] == node), steps[0])
-    execution: dict[str, Any] = {
-        "node": node,
-        "status": "error" if failed else STATUS.get(main["status"], "completed"),
-        "startTime": started,
-        "endTime": ended,
-        "duration": ended - started,
-        "input": _input(main),
-        "output": {"summary": main["summary"], **_output(node, steps)},
-    }
-    reasons = [step["detail"].get("reason", "") for step in steps if step["status"] in ("degraded", "failed")]
-    return execution | ({"error": "; ".join(map(str, dict.fromkeys(reasons)))} if reasons else {})
-
-
-def _input(step: Step) -> dict[str, Any]:
+def _execution(step: Step) -> dict[str, Any]:
+    """One run of a node. Times in ms since the answer was begun."""
     detail = step["detail"]
-    match step["name"]:
-        case "retrieve":
-            return {"query": " | ".join(query["text"] for query in detail.get("queries", ()))}
-        case "rewrite":
-            return {"query": detail.get("original", "")}
-    return {}
+    searched = [query["text"] for query in detail.get("queries", ())] if step["name"] == "retrieve" else []
+    execution = {
+        "node": step["name"],
+        "status": NODE_STATUS.get(step["status"], "completed"),
+        "startTime": step["started_ms"],
+        "endTime": step["started_ms"] + step["duration_ms"],
+        "duration": step["duration_ms"],
+        "input": {"query": " | ".join(searched) or detail.get("original", "")},
+        "output": {"summary": step["summary"]},
+    }
+    return execution | ({"error": detail.get("reason", "")} if step["status"] in ("degraded", "failed") else {})
 
 
-def _output(node: str, steps: Sequence[Step]) -> dict[str, Any]:
-    detail = {key: value for step in steps for key, value in step["detail"].items()}
-    match node:
-        case "grade":
-            return {
-                "passRate": detail.get("pass_rate", 0.0),
-                "passCount": detail.get("pass_count", 0),
-                "totalCount": detail.get("total_count", 0),
-                "next": detail.get("verdict", ""),
-            }
-        case "rewrite":
-            return {"rewrittenQuery": detail.get("rewritten", ""), "rewriteReason": detail.get("rewrite_reason", "")}
-        case "generate":
-            return {"model": detail.get("model", ""), "citedDocuments": detail.get("cited", [])}
-    return {}
-
-
-def _standalone(steps: Iterable[Step]) -> str:
-    made = (step["detail"].get("standalone_question") for step in _named(steps, "condense"))
-    return next((str(text) for text in made if text), "")
-
-
-def _named(steps: Iterable[Step], name: str) -> list[Step]:
+def _named(steps: Sequence[Step], name: str) -> list[Step]:
     return [step for step in steps if step["name"] == name]
 
 

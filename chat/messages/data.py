@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
-from chat.messages.rendering import render_answer
-from chat.messages.spans import source_spans, spans_without_boxes
+from chat.messages.rendering import MARKER, render_answer, with_stop
 from chat.models import DecisionStep, Message, Session, Source
 from chat.ratings import Rating
 from ragsite.core.localized import localized
 from ragsite.core.text import clean_json, clean_text
 from ragsite.core.wording import Wordings, worded, wordings_of
 from retrieval import values
-from retrieval.trace import Trace
+from retrieval.ingest.parts import Box
+from retrieval.services.document_content import MOST_SPANS, page_spans
+from retrieval.text.language import to_simplified
+from retrieval.trace import StepRecord, Trace
 
 SOURCE_FIELDS = (
     "marker", "kind", "document_id", "chunk_id", "title", "page", "heading", "file_name", "url", "published", "text",
@@ -25,6 +27,8 @@ SITE_TEXTS = ("reason", "decision_path", "degraded", "grounding", "error")
 CUT = worded("This answer reached its length limit; it can be continued.")
 STOPPED = worded("You stopped this answer; it can be continued.")
 SITE_ENDED = worded("The site was restarted while it wrote this answer; it can be continued.")
+LEAST_LETTERS = 8  # of a line of the answer that is looked for in a source: less stands anywhere
+Place = tuple[int, int]
 STEP_FIELDS = ("seq", "name", "status", "summary", "started_ms", "duration_ms", "detail")
 
 
@@ -90,33 +94,23 @@ def answer_data_in_english(message: Message) -> dict[str, Any]:
     return _answer_record(message) | {"html": _html(message)}
 
 
-def keep_details(message: Message, *, sources: Sequence[Source], steps: Sequence[DecisionStep] | None) -> None:
-    """Of a message that was just written: its rows in their order, so that they need not be read. None: read them."""
-    message.kept_sources, message.kept_steps = sources, steps  # type: ignore[attr-defined]
-
-
-def has_details(message: Message) -> bool:
-    return hasattr(message, "kept_sources")
-
-
-def sources_of(message: Message) -> list[Source]:
-    kept: Sequence[Source] | None = getattr(message, "kept_sources", None)
-    return list(message.sources.all() if kept is None else kept)
-
-
-def steps_of(message: Message) -> list[DecisionStep]:
-    kept: Sequence[DecisionStep] | None = getattr(message, "kept_steps", None)
-    return list(message.decision_steps.all() if kept is None else kept)
-
-
 def _html(message: Message) -> str:
-    markers = {source.marker for source in sources_of(message)}
+    markers = {source.marker for source in message.sources.all()}
     return render_answer(message.text, markers=markers, weak=weak_sentences(message.grounding or []))
 
 
 def _answer_record(message: Message) -> dict[str, Any]:
-    sources = sources_of(message)
     ratings = {rating.source_id: rating_data(rating) for rating in getattr(message, "shown_ratings", ())}
+    sources = [
+        {**_columns(source, SOURCE_FIELDS), "spans": source.spans or [], "rating": ratings.get(source.pk)}
+        for source in message.sources.all()
+    ]
+    steps = [_columns(step, STEP_FIELDS) for step in message.decision_steps.all()]
+    return _answer_fields(message, sources, steps) | {"rating": ratings.get(None)}
+
+
+def _answer_fields(message: Message, sources: list[dict[str, Any]], steps: list[dict[str, Any]]) -> dict[str, Any]:
+    asked = message.clarification
     return {
         "session_id": str(message.session_id),
         "message_id": str(message.pk),
@@ -130,64 +124,62 @@ def _answer_record(message: Message) -> dict[str, Any]:
         "answer": message.text,
         "grounding": message.grounding or [],
         "curated": message.curated,
-        "clarification": _clarification(message),
-        "sources": [
-            {**_columns(source, SOURCE_FIELDS), "spans": _spans(source, message), "rating": ratings.get(source.pk)}
-            for source in sources
-        ],
-        "decision_path": [_columns(step, STEP_FIELDS) for step in steps_of(message)],
+        # Without the documents that the options stand for.
+        "clarification": {name: asked[name] for name in ("question", "options")} if asked else None,
+        "sources": sources,
+        "decision_path": steps,
         "usage": message.usage,
         "degraded": message.degraded,
         "error": message.error,
-        "rating": ratings.get(None),
         "superseded": message.superseded,
         "versions": _versions(message),
         "created_at": message.created_at.isoformat(),
     }
 
 
-def _clarification(message: Message) -> dict[str, Any] | None:
-    """Without the documents that the options stand for."""
-    asked = message.clarification
-    return {"question": asked["question"], "options": asked["options"]} if asked else None
-
-
-def answer_data(answer: values.Answer, trace: Trace, *, workflow: str, created_at: datetime) -> dict[str, Any]:
-    """The same object for an answer that is stored nowhere: it has no session and no id."""
-    data, wordings = answer_as_stored(answer, trace, workflow=workflow, created_at=created_at)
-    return localized_message(data, wordings)
+def answer_columns(
+    answer: values.Answer,
+    *,
+    steps: Sequence[StepRecord],
+    usage: Mapping[str, Any],
+    degraded: Sequence[Mapping[str, str]],
+) -> dict[str, Any]:
+    """The columns of a Message that holds this answer."""
+    shown = [(step.summary, step.detail) for step in steps]
+    return {
+        "text": clean_text(answer.text),
+        "decision": answer.decision,
+        "reason": clean_text(answer.reason)[:500],
+        "model": answer.model[:200],
+        "clarification": clean_json(answer.clarification.as_stored()) if answer.clarification else None,
+        "grounding": [clean_json(sentence.as_dict()) for sentence in answer.grounding] or None,
+        "curated": answer.curated.as_dict() if answer.curated else None,
+        "usage": clean_json(usage),
+        "degraded": clean_json(degraded),
+        "wordings": wordings_of(answer.reason, shown, degraded, [sentence.reason for sentence in answer.grounding]),
+    }
 
 
 def answer_as_stored(
     answer: values.Answer, trace: Trace, *, workflow: str, created_at: datetime
 ) -> tuple[dict[str, Any], Wordings]:
-    """The same in English, with what its sentences were made of: to be shown later by `localized_message`."""
-    said = [(step.summary, step.detail) for step in trace.steps]
-    wordings = wordings_of(answer.reason, said, trace.degraded, [sentence.reason for sentence in answer.grounding])
-    grounding = [clean_json(sentence.as_dict()) for sentence in answer.grounding]
-    data = {
-        "session_id": None,
-        "message_id": None,
-        "role": Message.Role.ASSISTANT,
-        "status": answer_status(answer),
-        "decision": answer.decision,
-        "reason": answer.reason,
-        "workflow": workflow,
-        "model": answer.model,
-        "answer": answer.text,
-        "grounding": grounding,
-        "curated": answer.curated.as_dict() if answer.curated else None,
-        "clarification": answer.clarification.as_dict() if answer.clarification else None,
-        "sources": [
-            source_data(source) | {"spans": source_spans(source, answer=answer.text, grounding=grounding)}
-            for source in answer.sources
-        ],
-        "decision_path": [clean_json(step.as_dict()) for step in trace.steps],
-        "usage": trace.usage().as_dict(),
-        "degraded": trace.degraded,
-        "created_at": created_at.isoformat(),
-    }
-    return data, wordings
+    """The same object for an answer that is stored nowhere: it has no session and no id. In English, with what its
+    sentences were made of, to be shown by `localized_message`."""
+    columns = answer_columns(answer, steps=trace.steps, usage=trace.usage().as_dict(), degraded=trace.degraded)
+    message = Message(
+        role=Message.Role.ASSISTANT,
+        status=answer_status(answer),
+        workflow=workflow,
+        created_at=created_at,
+        **columns,
+    )
+    sources = [
+        source_data(source) | {"spans": source_spans(source, answer=message.text, grounding=message.grounding or [])}
+        for source in answer.sources
+    ]
+    steps = [clean_json(step.as_dict()) for step in trace.steps]
+    nowhere: dict[str, Any] = {"session_id": None, "message_id": None, "versions": []}
+    return _answer_fields(message, sources, steps) | nowhere, message.wordings
 
 
 def weak_sentences(grounding: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -238,15 +230,6 @@ def source_data(source: values.Source) -> dict[str, Any]:
     }
 
 
-def _spans(source: Source, message: Message) -> list[dict[str, Any]]:
-    """As stored; of an answer from before they were, what can be told without the document."""
-    if source.spans is not None or not source.cited:
-        return source.spans or []
-    return spans_without_boxes(
-        message.text, message.grounding or [], marker=source.marker, text=source.text, page=source.page
-    )
-
-
 def source_value(row: Source) -> values.Source:
     """A stored source as the engine has it. What only a search needs to know of a passage is not stored."""
     scores = {name: row.scores[name] for name in values.SCORE_NAMES if name in row.scores}
@@ -270,3 +253,71 @@ def source_value(row: Source) -> values.Source:
 def _columns(row: Source | DecisionStep, names: Sequence[str]) -> dict[str, Any]:
     values = {name: getattr(row, name) for name in names}
     return {name: str(value) if isinstance(value, UUID) else value for name, value in values.items()}
+
+
+# ------------------------------------------------------------------------------------------------ cited places
+def cited_places(answer: str, grounding: Sequence[Mapping[str, Any]], *, marker: int, text: str) -> list[Place]:
+    """(start, end) in a source's text, in order: what of it bears out the sentences that cite it.
+
+    grounding: as a message keeps it. Without any, as of answers that quote, the lines that stand in the source word for
+    word are found, in either script of Chinese.
+    """
+    checked = [
+        (place["start"], place["end"])
+        for sentence in grounding
+        for place in sentence.get("evidence", ())
+        if place["marker"] == marker
+    ]
+    return sorted(set(checked or _quoted(answer, marker, text)))[:MOST_SPANS]
+
+
+def source_spans(source: values.Source, *, answer: str, grounding: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """`spans` of a cited source as it is stored: {page, boxes, start, end} each. Asks the database."""
+    chunk = source.chunk
+    if not source.cited:
+        return []
+    spans: list[dict[str, Any]] = []
+    for start, end in cited_places(answer, grounding, marker=source.marker, text=chunk.text):
+        begin = chunk.char_start
+        pieces = page_spans(document_id=chunk.document_id, start=begin + start, end=begin + end) if chunk.page else []
+        spans += [
+            _span(piece.start - begin, piece.end - begin, piece.page or chunk.page, piece.boxes) for piece in pieces
+        ] or [_span(start, end, chunk.page, ())]
+    return spans[:MOST_SPANS]
+
+
+def cited_page(row: Source) -> int | None:
+    """The page of what is cited first of a stored source: a passage may begin on an earlier one."""
+    return next((span["page"] for span in row.spans or () if span.get("page")), row.page)
+
+
+def _span(start: int, end: int, page: int | None, boxes: Sequence[Box]) -> dict[str, Any]:
+    return {"page": page, "boxes": [[round(side, 4) for side in box] for box in boxes], "start": start, "end": end}
+
+
+def _quoted(answer: str, marker: int, text: str) -> Iterator[Place]:
+    places = [at for at, character in enumerate(text) if character.isalnum()]
+    letters = _letters(text)
+    begin = 0
+    for match in MARKER.finditer(answer):
+        if int(match[1]) == marker:
+            for line in answer[begin : match.start()].split("\n"):
+                if place := _found(letters, _letters(line)) or _found(letters, _letters(_cells(line))):
+                    yield places[place[0]], with_stop(text, places[place[1] - 1] + 1)
+        begin = match.end()
+
+
+def _found(letters: str, said: str) -> Place | None:
+    found = letters.find(said) if len(said) >= LEAST_LETTERS else -1
+    return (found, found + len(said)) if found >= 0 else None
+
+
+def _cells(line: str) -> str:
+    """A row that is quoted as `column: cell; column: cell`: its cells, as they follow each other in the table."""
+    return " ".join(pair.partition(": ")[2] or pair for pair in line.split("; "))
+
+
+def _letters(text: str) -> str:
+    letters = "".join(character.lower()[:1] for character in text if character.isalnum())
+    folded = to_simplified(letters)  # a quote is shown in its reader's script
+    return folded if len(folded) == len(letters) else letters  # places are counted by letters

@@ -14,13 +14,12 @@ import nh3
 from markdown_it import MarkdownIt
 from markdown_it.common.utils import escapeHtml
 from markdown_it.renderer import RendererHTML
-from markdown_it.rules_block import StateBlock, table
+from markdown_it.rules_block import StateBlock
 from markdown_it.rules_core import StateCore
+from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
-from chat.messages.formulas import formulas
 from retrieval.text.emphasis import cjk_emphasis
-from retrieval.text.markdown import is_row, row_cells
 
 MARKER = re.compile(r"\[(\d{1,3})\]")
 TAGS = {
@@ -28,7 +27,6 @@ TAGS = {
     "p", "pre", "s", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
 }  # fmt: skip
 _TEXT = ("text", "code_inline", "formula")
-_MIN_CELL = 3  # letters of a table cell that is looked for
 ATTRIBUTES = {
     "a": {"href", "title", "class", "data-marker"}, "ol": {"start"}, "code": {"class"}, "div": {"class"},
     "td": {"class"}, "th": {"class"},
@@ -84,21 +82,13 @@ def _glued(before: str) -> str:
 # ------------------------------------------------------------------------------------------------ weak sentences
 # A sentence is found by its letters and digits alone, so emphasis, links and citations inside it do not matter. Each
 # piece of text that belongs to it is wrapped by itself, so the marks never cross another element.
-def _needles(sentences: Iterable[str]) -> list[tuple[str, bool]]:
-    """What to look for: (letters and digits, whether they must be the whole block, as a table's cell is)."""
-    wanted = []
-    for sentence in sentences:
-        plain = MARKER.sub("", sentence)
-        if is_row(plain):
-            wanted += [(cell, True) for cell in map(_squeezed, row_cells(plain)) if len(cell) >= _MIN_CELL]
-        elif squeezed := _squeezed(plain):
-            wanted.append((squeezed, False))
-    return wanted
+def _needles(sentences: Iterable[str]) -> list[str]:
+    return list(filter(None, (_squeezed(MARKER.sub("", sentence)) for sentence in sentences)))
 
 
 def _mark_weak(state: StateCore) -> None:
     """A core rule of markdown-it: reads what `_needles` gave from the environment and takes out those that it found."""
-    wanted: list[tuple[str, bool]] = state.env.get("weak", [])
+    wanted: list[str] = state.env.get("weak", [])
     for block in state.tokens:
         if wanted and block.type == "inline" and block.children:
             marked = _places(block.children, wanted)
@@ -107,7 +97,7 @@ def _mark_weak(state: StateCore) -> None:
             ]
 
 
-def _places(tokens: Sequence[Token], wanted: list[tuple[str, bool]]) -> dict[int, list[tuple[int, int]]]:
+def _places(tokens: Sequence[Token], wanted: list[str]) -> dict[int, list[tuple[int, int]]]:
     """Token → character ranges in it that belong to weak sentences."""
     letters = [
         (at, position)
@@ -120,15 +110,14 @@ def _places(tokens: Sequence[Token], wanted: list[tuple[str, bool]]) -> dict[int
     marked: dict[int, list[tuple[int, int]]] = {}
     searched = 0
     for needle in list(wanted):
-        letter, whole = needle
-        start = (0 if text == letter else -1) if whole else text.find(letter, searched)
+        start = text.find(needle, searched)
         if start < 0:
             continue
         wanted.remove(needle)
-        searched = start + len(letter)
+        searched = start + len(needle)
         for at in dict.fromkeys(token for token, _ in letters[start:searched]):
             own = [position for token, position in letters[start:searched] if token == at]
-            marked.setdefault(at, []).append((own[0], _with_stop(tokens[at].content, own[-1] + 1)))
+            marked.setdefault(at, []).append((own[0], with_stop(tokens[at].content, own[-1] + 1)))
     return marked
 
 
@@ -146,7 +135,7 @@ def _wrap(token: Token, ranges: list[tuple[int, int]] | None) -> Iterator[Token]
         yield _text(token.content[position:])
 
 
-def _with_stop(content: str, end: int) -> int:
+def with_stop(content: str, end: int) -> int:
     """With the punctuation that follows at once."""
     while end < len(content) and not content[end].isalnum() and not content[end].isspace():
         end += 1
@@ -157,30 +146,104 @@ def _squeezed(text: str) -> str:
     return "".join(char for char in text if char.isalnum())
 
 
-# ------------------------------------------------------------------------------------------------ tokens and tables
+# ------------------------------------------------------------------------------------------------ formulas
+# $…$, \(…\), $$…$$ and \[…\], kept as TeX for the page, which draws them. The page has the same rules for the answer
+# that is still being written: tests/markdown_cases.json holds both to the same results. A dollar that is a price begins
+# no formula. Each search for an end is bounded, so that the time stays linear.
+FORMULA_CHARS = 2000
+FORMULA_LINES = 50
+_TEX = re.compile(r"[\\^_{]")
+_PROSE = re.compile(r"[A-Za-z]{3}|[\u3000-\u303f\u3400-\u9fff\uff00-\uffef]")
+_NUMBER = re.compile(r"[\d.,]+")
+_MARKERS = re.compile(r"[\d,\s]*")
+_OPERATOR = re.compile(r"[=<>+*]")
+
+
+def _formulas(parser: MarkdownIt) -> None:
+    """A plugin of markdown-it: tokens `formula` (inline) and `formula_block`, whose content is TeX."""
+    parser.inline.ruler.before("escape", "formula", _formula_inline)
+    # Where the lines of a table end, and a paragraph that a formula follows at once
+    parser.block.ruler.before(
+        "fence", "formula_block", _formula_lines, {"alt": ["paragraph", "reference", "blockquote", "list"]}
+    )
+
+
+def _is_formula(content: str) -> bool:
+    """Whether what stands between two dollars or \\(…\\) is a formula rather than words and prices."""
+    if not content.strip():
+        return False
+    if _TEX.search(content):
+        return True
+    if _PROSE.search(content):
+        return False
+    return not content[0].isdigit() or bool(_NUMBER.fullmatch(content) or _OPERATOR.search(content))
+
+
+def _formula_inline(state: StateInline, silent: bool) -> bool:
+    source, start = state.src, state.pos
+    if source.startswith("$$", start):
+        opening = closing = "$$"
+    elif source.startswith("\\(", start):
+        opening, closing = "\\(", "\\)"
+    elif source.startswith("$", start):
+        opening = closing = "$"
+    else:
+        return False
+    begin = start + len(opening)
+    end = source.find(closing, begin, begin + FORMULA_CHARS)
+    if end < 0:
+        return False
+    content = source[begin:end]
+    if not _is_formula(content) or (opening == "$" and not _dollars_fit(source, start, end)):
+        return False
+    if not silent:
+        token = state.push("formula", "", 0)
+        token.content, token.markup = content.strip(), opening
+    state.pos = end + len(closing)
+    return True
+
+
+def _dollars_fit(source: str, start: int, end: int) -> bool:
+    """As Pandoc has it: no space inside, and neither letter nor digit outside ("US$5 and A$6" is money)."""
+    before, after = source[start - 1 : start], source[end + 1 : end + 2]
+    inside = source[start + 1] + source[end - 1]
+    return not (before.isalnum() or after.isalnum() or inside[0].isspace() or inside[1].isspace())
+
+
+def _formula_lines(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    if state.is_code_block(start):
+        return False
+    first = state.src[state.bMarks[start] + state.tShift[start] : state.eMarks[start]]
+    opening = first[:2]
+    if opening not in ("$$", "\\["):
+        return False
+    closing = "$$" if opening == "$$" else "\\]"
+    lines: list[str] = []
+    for line in range(start, min(end, start + FORMULA_LINES)):
+        if line > start and state.sCount[line] < state.blkIndent:
+            return False  # the list or the quote ends
+        text = first[2:] if line == start else state.getLines(line, line + 1, state.blkIndent, False)
+        before, closed, after = text.partition(closing)
+        lines.append(before)
+        if closed:
+            content = "\n".join(lines).strip()
+            if after.strip() or not content or _MARKERS.fullmatch(content):
+                return False  # `\[1\]` is an escaped citation
+            if not silent:
+                token = state.push("formula_block", "", 0)
+                token.content, token.map, token.block = content, [start, line + 1], True
+                state.line = line + 1
+            return True
+    return False
+
+
+# ------------------------------------------------------------------------------------------------ tokens
 def _text(content: str) -> Token:
     return Token("text", "", 0, content=content)
 
 
 def _html(content: str) -> Token:
     return Token("html_inline", "", 0, content=content)
-
-
-def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """The library's table, cut where the answer's tables have more cells than the answer has characters.
-
-    The library fills up short rows, to 65,536 cells for 2 kB of text. A table whose rows are whole is never cut: each
-    of its cells takes a character at least.
-    """
-    if start + 1 >= end:
-        return False
-    delimiters = state.src[state.bMarks[start + 1] : state.eMarks[start + 1]]
-    columns = delimiters.strip().strip("|").count("|") + 1
-    left = len(state.src) - state.env.get("cells", 0)
-    is_table = table(state, start, min(end, start + 1 + left // columns), silent)
-    if is_table and not silent:
-        state.env["cells"] = state.env.get("cells", 0) + columns * (state.line - start - 1)
-    return is_table
 
 
 def _align(state: StateCore) -> None:
@@ -212,11 +275,10 @@ def _formula_block(self: RendererHTML, tokens: Sequence[Token], index: int, opti
 
 def _parser() -> MarkdownIt:
     parser = (
-        MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).use(formulas).use(cjk_emphasis)
+        MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).use(_formulas).use(cjk_emphasis)
     )
     parser.add_render_rule("formula", _formula)
     parser.add_render_rule("formula_block", _formula_block)
-    parser.block.ruler.at("table", _table, {"alt": ["paragraph", "reference"]})
     # "[1]: https://…" in an answer would turn its citation markers into links to elsewhere.
     parser.disable(["reference", "image"])
     parser.core.ruler.push("alignment", _align)

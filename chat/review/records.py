@@ -11,10 +11,9 @@ from time import monotonic
 from typing import Any
 from uuid import UUID
 
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.db.models import Prefetch, QuerySet
 
-from chat.messages.data import has_details, sources_of
 from chat.models import AnswerReview, AnswerTerms, Message, ReviewedCollection, Source
 from chat.ratings import Rating, get_ratings
 from chat.review.terms import terms_of
@@ -54,22 +53,6 @@ def answers_record(message_ids: Sequence[UUID]) -> int:
     messages = ended_answers().filter(pk__in=message_ids).select_related("reply_to", "session").only(*READ)
     documents = Prefetch("sources", Source.objects.only("message", "document_id").order_by())
     return _record(list(get_ratings().with_ratings(messages.prefetch_related(documents)).order_by("created_at", "pk")))
-
-
-def answer_record(message: Message) -> bool:
-    """The same of an answer that its run has just stored, whose question, session and sources are not read again.
-
-    False where they are not at hand, or the answer has gone meanwhile.
-    """
-    if not has_details(message):
-        return False
-    try:
-        with transaction.atomic():
-            get_ratings().read_for(message)
-            _record([message])
-    except IntegrityError:
-        return False
-    return True
 
 
 def _record(answers: Sequence[Message]) -> int:
@@ -170,13 +153,13 @@ def _question(answer: Message) -> str:
 
 def _collections(answers: Sequence[Message], numbers: dict[UUID, int]) -> list[ReviewedCollection]:
     """Of all answers at once: those asked in, and those of the documents that were found; as far as they exist."""
-    documents = {source.document_id for answer in answers for source in sources_of(answer) if source.document_id}
+    documents = {source.document_id for answer in answers for source in answer.sources.all() if source.document_id}
     found_in = Document.objects.filter(pk__in=documents).order_by()
     collection_of = dict(found_in.values_list("pk", "collection_id")) if documents else {}
     wanted: dict[UUID, set[UUID]] = {}
     for answer in answers:
         asked = answer.request.get("collection_ids", ()) if isinstance(answer.request, dict) else ()
-        found = {collection_of.get(source.document_id) for source in sources_of(answer) if source.document_id}
+        found = {collection_of.get(source.document_id) for source in answer.sources.all() if source.document_id}
         wanted[answer.pk] = {pk for pk in (*map(_uuid, asked), *found) if pk is not None}
     there = set(collection_of.values())  # those that have a document
     if unknown := set().union(*wanted.values()) - there:

@@ -25,12 +25,11 @@ def answer_changed(message_id: UUID) -> None:
 
 def _message_saved(sender: type[Model], instance: Message, raw: bool = False, **_: Any) -> None:
     if not raw and instance.role == Message.Role.ASSISTANT and instance.status != Message.Status.STREAMING:
-        transaction.on_commit(partial(_record, instance.pk, instance), robust=True)
+        transaction.on_commit(partial(_record, instance.pk), robust=True)
 
 
-def _record(message_id: UUID, saved: Message | None = None) -> None:
+def _record(message_id: UUID) -> None:
     # The search's dictionaries, which this needs, take a second to load: every command loads the apps.
-    from chat.review.records import answer_record, answers_record
+    from chat.review.records import answers_record
 
-    if saved is None or not answer_record(saved):
-        answers_record([message_id])
+    answers_record([message_id])

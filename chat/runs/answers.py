@@ -18,12 +18,12 @@ from django.db import IntegrityError, transaction
 from django.db.models import Max, Q
 from django.utils import timezone
 
-from chat.messages.data import keep_details, source_data
-from chat.messages.spans import source_spans
+from chat.messages.data import answer_columns, source_data, source_spans
 from chat.models import DecisionStep, FilledPrompt, Message, Session, Source
+from ragsite.core.errors import AppError
 from ragsite.core.leases import Lease, LeaseLostError, run_out
 from ragsite.core.text import clean_json, clean_text
-from ragsite.core.wording import Wordings, wordings_of
+from ragsite.core.wording import wordings_of
 from retrieval import values
 from retrieval.ports import Prompt
 from retrieval.trace import StepRecord
@@ -31,10 +31,6 @@ from retrieval.trace import StepRecord
 STALE_AFTER_S = 10.0  # an answer without a sign of life for this long was interrupted
 
 STREAMING = Message.Status.STREAMING
-FINISHED_FIELDS = [
-    "lease_token", "lease_expires_at", "status", "text", "decision", "reason", "model", "clarification", "grounding",
-    "curated", "usage", "degraded", "error", "wordings", "finished_at",
-]  # fmt: skip
 UNLEASED: dict[str, Any] = {"lease_token": None, "lease_expires_at": None}
 PROMPT_CHARS, PROMPTS_KEPT = 60_000, 60  # of one call; of one answer
 LOST_AFTER = 3  # times STALE_AFTER_S, after which a silent run is no longer waited for
@@ -42,50 +38,21 @@ EndStatus = Literal["complete", "cut", "stopped", "interrupted", "failed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
-    """Why there is no answer. `status`: the HTTP status where a plain call waits for it."""
-
-    code: str
-    message: str
-    status: int = 500
-    retry_after_s: int | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """`Message.error` of a failed answer."""
-        return {
-            "code": self.code, "content": self.message, "status": self.status, "retry_after_s": self.retry_after_s
-        }  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """How a run ended, as it is stored. `text`: all that was sent in chunks, no more and no less.
+    """How a run ended, as it is stored. `answer.text`: all that was sent in chunks, no more and no less.
 
     continued: it went on with an answer that was there; its steps come behind those of before. again: an earlier run
     may have stored a path, which goes.
     """
 
     status: EndStatus
-    text: str
-    decision: str = ""
-    reason: str = ""
-    model: str = ""
-    clarification: values.Clarification | None = None
-    sources: Sequence[values.Source] = ()
-    grounding: Sequence[values.GroundedSentence] = ()
-    curated: values.CuratedBy | None = None
+    answer: values.Answer
     steps: Sequence[StepRecord] = ()
     usage: dict[str, Any] = field(default_factory=dict)
     degraded: list[dict[str, str]] = field(default_factory=list)
-    failure: Failure | None = None
+    failure: AppError | None = None
     continued: bool = False
     again: bool = True
-
-    def wordings(self) -> Wordings:
-        """Of all sentences of the site that its reader may see."""
-        shown = [(step.summary, step.detail) for step in self.steps]
-        reasons = [sentence.reason for sentence in self.grounding]
-        return wordings_of(self.reason, shown, self.degraded, reasons, self.failure.message if self.failure else "")
 
 
 def answer_lease(message_id: uuid.UUID, *, run_id: uuid.UUID | None = None, **where: Any) -> Lease:
@@ -123,42 +90,46 @@ def answer_save_partial(
 
 
 @transaction.atomic
-def answer_finish(*, message_id: uuid.UUID, run_id: uuid.UUID, outcome: Outcome) -> Message | None:
-    """Store the whole answer at once: text, decision, sources, decision path, usage. Gives what was stored, with its
-    details, so that nobody who needs it at this moment has to read it again.
+def answer_finish(*, message_id: uuid.UUID, run_id: uuid.UUID, outcome: Outcome) -> bool:
+    """Store the whole answer at once: text, decision, sources, decision path, usage.
 
-    None where it is not this run's to finish: deleted, stopped elsewhere, asked again, or finished already.
+    False where it is not this run's to finish: deleted, stopped elsewhere, asked again, or finished already.
     """
-    held = answer_lease(message_id, run_id=run_id).held().select_related("session", "reply_to")
-    message: Message | None = held.select_for_update(of=("self",)).order_by().first()
+    held = answer_lease(message_id, run_id=run_id).held()
+    message: Message | None = held.select_for_update().order_by().first()
     if message is None:
-        return None
-    message.lease_token = message.lease_expires_at = None
-    message.status = outcome.status
-    message.text = clean_text(outcome.text)
-    message.decision = outcome.decision
-    message.reason = clean_text(outcome.reason)[:500]
-    message.model = outcome.model[:200]
-    message.clarification = clean_json(outcome.clarification.as_stored()) if outcome.clarification else None
-    message.grounding = [clean_json(sentence.as_dict()) for sentence in outcome.grounding] or None
-    message.curated = outcome.curated.as_dict() if outcome.curated else None
-    message.usage = clean_json(outcome.usage)
-    message.degraded = clean_json(outcome.degraded)
-    message.error = outcome.failure.as_dict() if outcome.failure else None
-    message.wordings = (message.wordings if outcome.continued else {}) | outcome.wordings()
-    message.finished_at = timezone.now()
-    message.save(update_fields=FINISHED_FIELDS)
-    sources = _store_sources(message, outcome.sources)
+        return False
+    answer, failure = outcome.answer, outcome.failure
+    columns = UNLEASED | answer_columns(answer, steps=outcome.steps, usage=outcome.usage, degraded=outcome.degraded)
+    columns |= {"status": outcome.status, "error": _error(failure) if failure else None, "finished_at": timezone.now()}
+    if failure or not answer.text:
+        columns["decision"] = ""
+    columns["wordings"] |= wordings_of(failure.message) if failure else {}
+    if outcome.continued:
+        columns["wordings"] = message.wordings | columns["wordings"]
+    for name, value in columns.items():
+        setattr(message, name, value)
+    message.save(update_fields=columns)
+    _store_sources(message, answer.sources)
     before = 0
     if outcome.continued:
         before = message.decision_steps.aggregate(last=Max("seq"))["last"] or 0
     elif outcome.again:
         message.decision_steps.all().delete()
-    steps = DecisionStep.objects.bulk_create(_step_row(message, step, before=before) for step in outcome.steps)
+    DecisionStep.objects.bulk_create(_step_row(message, step, before=before) for step in outcome.steps)
     _store_prompts(message, outcome, before=before)
     Session.objects.filter(pk=message.session_id).update(updated_at=timezone.now())
-    keep_details(message, sources=sources, steps=None if before else sorted(steps, key=lambda step: step.seq))
-    return message
+    return True
+
+
+def _error(failure: AppError) -> dict[str, Any]:
+    """`status`: the HTTP status where a plain call waits for the answer."""
+    return {
+        "code": failure.code,
+        "content": failure.message,
+        "status": failure.status,
+        "retry_after_s": failure.retry_after_s,
+    }
 
 
 def answers_mark_interrupted(*, at_start: bool = False, **where: Any) -> int:
@@ -202,32 +173,25 @@ def _silent_run() -> Q:
 
 
 @transaction.atomic(savepoint=False)
-def _store_sources(message: Message, sources: Sequence[values.Source]) -> list[Source]:
+def _store_sources(message: Message, sources: Sequence[values.Source]) -> None:
     """Rows that are there already stay, with what users said of them; what is cited, and where, may have changed.
-    Gives the rows as they are now, by their markers.
 
     While the answer is being written, its text is not told here, and where it is cited is left for the end.
     """
     there = {row.marker: row for row in message.sources.order_by()}
-    new, kept, changed = list[Source](), list[Source](), list[Source]()
+    new, gone, changed = list[Source](), list[Source](), list[Source]()
     for source in sources:
         row = there.pop(source.marker, None)
         if row is None or row.chunk_id != source.chunk.chunk_id[:100]:
-            if row is not None:
-                row.delete()
             new.append(_source_row(message, source))
+            if row is not None:
+                gone.append(row)
         else:
-            kept.append(row)
-            spans = _spans(message, source) if message.text else row.spans
-            if (row.cited, row.spans) != (source.cited, spans):
-                row.cited, row.spans = source.cited, spans
-                changed.append(row)
-    if there:
-        Source.objects.filter(pk__in=[row.pk for row in there.values()]).delete()
+            row.cited, row.spans = source.cited, _spans(message, source) if message.text else row.spans
+            changed.append(row)
+    Source.objects.filter(pk__in=[row.pk for row in [*gone, *there.values()]]).delete()
     Source.objects.bulk_create(new)
-    if changed:
-        Source.objects.bulk_update(changed, ["cited", "spans"])
-    return sorted([*kept, *new], key=lambda row: row.marker)
+    Source.objects.bulk_update(changed, ["cited", "spans"])
 
 
 def _spans(message: Message, source: values.Source) -> list[dict[str, Any]]:
@@ -235,19 +199,10 @@ def _spans(message: Message, source: values.Source) -> list[dict[str, Any]]:
 
 
 def _source_row(message: Message, source: values.Source) -> Source:
-    fields = source_data(source)
-    fields["spans"] = _spans(message, source)
-    if source.chunk.kind != "web":
-        fields["document_id"] = _document_id(source.chunk.document_id)
+    fields = source_data(source) | {"spans": _spans(message, source)}
+    if document_id := fields["document_id"]:
+        fields["document_id"] = uuid.UUID(document_id)
     return Source(message=message, **_fitted(Source, fields))
-
-
-def _document_id(text: str) -> uuid.UUID:
-    """Documents of throw-away collections may have names in place of ids; each name has one id."""
-    try:
-        return uuid.UUID(text)
-    except ValueError:
-        return uuid.uuid5(uuid.NAMESPACE_URL, text)
 
 
 def _step_row(message: Message, step: StepRecord, *, before: int) -> DecisionStep:

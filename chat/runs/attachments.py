@@ -27,38 +27,31 @@ async def attachments_await(question: Question, *, unread: Sequence[UUID], trace
     `unread`: those that were not when it was asked. The decision path tells what was waited for; files that could not
     be read, or not in time, stand in its `unread`.
     """
-    if not unread:
-        return question
     loop = asyncio.get_running_loop()
     until = loop.time() + READ_WAIT_S
     async with trace.step("retrieve") as step:
-        told: list[str] = []
-        while True:
-            documents = await database_call(_documents, unread)
-            waiting = [document.file_name for document in documents if document.status not in FINISHED]
-            if not waiting or loop.time() >= until:
-                break
-            if waiting != told:
-                told = waiting
-                await trace.sink.tool_called("attachments", worded("Reading {names}", names=_names(waiting)), step)
+        documents = await database_call(_documents, unread)
+        await trace.announce("attachments", worded("Reading {names}", names=_names(documents)))
+        while loop.time() < until and any(document.status not in FINISHED for document in documents):
             await asyncio.sleep(LOOK_EVERY_S)
-        read = [document.file_name for document in documents if document.status == Document.Status.READY]
-        left = [document.file_name for document in documents if document.status != Document.Status.READY]
+            documents = await database_call(_documents, unread)
+        read = [document for document in documents if document.status == Document.Status.READY]
+        left = [document for document in documents if document not in read]
         if read:
             step.summary = worded("waited until {names} was read", names=_names(read))
         if left:
-            step.detail["unread"] = left
+            step.detail["unread"] = [document.file_name for document in left]
             step.degrade(
-                worded("{names} is not read yet, and was not searched", names=_names(left))
-                if waiting
-                else worded("{names} could not be read, and was not searched", names=_names(left))
+                worded("{names} could not be read, and was not searched", names=_names(left))
+                if all(document.status == Document.Status.FAILED for document in left)
+                else worded("{names} is not read yet, and was not searched", names=_names(left))
             )
         scope = await database_call(_scope, question)
     return replace(question, scope=scope)
 
 
-def _names(names: Sequence[str]) -> str:
-    return joined(", ", [worded("“{name}”", name=name) for name in names])
+def _names(documents: Sequence[Document]) -> str:
+    return joined(", ", [worded("“{name}”", name=document.file_name) for document in documents])
 
 
 def _documents(ids: Sequence[UUID]) -> list[Document]:

@@ -9,62 +9,52 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
-from collections.abc import AsyncIterator, Callable
-from functools import partial
-from typing import TypeVar
+from collections.abc import AsyncIterator
 from uuid import UUID
 
 from django.db import Error as DatabaseError
 
 from chat import selectors
-from chat.messages.data import localized_message, message_data
+from chat.messages.data import message_data
 from chat.runs import answers, event_log
 from chat.runs.answers import answer_has_ended, answers_mark_interrupted
 from chat.runs.event_log import FINAL_TYPES, Event, EventLogGoneError, get_event_log
 from chat.runs.run import DELETED, ending, error_event, run_find
 from ragsite.core.database import database_call, is_database_away
-from ragsite.core.localized import localized
 
 logger = logging.getLogger(__name__)
-Result = TypeVar("Result")
 POLL_S = 1.0
 
 
 async def follow(message_id: UUID, *, after: int = 0) -> AsyncIterator[Event | None]:
     """Events with seq > after up to the final one; None at least every HEARTBEAT_S in which nothing happened.
 
-    The site's own sentences in them are in the language that is active where this is awaited.
     The caller has checked that the reader may see the message.
     """
     idle_s = min(event_log.HEARTBEAT_S, answers.STALE_AFTER_S)
-    seen, quiet_since = after, time.monotonic()
+    seen = after
     while True:
+        ended: list[Event] = []
         try:
             async for event in get_event_log().read(str(message_id), after=seen, idle_s=idle_s):
-                quiet_since = time.monotonic()
                 if event is None:
-                    yield None
-                    if await _has_ended(message_id):
+                    if ended := await _end(message_id, seen):
                         break  # its run died without a last event
+                    yield None
                     continue
                 seen = event["seq"]
-                yield for_reader(event)
+                yield event
                 if event["type"] in FINAL_TYPES:
                     return
             else:
                 return  # the reader had everything
         except EventLogGoneError:
-            pass
-        if await _has_ended(message_id) and (
-            events := await _unless_away(partial(_replay, message_id, seen), message_id)
-        ):
-            for event in events:
-                yield for_reader(event)
+            ended = await _end(message_id, seen)
+        for event in ended:
+            yield event
+        if ended:
             return
-        if time.monotonic() - quiet_since >= event_log.HEARTBEAT_S:
-            quiet_since = time.monotonic()
-            yield None
+        yield None
         await asyncio.sleep(min(POLL_S, event_log.HEARTBEAT_S))
 
 
@@ -76,49 +66,32 @@ async def final_event(message_id: UUID) -> Event:
     raise EventLogGoneError(str(message_id))
 
 
-def for_reader(event: Event) -> Event:
-    """The event in the active language, without what only serves that."""
-    shown = {name: value for name, value in event.items() if name != "wordings"}
-    wordings = event.get("wordings") or {}
-    if event["type"] in ("reasoning", "tool_call", "error"):
-        shown["content"] = localized(shown["content"], wordings)
-    if "step" in shown:
-        shown["step"] = localized(shown["step"], wordings)
-    if "message" in shown:
-        shown["message"] = localized_message(shown["message"], wordings)
-    return shown
-
-
-async def _has_ended(message_id: UUID) -> bool:
-    """False also while the database is away, since it can't be known then. A run of this process is known to live."""
+async def _end(message_id: UUID, seen: int) -> list[Event]:
+    """What an answer that has ended, or gone, still has for a reader who has seen so much. Empty while its run lives,
+    and while the database is away, since it can't be known then."""
     if run_find(message_id):
-        return False
+        return []
 
-    def look() -> bool:
+    def look() -> list[Event]:
         answers_mark_interrupted(pk=message_id)
-        return answer_has_ended(message_id)
+        return _replay(message_id, seen) if answer_has_ended(message_id) else []
 
-    return await _unless_away(look, message_id) or False
-
-
-async def _unless_away(call: Callable[[], Result], message_id: UUID) -> Result | None:
-    """What the call gives; None while the database is away. Raises what waiting can't mend."""
     try:
-        return await database_call(call)
+        return await database_call(look)
     except DatabaseError as error:
         if not is_database_away(error):
             raise
         logger.warning("a reader of message %s waits for the database: %s", message_id, error)
-        return None
+        return []
 
 
 def _replay(message_id: UUID, after: int) -> list[Event]:
     """What a finished message's log would come down to; a reader in the middle gets the end alone."""
     stored = selectors.message_find(message_id)
     if stored is None:
-        events = [error_event(DELETED.code, DELETED.message)]
+        events = [error_event(DELETED)]
     elif after > 0:
-        events = ending(message_data(stored), stored.wordings)[-1:]
+        events = ending(message_data(stored))[-1:]
     else:
         message = message_data(stored)
         started = {name: message[name] for name in ("session_id", "workflow")}
@@ -126,6 +99,6 @@ def _replay(message_id: UUID, after: int) -> list[Event]:
         if message["answer"]:
             events.append({"type": "sources", "sources": message["sources"]})
             events.append({"type": "chunk", "content": message["answer"]})
-        events += ending(message, stored.wordings)
+        events += ending(message)
     first = max(0, after) + 1
     return [{"seq": seq, "message_id": str(message_id), **event} for seq, event in enumerate(events, first)]

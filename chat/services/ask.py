@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
 from asgiref.sync import sync_to_async
-from channels.layers import get_channel_layer
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.utils import timezone
+from django.utils.text import Truncator
 from django.utils.translation import get_language
-from redis.exceptions import RedisError
 
 from chat import selectors
 from chat.errors import (
@@ -32,7 +30,7 @@ from chat.errors import (
 from chat.models import Message, Session
 from chat.runs.answers import UNLEASED, answer_lease, answers_mark_interrupted
 from chat.runs.attachments import FINISHED
-from chat.runs.run import Assignment, detach, run_start
+from chat.runs.run import Run, detach
 from ragsite.core.errors import InvalidInputError, PermissionDeniedError
 from ragsite.core.text import clean_line, clean_text
 from ragsite.core.wording import worded
@@ -44,228 +42,208 @@ from retrieval.selectors import (
     attached_documents,
     collection_addresses,
     documents_named,
-    scope_as_asked,
     scope_attached,
     scope_for,
     scope_of_documents,
 )
 from retrieval.text import quoting
-from retrieval.values import (
-    AnswerOptions,
-    DocumentTask,
-    FiltersMode,
-    Question,
-    SearchFilters,
-    SearchScope,
-    TaskName,
-)
-from retrieval.workflows import available_workflows
-
-logger = logging.getLogger(__name__)
+from retrieval.values import AnswerOptions, DocumentTask, Question, SearchFilters, SearchScope
 
 TITLE_CHARS = 80
 SHOWN_MODELS = 20
 WINDOW_S = 60
-MOST_DOCUMENTS = 10  # that one question names
 COMPARED = 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
-    """A question as it was put. `collections`: names or other addresses; none means all that is searched unasked.
-
-    `session_id`: of a session, or of files that were attached to a conversation which begins with this question.
-    `workflow`: "" the site's default. `model` writes the answer; "": the site's own. `model_kept`: it was chosen
-    before, and may have gone since.
-    `language`: of the asker's pages. `documents`: ids of those that alone are read or searched; `task`: what is asked
-    of them as a whole, None: a question.
-    """
-
-    text: str
-    session_id: UUID | None = None
-    workflow: str = ""
-    collections: tuple[str, ...] = ()
-    filters: SearchFilters = field(default_factory=SearchFilters)
-    filters_mode: FiltersMode = "strict"
-    options: AnswerOptions = field(default_factory=AnswerOptions)
-    model: str = ""
-    model_kept: bool = False
-    language: str = ""
-    task: TaskName | None = None
-    documents: tuple[str, ...] = ()
-
-
 async def ask(
-    *, user: User, question: Ask, regenerated: Message | None = None, edited: Message | None = None
-) -> Assignment:
-    """Store the question and begin to answer it; the answer's events are in the log under `message_id`.
+    *,
+    user: User,
+    text: str,
+    session_id: UUID | None = None,
+    request: Mapping[str, Any],
+    regenerated: Message | None = None,
+    edited: Message | None = None,
+) -> Run:
+    """Store the question and begin to answer it; the answer's events are in the log under the id of `run.message`.
 
-    `regenerated`: the question of this answer is answered again; its answers so far are kept, superseded.
-    `edited`: the question is another version of this one, which is kept with what follows it, superseded.
+    request: how to answer, as JSON (`RequestSerializer`): workflow, collections, filters, filters_mode, options, model,
+    task, documents; what is absent is the site's default. session_id: of a session, or of files that were attached to
+    a conversation which begins with this question.
+    regenerated: the question of this answer is answered again; its answers so far are kept, superseded.
+    edited: the question is another version of this one, which is kept with what follows it, superseded. Either is asked
+    as it was before, but for what `request` holds.
 
     Raises MessageTooLargeError, InvalidInputError, CollectionNotFoundError, SessionNotFoundError,
     AnswerInProgressError, TooManyQuestionsError, TooManyAnswersError.
     """
-    if question.model and not question.model_kept:
-        question = replace(question, model=await _model_chosen(question.model))
-    question = replace(question, language=get_language() or "")  # what follows has a context of its own
-    return await run_begin(partial(_answer_create, user=user, ask=question, regenerated=regenerated, edited=edited))
+    if len(text) > settings.RAG.limits.message_chars:
+        raise MessageTooLargeError(settings.RAG.limits.message_chars)
+    if model := request.get("model"):
+        request = {**request, "model": await _model_chosen(model)}
+    language = get_language()  # what follows has a context of its own
+    return await run_begin(
+        partial(
+            _answer_create,
+            user=user,
+            text=text,
+            session_id=session_id,
+            request={**request, "language": language} if language else request,
+            regenerated=regenerated,
+            edited=edited,
+        )
+    )
 
 
-async def run_begin(create: Callable[[], Assignment]) -> Assignment:
-    """Set a run to what `create` stores; called off the event loop."""
+async def run_begin(create: Callable[[], Run]) -> Run:
+    """Begin the run that `create` makes; it is called off the event loop."""
 
-    def created() -> Assignment:
+    def created() -> Run:
         live_settings.refresh()
         return create()
 
-    async def begin() -> Assignment:
-        assignment = await sync_to_async(created)()
-        await run_start(assignment)
-        # The open tabs learn that an answer has begun; each then follows the log by itself.
-        event = {"type": "run.started", "message_id": str(assignment.message_id), "again": assignment.again}
-        try:
-            await get_channel_layer().group_send(session_group(assignment.session_id), event)
-        except (RedisError, OSError) as error:
-            logger.warning("open tabs do not know of message %s: %s", assignment.message_id, error)
-        return assignment
+    async def begin() -> Run:
+        run = await sync_to_async(created)()
+        await run.start()
+        return run
 
     # The request may be cancelled at any moment; what is stored gets its run all the same.
     return await asyncio.shield(detach(begin()))
 
 
-def asked_before(*, user: User, answer: Message, changes: Mapping[str, Any]) -> Ask:
-    """The question of an answer as it was asked but for `changes` (fields of `Ask`). Raises CollectionNotFoundError."""
-    assert answer.reply_to is not None
-    request, collections = answer.request, tuple[str, ...]()
-    if "collections" not in changes and (names := request.get("collections")):
-        ids = request.get("collection_ids", [])
-        collections = scope_as_asked(user=user, names=names, ids=ids, asked_at=answer.created_at).ids
-    filters = request.get("filters", {})
-    asked = Ask(
-        text=answer.reply_to.text,
-        session_id=answer.session_id,
-        workflow=answer.workflow,
-        collections=collections,
-        filters=SearchFilters(**{**filters, "tags": tuple(filters.get("tags", ()))}),
-        filters_mode=request.get("filters_mode", "strict"),
-        options=AnswerOptions(**request.get("options", {})),
-        model=request.get("model", ""),
-        model_kept="model" not in changes,
-        language=request.get("language", ""),
-        task=request.get("task"),
-        documents=tuple(request.get("documents", ())),
-    )
-    return replace(asked, **changes)
-
-
-def _request(ask: Ask, scope: SearchScope) -> dict[str, Any]:
-    """What the answer was asked with, as it is stored: for its replays and for being written anew."""
-    # Ids tell a reader nothing: addresses are kept in their place. A name may mean another collection one day.
-    addresses = collection_addresses(scope.ids) if ask.collections else {}
-    collections = [addresses.get(name.lower(), name) for name in ask.collections]
-    return {
-        "collections": collections,
-        "collection_ids": list(scope.ids) if collections else [],
-        "filters": ask.filters.as_dict(),
-        "filters_mode": ask.filters_mode,
-        "options": {name: value for name, value in asdict(ask.options).items() if value is not None},
-        **({"language": ask.language} if ask.language else {}),
-        **({"model": ask.model} if ask.model else {}),
-        **({"task": ask.task} if ask.task else {}),
-        **({"documents": list(ask.documents)} if ask.documents else {}),
-    }
-
-
-def _answer_create(*, user: User, ask: Ask, regenerated: Message | None, edited: Message | None) -> Assignment:
-    """Store the question, unless there is a row of it, and the empty answer; says what its run is to do."""
-    ask = replace(ask, workflow=ask.workflow or settings.RAG.answer.workflow)
-    _check(ask)
-    scope = scope_asked(user=user, ask=ask)
-    request = _request(ask, scope)
+def _answer_create(
+    *,
+    user: User,
+    text: str,
+    session_id: UUID | None,
+    request: Mapping[str, Any],
+    regenerated: Message | None,
+    edited: Message | None,
+) -> Run:
+    """Store the question, unless there is a row of it, and the empty answer."""
+    before = regenerated or (selectors.shown_answer(edited) if edited else None)
+    asked_with = _asked_before(before, request) if before else dict(request)
+    workflow = asked_with.pop("workflow", "") or settings.RAG.answer.workflow
+    scope = scope_asked(user=user, request=asked_with)
+    _keep_addresses(asked_with, scope)
     answers_mark_interrupted(session__user=user)
-    answer_id = uuid4()
-    lease = answer_lease(answer_id)
+    lease = answer_lease(uuid4())
     try:
         with transaction.atomic():
             lock_asking(user)
-            session = _session(user=user, session_id=ask.session_id)
+            session = _session(user=user, session_id=session_id)
             check_limits(user)
-            session.workflow, session.collections = ask.workflow, request["collections"]
-            session.title = session.title or session_title(ask.text)
+            session.workflow, session.collections = workflow, asked_with.get("collections", [])
+            session.title = session.title or Truncator(clean_line(text)).chars(TITLE_CHARS)
             session.save()
             if regenerated:
-                asked = regenerated.reply_to
-                assert asked is not None
-                show(asked)
-                Message.objects.filter(session=session, reply_to=asked).update(superseded=True, **UNLEASED)
+                question = _answered_anew(regenerated)
             else:
-                follows = None if ask.session_id is None else selectors.last_question(session.pk)
-                if edited:
-                    show(edited)
-                    follows = edited.follows
-                    selectors.versions_beside(edited).update(superseded=True)
-                    Message.objects.filter(pk=edited.pk).update(superseded=True)
-                asked = Message.objects.create(
-                    session=session, role=Message.Role.USER, text=clean_text(ask.text), follows=follows
-                )
-            Message.objects.create(
-                id=answer_id,
+                question = _question_create(session, text, edited)
+            answer = Message.objects.create(
+                id=lease.pk,
                 session=session,
                 role=Message.Role.ASSISTANT,
-                reply_to=asked,
+                reply_to=question,
                 status=Message.Status.STREAMING,
-                workflow=ask.workflow,
-                request=request,
+                workflow=workflow,
+                request=asked_with,
                 **lease.columns(),
             )
     except IntegrityError as error:  # one_answer_at_once_per_session
         raise AnswerInProgressError from error
     attached = {}
-    if ask.session_id is not None:  # files are attached to a conversation by its id
+    if session_id is not None:  # files are attached to a conversation by its id
         attached = dict(attached_documents(user=user, conversation_id=session.pk).values_list("pk", "status"))
     if attached:
         scope = scope.beside(scope_attached(user=user, conversation_id=session.pk))
-    return Assignment(
-        message_id=answer_id,
-        run_id=lease.token,
-        session_id=session.pk,
-        user_message_id=asked.pk,
-        workflow=ask.workflow,
-        unread=tuple(key for key, status in attached.items() if status not in FINISHED),
-        question=replace(
-            question_to_answer(user=user, ask=ask, asked=asked, scope=scope, answer_id=answer_id),
-            again=regenerated is not None,
-        ),
+    return Run(
+        answer,
+        replace(question_of(answer, user=user, scope=scope), again=regenerated is not None),
+        unread=[key for key, status in attached.items() if status not in FINISHED],
     )
 
 
-def question_to_answer(*, user: User, ask: Ask, asked: Message, scope: SearchScope, answer_id: UUID) -> Question:
-    """What the engine is given. `asked`: the stored question."""
-    is_first = ask.session_id is None
+def _asked_before(answer: Message, request: Mapping[str, Any]) -> dict[str, Any]:
+    """How an answer was asked for, but for what `request` holds."""
+    before = {"workflow": answer.workflow, **answer.request}
+    if "collections" in request:
+        before.pop("collection_ids", None)
+    if "filters" in request:
+        before.pop("filters_mode", None)
+    return {**before, **request}
+
+
+def _keep_addresses(request: dict[str, Any], scope: SearchScope) -> None:
+    """Ids tell a reader nothing: addresses are kept in their place. A name may mean another collection one day, so that
+    the ids are kept, too."""
+    if names := request.get("collections"):
+        addresses = collection_addresses(scope.ids)
+        request["collections"] = [addresses.get(name.lower(), name) for name in names]
+        request["collection_ids"] = list(scope.ids)
+
+
+def _question_create(session: Session, text: str, edited: Message | None) -> Message:
+    if edited:
+        show(edited)
+        selectors.versions_beside(edited).update(superseded=True)
+        Message.objects.filter(pk=edited.pk).update(superseded=True)
+    follows = edited.follows if edited else selectors.last_question(session.pk)
+    return Message.objects.create(session=session, role=Message.Role.USER, text=clean_text(text), follows=follows)
+
+
+def _answered_anew(answer: Message) -> Message:
+    """Its question, of which the answers so far are superseded."""
+    question = answer.reply_to
+    assert question is not None
+    show(question)
+    Message.objects.filter(session=answer.session_id, reply_to=question).update(superseded=True, **UNLEASED)
+    return question
+
+
+def question_of(answer: Message, *, user: User, scope: SearchScope) -> Question:
+    """What the engine is given for an answer that is to be written."""
+    asked, request = answer.reply_to, answer.request
+    assert asked is not None
+    documents, filters = tuple(request.get("documents", ())), request.get("filters", {})
+    is_first = asked.follows_id is None
     return Question(
         text=asked.text,
         scope=scope,
         history=() if is_first else selectors.history_before(asked, limit=quoting.HISTORY_MESSAGES),
-        task=DocumentTask(ask.task, ask.documents) if ask.task else None,
-        filters=replace(ask.filters.in_mode(ask.filters_mode), documents=ask.documents),
-        options=ask.options,
-        model=ask.model,
+        task=DocumentTask(request["task"], documents) if request.get("task") else None,
+        filters=replace(
+            SearchFilters(**{**filters, "tags": tuple(filters.get("tags", ()))}).in_mode(
+                request.get("filters_mode", "strict")
+            ),
+            documents=documents,
+        ),
+        options=AnswerOptions(**request.get("options", {})),
+        model=request.get("model", ""),
         open_clarification=None if is_first else selectors.open_clarification_before(asked),
         user_id=str(user.pk),
-        conversation_id=str(asked.session_id),
-        answer_id=str(answer_id),
-        language=ask.language,
+        conversation_id=str(answer.session_id),
+        answer_id=str(answer.pk),
+        language=request.get("language", ""),
     )
 
 
-def scope_asked(*, user: User, ask: Ask) -> SearchScope:
+def scope_asked(*, user: User, request: Mapping[str, Any]) -> SearchScope:
     """What is searched: the collections of the documents that are named, else those that are named, else what is
-    searched unasked. Raises CollectionNotFoundError, NotFoundError, InvalidInputError where a document is not read yet.
+    searched unasked. Raises CollectionNotFoundError, NotFoundError, InvalidInputError where a document is not read yet,
+    or a task lacks its documents.
     """
-    if not ask.documents:
-        return scope_for(user=user, names=ask.collections)
-    documents = documents_named(user=user, ids=ask.documents)
+    ids, task = request.get("documents", ()), request.get("task")
+    if task and not ids:
+        raise InvalidInputError(
+            worded("Name the document that this is asked of."), fields={"documents": [worded("One at least.")]}
+        )
+    if task == "compare" and len(ids) != COMPARED:
+        raise InvalidInputError(
+            worded("Name the two documents that are to be compared."), fields={"documents": [worded("Exactly two.")]}
+        )
+    if not ids:
+        return scope_for(user=user, names=request.get("collection_ids") or request.get("collections", ()))
+    documents = documents_named(user=user, ids=ids)
     for document in documents:
         # For files of its conversation a question waits.
         if document.collection.conversation_id is None and document.status != Document.Status.READY:
@@ -300,47 +278,13 @@ def show(message: Message) -> None:
         at = parent
 
 
-def _check(ask: Ask) -> None:
-    """The limits that a site may change while it runs. Raises MessageTooLargeError, InvalidInputError."""
-    limits, search = settings.RAG.limits, settings.RAG.search
-    if len(ask.text) > limits.message_chars:
-        raise MessageTooLargeError(limits.message_chars)
-    if not ask.text.strip():
-        raise InvalidInputError(
-            worded("The message is empty; write a question."), fields={"message": [worded("Write a question.")]}
-        )
-    if ask.workflow not in available_workflows():
-        known = ", ".join(available_workflows())
-        raise InvalidInputError(
-            worded("There is no workflow of that name; choose one of {known}.", known=known),
-            fields={"workflow": [worded("One of {known}.", known=known)]},
-        )
-    if ask.task and not ask.documents:
-        raise InvalidInputError(
-            worded("Name the document that this is asked of."), fields={"documents": [worded("One at least.")]}
-        )
-    if ask.task == "compare" and len(ask.documents) != COMPARED:
-        raise InvalidInputError(
-            worded("Name the two documents that are to be compared."), fields={"documents": [worded("Exactly two.")]}
-        )
-    top_k = ask.options.top_k
-    if top_k is not None and not 1 <= top_k <= search.max_top_k:
-        raise InvalidInputError(
-            fields={"options": {"top_k": [worded("From 1 to {max_top_k}.", max_top_k=search.max_top_k)]}}
-        )
-
-
 async def _model_chosen(model: str) -> str:
     """Its whole name. Raises InvalidInputError for one that can't be chosen here and now."""
     status = await get_engine().models.status()
     if whole := next((name for name in status.chat_models if canonical(name) == canonical(model)), ""):
         return whole
-    if status.chat_models:
-        known = ", ".join(status.chat_models[:SHOWN_MODELS])
-        raise InvalidInputError(fields={"model": [worded("One of {known}.", known=known)]})
-    raise InvalidInputError(
-        fields={"model": [worded("No model can be chosen now; leave it out, or try again shortly.")]}
-    )
+    known = ", ".join(status.chat_models[:SHOWN_MODELS]) or "-"
+    raise InvalidInputError(fields={"model": [worded("One of {known}.", known=known)]})
 
 
 def _session(*, user: User, session_id: UUID | None) -> Session:
@@ -361,26 +305,12 @@ def check_limits(user: User) -> None:
     """Raises TooManyQuestionsError, TooManyAnswersError."""
     limits = settings.RAG.limits
     now = timezone.now()
-    recent = selectors.answers_begun_since(user=user, since=now - timedelta(seconds=WINDOW_S))
+    answers = Message.objects.filter(session__user=user, role=Message.Role.ASSISTANT)
+    recent = answers.filter(created_at__gt=now - timedelta(seconds=WINDOW_S)).order_by("created_at")
     begun = list(recent.values_list("created_at", flat=True))
     if len(begun) >= limits.questions_per_minute:
         free_at = begun[-limits.questions_per_minute] + timedelta(seconds=WINDOW_S)
         wait_s = max(1, math.ceil((free_at - now).total_seconds()))
         raise TooManyQuestionsError(limits.questions_per_minute, retry_after_s=wait_s)
-    if selectors.answers_running(user=user) >= limits.answers_at_once:
+    if answers.filter(status=Message.Status.STREAMING).count() >= limits.answers_at_once:
         raise TooManyAnswersError(limits.answers_at_once)
-
-
-def session_title(text: str) -> str:
-    """The first question on one line, cut at a word where there is one near the end."""
-    title = clean_line(text)
-    if len(title) <= TITLE_CHARS:
-        return title
-    cut = title[: TITLE_CHARS - 1]
-    head, _, _ = cut.rpartition(" ")
-    return (head if len(head) > TITLE_CHARS // 2 else cut).rstrip(" ,;:.-") + "…"
-
-
-def session_group(session_id: UUID) -> str:
-    """The channel layer's group of all open tabs on a session."""
-    return f"chat.session.{session_id}"

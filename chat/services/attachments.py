@@ -6,12 +6,11 @@ that has not begun has an id with its first file; its first question makes the s
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from uuid import UUID, uuid4
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import QuerySet
 from django.utils import timezone
 
 from chat import selectors
@@ -24,7 +23,6 @@ from retrieval.services.collections import (
     collection_delete,
     collection_for_upload,
     collection_of_conversation,
-    collection_of_conversation_delete,
 )
 from retrieval.services.documents import document_move
 
@@ -59,20 +57,12 @@ def attachment_keep(*, user: User, document_id: UUID, collection: str) -> Docume
     return document_move(document=document, collection=collection_for_upload(user=user, name=collection))
 
 
-def attachments_delete(*, session_id: UUID) -> None:
-    """With the conversation, all files that were attached to it."""
-    collection_of_conversation_delete(conversation_id=session_id)
-
-
-def attachments_unasked(before: datetime) -> QuerySet[Collection]:
-    """Collections of conversations that were never begun, or that went while a file came in."""
-    unasked = Collection.objects.filter(conversation_id__isnull=False, created_at__lt=before)
-    return unasked.exclude(conversation_id__in=Session.objects.values("pk"))
-
-
 def attachments_sweep() -> int:
     """Delete files of conversations that were never begun, or that went while a file came in. Of how many."""
-    rows = list(attachments_unasked(timezone.now() - UNASKED_KEPT).order_by("created_at")[:SWEEP_BATCH])
+    unasked = Collection.objects.filter(
+        conversation_id__isnull=False, created_at__lt=timezone.now() - UNASKED_KEPT
+    ).exclude(conversation_id__in=Session.objects.values("pk"))
+    rows = list(unasked.order_by("created_at")[:SWEEP_BATCH])
     for collection in rows:
         collection_delete(collection=collection)
     return len(rows)

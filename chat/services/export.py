@@ -10,8 +10,7 @@ from django.utils.text import slugify
 from django.utils.translation import gettext as _
 
 from chat import selectors
-from chat.messages.data import message_record, session_data
-from chat.messages.spans import cited_page
+from chat.messages.data import cited_page, message_record, session_data
 from chat.models import Message, Session
 
 

@@ -38,7 +38,7 @@ def _unheld() -> QuerySet[Session]:
 
 def sessions_erase(over: Callable[[], QuerySet[Session]]) -> Iterator[int]:
     """As their users delete them: with them go memories, attached files, ratings and evidence
-    (`chat.services.deletion`, `feedback.start`). One that is used or held meanwhile stays."""
+    (`chat.services.sessions`, `feedback.start`). One that is used or held meanwhile stays."""
     while ids := list(over().order_by("updated_at", "pk").values_list("pk", flat=True)[:AT_ONCE]):
         for pk in ids:
             with transaction.atomic():

@@ -1,4 +1,4 @@
-"""Change and delete conversations."""
+"""Change and delete conversations; what goes with them, whoever deleted them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from uuid import UUID
 
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
+from django.db.models import Model, QuerySet
+from django.db.models.signals import post_delete
 from django.utils import timezone
 
 from chat import selectors
@@ -16,9 +18,8 @@ from chat.services.stop import run_stop
 from ragsite.core.errors import InvalidInputError
 from ragsite.core.text import clean_line
 from ragsite.core.wording import worded
-
-TITLE_MAX_CHARS = 200
-FOLDER_MAX_CHARS = 100
+from retrieval.memory.services import conversation_memories_forget
+from retrieval.services.collections import collection_of_conversation_delete
 
 
 def session_update(*, user: User, session_id: UUID, changes: Mapping[str, Any]) -> Session:
@@ -30,9 +31,11 @@ def session_update(*, user: User, session_id: UUID, changes: Mapping[str, Any]) 
     now = timezone.now()
     columns: dict[str, Any] = {}
     if "title" in changes:
-        columns["title"] = _named(changes["title"], field="title", least=1, most=TITLE_MAX_CHARS)
+        columns["title"] = clean_line(changes["title"])
+        if not columns["title"]:
+            raise InvalidInputError(fields={"title": [worded("From {least} to {most} characters.", least=1, most=200)]})
     if "folder" in changes:
-        columns["folder"] = _named(changes["folder"] or "", field="folder", least=0, most=FOLDER_MAX_CHARS)
+        columns["folder"] = clean_line(changes["folder"] or "")
     if "pinned" in changes:
         columns["pinned_at"] = (session.pinned_at or now) if changes["pinned"] else None
     if "archived" in changes:
@@ -44,13 +47,6 @@ def session_update(*, user: User, session_id: UUID, changes: Mapping[str, Any]) 
     return selectors.session_get(user=user, session_id=session_id)
 
 
-def _named(text: str, *, field: str, least: int, most: int) -> str:
-    name = clean_line(text)
-    if not least <= len(name) <= most:
-        raise InvalidInputError(fields={field: [worded("From {least} to {most} characters.", least=least, most=most)]})
-    return name
-
-
 async def session_delete(*, user: User, session_id: UUID) -> None:
     """Stop the answer that is being written in it, then delete all of it. Raises SessionNotFoundError."""
     session = await sync_to_async(selectors.session_get)(user=user, session_id=session_id)
@@ -58,3 +54,18 @@ async def session_delete(*, user: User, session_id: UUID) -> None:
     async for message_id in running.values_list("pk", flat=True):
         await run_stop(message_id)
     await session.adelete()
+
+
+def connect() -> None:
+    """Once, when the site starts."""
+    post_delete.connect(_session_deleted, sender=Session, dispatch_uid="chat.session_deleted")
+
+
+def _session_deleted(
+    sender: type[Model], instance: Session, origin: Model | QuerySet[Any] | None = None, **_: Any
+) -> None:
+    """What is remembered from it and attached to it goes along. With an account both go by themselves."""
+    origin_model = origin.model if isinstance(origin, QuerySet) else type(origin)
+    if origin_model is Session:
+        conversation_memories_forget(conversation_id=instance.pk)
+        collection_of_conversation_delete(conversation_id=instance.pk)

@@ -7,8 +7,8 @@ and other versions, are not in it. Sharing it again makes a new snapshot, and a 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -18,9 +18,12 @@ from django.db.models import Q
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare, salted_hmac
+from django.utils.safestring import mark_safe
 
 from chat import selectors
 from chat.errors import NothingToShareError, ShareLinksOffError
+from chat.messages.data import cited_page, weak_sentences
+from chat.messages.rendering import reachable, render_answer
 from chat.models import Message, Session, Share, Source
 from ragsite.core.errors import InvalidInputError, NotFoundError
 from ragsite.core.wording import worded
@@ -28,15 +31,6 @@ from retrieval.selectors import visible_documents
 
 MESSAGES_SHARED = 1000  # of one conversation, the newest
 SALT = "chat.share"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SharedMessage:
-    """A question, or an answer with those of its sources that may be shown. hidden: markers of the others."""
-
-    message: Message
-    sources: tuple[Source, ...] = ()
-    hidden: tuple[int, ...] = ()
 
 
 def session_share(*, user: User, session_id: UUID, scope: str, expires_at: datetime | None = None) -> Share:
@@ -100,19 +94,38 @@ def share_open(*, share_id: UUID, reader: User | AnonymousUser, signature: str |
     return share
 
 
-def shared_messages(*, share: Share, reader: User | AnonymousUser) -> list[SharedMessage]:
-    """In order. Of documents that the reader may not read neither title nor text is given; who has no account reads
-    those of public collections that the site has approved. Results of web searches are shown."""
+def shared_entries(*, share: Share, reader: User | AnonymousUser) -> list[dict[str, Any]]:
+    """Questions and answers in order, as the page shows them. Of documents that the reader may not read neither title
+    nor text is given, but the marker, under `hidden`; who has no account reads those of public collections that the
+    site has approved. Results of web searches are shown."""
     messages = list(selectors.messages_shared(session_id=share.session_id, ids=share.message_ids))
     readable = _readable([source for message in messages for source in message.sources.all()], reader)
-    return [_for_reader(message, readable) for message in messages]
+    return [_entry(number, message, readable) for number, message in enumerate(messages)]
 
 
-def _for_reader(message: Message, readable: set[UUID]) -> SharedMessage:
+def _entry(number: int, message: Message, readable: set[UUID]) -> dict[str, Any]:
+    """number: of the entry in the page; it tells its sources from those of the others."""
     cited = [source for source in message.sources.all() if source.cited]
-    shown = tuple(source for source in cited if source.kind == Source.Kind.WEB or source.document_id in readable)
-    hidden = tuple(source.marker for source in cited if source not in shown)
-    return SharedMessage(message=message, sources=shown, hidden=hidden)
+    sources = [
+        {
+            "marker": source.marker,
+            "anchor": f"source-{number}-{source.marker}",
+            "source": source,
+            "page": cited_page(source),
+            "is_hidden": source.kind != Source.Kind.WEB and source.document_id not in readable,
+        }
+        for source in cited
+    ]
+    html = render_answer(
+        message.text, markers={source.marker for source in cited}, weak=weak_sentences(message.grounding or [])
+    )
+    linked = reachable(html).replace('href="#source-', f'href="#source-{number}-')
+    return {
+        "message": message,
+        "html": mark_safe(linked),  # noqa: S308 -- sanitised by `render_answer`
+        "sources": [entry for entry in sources if not entry["is_hidden"]],
+        "hidden": [entry for entry in sources if entry["is_hidden"]],
+    }
 
 
 def _readable(sources: Iterable[Source], reader: User | AnonymousUser) -> set[UUID]:

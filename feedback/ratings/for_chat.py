@@ -27,10 +27,6 @@ class ChatRatings:
         prefetch = Prefetch("ratings", queryset=ratings.select_related("user"), to_attr="shown_ratings")
         return messages.prefetch_related(prefetch)
 
-    def read_for(self, message: Message) -> None:
-        found = Rating.objects.filter(message=message).select_related("user")
-        message.shown_ratings = list(found)  # type: ignore[attr-defined]
-
     def with_worst_score(self, rows: QuerySet[Any]) -> QuerySet[Any]:
         path = "message__session" if rows.model is Session else "message"
         # Not by a join: it would group all rows before the first fifty of them are known.

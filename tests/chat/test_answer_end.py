@@ -1,158 +1,96 @@
-"""The end of an answer: what its run has just stored is shown, and taken in by the desk, without being read again."""
+"""The end of an answer: what its run stores, and what a reader finds."""
 
 from __future__ import annotations
 
-import json
 import uuid
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from chat import selectors
+from chat.errors import AnswerFailedError
 from chat.messages.data import message_data
-from chat.models import AnswerReview, AnswerTerms, Message, ReviewedCollection
-from chat.review.records import answer_record, answers_record
-from chat.runs.answers import Failure, Outcome, answer_finish, answer_lease, answer_save_partial
+from chat.models import Message
+from chat.runs.answers import Outcome, answer_finish, answer_lease, answer_save_partial
 from ragsite.core.wording import worded
 from retrieval.trace import StepRecord
-from retrieval.values import Clarification, CuratedBy, GroundedSentence, Scores
+from retrieval.values import Answer, Clarification, Scores
 from tests.chat.conftest import source
-from tests.factories import (
-    DecisionStepFactory,
-    DocumentFactory,
-    MessageFactory,
-    RatingFactory,
-    SourceFactory,
-    UserFactory,
-)
+from tests.factories import DecisionStepFactory, MessageFactory, RatingFactory, SourceFactory
 
 pytestmark = pytest.mark.django_db
 
 STEPS = (
-    StepRecord(seq=2, name="generate", summary=worded("{count} passages", count=2), detail={"ids": ("a", 1.5)}),
     StepRecord(seq=1, name="retrieve", summary="Found 2", detail={"score": float("nan"), "text": "a\0b\ud800"}),
+    StepRecord(seq=2, name="generate", summary=worded("{count} passages", count=2), detail={"ids": ("a", 1.5)}),
 )
-ANSWER = Outcome(
-    status="complete",
-    text="Undergraduates may borrow ten books [1].\0 \ud800",
+ANSWER = Answer(
     decision="ANSWER",
-    reason=worded("It is there."),
+    text="Undergraduates may borrow ten books [1].\0 \ud800",
     sources=(source(2, scores=Scores(final=float("inf"))), source(1)),
-    grounding=(GroundedSentence(sentence="Ten [1].", start=0, end=8, markers=(1,), score=0.9, supported=True),),
-    curated=CuratedBy(id="7", by="Ann", on="2025-01-02"),
-    steps=STEPS,
-    usage={"llm_calls": 1, "total_ms": 20},
-    degraded=[{"step": "rerank", "reason": worded("late")}],
-    again=False,
 )
-OUTCOMES = {
-    "answer": ANSWER,
-    "nothing": Outcome(status="stopped", text="", again=False),
-    "asked back": Outcome(
-        status="complete",
-        text="Which?",
-        decision="CLARIFY",
-        clarification=Clarification(question="Which?", options=("a\0", "b")),
-        again=False,
-    ),
-    "failed": Outcome(
-        status="failed", text="Ten", failure=Failure(code="timeout", message=worded("Late.")), steps=STEPS
-    ),
-    "again": replace(ANSWER, again=True),
-    "continued": replace(ANSWER, again=True, continued=True),
-}
+OUTCOME = Outcome(status="complete", answer=ANSWER, steps=STEPS, usage={"llm_calls": 1, "total_ms": 20})
 
 
-def being_written(**fields: Any) -> tuple[Message, uuid.UUID]:
+def being_written() -> tuple[Message, uuid.UUID]:
     question = MessageFactory(question=True)
-    answer = MessageFactory(session=question.session, reply_to=question, status="streaming", text="", **fields)
+    answer = MessageFactory(session=question.session, reply_to=question, status="streaming", text="")
     run_id = uuid.uuid4()
     assert answer_lease(answer.pk, run_id=run_id).take()
     return answer, run_id
 
 
-def with_an_earlier_run(answer: Message) -> None:
-    """What an earlier run, and people, have left."""
-    DecisionStepFactory(message=answer, seq=1)
-    for marker, chunk_id in ((1, "chunk-1"), (2, "another"), (9, "chunk-9")):
-        kept = SourceFactory(message=answer, marker=marker, chunk_id=chunk_id)
-        RatingFactory(message=answer, source=kept, score=marker % 5 + 1)
-    RatingFactory(message=answer, score=2)
-    RatingFactory(message=answer, score=1, user=UserFactory())
+def ended(outcome: Outcome, answer: Message, run_id: uuid.UUID) -> dict[str, Any]:
+    assert answer_finish(message_id=answer.pk, run_id=run_id, outcome=outcome)
+    stored = selectors.message_find(answer.pk)
+    assert stored is not None and stored.lease_token is None
+    return message_data(stored)
 
 
-@pytest.mark.parametrize("name", OUTCOMES)
-def test_what_was_stored_is_what_a_reader_would_find(name: str) -> None:
+def test_what_no_column_holds_is_left_out() -> None:
+    shown = ended(OUTCOME, *being_written())
+    assert (shown["status"], shown["decision"]) == ("complete", "ANSWER")
+    assert shown["answer"] == "Undergraduates may borrow ten books [1]. ?"
+    assert [step["name"] for step in shown["decision_path"]] == ["retrieve", "generate"]
+    assert shown["decision_path"][0]["detail"] == {"score": None, "text": "ab?"}
+
+
+def test_what_the_options_of_a_clarification_stand_for_is_not_shown() -> None:
+    clarification = Clarification(question="Which?", options=("a\0", "b"), documents=("x", "y"))
+    asked_back = Answer(decision="CLARIFY", text="Which?", clarification=clarification)
+    shown = ended(replace(OUTCOME, answer=asked_back), *being_written())
+    assert shown["clarification"] == {"question": "Which?", "options": ["a", "b"]}
+
+
+def test_a_failed_answer_has_its_text_and_no_decision() -> None:
+    failure = AnswerFailedError(code="timeout", message=worded("Late."), status=503)
+    shown = ended(replace(OUTCOME, status="failed", failure=failure), *being_written())
+    assert (shown["status"], shown["decision"], shown["status_reason"]) == ("failed", None, "Late.")
+    assert shown["answer"] and shown["error"]["code"] == "timeout"
+
+
+@pytest.mark.parametrize("continued", [False, True])
+def test_an_earlier_run_leaves_its_path_only_to_an_answer_that_goes_on(continued: bool) -> None:
     answer, run_id = being_written()
-    if OUTCOMES[name].again:
-        with_an_earlier_run(answer)
-        MessageFactory(session=answer.session, reply_to=answer.reply_to, superseded=True)
-    stored = answer_finish(message_id=answer.pk, run_id=run_id, outcome=OUTCOMES[name])
-    assert stored is not None
-    found = selectors.message_find(answer.pk)
-    assert found is not None
-    assert json.dumps(message_data(selectors.message_ended(stored))) == json.dumps(message_data(found))
-    assert stored.wordings == found.wordings
+    DecisionStepFactory(message=answer, seq=1, name="route")
+    kept = SourceFactory(message=answer, marker=1, chunk_id="chunk-1")
+    SourceFactory(message=answer, marker=2, chunk_id="another")
+    RatingFactory(message=answer, source=kept, score=5, user=answer.session.user)
+    shown = ended(replace(OUTCOME, continued=continued), answer, run_id)
+    names = [step["name"] for step in shown["decision_path"]]
+    assert names == [*(["route"] if continued else []), "retrieve", "generate"]
+    assert [(entry["marker"], entry["chunk_id"]) for entry in shown["sources"]] == [(1, "chunk-1"), (2, "chunk-2")]
+    assert shown["sources"][0]["rating"]["score"] == 5
 
 
 def test_sources_that_were_stored_on_the_way_are_shown_with_the_rest() -> None:
     answer, run_id = being_written()
     assert answer_save_partial(message_id=answer.pk, run_id=run_id, text="Ten", sources=(source(1, cited=False),))
-    stored = answer_finish(message_id=answer.pk, run_id=run_id, outcome=ANSWER)
-    assert stored is not None
-    shown = message_data(selectors.message_ended(stored))["sources"]
-    assert [(one["marker"], one["cited"]) for one in shown] == [(1, True), (2, True)]
+    shown = ended(OUTCOME, answer, run_id)["sources"]
+    assert [(entry["marker"], entry["cited"]) for entry in shown] == [(1, True), (2, True)]
 
 
 def test_an_answer_of_another_run_is_not_finished() -> None:
     answer, _ = being_written()
-    assert answer_finish(message_id=answer.pk, run_id=uuid.uuid4(), outcome=ANSWER) is None
-
-
-@pytest.mark.parametrize("name", OUTCOMES)
-def test_the_desk_takes_in_what_it_would_have_read(name: str) -> None:
-    document = DocumentFactory(pk=source().chunk.document_id)
-    empty = DocumentFactory().collection
-    asked_in = [str(empty.pk), "no id", str(uuid.uuid4())]
-    answer, run_id = being_written(request={"collection_ids": asked_in})
-    if OUTCOMES[name].again:
-        with_an_earlier_run(answer)
-        answers_record([answer.pk])
-    stored = answer_finish(message_id=answer.pk, run_id=run_id, outcome=OUTCOMES[name])
-    assert stored is not None and answer_record(stored)
-    taken_in = _desk(answer)
-    answers_record([answer.pk])
-    assert taken_in == _desk(answer)
-    links = set(ReviewedCollection.objects.values_list("collection_id", flat=True))
-    assert empty.pk in links and (document.collection_id in links) == bool(OUTCOMES[name].sources)
-
-
-def _desk(answer: Message) -> list[Any]:
-    rows = AnswerReview.objects.filter(message=answer)
-    terms = AnswerTerms.objects.filter(answer__in=rows).values_list("terms", flat=True)
-    links = ReviewedCollection.objects.filter(answer__in=rows).values_list("collection_id", flat=True)
-    return [list(rows.values()), list(terms), sorted(links)]
-
-
-@pytest.mark.django_db(transaction=True)
-def test_an_answer_deleted_meanwhile_leaves_no_row() -> None:
-    answer, run_id = being_written()
-    stored = answer_finish(message_id=answer.pk, run_id=run_id, outcome=ANSWER)
-    assert stored is not None
-    Message.objects.filter(pk=answer.pk).delete()
-    assert not answer_record(stored)
-    assert not AnswerReview.objects.exists()
-
-
-def test_the_end_of_an_answer_takes_few_queries(
-    django_assert_max_num_queries: Any, django_capture_on_commit_callbacks: Callable[..., Any]
-) -> None:
-    DocumentFactory(pk=source().chunk.document_id)
-    answer, run_id = being_written()
-    with django_assert_max_num_queries(20), django_capture_on_commit_callbacks(execute=True):  # 28, savepoints included
-        stored = answer_finish(message_id=answer.pk, run_id=run_id, outcome=ANSWER)
-    assert stored is not None
-    with django_assert_max_num_queries(1):
-        selectors.message_ended(stored)
+    assert not answer_finish(message_id=answer.pk, run_id=uuid.uuid4(), outcome=OUTCOME)

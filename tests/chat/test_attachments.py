@@ -149,14 +149,6 @@ async def test_the_first_question_makes_the_session_of_its_files(api: Api, workf
     assert [set(question.scope.ids) for question in workflow.questions] == [both, both, {str(public.pk)}]
 
 
-async def test_an_answer_written_anew_searches_the_files_too(api: Api, workflow: ScriptedWorkflow) -> None:
-    document = await sync_to_async(attached)(api.user)
-    answer = (await api.ask(session_id=str(document.collection.conversation_id))).json()
-    again = await api.call("post", f"/api/messages/{answer['message_id']}/regenerate", {})
-    assert again.status_code == 200
-    assert workflow.questions[-1].scope.ids == (str(document.collection_id),)
-
-
 async def test_files_of_somebody_else_make_no_session(api: Api, stranger: User, workflow: ScriptedWorkflow) -> None:
     document = await sync_to_async(attached)(stranger)
     assert (await api.ask(session_id=str(document.collection.conversation_id))).status_code == 404
@@ -207,14 +199,6 @@ async def test_what_is_not_read_is_said(
     assert answer["degraded"][0]["reason"] == f"“rules.txt” {told}, and was not searched"
 
 
-async def test_waiting_for_a_file_can_be_stopped(api: Api, workflow: ScriptedWorkflow) -> None:
-    document = await sync_to_async(attached)(api.user, status="queued")
-    started = await api.begin(session_id=str(document.collection.conversation_id))
-    stopped = await api.call("post", f"/api/messages/{started['message_id']}/stop")
-    assert stopped.json()["status"] == "stopped"
-    assert not workflow.questions
-
-
 # ------------------------------------------------------------------------------------------------ the end
 async def test_files_go_with_their_conversation(api: Api, workflow: ScriptedWorkflow) -> None:
     document = await sync_to_async(attached)(api.user)
@@ -258,20 +242,3 @@ def test_keeping_says_what_is_wrong(user: User, client_of: Any, body: Any, statu
 def test_a_file_that_is_being_read_is_not_kept_yet(user: User, client_of: Any) -> None:
     document = attached(user, status="parsing")
     assert client_of(user).post(f"/api/attachments/{document.pk}/keep", {}, format="json").status_code == 409
-
-
-def test_a_file_is_taken_away_by_its_owner(user: User, client_of: Any) -> None:
-    document = attached(user)
-    assert client_of(user).delete(f"/api/documents/{document.pk}").status_code == 204
-
-
-async def test_over_a_socket_the_first_question_makes_the_session_too(
-    user: User, socket: Any, workflow: ScriptedWorkflow
-) -> None:
-    document = await sync_to_async(attached)(user)
-    opened = await socket()
-    conversation = str(document.collection.conversation_id)
-    await opened.send("ask", message="How many books?", session_id=conversation)
-    started = (await opened.until("done"))[0]
-    assert (started["type"], started["session_id"]) == ("started", conversation)
-    assert workflow.questions[0].scope.ids == (str(document.collection_id),)

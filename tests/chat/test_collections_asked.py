@@ -6,7 +6,6 @@ from typing import Any
 
 from asgiref.sync import sync_to_async
 
-from chat.models import Message, Session
 from retrieval.models import Collection
 from tests.chat.conftest import Api, ScriptedWorkflow
 from tests.factories import CollectionFactory, UserFactory
@@ -41,17 +40,6 @@ async def test_an_answer_written_anew_asks_the_same_collection(api: Api, workflo
     assert [question.scope.ids for question in workflow.questions] == [(str(sites.pk),)] * 2
 
 
-async def test_an_answer_from_before_ids_were_kept_asks_the_same_collection(
-    api: Api, workflow: ScriptedWorkflow
-) -> None:
-    sites = await made(name="policies")
-    asked = (await api.ask(collections=["policies"])).json()
-    await Message.objects.filter(pk=asked["message_id"]).aupdate(request={"collections": ["policies"]})
-    await made(name="policies", owner=api.user)
-    await regenerated(api, asked["message_id"])
-    assert workflow.questions[-1].scope.ids == (str(sites.pk),)
-
-
 async def test_a_named_change_of_collections_means_the_present_ones(api: Api, workflow: ScriptedWorkflow) -> None:
     gone = await made(name="policies")
     asked = (await api.ask(collections=["policies"])).json()
@@ -60,12 +48,3 @@ async def test_a_named_change_of_collections_means_the_present_ones(api: Api, wo
     assert (await regenerated(api, asked["message_id"])).status_code == 404
     await regenerated(api, asked["message_id"], collections=["policies"])
     assert workflow.questions[-1].scope.ids == (str(own.pk),)
-
-
-async def test_ids_are_kept_as_addresses_that_tell_a_reader_something(api: Api, workflow: ScriptedWorkflow) -> None:
-    sites = await made(name="handbook")
-    asked = (await api.ask(collections=[str(sites.pk), "handbook"])).json()
-    session = await Session.objects.aget(pk=asked["session_id"])
-    message = await Message.objects.aget(pk=asked["message_id"])
-    assert session.collections == message.request["collections"] == ["site:handbook", "handbook"]
-    assert message.request["collection_ids"] == [str(sites.pk)]

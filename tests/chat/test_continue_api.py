@@ -77,17 +77,6 @@ async def test_events_begin_anew_and_their_chunks_are_the_answer(api: Api, onlin
     assert again == events
 
 
-async def test_an_answer_that_reaches_its_limit_says_so_and_can_be_cut_again(
-    api: Api, online: Any, rag_settings: Any
-) -> None:
-    message = await unfinished(api)
-    rag_settings(ollama={"max_answer_tokens": 3})
-    online.reply(text="for four weeks, and longer where nobody else asks for them in the meantime.")
-    done = (await api.call("post", path(message))).json()
-    assert done["status"] == "cut"
-    assert done["status_reason"] == "This answer reached its length limit; it can be continued."
-
-
 async def test_without_a_model_it_stays_as_it_was(api: Api, offline: Any) -> None:
     message = await unfinished(api)
     response = await api.call("post", path(message))
@@ -183,20 +172,3 @@ async def test_an_answer_whose_site_ended_says_so(api: Api, workflow: ScriptedWo
     assert (data["status"], data["status_reason"]) == (
         "interrupted", "The site was restarted while it wrote this answer; it can be continued."
     )  # fmt: skip
-
-
-async def test_it_is_continued_over_the_socket_in_every_open_tab(api: Api, online: Any, socket: Any) -> None:
-    message = await unfinished(api)
-    first = await socket(f"/ws/chat/{message.session_id}/")
-    second = await socket(f"/ws/chat/{message.session_id}/")
-    online.reply(text="for four weeks.")
-    await first.send("continue", message_id=str(message.pk))
-    for tab in (first, second):
-        events = await tab.until("done", "error")
-        assert events[-1]["answer"] == f"{BEGINNING} for four weeks [1]."
-    await first.send("continue", message_id=str(message.pk))
-    assert (await first.until("error"))[-1]["code"] == "answer_complete"
-    online.reply(text="again.")
-    await Message.objects.filter(pk=message.pk).aupdate(status="stopped")
-    await first.send("continue", message_id=str(message.pk))
-    assert (await second.until("done"))[0]["type"] == "started"

@@ -15,7 +15,7 @@ from retrieval.engine import close_engine, get_engine
 from retrieval.models import Chunk, Memory
 from retrieval.text.analysis import terms_text
 from retrieval.values import IndexRow
-from tests.chat.conftest import Api, events_of, eventually, types
+from tests.chat.conftest import Api, events_of, types
 from tests.factories import ChunkFactory
 from tests.ollama_server import CHAT_MODEL, EMBED_MODEL, OllamaServer
 
@@ -66,18 +66,6 @@ async def test_answer_cites_the_document_and_streams_as_the_model_writes(
     assert {"retrieve", "generate"} <= {step["name"] for step in message["decision_path"]}
 
 
-async def test_busy_model_server_still_writes_the_answer(
-    api: Api, online: OllamaServer, library: Chunk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("retrieval.providers.registry.LISTED_EVERY_S", 0.01)
-    await get_engine().models.status()
-    online.reply(endpoint="tags", delay_s=600)
-    _answer_with(online)
-    message = (await api.ask("How many books may undergraduates borrow from the library?")).json()
-    assert (message["decision"], message["degraded"]) == ("ANSWER", [])
-    assert online.chats[-1].finished
-
-
 async def test_stop_closes_the_models_connection(api: Api, online: OllamaServer, library: Chunk) -> None:
     _answer_with(online, stall_after=2)
     response = await api.ask("How many books may undergraduates borrow from the library?", stream=True)
@@ -101,18 +89,6 @@ async def test_collections_of_others_are_not_searched(
     data = (await other_api.ask("How many books may undergraduates borrow from the library?")).json()
     assert data["decision"] == "NO_ANSWER"
     assert data["sources"] == []
-
-
-async def test_answer_goes_on_when_the_reader_drops_in_mid_stream(
-    api: Api, online: OllamaServer, library: Chunk
-) -> None:
-    _answer_with(online, token_delay_s=0.02)
-    started = await api.begin("How many books may undergraduates borrow from the library?")
-
-    async def is_complete() -> bool:
-        return (await Message.objects.aget(pk=started["message_id"])).status == "complete"
-
-    await eventually(is_complete, within_s=20)
 
 
 async def test_a_sentence_that_its_passage_does_not_bear_out_is_marked_for_good(
@@ -243,7 +219,3 @@ async def test_a_model_that_is_not_offered_is_refused(
     refused = await api.ask(model=name)
     assert (refused.status_code, list(refused.json()["error"]["fields"])) == (400, ["model"])
     assert not await Message.objects.aexists()
-
-
-async def test_without_a_server_no_model_can_be_chosen(api: Api, offline: None) -> None:
-    assert (await api.ask(model=CHAT_MODEL)).status_code == 400

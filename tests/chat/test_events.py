@@ -60,18 +60,6 @@ async def test_readers_go_on_live_until_the_end(log: EventLog, key: str) -> None
     assert await asyncio.gather(*readers) == [[1, 2, 3], [2, 3]]
 
 
-async def test_content_is_kept_as_it_is(log: EventLog, key: str) -> None:
-    await log.append(key, event(1, "done"))
-    assert [item async for item in log.read(key, after=0, idle_s=1)] == [event(1, "done")]
-
-
-async def test_reader_is_told_when_nothing_happens(log: EventLog, key: str) -> None:
-    await log.append(key, event(1))
-    items = log.read(key, after=1, idle_s=0.02)
-    assert await anext(items) is None
-    await items.aclose()  # type: ignore[attr-defined]
-
-
 async def test_unknown_message_has_no_log(log: EventLog, key: str) -> None:
     with pytest.raises(EventLogGoneError):
         await anext(log.read(key, after=0, idle_s=1))
@@ -95,17 +83,6 @@ async def test_oldest_finished_logs_make_room(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(EventLogGoneError):
         await read(log, "a")
     assert await read(log, "d") == [1]
-
-
-async def test_oldest_finished_logs_make_room_by_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("chat.runs.event_log.EVENT_LOG_MIB", 1)
-    log = MemoryEventLog()
-    for name in ("a", "b"):
-        await log.append(name, {"type": "sources", "seq": 1, "sources": [{"text": name * 600_000}]})
-        await log.append(name, event(2, "done"))
-    with pytest.raises(EventLogGoneError):
-        await read(log, "a")
-    assert await read(log, "b") == [1, 2]
 
 
 async def test_redis_that_is_away_holds_up_no_answer() -> None:

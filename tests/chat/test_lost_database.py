@@ -128,7 +128,8 @@ async def test_socket_is_told_to_come_back_later(user: User, database: Away, by_
     if by_token:
         headers = [(b"authorization", (await sync_to_async(token_header)(user)).encode())]
     else:
-        headers = [(b"origin", b"http://localhost"), (b"cookie", f"{settings.SESSION_COOKIE_NAME}={cookie}".encode())]
+        named = f"{settings.SESSION_COOKIE_NAME}={cookie}".encode()
+        headers = [(b"host", b"localhost"), (b"origin", b"http://localhost"), (b"cookie", named)]
     database.now = True
     communicator = WebsocketCommunicator(application, "/ws/chat/", headers=headers)
     await communicator.connect()

@@ -10,10 +10,9 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.utils import timezone
 
-from chat.api.serializers import ScoresSerializer
 from chat.models import Message
 from chat.runs.event_log import close_event_log
-from retrieval.values import Scores, SearchFilters
+from retrieval.values import SearchFilters
 from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, events_of, types
 from tests.factories import MessageFactory, RatingFactory, SessionFactory, SourceFactory
 
@@ -26,16 +25,6 @@ async def _answered(api: Api) -> dict[str, Any]:
 async def test_message_in_the_history_has_the_responses_shape(api: Api, workflow: ScriptedWorkflow) -> None:
     data = await _answered(api)
     assert (await api.call("get", f"/api/messages/{data['message_id']}")).json() == data
-
-
-def test_the_schema_tells_every_score() -> None:
-    assert set(ScoresSerializer().fields) == set(Scores.__dataclass_fields__)
-
-
-async def test_question_has_a_role_and_a_text(api: Api, workflow: ScriptedWorkflow) -> None:
-    data = await _answered(api)
-    question = (await api.call("get", f"/api/messages/{data['reply_to']}")).json()
-    assert (question["role"], question["text"]) == ("user", "How many books may I borrow?")
 
 
 async def test_message_carries_the_readers_own_ratings(api: Api) -> None:
@@ -69,12 +58,6 @@ async def test_stop_keeps_what_was_written(api: Api, workflow: ScriptedWorkflow)
     assert [source["cited"] for source in stopped["sources"]] == [False]
 
 
-async def test_stop_of_a_finished_answer_changes_nothing(api: Api, workflow: ScriptedWorkflow) -> None:
-    data = await _answered(api)
-    response = await api.call("post", f"/api/messages/{data['message_id']}/stop")
-    assert (response.status_code, response.json()) == (200, data)
-
-
 async def test_regenerated_answer_supersedes_the_old_one(api: Api, workflow: ScriptedWorkflow) -> None:
     old = (await api.ask(options={"top_k": 3})).json()
     workflow.chunks = ("Twelve.",)
@@ -105,18 +88,6 @@ async def test_regenerate_keeps_the_filters_and_how_strict_they_are(api: Api, wo
     assert workflow.questions[2].filters == SearchFilters(policy_year=2025)
 
 
-async def test_other_filters_for_a_regenerated_answer_are_strict_unless_it_says_otherwise(
-    api: Api, workflow: ScriptedWorkflow
-) -> None:
-    asked = (await api.ask(filters={"policy_year": 2025}, filters_mode="prefer")).json()
-    path, other = f"/api/messages/{asked['message_id']}/regenerate", {"filters": {"policy_year": 2023}}
-    again = (await api.call("post", path, other)).json()
-    assert workflow.questions[1].filters == SearchFilters(policy_year=2023)
-    path = f"/api/messages/{again['message_id']}/regenerate"
-    await api.call("post", path, {**other, "filters_mode": "prefer"})
-    assert workflow.questions[2].filters == SearchFilters(policy_year=2023).in_mode("prefer")
-
-
 async def test_only_answers_can_be_regenerated(api: Api, workflow: ScriptedWorkflow) -> None:
     data = await _answered(api)
     response = await api.call("post", f"/api/messages/{data['reply_to']}/regenerate")
@@ -137,13 +108,6 @@ async def test_last_event_id_continues_where_the_reader_was(api: Api, workflow: 
     everything = [event async for event in events_of(await api.call("get", path))]
     assert again == events[4:]
     assert everything == events
-
-
-async def test_nonsense_last_event_id_counts_as_none(api: Api, workflow: ScriptedWorkflow) -> None:
-    data = await _answered(api)
-    response = await api.call("get", f"/api/messages/{data['message_id']}/events", **{"Last-Event-ID": "-3x"})
-    events = [event async for event in events_of(response)]
-    assert events[0]["seq"] == 1
 
 
 async def test_late_reader_gets_the_answer_from_the_database(api: Api, workflow: ScriptedWorkflow) -> None:

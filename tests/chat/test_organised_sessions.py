@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 
-from chat import selectors
 from chat.models import Session
 from tests.chat.conftest import Api
 from tests.factories import SessionFactory
@@ -64,22 +63,6 @@ async def test_a_change_is_no_use_and_leaves_the_rest(api: Api) -> None:
     before = await Session.objects.aget(pk=session_id)
     data = (await change(api, session_id, folder="F", pinned=True)).json()
     assert (data["title"], data["updated_at"]) == ("A", before.updated_at.isoformat())
-
-
-async def test_a_change_keeps_what_another_tab_changes_meanwhile(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The other tab renames it whenever this one has just read it."""
-    [session_id] = (await sessions(api, "A")).values()
-    found, titles = selectors.session_get, list[str]()
-
-    def found_before_the_other(**given: Any) -> Session:
-        session = found(**given)
-        titles.append(f"Renamed {len(titles)}")
-        Session.objects.filter(pk=session_id).update(title=titles[-1])
-        return session
-
-    monkeypatch.setattr(selectors, "session_get", found_before_the_other)
-    assert (await change(api, session_id, pinned=True)).json()["pinned"]
-    assert (await Session.objects.aget(pk=session_id)).title == titles[-1]
 
 
 @pytest.mark.parametrize(

@@ -44,30 +44,6 @@ def test_nothing_harmful_gets_through(text: str) -> None:
         assert tag not in html
 
 
-def test_tables_and_links_are_rendered() -> None:
-    html = render_answer("|a|b|\n|-|-|\n|1|2|\n\n[site](https://ok.example)", markers=())
-    assert "<table>" in html
-    assert '<a href="https://ok.example" rel="noopener noreferrer">site</a>' in html
-
-
-def test_short_rows_are_filled_up_and_long_ones_cut() -> None:
-    html = render_answer("|a|b|\n|-|-|\n|1|\n|1|2|3|", markers=())
-    assert html.count("<td>") == 4
-
-
-def test_a_wide_table_is_a_table() -> None:
-    row = "|x" * 256 + "|\n"
-    html = render_answer(row + "|-" * 256 + "|\n" + row * 20, markers=())
-    assert html.count("<td>") == 256 * 20
-
-
-@pytest.mark.parametrize("columns", [2, 20, 256])
-def test_no_answer_has_more_cells_than_characters(columns: int) -> None:
-    text = ("|a" * columns + "|\n" + "|-" * columns + "|\n" + "|\n" * 500 + "\n") * 5
-    html = render_answer(text, markers=())
-    assert columns <= html.count("<td>") + html.count("<th>") <= len(text)
-
-
 def test_cited_markers_are_read_from_the_text() -> None:
     assert cited_markers("Ten [2], twelve [10][2]. [x]") == {2, 10}
 
@@ -79,7 +55,6 @@ def test_cited_markers_are_read_from_the_text() -> None:
         ("A **may** b.", "A **may** b.", "<mark>A</mark> <strong><mark>may</mark></strong> <mark>b.</mark>"),
         ("- a\n- Run `make all`", "Run `make all`", "<li><mark>Run</mark> <mark><code>make all</code></mark></li>"),
         ("狗可以进。猫不可以。", "猫不可以。", "狗可以进。<mark>猫不可以。</mark>"),
-        ("|a|b|\n|-|-|\n|Dogs|enter|\n|12|x|", "|Dogs|enter|", "<td><mark>Dogs</mark></td>"),
         ("It is 5.", "Something else.", "<p>It is 5.</p>"),
     ],
 )  # fmt: skip

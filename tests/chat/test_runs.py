@@ -95,28 +95,12 @@ async def test_a_stopped_answer_keeps_what_was_waiting_to_be_sent(
     assert "".join(event["content"] for event in rest if event["type"] == "chunk") == stopped["answer"]
 
 
-async def test_finished_run_is_forgotten(api: Api, workflow: ScriptedWorkflow) -> None:
-    message = await Message.objects.aget(pk=(await api.ask()).json()["message_id"])
-
-    async def is_forgotten() -> bool:
-        return run_find(message.pk) is None
-
-    await eventually(is_forgotten)
-
-
 async def test_sources_chosen_after_the_text_are_announced_before_it(api: Api, workflow: ScriptedWorkflow) -> None:
     workflow.sources, workflow.chunks = (source(1), source(2, cited=False)), ()
     events = [event async for event in events_of(await api.ask(stream=True))]
     sources = next(event for event in events if event["type"] == "sources")["sources"]
     assert [item["marker"] for item in sources] == [1, 2]
     assert await Source.objects.acount() == 2
-
-
-async def test_answer_without_sources_still_announces_them(api: Api, workflow: ScriptedWorkflow) -> None:
-    workflow.sources = ()
-    events = [event async for event in events_of(await api.ask(stream=True))]
-    assert types(events).index("sources") < types(events).index("chunk")
-    assert types(events).count("sources") == 1
 
 
 async def test_stored_answer_is_what_was_sent(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,19 +111,6 @@ async def test_stored_answer_is_what_was_sent(api: Api, monkeypatch: pytest.Monk
     monkeypatch.setattr("chat.runs.run.answer_question", changes_its_mind)
     events = [event async for event in events_of(await api.ask(stream=True))]
     assert "".join(event["content"] for event in events if event["type"] == "chunk") == events[-1]["answer"] == "Ten."
-
-
-async def test_odd_characters_and_numbers_of_an_answer_are_storable(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def odd(question: Question, *, workflow: str, trace: Trace) -> Answer:
-        async with trace.step("retrieve") as step:
-            step.detail["score"] = float("nan")
-            step.detail["text"] = "a\x00b\ud800"
-        return Answer(decision="ANSWER", text="a\x00b\ud800c")
-
-    monkeypatch.setattr("chat.runs.run.answer_question", odd)
-    data = (await api.ask()).json()
-    assert data["answer"] == "ab?c"
-    assert data["decision_path"][0]["detail"] == {"score": None, "text": "ab?"}
 
 
 async def test_database_error_at_the_end_still_ends_the_stream(

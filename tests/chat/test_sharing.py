@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.test import AsyncClient
 from django.utils import timezone
 
-from chat.models import Share, Source
+from chat.models import Share
 from retrieval.models import Collection
 from tests.chat.conftest import Api, ScriptedWorkflow
 from tests.factories import CollectionFactory, DocumentFactory, MessageFactory, SourceFactory
@@ -162,12 +162,6 @@ async def test_it_shows_the_conversation_as_it_was(api: Api, workflow: ScriptedW
     assert "Other words" not in page
 
 
-async def test_a_deleted_conversation_is_not_shared(api: Api, session_id: str, stranger: User) -> None:
-    url = (await share(api, session_id)).json()["url"]
-    await api.call("delete", f"/api/sessions/{session_id}")
-    assert (await read(url, stranger)).status_code == 404
-
-
 @pytest.mark.parametrize(
     "fields",
     [{"scope": "world"}, {"scope": None}, {"expires_at": "yesterday"}, {"expires_at": "2020-01-01T00:00:00Z"},
@@ -184,12 +178,3 @@ async def test_an_empty_conversation_and_somebody_elses_are_not_shared(
         assert (await other_api.call(method, f"/api/sessions/{session_id}/share", body)).status_code == 404
     empty: Any = await sync_to_async(MessageFactory)(session__user=api.user, question=True, status="streaming")
     assert (await share(api, str(empty.session_id))).status_code == 409
-
-
-async def test_a_source_is_on_the_page_of_what_is_cited(api: Api, session_id: str, stranger: User) -> None:
-    spans = [{"page": 8, "boxes": [], "start": 0, "end": 4}]
-    await Source.objects.filter(title=PUBLIC).aupdate(page=7, spans=spans)
-    url = (await share(api, session_id)).json()["url"]
-    page = (await read(url, stranger)).content.decode()
-    assert "p. 8" in page
-    assert "p. 7" not in page

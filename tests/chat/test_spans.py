@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from chat.messages.data import message_data
-from chat.messages.spans import cited_places, source_spans
-from chat.runs.answers import Outcome, answer_finish, answer_save_partial
+from chat.messages.data import cited_places, message_data, source_spans
+from chat.runs.answers import Outcome, answer_finish
 from retrieval.models import Document
 from retrieval.selectors import stored_chunk
-from retrieval.values import GroundedSentence, Scores, SentenceEvidence, Source
-from tests.factories import MessageFactory, SourceFactory
+from retrieval.values import Answer, GroundedSentence, Scores, SentenceEvidence, Source
+from tests.factories import MessageFactory
 from tests.retrieval.ingest.files import pdf_bytes
 from tests.retrieval.read_documents import read_document_row
 
@@ -52,12 +50,6 @@ def test_a_quote_in_the_other_script_is_found_in_its_source(text: str, quote: st
     assert text[start:end] == place
 
 
-def test_a_row_quoted_with_its_columns_is_found_in_the_table() -> None:
-    text = "| Code | Meaning |\n|---|---|\n| E104 | too many devices |\n"
-    [(start, end)] = cited_places("Code: E104; Meaning: too many devices [1].", [], marker=1, text=text)
-    assert text[start:end] == "E104 | too many devices"
-
-
 def test_what_was_checked_goes_before_what_is_quoted() -> None:
     grounding = [{"evidence": [{"marker": 1, "start": 3, "end": 9}, {"marker": 2, "start": 0, "end": 1}]}, {}]
     assert cited_places("Ten books are lent [1].", grounding, marker=1, text="x" * 20) == [(3, 9)]
@@ -79,9 +71,8 @@ def test_a_finished_answer_keeps_them_and_its_message_tells_them(document: Docum
     at = source.chunk.text.index(TEN)
     evidence = (SentenceEvidence(1, at, at + len(TEN)),)
     sentence = GroundedSentence(sentence="Ten are lent [1].", start=0, end=17, markers=(1,), evidence=evidence)
-    outcome = Outcome(
-        status="complete", text="Ten are lent [1].", decision="ANSWER", sources=[source], grounding=[sentence]
-    )
+    written = Answer(decision="ANSWER", text="Ten are lent [1].", sources=(source,), grounding=(sentence,))
+    outcome = Outcome(status="complete", answer=written)
     assert answer_finish(message_id=message.pk, run_id=run, outcome=outcome)
     document.delete()
     message.refresh_from_db()
@@ -90,25 +81,3 @@ def test_a_finished_answer_keeps_them_and_its_message_tells_them(document: Docum
     assert told["text"][span["start"] : span["end"]] == TEN and span["page"] == 1
     [[left, top, right, bottom]] = span["boxes"]
     assert left == pytest.approx(60 / 612, abs=0.01) and 0.2 < right - left < 0.4 and 0.005 < bottom - top < 0.04
-
-
-def test_sources_that_were_stored_while_it_was_written_get_them_in_the_end(document: Document) -> None:
-    run = uuid.uuid4()
-    message = MessageFactory(lease_token=run, status="streaming", text="")
-    source, text = cited(document), f"{TEN} [1]."
-    shown = replace(source, cited=False)
-    assert answer_save_partial(message_id=message.pk, run_id=run, text="Students", sources=[shown])
-    assert message.sources.get().spans == []
-    outcome = Outcome(status="complete", text=text, decision="ANSWER", sources=[source])
-    assert answer_finish(message_id=message.pk, run_id=run, outcome=outcome)
-    [span] = message.sources.get().spans
-    assert (span["page"], len(span["boxes"])) == (1, 1)
-
-
-def test_answers_from_before_have_spans_without_boxes() -> None:
-    message = MessageFactory(text="Undergraduates may borrow ten books [1].")
-    SourceFactory(message=message, marker=1)
-    SourceFactory(message=message, marker=2, cited=False)
-    first, second = message_data(message)["sources"]
-    assert first["spans"] == [{"page": 2, "boxes": [], "start": 0, "end": 35}]
-    assert second["spans"] == []

@@ -11,7 +11,7 @@ from asgiref.sync import sync_to_async
 from chat import selectors
 from chat.messages.data import message_data
 from chat.models import Message
-from tests.chat.conftest import Api, ScriptedWorkflow, events_of
+from tests.chat.conftest import Api, ScriptedWorkflow
 from tests.factories import MessageFactory, RatingFactory, SessionFactory
 
 
@@ -71,19 +71,6 @@ async def test_showing_a_version_brings_back_what_followed_it(api: Api, workflow
     assert texts(await shown(api, first["session_id"]))[-4:] == ["B2", "re: B2", "E", "re: E"]
 
 
-async def test_a_branch_within_a_branch_is_remembered(api: Api, workflow: ScriptedWorkflow) -> None:
-    first, second = await dialogue(api, workflow, "A", "B")
-    await edit(api, second["reply_to"], "B2")
-    await edit(api, first["reply_to"], "A2")
-    assert texts(await shown(api, first["session_id"]))[0::2] == ["A2"]
-    await api.call("post", f"/api/messages/{first['reply_to']}/show")
-    assert texts(await shown(api, first["session_id"]))[0::2] == ["A", "B2"]
-    # Something deep in a branch that is not shown: what leads there is shown along.
-    await edit(api, first["reply_to"], "A3")
-    await api.call("post", f"/api/messages/{second['reply_to']}/show")
-    assert texts(await shown(api, first["session_id"]))[0::2] == ["A", "B"]
-
-
 async def test_answers_of_a_question_are_versions_each_with_its_rating(api: Api, workflow: ScriptedWorkflow) -> None:
     old, later = await dialogue(api, workflow, "A", "B")
     await api.call("put", f"/api/messages/{old['message_id']}/rating", {"thumb": "down"})
@@ -103,13 +90,6 @@ async def test_answers_of_a_question_are_versions_each_with_its_rating(api: Api,
     assert later["versions"] == [later["message_id"]]
 
 
-async def test_versions_of_a_question_are_its_wordings(api: Api, workflow: ScriptedWorkflow) -> None:
-    [first] = await dialogue(api, workflow, "A")
-    new = (await edit(api, first["reply_to"], "A2")).json()
-    versions = (await api.call("get", f"/api/messages/{new['reply_to']}/versions")).json()["results"]
-    assert [version["text"] for version in versions] == ["A", "A2"]
-
-
 async def test_an_edited_question_keeps_how_it_was_asked_and_takes_changes(
     api: Api, workflow: ScriptedWorkflow
 ) -> None:
@@ -118,13 +98,6 @@ async def test_an_edited_question_keeps_how_it_was_asked_and_takes_changes(
     assert (edited["workflow"], edited["session_id"]) == ("react", asked["session_id"])
     assert workflow.questions[1].filters == workflow.questions[0].filters
     assert workflow.questions[1].options.top_k == 7
-
-
-async def test_an_edit_streams(api: Api, workflow: ScriptedWorkflow) -> None:
-    [first] = await dialogue(api, workflow, "A")
-    events = [event async for event in events_of(await edit(api, first["reply_to"], "A2", stream=True))]
-    assert events[-1]["message"]["versions"] == [events[-1]["message_id"]]
-    assert events[0]["user_message_id"] != first["reply_to"]
 
 
 @pytest.mark.parametrize(
@@ -172,16 +145,6 @@ async def test_strangers_see_no_version(api: Api, other_api: Api, workflow: Scri
         ):
             response = await other_api.call(method, f"/api/messages/{known}/{call}", body)
             assert response.status_code == 404, (known, call)
-
-
-async def test_the_socket_edits_too(api: Api, workflow: ScriptedWorkflow, socket: Any) -> None:
-    [first] = await dialogue(api, workflow, "A")
-    tab = await socket(f"/ws/chat/{first['session_id']}/")
-    await tab.send("edit", message_id=first["reply_to"], message="A2")
-    assert (await tab.until("done", "error"))[-1]["type"] == "done"
-    assert texts(await shown(api, first["session_id"]))[0] == "A2"
-    await tab.send("edit", message_id=first["reply_to"], text="A2")
-    assert (await tab.until("error"))[-1]["code"] == "invalid"
 
 
 async def test_only_the_branch_that_is_shown_is_exported(api: Api, workflow: ScriptedWorkflow) -> None:

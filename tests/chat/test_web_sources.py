@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
-from django.conf import settings
 from django.contrib.auth.models import User
-from django.db import IntegrityError
 from django.test import Client
 from django.urls import reverse
 
-from chat.models import Source
 from retrieval.values import StoredChunk
 from tests.chat.conftest import Api, ScriptedWorkflow, events_of, source
 from tests.factories import MessageFactory, SessionFactory, SourceFactory, UserFactory
@@ -83,13 +79,6 @@ async def test_a_reviewer_sees_the_page_as_a_link_that_gives_nothing_away(conver
     assert "(deleted)" not in shown_page
 
 
-@pytest.mark.parametrize("wrong", [{"kind": "document", "document_id": None}, {"web": True, "document_id": "0" * 32}])
-async def test_a_source_has_a_document_or_is_a_web_page(user: User, wrong: dict[str, Any]) -> None:
-    with pytest.raises(IntegrityError):
-        await sync_to_async(SourceFactory)(**wrong)
-    assert not await Source.objects.aexists()
-
-
 @pytest.mark.parametrize(("provider", "offered"), [("", False), ("searxng=http://127.0.0.1:1", True)])
 async def test_the_page_offers_the_web_only_where_it_is_configured(
     user: User, rag_settings: Any, provider: str, offered: bool
@@ -103,8 +92,3 @@ async def test_the_page_offers_the_web_only_where_it_is_configured(
         return json.loads(page.split('<script id="boot" type="application/json">')[1].split("</script>")[0])
 
     assert bool((await sync_to_async(boot)())["web_search"]) is offered
-
-
-def test_the_pages_link_to_the_web_opens_beside_ours_and_gives_nothing_away() -> None:
-    script = Path(settings.BASE_DIR, "ragsite/web/static/js/chat/source_panel.js").read_text(encoding="utf-8")
-    assert 'target: "_blank", rel: "noopener noreferrer"' in script

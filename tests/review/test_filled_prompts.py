@@ -13,6 +13,7 @@ from chat.runs import answers
 from chat.runs.answers import Outcome, answer_finish, answer_lease
 from retrieval.prompting import PromptLibrary
 from retrieval.trace import ModelCall, StepRecord
+from retrieval.values import Answer
 from tests.factories import MessageFactory
 from tests.review.people import client_of, person
 
@@ -37,9 +38,8 @@ def asked(*, memories: str = "-") -> Message:
         for n, p in enumerate(calls, 1)
     ]
     steps[0].calls.append(ModelCall(kind="embed", model="e"))
-    assert answer_finish(
-        message_id=answer.pk, run_id=run_id, outcome=Outcome(status="complete", text="Ten.", steps=steps)
-    )
+    outcome = Outcome(status="complete", answer=Answer(decision="ANSWER", text="Ten."), steps=steps)
+    assert answer_finish(message_id=answer.pk, run_id=run_id, outcome=outcome)
     answers_record([answer.pk])
     return answer
 

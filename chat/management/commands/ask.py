@@ -6,7 +6,6 @@ import asyncio
 import json
 import logging
 from argparse import ArgumentParser
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,12 +14,12 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from django.utils.translation import gettext as _
 
-from chat.messages.data import answer_data
+from chat.messages.data import answer_as_stored, localized_message
 from chat.runs.run import answer_question
 from ragsite.core.localized import localized, said, said_count
 from retrieval.management.engine_command import EngineCommand
 from retrieval.selectors import scope_for_all
-from retrieval.trace import EventSink, StepRecord, Trace
+from retrieval.trace import EventSink, Trace
 from retrieval.values import Answer, Question
 from retrieval.workflows import available_workflows
 
@@ -79,7 +78,8 @@ class Command(EngineCommand):
         except TimeoutError as error:
             raise CommandError(said("The answer took too long and was given up.")) from error
         if options["json"]:
-            data = await sync_to_async(answer_data)(answer, trace, workflow=workflow, created_at=datetime.now(UTC))
+            stored = sync_to_async(answer_as_stored)  # reads where in their documents the cited sentences stand
+            data = localized_message(*await stored(answer, trace, workflow=workflow, created_at=datetime.now(UTC)))
             self.stdout.write(json.dumps(data, ensure_ascii=False, indent=2))
         else:
             self._report(answer, trace)
@@ -88,33 +88,24 @@ class Command(EngineCommand):
         if trace.first_token_ms is None:
             self.stdout.write(answer.text, ending="")
         self.stdout.write("\n")
-        if answer.clarification:
-            for option in answer.clarification.options:
-                self.stdout.write(f"  - {option}")
+        for option in answer.clarification.options if answer.clarification else ():
+            self.stdout.write(f"  - {option}")
         if answer.sources:
             self.stdout.write("\n" + said("Sources"))
         for source in answer.sources:
             chunk = source.chunk
             page = said("page {page}", page=chunk.page) if chunk.page else ""
-            heading = chunk.heading if chunk.heading != chunk.title else ""
-            place = ", ".join(part for part in (page, heading, chunk.url, chunk.published) if part)
-            final = f"{source.scores.final:.3f}" if source.scores.final is not None else "-"
+            place = ", ".join(filter(None, (page, chunk.heading, chunk.url)))
             mark = "*" if source.cited else " "
-            self.stdout.write(f" {mark}[{source.marker}] {chunk.title}{f' ({place})' if place else ''}  {final}")
+            self.stdout.write(f" {mark}[{source.marker}] {chunk.title}{f' ({place})' if place else ''}")
         reason = f" ({localized(answer.reason)})" if answer.reason else ""
         self.stdout.write("\n" + said("Decision: {decision}", decision=answer.decision) + reason)
-        self._write_path(trace.steps)
+        for step in trace.steps:
+            words = localized(step.summary or step.detail.get("reason", ""))
+            self.stdout.write(f"  {step.seq:>2} {step.name:<11} {step.status:<9} {step.duration_ms:>6} ms  {words}")
         usage = trace.usage()
         calls = said_count("{count} model call", "{count} model calls", usage.llm_calls)
         rounds = said_count("{count} round", "{count} rounds", usage.llm_rounds)
         self.stdout.write(
             "  " + said("{calls} in {rounds}, {time} ms", calls=calls, rounds=rounds, time=usage.total_ms)
         )
-
-    def _write_path(self, steps: Sequence[StepRecord]) -> None:
-        for step in steps:
-            reason = localized(step.detail.get("reason", "")) if step.status in ("degraded", "failed") else ""
-            words = ": ".join(part for part in (localized(step.summary), reason) if part)
-            self.stdout.write(
-                f"  {step.seq:>2} {step.name:<11} {step.status:<9} {step.duration_ms:>6} ms  {words}".rstrip()
-            )

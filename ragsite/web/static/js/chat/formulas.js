@@ -1,4 +1,4 @@
-// Formulas in Markdown: $…$, \(…\), $$…$$ and \[…\]. The same rules as chat/messages/formulas.py, which see;
+// Formulas in Markdown: $…$, \(…\), $$…$$ and \[…\]. The same rules as chat/messages/rendering.py, which see;
 // tests/markdown_cases.json holds both to the same results.
 
 const MAX_CHARS = 2000;
