@@ -95,10 +95,6 @@ def keep_details(message: Message, *, sources: Sequence[Source], steps: Sequence
     message.kept_sources, message.kept_steps = sources, steps  # type: ignore[attr-defined]
 
 
-def has_details(message: Message) -> bool:
-    return hasattr(message, "kept_sources")
-
-
 def sources_of(message: Message) -> list[Source]:
     kept: Sequence[Source] | None = getattr(message, "kept_sources", None)
     return list(message.sources.all() if kept is None else kept)

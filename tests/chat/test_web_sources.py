@@ -12,12 +12,11 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import IntegrityError
 from django.test import Client
-from django.urls import reverse
 
 from chat.models import Source
 from retrieval.values import StoredChunk
 from tests.chat.conftest import Api, ScriptedWorkflow, events_of, source
-from tests.factories import MessageFactory, SessionFactory, SourceFactory, UserFactory
+from tests.factories import MessageFactory, SessionFactory, SourceFactory
 
 PAGE = StoredChunk(
     chunk_id="web:0123456789abcdef", document_id="https://example.org/fees", collection_id="", seq=0, title="Fees",
@@ -70,17 +69,6 @@ async def test_the_export_names_the_page_with_its_address_and_date(api: Api, con
     assert "Fees of 2025, <https://example.org/fees>, 2025-02-03" in text
     kept = json.loads((await api.call("get", f"{address}json")).content)["messages"][1]["sources"][0]
     assert (kept["url"], kept["document_id"]) == ("https://example.org/fees", None)
-
-
-async def test_a_reviewer_sees_the_page_as_a_link_that_gives_nothing_away(conversation: Any) -> None:
-    def page() -> str:
-        client = Client()
-        client.force_login(UserFactory(is_superuser=True))
-        return client.get(reverse("admin:chat_session_change", args=[conversation.pk])).content.decode()
-
-    shown_page = await sync_to_async(page)()
-    assert '<a href="https://example.org/fees" target="_blank" rel="noopener noreferrer">Fees of 2025</a>' in shown_page
-    assert "(deleted)" not in shown_page
 
 
 @pytest.mark.parametrize("wrong", [{"kind": "document", "document_id": None}, {"web": True, "document_id": "0" * 32}])

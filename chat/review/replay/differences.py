@@ -7,7 +7,7 @@ bounded.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from difflib import SequenceMatcher
 from typing import Any
 
@@ -143,60 +143,10 @@ def _shown(step: Data | None) -> dict[str, Any] | None:
     return {name: step[name] for name in ("seq", "status", "duration_ms", "summary")} if step else None
 
 
-def summary_of(
-    original: Data, replay: Data, *, documents: Sequence[str] = (), expects: str = "ANSWER"
-) -> dict[str, Any]:
-    """A pair in one row of a table.
-
-    decision, total_ms, cited (how many): [of the original, of the replay]. same_sources: share of all their passages
-    that both have, 0..1; same_words: likeness of the texts, 0..1. supported: whether each answers, and its passages
-    support more of its checked sentences than they do not. For a golden question, found: whether each is as expected:
-    cites one of its `documents`, or has the decision `expects`; rank, where it has documents: the place of the first
-    passage of them among the sources, from 1, 0: in none.
-    """
-    chunks = [{source["chunk_id"] for source in data.get("sources") or ()} for data in (original, replay)]
-    union = chunks[0] | chunks[1]
-    words = [_WORD.findall(data.get("answer") or "")[:MAX_WORDS] for data in (original, replay)]
-    summary: dict[str, Any] = {
-        "decision": [data.get("decision") or "" for data in (original, replay)],
-        "total_ms": [(data.get("usage") or {}).get("total_ms") for data in (original, replay)],
-        "cited": [sum(bool(source["cited"]) for source in data.get("sources") or ()) for data in (original, replay)],
-        "same_sources": round(len(chunks[0] & chunks[1]) / len(union), 3) if union else 1.0,
-        "same_words": round(_likeness(*words), 3),
-        "supported": [_supported(data) for data in (original, replay)],
-    }
-    if expects != "ANSWER":
-        summary["found"] = [decision == expects for decision in summary["decision"]]
-    elif documents:
-        summary["found"] = [
-            any(source["cited"] and source["document_id"] in documents for source in data.get("sources") or ())
-            for data in (original, replay)
-        ]
-        summary["rank"] = [_rank(data.get("sources") or (), documents) for data in (original, replay)]
-    return summary
-
-
-def _rank(sources: Sequence[Data], documents: Sequence[str]) -> int:
-    places = (place for place, source in enumerate(sources, start=1) if source["document_id"] in documents)
-    return next(places, 0)
-
-
-def _supported(data: Data) -> bool:
+def is_supported(data: Data) -> bool:
+    """Whether it answers, and its passages support more of its checked sentences than they do not."""
     if data.get("decision") != "ANSWER":
         return False
     checked = [sentence.get("supported") for sentence in data.get("grounding") or ()]
     yes, no = checked.count(True), checked.count(False)
     return yes > no or (yes == no == 0 and any(source["cited"] for source in data.get("sources") or ()))
-
-
-def _likeness(old: Sequence[str], new: Sequence[str]) -> float:
-    """Of two bags of words, by Dice."""
-    counts: dict[str, int] = {}
-    for word in old:
-        counts[word] = counts.get(word, 0) + 1
-    common = 0
-    for word in new:
-        if counts.get(word, 0) > 0:
-            counts[word] -= 1
-            common += 1
-    return 2 * common / (len(old) + len(new)) if old or new else 1.0

@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -23,7 +24,7 @@ from chat import selectors
 from chat.messages.data import answer_as_stored, answer_data_in_english
 from chat.models import Message, Replay
 from chat.review.feedback_port import get_feedback
-from chat.review.replay.differences import answer_differences, summary_of
+from chat.review.replay.differences import answer_differences, is_supported
 from chat.runs.run import INTERNAL, MODEL_AWAY, TIMED_OUT
 from ragsite.core.database import DatabaseAwayError, database_call, is_database_away
 from ragsite.core.errors import AppError, ConflictError, NotFoundError
@@ -35,7 +36,7 @@ from retrieval.engine import get_engine
 from retrieval.errors import ModelError
 from retrieval.ports import BoostSource, Models
 from retrieval.providers.chosen_model import ChosenModel
-from retrieval.selectors import documents_named, scope_as_asked, scope_attached, scope_for, scope_of_documents
+from retrieval.selectors import documents_named, scope_as_asked, scope_attached, scope_of_documents
 from retrieval.steps.deps import Deps
 from retrieval.text import quoting
 from retrieval.trace import Trace
@@ -49,7 +50,7 @@ from retrieval.values import (
 )
 from retrieval.workflows import get_workflow
 
-LEASE_S = 6.0  # renewed three times as often, so that a cancelled replay ends within 2 s
+LEASE_S = 6.0  # renewed three times as often
 MAX_ATTEMPTS = 2  # a replay whose process was killed is begun once more
 NO_REVISION = "none"  # as a change's revision: without what ratings make of a search
 OPEN = (Replay.Status.QUEUED, Replay.Status.RUNNING)
@@ -67,36 +68,26 @@ class Setup:
     revision: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
-    """`original`: the stored answer, or how a golden question's is to be made."""
-
-    changed: Setup
-    original: dict[str, Any] | Setup
-    documents: tuple[str, ...] = ()
-    expects: str = "ANSWER"
-
-
 class OriginalGoneError(ConflictError):
     message = worded("The answer's question is gone, so it can't be replayed.")
 
 
 def replay_lease(replay_id: UUID) -> Lease:
-    """The right to answer it. A row that was cancelled can't be held: its holder ends at the next renewal."""
+    """The right to answer it."""
     return Lease(Replay.objects.filter(status__in=OPEN), replay_id, seconds=LEASE_S)
 
 
 async def replay_run(lease: Lease) -> None:
     """Answer a replay whose lease was taken, and store both answers with their differences.
 
-    Ends its row whatever happens, unless it is cancelled, or somebody else has taken it.
+    Ends its row whatever happens, unless somebody else has taken it.
     """
     try:
         async with hold(lease):
             ended = await _answered(lease.pk)
-            await database_call(_store, lease, ended)
+            await database_call(partial(lease.release, finished_at=timezone.now(), **ended))
     except LeaseLostError:
-        logger.info("replay %s ended: it was cancelled, or another process has taken it over", lease.pk)
+        logger.info("replay %s ended: another process has taken it over, or it was deleted", lease.pk)
     except asyncio.CancelledError:
         await asyncio.shield(sync_to_async(lease.release)(status=Replay.Status.QUEUED))
         raise
@@ -105,15 +96,8 @@ async def replay_run(lease: Lease) -> None:
 async def _answered(replay_id: UUID) -> dict[str, Any]:
     """The columns that it ends with."""
     try:
-        prepared = await database_call(_prepare, replay_id)
-        wordings: Wordings = {}
-        if isinstance(prepared.original, Setup):
-            original, told = await _answer(prepared.original)
-            wordings |= told
-        else:
-            original = prepared.original
-        replayed, told = await _answer(prepared.changed)
-        wordings |= told
+        asked, original = await database_call(_prepare, replay_id)
+        replayed, wordings = await _answer(asked)
     except TimeoutError:
         return _failed(TIMED_OUT.code, TIMED_OUT.message)
     except AppError as error:
@@ -127,18 +111,15 @@ async def _answered(replay_id: UUID) -> dict[str, Any]:
         logger.exception("replay %s failed", replay_id)
         return _failed(INTERNAL.code, INTERNAL.message)
 
-    def compare() -> dict[str, Any]:
-        return {
-            "differences": answer_differences(original, replayed),
-            "summary": summary_of(original, replayed, documents=prepared.documents, expects=prepared.expects),
-        }
-
     return {
         "status": Replay.Status.COMPLETE,
-        "original": original if isinstance(prepared.original, Setup) else None,
         "result": replayed,
         "wordings": wordings,
-        **await asyncio.to_thread(compare),
+        "differences": await asyncio.to_thread(answer_differences, original, replayed),
+        "summary": {
+            "decision": [data.get("decision") or "" for data in (original, replayed)],
+            "supported": is_supported(replayed),
+        },
     }
 
 
@@ -148,10 +129,6 @@ def _failed(code: str, message: str) -> dict[str, Any]:
         "error": {"code": code, "content": message},
         "wordings": wordings_of(message),
     }
-
-
-def _store(lease: Lease, ended: Mapping[str, Any]) -> None:
-    lease.release(finished_at=timezone.now(), **ended)
 
 
 async def _answer(setup: Setup) -> tuple[dict[str, Any], Wordings]:
@@ -180,26 +157,16 @@ def _boosts(revision: str, models: Models) -> BoostSource:
 
 
 # ------------------------------------------------------------------------------------------------ what was asked
-def _prepare(replay_id: UUID) -> Prepared:
-    """Raises OriginalGoneError, NotFoundError, CollectionNotFoundError."""
+def _prepare(replay_id: UUID) -> tuple[Setup, dict[str, Any]]:
+    """What is asked, and the stored answer. Raises OriginalGoneError, NotFoundError, CollectionNotFoundError."""
     live_settings.refresh()
-    replay = Replay.objects.select_related("made_by", "batch").filter(pk=replay_id).first()
+    replay = Replay.objects.filter(pk=replay_id).first()
     if replay is None:
         raise NotFoundError
-    change: dict[str, Any] = replay.change
-    if replay.golden:
-        if replay.made_by is None:
-            raise OriginalGoneError
-        scope = scope_for(user=replay.made_by, names=[replay.golden["collection"]])
-        asked = Setup(question=Question(text=replay.question, scope=scope), workflow=settings.RAG.answer.workflow)
-        documents = tuple(replay.golden["documents"])
-        changed = _changed(asked, change)
-        expects = replay.golden.get("expects", "ANSWER")  # those of an earlier version name none
-        return Prepared(changed=changed, original=asked, documents=documents, expects=expects)
-    message = selectors.message_find(replay.message_id) if replay.message_id else None
+    message = selectors.message_find(replay.message_id)
     if message is None or message.role != Message.Role.ASSISTANT or message.reply_to is None:
         raise OriginalGoneError
-    return Prepared(changed=_changed(as_asked(message), change), original=answer_data_in_english(message))
+    return _changed(as_asked(message), replay.change), answer_data_in_english(message)
 
 
 def as_asked(message: Message) -> Setup:
