@@ -13,6 +13,7 @@ class Migration(migrations.Migration):
         migrations.DeleteModel(name="ReplayBatch"),
         migrations.RemoveField(model_name="replay", name="golden"),
         migrations.RemoveField(model_name="replay", name="original"),
+        migrations.RemoveField(model_name="replay", name="differences"),
         migrations.RemoveIndex(model_name="answerreview", name="review_model"),
         migrations.RemoveIndex(model_name="answerreview", name="review_language"),
         migrations.RemoveIndex(model_name="answerreview", name="review_slowest"),

@@ -34,7 +34,6 @@ class Replay(Leased):
     status = models.CharField(max_length=10, choices=Status, default=Status.QUEUED, verbose_name=_("status"))
     attempts = models.PositiveSmallIntegerField(default=0, verbose_name=_("attempts"))
     result: Any = models.JSONField(null=True, blank=True, editable=False, verbose_name=_("result"))
-    differences: Any = models.JSONField(default=list, blank=True, editable=False, verbose_name=_("differences"))
     summary: Any = models.JSONField(default=dict, blank=True, editable=False, verbose_name=_("summary"))
     error: Any = models.JSONField(null=True, blank=True, editable=False, verbose_name=_("error"))
     wordings: Any = models.JSONField(default=dict, blank=True, editable=False, verbose_name=_("wordings"))

@@ -44,16 +44,6 @@ def step_status(name: str) -> str:
     return str(STATES.get(name, name))
 
 
-SCORES: dict[str, str | Promise] = {  # of a source, as the chat calls them: static/js/chat/source_panel.js
-    "dense": _("Meaning"), "bm25": _("Words"), "fused": _("Merged"), "rerank": _("Relevance"), "boost": _("Feedback"),
-    "final": _("Final score"),
-}  # fmt: skip
-
-
-def score_label(name: str) -> str:
-    return str(SCORES.get(name, name))
-
-
 FILTERS: dict[str, str | Promise] = {  # of a question's search
     "department": _("Department"), "doc_type": _("Type"), "policy_year": _("Year"), "tags": _("Tags"),
 }  # fmt: skip

@@ -22,7 +22,7 @@ from rest_framework import serializers
 from chat.models import AnswerLabel, AnswerReview, Message, ReviewedCollection
 from chat.review.marks import MAX_LABEL_CHARS
 from chat.review.records import REASONS
-from chat.review.roles import PERMISSIONS, DeskAccess, is_at_the_desk
+from chat.review.roles import PERMISSIONS, DeskAccess
 from ragsite.core.api.fields import QueryFlagField, StrictQuerySerializer
 from ragsite.core.errors import InvalidInputError, NotFoundError
 from ragsite.core.localized import localized
@@ -139,22 +139,16 @@ def answers_queue(*, access: DeskAccess, chosen: Mapping[str, Any]) -> QuerySet[
     answers = AnswerReview.objects.all()
     if user := chosen.get("user"):
         access.require("names")
-        if not User.objects.filter(username=user).exists():
-            raise InvalidInputError(fields={"user": [worded("There is no such user; choose another one.")]})
         answers = answers.filter(user__username=user)
     if collection := chosen.get("collection"):
         asked = ReviewedCollection.objects.filter(answer=OuterRef("pk"), collection=_collection(access, collection))
         answers = answers.filter(Exists(asked))
     if label := chosen.get("label"):
-        if not AnswerLabel.objects.filter(name=label).exists():
-            raise InvalidInputError(fields={"label": [worded("No answer has such a label; choose another one.")]})
         answers = answers.filter(Exists(AnswerLabel.objects.filter(answer=OuterRef("pk"), name=label)))
     if (reviewer := chosen.get("reviewer")) == NOBODY:
         answers = answers.filter(assignee=None)
     elif reviewer:
         named = Q(assignee__username=reviewer) | Q(assignee=None, state_by__username=reviewer)
-        if not (is_at_the_desk(reviewer) or AnswerReview.objects.filter(named).exists()):
-            raise InvalidInputError(fields={"reviewer": [worded("Nobody of that name works at the review desk.")]})
         answers = answers.filter(named)
     for name in ("decision", "workflow", "state", "session"):
         if value := chosen.get(name):

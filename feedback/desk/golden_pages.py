@@ -28,8 +28,8 @@ from feedback.desk.acting import answer_named, problem_sentence, question_of, ro
 from feedback.models import GoldenQuestion
 from ragsite.core.errors import AppError, InvalidInputError
 from ragsite.core.wording import worded
-from retrieval.models import Collection, Document
-from retrieval.selectors import as_uuid, document_list, visible_collections
+from retrieval.models import Document
+from retrieval.selectors import as_uuid, document_list
 
 FOUND = 20
 MOST_COLLECTIONS = 100
@@ -49,8 +49,7 @@ def golden_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     found = document_list(user=access.user, search=query[:200], versions="current")[:FOUND] if query.strip() else ()
     for document in (*_kept(access, ticked - set(offered)), *found):
         offered.setdefault(document.pk, document)
-    collections = _collections(answer, sources, access)
-    problem = ""
+    problem, asked_in = "", answer.request.get("collection_ids") or [document.collection_id for document in sources]
     if expects := request.POST.get("expects", ""):
         try:
             question = _save(request, access, answer, expects, [offered[key] for key in offered if key in ticked])
@@ -71,8 +70,8 @@ def golden_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
              "given": key in {one.pk for one in sources}, "collection": document.collection.name}
             for key, document in offered.items()
         ],
-        "collections": [(str(row.pk), row.name) for row in collections],
-        "collection": request.POST.get("collection", ""),
+        "collections": [(str(row.pk), row.name) for row in collections_known(access.user)[:MOST_COLLECTIONS]],
+        "collection": request.POST.get("collection") or str(next(iter(asked_in), "")),
         "problem": problem,
         "back": reverse("review_answer", args=[answer.pk]),
         "most_chars": MAX_TEXT_CHARS,
@@ -108,14 +107,6 @@ def _kept(access: DeskAccess, ids: set[UUID]) -> Sequence[Document]:
     return list(document_list(user=access.user).filter(pk__in=ids)) if ids else []
 
 
-def _collections(answer: Message, sources: Sequence[Document], access: DeskAccess) -> list[Collection]:
-    """Where it was asked, or what it found came from, of those that this person may know; else those they may read."""
-    ids = [key for text in answer.request.get("collection_ids") or () if (key := as_uuid(str(text)))]
-    ids = ids or [document.collection_id for document in sources]
-    asked = collections_known(access.user).filter(pk__in=ids)[:MOST_COLLECTIONS]
-    return list(asked or visible_collections(access.user).order_by("name", "pk")[:MOST_COLLECTIONS])
-
-
 def _save(
     request: HttpRequest, access: DeskAccess, answer: Message, expects: str, ticked: Sequence[Document]
 ) -> GoldenQuestion:
@@ -127,9 +118,8 @@ def _save(
             raise InvalidInputError(worded("Tick documents of one collection."))
         collection, relevant = ticked[0].collection, [Relevant(document_id=one.pk, grade=FULLY) for one in ticked]
     else:
-        offered = _collections(answer, _sources(answer, access)[0], access)
-        wanted = request.POST.get("collection", "")
-        found = next((row for row in offered if str(row.pk) == wanted), None)
+        key = as_uuid(request.POST.get("collection", ""))
+        found = collections_known(access.user).filter(pk=key).first() if key else None
         if found is None:
             raise InvalidInputError(NO_COLLECTION)
         collection, relevant = found, []

@@ -137,20 +137,6 @@ def test_all_words_occur_in_the_question_or_the_answer(client: Client, text: str
     assert len(listed(client, search=query)) == (len(answers) if found else 0)
 
 
-@pytest.mark.parametrize("name", ["label", "reviewer", "user"])
-def test_a_filter_by_what_is_not_there_is_refused_with_its_name(name: str) -> None:
-    refused = client_of(person("Administrators")).get(ANSWERS, {name: "misspelt"})
-    assert (refused.status_code, list(refused.json()["error"]["fields"])) == (400, [name])
-
-
-def test_a_reviewer_who_has_left_the_desk_is_still_filtered_by(client: Client, reviewer: User) -> None:
-    answer, left = asked(), UserFactory(username="left")
-    assert client.get(ANSWERS, {"reviewer": "left"}).status_code == 400
-    AnswerReview.objects.filter(message=answer).update(state_by=left)
-    assert listed(client, reviewer="left") == [str(answer.pk)]
-    assert listed(client, reviewer=reviewer.username) == []
-
-
 @pytest.mark.parametrize(
     "query",
     [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.utils.translation import override
 
-from chat.review.labels import score_label, workflow_label
+from chat.review.labels import workflow_label
 from chat.review.replay.replays import change_words
 from chat.templatetags.review import seconds, unmarked
 from retrieval.workflows import available_workflows
@@ -37,7 +37,6 @@ def test_every_workflow_has_a_name_for_people() -> None:
         assert workflow_label("of_another_version") == "of another version"
 
 
-def test_scores_and_filters_are_called_in_the_readers_language() -> None:
+def test_filters_are_called_in_the_readers_language() -> None:
     with override("zh-hant"):
-        assert [score_label(name) for name in ("bm25", "final")] == ["詞語", "最終分數"]
         assert change_words({"filters": {"department": "HR", "tags": ["a", "b"]}}) == ["篩選 部門: HR, 標籤: a, b"]

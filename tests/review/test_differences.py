@@ -60,14 +60,13 @@ def test_sources_say_where_they_are_and_how_they_moved() -> None:
         "new": ("replay", 0), "b": ("both", 0), "a": ("both", -2), "gone": ("original", 0),
     }  # fmt: skip
     assert [row["chunk_id"] for row in rows.values() if not row["changed"]] == ["b"]
-    assert rows["gone"]["same_document"]
 
 
-def test_a_decision_a_step_and_a_fallback_show() -> None:
+def test_a_decision_and_a_step_show() -> None:
     step = {"seq": 1, "name": "retrieve", "status": "ok", "duration_ms": 3, "summary": ""}
     late = {**step, "seq": 2, "name": "rerank", "status": "degraded"}
     found = answer_differences(
         answer(decision_path=[step]),
-        answer(decision="NO_ANSWER", decision_path=[step, late], degraded=[{"step": "rerank", "reason": "late"}]),
+        answer(decision="NO_ANSWER", decision_path=[step, late]),
     )
-    assert [row["kind"] for row in found] == ["decision", "step", "degraded"]
+    assert [row["kind"] for row in found] == ["decision", "step"]

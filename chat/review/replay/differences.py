@@ -13,6 +13,7 @@ from typing import Any
 
 MAX_WORDS = 1_500  # of either text, compared one by one; beyond it lines are
 MAX_LINES = 2_000
+STEP = ("seq", "status", "duration_ms", "summary")
 PLAIN = ("status", "decision", "workflow", "model")
 FIGURES = ("llm_calls", "llm_rounds", "prompt_tokens", "completion_tokens", "first_token_ms", "total_ms")
 _WORD = re.compile(r"[^\W\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+|\s+|.", re.DOTALL)
@@ -24,7 +25,6 @@ def answer_differences(original: Data, replay: Data) -> list[dict[str, Any]]:
 
     decision, status, workflow, model: `original`, `replay`. answer: `parts` of {"op": same, removed or added, "text"}.
     source: see `source_differences`. step: see `step_differences`. usage: `figure`, `original`, `replay`.
-    degraded: `original`, `replay`, names of steps.
     """
     found: list[dict[str, Any]] = [
         {"kind": name, "original": original.get(name) or "", "replay": replay.get(name) or ""}
@@ -41,9 +41,6 @@ def answer_differences(original: Data, replay: Data) -> list[dict[str, Any]]:
         for name in FIGURES
         if old.get(name) != new.get(name)
     ]
-    fell = [sorted({entry["step"] for entry in data.get("degraded") or ()}) for data in (original, replay)]
-    if fell[0] != fell[1]:
-        found.append({"kind": "degraded", "original": fell[0], "replay": fell[1]})
     return found
 
 
@@ -73,12 +70,10 @@ def source_differences(original: Data, replay: Data) -> list[dict[str, Any]]:
     """One row for each passage of either answer, in the replay's order, then those that it lost.
 
     in: both, original or replay. `ranks`: its place in each, from 1, or None. moved: places up (positive) or down.
-    same_document: it is in one answer only, but another passage of its document is in the other. changed: its place,
-    whether it is cited, or that it is there at all.
+    changed: its place, whether it is cited, or that it is there at all.
     """
     sides = [list(data.get("sources") or ()) for data in (original, replay)]
     places = [{source["chunk_id"]: place for place, source in enumerate(side, 1)} for side in sides]
-    documents = [{source["document_id"] for source in side if source["document_id"]} for side in sides]
     by_chunk = [{source["chunk_id"]: source for source in side} for side in sides]
     rows = []
     for chunk_id in dict.fromkeys([*places[1], *places[0]]):
@@ -88,7 +83,6 @@ def source_differences(original: Data, replay: Data) -> list[dict[str, Any]]:
         before, after = (side.get(chunk_id) for side in places)
         where = "both" if before and after else "replay" if after else "original"
         cited = [bool(side and side["cited"]) for side in here]
-        other = documents[1] if where == "original" else documents[0]
         rows.append(
             {
                 "kind": "source",
@@ -101,11 +95,6 @@ def source_differences(original: Data, replay: Data) -> list[dict[str, Any]]:
                 "ranks": {"original": before, "replay": after},
                 "moved": before - after if before and after else 0,
                 "cited": {"original": cited[0], "replay": cited[1]},
-                "scores": {
-                    "original": here[0]["scores"] if here[0] else None,
-                    "replay": here[1]["scores"] if here[1] else None,
-                },
-                "same_document": where != "both" and source["document_id"] in other,
                 "changed": where != "both" or before != after or cited[0] != cited[1],
             }
         )
@@ -128,19 +117,14 @@ def step_differences(original: Data, replay: Data) -> list[dict[str, Any]]:
 
 
 def _step(old: Data | None, new: Data | None) -> dict[str, Any]:
-    step = new or old
-    assert step is not None
+    shown = [{name: step[name] for name in STEP} if step else None for step in (old, new)]
     return {
         "kind": "step",
-        "name": step["name"],
-        "original": _shown(old),
-        "replay": _shown(new),
+        "name": (new or old or {})["name"],
+        "original": shown[0],
+        "replay": shown[1],
         "changed": old is None or new is None or old["status"] != new["status"],
     }
-
-
-def _shown(step: Data | None) -> dict[str, Any] | None:
-    return {name: step[name] for name in ("seq", "status", "duration_ms", "summary")} if step else None
 
 
 def is_supported(data: Data) -> bool:

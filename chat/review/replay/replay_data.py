@@ -1,7 +1,7 @@
 """A replay as JSON and for its page.
 
-It searches as its asker may. Who looks at it may read less: of
-documents that its reader may not open, only what the conversation showed already is given to the reader.
+It searches as its asker may. Who looks at it may read less: of documents that its reader may not open, only what the
+conversation showed already is given to the reader.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from chat.messages.data import localized_message, weak_sentences
 from chat.messages.rendering import render_answer
 from chat.models import Replay
 from chat.review.data import message_for_desk
+from chat.review.replay.differences import answer_differences
 from ragsite.core.localized import localized
 from ragsite.core.wording import worded
 from retrieval.selectors import as_uuid, visible_documents
@@ -32,6 +33,7 @@ def replay_data(replay: Replay, *, reader: User) -> dict[str, Any]:
     message = selectors.message_find(replay.message_id)
     original = message_for_desk(message) if message else None
     hidden = _hidden(replay.result, _documents_of(original), reader) if replay.result and original else frozenset()
+    replayed = _shown(replay, hidden) if replay.result else None
     return {
         "id": str(replay.pk),
         "message_id": str(replay.message_id),
@@ -43,8 +45,8 @@ def replay_data(replay: Replay, *, reader: User) -> dict[str, Any]:
         "created_at": replay.created_at.isoformat(),
         "finished_at": replay.finished_at.isoformat() if replay.finished_at else None,
         "original": original,
-        "replay": _shown(replay, hidden) if replay.result else None,
-        "differences": [row for row in replay.differences if not _tells(row, hidden)],
+        "replay": replayed,
+        "differences": answer_differences(original, replayed) if original and replayed and not hidden else [],
     }
 
 
@@ -85,10 +87,3 @@ def _withheld(data: Data, hidden: frozenset[str]) -> dict[str, Any]:
         "decision_path": [{**step, "summary": "", "detail": {}} for step in data["decision_path"]],
         "degraded": [{**entry, "reason": ""} for entry in data["degraded"]],
     }
-
-
-def _tells(difference: Data, hidden: frozenset[str]) -> bool:
-    """Whether a difference holds words of a withheld answer."""
-    if not hidden:
-        return False
-    return difference["kind"] in ("answer", "step") or difference.get("document_id") in hidden

@@ -1,6 +1,6 @@
 """Answer one stored question again, otherwise, and keep both answers beside each other.
 
-The question is asked in the name of its asker, who decides what may be seen, with the history as it was then. The
+The question is asked in the name of its asker, who decides what may be seen, after what stands before it. The
 engine has no memory for it: today's would hold what the original answer left there. Nothing of the conversation, the
 quotas, the ratings or their evidence is touched; what the models are known for is not learned from it.
 """
@@ -17,14 +17,13 @@ from uuid import UUID
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
-from django.db.models import Q
 from django.utils import timezone
 
 from chat import selectors
-from chat.messages.data import answer_as_stored, answer_data_in_english
+from chat.messages.data import answer_as_stored
 from chat.models import Message, Replay
 from chat.review.feedback_port import get_feedback
-from chat.review.replay.differences import answer_differences, is_supported
+from chat.review.replay.differences import is_supported
 from chat.runs.run import INTERNAL, MODEL_AWAY, TIMED_OUT
 from ragsite.core.database import DatabaseAwayError, database_call, is_database_away
 from ragsite.core.errors import AppError, ConflictError, NotFoundError
@@ -43,8 +42,6 @@ from retrieval.trace import Trace
 from retrieval.values import (
     AnswerOptions,
     DocumentTask,
-    HistoryMessage,
-    OpenClarification,
     Question,
     SearchFilters,
 )
@@ -78,7 +75,7 @@ def replay_lease(replay_id: UUID) -> Lease:
 
 
 async def replay_run(lease: Lease) -> None:
-    """Answer a replay whose lease was taken, and store both answers with their differences.
+    """Answer a replay whose lease was taken, and store what it answers.
 
     Ends its row whatever happens, unless somebody else has taken it.
     """
@@ -96,7 +93,7 @@ async def replay_run(lease: Lease) -> None:
 async def _answered(replay_id: UUID) -> dict[str, Any]:
     """The columns that it ends with."""
     try:
-        asked, original = await database_call(_prepare, replay_id)
+        asked, decision = await database_call(_prepare, replay_id)
         replayed, wordings = await _answer(asked)
     except TimeoutError:
         return _failed(TIMED_OUT.code, TIMED_OUT.message)
@@ -115,11 +112,7 @@ async def _answered(replay_id: UUID) -> dict[str, Any]:
         "status": Replay.Status.COMPLETE,
         "result": replayed,
         "wordings": wordings,
-        "differences": await asyncio.to_thread(answer_differences, original, replayed),
-        "summary": {
-            "decision": [data.get("decision") or "" for data in (original, replayed)],
-            "supported": is_supported(replayed),
-        },
+        "summary": {"decision": [decision, replayed["decision"] or ""], "supported": is_supported(replayed)},
     }
 
 
@@ -157,8 +150,8 @@ def _boosts(revision: str, models: Models) -> BoostSource:
 
 
 # ------------------------------------------------------------------------------------------------ what was asked
-def _prepare(replay_id: UUID) -> tuple[Setup, dict[str, Any]]:
-    """What is asked, and the stored answer. Raises OriginalGoneError, NotFoundError, CollectionNotFoundError."""
+def _prepare(replay_id: UUID) -> tuple[Setup, str]:
+    """What is asked, and the decision then. Raises OriginalGoneError, NotFoundError, CollectionNotFoundError."""
     live_settings.refresh()
     replay = Replay.objects.filter(pk=replay_id).first()
     if replay is None:
@@ -166,15 +159,14 @@ def _prepare(replay_id: UUID) -> tuple[Setup, dict[str, Any]]:
     message = selectors.message_find(replay.message_id)
     if message is None or message.role != Message.Role.ASSISTANT or message.reply_to is None:
         raise OriginalGoneError
-    return _changed(as_asked(message), replay.change), answer_data_in_english(message)
+    return _changed(as_asked(message), replay.change), message.decision
 
 
 def as_asked(message: Message) -> Setup:
-    """An answer's question as it was put: the asker's scope, decided anew, with the files of the conversation; history
-    and open clarification as then."""
+    """An answer's question as it was put: the asker's scope, decided anew, with the files of the conversation, and
+    what stands before it there."""
     asked, request, user = message.reply_to, message.request, message.session.user
     assert asked is not None
-    earlier = _earlier_then(asked)
     task, documents = request.get("task"), tuple(request.get("documents", ()))
     scope = scope_as_asked(
         user=user,
@@ -189,50 +181,15 @@ def as_asked(message: Message) -> Setup:
         question=Question(
             text=asked.text,
             scope=scope.beside(scope_attached(user=user, conversation_id=message.session_id)),
-            history=_history_of(earlier),
+            history=selectors.history_before(asked, limit=quoting.HISTORY_MESSAGES),
             task=DocumentTask(task, documents) if task else None,
             filters=replace(filters, documents=documents),
             options=AnswerOptions(**request.get("options", {})),
-            open_clarification=_open_clarification_of(earlier),
+            open_clarification=selectors.open_clarification_before(asked),
             language=request.get("language", ""),
         ),
         workflow=message.workflow or settings.RAG.answer.workflow,
     )
-
-
-def _earlier_then(asked: Message) -> list[Message]:
-    """The questions that led to this one, each with its answer of that time: another version of either, written later
-    or left for this one, is not among them. Oldest first."""
-    before = dict(
-        Message.objects.filter(session=asked.session_id, role=Message.Role.USER).values_list("pk", "follows_id")
-    )
-    way: list[Any] = []
-    at = asked.follows_id
-    while at in before and at not in way and len(way) < quoting.HISTORY_MESSAGES:
-        way.append(at)
-        at = before[at]
-    rows = Message.objects.filter(Q(pk__in=way) | Q(reply_to__in=way), created_at__lt=asked.created_at)
-    said: dict[Any, dict[str, Message]] = {}
-    for message in rows.select_related("reply_to").order_by("created_at", "pk"):
-        said.setdefault(message.reply_to_id or message.pk, {})[message.role] = message
-    turns = [said.get(pk, {}) for pk in reversed(way)]
-    return [turn[role] for turn in turns for role in (Message.Role.USER, Message.Role.ASSISTANT) if role in turn]
-
-
-def _history_of(earlier: list[Message]) -> tuple[HistoryMessage, ...]:
-    said = [one for one in earlier if one.text and one.status in selectors.REMEMBERED]
-    return tuple(
-        HistoryMessage(role="user" if one.role == Message.Role.USER else "assistant", text=one.text)
-        for one in said[-quoting.HISTORY_MESSAGES :]
-    )
-
-
-def _open_clarification_of(earlier: list[Message]) -> OpenClarification | None:
-    answers = [one for one in earlier if one.role == Message.Role.ASSISTANT]
-    last = answers[-1] if answers else None
-    if last is None or last.decision != Message.Decision.CLARIFY or last.reply_to is None or not last.clarification:
-        return None
-    return OpenClarification(question=last.reply_to.text, clarification=selectors.clarification_of(last))
 
 
 def _changed(setup: Setup, change: Mapping[str, Any]) -> Setup:

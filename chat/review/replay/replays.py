@@ -139,7 +139,7 @@ def replay_get(replay_id: UUID) -> Replay:
 
 def replays_of_answer(message_id: UUID) -> list[dict[str, Any]]:
     """The latest replays of an answer: what was done otherwise, and what came of it."""
-    replays = Replay.objects.filter(message=message_id).defer("result", "differences", "wordings")
+    replays = Replay.objects.filter(message=message_id).defer("result", "wordings")
     return [
         {
             "id": replay.pk,

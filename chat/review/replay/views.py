@@ -41,7 +41,6 @@ from retrieval.selectors import as_uuid
 from retrieval.workflows import available_workflows
 
 OPTIONS = ("rewrite", "hyde", "rerank", "web_search")
-SHOWN_SCORES = ("dense", "bm25", "rerank", "boost", "final")
 _DOCUMENT_LINK = re.compile(r"\[([^\[\]\n]{1,300})\]\(/documents/[0-9a-f-]{36}/\)")
 
 
@@ -85,7 +84,7 @@ class StartedSerializer(serializers.Serializer[Any]):
 class DifferenceSerializer(serializers.Serializer[Any]):
     """One difference; the other fields depend on `kind`."""
 
-    kind = serializers.CharField(help_text="status, decision, workflow, model, answer, source, step, usage, degraded.")
+    kind = serializers.CharField(help_text="status, decision, workflow, model, answer, source, step, usage.")
 
 
 class ReplayedAnswerSerializer(AnswerSerializer):
@@ -194,21 +193,7 @@ def comparison(original: Mapping[str, Any], replay: Mapping[str, Any]) -> dict[s
         "statuses": [labels.answer_status(data["status"]) for data in (original, replay)],
         "words": text_differences(*(_DOCUMENT_LINK.sub(r"\1", data["answer"]) for data in (original, replay))),
         "same_text": original["answer"] == replay["answer"],
-        "sources": [row | {"scores": _scores(row["scores"]), "moved_down": -row["moved"]} for row in sources],
-        "both": sum(row["in"] == "both" for row in sources),
+        "sources": [row | {"moved_down": -row["moved"]} for row in sources],
         "steps": [row | {"label": labels.step_label(row["name"])} for row in step_differences(original, replay)],
         "figures": [{"name": name, "original": old.get(name), "replay": new.get(name)} for name in FIGURES],
-        "fallbacks": [
-            [{"step": labels.step_label(entry["step"]), "reason": entry["reason"]} for entry in data["degraded"]]
-            for data in (original, replay)
-        ],
     }
-
-
-def _scores(scores: Mapping[str, Mapping[str, float] | None]) -> list[dict[str, Any]]:
-    sides = [scores["original"] or {}, scores["replay"] or {}]
-    return [
-        {"name": labels.score_label(name), "original": sides[0].get(name), "replay": sides[1].get(name)}
-        for name in SHOWN_SCORES
-        if any(name in side for side in sides)
-    ]
