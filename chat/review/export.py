@@ -15,7 +15,7 @@ from django.db.models import Prefetch
 
 from chat.models import AnswerReview, Message, Source
 from chat.ratings import Rating, get_ratings
-from chat.review.data import reasons_of
+from chat.review.data import review_data
 from chat.review.queue import answers_page, answers_queue, with_details
 from chat.review.roles import DeskAccess, desk_access
 from ragsite.core.database import database_call, own_database_thread
@@ -59,10 +59,10 @@ def _batch(
     page, _, after = answers_page(answers, sort=chosen.get("sort", "newest"), size=BATCH, after=cursor)
     rated = get_ratings().with_ratings(Message.objects.filter(pk__in=[row.message_id for row in page]).only("pk"))
     ratings: dict[UUID, list[Rating]] = {message.pk: message.shown_ratings for message in rated}  # type: ignore[attr-defined]
-    return [_data(row, ratings.get(row.message_id, []), names=names) for row in page], after
+    return [_data(row, ratings.get(row.message_id, []), access=access, names=names) for row in page], after
 
 
-def _data(row: AnswerReview, ratings: Sequence[Rating], *, names: bool) -> dict[str, Any]:
+def _data(row: AnswerReview, ratings: Sequence[Rating], *, access: DeskAccess, names: bool) -> dict[str, Any]:
     message, question = row.message, row.message.reply_to
     usage = message.usage if isinstance(message.usage, dict) else {}
     texts = {"question": question.text if question else "", "answer": message.text, "note": row.note}
@@ -73,22 +73,10 @@ def _data(row: AnswerReview, ratings: Sequence[Rating], *, names: bool) -> dict[
         texts = {name: anonymised(text, masked) for name, text in texts.items()}
         titles = [anonymised(title, masked) for title in titles]
         comments = [anonymised(comment, masked) for comment in comments]
-    data = {
-        "message_id": str(row.message_id),
-        "session_id": str(row.session_id),
-        "created_at": row.created_at.isoformat(),
+    data = review_data(row, access=access, offered=set()) | {
         "user": row.user.get_username() if names else None,
-        "decision": row.decision or None,
-        "status": row.status,
-        "workflow": row.workflow,
-        "model": row.model,
-        "rating": row.worst_score,
         "rating_tags": sorted({tag for rating in ratings for tag in rating.tags}),
         "comments": comments,
-        "reasons": reasons_of(row),
-        "state": row.state,
-        "assignee": row.assignee.get_username() if row.assignee else None,
-        "labels": [label.name for label in row.labels.all()],
         "sources": titles,
         **{name: usage.get(name) for name in USAGE},
         **texts,

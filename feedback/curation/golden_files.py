@@ -58,16 +58,18 @@ class _Line(BaseModel):
 
 
 @transaction.atomic
-def golden_import(*, content: str, by: User) -> int:
-    """All lines, or none: raises InvalidInputError whose fields are `line 3` and so on. Returns how many.
+def golden_import(*, content: str, by: User) -> tuple[int, int]:
+    """All lines, or none: raises InvalidInputError whose fields are `line 3` and so on. Returns how many were
+    added, and how many written anew.
 
     A question that its collection has already, in the same words, is written anew.
     """
     errors: dict[str, list[str]] = {}
-    written = [(number, line) for number, line in enumerate(content.splitlines(), start=1) if line.strip()]
+    updated = 0
+    written = [(number, line) for number, line in enumerate(content.split("\n"), start=1) if line.strip()]
     for number, line in written:
         try:
-            _save(_Line.model_validate_json(line), by)
+            updated += _save(_Line.model_validate_json(line), by)
         except ValidationError as error:
             errors[f"line {number}"] = [
                 f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors()[:3]
@@ -85,10 +87,11 @@ def golden_import(*, content: str, by: User) -> int:
             ),
             fields=dict(list(errors.items())[:SHOWN_ERRORS]),
         )
-    return len(written)
+    return len(written) - updated, updated
 
 
-def _save(line: _Line, by: User) -> None:
+def _save(line: _Line, by: User) -> bool:
+    """Whether it was there already."""
     collection = collection_find(line.collection, user=by)
     text = " ".join(clean_text(line.question).split())
     known = GoldenQuestion.objects.filter(collection=collection, text=text).first()
@@ -103,6 +106,7 @@ def _save(line: _Line, by: User) -> None:
         source=GoldenQuestion.Origin.IMPORTED,
         question=known,
     )
+    return known is not None
 
 
 def _relevant(named: _Named, collection: Collection) -> Relevant:

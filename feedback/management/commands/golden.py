@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from feedback.curation.golden_files import golden_export, golden_import
 from ragsite.core.errors import AppError
-from ragsite.core.localized import localized, said, said_count
+from ragsite.core.localized import localized, said
 
 
 class Command(BaseCommand):
@@ -35,10 +35,10 @@ class Command(BaseCommand):
             return
         try:
             content = sys.stdin.read() if options["file"] == "-" else Path(options["file"]).read_text("utf-8-sig")
-            count = golden_import(content=content, by=user)
+            added, updated = golden_import(content=content, by=user)
         except (OSError, UnicodeDecodeError) as error:
             raise CommandError(str(error)) from error
         except AppError as error:
             problems = [f"{name}: {' '.join(map(str, texts))}" for name, texts in localized(error.fields).items()]
             raise CommandError("\n".join([str(localized(error.message)), *problems])) from error
-        self.stdout.write(said_count("{count} golden question.", "{count} golden questions.", count))
+        self.stdout.write(said("Questions added: {added}; written anew: {updated}.", added=added, updated=updated))
