@@ -184,9 +184,6 @@ class DocumentAdmin(admin.ModelAdmin):
     ]  # fmt: skip
     fields = ["title", "department", "doc_type", "policy_year", "tags", *readonly_fields]
 
-    class Media:
-        css = {"all": ["chat/review.css"]}
-
     def get_queryset(self, request: HttpRequest) -> QuerySet[Document]:
         """Without the files of people's conversations."""
         return super().get_queryset(request).filter(collection__conversation_id=None)

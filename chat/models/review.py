@@ -1,7 +1,7 @@
 """What the review desk keeps: one row per answer, so that each of its queues is the scan of an index.
 
-`chat.review.records` makes the rows when an answer ends or is rated, and makes them again from messages at will. What
-people add (state, assignee, note, labels) is kept by that.
+`chat.review.records` makes the rows when an answer ends or is rated. What people add (state, assignee, note, labels) is
+kept by that.
 """
 
 from __future__ import annotations
