@@ -8,10 +8,9 @@ class ChatConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from chat.review import start as review  # models can be imported only now
-        from chat.review.figures import percentiles
+        from chat.review import percentiles, records  # models can be imported only now
         from chat.services import sessions
 
         percentiles.connect()
         sessions.connect()
-        review.connect()
+        records.connect()

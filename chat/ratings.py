@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 from uuid import UUID
 
 from django.contrib.auth.models import User
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from chat.models import Message
-
-RatedAs = Literal["bad", "good", "any"]
 
 
 class Rating(Protocol):
@@ -37,14 +35,6 @@ class Ratings(Protocol):
 
         One more query, however many messages; each rating has its user.
         """
-        ...
-
-    def with_worst_score(self, rows: QuerySet[Any]) -> QuerySet[Any]:
-        """Sessions or messages, each with `worst_score`: the lowest of its ratings, None where there is none."""
-        ...
-
-    def rated_as(self, rated: RatedAs) -> Q:
-        """Of messages with such a rating, of the answer or of a source; `any`: whatever it is."""
         ...
 
 

@@ -25,8 +25,6 @@ from chat.compat.rag import RagQueryApi, RagQueryStreamApi
 from chat.compat.self_corrective import SelfCorrectiveApi
 
 urlpatterns: list[URLPattern | URLResolver] = [
-    path("", include("chat.review.replay.replay_urls")),
-    path("", include("chat.review.figures.stats_urls")),
     path("", include("chat.review.urls")),
     path("", views.chat_page, name="chat"),
     path("chat/<uuid:session_id>/", views.chat_page, name="chat_session"),

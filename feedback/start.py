@@ -7,28 +7,20 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import partial
 from typing import Any
-from uuid import UUID
 
 from django.contrib.auth import get_user_model
-from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Model
 from django.db.models.signals import post_delete, post_save, pre_delete
-from django.urls import reverse
-from django.utils.translation import gettext
 
-from chat.models import Source
 from chat.ratings import use_ratings
 from chat.review.feedback_port import use_feedback
-from chat.review.improvements import Improvement, Made, use_improvements
-from chat.review.start import answer_changed
+from chat.review.records import answer_changed
 from feedback.curation.curated import curated_check, curated_forget
 from feedback.curation.curated_live import LiveCuratedAnswers
 from feedback.curation.for_desk import DeskFeedback
 from feedback.curation.gaps import gap_document_ready
-from feedback.curation.golden import golden_list
-from feedback.curation.manual import manual_boosts_in_force
-from feedback.models import Evidence, GoldenQuestion, Rating
+from feedback.models import Evidence, Rating
 from feedback.ratings.for_chat import ChatRatings
 from feedback.rounds.deletions import rounds_wait
 from feedback.rounds.evidence import answer_touch
@@ -38,17 +30,12 @@ from feedback.rounds.questions import questions_forget, questions_of_person
 from retrieval.engine import use_boosts, use_curated_answers
 from retrieval.models import Document
 
-MADE_SHOWN = 10
-
 
 def connect() -> None:
     use_boosts(LiveBoosts)
     use_curated_answers(LiveCuratedAnswers)
     use_ratings(ChatRatings())
     use_feedback(DeskFeedback())
-    use_improvements(
-        Improvement(_golden_question, _golden_address), Improvement(_curated_answer, _curated_address), made=_made_of
-    )
     post_save.connect(_rating_saved, sender=Rating, dispatch_uid="feedback.rating_saved")
     post_delete.connect(_rating_deleted, sender=Rating, dispatch_uid="feedback.rating_deleted")
     post_save.connect(_document_saved, sender=Document, dispatch_uid="feedback.document_saved")
@@ -56,43 +43,6 @@ def connect() -> None:
     pre_delete.connect(_document_goes, sender=Document, dispatch_uid="feedback.document_goes")
     pre_delete.connect(_user_goes, sender=get_user_model(), dispatch_uid="feedback.user_goes")
     post_delete.connect(_user_gone, sender=get_user_model(), dispatch_uid="feedback.user_gone")
-
-
-def _curated_answer() -> str:
-    return gettext("Make a checked answer of it")
-
-
-def _curated_address(message_id: UUID) -> str:
-    return f"{reverse('review_curated_new')}?answer={message_id}"
-
-
-def _golden_question() -> str:
-    return gettext("Golden question")
-
-
-def _golden_address(message_id: UUID) -> str:
-    return f"{reverse('review_golden_new')}?answer={message_id}"
-
-
-def _made_of(message_id: UUID, user: User) -> list[Made]:
-    """Its golden questions, and the boosts by hand that are in force on what it was given."""
-    expected = {
-        GoldenQuestion.Expected.ANSWER: gettext("Golden question: these documents are expected"),
-        GoldenQuestion.Expected.CLARIFY: gettext("Golden question: that it asks back"),
-        GoldenQuestion.Expected.NO_ANSWER: gettext("Golden question: that there is no answer"),
-    }
-    made = [
-        Made(expected[GoldenQuestion.Expected(row.expects)], reverse("review_golden_undo", args=[row.pk]))
-        for row in golden_list(user=user).filter(message=message_id).order_by("created_at")[:MADE_SHOWN]
-    ]
-    given = Source.objects.filter(message=message_id, document_id__isnull=False).values_list("document_id", flat=True)
-    for boost in manual_boosts_in_force().filter(document__in=list(given)).select_related("document")[:MADE_SHOWN]:
-        told = gettext("Hidden: {title}") if boost.hide else gettext("Boost × {factor}: {title}")
-        text = told.format(title=boost.document.title[:60], factor=f"{boost.multiplier:g}")
-        if boost.question:
-            text = gettext("{made}, for “{question}”").format(made=text, question=boost.question[:60])
-        made.append(Made(text, reverse("review_boost_end", args=[boost.pk])))
-    return made
 
 
 def _rating_goes(sender: type[Model], instance: Rating, origin: Any = None, **_: Any) -> None:

@@ -1,13 +1,11 @@
 from django.urls import URLPattern, URLResolver, path
 
-from feedback.desk import boost_pages, curated_api, curated_pages, gap_pages, golden_pages, revision_pages
+from feedback.desk import boost_pages, curated_pages, gap_pages, golden_pages, revision_pages
 from feedback.ratings.api import MessageRatingApi, SourceRatingApi
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("api/messages/<uuid:message_id>/rating", MessageRatingApi.as_view(), name="message-rating"),
     path("api/messages/<uuid:message_id>/sources/<int:marker>/rating", SourceRatingApi.as_view(), name="source-rating"),
-    path("api/review/curated", curated_api.CuratedAnswersApi.as_view(), name="api-review-curated"),
-    path("api/review/curated/<uuid:curated_id>", curated_api.CuratedAnswerApi.as_view(), name="api-review-curated-one"),
     path("review/gaps/", gap_pages.gaps_list, name="review_gaps"),
     path("review/gaps/<int:gap_id>/", gap_pages.gap_page, name="review_gap"),
     path("review/gaps/<int:gap_id>/change/", gap_pages.gap_change, name="review_gap_change"),

@@ -37,13 +37,6 @@ REFUSED_BY_DATA = {  # operationId: what input is refused (400 or 415) though it
     "documents_bulk": "what another action needs",
     "documents_change": "an old version for a document that no newer one replaces",
     "documents_upload": "a file whose content no reader takes",
-    "feedback_golden_change": "documents and collections that are not there",
-    "feedback_golden_create": "documents and collections that are not there",
-    "feedback_golden_import": "a file that is not JSONL with questions",
-    "feedback_golden_list": "a collection that is not there",
-    "feedback_golden_export": "a collection that is not there",
-    "feedback_manual_boosts_create": "a chunk of another document, or a boost that changes nothing",
-    "feedback_manual_boost_change": "a boost that changes nothing, or a time that has passed",
     "filter_values": "more than 50 collections, in one text",
     "groups_change": "members that are not there",
     "groups_create": "members that are not there",
@@ -53,19 +46,12 @@ REFUSED_BY_DATA = {  # operationId: what input is refused (400 or 415) though it
     "messages_regenerate_create": "a model that the model server does not list",
     "messages_sources_rating_update": "neither score nor thumb, or both and different",
     "review_answer_mark": "somebody who does not work at the desk",
-    "review_answers_list": "a group, collection, model, label or person that is not there, or a cursor of no page",
-    "review_answers_mark": "somebody who does not work at the desk",
-    "review_curated_create": "passages or an answer that are not there, or a time that has passed",
-    "review_export": "a group, collection, model, label or person that is not there",
-    "review_views_create": "filters that the queue does not have, or a name twice",
+    "review_answers_list": "a collection, label or person that is not there, or a cursor of no page",
+    "review_export": "a collection, label or person that is not there",
     "rag_upload": "a file whose content no reader takes",
     "review_answer_replay": "a model or revision that is not there",
-    "review_compare": "days that are too far apart, or a collection that is not there",
-    "review_gap_ask": "a gap whose conversations are gone",
-    "review_gap_change": "somebody who does not work at the desk",
-    "review_gap_merge": "the gap itself, or one that is not there",
-    "review_replay_batch_create": "not exactly one way to name questions, or one that names none",
-    "review_stats": "days that are too far apart, or a collection that is not there",
+    "review_compare": "days that are too far apart",
+    "review_stats": "days that are too far apart",
     "sessions_share_create": "a time that has passed",
 }
 REJECTED = ["400", "401", "403", "404", "405", "406", "409", "413", "415", "428", "429", "5xx"]  # 413: too long
@@ -125,10 +111,6 @@ def prepared(base: str) -> tuple[str, dict[str, list[Any]]]:
         _json(client.put(f"/api/messages/{unanswered['message_id']}/rating", json={"score": 1}))
         chunk = _json(client.get(f"/api/documents/{document}/chunks"))["results"][0]
         replay = _json(client.post(f"/api/review/answers/{answer['message_id']}/replay", json={"workflow": "react"}))
-        questions = {"message_ids": [answer["message_id"]], "workflow": "react"}
-        batch = _json(client.post("/api/review/replay-batches", json=questions))
-        gaps = _json(client.get("/api/review/gaps"))
-        view = _json(client.post("/api/review/views", json={"name": "Conformance", "filters": {"state": "todo"}}))
         return token, {
             "document_id": [document],
             "document": [document],
@@ -136,9 +118,6 @@ def prepared(base: str) -> tuple[str, dict[str, list[Any]]]:
             "session_id": [answer["session_id"]],
             "message_id": [answer["message_id"]],
             "replay_id": [replay["id"]],
-            "batch_id": [batch["id"]],
-            "view_id": [view["id"]],
-            "gap_id": [gaps[0]["id"]],
             "name": ["conformance"],
             "collection": ["conformance"],
             "marker": [1],

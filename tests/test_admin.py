@@ -17,11 +17,9 @@ from django.utils.translation import gettext, override
 from django_celery_beat.models import CrontabSchedule, PeriodicTask
 
 from chat.models import DecisionStep, Message, Session, Source
-from chat.review.filters import WorkflowFilter
 from feedback.models import Rating
 from retrieval import tasks
 from retrieval.models import Chunk, Collection, Document, IngestJob, Memory, MemoryOwner, WriteLease
-from retrieval.workflows import available_workflows
 from tests.factories import (
     ChunkFactory,
     CollectionFactory,
@@ -153,72 +151,6 @@ def test_a_conversation_can_be_deleted_as_a_whole(staff: Client) -> None:
     assert not Rating.objects.exists()
 
 
-def test_the_review_shows_path_sources_ratings_and_a_link_to_the_document(staff: Client) -> None:
-    rows = one_of_each("Books are lent for four weeks.")
-    html = staff.get(url_of(Session, "change", rows[Session])).content.decode()
-    assert "Decision path, 1 step" in html
-    assert "rated 1/5 (outdated): Books are lent for four weeks." in html
-    assert url_of(Document, "change", rows[Document]) in html
-    assert "0.710" in html  # the source's dense score
-    assert "1500 ms" in html
-
-
-def test_the_steps_of_an_answer_are_named_in_words(staff: Client) -> None:
-    step = DecisionStepFactory(name="web_search")
-    html = staff.get(url_of(Session, "change", step.message.session)).content.decode()
-    assert '<td data-label="Step">Search the web</td>' in html
-
-
-def test_a_deleted_document_is_named_without_a_link(staff: Client) -> None:
-    rows = one_of_each()
-    rows[Document].delete()
-    html = staff.get(url_of(Session, "change", rows[Session])).content.decode()
-    assert url_of(Document, "change", Document(pk=rows[Source].document_id)) not in html
-    assert "(deleted)" in html
-
-
-def test_a_long_conversation_is_shown_in_pages(staff: Client) -> None:
-    session = SessionFactory()
-    for number in range(51):
-        MessageFactory(session=session, question=True, text=f"Question number {number}.")
-    url = url_of(Session, "change", session)
-    assert "Question number 50." not in staff.get(url).content.decode()
-    assert "Question number 50." in staff.get(url, {"messages_page": 2}).content.decode()
-
-
-@pytest.mark.parametrize(
-    ("query", "expected"),
-    [
-        ({"decision": "NO_ANSWER"}, ["none"]),
-        ({"status": "stopped"}, ["stopped"]),
-        ({"workflow": "react"}, ["react"]),
-        ({"degraded": "yes"}, ["degraded"]),
-        ({"rating": "good"}, ["good"]),
-        ({"rating": "bad"}, ["worst", "bad"]),
-        ({"rating": "any"}, ["worst", "bad", "good"]),
-    ],
-)
-def test_conversations_are_found_by_what_happened_in_them(
-    staff: Client, query: dict[str, str], expected: list[str]
-) -> None:
-    MessageFactory(session__title="plain")
-    MessageFactory(session__title="none", decision="NO_ANSWER")
-    MessageFactory(session__title="stopped", status="stopped")
-    MessageFactory(session__title="react", workflow="react")
-    MessageFactory(session__title="degraded", degraded=[{"step": "rerank", "reason": "slow"}])
-    for title, score in (("worst", 1), ("good", 5), ("bad", 2)):
-        RatingFactory(message=MessageFactory(session__title=title), score=score)
-    result = staff.get(url_of(Session), query).context["cl"].result_list
-    assert [session.title for session in result] == expected
-
-
-def test_conversations_can_be_filtered_by_every_workflow(staff: Client) -> None:
-    (spec,) = (
-        spec for spec in staff.get(url_of(Session)).context["cl"].filter_specs if isinstance(spec, WorkflowFilter)
-    )
-    assert [value for value, _ in spec.lookup_choices] == list(available_workflows())
-
-
 @pytest.mark.parametrize("model", OURS)
 def test_lists_take_the_same_number_of_queries_however_long(
     staff: Client, model: type[Model], django_assert_max_num_queries: Callable[..., Any]
@@ -233,25 +165,6 @@ def test_lists_take_the_same_number_of_queries_however_long(
         DecisionStepFactory(message=message)
     with django_assert_max_num_queries(16):
         assert staff.get(url_of(model)).status_code == 200
-
-
-@pytest.mark.parametrize("model", [Session, Message])
-def test_the_newest_rows_of_a_list_are_found_without_grouping_all_of_them(rf: Any, model: type[Model]) -> None:
-    assert admin.site.get_model_admin(model).get_queryset(rf.get("/")).query.group_by is None
-
-
-def test_the_review_takes_the_same_number_of_queries_however_long(
-    staff: Client, django_assert_max_num_queries: Callable[..., Any]
-) -> None:
-    session = SessionFactory()
-    for _ in range(20):
-        message = MessageFactory(session=session)
-        DecisionStepFactory(message=message)
-        source = SourceFactory(message=message, document_id=DocumentFactory().pk)
-        RatingFactory(message=message)
-        RatingFactory(message=message, source=source)
-    with django_assert_max_num_queries(19):  # two of them for the log of who read it, one for when a browser was seen
-        assert staff.get(url_of(Session, "change", session)).status_code == 200
 
 
 def test_the_text_of_private_documents_is_not_shown_to_staff(staff: Client) -> None:
@@ -408,21 +321,12 @@ def test_a_round_is_switched_off_and_gets_another_time_and_none_is_added_or_dele
     assert staff.post(url_of(PeriodicTask, "delete", round_), {"post": "yes"}).status_code == 403
 
 
-COLLECTION_CHOICES = (
-    "/admin/autocomplete/?app_label=feedback&model_name=goldenquestion&field_name=collection&term=wages"
-)
+OWNER_CHOICES = "/admin/autocomplete/?app_label=retrieval&model_name=collection&field_name=owner&term=wages"
 
 
 def test_staff_without_rights_are_refused_choices_in_one_line_of_the_log(
     db: None, client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     client.force_login(UserFactory(is_staff=True))
-    assert client.get(COLLECTION_CHOICES).status_code == 403
+    assert client.get(OWNER_CHOICES).status_code == 403
     assert [(record.levelname, record.exc_info) for record in caplog.records] == [("WARNING", None)]
-
-
-def test_collections_are_offered_by_name(staff: Client) -> None:
-    for name in ("wages of 2025", "wages of 2024"):
-        CollectionFactory(name=name)
-    offered = [row["text"] for row in staff.get(COLLECTION_CHOICES).json()["results"]]
-    assert [text.rpartition("/")[2] for text in offered] == ["wages of 2024", "wages of 2025"]

@@ -81,7 +81,7 @@ def test_of_many_unknown_fields_some_are_named_and_each_is_cut_short(client: API
 
 
 def test_of_many_unknown_parameters_some_are_named(client: APIClient) -> None:
-    response = client.get("/api/review/curated?" + "&".join(f"x{number}" for number in range(500)))
+    response = client.get("/api/review/answers?" + "&".join(f"x{number}" for number in range(500)))
     assert response.status_code == 400
     assert len(response.json()["error"]["fields"]) == NAMED
 

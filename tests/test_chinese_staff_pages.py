@@ -61,7 +61,6 @@ NAMES = re.compile(  # of things, which have no other name in Chinese
 ACTIONS = {
     "retrieval.Collection": ("approve", "withdraw_approval", "reembed", "reindex", "delete_selected"),
     "retrieval.Document": ("read_again", "delete_selected"),
-    "feedback.GoldenQuestion": ("switch_on", "switch_off", "delete_selected"),
 }
 WEAK = worded("no ratings bear on what was found")
 SHOWN = ("title", "placeholder", "aria-label", "alt", "data-label")

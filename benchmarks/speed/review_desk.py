@@ -28,7 +28,6 @@ import tempfile
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from functools import cache
 from itertools import islice
 from pathlib import Path
 from statistics import median, quantiles
@@ -56,13 +55,6 @@ def sentences() -> list[str]:
     return [piece for piece in dict.fromkeys(pieces) if 20 <= len(piece) <= 300]
 
 
-@cache
-def terms(text: str) -> tuple[str, ...]:
-    from retrieval.text.analysis import analyze
-
-    return tuple(dict.fromkeys(analyze(text)))
-
-
 def make_messages(count: int) -> None:
     """`count` messages with the desk's rows, oldest first."""
     from django.contrib.auth.models import Group, User
@@ -73,8 +65,6 @@ def make_messages(count: int) -> None:
     pool = sentences()
     people = User.objects.bulk_create(User(username=f"person{n}", is_staff=n == 0) for n in range(PEOPLE))
     people[0].groups.add(Group.objects.get(name="Administrators"))
-    department = Group.objects.create(name="Registry")
-    department.user_set.set(people[1:200])
     documents = _documents()
     answers = count // 2
     began = datetime.now(UTC) - timedelta(days=DAYS)
@@ -85,7 +75,7 @@ def make_messages(count: int) -> None:
         sessions = Session.objects.bulk_create(
             Session(user=rng.choice(people), title=f"Conversation {made + n}") for n in range(-(-size // TURNS))
         )
-        questions, replies, found = [], [], []
+        questions, replies = [], []
         for n in range(size):
             at = began + (made + n) * step
             session = sessions[n // TURNS]
@@ -93,10 +83,7 @@ def make_messages(count: int) -> None:
             code = f"case-{made + n}"
             questions.append(Message(session=session, role="user", text=f"{code}: {said[0]}", created_at=at))
             replies.append(_answer(rng, session, questions[-1], f"{said[1]} {said[2]} [1]", at))
-            found.append(
-                " ".join(dict.fromkeys((*terms(said[0]), *terms(said[1]), *terms(said[2]), f"case_{made + n}")))
-            )
-        _insert(rng, questions, replies, found, documents)
+        _insert(rng, questions, replies, documents)
         made += size
 
 
@@ -129,11 +116,10 @@ def _answer(rng: random.Random, session: Any, question: Any, text: str, at: date
     )  # fmt: skip
 
 
-def _insert(rng: random.Random, questions: list[Any], replies: list[Any], found: list[str],
-            documents: list[Any]) -> None:  # fmt: skip
+def _insert(rng: random.Random, questions: list[Any], replies: list[Any], documents: list[Any]) -> None:
     from django.db.models import DateTimeField
 
-    from chat.models import AnswerLabel, AnswerReview, AnswerTerms, Message, ReviewedCollection, Source
+    from chat.models import AnswerLabel, AnswerReview, Message, ReviewedCollection, Source
     from chat.review.records import _row
     from feedback.models import Rating
 
@@ -159,9 +145,6 @@ def _insert(rng: random.Random, questions: list[Any], replies: list[Any], found:
     for row in rows:
         row.state = rng.choices(("todo", "reviewed", "resolved"), (90, 7, 3))[0]
     rows = AnswerReview.objects.bulk_create(rows, batch_size=1_000)
-    AnswerTerms.objects.bulk_create(
-        [AnswerTerms(answer=row, terms=text) for row, text in zip(rows, found, strict=True)], batch_size=1_000
-    )
     used = [rng.choices(documents, k=SOURCES) for _ in replies]
     Source.objects.bulk_create(
         [
@@ -186,14 +169,12 @@ def _insert(rng: random.Random, questions: list[Any], replies: list[Any], found:
 def page_of(**filters: Any) -> Callable[[], int]:
     """One page with its details, and the pages' first cursor."""
     from chat.review.data import offered_collections, review_data
-    from chat.review.queue import AnswerFilters, answers_page, answers_queue
-
-    wanted = AnswerFilters(**filters)
+    from chat.review.queue import answers_page, answers_queue, with_details
 
     def read() -> int:
         access = _access()
-        answers = answers_queue(access=access, filters=wanted)
-        page = answers_page(answers, sort=wanted.sort, size=50)
+        answers = with_details(answers_queue(access=access, chosen=filters))
+        page = answers_page(answers, sort=filters.get("sort", "newest"), size=50)
         offered = offered_collections(access)
         return len([review_data(row, access=access, offered=offered) for row in page.rows])
 
@@ -203,14 +184,13 @@ def page_of(**filters: Any) -> Callable[[], int]:
 def deep_page(**filters: Any) -> Callable[[], int]:
     """A page in the middle of the queue."""
     from chat.models import AnswerReview
-    from chat.review.queue import AnswerFilters, answers_page, answers_queue, cursor_of
+    from chat.review.queue import answers_page, answers_queue, cursor_of, with_details
 
     row = AnswerReview.objects.order_by("pk")[AnswerReview.objects.count() // 2]
-    wanted = AnswerFilters(**filters)
 
     def read() -> int:
-        answers = answers_queue(access=_access(), filters=wanted)
-        return len(answers_page(answers, sort=wanted.sort, size=50, after=cursor_of(row, wanted.sort)).rows)
+        answers = with_details(answers_queue(access=_access(), chosen=filters))
+        return len(answers_page(answers, sort="newest", size=50, after=cursor_of(row, "newest")).rows)
 
     return read
 
@@ -234,12 +214,11 @@ def whole_page(query: dict[str, str], address: str = "/review/") -> Callable[[],
 def by_messages(**filters: Any) -> Callable[[], int]:
     """The baseline: fifty messages, found without the desk's rows."""
     from chat.models import Message
-    from chat.ratings import get_ratings
 
     def read() -> int:
         answers = Message.objects.filter(role="assistant").select_related("reply_to")
         if filters.get("rated"):
-            answers = answers.filter(get_ratings().rated_as("bad")).distinct()
+            answers = answers.filter(ratings__score__lte=2).distinct()
         if "search" in filters:
             answers = answers.filter(text__icontains=filters["search"])
         return len(answers.filter(**filters.get("where", {})).order_by("-created_at", "-pk")[:50])
@@ -264,15 +243,13 @@ def questions_asked(answers: int) -> dict[str, tuple[Callable[[], int], Callable
         "all, newest": (page_of(), by_messages()),
         "all, half way down": (deep_page(), None),
         "worst first": (page_of(sort="worst"), None),
-        "slowest first": (page_of(sort="slowest"), None),
         "badly rated, to do": (page_of(reason="badly_rated", state="todo"), by_messages(rated=True)),
         "no answer": (page_of(reason="no_answer"), by_messages(where={"decision": "NO_ANSWER"})),
         "weak, in one workflow": (page_of(reason="weak", workflow="react"), None),
         "a collection": (page_of(collection="Collection 3"), None),
         "one person's": (page_of(user="person77"), by_messages(where={"session__user__username": "person77"})),
-        "a group's badly rated": (page_of(group="Registry", reason="badly_rated"), None),
         "a label": (page_of(label="hr"), None),
-        "of one half, resolved": (page_of(until=older, state="resolved"), None),
+        "of one half, resolved": (page_of(to=older, state="resolved"), None),
         "search, one frequent word": (page_of(search="students"), by_messages(search="students")),
         "search, two words": (page_of(search="library loan"), by_messages(search="library")),
         "search, Chinese": (page_of(search="圖書館"), by_messages(search="图书馆")),
@@ -283,7 +260,6 @@ def questions_asked(answers: int) -> dict[str, tuple[Callable[[], int], Callable
         "whole page, search": (whole_page({"search": "library loan"}), None),
         "dashboard, 30 days": (whole_page({}, "/review/dashboard/"), None),
         "dashboard, 780 days": (whole_page(always, "/review/dashboard/"), None),
-        "comparison, 780 days": (whole_page(always, "/review/compare/"), None),
     }
 
 
@@ -314,11 +290,10 @@ async def exported(most: int) -> tuple[int, float, list[float]]:
     from asgiref.sync import sync_to_async
 
     from chat.review.export import export_lines
-    from chat.review.queue import AnswerFilters
 
     access = await sync_to_async(_access)()
     begun, count, memory = time.perf_counter(), 0, [resident_mib()]
-    async for part in export_lines(access=access, filters=AnswerFilters(), as_csv=False, with_names=True):
+    async for part in export_lines(access=access, chosen={}, as_csv=False, with_names=True):
         count += part.count("\n")
         if count >= most * len(memory) / 10:
             memory.append(resident_mib())

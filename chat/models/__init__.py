@@ -2,21 +2,18 @@
 
 from chat.models.conversations import DecisionStep, Message, Session, Share, Source
 from chat.models.prompts import FilledPrompt
-from chat.models.replays import Replay, ReplayBatch
-from chat.models.review import AnswerLabel, AnswerReview, AnswerTerms, DeskEvent, ReviewedCollection, SavedView
+from chat.models.replays import Replay
+from chat.models.review import AnswerLabel, AnswerReview, DeskEvent, ReviewedCollection
 
 __all__ = [
     "AnswerLabel",
     "AnswerReview",
-    "AnswerTerms",
     "DecisionStep",
     "DeskEvent",
     "FilledPrompt",
     "Message",
     "Replay",
-    "ReplayBatch",
     "ReviewedCollection",
-    "SavedView",
     "Session",
     "Share",
     "Source",

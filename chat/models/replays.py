@@ -13,54 +13,19 @@ from chat.models.conversations import Message
 from ragsite.core.leases import Leased
 
 
-class ReplayBatch(models.Model):
-    """Many questions replayed with one change, as a job."""
-
-    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    name = models.CharField(max_length=200, verbose_name=_("name"))
-    change: Any = models.JSONField(
-        default=dict, help_text=_("What is done otherwise than as asked."), verbose_name=_("change")
-    )
-    made_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+", verbose_name=_("made by")
-    )
-    created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
-
-    class Meta:
-        verbose_name = _("batch of replays")
-        verbose_name_plural = _("batches of replays")
-        ordering = ["-created_at", "id"]
-        default_permissions = ()
-        indexes = [models.Index(fields=["-created_at", "id"], name="replay_batch_newest")]
-
-    def __str__(self) -> str:
-        return self.name
-
-
 class Replay(Leased):
-    """One question answered again; leased to the process that does it. It goes with its conversation.
-
-    A golden question has no stored answer: its `original` is answered beside the replay, by the site's own settings.
-    """
+    """One question answered again; leased to the process that does it. It goes with its conversation."""
 
     class Status(models.TextChoices):
         QUEUED = "queued", _("Queued")
         RUNNING = "running", _("Running")
         COMPLETE = "complete", _("Complete")
         FAILED = "failed", _("Failed")
-        CANCELLED = "cancelled", _("Cancelled")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    batch = models.ForeignKey(
-        ReplayBatch, null=True, blank=True, on_delete=models.CASCADE, related_name="replays", verbose_name=_("batch")
-    )
     message = models.ForeignKey(
-        Message, null=True, blank=True, on_delete=models.CASCADE, related_name="replays",
-        help_text=_("The answer that was given."), verbose_name=_("message"),
-    )  # fmt: skip
-    golden: Any = models.JSONField(
-        null=True, blank=True, help_text=_("{id, collection, documents} of a golden question."),
-        verbose_name=_("golden question"),
+        Message, on_delete=models.CASCADE, related_name="replays", help_text=_("The answer that was given."),
+        verbose_name=_("message"),
     )  # fmt: skip
     question = models.TextField(verbose_name=_("question"))
     change: Any = models.JSONField(
@@ -68,9 +33,7 @@ class Replay(Leased):
     )
     status = models.CharField(max_length=10, choices=Status, default=Status.QUEUED, verbose_name=_("status"))
     attempts = models.PositiveSmallIntegerField(default=0, verbose_name=_("attempts"))
-    original: Any = models.JSONField(null=True, blank=True, editable=False, verbose_name=_("original"))
     result: Any = models.JSONField(null=True, blank=True, editable=False, verbose_name=_("result"))
-    differences: Any = models.JSONField(default=list, blank=True, editable=False, verbose_name=_("differences"))
     summary: Any = models.JSONField(default=dict, blank=True, editable=False, verbose_name=_("summary"))
     error: Any = models.JSONField(null=True, blank=True, editable=False, verbose_name=_("error"))
     wordings: Any = models.JSONField(default=dict, blank=True, editable=False, verbose_name=_("wordings"))
@@ -87,7 +50,6 @@ class Replay(Leased):
         default_permissions = ()
         indexes = [
             models.Index(fields=["-created_at", "id"], name="replay_newest"),
-            models.Index(fields=["batch", "status"], name="replay_of_batch"),
             models.Index(
                 fields=["created_at", "id"], condition=models.Q(status__in=["queued", "running"]), name="replay_open"
             ),

@@ -1,13 +1,10 @@
 """What the review desk keeps: one row per answer, so that each of its queues is the scan of an index.
 
-`chat.review.records` makes the rows when an answer ends or is rated, and makes them again from messages at will. What
-people add (state, assignee, note, labels) is kept by that.
+`chat.review.records` makes the rows when an answer ends or is rated. What people add (state, assignee, note, labels) is
+kept by that.
 """
 
 from __future__ import annotations
-
-import uuid
-from typing import Any
 
 from django.conf import settings
 from django.db import models
@@ -47,7 +44,6 @@ class AnswerReview(models.Model):
     model = models.CharField(max_length=200, blank=True, verbose_name=_("model"))
     decision = models.CharField(max_length=10, blank=True, verbose_name=_("decision"))
     status = models.CharField(max_length=12, verbose_name=_("status"))
-    language = models.CharField(max_length=10, blank=True, verbose_name=_("language"))
     worst_score = models.PositiveSmallIntegerField(
         null=True, blank=True, help_text=_("The lowest of its ratings, 1 to 5."), verbose_name=_("worst score")
     )
@@ -99,11 +95,8 @@ class AnswerReview(models.Model):
             models.Index(fields=["state", *NEWEST], name="review_state"),
             models.Index(fields=["state", "-severity", *NEWEST], name="review_state_worst"),
             models.Index(fields=["workflow", *NEWEST], name="review_workflow"),
-            models.Index(fields=["model", *NEWEST], name="review_model"),
             models.Index(fields=["decision", *NEWEST], name="review_decision"),
-            models.Index(fields=["language", *NEWEST], name="review_language"),
             models.Index(fields=["user", *NEWEST], name="review_user"),
-            models.Index(fields=["-total_ms", "-id"], condition=Q(total_ms__isnull=False), name="review_slowest"),
             models.Index(
                 fields=["worst_score", *NEWEST], condition=Q(worst_score__isnull=False), name="review_worst_score"
             ),
@@ -115,27 +108,6 @@ class AnswerReview(models.Model):
 
     def __str__(self) -> str:
         return f"{self.get_state_display()}: {self.message_id}"
-
-
-class AnswerTerms(models.Model):
-    """What an answer and its question can be found by: the search's terms of both, each once, between spaces.
-
-    On PostgreSQL a GIN index over them as an array serves, on SQLite an FTS5 table that triggers of this one fill: a
-    migration that alters this table there has to make the triggers again (0009).
-    """
-
-    answer = models.OneToOneField(
-        AnswerReview, primary_key=True, on_delete=models.CASCADE, related_name="text", verbose_name=_("answer")
-    )
-    terms = models.TextField(verbose_name=_("terms"))
-
-    class Meta:
-        verbose_name = _("terms of an answer")
-        verbose_name_plural = _("terms of answers")
-        default_permissions = ()
-
-    def __str__(self) -> str:
-        return self.terms[:60]
 
 
 class ReviewedCollection(models.Model):
@@ -215,26 +187,3 @@ class DeskEvent(models.Model):
 
     def __str__(self) -> str:
         return f"{self.by_name}: {self.get_kind_display()}"
-
-
-class SavedView(models.Model):
-    """Filters of the queue under a name; its owner's, or for all at the desk whose role may use these filters."""
-
-    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    owner = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", verbose_name=_("owner")
-    )
-    name = models.CharField(max_length=80, verbose_name=_("name"))
-    filters: Any = models.JSONField(default=dict, verbose_name=_("filters"))
-    shared = models.BooleanField(default=False, verbose_name=_("shared"))
-    created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
-
-    class Meta:
-        verbose_name = _("saved view")
-        verbose_name_plural = _("saved views")
-        ordering = ["name", "created_at"]
-        default_permissions = ()
-        constraints = [models.UniqueConstraint(fields=["owner", "name"], name="saved_view_name_once")]
-
-    def __str__(self) -> str:
-        return self.name

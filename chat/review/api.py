@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from functools import partial
 from typing import Any, ClassVar
 from uuid import UUID
@@ -17,25 +18,26 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from chat.api.serializers import AnswerSerializer
-from chat.models import AnswerReview, DeskEvent, SavedView
+from chat.models import AnswerReview, DeskEvent
 from chat.review.data import answer_detail, offered_collections, review_data
 from chat.review.export import export_lines
-from chat.review.fields import (
+from chat.review.marks import MAX_LABEL_CHARS, MAX_LABELS, MAX_NOTE_CHARS, answer_mark, export_log, readings_log
+from chat.review.queue import (
     FILTER_NAMES,
-    BulkChangesSerializer,
-    ChangesSerializer,
-    ExportQuerySerializer,
-    QueueQuerySerializer,
-    SavedViewInputSerializer,
-    read_filters,
+    ExportQuery,
+    QueueQuery,
+    answer_review_get,
+    answers_page,
+    answers_queue,
+    with_details,
 )
-from chat.review.marks import answers_mark, export_log, reading_log
-from chat.review.queue import COUNTED, answer_review_get, answers_page, answers_queue, counts_up_to
 from chat.review.records import REASONS
 from chat.review.roles import DeskAccess, Right, desk_access
-from chat.review.saved_views import saved_view_create, saved_view_delete, saved_views
-from ragsite.core.api.fields import checked
+from chat.review.stats import COUNTS, NOTES, RATES, Days, compare_workflows, stats_by, totals
+from ragsite.core.api.fields import StrictQuerySerializer, StrictSerializer, TextField, checked
+from ragsite.core.api.pagination import page_of
 from ragsite.core.api.user import asking_user
+from ragsite.core.localized import localized
 
 schema = partial(extend_schema, tags=["review"])
 MEDIA_TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson; charset=utf-8"}
@@ -63,6 +65,44 @@ class DeskView(APIView):
         self.access = desk_access(asking_user(request), *self.rights)
 
 
+# ------------------------------------------------------------------------------------------------ input
+class ChangesSerializer(StrictSerializer):
+    """What is left out stays as it is."""
+
+    state = serializers.ChoiceField(AnswerReview.State.choices, required=False)
+    assignee = TextField(required=False, allow_null=True, max_length=150, help_text="A user name; null: nobody.")
+    note = TextField(required=False, allow_blank=True, max_length=MAX_NOTE_CHARS)
+    labels = serializers.ListField(
+        child=TextField(max_length=MAX_LABEL_CHARS), required=False, max_length=MAX_LABELS, help_text="In place of all."
+    )
+
+
+class DayField(serializers.DateField):
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(required=False, input_formats=["%Y-%m-%d"], **kwargs)
+
+    def to_internal_value(self, value: Any) -> date:
+        day = super().to_internal_value(value)
+        if not 1970 <= day.year <= 9000:
+            self.fail("invalid", format="YYYY-MM-DD")
+        return day
+
+
+class DaysQuery(StrictQuerySerializer):
+    """The last 30 days unless `from` and `to` name others, both included."""
+
+    def get_fields(self) -> dict[str, serializers.Field]:
+        return super().get_fields() | {"from": DayField(), "to": DayField()}
+
+
+class StatsQuery(DaysQuery):
+    by = serializers.ChoiceField(["day", "workflow", "collection"], required=False, default="day")
+
+
+class CompareQuery(DaysQuery):
+    by = serializers.ChoiceField(["workflow"], required=False, default="workflow")
+
+
 # ------------------------------------------------------------------------------------------------ what is answered
 class ReviewSerializer(serializers.Serializer[Any]):
     """An answer in the queue. user: null for who does not see names."""
@@ -76,7 +116,6 @@ class ReviewSerializer(serializers.Serializer[Any]):
     status = serializers.CharField()
     workflow = serializers.CharField()
     model = serializers.CharField()
-    language = serializers.CharField()
     rating = serializers.IntegerField(allow_null=True, help_text="The worst of its ratings, 1 to 5.")
     reasons = serializers.ListField(child=serializers.ChoiceField(REASONS), help_text="The worst first.")
     severity = serializers.IntegerField()
@@ -90,16 +129,6 @@ class ReviewSerializer(serializers.Serializer[Any]):
     assignee = serializers.CharField(allow_null=True)
     note = serializers.CharField()
     labels = serializers.ListField(child=serializers.CharField())
-
-
-class ReviewPageSerializer(serializers.Serializer[Any]):
-    """A page of the queue. count: at most 1,000; `count_is_exact` says whether there are more."""
-
-    count = serializers.IntegerField()
-    count_is_exact = serializers.BooleanField()
-    next = serializers.URLField(allow_null=True)
-    previous = serializers.URLField(allow_null=True)
-    results = ReviewSerializer(many=True)
 
 
 class DeskEventSerializer(serializers.Serializer[Any]):
@@ -122,14 +151,6 @@ class AnswerRatingSerializer(serializers.Serializer[Any]):
     user = serializers.CharField(allow_null=True)
 
 
-class PromptSerializer(serializers.Serializer[Any]):
-    """text: of the file, null where it has changed since."""
-
-    name = serializers.CharField()
-    hash = serializers.CharField()
-    text = serializers.CharField(allow_null=True)
-
-
 class FilledPromptSerializer(serializers.Serializer[Any]):
     """What one call asked, where the site keeps that and you may see names. text: null where it held what is remembered
     for the user. step: its `seq` in the path; call: its place in that step's calls, from 0."""
@@ -149,32 +170,75 @@ class ReviewDetailSerializer(ReviewSerializer):
     passages = serializers.DictField(
         child=serializers.CharField(), help_text="What the chunk ids of the path are, as far as you may read them."
     )
-    prompts = PromptSerializer(many=True)
     filled_prompts = FilledPromptSerializer(many=True)
     path_deleted = serializers.BooleanField(help_text="It is older than the site keeps decision paths.")
     history = DeskEventSerializer(many=True)
     read_by = DeskEventSerializer(many=True)
 
 
-class ChangedSerializer(serializers.Serializer[Any]):
-    """How many answers are not as they were."""
+class PercentilesSerializer(serializers.Serializer[Any]):
+    """In ms; null where nothing was measured."""
 
-    changed = serializers.IntegerField()
-
-
-class SavedViewSerializer(serializers.ModelSerializer[SavedView]):
-    """Filters of the queue under a name."""
-
-    owner = serializers.CharField(source="owner.username")
-
-    class Meta:
-        model = SavedView
-        fields = ["id", "name", "filters", "shared", "owner", "created_at"]
-        read_only_fields = fields
+    p50 = serializers.IntegerField(allow_null=True)
+    p95 = serializers.IntegerField(allow_null=True)
 
 
-class SavedViewListSerializer(serializers.Serializer[Any]):
-    results = SavedViewSerializer(many=True)
+class FiguresSerializer(serializers.Serializer[Any]):
+    """Counts of answers. cut: broken off or failed, too; weak: with a sentence that its sources do not bear out;
+    degraded: a fallback served; flagged: with a remark, or a tag that names a fault; rated_good, rated_bad: the worst
+    rating is 4 or 5, 1 or 2."""
+
+    first_token_ms = PercentilesSerializer()
+    total_ms = PercentilesSerializer()
+
+    def get_fields(self) -> dict[str, serializers.Field]:
+        return {name: serializers.IntegerField() for name in COUNTS} | super().get_fields()
+
+
+class StatsRowSerializer(FiguresSerializer):
+    """key: a day, a name, the id of a collection; empty: what you may not know by name. label: for people."""
+
+    key = serializers.CharField()
+    label: Any = serializers.CharField()
+
+
+class StatsSerializer(serializers.Serializer[Any]):
+    by = serializers.CharField()
+    since = serializers.DateField()
+    until = serializers.DateField()
+    totals = FiguresSerializer()
+    rows = StatsRowSerializer(many=True)
+
+
+class RateSerializer(serializers.Serializer[Any]):
+    """A share with its 95 % interval by Wilson, which holds for one look. rate: null where nothing was counted."""
+
+    hits = serializers.IntegerField()
+    count = serializers.IntegerField()
+    rate = serializers.FloatField(allow_null=True)
+    low = serializers.FloatField()
+    high = serializers.FloatField()
+
+
+class RatesSerializer(serializers.Serializer[Any]):
+    """good, bad: of rated answers."""
+
+    def get_fields(self) -> dict[str, serializers.Field]:
+        return {name: RateSerializer() for name in RATES}
+
+
+class CompareRowSerializer(StatsRowSerializer):
+    rates = RatesSerializer()
+
+
+class CompareSerializer(serializers.Serializer[Any]):
+    """notes: what these rates can't say."""
+
+    by = serializers.CharField()
+    since = serializers.DateField()
+    until = serializers.DateField()
+    notes = serializers.ListField(child=serializers.CharField())
+    rows = CompareRowSerializer(many=True)
 
 
 # ------------------------------------------------------------------------------------------------ calls
@@ -183,40 +247,26 @@ class AnswersApi(DeskView):
 
     @schema(
         operation_id="review_answers_list",
-        parameters=[QueueQuerySerializer],
-        responses={200: ReviewPageSerializer},
+        parameters=[QueueQuery],
+        responses={200: page_of("ReviewPage", ReviewSerializer(many=True))},
     )
     def get(self, request: Request) -> Response:
         """The answers that the filters let through, the newest first."""
-        query = checked(QueueQuerySerializer, request.query_params)
-        filters = read_filters(query)
-        answers = answers_queue(access=self.access, filters=filters)
-        cursors = {name: query.get(name, "") for name in ("after", "before")}
-        page = answers_page(answers, sort=filters.sort, size=query["page_size"], **cursors)
+        chosen = checked(QueueQuery, request.query_params)
+        answers = answers_queue(access=self.access, chosen=chosen)
+        page = answers_page(
+            with_details(answers), sort=chosen.get("sort", "newest"), size=chosen["page_size"],
+            after=chosen.get("after", ""), before=chosen.get("before", ""),
+        )  # fmt: skip
         offered = offered_collections(self.access)
-        if filters.search:
-            answers = answers_queue(access=self.access, filters=filters, in_order=False)
-        count = counts_up_to({"shown": (answers, COUNTED + 1)})["shown"]
         return Response(
             {
-                "count": min(count, COUNTED),
-                "count_is_exact": count <= COUNTED,
+                "count": answers.count(),
                 "next": _link(request, "after", page.after),
                 "previous": _link(request, "before", page.before),
                 "results": [review_data(row, access=self.access, offered=offered) for row in page.rows],
             }
         )
-
-
-class AnswersMarkApi(DeskView):
-    """`/api/review/answers/mark`."""
-
-    @schema(operation_id="review_answers_mark", request=BulkChangesSerializer, responses={200: ChangedSerializer})
-    def post(self, request: Request) -> Response:
-        """Change several answers alike; all of them or, where one is not there, none."""
-        changes = checked(BulkChangesSerializer, request.data)
-        changed = answers_mark(access=self.access, message_ids=changes.pop("message_ids"), changes=changes)
-        return Response({"changed": changed})
 
 
 class AnswerApi(DeskView):
@@ -226,14 +276,13 @@ class AnswerApi(DeskView):
     def get(self, request: Request, message_id: UUID) -> Response:
         """All of one answer. That it was read is kept in the log."""
         row = answer_review_get(message_id=message_id)
-        reading_log(access=self.access, row=row)
+        readings_log(user=self.access.user, rows=AnswerReview.objects.filter(pk=row.pk))
         return Response(answer_detail(row, access=self.access))
 
     @schema(operation_id="review_answer_mark", request=ChangesSerializer, responses={200: ReviewSerializer})
     def patch(self, request: Request, message_id: UUID) -> Response:
         """Change its state, whom it is assigned to, its note or its labels."""
-        answer_review_get(message_id=message_id)
-        answers_mark(access=self.access, message_ids=[message_id], changes=checked(ChangesSerializer, request.data))
+        answer_mark(access=self.access, message_id=message_id, changes=checked(ChangesSerializer, request.data))
         return Response(review_data(answer_review_get(message_id=message_id), access=self.access))
 
 
@@ -244,50 +293,50 @@ class ExportApi(DeskView):
 
     @schema(
         operation_id="review_export",
-        parameters=[ExportQuerySerializer],
+        parameters=[ExportQuery],
         responses={(200, "text/csv"): OpenApiTypes.STR, (200, "application/x-ndjson"): OpenApiTypes.STR},
     )
     def get(self, request: Request) -> StreamingHttpResponse:
         """The answers that the filters let through, as a file. Without the right to names it is anonymised."""
-        query = checked(ExportQuerySerializer, request.query_params)
+        query = checked(ExportQuery, request.query_params)
         with_names = query.get("names", self.access.sees_names)
         if with_names:
             self.access.require("names")
-        filters = read_filters(query)
-        answers_queue(access=self.access, filters=filters)  # a refusal has to come before the first line
+        answers_queue(access=self.access, chosen=query)  # a refusal has to come before the first line
         given = {name: value for name, value in request.query_params.items() if name in FILTER_NAMES}
         export_log(access=self.access, filters=given, with_names=with_names)
-        lines = export_lines(
-            access=self.access, filters=filters, as_csv=query["format"] == "csv", with_names=with_names
-        )
+        lines = export_lines(access=self.access, chosen=query, as_csv=query["format"] == "csv", with_names=with_names)
         name = f"answers-{timezone.localdate():%Y-%m-%d}.{query['format']}"
         headers = {"Content-Disposition": f'attachment; filename="{name}"', "X-Accel-Buffering": "no"}
         return StreamingHttpResponse(lines, content_type=MEDIA_TYPES[query["format"]], headers=headers)
 
 
-class SavedViewsApi(DeskView):
-    """`/api/review/views`."""
+class StatsApi(DeskView):
+    """`/api/review/stats`."""
 
-    @schema(operation_id="review_views_list", responses={200: SavedViewListSerializer})
+    @schema(operation_id="review_stats", parameters=[StatsQuery], responses={200: StatsSerializer})
     def get(self, request: Request) -> Response:
-        """Your saved views, and those that are shared with all at the desk."""
-        return Response({"results": SavedViewSerializer(saved_views(self.access), many=True).data})
-
-    @schema(operation_id="review_views_create", request=SavedViewInputSerializer, responses={201: SavedViewSerializer})
-    def post(self, request: Request) -> Response:
-        """Keep filters under a name."""
-        view = saved_view_create(access=self.access, **checked(SavedViewInputSerializer, request.data))
-        return Response(SavedViewSerializer(view).data, status=201)
+        """Figures by day, workflow or collection, and in total."""
+        query = checked(StatsQuery, request.query_params)
+        days, by = Days(query.get("from"), query.get("to")), query["by"]
+        rows = localized(stats_by(access=self.access, by=by, days=days))
+        return Response(_head(by, days) | {"totals": totals(days=days), "rows": rows})
 
 
-class SavedViewApi(DeskView):
-    """`/api/review/views/{id}`."""
+class CompareApi(DeskView):
+    """`/api/review/compare`."""
 
-    @schema(operation_id="review_views_delete", responses={204: None})
-    def delete(self, request: Request, view_id: UUID) -> Response:
-        """Forget a saved view."""
-        saved_view_delete(access=self.access, view_id=view_id)
-        return Response(status=204)
+    @schema(operation_id="review_compare", parameters=[CompareQuery], responses={200: CompareSerializer})
+    def get(self, request: Request) -> Response:
+        """Rates of the workflows, with intervals."""
+        query = checked(CompareQuery, request.query_params)
+        days = Days(query.get("from"), query.get("to"))
+        rows = compare_workflows(access=self.access, days=days)
+        return Response(_head(query["by"], days) | {"notes": localized(list(NOTES)), "rows": rows})
+
+
+def _head(by: str, days: Days) -> dict[str, Any]:
+    return {"by": by, "since": str(days.since), "until": str(days.until)}
 
 
 def _link(request: Request, name: str, cursor: str) -> str | None:

@@ -13,13 +13,11 @@ from django.utils import timezone
 from chat.messages.data import message_data
 from chat.models import AnswerReview, DeskEvent, Message
 from chat.ratings import Rating, get_ratings
-from chat.review.marks import events_of
-from chat.review.queue import collections_offered
+from chat.review.queue import collections_known
 from chat.review.records import REASONS
 from chat.review.roles import DeskAccess
 from ragsite.core.text import shortened
 from retrieval.models import Chunk
-from retrieval.prompting import PromptError, PromptLibrary
 from retrieval.selectors import as_uuid, visible_documents
 
 EXCERPT_CHARS = 280
@@ -27,7 +25,6 @@ EVENTS_SHOWN, READINGS_SHOWN = 100, 50
 PASSAGES_NAMED = 300
 TURNS_SHOWN = 20  # messages of the conversation before an answer
 PRIVATE_DETAILS = {"consolidate": ("fact",)}  # what is remembered is for the user alone
-PROMPT_LANGUAGES = ("en", "zh")
 
 
 def review_data(row: AnswerReview, *, access: DeskAccess, offered: set[UUID] | None = None) -> dict[str, Any]:
@@ -44,7 +41,6 @@ def review_data(row: AnswerReview, *, access: DeskAccess, offered: set[UUID] | N
         "status": row.status,
         "workflow": row.workflow,
         "model": row.model,
-        "language": row.language,
         "rating": row.worst_score,
         "reasons": reasons_of(row),
         "severity": row.severity,
@@ -62,7 +58,7 @@ def review_data(row: AnswerReview, *, access: DeskAccess, offered: set[UUID] | N
 
 
 def offered_collections(access: DeskAccess) -> set[UUID]:
-    return set(collections_offered(access).values_list("pk", flat=True))
+    return set(collections_known(access.user).values_list("pk", flat=True))
 
 
 def reasons_of(row: AnswerReview) -> list[str]:
@@ -72,9 +68,9 @@ def reasons_of(row: AnswerReview) -> list[str]:
 
 def answer_detail(row: AnswerReview, *, access: DeskAccess) -> dict[str, Any]:
     """The row with the whole answer, its conversation so far, ratings, prompts, and what was done at the desk."""
-    answer = _message(row.message_id)
-    question = answer.reply_to
-    data = message_for_desk(answer)
+    messages = Message.objects.filter(pk=row.message_id).select_related("reply_to", "session")
+    answer = get_ratings().with_ratings(messages.prefetch_related("sources", "decision_steps")).get()
+    question, data, events = answer.reply_to, message_for_desk(answer), row.events.order_by("-at", "-id")
     return {
         **review_data(row, access=access),
         "question": question.text if question else "",
@@ -85,17 +81,11 @@ def answer_detail(row: AnswerReview, *, access: DeskAccess) -> dict[str, Any]:
             for rating in answer.shown_ratings  # type: ignore[attr-defined]
         ],
         "passages": passages_named(data["decision_path"], access=access),
-        "prompts": prompts_of(data["decision_path"]),
         "filled_prompts": filled_prompts_of(answer, access),
         "path_deleted": path_is_deleted(answer, data["decision_path"]),
-        "history": [event_data(event) for event in events_of(row).exclude(kind=DeskEvent.Kind.READ)[:EVENTS_SHOWN]],
-        "read_by": [event_data(event) for event in events_of(row).filter(kind=DeskEvent.Kind.READ)[:READINGS_SHOWN]],
+        "history": [_event_data(event) for event in events.exclude(kind=DeskEvent.Kind.READ)[:EVENTS_SHOWN]],
+        "read_by": [_event_data(event) for event in events.filter(kind=DeskEvent.Kind.READ)[:READINGS_SHOWN]],
     }
-
-
-def _message(message_id: UUID) -> Message:
-    messages = Message.objects.filter(pk=message_id).select_related("reply_to", "session")
-    return get_ratings().with_ratings(messages.prefetch_related("sources", "decision_steps")).get()
 
 
 def message_for_desk(message: Message) -> dict[str, Any]:
@@ -119,16 +109,8 @@ def earlier_messages(answer: Message) -> list[dict[str, Any]]:
     return [message_for_desk(message) for message in reversed(newest.order_by("-created_at", "-pk")[:TURNS_SHOWN])]
 
 
-def event_data(event: DeskEvent) -> dict[str, Any]:
+def _event_data(event: DeskEvent) -> dict[str, Any]:
     return {"kind": event.kind, "by": event.by_name, "at": event.at.isoformat(), "detail": event.detail}
-
-
-def prompts_of(path: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The prompts that the path's model calls name, each once. text: null where the file has changed since."""
-    calls = [call for step in path for call in step["detail"].get("model_calls", ()) if isinstance(call, dict)]
-    named = dict.fromkeys((call.get("prompt", ""), call.get("prompt_hash", "")) for call in calls)
-    library = PromptLibrary(settings.RAG.prompts_dir)
-    return [{"name": name, "hash": hash_, "text": _prompt_text(library, name, hash_)} for name, hash_ in named if name]
 
 
 def filled_prompts_of(answer: Message, access: DeskAccess) -> list[dict[str, Any]]:
@@ -163,17 +145,6 @@ def passages_named(path: Iterable[dict[str, Any]], *, access: DeskAccess) -> dic
     chunks = Chunk.objects.filter(pk__in=list(ids)[:PASSAGES_NAMED], document__in=visible_documents(access.user))
     rows = chunks.values_list("pk", "document__title", "page", "seq")
     return {str(pk): f"{title}, {f'p. {page}' if page else f'#{seq + 1}'}" for pk, title, page, seq in rows}
-
-
-def _prompt_text(library: PromptLibrary, name: str, hash_: str) -> str | None:
-    for language in PROMPT_LANGUAGES:
-        try:
-            template = library.template(name, language=language)
-        except PromptError:
-            continue
-        if template.hash == hash_:
-            return f"{template.system.template}\n\n---\n\n{template.user.template}"
-    return None
 
 
 def _rating_data(rating: Rating, answer: Message, access: DeskAccess) -> dict[str, Any]:

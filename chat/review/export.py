@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -15,8 +15,8 @@ from django.db.models import Prefetch
 
 from chat.models import AnswerReview, Message, Source
 from chat.ratings import Rating, get_ratings
-from chat.review.data import reasons_of
-from chat.review.queue import SORTS, AnswerFilters, answers_after, answers_queue
+from chat.review.data import review_data
+from chat.review.queue import answers_page, answers_queue, with_details
 from chat.review.roles import DeskAccess, desk_access
 from ragsite.core.database import database_call, own_database_thread
 from ragsite.core.text import spreadsheet_cell
@@ -24,11 +24,9 @@ from ragsite.core.text import spreadsheet_cell
 BATCH = 500
 COLUMNS = (
     "message_id", "session_id", "created_at", "user", "question", "answer", "decision", "status", "workflow", "model",
-    "language", "rating", "rating_tags", "comments", "reasons", "state", "assignee", "labels", "note", "sources",
+    "rating", "rating_tags", "comments", "reasons", "state", "assignee", "labels", "note", "sources",
     "llm_calls", "prompt_tokens", "completion_tokens", "first_token_ms", "total_ms",
 )  # fmt: skip
-OWN = [field.attname for field in AnswerReview._meta.fields]
-USER = ("user__username", "user__first_name", "user__last_name")
 USAGE = ("llm_calls", "prompt_tokens", "completion_tokens", "first_token_ms", "total_ms")
 BYTE_ORDER_MARK = "\ufeff"  # spreadsheets read a file without it in the computer's own encoding
 _E_MAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}")
@@ -37,7 +35,7 @@ LEAST_NAME = 4  # characters of a name that is masked: shorter ones stand in oth
 
 
 async def export_lines(
-    *, access: DeskAccess, filters: AnswerFilters, as_csv: bool, with_names: bool
+    *, access: DeskAccess, chosen: Mapping[str, Any], as_csv: bool, with_names: bool
 ) -> AsyncIterator[str]:
     """The file's pieces, each of BATCH answers. It ends where the role is taken away meanwhile."""
     if as_csv:
@@ -45,27 +43,26 @@ async def export_lines(
     cursor = ""
     while True:
         async with own_database_thread():  # not around a `yield`: the reader may leave in another context
-            rows, cursor = await database_call(_batch, access=access, filters=filters, cursor=cursor, names=with_names)
+            rows, cursor = await database_call(_batch, access=access, chosen=chosen, cursor=cursor, names=with_names)
         if rows:
             yield _csv(map(_cells, rows)) if as_csv else "".join(map(_json_line, rows))
         if not cursor:
             return
 
 
-def _batch(*, access: DeskAccess, filters: AnswerFilters, cursor: str, names: bool) -> tuple[list[dict[str, Any]], str]:
+def _batch(
+    *, access: DeskAccess, chosen: Mapping[str, Any], cursor: str, names: bool
+) -> tuple[list[dict[str, Any]], str]:
     access = desk_access(User.objects.get(pk=access.user.pk), "export", *(("names",) if names else ()))
-    found = answers_queue(access=access, filters=filters)
-    rows, after = answers_after(found, sort=filters.sort, size=BATCH, after=cursor)
-    sources = Prefetch("message__sources", queryset=Source.objects.filter(cited=True).only("message_id", "title"))
-    rows = rows.select_related("message__reply_to", "user", "assignee").prefetch_related(sources, "labels")
-    rows = rows.only(*OWN, "message__text", "message__usage", "message__reply_to__text", *USER, "assignee__username")
-    page = list(rows.order_by(*SORTS[filters.sort]))
+    cited = Prefetch("message__sources", queryset=Source.objects.filter(cited=True).only("message_id", "title"))
+    answers = with_details(answers_queue(access=access, chosen=chosen)).prefetch_related(cited)
+    page, _, after = answers_page(answers, sort=chosen.get("sort", "newest"), size=BATCH, after=cursor)
     rated = get_ratings().with_ratings(Message.objects.filter(pk__in=[row.message_id for row in page]).only("pk"))
     ratings: dict[UUID, list[Rating]] = {message.pk: message.shown_ratings for message in rated}  # type: ignore[attr-defined]
-    return [_data(row, ratings.get(row.message_id, []), names=names) for row in page], after
+    return [_data(row, ratings.get(row.message_id, []), access=access, names=names) for row in page], after
 
 
-def _data(row: AnswerReview, ratings: Sequence[Rating], *, names: bool) -> dict[str, Any]:
+def _data(row: AnswerReview, ratings: Sequence[Rating], *, access: DeskAccess, names: bool) -> dict[str, Any]:
     message, question = row.message, row.message.reply_to
     usage = message.usage if isinstance(message.usage, dict) else {}
     texts = {"question": question.text if question else "", "answer": message.text, "note": row.note}
@@ -76,23 +73,10 @@ def _data(row: AnswerReview, ratings: Sequence[Rating], *, names: bool) -> dict[
         texts = {name: anonymised(text, masked) for name, text in texts.items()}
         titles = [anonymised(title, masked) for title in titles]
         comments = [anonymised(comment, masked) for comment in comments]
-    data = {
-        "message_id": str(row.message_id),
-        "session_id": str(row.session_id),
-        "created_at": row.created_at.isoformat(),
+    data = review_data(row, access=access, offered=set()) | {
         "user": row.user.get_username() if names else None,
-        "decision": row.decision or None,
-        "status": row.status,
-        "workflow": row.workflow,
-        "model": row.model,
-        "language": row.language,
-        "rating": row.worst_score,
         "rating_tags": sorted({tag for rating in ratings for tag in rating.tags}),
         "comments": comments,
-        "reasons": reasons_of(row),
-        "state": row.state,
-        "assignee": row.assignee.get_username() if row.assignee else None,
-        "labels": [label.name for label in row.labels.all()],
         "sources": titles,
         **{name: usage.get(name) for name in USAGE},
         **texts,

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
 from django.utils.functional import Promise
-from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 STEPS: dict[str, str | Promise] = {  # as the chat calls them: static/js/chat/path.js
@@ -47,28 +44,6 @@ def step_status(name: str) -> str:
     return str(STATES.get(name, name))
 
 
-BATCHES: dict[str, str | Promise] = {  # what the site calls a job of replays that nobody named
-    "Answers": _("Answers"), "Golden questions": _("Golden questions"),
-}  # fmt: skip
-_GAP = re.compile(r"Knowledge gap (\d+)")
-
-
-def batch_name(name: str) -> str:
-    if gap := _GAP.fullmatch(name):
-        return gettext("Knowledge gap %(number)s") % {"number": gap[1]}
-    return str(BATCHES.get(name, name))
-
-
-SCORES: dict[str, str | Promise] = {  # of a source, as the chat calls them: static/js/chat/source_panel.js
-    "dense": _("Meaning"), "bm25": _("Words"), "fused": _("Merged"), "rerank": _("Relevance"), "boost": _("Feedback"),
-    "final": _("Final score"),
-}  # fmt: skip
-
-
-def score_label(name: str) -> str:
-    return str(SCORES.get(name, name))
-
-
 FILTERS: dict[str, str | Promise] = {  # of a question's search
     "department": _("Department"), "doc_type": _("Type"), "policy_year": _("Year"), "tags": _("Tags"),
 }  # fmt: skip
@@ -93,14 +68,3 @@ REASONS: dict[str, str | Promise] = {  # why an answer is to be looked at
     "badly_rated": _("Badly rated"), "flagged": _("Flagged by a user"), "cut": _("Cut or broken off"),
     "no_answer": _("No answer found"), "weak": _("Weakly grounded"), "degraded": _("Fallback used"), "slow": _("Slow"),
 }  # fmt: skip
-LANGUAGES: dict[str, str | Promise] = {
-    "en": _("English"), "zh-hans": _("Simplified Chinese"), "zh-hant": _("Traditional Chinese"), "de": _("German"),
-    "fr": _("French"), "es": _("Spanish"), "it": _("Italian"), "pt": _("Portuguese"), "nl": _("Dutch"),
-    "sv": _("Swedish"), "ru": _("Russian"), "ja": _("Japanese"), "ko": _("Korean"), "ar": _("Arabic"),
-    "el": _("Greek"), "he": _("Hebrew"), "hi": _("Hindi"), "th": _("Thai"),
-    "und": _("Not known"),
-}  # fmt: skip
-
-
-def language_label(code: str) -> str:
-    return str(LANGUAGES.get(code, code))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -18,7 +18,6 @@ from ragsite.core.errors import InvalidInputError, NotFoundError
 from ragsite.core.text import clean_line, clean_text
 from ragsite.core.wording import worded
 
-MAX_AT_ONCE = 200
 MAX_LABELS = 20
 MAX_LABEL_CHARS = 40
 MAX_NOTE_CHARS = 4_000
@@ -27,54 +26,38 @@ Kind = DeskEvent.Kind
 
 
 @transaction.atomic
-def answers_mark(*, access: DeskAccess, message_ids: Sequence[UUID], changes: Mapping[str, Any]) -> int:
-    """Change all these answers alike, and log what has changed. Returns how many did.
+def answer_mark(*, access: DeskAccess, message_id: UUID, changes: Mapping[str, Any]) -> None:
+    """Change an answer's marks, and log what has changed.
 
-    changes: any of `state`, `assignee` (a user name, None for nobody), `note`, `labels` (in place of all),
-    `add_labels`, `remove_labels`. Raises NotFoundError where one of the answers is not there, InvalidInputError.
+    changes: any of `state`, `assignee` (a user name, None for nobody), `note`, `labels` (in place of all). Raises
+    NotFoundError, InvalidInputError.
     """
-    wanted = dict.fromkeys(message_ids)
-    rows = list(AnswerReview.objects.select_for_update().filter(message__in=wanted).order_by("pk"))
-    if len(rows) != len(wanted):
+    row = AnswerReview.objects.select_for_update().filter(message=message_id).first()
+    if row is None:
         raise NotFoundError
-    assignee = _assignee(changes["assignee"]) if "assignee" in changes else None
-    assigned = {user.pk: user.get_username() for user in User.objects.filter(pk__in={row.assignee_id for row in rows})}
-    labels: dict[int, set[str]] = {row.pk: set() for row in rows}
-    for answer_id, name in AnswerLabel.objects.filter(answer__in=rows).values_list("answer_id", "name"):
-        labels[answer_id].add(name)
-    events: list[DeskEvent] = []
-    changed: set[int] = set()
 
-    def note_event(row: AnswerReview, kind: Kind, before: Any, after: Any) -> bool:
-        if before == after:
-            return False
-        detail = {"from": before, "to": after}
-        events.append(DeskEvent(by=access.user, by_name=_name(access), kind=kind, answer=row, detail=detail))
-        changed.add(row.pk)
-        return True
+    def log(kind: Kind, before: Any, after: Any) -> bool:
+        if before != after:
+            detail = {"from": before, "to": after}
+            name = access.user.get_username()
+            DeskEvent.objects.create(by=access.user, by_name=name, kind=kind, answer=row, detail=detail)
+        return before != after
 
-    for row in rows:
-        if "state" in changes and note_event(row, Kind.STATE, row.state, changes["state"]):
-            row.state, row.state_by, row.state_at = changes["state"], access.user, timezone.now()
-        if "assignee" in changes:
-            to = assignee.get_username() if assignee else None
-            if note_event(row, Kind.ASSIGNEE, assigned.get(row.assignee_id or 0), to):
-                row.assignee = assignee
-        if "note" in changes and note_event(row, Kind.NOTE, row.note, _note(changes["note"])):
-            row.note = _note(changes["note"])
-        after = _labels_after(labels[row.pk], changes)
-        if note_event(row, Kind.LABELS, sorted(labels[row.pk]), sorted(after)):
-            AnswerLabel.objects.filter(answer=row).exclude(name__in=after).delete()
-            new = [AnswerLabel(answer=row, name=name) for name in sorted(after - labels[row.pk])]
-            AnswerLabel.objects.bulk_create(new, ignore_conflicts=True)
-    AnswerReview.objects.bulk_update(rows, ["state", "state_by", "state_at", "assignee", "note"])
-    DeskEvent.objects.bulk_create(events)
-    return len(changed)
-
-
-def reading_log(*, access: DeskAccess, row: AnswerReview) -> None:
-    """That somebody read this answer's conversation at the desk."""
-    readings_log(user=access.user, rows=AnswerReview.objects.filter(pk=row.pk))
+    if "state" in changes and log(Kind.STATE, row.state, changes["state"]):
+        row.state, row.state_by, row.state_at = changes["state"], access.user, timezone.now()
+    if "assignee" in changes:
+        assignee = _assignee(changes["assignee"])
+        names = (user.get_username() if user else None for user in (row.assignee, assignee))
+        if log(Kind.ASSIGNEE, *names):
+            row.assignee = assignee
+    if "note" in changes and log(Kind.NOTE, row.note, note := clean_text(changes["note"]).strip()):
+        row.note = note
+    if "labels" in changes:
+        before, after = {label.name for label in row.labels.all()}, set(map(_label, changes["labels"]))
+        if log(Kind.LABELS, sorted(before), sorted(after)):
+            row.labels.exclude(name__in=after).delete()
+            AnswerLabel.objects.bulk_create(AnswerLabel(answer=row, name=name) for name in sorted(after - before))
+    row.save(update_fields=["state", "state_by", "state_at", "assignee", "note"])
 
 
 def readings_log(*, user: User, rows: QuerySet[AnswerReview]) -> None:
@@ -88,16 +71,8 @@ def readings_log(*, user: User, rows: QuerySet[AnswerReview]) -> None:
 def export_log(*, access: DeskAccess, filters: Mapping[str, Any], with_names: bool) -> None:
     """That somebody exported what these filters let through."""
     detail = {"filters": dict(filters), "with_names": with_names}
-    DeskEvent.objects.create(by=access.user, by_name=_name(access), kind=Kind.EXPORT, detail=detail)
-
-
-def events_of(row: AnswerReview) -> QuerySet[DeskEvent]:
-    """Newest first."""
-    return row.events.order_by("-at", "-id")
-
-
-def _name(access: DeskAccess) -> str:
-    return access.user.get_username()
+    name = access.user.get_username()
+    DeskEvent.objects.create(by=access.user, by_name=name, kind=Kind.EXPORT, detail=detail)
 
 
 def _assignee(name: str | None) -> User | None:
@@ -109,25 +84,9 @@ def _assignee(name: str | None) -> User | None:
     return user
 
 
-def _note(text: str) -> str:
-    text = clean_text(text).strip()
-    if len(text) > MAX_NOTE_CHARS:
-        raise InvalidInputError(fields={"note": [worded("Use at most {most} characters.", most=MAX_NOTE_CHARS)]})
-    return text
-
-
-def _labels_after(before: set[str], changes: Mapping[str, Any]) -> set[str]:
-    after = set(map(_label, changes["labels"])) if "labels" in changes else set(before)
-    after |= set(map(_label, changes.get("add_labels", ())))
-    after -= set(map(_label, changes.get("remove_labels", ())))
-    if len(after) > MAX_LABELS:
-        raise InvalidInputError(fields={"labels": [worded("Use at most {most} labels.", most=MAX_LABELS)]})
-    return after
-
-
 def _label(name: str) -> str:
     name = clean_line(name)
-    if not 1 <= len(name) <= MAX_LABEL_CHARS:
+    if not name:
         raise InvalidInputError(
             fields={"labels": [worded("Labels have 1 to {most} characters.", most=MAX_LABEL_CHARS)]}
         )

@@ -1,13 +1,14 @@
-"""The desk's pages: the queue, one answer, the log."""
+"""The desk's pages: the queue, one answer, the dashboard, the log."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
@@ -18,43 +19,35 @@ from rest_framework.exceptions import ValidationError
 
 from chat.models import AnswerReview, DeskEvent, Message
 from chat.review import labels
+from chat.review.api import DaysQuery
 from chat.review.data import answer_detail, reasons_of
-from chat.review.fields import FILTER_NAMES, FiltersSerializer, QueueQuerySerializer, read_filters
-from chat.review.filter_words import filters_said, rating_choices
-from chat.review.improvements import improvements_of, made_of
-from chat.review.marks import reading_log
-from chat.review.notices import desk_notices
+from chat.review.marks import readings_log
 from chat.review.queue import (
-    COUNTED,
+    FILTER_NAMES,
     NOBODY,
-    SORTS,
     AnswerFilters,
+    QueuePage,
+    QueueQuery,
     answer_review_get,
     answers_page,
     answers_queue,
-    collections_offered,
-    groups_offered,
+    collections_known,
     labels_found,
     neighbours,
-    queue_counts,
-    values_found,
+    todo_counts,
+    with_details,
 )
-from chat.review.replay.replay_words import replays_of_answer
+from chat.review.replay.replays import replays_of_answer
 from chat.review.roles import DeskAccess, Right, desk_access, people_at_the_desk
-from chat.review.saved_views import saved_views
+from chat.review.stats import NOTES, Days, compare_workflows, stats_by, totals
 from ragsite.core.api.fields import checked, unknown_fields
 from ragsite.core.errors import AppError, InvalidInputError, NotFoundError, PermissionDeniedError
 from ragsite.core.localized import localized
+from retrieval.workflows import available_workflows
 
 CHOICES = 200  # of a filter
 EVENTS_A_PAGE = 100
 View = Callable[..., HttpResponse]
-SORT_LABELS = {
-    "newest": lambda: _("Newest first"),
-    "oldest": lambda: _("Oldest first"),
-    "worst": lambda: _("Worst first"),
-    "slowest": lambda: _("Slowest first"),
-}
 
 
 def desk_page(
@@ -87,57 +80,106 @@ def desk_page(
     return decorated
 
 
+def problem_sentences(error: AppError | ValidationError) -> list[str]:
+    """What is wrong with each field, else with all of it, in the active language."""
+    fields = localized(error.detail if isinstance(error, ValidationError) else error.fields)
+    return _sentences(fields) or [str(localized(getattr(error, "message", "")))]
+
+
+def _sentences(value: Any) -> list[str]:
+    match value:
+        case Mapping():
+            return [sentence for item in value.values() for sentence in _sentences(item)]
+        case list() | tuple():
+            return [sentence for item in value for sentence in _sentences(item)]
+        case _:
+            return [str(value)] if value else []
+
+
 # ------------------------------------------------------------------------------------------------ the queue
 @desk_page()
 def queue_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     """Wrong filters show no rows and say what is wrong."""
     problems: list[str] = []
-    query: dict[str, Any] = {}
+    answers, page, sort = AnswerReview.objects.none(), QueuePage([]), "newest"
     try:
-        query = checked(QueueQuerySerializer, request.GET)
-        filters = read_filters(query)
-        answers = answers_queue(access=access, filters=filters)
-        counted = answers_queue(access=access, filters=filters, in_order=False) if filters.search else answers
-        cursors = {name: query.get(name, "") for name in ("after", "before")}
-        page = answers_page(answers, sort=filters.sort, size=query["page_size"], **cursors)
+        chosen = checked(QueueQuery, request.GET)
+        answers, sort = answers_queue(access=access, chosen=chosen), chosen.get("sort", "newest")
+        cursors = {name: chosen.get(name, "") for name in ("after", "before")}
+        page = answers_page(with_details(answers), sort=sort, size=chosen["page_size"], **cursors)
     except PermissionDeniedError:
         raise
     except (ValidationError, AppError) as error:
-        problems = _sentences(localized(error.detail if isinstance(error, ValidationError) else error.fields))
-        problems = problems or [str(localized(getattr(error, "message", "")))]
-        filters, answers = AnswerFilters(), AnswerReview.objects.none()
-        counted = answers
-        page = answers_page(answers, sort="newest", size=1)
-    given = _given(request.GET)
-    counts = queue_counts(counted)
-    count = counts["shown"]
-    choices = _choices(access)
+        problems = problem_sentences(error)
+    given, filters = _given(request.GET), _filters(access)
+    people, known_labels = filters["reviewer"].choices[1:], filters["label"].choices
     context = {
         "section": "review",
         "access": access,
-        "notices": desk_notices(access),
         "rows": [{"review": row, "reasons": _reasons(row), "status": _status(row)} for row in page.rows],
-        "filters": filters,
+        "sort": sort,
+        "sorts": _sorts(),
         "problems": problems,
-        "count": count if count <= COUNTED else COUNTED,
-        "more_than_counted": count > COUNTED,
+        "count": answers.count(),
         "next": _address(given | {"after": page.after}) if page.after else "",
         "previous": _address(given | {"before": page.before}) if page.before else "",
-        "queues": _queues(given, filters, counts),
-        "views": _views(access, given),
-        "active": _active_filters(given, access),
-        "choices": choices,
+        "queues": _queues(given),
+        "active": [
+            (filters[name].label, filters[name].value(value), _address({**given, name: ""}))
+            for name, value in given.items()
+            if name in filters
+        ],
+        "filters": [(name, one, given.get(name, "")) for name, one in filters.items() if one.choices],
         "given": given,
-        "export_query": _query(given),
+        "query": _query(given),
         "boot": {
             "filters": given,
             "username": access.user.get_username(),
-            "people": [name for name, _label in choices["reviewer"] if name != NOBODY],
-            "labels": [name for name, _label in choices["label"]],
+            "people": [name for name, _label in people],
+            "labels": [name for name, _label in known_labels],
             "rights": sorted(access.rights),
         },
     }
     return render(request, "review/queue.html", context, status=400 if problems else 200)
+
+
+class Filter(NamedTuple):
+    """choices: values with what they are called; empty: any text."""
+
+    label: str
+    choices: list[tuple[str, str]] = []
+
+    def value(self, value: str) -> str:
+        """For people."""
+        return dict(self.choices).get(value, value)[:60]
+
+
+def _sorts() -> list[tuple[str, str]]:
+    return [("newest", _("Newest first")), ("oldest", _("Oldest first")), ("worst", _("Worst first"))]
+
+
+def _filters(access: DeskAccess) -> dict[str, Filter]:
+    def named(names: Mapping[str, Any]) -> list[tuple[str, str]]:
+        return [(value, str(name)) for value, name in names.items()]
+
+    rated = {"bad": _("Badly rated (1–2)"), "good": _("Well rated (4–5)"), "any": _("Rated"), "none": _("Not rated")}
+    known = [(str(row.pk), row.address) for row in collections_known(access.user)[:CHOICES]]
+    workflows = [(name, labels.workflow_label(name)) for name in available_workflows()]
+    return {
+        "reason": Filter(_("Reason"), named(labels.REASONS)),
+        "state": Filter(_("State"), [(value, str(name)) for value, name in AnswerReview.State.choices]),
+        "rating": Filter(_("Rating"), named(rated)),
+        "decision": Filter(_("Decision"), named(labels.DECISIONS)),
+        "workflow": Filter(_("Workflow"), workflows),
+        "collection": Filter(_("Collection"), known),
+        "reviewer": Filter(_("Reviewer"), [(NOBODY, _("Nobody")), *((name, name) for name in _people())]),
+        "label": Filter(_("Label"), [(name, name) for name in labels_found()]),
+        "user": Filter(_("User")),
+        "session": Filter(_("Conversation")),
+        "search": Filter(_("Search")),
+        "from": Filter(_("From")),
+        "to": Filter(_("To")),
+    }
 
 
 def _given(query: QueryDict) -> dict[str, str]:
@@ -151,81 +193,22 @@ def _query(given: Mapping[str, str]) -> str:
     return query.urlencode()
 
 
-def _address(given: Mapping[str, str]) -> str:
-    """Of the queue with these filters."""
-    query = _query(given)
-    return f"{reverse('review')}?{query}" if query else reverse("review")
+def _address(given: Mapping[str, str], page: str = "") -> str:
+    """Of the queue, or of another page, with these filters."""
+    query, page = _query(given), page or reverse("review")
+    return f"{page}?{query}" if query else page
 
 
-def _queues(given: Mapping[str, str], filters: AnswerFilters, counts: Mapping[str, int]) -> list[dict[str, Any]]:
+def _queues(given: Mapping[str, str]) -> list[dict[str, Any]]:
     """The ways into the queue that everybody needs, each with how much is to do there."""
-    todo = AnswerReview.State.TODO
-    plain = not given.keys() - {"sort"}
-    rows = [
-        {"name": _("All answers"), "address": _address({}), "current": plain, "count": None},
-        {
-            "name": _("Not reviewed"),
-            "address": _address({"state": todo}),
-            "current": given.keys() - {"sort"} == {"state"} and filters.state == todo,
-            "count": counts["todo"],
-        },
-    ]
-    rows += [
-        {
-            "name": labels.REASONS[reason],
-            "address": _address({"reason": reason, "state": todo}),
-            "current": filters.reason == reason,
-            "count": counts[reason],
-        }
-        for reason in labels.REASONS
-    ]
-    return rows
-
-
-def _views(access: DeskAccess, given: Mapping[str, str]) -> list[dict[str, Any]]:
+    counts, todo = todo_counts(), {"state": AnswerReview.State.TODO.value}
+    chosen = {name: value for name, value in given.items() if name != "sort"}
+    rows = [(_("All answers"), {}, None), (_("Not reviewed"), todo, counts["todo"])]
+    rows += [(str(name), {"reason": reason, **todo}, counts[reason]) for reason, name in labels.REASONS.items()]
     return [
-        {
-            "id": str(view.pk),
-            "name": view.name,
-            "address": _address(view.filters),
-            "current": bool(view.filters) and dict(view.filters) == dict(given),
-            "own": view.owner_id == access.user.pk,
-            "deletable": view.owner_id == access.user.pk or access.may("administer"),
-            "owner": view.owner.get_username(),
-        }
-        for view in saved_views(access)
+        {"name": name, "address": _address(filters), "current": chosen == filters, "count": count}
+        for name, filters, count in rows
     ]
-
-
-def _active_filters(given: Mapping[str, str], access: DeskAccess) -> list[dict[str, str]]:
-    """What is filtered by, each with the address without it."""
-    return [
-        {
-            "name": called,
-            "value": value,
-            "address": _address({other: kept for other, kept in given.items() if other != name}),
-        }
-        for name, called, value in filters_said(given, access)
-    ]
-
-
-def _choices(access: DeskAccess) -> dict[str, list[tuple[str, str]]]:
-    """Of each filter the values with what they are called."""
-    found = values_found("workflow", "model", "language")
-    return {
-        "reason": [(value, str(name)) for value, name in labels.REASONS.items()],
-        "rating": rating_choices(),
-        "decision": [(value, str(labels.DECISIONS.get(value, value))) for value in Message.Decision.values],
-        "state": [(value, str(name)) for value, name in AnswerReview.State.choices],
-        "workflow": [(value, labels.workflow_label(value)) for value in found["workflow"]],
-        "model": [(value, value) for value in found["model"]],
-        "language": [(value, labels.language_label(value)) for value in found["language"]],
-        "collection": [(str(row.pk), row.address) for row in collections_offered(access)[:CHOICES]],
-        "group": [(group.name, group.name) for group in groups_offered(access)[:CHOICES]],
-        "reviewer": [(NOBODY, _("Nobody")), *((name, name) for name in _people())],
-        "label": [(name, name) for name in labels_found()],
-        "sort": [(value, SORT_LABELS[value]()) for value in SORTS],
-    }
 
 
 def _people() -> list[str]:
@@ -241,25 +224,14 @@ def _status(row: AnswerReview) -> str:
     return "" if row.status == Message.Status.COMPLETE else labels.answer_status(row.status)
 
 
-def _sentences(value: Any) -> list[str]:
-    match value:
-        case Mapping():
-            return [sentence for item in value.values() for sentence in _sentences(item)]
-        case list() | tuple():
-            return [sentence for item in value for sentence in _sentences(item)]
-        case _:
-            return [str(value)] if value else []
-
-
 # ------------------------------------------------------------------------------------------------ one answer
 @desk_page()
 def answer_page(request: HttpRequest, *, access: DeskAccess, message_id: UUID) -> HttpResponse:
     """The filters in the address say what comes before and after it."""
     row = answer_review_get(message_id=message_id)
-    reading_log(access=access, row=row)
-    given = _given(request.GET)
+    readings_log(user=access.user, rows=AnswerReview.objects.filter(pk=row.pk))
+    given, detail = _given(request.GET), answer_detail(row, access=access)
     before, after = _neighbours(access, row, request.GET)
-    detail = answer_detail(row, access=access)
     context = {
         "section": "review",
         "access": access,
@@ -267,16 +239,11 @@ def answer_page(request: HttpRequest, *, access: DeskAccess, message_id: UUID) -
         "reasons": _reasons(row),
         "status": _status(row),
         "detail": detail,
-        "improvements": improvements_of(message_id, access),
-        "made": made_of(message_id, access),
         "replays": replays_of_answer(message_id),
         "back": _address(given),
-        "before": _answer_address(before, given),
-        "after": _answer_address(after, given),
-        "language": labels.language_label(row.language),
-        "collections": [
-            collection.address for collection in collections_offered(access).filter(pk__in=detail["collections"])
-        ],
+        "before": _address(given, reverse("review_answer", args=[before])) if before else "",
+        "after": _address(given, reverse("review_answer", args=[after])) if after else "",
+        "collections": [one.address for one in collections_known(access.user).filter(pk__in=detail["collections"])],
         "boot": {
             "answer": detail,
             "username": access.user.get_username(),
@@ -290,49 +257,88 @@ def answer_page(request: HttpRequest, *, access: DeskAccess, message_id: UUID) -
 
 def _neighbours(access: DeskAccess, row: AnswerReview, query: QueryDict) -> tuple[UUID | None, UUID | None]:
     try:
-        filters = read_filters(checked(FiltersSerializer, query))
-        return neighbours(answers_queue(access=access, filters=filters), row, filters.sort)
+        chosen = checked(AnswerFilters, query)
+        return neighbours(answers_queue(access=access, chosen=chosen), row, chosen.get("sort", "newest"))
     except (ValidationError, AppError):  # the answer is there all the same
         return None, None
 
 
-def _answer_address(message_id: UUID | None, given: Mapping[str, str]) -> str:
-    if message_id is None:
-        return ""
-    address, query = reverse("review_answer", args=[message_id]), _query(given)
-    return f"{address}?{query}" if query else address
+# ------------------------------------------------------------------------------------------------ the dashboard
+@desk_page()
+def dashboard_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
+    """Charts of the days with their tables, and the workflows compared. Days that are wrong count for none."""
+    wrong: list[str] = []
+    try:
+        given = {name: str(value) for name, value in request.GET.items() if value}  # a form sends its empty fields
+        query = QueryDict(mutable=True)
+        query.update(given)
+        read = checked(DaysQuery, query)
+        days = Days(read.get("from"), read.get("to"))
+    except (ValidationError, AppError) as error:
+        days, wrong = Days(), problem_sentences(error)
+    by_day = stats_by(access=access, by="day", days=days)
+    workflows = [
+        row | {"label": labels.workflow_label(row["key"])} for row in compare_workflows(access=access, days=days)
+    ]
+    names = {
+        "good": _("Well rated"), "bad": _("Badly rated"), "no_answer": _("No answer"),
+        "weak": _("Weakly grounded"), "degraded": _("A fallback served"),
+    }  # fmt: skip
+    context = {
+        "section": "review",
+        "desk_part": "dashboard",
+        "access": access,
+        "since": str(days.since),
+        "until": str(days.until),
+        "wrong": wrong,
+        "totals": totals(days=days),
+        "days": by_day,
+        "workflows": workflows,
+        "collections": localized(stats_by(access=access, by="collection", days=days)),
+        "rates": [
+            {"name": name, "title": title, "rows": [_percents(row["label"], row["rates"][name]) for row in workflows]}
+            for name, title in names.items()
+        ],
+        "notes": localized(list(NOTES)),
+        "boot": {"days": by_day, "workflows": workflows},
+    }
+    return render(request, "review/dashboard.html", context, status=400 if wrong else 200)
+
+
+def _percents(label: str, rate: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        **rate,
+        "label": label,
+        "percent": None if rate["rate"] is None else round(100 * rate["rate"], 1),
+        "low_percent": round(100 * rate["low"], 1),
+        "high_percent": round(100 * rate["high"], 1),
+        "width_percent": round(100 * (rate["high"] - rate["low"]), 1),
+    }
 
 
 # ------------------------------------------------------------------------------------------------ the log
-@desk_page("administer", query=("before",))
+@desk_page("administer", query=("page",))
 def log_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     """Who read, changed and exported what, the latest first."""
     events = DeskEvent.objects.select_related("answer__message__reply_to").order_by("-pk")
-    before = request.GET.get("before", "")
-    if before.isascii() and before.isdigit() and len(before) < 19:
-        events = events.filter(pk__lt=int(before))
-    shown = list(events[: EVENTS_A_PAGE + 1])
-    more, shown = len(shown) > EVENTS_A_PAGE, shown[:EVENTS_A_PAGE]
-    context = {
-        "section": "review",
-        "access": access,
-        "events": [
-            {"event": event, "filters": _event_filters(event, access), "states": _states_changed(event)}
-            for event in shown
-        ],
-        "next": f"{reverse('review_log')}?before={shown[-1].pk}" if more else "",
-    }
+    page = Paginator(events, EVENTS_A_PAGE).get_page(request.GET.get("page"))
+    filters, states = _filters(access), dict(AnswerReview.State.choices)
+    rows = [
+        {
+            "event": event,
+            "filters": _told_filters(event.detail.get("filters", {}), filters, access),
+            "states": [states.get(event.detail.get(side), event.detail.get(side)) for side in ("from", "to")],
+        }
+        for event in page
+    ]
+    context = {"section": "review", "desk_part": "log", "access": access, "page": page, "events": rows}
     return render(request, "review/log.html", context)
 
 
-def _event_filters(event: DeskEvent, access: DeskAccess) -> list[str]:
+def _told_filters(given: Mapping[str, Any], filters: Mapping[str, Filter], access: DeskAccess) -> list[str]:
     """Of an export; a name in them is for those who see names."""
-    filters = {name: str(value) for name, value in event.detail.get("filters", {}).items()}
-    shown = {name: value for name, value in filters.items() if name != "user" or access.sees_names}
-    return [f"{called}: {value}" for _parameter, called, value in filters_said(shown, access)]
-
-
-def _states_changed(event: DeskEvent) -> list[str]:
-    """From and to, of a change of the state."""
-    states = dict(AnswerReview.State.choices)
-    return [str(states.get(event.detail.get(side), event.detail.get(side))) for side in ("from", "to")]
+    return [
+        f"{filters[name].label}: {filters[name].value(str(value))}"
+        for name, value in given.items()
+        if name in filters and (name != "user" or access.sees_names)
+    ]

@@ -1,25 +1,25 @@
-"""The desk's row of each answer, made from the answer, its ratings and its sources; and made again at will.
+"""The desk's row of each answer, made from the answer, its ratings and its sources.
 
-A row is made when an answer ends, and again when it is rated (`chat.review.start`). Answers that were ended by an
-UPDATE, and those from before the desk, are taken in by a task (`answers_catch_up`).
+A row is made when an answer ends, and again when it is rated (`feedback` says so). Answers that were ended by an
+UPDATE are taken in by a task (`answers_catch_up`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import partial
 from time import monotonic
 from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Prefetch, QuerySet
+from django.db.models import Model, Prefetch, QuerySet
+from django.db.models.signals import post_save
 
-from chat.models import AnswerReview, AnswerTerms, Message, ReviewedCollection, Source
+from chat.models import AnswerReview, Message, ReviewedCollection, Source
 from chat.ratings import Rating, get_ratings
-from chat.review.terms import terms_of
 from retrieval.models import Collection, Document
 from retrieval.selectors import as_uuid
-from retrieval.text.language import detect_language
 
 BATCH = 200
 SLOW_MS = 30_000
@@ -34,10 +34,25 @@ WORST_RATED = 10  # more for a rating of 1
 REASONS = tuple(SEVERITY)
 USAGE = ("first_token_ms", "total_ms", "llm_calls", "llm_rounds", "prompt_tokens", "completion_tokens")
 # What a row is made from. Passages and the wordings of the path are most of an answer, and not among it.
-READ = ("session__user", "reply_to__text", "role", "text", "request", "status", "created_at", "workflow", "model",
+READ = ("session__user", "role", "text", "request", "status", "created_at", "workflow", "model",
         "decision", "usage", "grounding", "degraded")  # fmt: skip
-MADE = ["session", "user", "created_at", "workflow", "model", "decision", "status", "language", "worst_score",
+MADE = ["session", "user", "created_at", "workflow", "model", "decision", "status", "worst_score",
         *USAGE, *REASONS, "severity"]  # fmt: skip
+
+
+def connect() -> None:
+    """Once, when the site starts."""
+    post_save.connect(_message_saved, sender=Message, dispatch_uid="chat.review.message_saved")
+
+
+def answer_changed(message_id: UUID) -> None:
+    """Make its row again once what changed is committed. A failure is logged: the answer itself is stored."""
+    transaction.on_commit(partial(answers_record, [message_id]), robust=True)
+
+
+def _message_saved(sender: type[Model], instance: Message, raw: bool = False, **_: Any) -> None:
+    if not raw and instance.role == Message.Role.ASSISTANT and instance.status != Message.Status.STREAMING:
+        answer_changed(instance.pk)
 
 
 def ended_answers() -> QuerySet[Message]:
@@ -50,28 +65,14 @@ def answers_record(message_ids: Sequence[UUID]) -> int:
 
     What people added to a row stays.
     """
-    messages = ended_answers().filter(pk__in=message_ids).select_related("reply_to", "session").only(*READ)
+    messages = ended_answers().filter(pk__in=message_ids).select_related("session").only(*READ)
     documents = Prefetch("sources", Source.objects.only("message", "document_id").order_by())
-    return _record(list(get_ratings().with_ratings(messages.prefetch_related(documents)).order_by("created_at", "pk")))
-
-
-def _record(answers: Sequence[Message]) -> int:
-    if not answers:
-        return 0
+    answers = list(get_ratings().with_ratings(messages.prefetch_related(documents)).order_by("created_at", "pk"))
     known = list(AnswerReview.objects.select_for_update().filter(message__in=answers).values_list("pk", flat=True))
     rows = AnswerReview.objects.bulk_create(
         [_row(answer) for answer in answers], update_conflicts=True, unique_fields=["message"], update_fields=MADE
     )
     numbers = {row.message_id: row.pk for row in rows}
-    AnswerTerms.objects.bulk_create(
-        [
-            AnswerTerms(answer_id=numbers[answer.pk], terms=terms_of(_question(answer), answer.text))
-            for answer in answers
-        ],
-        update_conflicts=True,
-        unique_fields=["answer"],
-        update_fields=["terms"],
-    )
     if known:
         ReviewedCollection.objects.filter(answer__in=known).delete()
     ReviewedCollection.objects.bulk_create(_collections(answers, numbers), ignore_conflicts=True)
@@ -90,23 +91,6 @@ def answers_catch_up(*, most: int, within_s: float) -> int:
     return done
 
 
-def answers_record_all() -> Iterator[int]:
-    """Make all rows again, oldest answers first; gives how many are done after each batch."""
-    done, last = 0, None
-    while True:
-        answers = ended_answers().order_by("created_at", "pk")
-        if last is not None:
-            created_at, pk = last
-            answers = answers.filter(created_at__gte=created_at).exclude(created_at=created_at, pk__lte=pk)
-        batch = list(answers.values_list("created_at", "pk")[:BATCH])
-        if not batch:
-            return
-        last = batch[-1]
-        done += answers_record([pk for _, pk in batch])
-        yield done
-
-
-# ------------------------------------------------------------------------------------------------ one row
 def _row(answer: Message) -> AnswerReview:
     ratings: list[Rating] = answer.shown_ratings  # type: ignore[attr-defined]
     worst = min((rating.score for rating in ratings), default=None)
@@ -134,7 +118,6 @@ def _row(answer: Message) -> AnswerReview:
         model=answer.model,
         decision=answer.decision,
         status=answer.status,
-        language=detect_language(_question(answer) or answer.text)[:10],
         worst_score=worst,
         **figures,
         severity=severity + (WORST_RATED if worst == 1 else 0),
@@ -147,29 +130,20 @@ def _whole(value: Any) -> int | None:
     return value if isinstance(value, int) and 0 <= value < 2**31 else None
 
 
-def _question(answer: Message) -> str:
-    return answer.reply_to.text if answer.reply_to else ""
-
-
 def _collections(answers: Sequence[Message], numbers: dict[UUID, int]) -> list[ReviewedCollection]:
     """Of all answers at once: those asked in, and those of the documents that were found; as far as they exist."""
     documents = {source.document_id for answer in answers for source in answer.sources.all() if source.document_id}
     found_in = Document.objects.filter(pk__in=documents).order_by()
     collection_of = dict(found_in.values_list("pk", "collection_id")) if documents else {}
-    wanted: dict[UUID, set[UUID]] = {}
+    wanted: dict[UUID, set[UUID | None]] = {}
     for answer in answers:
         asked = answer.request.get("collection_ids", ()) if isinstance(answer.request, dict) else ()
-        found = {collection_of.get(source.document_id) for source in answer.sources.all() if source.document_id}
-        wanted[answer.pk] = {pk for pk in (*map(_uuid, asked), *found) if pk is not None}
-    there = set(collection_of.values())  # those that have a document
-    if unknown := set().union(*wanted.values()) - there:
-        there.update(Collection.objects.filter(pk__in=unknown).order_by().values_list("pk", flat=True))
+        found = (collection_of.get(source.document_id) for source in answer.sources.all() if source.document_id)
+        wanted[answer.pk] = {*(as_uuid(str(text)) for text in asked), *found}
+    ids = {pk for collections in wanted.values() for pk in collections if pk}
+    there = set(Collection.objects.filter(pk__in=ids).order_by().values_list("pk", flat=True)) if ids else set()
     return [
         ReviewedCollection(answer_id=numbers[pk], collection_id=collection)
         for pk, collections in wanted.items()
-        for collection in sorted(collections & there)
+        for collection in there & collections
     ]
-
-
-def _uuid(value: Any) -> UUID | None:
-    return as_uuid(str(value))

@@ -103,7 +103,3 @@ def people_at_the_desk() -> QuerySet[User]:
     """Staff who may read there, superusers included: whom answers can be assigned to."""
     people: QuerySet[User] = User.objects.with_perm(PERMISSIONS["read"], backend=BACKEND)
     return people.filter(is_staff=True).order_by("username")
-
-
-def is_at_the_desk(name: str) -> bool:
-    return people_at_the_desk().filter(username=name).exists()

@@ -6,12 +6,12 @@ One is in force until a person withdraws it, it expires, or a passage that it ci
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from chat.messages.rendering import cited_markers
@@ -30,21 +30,11 @@ MAX_TEXT_CHARS = 20_000
 MAX_WORDINGS = 20
 MAX_SOURCES = 20
 LOGGED_CHARS = 300
-TOLD_DAYS = 14  # that its maker is told of one which the site withdrew
 End = CuratedAnswer.End
 
 
 def curated_in_force() -> QuerySet[CuratedAnswer]:
     return CuratedAnswer.objects.filter(Q(expires_at=None) | Q(expires_at__gt=timezone.now()), ended_at=None)
-
-
-def curated_withdrawn(user: User) -> QuerySet[CuratedAnswer]:
-    """Those that this person made and that the site withdrew of late since their passages changed; not those whose
-    question has another one by now."""
-    again = curated_in_force().filter(question=OuterRef("question"))
-    since = timezone.now() - timedelta(days=TOLD_DAYS)
-    own = CuratedAnswer.objects.filter(created_by=user, ended_at__gte=since)
-    return own.filter(~Exists(again), end__in=(End.SOURCE_CHANGED, End.SOURCE_GONE))
 
 
 @transaction.atomic

@@ -21,12 +21,11 @@ from django.core.cache import cache
 from django.db import transaction
 from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
-from django.utils.text import capfirst
 from numpy.typing import NDArray
 
 from chat.models import Message, Replay
 from chat.review.replay.replay_run import OPEN
-from chat.review.replay.replays import batch_create, replays_queue
+from chat.review.replay.replays import replays_create
 from chat.review.roles import DeskAccess, desk_access, people_at_the_desk
 from feedback.models import GapDocument, GapQuestion, KnowledgeGap, Rating
 from feedback.models.ratings import BAD_SCORE
@@ -237,10 +236,11 @@ def gap_document_ready(document_id: UUID) -> None:
             logger.info("gap %s is not asked again by itself: %s", added.gap_id, error)
 
 
+@transaction.atomic
 def gap_ask_again(*, access: DeskAccess, gap: KnowledgeGap) -> int:
     """Its wordings, the most asked first, each by its newest question, as its asker may search. A worker does it.
 
-    Returns how many. Raises InvalidInputError where none is left, TooManyReplaysError.
+    Returns how many. Raises NotFoundError where none is left, TooManyReplaysError.
     """
     access.require("curate")
     asked = gap.questions.order_by().values("key").annotate(times=Count("pk"), newest=Max("message__created_at"))
@@ -248,32 +248,26 @@ def gap_ask_again(*, access: DeskAccess, gap: KnowledgeGap) -> int:
     for key, message in gap.questions.order_by("message__created_at").values_list("key", "message"):
         newest[key] = message
     messages = [newest[row["key"]] for row in asked.order_by("-times", "-newest")[:ASKED_AGAIN]]
-    with transaction.atomic():
-        name = capfirst(f"{KnowledgeGap._meta.verbose_name} {gap.pk}")
-        batch = batch_create(access=access, name=name, message_ids=messages, change={})
-        KnowledgeGap.objects.filter(pk=gap.pk).update(batch=batch)
-    replays_queue()
-    return batch.replays.count()
+    replays = replays_create(access=access, message_ids=messages, change={})
+    for replay in replays:
+        gap.questions.filter(message=replay.message_id).update(replay=replay, answered=None)
+    return len(replays)
 
 
 def gap_results_take() -> None:
     """What replays of gaps have found since the last look. A closed gap of which some question is not answered is
     reopened."""
-    new = Replay.objects.filter(status=Replay.Status.COMPLETE, batch__in=KnowledgeGap.objects.values("batch"))
-    for replay in new.exclude(pk__in=GapQuestion.objects.exclude(replay=None).values("replay")).order_by("finished_at"):
-        question = GapQuestion.objects.filter(message=replay.message_id).select_related("gap").first()
-        if question is None:
-            continue
-        answered = bool((replay.summary.get("supported") or [False, False])[1])
+    new = GapQuestion.objects.filter(answered=None, replay__status=Replay.Status.COMPLETE)
+    for question in new.select_related("gap", "replay").order_by("replay__finished_at"):
+        answered = bool(question.replay and question.replay.summary["supported"])
         question.gap.questions.filter(key=question.key).update(answered=answered)
-        GapQuestion.objects.filter(pk=question.pk).update(replay=replay)
         if not answered and question.gap.state == State.CLOSED:
             _reopen(question.gap)
 
 
 def gap_is_asking(gap: KnowledgeGap) -> bool:
     """Whether its questions are being asked again just now."""
-    return gap.batch is not None and gap.batch.replays.filter(status__in=OPEN).exists()
+    return gap.questions.filter(replay__status__in=OPEN).exists()
 
 
 def _reopen(gap: KnowledgeGap) -> None:

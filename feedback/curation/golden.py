@@ -2,7 +2,7 @@
 answer. One expects documents, or `NO_ANSWER` or `CLARIFY`; then it has no document, and no search is measured on it.
 
 Who may not know of a collection knows none of its golden questions and makes none there: `golden_list` and
-`golden_save` see to it, for pages, API and administration alike.
+`golden_save` see to it, for pages, files and administration alike.
 
 Audited, because a revision may pass when a question is deleted or switched off.
 """
@@ -11,18 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Count, Q, QuerySet
+from django.db.models import QuerySet
 
 from chat.models import Message
 from chat.review.queue import collections_known
 from feedback.models import GoldenQuestion, GoldenRelevance, RevisionEvent
 from feedback.rounds.deletions import one_at_a_time
 from ragsite.core.errors import AppError, InvalidInputError
+from ragsite.core.text import clean_text
 from ragsite.core.wording import worded
 from retrieval.models import Chunk, Collection, Document
 from retrieval.selectors import collection_named
@@ -71,8 +71,7 @@ def golden_save(
         raise InvalidInputError(NO_COLLECTION, fields={"collection": [NO_COLLECTION]})
     one_at_a_time()  # another curator may be making the same one
     action = Action.GOLDEN_CHANGED if question else Action.GOLDEN_ADDED
-    text = " ".join(text.split())
-    set_name = " ".join(set_name.split())
+    text, set_name = (" ".join(clean_text(one).split()) for one in (text, set_name))
     golden_check(text, collection, relevant, expects=expects)
     is_as_before = question is not None and (question.text, question.collection_id) == (text, collection.pk)
     if not is_as_before and GoldenQuestion.objects.filter(collection=collection, text=text).exists():
@@ -98,23 +97,6 @@ def golden_save(
 def golden_delete(*, question: GoldenQuestion, by: User) -> None:
     golden_log(Action.GOLDEN_DELETED, question, by=by)
     question.delete()
-
-
-@transaction.atomic
-def golden_switch(*, questions: QuerySet[GoldenQuestion], enabled: bool, by: User) -> int:
-    """Measure these, or leave them out; how many were it not already."""
-    changed = list(questions.exclude(enabled=enabled))
-    for question in changed:
-        question.enabled = enabled
-        question.save(update_fields=["enabled", "updated_at"])
-        golden_log(Action.GOLDEN_CHANGED, question, by=by)
-    return len(changed)
-
-
-def golden_sets(*, user: User) -> QuerySet[Any, Any]:
-    """Of each set its name, `set_name`, how many `questions` it has and how many of them are `measured`."""
-    rows = golden_list(user=user).order_by("set_name").values("set_name")
-    return rows.annotate(questions=Count("pk"), measured=Count("pk", filter=Q(enabled=True)))
 
 
 def golden_log(action: str, question: GoldenQuestion, *, by: User) -> None:

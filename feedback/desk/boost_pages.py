@@ -15,14 +15,13 @@ from django.utils.translation import gettext as _
 
 from chat.models import Message
 from chat.review.pages import desk_page
-from chat.review.queue import collections_offered
+from chat.review.queue import collections_known
 from chat.review.roles import DeskAccess
 from feedback.curation.manual import manual_boost_end, manual_boost_set, manual_boosts_in_force
-from feedback.desk.problems import problem_sentence
+from feedback.desk.acting import answer_named, problem_sentence, row_named, tell
 from feedback.models import ManualBoost
 from feedback.ranking.same_question import MAX_CHARS
 from ragsite.core.errors import AppError, InvalidInputError, NotFoundError
-from ragsite.core.localized import localized
 from ragsite.core.wording import worded
 from retrieval.models import Chunk, Document
 from retrieval.selectors import as_uuid, visible_documents
@@ -77,7 +76,7 @@ def boost_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         "section": "review",
         "access": access,
         "document": document,
-        "collection": collections_offered(access).filter(pk=document.collection_id).first(),
+        "collection": collections_known(access.user).filter(pk=document.collection_id).first(),
         "chunk": chunk,
         "answer": answer,
         "back": reverse("review_answer", args=[answer.pk]) if answer else reverse("review_boosts"),
@@ -96,15 +95,9 @@ def boost_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
 
 @desk_page("curate", methods=("POST",))
 def boost_end(request: HttpRequest, *, access: DeskAccess, boost_id: UUID) -> HttpResponse:
-    boost = ManualBoost.objects.filter(pk=boost_id).first()
-    if boost is None:
-        raise NotFoundError
-    try:
-        manual_boost_end(boost=boost, by=access.user)
-    except AppError as error:
-        messages.error(request, str(localized(error.message)))
-    else:
-        messages.success(request, _("Ended: the document is ranked as ratings say again."))
+    boost = row_named(ManualBoost.objects, boost_id)
+    done = _("Ended: the document is ranked as ratings say again.")
+    tell(request, lambda: manual_boost_end(boost=boost, by=access.user), done)
     answer = as_uuid(request.POST.get("answer", ""))
     return redirect("review_answer", message_id=answer) if answer else redirect("review_boosts")
 
@@ -114,17 +107,14 @@ def _asked(request: HttpRequest, access: DeskAccess) -> tuple[Document, Chunk | 
 
     Raises NotFoundError.
     """
-    keys = {name: as_uuid(request.GET.get(name, "")) for name in ("document", "chunk", "answer")}
-    answers = Message.objects.filter(role=Message.Role.ASSISTANT).select_related("reply_to")
-    answer = answers.filter(pk=keys["answer"]).first() if keys["answer"] else None
-    documents = Document.objects.select_related("collection__owner")
-    document = documents.filter(pk=keys["document"]).first() if keys["document"] else None
-    if document is None:
-        raise NotFoundError
+    answer = answer_named(request.GET["answer"]) if request.GET.get("answer") else None
+    rows = Document.objects.select_related("collection__owner")
+    document = row_named(rows, as_uuid(request.GET.get("document", "")))
     cites = answer is not None and answer.sources.filter(document_id=document.pk).exists()
     if not cites and not visible_documents(access.user).filter(pk=document.pk).exists():
         raise NotFoundError
-    chunk = Chunk.objects.filter(pk=keys["chunk"], document=document).first() if keys["chunk"] else None
+    key = as_uuid(request.GET.get("chunk", ""))
+    chunk = Chunk.objects.filter(pk=key, document=document).first() if key else None
     return document, chunk, answer
 
 

@@ -29,9 +29,9 @@ from feedback.curation.curated import (
     curated_in_force,
     curated_save,
 )
+from feedback.desk.acting import answer_named, question_of, row_named, tell
 from feedback.models import CuratedAnswer
-from feedback.rounds.evidence import searched_for
-from ragsite.core.errors import AppError, InvalidInputError, NotFoundError
+from ragsite.core.errors import AppError, InvalidInputError
 from ragsite.core.localized import localized
 from retrieval.selectors import as_uuid
 
@@ -103,27 +103,18 @@ def curated_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
 
 @desk_page("curate", methods=("POST",))
 def curated_withdraw(request: HttpRequest, *, access: DeskAccess, curated_id: UUID) -> HttpResponse:
-    answer = CuratedAnswer.objects.filter(pk=curated_id).first()
-    if answer is None:
-        raise NotFoundError
-    try:
-        curated_end(answer=answer, by=access.user)
-    except AppError as error:
-        messages.error(request, str(localized(error.message)))
-    else:
-        messages.success(request, _("Withdrawn: the question is answered from the documents again."))
+    answer = row_named(CuratedAnswer.objects, curated_id)
+    done = _("Withdrawn: the question is answered from the documents again.")
+    tell(request, lambda: curated_end(answer=answer, by=access.user), done)
     return redirect("review_curated")
 
 
 def _asked(request: HttpRequest) -> tuple[Message | None, CuratedAnswer | None]:
     """Raises NotFoundError where neither is there."""
-    answers = Message.objects.filter(role=Message.Role.ASSISTANT).select_related("reply_to")
-    asked, old = (as_uuid(request.GET.get(name, "")) for name in ("answer", "replaces"))
-    answer = answers.filter(pk=asked).first() if asked else None
-    replaces = CuratedAnswer.objects.filter(pk=old, ended_at=None).first() if old else None
-    if answer is None and replaces is None:
-        raise NotFoundError
-    return (replaces.message if replaces else answer), replaces
+    if old := as_uuid(request.GET.get("replaces", "")):
+        replaces = row_named(CuratedAnswer.objects.filter(ended_at=None), old)
+        return replaces.message, replaces
+    return answer_named(request.GET.get("answer", "")), None
 
 
 def _passages(answer: Message | None, replaces: CuratedAnswer | None) -> list[Passage]:
@@ -140,8 +131,7 @@ def _initial(answer: Message | None, replaces: CuratedAnswer | None) -> dict[str
         return {"question": replaces.question, "wordings": lines, "text": replaces.text, "expires_on": expires}
     if answer is None:
         return {}
-    asked = searched_for([answer.pk]).get(answer.pk) or (answer.reply_to.text if answer.reply_to else "")
-    return {"question": asked[:MAX_QUESTION_CHARS], "text": answer.text[:MAX_TEXT_CHARS]}
+    return {"question": question_of(answer)[:MAX_QUESTION_CHARS], "text": answer.text[:MAX_TEXT_CHARS]}
 
 
 def _save(

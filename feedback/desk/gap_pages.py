@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode
 
-from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -14,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from chat.review.pages import desk_page
-from chat.review.queue import collections_offered
+from chat.review.queue import collections_known
 from chat.review.roles import DeskAccess, people_at_the_desk
 from feedback.curation.gaps import (
     gap_ask_again,
@@ -25,9 +24,9 @@ from feedback.curation.gaps import (
     gap_results_take,
     gaps_refresh_if_due,
 )
-from feedback.desk.problems import problem_sentence
+from feedback.desk.acting import row_named, tell
 from feedback.models import KnowledgeGap
-from ragsite.core.errors import AppError, InvalidInputError, NotFoundError
+from ragsite.core.errors import InvalidInputError
 from ragsite.core.text import clean_file_name
 from ragsite.core.wording import worded
 from retrieval.models import Document
@@ -53,7 +52,7 @@ def gaps_list(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         "desk_part": "gaps",
         "access": access,
         "page": page,
-        "known": set(collections_offered(access).values_list("pk", flat=True)),
+        "known": set(collections_known(access.user).values_list("pk", flat=True)),
         "states": KnowledgeGap.State.choices,
         "chosen": chosen,
         "query": urlencode(chosen),
@@ -66,7 +65,7 @@ def gaps_list(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
 def gap_page(request: HttpRequest, *, access: DeskAccess, gap_id: int) -> HttpResponse:
     """?document= looks for documents that are there already."""
     gap_results_take()
-    gap: Any = _gap(gap_id)
+    gap: Any = row_named(gap_list(), gap_id)
     questions = gap.questions.select_related("message__reply_to").order_by("answered", "-message__created_at")
     query = request.GET.get("document", "")
     curates = access.may("curate")
@@ -89,13 +88,6 @@ def gap_page(request: HttpRequest, *, access: DeskAccess, gap_id: int) -> HttpRe
         else [],
     }
     return render(request, "review/gap.html", context)
-
-
-def _gap(gap_id: int) -> KnowledgeGap:
-    gap = gap_list().filter(pk=gap_id).first()
-    if gap is None:
-        raise NotFoundError
-    return gap
 
 
 def _people() -> list[str]:
@@ -124,11 +116,8 @@ def _acting(view: Callable[..., str]) -> Callable[..., HttpResponse]:
 
     @desk_page("curate", methods=("POST",))
     def act(request: HttpRequest, *, access: DeskAccess, gap_id: int) -> HttpResponse:
-        gap = _gap(gap_id)
-        try:
-            messages.success(request, view(request, access=access, gap=gap))
-        except AppError as error:
-            messages.error(request, problem_sentence(error))
+        gap = row_named(gap_list(), gap_id)
+        tell(request, lambda: view(request, access=access, gap=gap))
         return redirect("review_gap", gap_id=gap.pk)
 
     return act

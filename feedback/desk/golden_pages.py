@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from chat.models import Message
 from chat.review.pages import desk_page
-from chat.review.queue import collections_offered
+from chat.review.queue import collections_known
 from chat.review.roles import DeskAccess
 from feedback.curation.golden import (
     MAX_SET_CHARS,
@@ -24,13 +24,12 @@ from feedback.curation.golden import (
     golden_list,
     golden_save,
 )
-from feedback.desk.problems import problem_sentence
+from feedback.desk.acting import answer_named, problem_sentence, question_of, row_named
 from feedback.models import GoldenQuestion
-from feedback.rounds.evidence import searched_for
-from ragsite.core.errors import AppError, InvalidInputError, NotFoundError
+from ragsite.core.errors import AppError, InvalidInputError
 from ragsite.core.wording import worded
-from retrieval.models import Collection, Document
-from retrieval.selectors import as_uuid, document_list, visible_collections
+from retrieval.models import Document
+from retrieval.selectors import as_uuid, document_list
 
 FOUND = 20
 MOST_COLLECTIONS = 100
@@ -42,7 +41,7 @@ Expected = GoldenQuestion.Expected
 @desk_page("curate", methods=("GET", "HEAD", "POST"))
 def golden_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     """?answer= the reviewed answer. `expects` is the button that was pressed; without one, documents are looked for."""
-    answer = _answer(request.GET.get("answer", ""))
+    answer = answer_named(request.GET.get("answer", ""))
     sources, cited = _sources(answer, access)
     ticked = {key for text in request.POST.getlist("document")[:MOST_TICKED] if (key := as_uuid(text))}
     query = request.POST.get("search", "")
@@ -50,8 +49,7 @@ def golden_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     found = document_list(user=access.user, search=query[:200], versions="current")[:FOUND] if query.strip() else ()
     for document in (*_kept(access, ticked - set(offered)), *found):
         offered.setdefault(document.pk, document)
-    collections = _collections(answer, sources, access)
-    problem = ""
+    problem, asked_in = "", answer.request.get("collection_ids") or [document.collection_id for document in sources]
     if expects := request.POST.get("expects", ""):
         try:
             question = _save(request, access, answer, expects, [offered[key] for key in offered if key in ticked])
@@ -64,7 +62,7 @@ def golden_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         "section": "review",
         "access": access,
         "answer": answer,
-        "text": request.POST.get("text") or _asked(answer),
+        "text": request.POST.get("text") or question_of(answer)[:MAX_TEXT_CHARS],
         "set_name": request.POST.get("set", ""),
         "search": query,
         "documents": [
@@ -72,8 +70,8 @@ def golden_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
              "given": key in {one.pk for one in sources}, "collection": document.collection.name}
             for key, document in offered.items()
         ],
-        "collections": [(str(row.pk), row.name) for row in collections],
-        "collection": request.POST.get("collection", ""),
+        "collections": [(str(row.pk), row.name) for row in collections_known(access.user)[:MOST_COLLECTIONS]],
+        "collection": request.POST.get("collection") or str(next(iter(asked_in), "")),
         "problem": problem,
         "back": reverse("review_answer", args=[answer.pk]),
         "most_chars": MAX_TEXT_CHARS,
@@ -84,9 +82,7 @@ def golden_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
 
 @desk_page("curate", methods=("POST",))
 def golden_undo(request: HttpRequest, *, access: DeskAccess, question_id: UUID) -> HttpResponse:
-    question = golden_list(user=access.user).filter(pk=question_id).first()
-    if question is None:
-        raise NotFoundError
+    question = row_named(golden_list(user=access.user), question_id)
     answer_id = question.message_id
     golden_delete(question=question, by=access.user)
     messages.success(request, _("The golden question was taken back."))
@@ -97,24 +93,10 @@ def _back(answer_id: UUID) -> HttpResponseRedirect:
     return HttpResponseRedirect(reverse("review_answer", args=[answer_id]))
 
 
-def _answer(text: str) -> Message:
-    key = as_uuid(text)
-    answers = Message.objects.filter(role=Message.Role.ASSISTANT).select_related("reply_to")
-    answer = answers.filter(pk=key).first() if key else None
-    if answer is None:
-        raise NotFoundError
-    return answer
-
-
-def _asked(answer: Message) -> str:
-    asked = searched_for([answer.pk]).get(answer.pk) or (answer.reply_to.text if answer.reply_to else "")
-    return asked[:MAX_TEXT_CHARS]
-
-
 def _sources(answer: Message, access: DeskAccess) -> tuple[list[Document], set[UUID]]:
     """The documents that its passages are of and this person may know, in their order, and which of them it cites."""
     rows = [row for row in answer.sources.order_by("marker") if row.document_id]
-    known = Document.objects.filter(collection__in=collections_offered(access).order_by().values("pk"))
+    known = Document.objects.filter(collection__in=collections_known(access.user).order_by().values("pk"))
     there = known.select_related("collection").in_bulk([row.document_id for row in rows])
     ids = [key for key in dict.fromkeys(row.document_id for row in rows) if key in there]
     return [there[key] for key in ids], {row.document_id for row in rows if row.cited and row.document_id}
@@ -123,14 +105,6 @@ def _sources(answer: Message, access: DeskAccess) -> tuple[list[Document], set[U
 def _kept(access: DeskAccess, ids: set[UUID]) -> Sequence[Document]:
     """What was ticked in an earlier search."""
     return list(document_list(user=access.user).filter(pk__in=ids)) if ids else []
-
-
-def _collections(answer: Message, sources: Sequence[Document], access: DeskAccess) -> list[Collection]:
-    """Where it was asked, or what it found came from, of those that this person may know; else those they may read."""
-    ids = [key for text in answer.request.get("collection_ids") or () if (key := as_uuid(str(text)))]
-    ids = ids or [document.collection_id for document in sources]
-    asked = collections_offered(access).filter(pk__in=ids)[:MOST_COLLECTIONS]
-    return list(asked or visible_collections(access.user).order_by("name", "pk")[:MOST_COLLECTIONS])
 
 
 def _save(
@@ -144,9 +118,8 @@ def _save(
             raise InvalidInputError(worded("Tick documents of one collection."))
         collection, relevant = ticked[0].collection, [Relevant(document_id=one.pk, grade=FULLY) for one in ticked]
     else:
-        offered = _collections(answer, _sources(answer, access)[0], access)
-        wanted = request.POST.get("collection", "")
-        found = next((row for row in offered if str(row.pk) == wanted), None)
+        key = as_uuid(request.POST.get("collection", ""))
+        found = collections_known(access.user).filter(pk=key).first() if key else None
         if found is None:
             raise InvalidInputError(NO_COLLECTION)
         collection, relevant = found, []

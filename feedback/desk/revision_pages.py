@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -14,12 +13,12 @@ from django.utils.translation import gettext as _
 
 from chat.review.pages import desk_page
 from chat.review.roles import DeskAccess
-from feedback.desk.problems import problem_sentence
+from feedback.desk.acting import tell
 from feedback.models import Boost, Revision
 from feedback.rounds.live import feedback_state
 from feedback.rounds.queueing import round_queue_or_run
 from feedback.rounds.revisions import feedback_freeze, revision_hold, revision_release, revision_roll_back
-from ragsite.core.errors import AppError, NotFoundError
+from ragsite.core.errors import NotFoundError
 
 A_PAGE = 50
 MAX_WHY = 500
@@ -80,7 +79,9 @@ def revision_decide(request: HttpRequest, *, access: DeskAccess, number: int) ->
             _("It is rolled back: the one before it is live again."),
         ),
     }
-    _act(request, *decisions.get(request.POST.get("decision", ""), (None, "")))
+    if (decision := request.POST.get("decision", "")) not in decisions:
+        raise NotFoundError
+    tell(request, *decisions[decision])
     return redirect("review_revision", number=number)
 
 
@@ -93,7 +94,9 @@ def round_decide(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         "freeze": (lambda: feedback_freeze(frozen=True, by=access.user, why=why), _("Rounds are frozen.")),
         "unfreeze": (lambda: feedback_freeze(frozen=False, by=access.user, why=why), _("Rounds propose again.")),
     }
-    _act(request, *decisions.get(request.POST.get("decision", ""), (None, "")))
+    if (decision := request.POST.get("decision", "")) not in decisions:
+        raise NotFoundError
+    tell(request, *decisions[decision])
     return redirect("review_revisions")
 
 
@@ -120,14 +123,3 @@ def _revision(number: int) -> Revision:
     if revision is None:
         raise NotFoundError
     return revision
-
-
-def _act(request: HttpRequest, act: Callable[[], Any] | None, done: str) -> None:
-    if act is None:
-        raise NotFoundError
-    try:
-        act()
-    except AppError as error:
-        messages.error(request, problem_sentence(error))
-    else:
-        messages.success(request, done)

@@ -42,10 +42,6 @@ class KnowledgeGap(models.Model):
         verbose_name=_("assignee"),
     )  # fmt: skip
     note = models.TextField(blank=True, max_length=4000, verbose_name=_("note"))
-    batch = models.ForeignKey(
-        "chat.ReplayBatch", null=True, blank=True, on_delete=models.SET_NULL, related_name="+",
-        help_text=_("Its questions asked again, the last time."),
-    )  # fmt: skip
     created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
 
     class Meta:

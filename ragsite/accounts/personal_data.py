@@ -53,7 +53,7 @@ OWNED = {  # the way from a row to its person → tables, in the order in which 
         "usersessions.UserSession", "ragsite.ApiToken", "ragsite.PersonalDataJob", "chat.Session", "feedback.Rating",
         "retrieval.Memory", "retrieval.MemoryPreference",
     ),
-    "owner": ("retrieval.Collection", "chat.SavedView"),
+    "owner": ("retrieval.Collection",),
     "collection__owner": ("retrieval.Document",),
     "uploaded_by": ("retrieval.Document",),
     "session__user": ("chat.Message",),
@@ -232,10 +232,8 @@ def _erase(user: User, lease: Lease) -> None:
 
 
 def _forget_name(user: User) -> None:
-    """In logs, which stay, and in what colleagues look for."""
+    """In logs, which stay."""
     name = user.get_username()
-    looked_for = Q(filters__user=name) | Q(filters__reviewer=name)
-    apps.get_model("chat.SavedView")._default_manager.filter(looked_for).delete()
     events = apps.get_model("chat.DeskEvent")._default_manager
     events.filter(by=user).update(by_name=FORGOTTEN)
     in_detail = Q(detail__from=name) | Q(detail__to=name) | Q(detail__filters__user=name)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from django.contrib.admin.options import BaseModelAdmin
 from django.db.models import Model
 from django.http import HttpRequest
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
 
 from ragsite.core.text import clean_line, shortened
 
@@ -44,13 +41,3 @@ class PartOfHistoryAdmin(ReadOnlyAdmin):
 def excerpt(text: str, chars: int = EXCERPT_CHARS) -> str:
     """The beginning of a text on one line."""
     return shortened(clean_line(text[: chars * 4]), chars)
-
-
-def pretty_json(value: Any) -> str:
-    """JSON with sorted names, indented by two; what is no JSON is shown as its text."""
-    return json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True, default=str)
-
-
-def json_block(value: Any) -> SafeString | str:
-    """JSON to read, escaped."""
-    return format_html('<pre class="review-json">{}</pre>', pretty_json(value)) if value else "–"

@@ -37,7 +37,7 @@ def fee(days: int) -> float: return min(10.0, 0.5 * days)  # capped
 PAGES = (
     "/", "/documents/", "/documents/search/", "/memory/", "/self-corrective-rag",
     "/accounts/", "/accounts/email/", "/accounts/password/change/", "/accounts/2fa/", "/accounts/delete/",
-    "/review/", "/review/log/", "/review/dashboard/", "/review/compare/", "/review/replays/",
+    "/review/", "/review/log/", "/review/dashboard/",
     "/review/curated/", "/review/gaps/", "/review/boosts/", "/review/ratings/",
     "/admin/", "/admin/chat/session/", "/admin/retrieval/document/", "/admin/feedback/revision/",
 )  # fmt: skip
@@ -118,7 +118,7 @@ def _until(done: Callable[[], bool]) -> None:
 
 @pytest.fixture(scope="module")
 def made(site: Site) -> Made:
-    """An answer that has everything in it, rated, shared, replayed and checked, by the API."""
+    """An answer that has everything in it, rated, shared and replayed, by the API."""
     site.ollama.reset()
     site.ollama.reply(structured=False, text=ANSWER)
     with httpx.Client(base_url=site.url, timeout=60) as api:
@@ -130,10 +130,7 @@ def made(site: Site) -> Made:
         answer = api.post("/api/chat", json={"message": QUESTION, "collections": ["loans"]}).json()
         message, session = answer["message_id"], answer["session_id"]
         api.put(f"/api/messages/{message}/rating", json={"score": 2, "comment": "Too short."}).raise_for_status()
-        chunk = answer["sources"][0]["chunk_id"]
         shared = api.post(f"/api/sessions/{session}/share", json={"scope": "site"}).raise_for_status().json()
-        checked = {"question": "What does a late book cost?", "text": "0.50 per day [1].", "sources": [chunk]}
-        api.post("/api/review/curated", json=checked).raise_for_status()
         replay = api.post(f"/api/review/answers/{message}/replay", json={"workflow": "react"}).raise_for_status().json()
         _until(lambda: api.get(f"/api/review/replays/{replay['id']}").json()["status"] not in ("queued", "running"))
     return Made(

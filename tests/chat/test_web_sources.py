@@ -9,11 +9,10 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.test import Client
-from django.urls import reverse
 
 from retrieval.values import StoredChunk
 from tests.chat.conftest import Api, ScriptedWorkflow, events_of, source
-from tests.factories import MessageFactory, SessionFactory, SourceFactory, UserFactory
+from tests.factories import MessageFactory, SessionFactory, SourceFactory
 
 PAGE = StoredChunk(
     chunk_id="web:0123456789abcdef", document_id="https://example.org/fees", collection_id="", seq=0, title="Fees",
@@ -66,17 +65,6 @@ async def test_the_export_names_the_page_with_its_address_and_date(api: Api, con
     assert "Fees of 2025, <https://example.org/fees>, 2025-02-03" in text
     kept = json.loads((await api.call("get", f"{address}json")).content)["messages"][1]["sources"][0]
     assert (kept["url"], kept["document_id"]) == ("https://example.org/fees", None)
-
-
-async def test_a_reviewer_sees_the_page_as_a_link_that_gives_nothing_away(conversation: Any) -> None:
-    def page() -> str:
-        client = Client()
-        client.force_login(UserFactory(is_superuser=True))
-        return client.get(reverse("admin:chat_session_change", args=[conversation.pk])).content.decode()
-
-    shown_page = await sync_to_async(page)()
-    assert '<a href="https://example.org/fees" target="_blank" rel="noopener noreferrer">Fees of 2025</a>' in shown_page
-    assert "(deleted)" not in shown_page
 
 
 @pytest.mark.parametrize(("provider", "offered"), [("", False), ("searxng=http://127.0.0.1:1", True)])

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
 
-from feedback.curation.golden import Relevant, golden_delete, golden_save, golden_switch
-from feedback.curation.golden_files import Imported, golden_export, golden_import
+from feedback.curation.golden import Relevant, golden_delete, golden_save
+from feedback.curation.golden_files import golden_export, golden_import
 from feedback.models import GoldenQuestion
 from feedback.rounds.guard import golden_questions
-from ragsite.core.errors import InvalidInputError, TooLargeError
+from ragsite.core.errors import InvalidInputError
 from retrieval.models import Chunk, Collection
 from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory, UserFactory
 from tests.review.people import person
@@ -42,11 +44,11 @@ def line(**changes: Any) -> dict[str, Any]:
     return {"question": "How many books?", "collection": "policies", "relevant": ["loans.md"], **changes}
 
 
-def jsonl(*lines: Any) -> bytes:
-    return "\n".join(one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in lines).encode()
+def jsonl(*lines: Any) -> str:
+    return "\n".join(one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in lines)
 
 
-def errors_of(content: bytes, by: User) -> dict[str, Any]:
+def errors_of(content: str, by: User) -> dict[str, Any]:
     with pytest.raises(InvalidInputError) as raised:
         golden_import(content=content, by=by)
     assert not GoldenQuestion.objects.exists()
@@ -73,13 +75,6 @@ def test_the_same_question_is_refused_until_the_other_one_is_gone(staff: User, l
     assert saved(staff, loans, question=first, enabled=False) == first
     golden_delete(question=first, by=staff)
     saved(staff, loans)
-
-
-def test_a_set_is_switched_as_one(staff: User, loans: Chunk) -> None:
-    for text, name in (("One?", "loans"), ("Two?", " loans "), ("Three?", "fees"), ("Four?", "")):
-        assert saved(staff, loans, text=text, set_name=name).set_name == name.strip()
-    assert golden_switch(questions=GoldenQuestion.objects.filter(set_name="loans"), enabled=False, by=staff) == 2
-    assert sorted(question.text for question in golden_questions()) == ["Four?", "Three?"]
 
 
 @pytest.mark.parametrize(
@@ -123,44 +118,39 @@ def test_an_import_makes_questions_that_the_guard_measures(staff: User, loans: C
         "",
         line(question="By title?", relevant=[{"document": "Loans", "grade": 2}], enabled=False),
     )
-    assert golden_import(content=content, by=staff) == Imported(added=3, updated=0)
+    assert golden_import(content=content, by=staff) == (3, 0)
     asked = {one.text: (dict(one.documents), dict(one.chunks)) for one in golden_questions()}
     assert asked == {"How many books?": ({document: 1}, {}), "可以借几本书？": ({}, {str(loans.pk): 3})}
-
-
-def test_a_mark_of_byte_order_and_windows_line_ends_are_no_part_of_a_line(staff: User, loans: Chunk) -> None:
-    golden_import(content="\ufeff".encode() + jsonl(line()) + b"\r\n", by=staff)
-    assert GoldenQuestion.objects.get().source == "imported"
 
 
 def test_a_second_import_writes_the_same_questions_anew(staff: User, loans: Chunk) -> None:
     golden_import(content=jsonl(line()), by=staff)
     graded = line(relevant=[{"document": "loans.md", "grade": 3}], enabled=False)
     outcome = golden_import(content=jsonl(graded, line(question="Another?")), by=staff)
-    assert (outcome.added, outcome.updated) == (1, 1)
+    assert outcome == (1, 1)
     question = GoldenQuestion.objects.get(text="How many books?")
     assert (question.enabled, [one.grade for one in question.relevant.all()]) == (False, [3])
 
 
 WRONG_LINES = [
-    ("nonsense", "not a JSON object"),
-    ("[1]", "has to be an object"),
-    ("[" * 5000, "not a JSON object"),
-    (line(question=" "), "question: "),
+    ("nonsense", "Invalid JSON"),
+    ("[1]", "object"),
+    ("[" * 5000, "Invalid JSON"),
+    (line(question=" "), "Write the question"),
     (line(question=5), "question: "),
-    (line(question="a\x00b"), "cannot be stored"),
     (line(collection="nowhere"), "no collection nowhere"),
-    (line(relevant=[]), "relevant: "),
+    (line(relevant=[]), "at least one document"),
     (line(relevant="loans.md"), "relevant: "),
-    (line(relevant=[{"grade": 2}]), "relevant.document: is missing"),
-    (line(relevant=[{"document": "loans.md", "grade": 4}]), "relevant.0.grade: "),
+    (line(relevant=[{"grade": 2}]), "has no document"),
+    (line(relevant=[{"document": "loans.md", "grade": 4}]), "A grade is 1, 2 or 3"),
     (line(relevant=["fees.md"]), "has no document fees.md"),
-    (line(relevant=[{"document": "loans.md", "chunk": "x"}]), "has no chunk x"),
+    (line(relevant=[{"document": "loans.md", "chunk": "x"}]), "relevant.0.chunk: "),
+    (line(relevant=[{"document": "loans.md", "chunk": str(uuid4())}]), "has no chunk"),
     (line(relevant=["loans.md", "Loans"]), "named twice"),
     (line(enabled="yes"), "enabled: "),
     (line(expects="REFINE"), "expects: "),
     (line(expects="NO_ANSWER"), "name none"),
-    ({"question": "x", "collection": "policies"}, "relevant: "),
+    ({"question": "x", "collection": "policies"}, "at least one document"),
 ]
 
 
@@ -171,11 +161,6 @@ def test_a_wrong_line_is_named_by_its_number_and_nothing_is_imported(
     fields = errors_of(jsonl(line(question="A good one"), "", wrong), staff)
     assert list(fields) == ["line 3"]
     assert said in fields["line 3"][0]
-
-
-def test_the_same_question_twice_is_refused(staff: User, loans: Chunk, policies: Collection) -> None:
-    fields = errors_of(jsonl(line(), line(collection=str(policies.pk))), staff)
-    assert fields == {"line 2": ["The same question stands in line 1."]}
 
 
 def test_names_that_several_have_are_refused(staff: User, policies: Collection) -> None:
@@ -191,40 +176,24 @@ def test_only_the_first_errors_are_listed(staff: User) -> None:
     assert len(errors_of(jsonl(*["x"] * 200), staff)) == 50
 
 
-@pytest.mark.parametrize("content", [b"", b"\n \n"])
-def test_an_empty_file_is_refused(staff: User, content: bytes) -> None:
-    assert "file" in errors_of(content, staff)
-
-
-def test_a_file_in_another_encoding_is_refused_with_its_line(staff: User) -> None:
-    assert list(errors_of(jsonl(line()) + "\n书".encode("gbk"), staff)) == ["line 2"]
-
-
-def test_a_huge_file_is_refused(staff: User, loans: Chunk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("feedback.curation.golden_files.GOLDEN_IMPORT_BYTES", 2000)
-    with pytest.raises(TooLargeError):
-        golden_import(content=jsonl(*(line(question=f"Question {number}?") for number in range(100))), by=staff)
-
-
-def test_too_many_lines_are_refused(staff: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("feedback.curation.golden_files.GOLDEN_IMPORT_LINES", 3)
-    with pytest.raises(TooLargeError):
-        golden_import(content=b"x\n" * 4, by=staff)
+@pytest.mark.parametrize("content", ["", "\n \n"])
+def test_an_empty_file_is_refused(staff: User, content: str) -> None:
+    assert errors_of(content, staff) == {}
 
 
 def test_an_export_is_read_back_as_it_was(staff: User, loans: Chunk) -> None:
     named = [{"document": "loans.md", "grade": 2}, {"document": "loans.md", "chunk": str(loans.pk), "grade": 3}]
     golden_import(content=jsonl(line(relevant=named), line(question="可以借几本书？", enabled=False)), by=staff)
-    exported = list(golden_export())
+    exported = list(golden_export(user=staff))
     GoldenQuestion.objects.all().delete()
-    assert golden_import(content="".join(exported).encode(), by=staff).added == 2
-    again = [json.loads(one) for one in golden_export()]
-    assert [{**one, "source": ""} for one in again] == [{**json.loads(one), "source": ""} for one in exported]
+    assert golden_import(content="\n".join(exported), by=staff) == (2, 0)
+    again = [json.loads(one) for one in golden_export(user=staff)]
+    assert again == [json.loads(one) for one in exported]
 
 
 def test_a_set_goes_out_and_comes_in_as_jsonl(staff: User, loans: Chunk) -> None:
     golden_import(content=jsonl(line(set="loans"), line(question="Fees?")), by=staff)
-    (exported,) = golden_export(GoldenQuestion.objects.filter(set_name="loans"))
+    (exported,) = golden_export(user=staff, set_name="loans")
     assert json.loads(exported)["set"] == "loans"
     golden_import(content=jsonl(line()), by=staff)
     assert GoldenQuestion.objects.get(text="How many books?").set_name == "loans"
@@ -235,9 +204,9 @@ def test_a_set_goes_out_and_comes_in_as_jsonl(staff: User, loans: Chunk) -> None
 def test_expected_decisions_go_out_and_come_in(staff: User, loans: Chunk) -> None:
     nothing = {"question": "And on Mars?", "collection": "policies", "expects": "NO_ANSWER"}
     golden_import(content=jsonl(line(), nothing, {**nothing, "question": "Which?", "expects": "CLARIFY"}), by=staff)
-    exported = "".join(golden_export())
+    exported = "\n".join(golden_export(user=staff))
     GoldenQuestion.objects.all().delete()
-    golden_import(content=exported.encode(), by=staff)
+    golden_import(content=exported, by=staff)
     expected = dict(GoldenQuestion.objects.values_list("text", "expects"))
     assert expected == {"How many books?": "ANSWER", "And on Mars?": "NO_ANSWER", "Which?": "CLARIFY"}
     golden_import(content=jsonl({**line(), "question": "And on Mars?"}), by=staff)
@@ -246,9 +215,23 @@ def test_expected_decisions_go_out_and_come_in(staff: User, loans: Chunk) -> Non
 
 def test_an_export_is_read_on_another_site_by_file_names(staff: User, loans: Chunk) -> None:
     golden_import(content=jsonl(line()), by=staff)
-    (told,) = map(json.loads, golden_export())
+    (told,) = map(json.loads, golden_export(user=staff))
     GoldenQuestion.objects.all().delete()
-    told["collection_id"] = str(uuid4())
     told["relevant"][0]["document"] = str(uuid4())
     golden_import(content=jsonl(told), by=staff)
     assert GoldenQuestion.objects.get().relevant.get().document == loans.document
+
+
+def test_the_command_reads_a_file_and_prints_what_its_person_may_know(
+    staff: User, loans: Chunk, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "golden.jsonl"
+    file.write_bytes("\ufeff".encode() + jsonl(line(set="loans")).encode() + b"\r\n")
+    call_command("golden", user=staff.username, file=str(file))
+    assert GoldenQuestion.objects.get().source == "imported"
+    capsys.readouterr()
+    call_command("golden", user=staff.username, set="loans")
+    assert json.loads(capsys.readouterr().out)["question"] == "How many books?"
+    file.write_text("{}")
+    with pytest.raises(CommandError, match="line 1: question"):
+        call_command("golden", user=staff.username, file=str(file))

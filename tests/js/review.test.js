@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { site } from "./site.js";
 
 const { passageTable, place, tickWidth } = await site("review/timeline.js");
-const { labelChanges, labelsIn } = await site("review/marking.js");
+const { labelsIn } = await site("review/marking.js");
 
 test("a time scale has few ticks at round times", () => {
   for (const [total, width] of [[900, 200], [1, 0.2], [35_000, 10_000], [61_000, 20_000]]) assert.equal(tickWidth(total), width);
@@ -27,10 +27,6 @@ test("details of another shape stay as they are", () => {
   for (const [key, value] of [["candidates", 10], ["scores", [0.1]], ["boosts", null], ["queries", []], ["candidates", [{}]]]) {
     assert.equal(passageTable(key, value), null);
   }
-});
-
-test("of labels only what was changed is sent", () => {
-  assert.deepEqual(labelChanges(["hr", "old"], ["hr", "new"]), { add_labels: ["new"], remove_labels: ["old"] });
 });
 
 test("labels are read from one line, each once", () => {

@@ -1,14 +1,13 @@
-"""Checked answers at the desk: who may make them, and what the pages and calls do."""
+"""Checked answers at the desk: who may make them, and what the pages do."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import pytest
 from django.urls import reverse
 
 from chat.models import Message
 from chat.review.records import answers_record
+from feedback.curation.curated import curated_save
 from feedback.models import CuratedAnswer
 from retrieval.models import Chunk
 from tests.factories import UserFactory
@@ -29,10 +28,6 @@ def answer(chunks: list[Chunk]) -> Message:
     return answered(QUESTION, chunks, text="Ten books [2].")
 
 
-def given(chunk: Chunk, **fields: Any) -> dict[str, Any]:
-    return {"question": QUESTION, "text": "Ten [1].", "sources": [str(chunk.pk)]} | fields
-
-
 @pytest.mark.parametrize(
     ("role", "status"), [("Reviewers", 403), ("", 403), ("Curators", 200), ("Administrators", 200)]
 )
@@ -41,7 +36,6 @@ def test_only_curators_may(answer: Message, role: str, status: int) -> None:
     for address in (
         reverse("review_curated"),
         f"{reverse('review_curated_new')}?answer={answer.pk}",
-        reverse("api-review-curated"),
     ):
         assert client.get(address).status_code == status, address
 
@@ -49,8 +43,6 @@ def test_only_curators_may(answer: Message, role: str, status: int) -> None:
 def test_others_find_nothing(answer: Message) -> None:
     client = client_of(UserFactory())
     assert client.get(reverse("review_curated")).status_code == 404
-    assert client.get(reverse("api-review-curated")).status_code == 404
-    assert client.post(reverse("api-review-curated"), {}, content_type="application/json").status_code == 404
 
 
 def test_an_answer_leads_to_the_form_which_cites_only_what_its_text_cites(answer: Message, chunks: list[Chunk]) -> None:
@@ -86,46 +78,14 @@ def test_the_form_says_what_is_wrong_and_keeps_what_was_written(answer: Message)
 
 def test_changing_one_puts_another_in_its_place_and_withdrawing_ends_it(answer: Message, chunks: list[Chunk]) -> None:
     client = client_of(person("Curators"))
-    first = client.post(reverse("api-review-curated"), given(chunks[1]), content_type="application/json").json()
-    address = f"{reverse('review_curated_new')}?replaces={first['id']}"
+    first = curated_save(by=person("Curators"), question=QUESTION, text="Ten [1].", chunk_ids=[chunks[1].pk])
+    address = f"{reverse('review_curated_new')}?replaces={first.pk}"
     assert client.post(address, {"question": QUESTION, "text": "Ten books a term [1]."}).status_code == 302
     live = CuratedAnswer.objects.get(ended_at=None)
-    assert (live.text, CuratedAnswer.objects.get(pk=first["id"]).end) == ("Ten books a term [1].", "replaced")
+    assert (live.text, CuratedAnswer.objects.get(pk=first.pk).end) == ("Ten books a term [1].", "replaced")
     withdraw = reverse("review_curated_withdraw", args=[live.pk])
     assert client.get(withdraw).status_code == 405
     assert client.post(withdraw).status_code == 302
     live.refresh_from_db()
     assert live.end == "person"
     assert QUESTION in client.get(reverse("review_curated") + "?state=ended").content.decode()
-
-
-def test_over_http_it_is_made_listed_and_withdrawn_once(chunks: list[Chunk]) -> None:
-    client = client_of(person("Curators", username="mei"))
-    response = client.post(reverse("api-review-curated"), given(chunks[1]), content_type="application/json")
-    made = response.json()
-    assert (response.status_code, made["created_by"], made["sources"][0]["marker"]) == (201, "mei", 1)
-    assert (
-        client.post(reverse("api-review-curated"), given(chunks[1]), content_type="application/json").status_code == 409
-    )
-    one = reverse("api-review-curated-one", args=[made["id"]])
-    assert client.get(one).json()["question"] == QUESTION
-    assert client.delete(one + "?why=outdated").json()["end"] == "person"
-    assert client.delete(one).status_code == 409
-    lists = {
-        state: client.get(reverse("api-review-curated"), {"state": state}).json()["count"]
-        for state in ("in_force", "ended")
-    }
-    assert lists == {"in_force": 0, "ended": 1}
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [{"sources": []}, {"sources": ["x"]}, {"text": "Ten."}, {"text": "Ten [2]."}, {"message": "0" * 32}, {"unknown": 1},
-     {"expires_at": "2001-01-01T00:00:00Z"}, {"question": None}, {"wordings": "one"}],
-)  # fmt: skip
-def test_bad_input_is_named_and_nothing_is_kept(chunks: list[Chunk], fields: dict[str, Any]) -> None:
-    client = client_of(person("Curators"))
-    response = client.post(reverse("api-review-curated"), given(chunks[1], **fields), content_type="application/json")
-    assert response.status_code == 400
-    assert set(response.json()["error"]["fields"]) == set(fields)
-    assert not CuratedAnswer.objects.exists()

@@ -7,11 +7,11 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from chat.models import AnswerLabel, AnswerReview, DeskEvent, Message
+from chat.models import AnswerReview, DeskEvent, Message
 from chat.review.records import answers_record
 from tests.factories import (
     CollectionFactory,
@@ -56,7 +56,7 @@ def test_the_newest_answer_comes_first_with_what_was_asked(client: Client) -> No
     first, second = asked(), asked("When does the library open?", decision="NO_ANSWER")
     rows = client.get(ANSWERS).json()
     assert [row["message_id"] for row in rows["results"]] == [str(second.pk), str(first.pk)]
-    assert (rows["count"], rows["count_is_exact"]) == (2, True)
+    assert rows["count"] == 2
     row = rows["results"][0]
     assert (row["question"], row["reasons"], row["state"]) == ("When does the library open?", ["no_answer"], "todo")
     assert row["user"] is None
@@ -77,7 +77,7 @@ def test_pages_are_keysets_and_meet_both_ways(client: Client) -> None:
     assert [row["message_id"] for row in back["results"]] == answers[2:4]
 
 
-@pytest.mark.parametrize("sort", ["newest", "oldest", "worst", "slowest"])
+@pytest.mark.parametrize("sort", ["newest", "oldest", "worst"])
 def test_every_order_has_pages(client: Client, sort: str) -> None:
     for total_ms in (5, 31_000, 5, 40_000):
         asked(usage={"total_ms": total_ms})
@@ -106,8 +106,8 @@ def test_filters_take_what_they_name(client: Client) -> None:
     RatingFactory(message=answer, score=2)
     answers_record([answer.pk])
     for query in (
-        {"workflow": "react"}, {"model": "big"}, {"decision": "NO_ANSWER"}, {"rating": "bad"}, {"rating": "down"},
-        {"rating": "2"}, {"reason": "badly_rated"}, {"language": "zh-hant"}, {"collection": str(collection.pk)},
+        {"workflow": "react"}, {"decision": "NO_ANSWER"}, {"rating": "bad"}, {"rating": "down"},
+        {"rating": "2"}, {"reason": "badly_rated"}, {"collection": str(collection.pk)},
         {"collection": collection.name}, {"search": "圖書館"}, {"session": str(answer.session_id)},
     ):  # fmt: skip
         assert listed(client, **query) == [str(answer.pk)], query
@@ -118,29 +118,23 @@ def test_filters_take_what_they_name(client: Client) -> None:
     assert len(listed(client, workflow="", state="")) == 2
 
 
-@pytest.mark.parametrize("name", ["label", "reviewer", "user", "model", "language"])
-def test_a_filter_by_what_is_not_there_is_refused_with_its_name(name: str) -> None:
-    refused = client_of(person("Administrators")).get(ANSWERS, {name: "misspelt"})
-    assert (refused.status_code, list(refused.json()["error"]["fields"])) == (400, [name])
-
-
-def test_a_view_stays_listed_while_nothing_has_its_label_or_reviewer(client: Client, reviewer: User) -> None:
-    answer = asked()
-    AnswerLabel.objects.create(answer=AnswerReview.objects.get(message=answer), name="fees")
-    filters = {"label": "fees", "reviewer": reviewer.username}
-    made = client.post("/api/review/views", {"name": "Mine", "filters": filters}, content_type="application/json")
-    AnswerLabel.objects.all().delete()
-    reviewer.username = "renamed"
-    reviewer.save()
-    assert [view["id"] for view in client.get("/api/review/views").json()["results"]] == [made.json()["id"]]
-
-
-def test_a_reviewer_who_has_left_the_desk_is_still_filtered_by(client: Client, reviewer: User) -> None:
-    answer, left = asked(), UserFactory(username="left")
-    assert client.get(ANSWERS, {"reviewer": "left"}).status_code == 400
-    AnswerReview.objects.filter(message=answer).update(state_by=left)
-    assert listed(client, reviewer="left") == [str(answer.pk)]
-    assert listed(client, reviewer=reviewer.username) == []
+@pytest.mark.parametrize(
+    ("text", "query", "found"),
+    [
+        ("Undergraduates may borrow ten books.", "book BORROW", True),
+        ("Undergraduates may borrow ten books.", "borrow laptops", False),
+        ("圖書館的逾期罰款是每天五元。", "逾期罚款", True),
+        ("图书馆的逾期罚款是每天五元。", "逾期罰款 图书", True),
+        ("图书馆的逾期罚款是每天五元。", "借书证", False),
+        ("図書館の延滞料金", "延滞料金", True),
+        ("Fees are 5 % of it_all.", "% it_all", True),
+        ("Fees are 5 of it all.", "it_all", False),
+        ("Alpha.", '" OR b* NEAR(x', False),
+    ],
+)
+def test_all_words_occur_in_the_question_or_the_answer(client: Client, text: str, query: str, found: bool) -> None:
+    answers = [asked(text=text), asked(text)]
+    assert len(listed(client, search=query)) == (len(answers) if found else 0)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +144,7 @@ def test_a_reviewer_who_has_left_the_desk_is_still_filtered_by(client: Client, r
         {"from": "yesterday"}, {"after": "x"}, {"after": "1.2.3"}, {"before": "9" * 18 + "." + "9" * 18},
         {"page_size": "0"}, {"session": "1"}, {"session": ""}, {"page_size": ""},
         {"collection": "nowhere"}, {"workflow": "zzz"}, {"group": "nobody"}, {"search": "x" * 301},
-        {"model": "lama"}, {"language": "zh-hnat"}, {"language": "English"},
+        {"to": "9999-12-31"},
     ],
 )  # fmt: skip
 def test_wrong_filters_are_refused(client: Client, query: dict[str, str]) -> None:
@@ -159,7 +153,7 @@ def test_wrong_filters_are_refused(client: Client, query: dict[str, str]) -> Non
     assert answer.json()["error"]["code"] == "invalid"
 
 
-def test_one_answer_has_the_message_its_ratings_and_prompts(client: Client, reviewer: User) -> None:
+def test_one_answer_has_the_message_and_its_ratings(client: Client, reviewer: User) -> None:
     answer = asked()
     source = SourceFactory(message=answer, marker=1)
     call = {"kind": "chat", "model": "m", "prompt": "condense", "prompt_hash": "000000000000", "started_ms": 1}
@@ -172,7 +166,6 @@ def test_one_answer_has_the_message_its_ratings_and_prompts(client: Client, revi
     assert data["ratings"] == [
         {"source": 1, "score": 1, "thumb": "down", "tags": [], "comment": "Wrong.", "user": None}
     ]
-    assert data["prompts"] == [{"name": "condense", "hash": "000000000000", "text": None}]
     assert [event["by"] for event in data["read_by"]] == [reviewer.username]
     client.get(f"{ANSWERS}/{answer.pk}")
     assert DeskEvent.objects.filter(kind="read").count() == 1
@@ -225,18 +218,6 @@ def test_nobody_without_a_role_gets_answers_to_do(client: Client) -> None:
     assert refused.status_code == 400
 
 
-def test_several_answers_are_marked_alike_or_none(client: Client) -> None:
-    answers = [asked() for _ in range(3)]
-    ids = [str(answer.pk) for answer in answers]
-    wanted = {"message_ids": ids[:2], "state": "resolved", "add_labels": ["seen"]}
-    marked = client.post(f"{ANSWERS}/mark", wanted, content_type="application/json")
-    assert marked.json() == {"changed": 2}
-    assert set(listed(client, state="resolved")) == set(ids[:2])
-    stranger = {"message_ids": [ids[2], str(uuid4())], "state": "resolved"}
-    assert client.post(f"{ANSWERS}/mark", stranger, content_type="application/json").status_code == 404
-    assert AnswerReview.objects.get(message=ids[2]).state == "todo"
-
-
 @pytest.mark.parametrize("message_id", ["question", "none"])
 def test_what_is_no_answer_is_not_there(client: Client, message_id: str) -> None:
     answer = asked()
@@ -245,39 +226,9 @@ def test_what_is_no_answer_is_not_there(client: Client, message_id: str) -> None
     assert client.patch(f"{ANSWERS}/{wanted}", {}, content_type="application/json").status_code == 404
 
 
-def test_a_view_keeps_filters_and_is_ones_own_or_for_all(client: Client) -> None:
-    views, colleague = "/api/review/views", client_of(person("Reviewers"))
-    made = client.post(views, {"name": "HR", "filters": {"state": "todo"}}, content_type="application/json")
-    assert made.status_code == 201
-    same = client.post(views, {"name": "HR", "filters": {}}, content_type="application/json")
-    assert same.status_code == 400
-    assert colleague.get(views).json()["results"] == []
-    assert colleague.delete(f"{views}/{made.json()['id']}").status_code == 404
-    client.post(views, {"name": "All", "filters": {"sort": "worst"}, "shared": True}, content_type="application/json")
-    assert [view["name"] for view in colleague.get(views).json()["results"]] == ["All"]
-    assert client.delete(f"{views}/{made.json()['id']}").status_code == 204
-
-
-@pytest.mark.parametrize("filters", [{"colour": "red"}, {"state": "new"}, {"user": "bob"}])
-def test_a_view_takes_only_filters_that_the_queue_takes(client: Client, filters: dict[str, str]) -> None:
-    made = client.post("/api/review/views", {"name": "X", "filters": filters}, content_type="application/json")
-    assert made.status_code == (403 if "user" in filters else 400)
-
-
 def test_answers_go_with_their_conversation(client: Client) -> None:
     answer = asked()
     client.patch(f"{ANSWERS}/{answer.pk}", {"labels": ["hr"], "note": "x"}, content_type="application/json")
     answer.session.user.delete()
     assert not AnswerReview.objects.exists()
     assert not DeskEvent.objects.exists()
-
-
-def test_a_group_is_a_filter_for_many(client: Client) -> None:
-    group = Group.objects.create(name="Registry")
-    members = [UserFactory() for _ in range(5)]
-    group.user_set.set(members)
-    answer = asked(by=members[0])
-    asked()
-    assert listed(client, group="Registry") == [str(answer.pk)]
-    group.user_set.remove(members[4])
-    assert client.get(ANSWERS, {"group": "Registry"}).status_code == 400

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat.review.replay.differences import answer_differences, source_differences, summary_of, text_differences
+from chat.review.replay.differences import answer_differences, source_differences, text_differences
 
 WORDS = st.text(alphabet="ab 图书。\n", max_size=60)
 
@@ -60,25 +60,13 @@ def test_sources_say_where_they_are_and_how_they_moved() -> None:
         "new": ("replay", 0), "b": ("both", 0), "a": ("both", -2), "gone": ("original", 0),
     }  # fmt: skip
     assert [row["chunk_id"] for row in rows.values() if not row["changed"]] == ["b"]
-    assert rows["gone"]["same_document"]
 
 
-def test_a_decision_a_step_and_a_fallback_show() -> None:
+def test_a_decision_and_a_step_show() -> None:
     step = {"seq": 1, "name": "retrieve", "status": "ok", "duration_ms": 3, "summary": ""}
     late = {**step, "seq": 2, "name": "rerank", "status": "degraded"}
     found = answer_differences(
         answer(decision_path=[step]),
-        answer(decision="NO_ANSWER", decision_path=[step, late], degraded=[{"step": "rerank", "reason": "late"}]),
+        answer(decision="NO_ANSWER", decision_path=[step, late]),
     )
-    assert [row["kind"] for row in found] == ["decision", "step", "degraded"]
-
-
-def test_a_golden_question_that_expects_no_answer_is_not_missing_a_document() -> None:
-    before, after = answer(decision="ANSWER"), answer(decision="NO_ANSWER")
-    assert summary_of(before, after, expects="NO_ANSWER")["found"] == [False, True]
-    assert "found" not in summary_of(before, after)
-
-
-def test_a_golden_question_says_whether_its_document_is_cited() -> None:
-    before, after = answer(sources=[source("a", document="x")]), answer(sources=[source("b", document="y")])
-    assert summary_of(before, after, documents=["y"])["found"] == [False, True]
+    assert [row["kind"] for row in found] == ["decision", "step"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat.review.figures.intervals import wilson
+from chat.review.stats import wilson
 
 
 @given(st.integers(0, 500), st.integers(0, 500))

@@ -7,12 +7,13 @@ bounded.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from difflib import SequenceMatcher
 from typing import Any
 
 MAX_WORDS = 1_500  # of either text, compared one by one; beyond it lines are
 MAX_LINES = 2_000
+STEP = ("seq", "status", "duration_ms", "summary")
 PLAIN = ("status", "decision", "workflow", "model")
 FIGURES = ("llm_calls", "llm_rounds", "prompt_tokens", "completion_tokens", "first_token_ms", "total_ms")
 _WORD = re.compile(r"[^\W\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+|\s+|.", re.DOTALL)
@@ -24,7 +25,6 @@ def answer_differences(original: Data, replay: Data) -> list[dict[str, Any]]:
 
     decision, status, workflow, model: `original`, `replay`. answer: `parts` of {"op": same, removed or added, "text"}.
     source: see `source_differences`. step: see `step_differences`. usage: `figure`, `original`, `replay`.
-    degraded: `original`, `replay`, names of steps.
     """
     found: list[dict[str, Any]] = [
         {"kind": name, "original": original.get(name) or "", "replay": replay.get(name) or ""}
@@ -41,9 +41,6 @@ def answer_differences(original: Data, replay: Data) -> list[dict[str, Any]]:
         for name in FIGURES
         if old.get(name) != new.get(name)
     ]
-    fell = [sorted({entry["step"] for entry in data.get("degraded") or ()}) for data in (original, replay)]
-    if fell[0] != fell[1]:
-        found.append({"kind": "degraded", "original": fell[0], "replay": fell[1]})
     return found
 
 
@@ -73,12 +70,10 @@ def source_differences(original: Data, replay: Data) -> list[dict[str, Any]]:
     """One row for each passage of either answer, in the replay's order, then those that it lost.
 
     in: both, original or replay. `ranks`: its place in each, from 1, or None. moved: places up (positive) or down.
-    same_document: it is in one answer only, but another passage of its document is in the other. changed: its place,
-    whether it is cited, or that it is there at all.
+    changed: its place, whether it is cited, or that it is there at all.
     """
     sides = [list(data.get("sources") or ()) for data in (original, replay)]
     places = [{source["chunk_id"]: place for place, source in enumerate(side, 1)} for side in sides]
-    documents = [{source["document_id"] for source in side if source["document_id"]} for side in sides]
     by_chunk = [{source["chunk_id"]: source for source in side} for side in sides]
     rows = []
     for chunk_id in dict.fromkeys([*places[1], *places[0]]):
@@ -88,7 +83,6 @@ def source_differences(original: Data, replay: Data) -> list[dict[str, Any]]:
         before, after = (side.get(chunk_id) for side in places)
         where = "both" if before and after else "replay" if after else "original"
         cited = [bool(side and side["cited"]) for side in here]
-        other = documents[1] if where == "original" else documents[0]
         rows.append(
             {
                 "kind": "source",
@@ -101,11 +95,6 @@ def source_differences(original: Data, replay: Data) -> list[dict[str, Any]]:
                 "ranks": {"original": before, "replay": after},
                 "moved": before - after if before and after else 0,
                 "cited": {"original": cited[0], "replay": cited[1]},
-                "scores": {
-                    "original": here[0]["scores"] if here[0] else None,
-                    "replay": here[1]["scores"] if here[1] else None,
-                },
-                "same_document": where != "both" and source["document_id"] in other,
                 "changed": where != "both" or before != after or cited[0] != cited[1],
             }
         )
@@ -128,75 +117,20 @@ def step_differences(original: Data, replay: Data) -> list[dict[str, Any]]:
 
 
 def _step(old: Data | None, new: Data | None) -> dict[str, Any]:
-    step = new or old
-    assert step is not None
+    shown = [{name: step[name] for name in STEP} if step else None for step in (old, new)]
     return {
         "kind": "step",
-        "name": step["name"],
-        "original": _shown(old),
-        "replay": _shown(new),
+        "name": (new or old or {})["name"],
+        "original": shown[0],
+        "replay": shown[1],
         "changed": old is None or new is None or old["status"] != new["status"],
     }
 
 
-def _shown(step: Data | None) -> dict[str, Any] | None:
-    return {name: step[name] for name in ("seq", "status", "duration_ms", "summary")} if step else None
-
-
-def summary_of(
-    original: Data, replay: Data, *, documents: Sequence[str] = (), expects: str = "ANSWER"
-) -> dict[str, Any]:
-    """A pair in one row of a table.
-
-    decision, total_ms, cited (how many): [of the original, of the replay]. same_sources: share of all their passages
-    that both have, 0..1; same_words: likeness of the texts, 0..1. supported: whether each answers, and its passages
-    support more of its checked sentences than they do not. For a golden question, found: whether each is as expected:
-    cites one of its `documents`, or has the decision `expects`; rank, where it has documents: the place of the first
-    passage of them among the sources, from 1, 0: in none.
-    """
-    chunks = [{source["chunk_id"] for source in data.get("sources") or ()} for data in (original, replay)]
-    union = chunks[0] | chunks[1]
-    words = [_WORD.findall(data.get("answer") or "")[:MAX_WORDS] for data in (original, replay)]
-    summary: dict[str, Any] = {
-        "decision": [data.get("decision") or "" for data in (original, replay)],
-        "total_ms": [(data.get("usage") or {}).get("total_ms") for data in (original, replay)],
-        "cited": [sum(bool(source["cited"]) for source in data.get("sources") or ()) for data in (original, replay)],
-        "same_sources": round(len(chunks[0] & chunks[1]) / len(union), 3) if union else 1.0,
-        "same_words": round(_likeness(*words), 3),
-        "supported": [_supported(data) for data in (original, replay)],
-    }
-    if expects != "ANSWER":
-        summary["found"] = [decision == expects for decision in summary["decision"]]
-    elif documents:
-        summary["found"] = [
-            any(source["cited"] and source["document_id"] in documents for source in data.get("sources") or ())
-            for data in (original, replay)
-        ]
-        summary["rank"] = [_rank(data.get("sources") or (), documents) for data in (original, replay)]
-    return summary
-
-
-def _rank(sources: Sequence[Data], documents: Sequence[str]) -> int:
-    places = (place for place, source in enumerate(sources, start=1) if source["document_id"] in documents)
-    return next(places, 0)
-
-
-def _supported(data: Data) -> bool:
+def is_supported(data: Data) -> bool:
+    """Whether it answers, and its passages support more of its checked sentences than they do not."""
     if data.get("decision") != "ANSWER":
         return False
     checked = [sentence.get("supported") for sentence in data.get("grounding") or ()]
     yes, no = checked.count(True), checked.count(False)
     return yes > no or (yes == no == 0 and any(source["cited"] for source in data.get("sources") or ()))
-
-
-def _likeness(old: Sequence[str], new: Sequence[str]) -> float:
-    """Of two bags of words, by Dice."""
-    counts: dict[str, int] = {}
-    for word in old:
-        counts[word] = counts.get(word, 0) + 1
-    common = 0
-    for word in new:
-        if counts.get(word, 0) > 0:
-            counts[word] -= 1
-            common += 1
-    return 2 * common / (len(old) + len(new)) if old or new else 1.0

@@ -1,6 +1,6 @@
 """Answer one stored question again, otherwise, and keep both answers beside each other.
 
-The question is asked in the name of its asker, who decides what may be seen, with the history as it was then. The
+The question is asked in the name of its asker, who decides what may be seen, after what stands before it. The
 engine has no memory for it: today's would hold what the original answer left there. Nothing of the conversation, the
 quotas, the ratings or their evidence is touched; what the models are known for is not learned from it.
 """
@@ -11,19 +11,19 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
-from django.db.models import Q
 from django.utils import timezone
 
 from chat import selectors
-from chat.messages.data import answer_as_stored, answer_data_in_english
+from chat.messages.data import answer_as_stored
 from chat.models import Message, Replay
 from chat.review.feedback_port import get_feedback
-from chat.review.replay.differences import answer_differences, summary_of
+from chat.review.replay.differences import is_supported
 from chat.runs.run import INTERNAL, MODEL_AWAY, TIMED_OUT
 from ragsite.core.database import DatabaseAwayError, database_call, is_database_away
 from ragsite.core.errors import AppError, ConflictError, NotFoundError
@@ -35,21 +35,19 @@ from retrieval.engine import get_engine
 from retrieval.errors import ModelError
 from retrieval.ports import BoostSource, Models
 from retrieval.providers.registry import ChosenModel
-from retrieval.selectors import documents_named, scope_as_asked, scope_attached, scope_for, scope_of_documents
+from retrieval.selectors import documents_named, scope_as_asked, scope_attached, scope_of_documents
 from retrieval.steps.deps import Deps
 from retrieval.text import quoting
 from retrieval.trace import Trace
 from retrieval.values import (
     AnswerOptions,
     DocumentTask,
-    HistoryMessage,
-    OpenClarification,
     Question,
     SearchFilters,
 )
 from retrieval.workflows import get_workflow
 
-LEASE_S = 6.0  # renewed three times as often, so that a cancelled replay ends within 2 s
+LEASE_S = 6.0  # renewed three times as often
 MAX_ATTEMPTS = 2  # a replay whose process was killed is begun once more
 NO_REVISION = "none"  # as a change's revision: without what ratings make of a search
 OPEN = (Replay.Status.QUEUED, Replay.Status.RUNNING)
@@ -67,36 +65,26 @@ class Setup:
     revision: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
-    """`original`: the stored answer, or how a golden question's is to be made."""
-
-    changed: Setup
-    original: dict[str, Any] | Setup
-    documents: tuple[str, ...] = ()
-    expects: str = "ANSWER"
-
-
 class OriginalGoneError(ConflictError):
     message = worded("The answer's question is gone, so it can't be replayed.")
 
 
 def replay_lease(replay_id: UUID) -> Lease:
-    """The right to answer it. A row that was cancelled can't be held: its holder ends at the next renewal."""
+    """The right to answer it."""
     return Lease(Replay.objects.filter(status__in=OPEN), replay_id, seconds=LEASE_S)
 
 
 async def replay_run(lease: Lease) -> None:
-    """Answer a replay whose lease was taken, and store both answers with their differences.
+    """Answer a replay whose lease was taken, and store what it answers.
 
-    Ends its row whatever happens, unless it is cancelled, or somebody else has taken it.
+    Ends its row whatever happens, unless somebody else has taken it.
     """
     try:
         async with hold(lease):
             ended = await _answered(lease.pk)
-            await database_call(_store, lease, ended)
+            await database_call(partial(lease.release, finished_at=timezone.now(), **ended))
     except LeaseLostError:
-        logger.info("replay %s ended: it was cancelled, or another process has taken it over", lease.pk)
+        logger.info("replay %s ended: another process has taken it over, or it was deleted", lease.pk)
     except asyncio.CancelledError:
         await asyncio.shield(sync_to_async(lease.release)(status=Replay.Status.QUEUED))
         raise
@@ -105,15 +93,8 @@ async def replay_run(lease: Lease) -> None:
 async def _answered(replay_id: UUID) -> dict[str, Any]:
     """The columns that it ends with."""
     try:
-        prepared = await database_call(_prepare, replay_id)
-        wordings: Wordings = {}
-        if isinstance(prepared.original, Setup):
-            original, told = await _answer(prepared.original)
-            wordings |= told
-        else:
-            original = prepared.original
-        replayed, told = await _answer(prepared.changed)
-        wordings |= told
+        asked, decision = await database_call(_prepare, replay_id)
+        replayed, wordings = await _answer(asked)
     except TimeoutError:
         return _failed(TIMED_OUT.code, TIMED_OUT.message)
     except AppError as error:
@@ -127,18 +108,11 @@ async def _answered(replay_id: UUID) -> dict[str, Any]:
         logger.exception("replay %s failed", replay_id)
         return _failed(INTERNAL.code, INTERNAL.message)
 
-    def compare() -> dict[str, Any]:
-        return {
-            "differences": answer_differences(original, replayed),
-            "summary": summary_of(original, replayed, documents=prepared.documents, expects=prepared.expects),
-        }
-
     return {
         "status": Replay.Status.COMPLETE,
-        "original": original if isinstance(prepared.original, Setup) else None,
         "result": replayed,
         "wordings": wordings,
-        **await asyncio.to_thread(compare),
+        "summary": {"decision": [decision, replayed["decision"] or ""], "supported": is_supported(replayed)},
     }
 
 
@@ -148,10 +122,6 @@ def _failed(code: str, message: str) -> dict[str, Any]:
         "error": {"code": code, "content": message},
         "wordings": wordings_of(message),
     }
-
-
-def _store(lease: Lease, ended: Mapping[str, Any]) -> None:
-    lease.release(finished_at=timezone.now(), **ended)
 
 
 async def _answer(setup: Setup) -> tuple[dict[str, Any], Wordings]:
@@ -180,34 +150,23 @@ def _boosts(revision: str, models: Models) -> BoostSource:
 
 
 # ------------------------------------------------------------------------------------------------ what was asked
-def _prepare(replay_id: UUID) -> Prepared:
-    """Raises OriginalGoneError, NotFoundError, CollectionNotFoundError."""
+def _prepare(replay_id: UUID) -> tuple[Setup, str]:
+    """What is asked, and the decision then. Raises OriginalGoneError, NotFoundError, CollectionNotFoundError."""
     live_settings.refresh()
-    replay = Replay.objects.select_related("made_by", "batch").filter(pk=replay_id).first()
+    replay = Replay.objects.filter(pk=replay_id).first()
     if replay is None:
         raise NotFoundError
-    change: dict[str, Any] = replay.change
-    if replay.golden:
-        if replay.made_by is None:
-            raise OriginalGoneError
-        scope = scope_for(user=replay.made_by, names=[replay.golden["collection"]])
-        asked = Setup(question=Question(text=replay.question, scope=scope), workflow=settings.RAG.answer.workflow)
-        documents = tuple(replay.golden["documents"])
-        changed = _changed(asked, change)
-        expects = replay.golden.get("expects", "ANSWER")  # those of an earlier version name none
-        return Prepared(changed=changed, original=asked, documents=documents, expects=expects)
-    message = selectors.message_find(replay.message_id) if replay.message_id else None
+    message = selectors.message_find(replay.message_id)
     if message is None or message.role != Message.Role.ASSISTANT or message.reply_to is None:
         raise OriginalGoneError
-    return Prepared(changed=_changed(as_asked(message), change), original=answer_data_in_english(message))
+    return _changed(as_asked(message), replay.change), message.decision
 
 
 def as_asked(message: Message) -> Setup:
-    """An answer's question as it was put: the asker's scope, decided anew, with the files of the conversation; history
-    and open clarification as then."""
+    """An answer's question as it was put: the asker's scope, decided anew, with the files of the conversation, and
+    what stands before it there."""
     asked, request, user = message.reply_to, message.request, message.session.user
     assert asked is not None
-    earlier = _earlier_then(asked)
     task, documents = request.get("task"), tuple(request.get("documents", ()))
     scope = scope_as_asked(
         user=user,
@@ -222,50 +181,15 @@ def as_asked(message: Message) -> Setup:
         question=Question(
             text=asked.text,
             scope=scope.beside(scope_attached(user=user, conversation_id=message.session_id)),
-            history=_history_of(earlier),
+            history=selectors.history_before(asked, limit=quoting.HISTORY_MESSAGES),
             task=DocumentTask(task, documents) if task else None,
             filters=replace(filters, documents=documents),
             options=AnswerOptions(**request.get("options", {})),
-            open_clarification=_open_clarification_of(earlier),
+            open_clarification=selectors.open_clarification_before(asked),
             language=request.get("language", ""),
         ),
         workflow=message.workflow or settings.RAG.answer.workflow,
     )
-
-
-def _earlier_then(asked: Message) -> list[Message]:
-    """The questions that led to this one, each with its answer of that time: another version of either, written later
-    or left for this one, is not among them. Oldest first."""
-    before = dict(
-        Message.objects.filter(session=asked.session_id, role=Message.Role.USER).values_list("pk", "follows_id")
-    )
-    way: list[Any] = []
-    at = asked.follows_id
-    while at in before and at not in way and len(way) < quoting.HISTORY_MESSAGES:
-        way.append(at)
-        at = before[at]
-    rows = Message.objects.filter(Q(pk__in=way) | Q(reply_to__in=way), created_at__lt=asked.created_at)
-    said: dict[Any, dict[str, Message]] = {}
-    for message in rows.select_related("reply_to").order_by("created_at", "pk"):
-        said.setdefault(message.reply_to_id or message.pk, {})[message.role] = message
-    turns = [said.get(pk, {}) for pk in reversed(way)]
-    return [turn[role] for turn in turns for role in (Message.Role.USER, Message.Role.ASSISTANT) if role in turn]
-
-
-def _history_of(earlier: list[Message]) -> tuple[HistoryMessage, ...]:
-    said = [one for one in earlier if one.text and one.status in selectors.REMEMBERED]
-    return tuple(
-        HistoryMessage(role="user" if one.role == Message.Role.USER else "assistant", text=one.text)
-        for one in said[-quoting.HISTORY_MESSAGES :]
-    )
-
-
-def _open_clarification_of(earlier: list[Message]) -> OpenClarification | None:
-    answers = [one for one in earlier if one.role == Message.Role.ASSISTANT]
-    last = answers[-1] if answers else None
-    if last is None or last.decision != Message.Decision.CLARIFY or last.reply_to is None or not last.clarification:
-        return None
-    return OpenClarification(question=last.reply_to.text, clarification=selectors.clarification_of(last))
 
 
 def _changed(setup: Setup, change: Mapping[str, Any]) -> Setup:

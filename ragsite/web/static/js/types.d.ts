@@ -156,7 +156,7 @@ declare namespace Api {
   interface GivenRating { source: number | null; score: number; tags: string[]; comment: string; user: string | null }
   interface ReviewDetail extends Review {
     message: Answer; earlier: Message[]; ratings: GivenRating[]; history: DeskEvent[]; read_by: DeskEvent[];
-    prompts: { name: string; hash: string; text: string | null }[]; path_deleted: boolean;
+    path_deleted: boolean;
     filled_prompts: { step: number; call: number; name: string; text: string | null }[]; passages: Record<string, string>;
   }
 

@@ -8,7 +8,7 @@ import { bootData, byId, dateOf, h, icon, query, replace, seconds } from "../dom
 import { DATES, LOCALE, gettext, ngettext } from "../i18n.js";
 import { errorToast } from "../ui.js";
 import { listenForKeys } from "./keys.js";
-import { STATES, assignDialog, labelChanges, labelDialog, mark, markAll, noteDialog, setState } from "./marking.js";
+import { STATES, assignDialog, labelDialog, mark, noteDialog, setState } from "./marking.js";
 import { timeline } from "./timeline.js";
 
 /** @type {Boot.ReviewedAnswer} */
@@ -116,10 +116,6 @@ replace(byId("ratings"), reviewed.ratings.length ? reviewed.ratings.map((rating)
   rating.tags.length ? ` · ${rating.tags.map((tag) => TAGS[tag] ?? tag.replaceAll("_", " ")).join(", ")}` : "",
   rating.user ? h("span", { class: "muted" }, ` · ${rating.user}`) : null,
   rating.comment ? h("p", { dir: "auto" }, rating.comment) : null)) : h("li", { class: "muted" }, gettext("Nobody has rated it.")));
-replace(byId("prompts"), reviewed.prompts.length ? reviewed.prompts.map(({ name, hash, text }) => h("details", { class: "review-prompt" },
-  h("summary", {}, name, h("code", {}, ` ${hash}`), icon("chevron")),
-  text === null ? h("p", { class: "muted" }, gettext("The file of this prompt has changed since; its text from then is not kept.")) : h("pre", {}, text)))
-  : h("p", { class: "muted" }, reviewed.path_deleted ? gettext("Its decision path was deleted: it is older than the site keeps them.") : gettext("No model was asked.")));
 replace(byId("filled"), reviewed.filled_prompts.map(({ step, name, text }) => h("details", { class: "review-prompt" },
   h("summary", {}, gettext("{name}, as it was filled in step {step}", { name, step }), icon("chevron")),
   text === null ? h("p", { class: "muted" }, gettext("It held what is remembered for the user, and was not stored.")) : h("pre", { dir: "auto" }, text))));
@@ -168,10 +164,7 @@ async function change(changes) {
 /** @param {import("./marking.js").State} state */
 const markState = (state) => setState(review.message_id, state, review.state, show);
 const assign = () => assignDialog(boot.people, review.assignee, (assignee) => change({ assignee }));
-const label = () => labelDialog(boot.labels, review.labels, async (labels) => {
-  await markAll([review.message_id], labelChanges(review.labels, labels)); // somebody else may have labelled it meanwhile
-  await change({});
-});
+const label = () => labelDialog(boot.labels, review.labels, (labels) => change({ labels }));
 const note = () => noteDialog(review.note, (text) => change({ note: text }));
 /** @param {string} id of a link */
 const follow = (id) => () => /** @type {HTMLElement | null} */ (document.getElementById(id))?.click();

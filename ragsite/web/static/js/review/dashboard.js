@@ -1,17 +1,16 @@
-// The dashboard's charts, drawn by Chart.js from the same figures as the tables below them; and the knowledge gaps.
-import { api } from "../api.js";
-import { bootData, byId, h, replace } from "../dom.js";
-import { gettext, ngettext } from "../i18n.js";
+// The dashboard's charts, drawn by Chart.js from the same figures as the tables below them.
+import { bootData, byId } from "../dom.js";
+import { gettext } from "../i18n.js";
 import { colour, legend, onThemeChange } from "./charts.js";
 
 /**
  * @typedef {{p50: number | null, p95: number | null}} Percentiles
- * @typedef {{key: string, label: string, answers: number, users: number | null, answered: number, clarified: number,
+ * @typedef {{key: string, label: string, answers: number, users: number, answered: number, clarified: number,
  *   no_answer: number, cut: number, weak: number, degraded: number, rated_good: number, rated_bad: number,
  *   llm_calls: number, llm_rounds: number, prompt_tokens: number, completion_tokens: number,
  *   first_token_ms: Percentiles, total_ms: Percentiles}} Row
  */
-/** @type {{days: Row[], workflows: Row[], span: number, gaps: string}} */
+/** @type {{days: Row[], workflows: Row[]}} */
 const boot = bootData();
 const Chart = /** @type {any} */ (window).Chart;
 /** @type {any[]} */
@@ -59,14 +58,13 @@ function draw() {
   for (const drawn of charts) drawn.destroy();
   charts = [];
   Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
-  const users = boot.days.some((row) => row.users !== null);
   chart("chart-questions", [
     bar(gettext("Answered"), ofDays((row) => row.answered), "accent"),
     bar(gettext("Asked back"), ofDays((row) => row.clarified), "amber"),
     bar(gettext("No answer"), ofDays((row) => row.no_answer), "red"),
     bar(gettext("Broken off"), ofDays((row) => row.answers - row.answered - row.clarified - row.no_answer), "line-2"),
-    ...(users ? [line(gettext("Users"), ofDays((row) => row.users), "ink-2", { yAxisID: "y2" })] : []),
-  ], { stacked: true, second: users });
+    line(gettext("Users"), ofDays((row) => row.users), "ink-2", { yAxisID: "y2" }),
+  ], { stacked: true, second: true });
   chart("chart-ratings", [
     bar(gettext("Well rated"), ofDays((row) => row.rated_good), "accent"),
     bar(gettext("Badly rated"), ofDays((row) => row.rated_bad), "red"),
@@ -92,25 +90,7 @@ function draw() {
   ], { labels: boot.workflows.map((row) => row.label), across: true });
 }
 
-async function loadGaps() {
-  const list = byId("gap-list");
-  const note = byId("gap-note");
-  try {
-    const gaps = await api.get(`${boot.gaps}?${new URLSearchParams({ days: String(Math.min(boot.span, 365)) })}`);
-    replace(list, gaps.map((/** @type {any} */ gap) => h("li", {},
-      h("a", { href: gap.url, dir: "auto" }, gap.question || `#${gap.id}`), " ",
-      gap.asked_again ? h("span", { class: gap.answered === gap.wordings ? "chip is-added" : "chip" }, gettext("{answered} of {all} answered now", { answered: gap.answered, all: gap.wordings })) : null, " ",
-      h("span", { class: "muted" }, [ngettext("{count} question", "{count} questions", gap.count), ngettext("{count} person", "{count} people", gap.people), gap.collection].filter(Boolean).join(" · ")))));
-    note.textContent = gettext("None in this time.");
-    note.hidden = gaps.length > 0;
-  } catch {
-    note.textContent = gettext("The gaps can't be read at the moment.");
-  }
-  list.removeAttribute("aria-busy");
-}
-
 if (boot.days.some((row) => row.answers)) {
   draw();
   onThemeChange(draw);
 }
-loadGaps();

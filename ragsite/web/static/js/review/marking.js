@@ -4,16 +4,13 @@ import { gettext } from "../i18n.js";
 import { errorToast, formDialog, toast } from "../ui.js";
 
 /** @typedef {"todo" | "reviewed" | "resolved"} State */
-/** @typedef {{state?: State, assignee?: string | null, note?: string, labels?: string[], add_labels?: string[], remove_labels?: string[]}} Changes */
+/** @typedef {{state?: State, assignee?: string | null, note?: string, labels?: string[]}} Changes */
 
 /** @type {Record<State, string>} */
 export const STATES = { todo: gettext("To do"), reviewed: gettext("Reviewed"), resolved: gettext("Resolved") };
 
 /** @param {Api.Id} id @param {Changes} changes @returns {Promise<Api.Review>} */
 export const mark = (id, changes) => api.patch(`/api/review/answers/${id}`, changes);
-
-/** @param {Api.Id[]} ids @param {Changes} changes @returns {Promise<{changed: number}>} */
-export const markAll = (ids, changes) => api.post("/api/review/answers/mark", { message_ids: ids, ...changes });
 
 /**
  * Sets the state of one answer, with a way back. `shown(review)` draws it.
@@ -32,11 +29,6 @@ export async function setState(id, state, before, shown) {
 
 /** @param {string} text @returns {string[]} */
 export const labelsIn = (text) => [...new Set(text.split(/[,，、;；]/).map((label) => label.trim()).filter(Boolean))];
-
-/** What makes one list of labels of another. @param {string[]} before @param {string[]} after @returns {Changes} */
-export const labelChanges = (before, after) => ({
-  add_labels: after.filter((label) => !before.includes(label)), remove_labels: before.filter((label) => !after.includes(label)),
-});
 
 /** @param {string[]} people @param {string | null} chosen @param {(name: string | null) => Promise<unknown>} save */
 export const assignDialog = (people, chosen, save) => formDialog(gettext("Assign"), [

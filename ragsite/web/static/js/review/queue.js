@@ -1,10 +1,9 @@
 // The queue: a row is chosen by the keyboard, several by their boxes.
-import { api } from "../api.js";
 import { bootData, byId, h, query, replace } from "../dom.js";
 import { gettext, ngettext } from "../i18n.js";
-import { confirmDialog, errorToast, formDialog, menuButton, toast } from "../ui.js";
+import { errorToast, menuButton, toast } from "../ui.js";
 import { listenForKeys } from "./keys.js";
-import { STATES, assignDialog, labelDialog, mark, markAll, noteDialog, setState } from "./marking.js";
+import { STATES, assignDialog, labelDialog, mark, noteDialog, setState } from "./marking.js";
 
 /** @type {Boot.Review} */
 const boot = bootData();
@@ -60,41 +59,39 @@ function markState(state) {
   return row && setState(idOf(row), state, /** @type {import("./marking.js").State} */ (row.dataset.state), show(row));
 }
 
-/** Changes what is picked, or else the row that is chosen. @param {import("./marking.js").Changes} changes */
+const chosen = () => (picked().length ? picked() : at < 0 ? [] : [rows[at]]);
+/** @param {HTMLElement} row */
+const labelsOf = (row) => [...row.querySelectorAll(".chip.is-label")].map((chip) => chip.textContent ?? "");
+
+/** Changes what is picked, or else the row that is chosen. @param {import("./marking.js").Changes | ((row: HTMLElement) => import("./marking.js").Changes)} changes */
 async function change(changes) {
-  const chosen = picked().length ? picked() : rows.slice(at, at + 1);
-  if (at < 0 && !picked().length) return;
+  const marked = chosen();
   try {
-    if (chosen.length === 1 && !changes.add_labels) show(chosen[0])(await mark(idOf(chosen[0]), changes));
-    else {
-      const { changed } = await markAll(chosen.map(idOf), changes);
-      toast(ngettext("{count} answer changed.", "{count} answers changed.", changed));
-      setTimeout(() => location.reload(), 600);
-    }
+    for (const row of marked) show(row)(await mark(idOf(row), typeof changes === "function" ? changes(row) : changes));
+    if (marked.length > 1) toast(ngettext("{count} answer changed.", "{count} answers changed.", marked.length));
   } catch (error) {
     errorToast(error);
   }
 }
 
-/** The dialogs of several begin with nothing: what the answers have may differ. @param {(save: (changes: import("./marking.js").Changes) => Promise<unknown>) => unknown} open */
-const withChosen = (open) => (picked().length || at >= 0 ? open(change) : undefined);
-const assign = () => withChosen((save) => assignDialog(boot.people, boot.username, (assignee) => save({ assignee })));
-const label = () => withChosen((save) => labelDialog(boot.labels, [], (labels) => save({ add_labels: labels })));
-const note = () => withChosen(async (save) => {
-  const chosen = picked().length ? picked() : rows.slice(at, at + 1);
+const assign = () => chosen().length && assignDialog(boot.people, boot.username, (assignee) => change({ assignee }));
+/** The dialogs of several begin with nothing, and add: what the answers have may differ. */
+const label = () => chosen().length && labelDialog(boot.labels, chosen().length === 1 ? labelsOf(chosen()[0]) : [], (labels) =>
+  change(chosen().length === 1 ? { labels } : (row) => ({ labels: [...new Set([...labelsOf(row), ...labels])] })));
+const note = async () => {
+  if (!chosen().length) return;
   try {
-    const given = chosen.length === 1 ? (await mark(idOf(chosen[0]), {})).note : ""; // one note goes on, it is not written anew
-    await noteDialog(given, (text) => save({ note: text }));
+    const given = chosen().length === 1 ? (await mark(idOf(chosen()[0]), {})).note : ""; // one note goes on, it is not written anew
+    await noteDialog(given, (text) => change({ note: text }));
   } catch (error) {
     errorToast(error);
   }
-});
+};
 
 // ------------------------------------------------------------------------------------------- several
 function showPicked() {
   const count = picked().length;
   bulk.hidden = !count;
-  byId("bulk-replay", HTMLAnchorElement).search = `?answers=${picked().map(idOf).join(",")}`;
   replace(byId("picked"), ngettext("{count} selected", "{count} selected", count));
   byId("select-all", HTMLInputElement).checked = Boolean(count) && count === rows.length;
 }
@@ -123,7 +120,7 @@ for (const button of bulk.querySelectorAll(/** @type {"button"} */ ("[data-mark]
   button.addEventListener("click", () => change({ state: /** @type {import("./marking.js").State} */ (button.dataset.mark) }));
 }
 
-// ------------------------------------------------------------------------------------------- views and exports
+// ------------------------------------------------------------------------------------------- filters and exports
 const filters = byId("filters", HTMLFormElement);
 filters.addEventListener("submit", () => {
   for (const field of filters.querySelectorAll(/** @type {"input"} */ ("input, select"))) {
@@ -134,27 +131,6 @@ query(filters, "[name=sort]", HTMLSelectElement).addEventListener("change", () =
 addEventListener("pageshow", () => {
   for (const field of filters.querySelectorAll(/** @type {"input"} */ ("input, select"))) field.disabled = false;
 });
-byId("save-view").addEventListener("click", () => formDialog(gettext("Save as a view"), [
-  { name: "name", label: gettext("Name"), maxlength: 80 },
-  { name: "shared", label: gettext("For whom"), options: [["", gettext("For me")], ["1", gettext("For all at the desk")]] },
-], {
-  save: async ({ name, shared }) => {
-    const given = Object.fromEntries([...new FormData(filters)].filter(([name, value]) => value && !(name === "sort" && value === "newest")));
-    await api.post("/api/review/views", { name, filters: given, shared: Boolean(shared) });
-    location.assign(`/review/?${new URLSearchParams(/** @type {Record<string, string>} */ (given))}`);
-  },
-}));
-for (const button of document.querySelectorAll(/** @type {"button"} */ ("[data-delete-view]"))) {
-  button.addEventListener("click", async () => {
-    if (!await confirmDialog(gettext("Delete this view?"), button.dataset.name ?? "")) return;
-    try {
-      await api.delete(`/api/review/views/${button.dataset.deleteView}`);
-      location.reload();
-    } catch (error) {
-      errorToast(error);
-    }
-  });
-}
 const exporter = document.querySelector(/** @type {"button"} */ ("#export"));
 if (exporter) {
   /** @param {string} more */

@@ -5,8 +5,8 @@ import { gettext } from "../i18n.js";
 import { labelsIn } from "./marking.js";
 import { sentences } from "./problems.js";
 
-/** @type {{target: {message_id?: string, message_ids?: string[], golden?: string, answers?: Record<string, string>}}} */
-const { target } = bootData();
+/** @type {{message_id: string}} */
+const boot = bootData();
 const form = byId("replay-form", HTMLFormElement);
 const fields = byId("filter-fields");
 const problem = byId("replay-error");
@@ -54,9 +54,7 @@ form.addEventListener("submit", async (event) => {
   button.disabled = true;
   problem.hidden = true;
   try {
-    const started = target.message_id
-      ? await api.post(`/api/review/answers/${target.message_id}/replay`, change())
-      : await api.post("/api/review/replay-batches", { ...change(), ...target, ...(value("name") ? { name: value("name") } : {}) });
+    const started = await api.post(`/api/review/answers/${boot.message_id}/replay`, change());
     location.assign(started.url);
   } catch (error) {
     problem.textContent = error instanceof ApiError ? said(error) : gettext("The site did not answer; try again.");

@@ -1,11 +1,15 @@
-"""What users said and what ratings made of it, as tables to search."""
+"""Tables of feedback in the administration, to read: what users said, what ratings made of it, what staff entered."""
 
 from __future__ import annotations
 
 from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from feedback.models import Evidence, ManualBoost, Rating, Revision, RevisionEvent
+from feedback.curation.golden import golden_list
+from feedback.models import Evidence, GoldenQuestion, ManualBoost, Rating, Revision, RevisionEvent
+from ragsite.core.api.user import asking_user
 from ragsite.core.read_only_admin import PartOfHistoryAdmin, ReadOnlyAdmin
 
 
@@ -48,6 +52,19 @@ class ManualBoostAdmin(PartOfHistoryAdmin, admin.ModelAdmin):
     list_display = ["document", "multiplier", "hide", "question", "why", "created_by", "created_at", "ended_at"]
     list_select_related = ["document", "created_by"]
     search_fields = ["document__title__icontains_han", "why"]
+
+
+@admin.register(GoldenQuestion)
+class GoldenQuestionAdmin(PartOfHistoryAdmin, admin.ModelAdmin):
+    """Of the collections that its reader may know of. They are made at the desk, or by `manage.py golden`."""
+
+    list_display = ["text", "set_name", "collection", "expects", "source", "enabled", "updated_at"]
+    list_filter = ["enabled", "expects", "source"]
+    list_select_related = ["collection__owner"]
+    search_fields = ["text__icontains_han", "set_name"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[GoldenQuestion]:
+        return golden_list(user=asking_user(request))
 
 
 @admin.register(RevisionEvent)

@@ -1,1 +1,0 @@
-"""What the desk counts: the dashboard, comparison with intervals."""

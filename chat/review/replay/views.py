@@ -1,0 +1,199 @@
+"""Replays over HTTP and as pages: the form, and both answers side by side."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from chat.api.serializers import AnswerSerializer, OptionsSerializer
+from chat.models import AnswerReview, Message, Replay
+from chat.review import labels
+from chat.review.api import DeskView, schema
+from chat.review.marks import readings_log
+from chat.review.pages import desk_page
+from chat.review.replay.differences import FIGURES, source_differences, step_differences, text_differences
+from chat.review.replay.replay_data import replay_data
+from chat.review.replay.replay_run import NO_REVISION, OPEN
+from chat.review.replay.replays import (
+    change_check,
+    change_words,
+    models_listed,
+    option_label,
+    replay_get,
+    replays_create,
+    revisions_offered,
+)
+from chat.review.roles import DeskAccess
+from ragsite.core.api.fields import StrictSerializer, TextField
+from ragsite.core.api.schema import errors
+from ragsite.core.errors import InvalidInputError, NotFoundError
+from ragsite.core.wording import worded
+from retrieval.api.serializers import FiltersSerializer, search_filters
+from retrieval.selectors import as_uuid
+from retrieval.workflows import available_workflows
+
+OPTIONS = ("rewrite", "hyde", "rerank", "web_search")
+_DOCUMENT_LINK = re.compile(r"\[([^\[\]\n]{1,300})\]\(/documents/[0-9a-f-]{36}/\)")
+
+
+# ------------------------------------------------------------------------------------------------ API
+class ChangeSerializer(StrictSerializer):
+    """What is done otherwise than as asked; what is left out or null stays."""
+
+    workflow = serializers.ChoiceField(choices=available_workflows(), required=False, allow_null=True)
+    model = TextField(required=False, allow_null=True, max_length=200, help_text="One that the model server lists.")
+    options = OptionsSerializer(required=False, allow_null=True)
+    filters = FiltersSerializer(required=False, allow_null=True, help_text="In place of all filters; {}: none.")
+    revision = TextField(
+        required=False,
+        allow_null=True,
+        max_length=36,
+        help_text="The id of a boost revision; none: without boosts; left out: the live one.",
+    )
+
+    def change(self) -> dict[str, Any]:
+        """As it is stored in a replay. Raises InvalidInputError."""
+        given = {name: value for name, value in self.validated_data.items() if value is not None}
+        change = {name: given[name] for name in ("workflow", "model", "revision") if given.get(name)}
+        if (revision := change.get("revision", NO_REVISION)) != NO_REVISION:
+            if (key := as_uuid(revision)) is None:
+                raise InvalidInputError(fields={"revision": [worded("Give the id of a revision, or none.")]})
+            change["revision"] = str(key)
+        if options := {name: value for name, value in given.get("options", {}).items() if value is not None}:
+            change["options"] = options
+        if "filters" in given:
+            change["filters"] = search_filters(given["filters"]).as_dict()
+        return change
+
+
+class StartedSerializer(serializers.Serializer[Any]):
+    """url: its page."""
+
+    id = serializers.UUIDField()
+    url = serializers.CharField()
+
+
+class DifferenceSerializer(serializers.Serializer[Any]):
+    """One difference; the other fields depend on `kind`."""
+
+    kind = serializers.CharField(help_text="status, decision, workflow, model, answer, source, step, usage.")
+
+
+class ReplayedAnswerSerializer(AnswerSerializer):
+    """An answer that is no message of a conversation: it has no ids."""
+
+    session_id = serializers.UUIDField(allow_null=True)
+    message_id = serializers.UUIDField(allow_null=True)
+
+
+class ReplaySerializer(serializers.Serializer[Any]):
+    """Both answers as messages. `replay` is null until it is complete."""
+
+    id = serializers.UUIDField()
+    message_id = serializers.UUIDField()
+    question = serializers.CharField()
+    status = serializers.ChoiceField(Replay.Status.choices)
+    change = serializers.DictField()
+    error = serializers.DictField(allow_null=True)
+    by = serializers.CharField(allow_null=True)
+    created_at = serializers.DateTimeField()
+    finished_at = serializers.DateTimeField(allow_null=True)
+    original = ReplayedAnswerSerializer(allow_null=True)
+    replay = ReplayedAnswerSerializer(allow_null=True)
+    differences = DifferenceSerializer(many=True)
+
+
+class AnswerReplayApi(DeskView):
+    """`/api/review/answers/{message_id}/replay`."""
+
+    @schema(
+        operation_id="review_answer_replay",
+        request=ChangeSerializer,
+        responses={202: StartedSerializer, **errors(409)},
+    )
+    def post(self, request: Request, message_id: UUID) -> Response:
+        """Ask the stored question again, otherwise, in the name of its asker. The conversation is not touched."""
+        serializer = ChangeSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        change = serializer.change()
+        change_check(change)
+        (replay,) = replays_create(access=self.access, message_ids=[message_id], change=change)
+        return Response({"id": str(replay.pk), "url": f"/review/replays/{replay.pk}/"}, status=202)
+
+
+class ReplayApi(DeskView):
+    """`/api/review/replays/{id}`."""
+
+    @schema(operation_id="review_replay", responses={200: ReplaySerializer})
+    def get(self, request: Request, replay_id: UUID) -> Response:
+        """Both answers and how they differ."""
+        return Response(_read(replay_get(replay_id), self.access))
+
+
+def _read(replay: Replay, access: DeskAccess) -> dict[str, Any]:
+    """Who looks at a replay has read the answer beside it."""
+    readings_log(user=access.user, rows=AnswerReview.objects.filter(message=replay.message_id))
+    return replay_data(replay, reader=access.user)
+
+
+# ------------------------------------------------------------------------------------------------ pages
+@desk_page(query=("answer",))
+def replay_new_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
+    """The form. `answer`: of this one."""
+    answers = Message.objects.select_related("reply_to").filter(reply_to__isnull=False)
+    key = as_uuid(request.GET.get("answer", ""))
+    message = answers.filter(pk=key).first() if key else None
+    if message is None:
+        raise NotFoundError
+    context = {
+        "section": "review",
+        "access": access,
+        "answer": message,
+        "workflows": available_workflows(),
+        "models": models_listed(),
+        "revisions": revisions_offered(),
+        "options": [(name, option_label(name)) for name in OPTIONS],
+        "no_revision": NO_REVISION,
+        "boot": {"message_id": str(message.pk)},
+    }
+    return render(request, "review/replay_new.html", context)
+
+
+@desk_page()
+def replay_page(request: HttpRequest, *, access: DeskAccess, replay_id: UUID) -> HttpResponse:
+    """Both answers side by side."""
+    replay = replay_get(replay_id)
+    data = _read(replay, access)
+    context = {
+        "section": "review",
+        "access": access,
+        "replay": replay,
+        "change": change_words(replay.change),
+        "data": data,
+        "open": replay.status in OPEN,
+        "comparison": comparison(data["original"], data["replay"]) if data["original"] and data["replay"] else None,
+    }
+    return render(request, "review/replay.html", context)
+
+
+def comparison(original: Mapping[str, Any], replay: Mapping[str, Any]) -> dict[str, Any]:
+    """Both as `message_data`: rows for the page's tables."""
+    sources = source_differences(original, replay)
+    old, new = (data.get("usage") or {} for data in (original, replay))
+    return {
+        "decisions": [labels.decision_label(data["decision"] or "") for data in (original, replay)],
+        "statuses": [labels.answer_status(data["status"]) for data in (original, replay)],
+        "words": text_differences(*(_DOCUMENT_LINK.sub(r"\1", data["answer"]) for data in (original, replay))),
+        "same_text": original["answer"] == replay["answer"],
+        "sources": [row | {"moved_down": -row["moved"]} for row in sources],
+        "steps": [row | {"label": labels.step_label(row["name"])} for row in step_differences(original, replay)],
+        "figures": [{"name": name, "original": old.get(name), "replay": new.get(name)} for name in FIGURES],
+    }

@@ -1,0 +1,48 @@
+"""For the desk's page of an answer: what curators have made of it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+from uuid import UUID
+
+from django import template
+from django.contrib.auth.models import User
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from chat.models import Source
+from feedback.curation.golden import golden_list
+from feedback.curation.manual import manual_boosts_in_force
+from feedback.models import GoldenQuestion
+
+MADE_SHOWN = 10
+register = template.Library()
+
+
+class Made(NamedTuple):
+    """told: a sentence. undo: where a POST takes it back."""
+
+    told: str
+    undo: str
+
+
+@register.simple_tag
+def made_of(message_id: UUID, user: User) -> list[Made]:
+    """Its golden questions that this person may know, and the boosts by hand in force on what it was given."""
+    expected = {
+        GoldenQuestion.Expected.ANSWER: _("Golden question: these documents are expected"),
+        GoldenQuestion.Expected.CLARIFY: _("Golden question: that it asks back"),
+        GoldenQuestion.Expected.NO_ANSWER: _("Golden question: that there is no answer"),
+    }
+    made = [
+        Made(expected[GoldenQuestion.Expected(row.expects)], reverse("review_golden_undo", args=[row.pk]))
+        for row in golden_list(user=user).filter(message=message_id).order_by("created_at")[:MADE_SHOWN]
+    ]
+    given = Source.objects.filter(message=message_id, document_id__isnull=False).values_list("document_id", flat=True)
+    for boost in manual_boosts_in_force().filter(document__in=list(given))[:MADE_SHOWN]:
+        told = _("Hidden: {title}") if boost.hide else _("Boost × {factor}: {title}")
+        text = told.format(title=boost.document.title[:60], factor=f"{boost.multiplier:g}")
+        if boost.question:
+            text = _("{made}, for “{question}”").format(made=text, question=boost.question[:60])
+        made.append(Made(text, reverse("review_boost_end", args=[boost.pk])))
+    return made
