@@ -27,8 +27,7 @@ from feedback.curation.curated_live import LiveCuratedAnswers
 from feedback.curation.for_desk import DeskFeedback
 from feedback.curation.gaps import gap_document_ready
 from feedback.curation.golden import golden_list
-from feedback.curation.manual import manual_boosts_in_force
-from feedback.models import Evidence, GoldenQuestion, Rating
+from feedback.models import Evidence, GoldenQuestion, ManualBoost, Rating
 from feedback.ratings.for_chat import ChatRatings
 from feedback.rounds.deletions import rounds_wait
 from feedback.rounds.evidence import answer_touch
@@ -86,7 +85,7 @@ def _made_of(message_id: UUID, user: User) -> list[Made]:
         for row in golden_list(user=user).filter(message=message_id).order_by("created_at")[:MADE_SHOWN]
     ]
     given = Source.objects.filter(message=message_id, document_id__isnull=False).values_list("document_id", flat=True)
-    for boost in manual_boosts_in_force().filter(document__in=list(given)).select_related("document")[:MADE_SHOWN]:
+    for boost in ManualBoost.in_force().filter(document__in=list(given)).select_related("document")[:MADE_SHOWN]:
         told = gettext("Hidden: {title}") if boost.hide else gettext("Boost × {factor}: {title}")
         text = told.format(title=boost.document.title[:60], factor=f"{boost.multiplier:g}")
         if boost.question:

@@ -124,8 +124,8 @@ def go_live_with(entries: int) -> tuple[list[str], list[tuple[str, str]]]:
 
     from feedback.models import QuestionVector, RatedPassage, RatedQuestion
     from feedback.ranking.boosts import digest
+    from feedback.ranking.same_question import vector_encode
     from feedback.rounds.live import boosts_of, feedback_state
-    from feedback.rounds.questions import vector_encode
     from feedback.rounds.revisions import revision_create, revision_go_live
 
     queries, documents = boosts_of(feedback_state().live)

@@ -34,14 +34,10 @@ TOLD_DAYS = 14  # that its maker is told of one which the site withdrew
 End = CuratedAnswer.End
 
 
-def curated_in_force() -> QuerySet[CuratedAnswer]:
-    return CuratedAnswer.objects.filter(Q(expires_at=None) | Q(expires_at__gt=timezone.now()), ended_at=None)
-
-
 def curated_withdrawn(user: User) -> QuerySet[CuratedAnswer]:
     """Those that this person made and that the site withdrew of late since their passages changed; not those whose
     question has another one by now."""
-    again = curated_in_force().filter(question=OuterRef("question"))
+    again = CuratedAnswer.in_force().filter(question=OuterRef("question"))
     since = timezone.now() - timedelta(days=TOLD_DAYS)
     own = CuratedAnswer.objects.filter(created_by=user, ended_at__gte=since)
     return own.filter(~Exists(again), end__in=(End.SOURCE_CHANGED, End.SOURCE_GONE))
@@ -67,7 +63,7 @@ def curated_save(
     text = clean_text(text).strip()
     chunks = {chunk.pk: chunk for chunk in _readable(chunk_ids, by, message)}
     _check(question, wordings, text, chunk_ids, chunks, expires_at)
-    others = curated_in_force().exclude(pk=replaces.pk) if replaces else curated_in_force()
+    others = CuratedAnswer.in_force().exclude(pk=replaces.pk) if replaces else CuratedAnswer.in_force()
     if other := _nearly_the_same([question, *wordings], others):
         raise ConflictError(
             worded("“{question}” is answered by another curated answer: change or withdraw that one.", question=other)

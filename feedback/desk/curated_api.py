@@ -19,7 +19,6 @@ from feedback.curation.curated import (
     MAX_TEXT_CHARS,
     MAX_WORDINGS,
     curated_end,
-    curated_in_force,
     curated_save,
 )
 from feedback.models import CuratedAnswer, CuratedSource
@@ -99,7 +98,7 @@ class CuratedAnswersApi(DeskView):
     def get(self, request: Request) -> Response:
         query = checked(CuratedListQuerySerializer, request.query_params)
         rows = CURATED.all().filter(question__icontains_han=query["search"])
-        in_force = curated_in_force().values("pk")
+        in_force = CuratedAnswer.in_force().values("pk")
         if query.get("state") == "in_force":
             rows = rows.filter(pk__in=in_force)
         elif query.get("state") == "ended":

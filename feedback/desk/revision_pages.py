@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django.contrib import messages
@@ -17,8 +18,8 @@ from chat.review.roles import DeskAccess
 from feedback.desk.problems import problem_sentence
 from feedback.models import Boost, Revision
 from feedback.rounds.live import feedback_state
-from feedback.rounds.queueing import round_queue_or_run
-from feedback.rounds.revisions import feedback_freeze, revision_hold, revision_release, revision_roll_back
+from feedback.rounds.revisions import revision_hold, revision_release, revision_roll_back
+from feedback.rounds.round import round_queue
 from ragsite.core.errors import AppError, NotFoundError
 
 A_PAGE = 50
@@ -86,14 +87,10 @@ def revision_decide(request: HttpRequest, *, access: DeskAccess, number: int) ->
 
 @desk_page("curate", methods=("POST",))
 def round_decide(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
-    """decision: run, freeze, unfreeze."""
-    why = request.POST.get("why", "").strip()[:MAX_WHY]
-    decisions: dict[str, tuple[Callable[[], Any], str]] = {
-        "run": (lambda: round_queue_or_run(by=access.user), _("A round was started; its outcome will stand here.")),
-        "freeze": (lambda: feedback_freeze(frozen=True, by=access.user, why=why), _("Rounds are frozen.")),
-        "unfreeze": (lambda: feedback_freeze(frozen=False, by=access.user, why=why), _("Rounds propose again.")),
-    }
-    _act(request, *decisions.get(request.POST.get("decision", ""), (None, "")))
+    """decision: run."""
+    run = request.POST.get("decision") == "run"
+    act = partial(round_queue, by=access.user) if run else None
+    _act(request, act, _("A round was started; its outcome will stand here."))
     return redirect("review_revisions")
 
 

@@ -55,6 +55,15 @@ def wording(text: str, vectors: Mapping[EmbeddingSpace, Floats] | None = None) -
     )
 
 
+def vector_encode(vector: Floats) -> bytes:
+    """As little-endian float16."""
+    return np.asarray(vector, dtype="<f2").tobytes()
+
+
+def vector_decode(data: bytes | memoryview) -> Floats:
+    return np.frombuffer(bytes(data), dtype="<f2").astype(np.float32)
+
+
 def differ(first: Wording, second: Wording) -> bool:
     """Whether a number, a code, a name or a negation stands in one of them alone, or they are one but for a single term
     of each: that term is then what they ask about, whatever the vectors say. People who say the same in other words

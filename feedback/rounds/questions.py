@@ -16,7 +16,7 @@ from django.db.models import Exists, OuterRef
 from numpy.typing import NDArray
 
 from feedback.models import Evidence, QuestionVector, RatedQuestion
-from feedback.ranking.same_question import wording
+from feedback.ranking.same_question import vector_encode, wording
 from feedback.rounds.deletions import written
 from feedback.rounds.live import version_bump
 from feedback.rounds.passages import text_digest
@@ -91,15 +91,6 @@ def _vectors_add(questions: Sequence[int], vectors: Iterable[NDArray[np.float32]
         if question in left
     ]
     QuestionVector.objects.bulk_create(rows, ignore_conflicts=True)
-
-
-def vector_encode(vector: NDArray[np.float32]) -> bytes:
-    """As little-endian float16."""
-    return np.asarray(vector, dtype="<f2").tobytes()
-
-
-def vector_decode(data: bytes | memoryview) -> NDArray[np.float32]:
-    return np.frombuffer(bytes(data), dtype="<f2").astype(np.float32)
 
 
 def with_engine(work: Callable[[Engine], Awaitable[Result]]) -> Result:

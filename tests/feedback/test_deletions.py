@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import OperationalError, connection
+from django.db import connection
 
 from feedback.models import Boost, Evidence, RatedQuestion, Rating, Revision
 from feedback.ranking.guard import GuardReport
 from feedback.rounds import round as rounds
-from feedback.rounds.deletions import written
 from feedback.rounds.evidence import evidence_gather
 from feedback.rounds.live import feedback_state, snapshot_load
 from feedback.rounds.round import feedback_round
@@ -75,36 +74,6 @@ def test_what_is_deleted_while_the_guard_measures_is_left_out(goes: str, monkeyp
     assert outcome.status == "live"
     assert left == {stays.document_id} | ({gone.document_id} if goes == "account" else set())
     assert revision.made_by == (None if goes == "account" else staff)
-
-
-@alone
-def test_what_the_database_refuses_for_a_deadlock_is_done_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("feedback.rounds.deletions.PAUSE_S", 0.001)
-    tries: list[int] = []
-
-    class DeadlockError(Exception):
-        sqlstate = "40P01"
-
-    def work() -> str:
-        tries.append(Rating.objects.count())
-        if len(tries) < 3:
-            raise OperationalError("deadlock detected") from DeadlockError()
-        return "done"
-
-    assert (written(work), len(tries)) == ("done", 3)
-
-
-@alone
-def test_a_mistake_in_a_statement_is_not_tried_again() -> None:
-    tries: list[int] = []
-
-    def work() -> None:
-        tries.append(1)
-        raise OperationalError("no such table: feedback_nothing")
-
-    with pytest.raises(OperationalError):
-        written(work)
-    assert len(tries) == 1
 
 
 # ------------------------------------------------------------------------------------------------ at the same time

@@ -70,7 +70,7 @@ def test_a_revision_that_is_not_kept_has_no_name(chunk: Chunk) -> None:
     assert (told["status"], told["revision"], told["number"]) == ("live", None, None)
     out = StringIO()
     call_command("reindex_feedback", "--dry-run", stdout=out)
-    assert "A revision is live" in out.getvalue()
+    assert "Revision – (live)" in out.getvalue()
 
 
 def test_a_revision_that_waits_already_is_named(chunk: Chunk, rag_settings: Any) -> None:

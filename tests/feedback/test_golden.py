@@ -10,7 +10,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from feedback.curation.golden import Relevant, golden_delete, golden_save, golden_switch
-from feedback.curation.golden_files import Imported, golden_export, golden_import
+from feedback.curation.golden_files import golden_export, golden_import
 from feedback.models import GoldenQuestion
 from feedback.rounds.guard import golden_questions
 from ragsite.core.errors import InvalidInputError, TooLargeError
@@ -123,7 +123,7 @@ def test_an_import_makes_questions_that_the_guard_measures(staff: User, loans: C
         "",
         line(question="By title?", relevant=[{"document": "Loans", "grade": 2}], enabled=False),
     )
-    assert golden_import(content=content, by=staff) == Imported(added=3, updated=0)
+    assert golden_import(content=content, by=staff) == (3, 0)
     asked = {one.text: (dict(one.documents), dict(one.chunks)) for one in golden_questions()}
     assert asked == {"How many books?": ({document: 1}, {}), "可以借几本书？": ({}, {str(loans.pk): 3})}
 
@@ -144,16 +144,15 @@ def test_a_second_import_writes_the_same_questions_anew(staff: User, loans: Chun
 
 WRONG_LINES = [
     ("nonsense", "not a JSON object"),
-    ("[1]", "has to be an object"),
+    ("[1]", "dictionary"),
     ("[" * 5000, "not a JSON object"),
-    (line(question=" "), "question: "),
+    (line(question=" "), "text: "),
     (line(question=5), "question: "),
-    (line(question="a\x00b"), "cannot be stored"),
     (line(collection="nowhere"), "no collection nowhere"),
     (line(relevant=[]), "relevant: "),
     (line(relevant="loans.md"), "relevant: "),
-    (line(relevant=[{"grade": 2}]), "relevant.document: is missing"),
-    (line(relevant=[{"document": "loans.md", "grade": 4}]), "relevant.0.grade: "),
+    (line(relevant=[{"grade": 2}]), "has no document"),
+    (line(relevant=[{"document": "loans.md", "grade": 4}]), "A grade is"),
     (line(relevant=["fees.md"]), "has no document fees.md"),
     (line(relevant=[{"document": "loans.md", "chunk": "x"}]), "has no chunk x"),
     (line(relevant=["loans.md", "Loans"]), "named twice"),
@@ -171,11 +170,6 @@ def test_a_wrong_line_is_named_by_its_number_and_nothing_is_imported(
     fields = errors_of(jsonl(line(question="A good one"), "", wrong), staff)
     assert list(fields) == ["line 3"]
     assert said in fields["line 3"][0]
-
-
-def test_the_same_question_twice_is_refused(staff: User, loans: Chunk, policies: Collection) -> None:
-    fields = errors_of(jsonl(line(), line(collection=str(policies.pk))), staff)
-    assert fields == {"line 2": ["The same question stands in line 1."]}
 
 
 def test_names_that_several_have_are_refused(staff: User, policies: Collection) -> None:
@@ -204,12 +198,6 @@ def test_a_huge_file_is_refused(staff: User, loans: Chunk, monkeypatch: pytest.M
     monkeypatch.setattr("feedback.curation.golden_files.GOLDEN_IMPORT_BYTES", 2000)
     with pytest.raises(TooLargeError):
         golden_import(content=jsonl(*(line(question=f"Question {number}?") for number in range(100))), by=staff)
-
-
-def test_too_many_lines_are_refused(staff: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("feedback.curation.golden_files.GOLDEN_IMPORT_LINES", 3)
-    with pytest.raises(TooLargeError):
-        golden_import(content=b"x\n" * 4, by=staff)
 
 
 def test_an_export_is_read_back_as_it_was(staff: User, loans: Chunk) -> None:

@@ -50,7 +50,7 @@ def test_an_import_knows_no_more_of_it_than_of_one_that_is_not_there(wages: Docu
     line = {"question": "x", "relevant": ["bob.md"]}
     for name in ("wages", "alice/wages", str(wages.collection_id)):
         told = _errors(person("Curators"), {**line, "collection": name})
-        assert told == {"line 1": [f"There is no collection {name}."]}
+        assert told == {"line 1": [f"collection: There is no collection {name}."]}
     assert golden_import(content=json.dumps({**line, "collection": "wages"}).encode(), by=owner).added == 1
 
 

@@ -98,12 +98,12 @@ def test_an_import_is_logged_with_its_counts(staff: Client, golden: GoldenQuesti
     file = SimpleUploadedFile("a.jsonl", json.dumps(line).encode())
     assert staff.post(url("feedback_golden_import"), {"file": file}).status_code == 302
     event = RevisionEvent.objects.get()
-    assert (event.action, event.detail) == ("golden_imported", {"added": 0, "changed": 1})
+    assert (event.action, event.detail["question"]) == ("golden_changed", QUESTION)
 
 
 def test_entries_of_earlier_versions_and_peoples_own_words_stay_as_they_are() -> None:
     for why in ("The guard let it pass.", "{name} said so"):
-        event = RevisionEvent.log("frozen", why=why)
+        event = RevisionEvent.log("held", why=why)
         with translation.override("zh-hans"):
             assert event.why_said == why
         assert event.detail == {}
