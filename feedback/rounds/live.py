@@ -16,7 +16,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 from django.db import DatabaseError
-from django.db.models import F
+from django.db.models import Count, F
 from numpy.typing import NDArray
 
 from feedback.models import (
@@ -24,7 +24,6 @@ from feedback.models import (
     FeedbackState,
     ManualBoost,
     QuestionPair,
-    QuestionVector,
     RatedPassage,
     RatedQuestion,
     Revision,
@@ -95,23 +94,28 @@ def content_make(queries: Sequence[QueryBoost], documents: Sequence[DocumentBoos
     # A question that has no boost of its own may be the other wording of one that has.
     known = boosted | {question for question, others in pairs.items() if boosted.intersection(others)}
     chunks = RatedPassage.objects.exclude(chunk_id=None).values_list("pk", "chunk_id")
+    wordings, space = wordings_load()
     return Content(
         queries=queries,
         documents=documents,
         chunk_of={key: str(chunk) for key, chunk in chunks.iterator(chunk_size=2000)},
-        wordings={key: own for key, own in wordings_load().items() if key in known},
+        wordings={key: own for key, own in wordings.items() if key in known},
         pairs=pairs,
+        space=space,
     )
 
 
-def wordings_load() -> dict[int, Wording]:
-    """All rated questions, with their vectors."""
-    vectors: dict[int, dict[EmbeddingSpace, NDArray[np.float32]]] = defaultdict(dict)
-    rows = QuestionVector.objects.values_list("question_id", "embedding_model", "embedding_dim", "vector")
-    for question, model, dim, data in rows.iterator(chunk_size=2000):
-        vectors[question][EmbeddingSpace(model, dim)] = vector_decode(data)
-    texts = RatedQuestion.objects.order_by("pk").values_list("pk", "text")
-    return {key: wording(text, vectors.get(key)) for key, text in texts.iterator(chunk_size=2000)}
+def wordings_load() -> tuple[dict[int, Wording], EmbeddingSpace | None]:
+    """All rated questions; with vectors those that are in the space that most of them are in."""
+    spaces = RatedQuestion.objects.exclude(embedding_model="").values_list("embedding_model", "embedding_dim")
+    most = spaces.annotate(count=Count("pk")).order_by("-count").first()
+    space = EmbeddingSpace(most[0], most[1]) if most else None
+    rows = RatedQuestion.objects.order_by("pk").values_list("pk", "text", "embedding_model", "embedding_dim", "vector")
+    wordings = {
+        key: wording(text, vector_decode(vector) if space == EmbeddingSpace(model, dim or 0) else None)
+        for key, text, model, dim, vector in rows.iterator(chunk_size=2000)
+    }
+    return wordings, space
 
 
 def manual_rules() -> list[ManualRule]:
@@ -186,26 +190,20 @@ class SnapshotBoosts:
     async def boosts(self, query: str, candidates: Sequence[ScoredChunk | TailHit]) -> Boosts:
         if self.snapshot.is_empty:
             return Boosts(revision=self.snapshot.revision)
-        spaces = self.snapshot.spaces if self.snapshot.touches(candidates) else ()
-        vectors, degraded = await query_vectors(query, spaces, self.models)
-        own = await asyncio.to_thread(wording, query, vectors)
+        space = self.snapshot.space if self.snapshot.touches(candidates) else None
+        vector, degraded = await query_vector(query, space, self.models)
+        own = await asyncio.to_thread(wording, query, vector)
         boosts = await asyncio.to_thread(self.snapshot.boosts, own, candidates, now=time.time())
         return replace(boosts, degraded=degraded)
 
 
-async def query_vectors(
-    query: str, spaces: Sequence[EmbeddingSpace], models: Models
-) -> tuple[dict[EmbeddingSpace, NDArray[np.float32]], str]:
-    """The question's vectors, which the search has mostly computed already; and why one is missing, or ""."""
-
-    async def vector(space: EmbeddingSpace) -> NDArray[np.float32] | str:
-        try:
-            return await (await models.embedder(space)).embed_query(query)
-        except EmbeddingUnavailableError as error:
-            return error.reason
-
-    results = await asyncio.gather(*map(vector, spaces))
-    reasons = [result for result in results if isinstance(result, str)]
-    vectors = {space: result for space, result in zip(spaces, results, strict=True) if not isinstance(result, str)}
-    degraded = worded("rated questions were compared by words alone: {reason}", reason=reasons[0]) if reasons else ""
-    return vectors, degraded
+async def query_vector(
+    query: str, space: EmbeddingSpace | None, models: Models
+) -> tuple[NDArray[np.float32] | None, str]:
+    """The question's vector, which the search has mostly computed already; or why there is none."""
+    if space is None:
+        return None, ""
+    try:
+        return await (await models.embedder(space)).embed_query(query), ""
+    except EmbeddingUnavailableError as error:
+        return None, worded("rated questions were compared by words alone: {reason}", reason=error.reason)

@@ -12,7 +12,7 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.db import DatabaseError
 
-from feedback.models import FeedbackState, QuestionVector, RatedQuestion
+from feedback.models import FeedbackState, RatedQuestion
 from feedback.ranking.same_question import vector_encode
 from feedback.rounds.live import LiveBoosts, feedback_state
 from feedback.rounds.revisions import revision_roll_back
@@ -180,11 +180,8 @@ async def test_without_its_model_a_question_is_compared_by_words_and_that_is_tol
     chunk = await sync_to_async(embedded)("Ten books.")
     await sync_to_async(liked)(QUESTION, chunk, by=2)
     await sync_to_async(feedback_round)()
-    question = await RatedQuestion.objects.aget()
     vector = vector_encode(np.asarray([1.0, 0.0], dtype=np.float32))
-    await QuestionVector.objects.acreate(
-        question=question, embedding_model="test-embed", embedding_dim=2, vector=vector
-    )
+    await RatedQuestion.objects.aupdate(embedding_model="test-embed", embedding_dim=2, vector=vector)
     near = await ask(source(), "What is the number of books that I can take home?", [hit(chunk)])
     # With its vector it is found to ask the same, by its words alone it would not be.
     assert near.by_chunk[str(chunk.pk)].multiplier > 1.2
