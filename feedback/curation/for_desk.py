@@ -19,7 +19,7 @@ from feedback.curation.gaps import gap_list, gaps_refresh_if_due
 from feedback.curation.golden import golden_list, golden_sets
 from feedback.models import GoldenRelevance, Revision
 from feedback.ranking.snapshot import Content, Snapshot
-from feedback.rounds.live import FixedBoosts, content_of, manual_rules
+from feedback.rounds.live import SnapshotBoosts, content_of, manual_rules
 from ragsite.core.errors import NotFoundError
 from ragsite.core.wording import worded
 from retrieval.ports import BoostSource, Models
@@ -42,12 +42,12 @@ class DeskFeedback:
 
     def boosts_of(self, revision: UUID | None, *, models: Models) -> BoostSource:
         if revision is None:
-            return FixedBoosts(Snapshot(Content()), models)
+            return SnapshotBoosts(snapshot=Snapshot(Content()), models=models)
         row = Revision.objects.filter(pk=revision).first()
         if row is None:
             raise NotFoundError(worded("There is no such revision; choose another one."))
         snapshot = Snapshot(content_of(row), revision=str(row.pk), manual=manual_rules())
-        return FixedBoosts(snapshot, models)
+        return SnapshotBoosts(snapshot=snapshot, models=models)
 
     def golden_questions(self, *, user: User, set_name: str | None, limit: int) -> Sequence[GoldenAsked]:
         rows = golden_list(user=user).filter(enabled=True).order_by("created_at", "pk")

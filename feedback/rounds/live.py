@@ -170,22 +170,16 @@ class LiveBoosts:
         return SnapshotBoosts(snapshot=await self._snapshot.get(), models=self._models)
 
 
-class FixedBoosts:
-    """One stored snapshot, whatever is live: to try a revision with."""
-
-    def __init__(self, snapshot: Snapshot, models: Models) -> None:
-        self._boosts = SnapshotBoosts(snapshot=snapshot, models=models)
-
-    async def current(self) -> SnapshotBoosts:
-        return self._boosts
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotBoosts:
-    """`retrieval.ports.RevisionBoosts` of one snapshot, for one answer with all of its searches."""
+    """`retrieval.ports.RevisionBoosts` of one snapshot, for one answer with all of its searches; and the source of
+    these boosts alone, to try a revision with."""
 
     snapshot: Snapshot
     models: Models
+
+    async def current(self) -> SnapshotBoosts:
+        return self
 
     async def boosts(self, query: str, candidates: Sequence[ScoredChunk | TailHit]) -> Boosts:
         if self.snapshot.is_empty:

@@ -10,7 +10,6 @@ from django.utils import timezone
 from feedback.models import Evidence, RatedQuestion, Rating
 from feedback.ratings.services import rating_delete, rating_set
 from feedback.rounds.evidence import evidence_gather
-from feedback.rounds.questions import signature
 from retrieval.models import Chunk
 from retrieval.steps.cite.claims import claims_of
 from retrieval.steps.cite.verify import check_by_words
@@ -184,14 +183,6 @@ def test_a_question_that_others_rated_too_stays_when_one_of_them_goes() -> None:
     first.session.user.delete()
     assert RatedQuestion.objects.count() == 1
     assert Evidence.objects.count() == 1
-
-
-def test_case_and_punctuation_make_no_other_question() -> None:
-    texts = ["How many books may I borrow?", "how many BOOKS may i borrow"]
-    first, second = (signature(text) for text in texts)
-    assert first == second
-    other = "How many fees may I borrow?"
-    assert signature(other) != first
 
 
 def test_a_follow_up_is_kept_as_it_was_searched_for() -> None:

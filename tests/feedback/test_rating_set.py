@@ -5,14 +5,12 @@ from __future__ import annotations
 import threading
 
 import pytest
-from django.contrib.auth.models import User
 from django.db import connection
 
 from chat.models import Message
 from feedback.models import Rating
 from feedback.models.ratings import thumb_of
 from feedback.ratings.services import rating_delete, rating_set
-from ragsite.core.errors import NotFoundError
 from retrieval.models import Memory
 from tests.factories import MemoryFactory, MessageFactory, RatingFactory, SourceFactory
 
@@ -33,20 +31,6 @@ def test_the_next_rating_replaces_the_whole_earlier_one(answer: Message) -> None
     rating_set(user=answer.session.user, message_id=answer.pk, score=5)
     rating = Rating.objects.get()
     assert (rating.score, rating.tags, rating.comment) == (5, [], "")
-
-
-def test_an_answer_and_its_sources_are_rated_apart(answer: Message) -> None:
-    user = answer.session.user
-    SourceFactory(message=answer, marker=1)
-    SourceFactory(message=answer, marker=2)
-    rating_set(user=user, message_id=answer.pk, score=5)
-    rating_set(user=user, message_id=answer.pk, marker=1, score=4)
-    rating_set(user=user, message_id=answer.pk, marker=2, score=2)
-    scores = {
-        rating.source.marker if rating.source else None: rating.score
-        for rating in Rating.objects.filter(user=user, message=answer)
-    }
-    assert scores == {None: 5, 1: 4, 2: 2}
 
 
 @pytest.mark.parametrize("status", ["stopped", "interrupted", "failed"])
@@ -92,11 +76,3 @@ def test_many_ratings_at_the_same_moment_leave_one_row(scores: tuple[int, ...], 
         thread.join(60)
     assert errors == []
     assert Rating.objects.get().score in scores
-
-
-def test_who_is_gone_rates_nothing(answer: Message) -> None:
-    user = answer.session.user
-    User.objects.get(pk=user.pk).delete()
-    with pytest.raises(NotFoundError):
-        rating_set(user=user, message_id=answer.pk, score=5)
-    assert not Rating.objects.exists()
