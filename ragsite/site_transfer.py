@@ -59,7 +59,7 @@ ABOUT, ROWS, FILES = "site.json", "rows.jsonl", "files/"
 ROWS_AT_ONCE = 500
 COPIED_BYTES = 1024 * 1024
 DAMAGES = (
-    zipfile.BadZipFile, zlib.error, EOFError, ValueError, LookupError, TypeError, AttributeError, NotImplementedError,
+    zipfile.BadZipFile, zlib.error, EOFError, ValueError, LookupError, TypeError, AttributeError, RuntimeError,
     DeserializationError, ValidationError, IntegrityError, DataError,
 )  # fmt: skip
 
@@ -140,6 +140,8 @@ def site_import(path: Path) -> int:
 
 def _read(archive: zipfile.ZipFile, stored: list[str]) -> int:
     """stored: gets the names of the files that were written."""
+    if damaged := archive.testzip():
+        raise zipfile.BadZipFile(damaged)
     if json.loads(archive.read(ABOUT)) != KIND:
         raise ValueError(f"{ABOUT} is of another kind or version")
     Group.objects.all().delete()  # those that the migrations make are among the file's
