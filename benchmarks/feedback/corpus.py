@@ -16,13 +16,11 @@ from numpy.typing import NDArray
 
 from benchmarks.support.labelled_sets import Bm25
 from feedback.ranking.same_question import Wording, wording
-from retrieval.providers.lexical import SPACE as LEXICAL_SPACE
 from retrieval.search import hybrid
 from retrieval.search.fusion import best_first, zscore_sum
 from retrieval.text.analysis import query_terms
-from retrieval.values import EmbeddingSpace, Scores, TailHit
+from retrieval.values import Scores, TailHit
 
-MODEL_SPACE = EmbeddingSpace("benchmark", 0)
 WINDOW, TOP = 150, 10
 Vector = NDArray[np.float32]
 
@@ -72,7 +70,7 @@ class Drift:
 class Corpus:
     """vectors: shape (slots, dim), unit length. documents: each slot's.
 
-    embed: of further questions. semantic: the vectors are a model's, not hashed words. changed: after the drift.
+    embed: of further questions. changed: after the drift.
     """
 
     bm25: Bm25
@@ -80,17 +78,12 @@ class Corpus:
     documents: list[int]
     drift: Drift
     embed: Callable[[Sequence[str]], Mapping[str, Vector]]
-    semantic: bool = True
     changed: bool = False
     _bm25: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     _found: dict[tuple[str, bool], tuple[TailHit, ...]] = field(default_factory=dict)
 
-    @property
-    def space(self) -> EmbeddingSpace:
-        return MODEL_SPACE if self.semantic else LEXICAL_SPACE
-
     def question(self, asked: Asked) -> Wording:
-        return wording(asked.text, {self.space: asked.vector})
+        return wording(asked.text, asked.vector)
 
     def asked(self, texts: Sequence[str]) -> list[Asked]:
         """Questions of which nobody knows what answers them."""

@@ -122,10 +122,10 @@ def go_live_with(entries: int) -> tuple[list[str], list[tuple[str, str]]]:
     """
     from django.db import transaction
 
-    from feedback.models import QuestionVector, RatedPassage, RatedQuestion
+    from feedback.models import RatedPassage, RatedQuestion
     from feedback.ranking.boosts import digest
+    from feedback.ranking.same_question import vector_encode
     from feedback.rounds.live import boosts_of, feedback_state
-    from feedback.rounds.questions import vector_encode
     from feedback.rounds.revisions import revision_create, revision_go_live
 
     queries, documents = boosts_of(feedback_state().live)
@@ -136,15 +136,10 @@ def go_live_with(entries: int) -> tuple[list[str], list[tuple[str, str]]]:
         )
         revision_go_live(revision=revision)
         ids = sorted({boost.question for boost in queries})
-        QuestionVector.objects.bulk_create(
-            (
-                QuestionVector(
-                    question_id=key, embedding_model="a-model", embedding_dim=DIM, vector=vector_encode(vector)
-                )
-                for key, vector in zip(ids, _unit(len(ids)), strict=True)
-            ),
-            ignore_conflicts=True,
-        )
+        for key, vector in zip(ids, _unit(len(ids)), strict=True):
+            RatedQuestion.objects.filter(pk=key).update(
+                embedding_model="a-model", embedding_dim=DIM, vector=vector_encode(vector)
+            )
     texts = dict(RatedQuestion.objects.values_list("pk", "text"))
     places = RatedPassage.objects.exclude(chunk_id=None).values_list("pk", "chunk_id", "document_id")
     live = {boost.passage for boost in queries}

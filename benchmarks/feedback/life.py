@@ -201,9 +201,7 @@ def draft(ledger: Ledger, corpus: Corpus, people: Sequence[Person], *, today: in
         queries=queries,
         documents=document_boosts(document_sums(votes, voters, today=today)),
         chunk_of=corpus.chunk_of({boost.passage for boost in queries}),
-        wordings={
-            question: wording(one.text, {corpus.space: one.vector}) for question, one in enumerate(ledger.questions)
-        },
+        wordings={question: wording(one.text, one.vector) for question, one in enumerate(ledger.questions)},
     )
     return Draft(snapshot=Snapshot(content), burst=bool(find_bursts(votes, since=since)))
 

@@ -22,11 +22,9 @@ from numpy.typing import NDArray
 from benchmarks.support.tables import show
 from feedback.ranking.same_question import SAME_COSINE, KnownQuestions, wording
 from retrieval.providers.embeddings import prefixes
-from retrieval.values import EmbeddingSpace
 
 FOLDER = Path(__file__).parents[1] / "data" / "question_pairs"
 COSINES = (0.8, 0.85, 0.88, 0.9, 0.92, 0.95)
-SPACE = EmbeddingSpace("benchmark", 0)
 Vector = NDArray[np.float32]
 
 
@@ -49,9 +47,7 @@ def shares(pairs: Sequence[Mapping[str, object]], vectors: Mapping[str, Vector],
     """In %, of pairs that want the same and of those that do not, by language."""
     taken: dict[str, list[bool]] = {}
     for pair in pairs:
-        first, second = (
-            wording(str(pair[name]), {SPACE: vectors[str(pair[name])]} if vectors else None) for name in "ab"
-        )
+        first, second = (wording(str(pair[name]), vectors.get(str(pair[name]))) for name in "ab")
         same = bool(KnownQuestions({0: first}).same(second, least_cosine=cosine))
         for group in ("all", "en" if pair["language"] == "en" else "zh"):
             taken.setdefault(f"{group}: {'same' if pair['same'] else 'contrast'}", []).append(same)

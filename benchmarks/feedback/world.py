@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.feedback.corpus import Asked, Corpus, Drift
 from benchmarks.feedback.rated_sets import Question, RatedSet
-from benchmarks.feedback.set_vectors import embedded, has_model
+from benchmarks.feedback.set_vectors import embedded
 from benchmarks.feedback.users import Draw
 from benchmarks.support.labelled_sets import Bm25
 from retrieval.text.analysis import analyze, query_terms
@@ -78,7 +78,6 @@ def build(data: RatedSet, cache: Path, *, seed: int) -> World:
         documents=corpus_documents,
         drift=drift,
         embed=lambda more: embedded(more, "query", cache),
-        semantic=has_model(),
     )
 
     def ask(text: str, relevant: frozenset[int]) -> Asked:

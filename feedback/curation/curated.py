@@ -33,10 +33,6 @@ LOGGED_CHARS = 300
 End = CuratedAnswer.End
 
 
-def curated_in_force() -> QuerySet[CuratedAnswer]:
-    return CuratedAnswer.objects.filter(Q(expires_at=None) | Q(expires_at__gt=timezone.now()), ended_at=None)
-
-
 @transaction.atomic
 def curated_save(
     *,
@@ -57,7 +53,7 @@ def curated_save(
     text = clean_text(text).strip()
     chunks = {chunk.pk: chunk for chunk in _readable(chunk_ids, by, message)}
     _check(question, wordings, text, chunk_ids, chunks, expires_at)
-    others = curated_in_force().exclude(pk=replaces.pk) if replaces else curated_in_force()
+    others = CuratedAnswer.in_force().exclude(pk=replaces.pk) if replaces else CuratedAnswer.in_force()
     if other := _nearly_the_same([question, *wordings], others):
         raise ConflictError(
             worded("“{question}” is answered by another curated answer: change or withdraw that one.", question=other)

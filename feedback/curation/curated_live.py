@@ -1,14 +1,12 @@
 """`retrieval.ports.CuratedAnswers`: the wordings of those in force, kept in memory, and their passages as they are now.
 
-When a question comes and REFRESH_S have passed, the table's stamp is compared. What fits by words is read anew with its
+The table's stamp says whether there are others. What fits by words is read anew with its
 passages inside the asker's scope: if one of them is missing there, or says something else by now, it is not given.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
-import time
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
@@ -17,9 +15,9 @@ from django.db import DatabaseError
 from django.db.models import Count, Max
 from django.utils import timezone
 
-from feedback.curation.curated import curated_in_force
 from feedback.models import CuratedAnswer
 from feedback.ranking.same_question import wording
+from feedback.rounds.live import Latest
 from ragsite.core.database import database_call
 from ragsite.core.errors import UnavailableError
 from ragsite.core.wording import worded
@@ -28,10 +26,8 @@ from retrieval.selectors import stored_chunk
 from retrieval.values import CuratedAnswer as Given
 from retrieval.values import CuratedBy, SearchScope
 
-REFRESH_S = 2.0  # how often a process looks whether there are others
 MOST = 5_000  # answers that are kept in memory, the newest
 Stamp = tuple[int, datetime | None, datetime | None]
-logger = logging.getLogger(__name__)
 
 
 class _Known(NamedTuple):
@@ -40,15 +36,11 @@ class _Known(NamedTuple):
 
 
 class LiveCuratedAnswers:
-    """Belongs to one event loop, as the engine does."""
-
     def __init__(self) -> None:
-        self._known: _Known | None = None
-        self._checked = 0.0
-        self._order = asyncio.Lock()
+        self._known = Latest(_load)
 
     async def find(self, question: str, scope: SearchScope) -> Given | None:
-        known = await self._current()
+        known = await self._known.get()
         if not known.answers or not scope.collections:
             return None
         found = known.answers.get((await asyncio.to_thread(wording, question)).words)
@@ -59,18 +51,6 @@ class LiveCuratedAnswers:
         except DatabaseError as error:
             raise UnavailableError(worded("the database could not be read")) from error
 
-    async def _current(self) -> _Known:
-        async with self._order:
-            if self._known is None or time.monotonic() - self._checked >= REFRESH_S:
-                try:
-                    self._known = await database_call(_load, self._known)
-                except DatabaseError as error:
-                    if self._known is None:
-                        raise UnavailableError(worded("the database could not be read")) from error
-                    logger.warning("The curated answers could not be read, going on with the last ones: %s", error)
-                self._checked = time.monotonic()
-            return self._known
-
 
 def _load(known: _Known | None) -> _Known:
     """As in the database; the same object where nothing has changed."""
@@ -78,13 +58,13 @@ def _load(known: _Known | None) -> _Known:
     stamp = (counted["count"], counted["made"], counted["ended"])
     if known is not None and known.stamp == stamp:
         return known
-    rows = curated_in_force().values_list("pk", "question", "wordings")[:MOST]
+    rows = CuratedAnswer.in_force().values_list("pk", "question", "wordings")[:MOST]
     lines = [(str(key), line) for key, question, wordings in rows for line in (question, *wordings)]
     return _Known(stamp, {wording(line).words: (key, line) for key, line in reversed(lines)})
 
 
 def _answer(key: str, question: str, collection_ids: tuple[str, ...]) -> Given | None:
-    answer = curated_in_force().filter(pk=key).select_related("created_by").first()
+    answer = CuratedAnswer.in_force().filter(pk=key).select_related("created_by").first()
     if answer is None:
         return None
     sources = list(answer.sources.all())

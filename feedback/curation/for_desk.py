@@ -8,7 +8,7 @@ from uuid import UUID
 from chat.review.feedback_port import RevisionChoice
 from feedback.models import Revision
 from feedback.ranking.snapshot import Content, Snapshot
-from feedback.rounds.live import FixedBoosts, content_of, manual_rules
+from feedback.rounds.live import SnapshotBoosts, content_of, manual_rules
 from ragsite.core.errors import NotFoundError
 from ragsite.core.wording import worded
 from retrieval.ports import BoostSource, Models
@@ -23,9 +23,9 @@ class DeskFeedback:
 
     def boosts_of(self, revision: UUID | None, *, models: Models) -> BoostSource:
         if revision is None:
-            return FixedBoosts(Snapshot(Content()), models)
+            return SnapshotBoosts(snapshot=Snapshot(Content()), models=models)
         row = Revision.objects.filter(pk=revision).first()
         if row is None:
             raise NotFoundError(worded("There is no such revision; choose another one."))
         snapshot = Snapshot(content_of(row), revision=str(row.pk), manual=manual_rules())
-        return FixedBoosts(snapshot, models)
+        return SnapshotBoosts(snapshot=snapshot, models=models)

@@ -29,8 +29,9 @@ from chat.review.replay.replays import replays_create
 from chat.review.roles import DeskAccess, desk_access, people_at_the_desk
 from feedback.models import GapDocument, GapQuestion, KnowledgeGap, Rating
 from feedback.models.ratings import BAD_SCORE
+from feedback.ranking.same_question import vector_decode, vector_encode
 from feedback.rounds.evidence import searched_for
-from feedback.rounds.questions import signature, vector_decode, vector_encode, with_engine
+from feedback.rounds.questions import signature, with_engine
 from ragsite.core.errors import AppError, InvalidInputError
 from ragsite.core.text import clean_text
 from ragsite.core.wording import worded

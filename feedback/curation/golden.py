@@ -88,7 +88,10 @@ def golden_save(
     question.expects = expects
     question.save()
     question.relevant.all().delete()
-    GoldenRelevance.objects.bulk_create(relevance_rows(question, relevant))
+    GoldenRelevance.objects.bulk_create(
+        GoldenRelevance(question=question, document_id=item.document_id, chunk_id=item.chunk_id, grade=item.grade)
+        for item in relevant
+    )
     golden_log(action, question, by=by)
     return question
 
@@ -114,13 +117,6 @@ def golden_log(action: str, question: GoldenQuestion, *, by: User) -> None:
             "relevant": question.relevant.count(),
         },
     )
-
-
-def relevance_rows(question: GoldenQuestion, relevant: Sequence[Relevant]) -> list[GoldenRelevance]:
-    return [
-        GoldenRelevance(question=question, document_id=item.document_id, chunk_id=item.chunk_id, grade=item.grade)
-        for item in relevant
-    ]
 
 
 def golden_check(

@@ -7,7 +7,6 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from feedback.models import ManualBoost, RevisionEvent
@@ -19,7 +18,6 @@ from ragsite.core.wording import worded
 from retrieval.models import Chunk, Document
 
 MIN_MULTIPLIER, MAX_MULTIPLIER = 0.5, 2.0
-MOST_OF_QUESTIONS = 500  # in force: each search compares its question with theirs
 
 
 @transaction.atomic
@@ -37,7 +35,7 @@ def manual_boost_set(
     """Replaces an earlier one on the same document or chunk, for the same question. question: that alone, and the same
     in nearly the same words (`feedback.ranking.same_question`); empty: every question.
 
-    Raises InvalidInputError, ConflictError where too many are in force for single questions.
+    Raises InvalidInputError.
     """
     question = " ".join(clean_text(question).split())
     fields: dict[str, list[str]] = {}
@@ -58,10 +56,6 @@ def manual_boost_set(
     if fields:
         raise InvalidInputError(fields=fields)
     earlier = ManualBoost.objects.filter(document=document, chunk_id=chunk_id, question=question, ended_at=None)
-    if question and not earlier.exists() and _of_questions() >= MOST_OF_QUESTIONS:
-        raise ConflictError(
-            worded("{most} are in force for single questions already; end some first.", most=MOST_OF_QUESTIONS)
-        )
     earlier.update(ended_at=timezone.now(), ended_by=by)
     boost = ManualBoost.objects.create(
         document=document,
@@ -75,16 +69,6 @@ def manual_boost_set(
     )
     _logged(RevisionEvent.Action.MANUAL_SET, boost, by, boost.why)
     return boost
-
-
-def manual_boosts_in_force() -> QuerySet[ManualBoost]:
-    open_ended = Q(expires_at=None) | Q(expires_at__gt=timezone.now())
-    return ManualBoost.objects.filter(open_ended, ended_at=None).select_related("document", "created_by")
-
-
-def _of_questions() -> int:
-    """How many are in force for single questions."""
-    return manual_boosts_in_force().exclude(question="").count()
 
 
 @transaction.atomic

@@ -17,7 +17,7 @@ from chat.models import Message
 from chat.review.pages import desk_page
 from chat.review.queue import collections_known
 from chat.review.roles import DeskAccess
-from feedback.curation.manual import manual_boost_end, manual_boost_set, manual_boosts_in_force
+from feedback.curation.manual import manual_boost_end, manual_boost_set
 from feedback.desk.acting import answer_named, problem_sentence, row_named, tell
 from feedback.models import ManualBoost
 from feedback.ranking.same_question import MAX_CHARS
@@ -38,7 +38,7 @@ def boosts_list(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     """In force, or ?state=ended. Titles of documents that this person may not read are left out."""
     ended = request.GET.get("state") == "ended"
     rows = ManualBoost.objects.select_related("document", "created_by", "ended_by").order_by("-created_at", "pk")
-    in_force = manual_boosts_in_force().values("pk")
+    in_force = ManualBoost.in_force().values("pk")
     rows = rows.exclude(pk__in=in_force) if ended else rows.filter(pk__in=in_force)
     page = Paginator(rows, A_PAGE).get_page(request.GET.get("page"))
     readable = set(
@@ -88,7 +88,7 @@ def boost_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         "days": DAYS,
         "chosen_days": request.POST.get("days", str(DEFAULT_DAYS)),
         "problem": problem,
-        "earlier": manual_boosts_in_force().filter(document=document),
+        "earlier": ManualBoost.in_force().select_related("document").filter(document=document),
     }
     return render(request, "review/boost_new.html", context, status=400 if problem else 200)
 

@@ -26,7 +26,6 @@ from feedback.curation.curated import (
     MAX_QUESTION_CHARS,
     MAX_TEXT_CHARS,
     curated_end,
-    curated_in_force,
     curated_save,
 )
 from feedback.desk.acting import answer_named, question_of, row_named, tell
@@ -66,7 +65,7 @@ class CuratedForm(forms.Form):
 def curated_list(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     ended = request.GET.get("state") == "ended"
     rows = CuratedAnswer.objects.select_related("created_by", "ended_by")
-    in_force = curated_in_force().values("pk")
+    in_force = CuratedAnswer.in_force().values("pk")
     rows = rows.exclude(pk__in=in_force) if ended else rows.filter(pk__in=in_force)
     page = Paginator(rows, A_PAGE).get_page(request.GET.get("page"))
     return render(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django.core.paginator import Paginator
@@ -16,8 +17,8 @@ from chat.review.roles import DeskAccess
 from feedback.desk.acting import tell
 from feedback.models import Boost, Revision
 from feedback.rounds.live import feedback_state
-from feedback.rounds.queueing import round_queue_or_run
-from feedback.rounds.revisions import feedback_freeze, revision_hold, revision_release, revision_roll_back
+from feedback.rounds.revisions import revision_hold, revision_release, revision_roll_back
+from feedback.rounds.round import round_queue
 from ragsite.core.errors import NotFoundError
 
 A_PAGE = 50
@@ -87,16 +88,10 @@ def revision_decide(request: HttpRequest, *, access: DeskAccess, number: int) ->
 
 @desk_page("curate", methods=("POST",))
 def round_decide(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
-    """decision: run, freeze, unfreeze."""
-    why = request.POST.get("why", "").strip()[:MAX_WHY]
-    decisions: dict[str, tuple[Callable[[], Any], str]] = {
-        "run": (lambda: round_queue_or_run(by=access.user), _("A round was started; its outcome will stand here.")),
-        "freeze": (lambda: feedback_freeze(frozen=True, by=access.user, why=why), _("Rounds are frozen.")),
-        "unfreeze": (lambda: feedback_freeze(frozen=False, by=access.user, why=why), _("Rounds propose again.")),
-    }
-    if (decision := request.POST.get("decision", "")) not in decisions:
+    """decision: run."""
+    if request.POST.get("decision") != "run":
         raise NotFoundError
-    tell(request, *decisions[decision])
+    tell(request, partial(round_queue, by=access.user), _("A round was started; its outcome will stand here."))
     return redirect("review_revisions")
 
 

@@ -1,7 +1,7 @@
 """Ratings, the evidence and boosts made of them, and the decisions of staff.
 
 ratings      Rating: of one answer or source, by one user
-evidence     RatedQuestion, QuestionVector, QuestionPair, RatedPassage, Evidence: votes for or against passages
+evidence     RatedQuestion, QuestionPair, RatedPassage, Evidence: votes for or against passages
 revisions    Revision, Boost, RevisionEvent, FeedbackState: boosts made of the evidence, and which are live
 gaps         KnowledgeGap, GapQuestion, GapDocument: what the documents do not answer, as to-dos
 curation     GoldenQuestion, GoldenRelevance, ManualBoost, CuratedAnswer, CuratedSource: what staff enter themselves
@@ -11,7 +11,6 @@ from feedback.models.curation import CuratedAnswer, CuratedSource, GoldenQuestio
 from feedback.models.evidence import (
     Evidence,
     QuestionPair,
-    QuestionVector,
     RatedPassage,
     RatedQuestion,
 )
@@ -33,7 +32,6 @@ __all__ = [
     "KnowledgeGap",
     "ManualBoost",
     "QuestionPair",
-    "QuestionVector",
     "RatedPassage",
     "RatedQuestion",
     "Rating",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import uuid
 
-from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from chat.models import Message
+from feedback.models.fields import InForce, who
 from ragsite.core.localized import said
 from retrieval.models import Collection, Document
 
@@ -49,14 +49,7 @@ class GoldenQuestion(models.Model):
         Message, null=True, blank=True, on_delete=models.SET_NULL, related_name="golden_questions",
         help_text=_("The reviewed answer that it was made from."), verbose_name=_("message"))  # fmt: skip
     enabled = models.BooleanField(default=True, verbose_name=_("enabled"))
-    created_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        null=True,
-        blank=True,
-        on_delete=models.SET_NULL,
-        related_name="+",
-        verbose_name=_("created by"),
-    )
+    created_by = who(_("created by"))
     created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
     updated_at = models.DateTimeField(auto_now=True, verbose_name=_("updated at"))
 
@@ -112,11 +105,8 @@ class GoldenRelevance(models.Model):
         return f"{self.document.title[:60]}: {self.get_grade_display()}"
 
 
-class ManualBoost(models.Model):
-    """Lifts, lowers or hides a document or one chunk of it, whatever ratings say. It takes effect at once.
-
-    A row is never changed but to end it: the next one replaces it, so that what was in force when stays known.
-    """
+class ManualBoost(InForce):
+    """Lifts, lowers or hides a document or one chunk of it, whatever ratings say. It takes effect at once."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     document = models.ForeignKey(
@@ -135,25 +125,6 @@ class ManualBoost(models.Model):
         verbose_name=_("question"),
     )  # fmt: skip
     why = models.CharField(max_length=500, verbose_name=_("why"))
-    created_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        null=True,
-        blank=True,
-        on_delete=models.SET_NULL,
-        related_name="+",
-        verbose_name=_("created by"),
-    )
-    created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
-    expires_at = models.DateTimeField(null=True, blank=True, verbose_name=_("expires at"))
-    ended_at = models.DateTimeField(null=True, blank=True, verbose_name=_("ended at"))
-    ended_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        null=True,
-        blank=True,
-        on_delete=models.SET_NULL,
-        related_name="+",
-        verbose_name=_("ended by"),
-    )
 
     class Meta:
         verbose_name = _("manual boost")
@@ -179,7 +150,7 @@ class ManualBoost(models.Model):
         return f"{self.document.title[:60]}: {said('hidden') if self.hide else f'×{self.multiplier:g}'}"
 
 
-class CuratedAnswer(models.Model):
+class CuratedAnswer(InForce):
     """An answer that a curator has written and checked for a question, given to whoever asks nearly the same.
 
     It is in force until it is withdrawn, by a person or because a passage that it cites has changed, or has expired.
@@ -200,25 +171,6 @@ class CuratedAnswer(models.Model):
     message = models.ForeignKey(
         Message, null=True, blank=True, on_delete=models.SET_NULL, related_name="curated_answers",
         help_text=_("The reviewed answer that it was made from."), verbose_name=_("message"))  # fmt: skip
-    created_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        null=True,
-        blank=True,
-        on_delete=models.SET_NULL,
-        related_name="+",
-        verbose_name=_("created by"),
-    )
-    created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
-    expires_at = models.DateTimeField(null=True, blank=True, verbose_name=_("expires at"))
-    ended_at = models.DateTimeField(null=True, blank=True, verbose_name=_("ended at"))
-    ended_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        null=True,
-        blank=True,
-        on_delete=models.SET_NULL,
-        related_name="+",
-        verbose_name=_("ended by"),
-    )
     end = models.CharField(max_length=20, choices=End, blank=True, verbose_name=_("why it ended"))
 
     class Meta:

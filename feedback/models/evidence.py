@@ -31,6 +31,12 @@ class RatedQuestion(models.Model):
         verbose_name=_("compared"),
     )
 
+    embedding_model = models.CharField(max_length=200, blank=True, verbose_name=_("embedding model"))
+    embedding_dim = models.PositiveIntegerField(null=True, blank=True, verbose_name=_("embedding dim"))
+    vector = models.BinaryField(
+        default=bytes, help_text="`dim` little-endian float16 numbers of a unit vector; empty: not embedded."
+    )
+
     class Meta:
         verbose_name = _("rated question")
         verbose_name_plural = _("rated questions")
@@ -38,30 +44,6 @@ class RatedQuestion(models.Model):
 
     def __str__(self) -> str:
         return self.text[:80]
-
-
-class QuestionVector(models.Model):
-    """A rated question in an embedding space: `dim` little-endian float16 numbers of a unit vector."""
-
-    id = models.BigAutoField(primary_key=True)
-    question = models.ForeignKey(
-        RatedQuestion, on_delete=models.CASCADE, related_name="vectors", verbose_name=_("question")
-    )
-    embedding_model = models.CharField(max_length=200, verbose_name=_("embedding model"))
-    embedding_dim = models.PositiveIntegerField(verbose_name=_("embedding dim"))
-    vector = models.BinaryField(verbose_name=_("vector"))
-
-    class Meta:
-        verbose_name = _("question vector")
-        verbose_name_plural = _("question vectors")
-        constraints = [
-            models.UniqueConstraint(
-                fields=["question", "embedding_model", "embedding_dim"], name="question_vector_per_space"
-            )
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.question_id}, {self.embedding_model}"
 
 
 class RatedPassage(models.Model):

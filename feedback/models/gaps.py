@@ -8,6 +8,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from chat.models import Message, Replay
+from feedback.models.fields import who
 from retrieval.models import Collection, Document
 
 
@@ -31,16 +32,10 @@ class KnowledgeGap(models.Model):
     vector = models.BinaryField(default=bytes)
     vector_model = models.CharField(max_length=200, blank=True)
     state = models.CharField(max_length=10, choices=State, default=State.OPEN, verbose_name=_("state"))
-    state_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+",
-        verbose_name=_("state set by"),
-    )  # fmt: skip
+    state_by = who(_("state set by"))
     state_at = models.DateTimeField(default=timezone.now, verbose_name=_("state set at"))
     reopened = models.BooleanField(default=False)
-    assignee = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+",
-        verbose_name=_("assignee"),
-    )  # fmt: skip
+    assignee = who(_("assignee"))
     note = models.TextField(blank=True, max_length=4000, verbose_name=_("note"))
     created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
 

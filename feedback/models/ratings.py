@@ -17,11 +17,6 @@ Thumb = Literal["up", "down"]
 BAD_SCORE, GOOD_SCORE = 2, 4  # and below, and above; 3 points neither way
 
 
-def score_of(thumb: Thumb) -> int:
-    """5 for up, 1 for down."""
-    return 5 if thumb == "up" else 1
-
-
 def thumb_of(score: int) -> Thumb | None:
     """Which way a score (1-5) points."""
     if score >= GOOD_SCORE:

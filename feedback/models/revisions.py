@@ -6,20 +6,19 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from feedback.models.evidence import RatedPassage, RatedQuestion
+from feedback.models.fields import who
 from ragsite.core.localized import localized, said
 from ragsite.core.wording import Wordings, wordings_of
 from retrieval.models import Document
 
 ROUND_STATUSES = {  # of a round, as the end of a sentence
     "live": _("its revision is live"), "held": _("its revision is held back"), "proposed": _("its revision waits"),
-    "unchanged": _("no boost changes"), "frozen": _("rounds are frozen, so that votes were gathered and no more"),
-    "busy": _("another round is running"), "failed": _("it failed"),
+    "unchanged": _("no boost changes"), "failed": _("it failed"),
 }  # fmt: skip
 TOLD = ("reason", "notes")  # of a guard's report: what holds sentences
 
@@ -65,12 +64,8 @@ class Revision(models.Model):
     reason = models.CharField(
         max_length=500, blank=True, help_text=_("Why it has its status."), verbose_name=_("reason")
     )
-    made_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+",
-        help_text=_("Empty: the periodic round."), verbose_name=_("made by"))  # fmt: skip
-    live_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+",
-        help_text=_("Who made it live; empty: the guard let it pass."), verbose_name=_("live by"))  # fmt: skip
+    made_by = who(_("made by"), help_text=_("Empty: the periodic round."))
+    live_by = who(_("live by"), help_text=_("Who made it live; empty: the guard let it pass."))
     created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
     live_at = models.DateTimeField(null=True, blank=True, verbose_name=_("live at"))
     ended_at = models.DateTimeField(null=True, blank=True, verbose_name=_("ended at"))
@@ -159,14 +154,11 @@ class RevisionEvent(models.Model):
         HELD = "held", _("Revision held")
         RELEASED = "released", _("Revision released")
         ROLLED_BACK = "rolled_back", _("Revision rolled back")
-        FROZEN = "frozen", _("Rounds frozen")
-        UNFROZEN = "unfrozen", _("Freeze lifted")
         MANUAL_SET = "manual_set", _("Boost by hand set")
         MANUAL_ENDED = "manual_ended", _("Boost by hand ended")
         GOLDEN_ADDED = "golden_added", _("Golden question added")
         GOLDEN_CHANGED = "golden_changed", _("Golden question changed")
         GOLDEN_DELETED = "golden_deleted", _("Golden question deleted")
-        GOLDEN_IMPORTED = "golden_imported", _("Golden questions imported")
         CURATED_SET = "curated_set", _("Curated answer set")
         CURATED_ENDED = "curated_ended", _("Curated answer withdrawn")
 
@@ -176,9 +168,7 @@ class RevisionEvent(models.Model):
         Revision, null=True, blank=True, on_delete=models.SET_NULL, related_name="events", verbose_name=_("revision")
     )
     document_id = models.UUIDField(null=True, blank=True, db_index=True, verbose_name=_("document id"))
-    by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+",
-        help_text=_("Empty: the periodic round."), verbose_name=_("by"))  # fmt: skip
+    by = who(_("by"), help_text=_("Empty: the periodic round."))
     why = models.CharField(max_length=500, blank=True, verbose_name=_("why"))
     detail = models.JSONField(default=dict, blank=True, verbose_name=_("detail"))
     at = models.DateTimeField(auto_now_add=True, verbose_name=_("at"))
@@ -219,9 +209,6 @@ class FeedbackState(models.Model):
         Revision, null=True, blank=True, on_delete=models.PROTECT, related_name="+", verbose_name=_("live")
     )
     version = models.PositiveBigIntegerField(default=0, verbose_name=_("version"))
-    frozen = models.BooleanField(
-        default=False, help_text=_("Rounds gather evidence, but propose nothing."), verbose_name=_("frozen")
-    )
     last_round_at = models.DateTimeField(null=True, blank=True, verbose_name=_("last round at"))
     last_round = models.JSONField(default=dict, blank=True, verbose_name=_("last round"))
 
@@ -231,7 +218,7 @@ class FeedbackState(models.Model):
         constraints = [models.CheckConstraint(condition=Q(id=1), name="one_feedback_state")]
 
     def __str__(self) -> str:
-        return f"version {self.version}{', frozen' if self.frozen else ''}"
+        return f"version {self.version}"
 
     @property
     def last_reason(self) -> str:

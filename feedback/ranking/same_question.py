@@ -13,14 +13,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from retrieval.text.analysis import query_terms
 from retrieval.text.language import to_simplified
-from retrieval.values import EmbeddingSpace
 
 Floats = NDArray[np.float32]
 SAME_COSINE = 0.88
@@ -33,17 +32,17 @@ _NEGATION = re.compile(r"\b(?:not?|never|without|cannot|nor|none)\b|n['’]t\b|[
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """A question as it is compared. words: in order. terms: analysed, without stop words. vectors: by space, float32,
-    shape (dim,), unit length."""
+    """A question as it is compared. words: in order. terms: analysed, without stop words. vector: float32, shape
+    (dim,), unit length; None: not embedded."""
 
     words: tuple[str, ...]
     terms: frozenset[str]
     negated: bool
     names: frozenset[str]
-    vectors: Mapping[EmbeddingSpace, Floats] = field(default_factory=dict)
+    vector: Floats | None = None
 
 
-def wording(text: str, vectors: Mapping[EmbeddingSpace, Floats] | None = None) -> Wording:
+def wording(text: str, vector: Floats | None = None) -> Wording:
     """Some ms: keep it off the event loop."""
     plain = to_simplified(unicodedata.normalize("NFKC", text[:MAX_CHARS]))
     return Wording(
@@ -51,8 +50,17 @@ def wording(text: str, vectors: Mapping[EmbeddingSpace, Floats] | None = None) -
         terms=frozenset(query_terms(plain)),
         negated=bool(_NEGATION.search(plain)),
         names=frozenset(name.casefold() for name in _NAME.findall(plain)),
-        vectors=vectors or {},
+        vector=vector,
     )
+
+
+def vector_encode(vector: Floats) -> bytes:
+    """As little-endian float16."""
+    return np.asarray(vector, dtype="<f2").tobytes()
+
+
+def vector_decode(data: bytes | memoryview) -> Floats:
+    return np.frombuffer(bytes(data), dtype="<f2").astype(np.float32)
 
 
 def differ(first: Wording, second: Wording) -> bool:
@@ -73,23 +81,14 @@ class KnownQuestions:
     """Questions to compare others with. It never changes, and 20,000 are looked through in some ms."""
 
     def __init__(self, wordings: Mapping[int, Wording]) -> None:
-        """wordings: by the question's id."""
+        """wordings: by the question's id; their vectors are all of one model."""
         self._wordings = wordings
         self._by_words: dict[tuple[str, ...], list[int]] = {}
-        of_space: dict[EmbeddingSpace, list[int]] = {}
         for question, own in wordings.items():
             self._by_words.setdefault(own.words, []).append(question)
-            for space in own.vectors:
-                of_space.setdefault(space, []).append(question)
-        self._spaces = {
-            space: (ids, np.stack([wordings[question].vectors[space] for question in ids]))
-            for space, ids in of_space.items()
-        }
-
-    @property
-    def spaces(self) -> tuple[EmbeddingSpace, ...]:
-        """In which a question has to be embedded to be compared by its vector."""
-        return tuple(self._spaces)
+        embedded = {question: own.vector for question, own in wordings.items() if own.vector is not None}
+        self._embedded = list(embedded)
+        self._vectors = np.stack(list(embedded.values())) if embedded else np.empty((0, 0), np.float32)
 
     def same(self, question: Wording, *, least_cosine: float = SAME_COSINE) -> list[int]:
         """Ids of those that want the same answer, those with its own words first, then the nearest."""
@@ -104,11 +103,9 @@ class KnownQuestions:
 
     def near(self, question: Wording, *, least_cosine: float) -> Sequence[tuple[int, float]]:
         """Ids with their cosines, the nearest first."""
-        cosines: dict[int, float] = {}
-        for space, (ids, vectors) in self._spaces.items():
-            if (own := question.vectors.get(space)) is not None:
-                # Not `@`: BLAS may share so small a product out to threads, and wait for them longer than it takes.
-                all_cosines = np.einsum("ij,j->i", vectors, own)
-                for place in np.flatnonzero(all_cosines >= least_cosine).tolist():
-                    cosines[ids[place]] = max(cosines.get(ids[place], -1.0), float(all_cosines[place]))
-        return sorted(cosines.items(), key=lambda item: -item[1])
+        if question.vector is None or not self._embedded:
+            return []
+        # Not `@`: BLAS may share so small a product out to threads, and wait for them longer than it takes.
+        cosines = np.einsum("ij,j->i", self._vectors, question.vector)
+        near = np.flatnonzero(cosines >= least_cosine).tolist()
+        return sorted(((self._embedded[at], float(cosines[at])) for at in near), key=lambda item: -item[1])

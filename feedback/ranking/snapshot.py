@@ -41,7 +41,7 @@ class ManualRule:
 class Content:
     """What a revision does. chunk_of: by passage, the chunk that holds its text now. wordings: by question.
 
-    pairs: by question, others that a model found to want the same answer.
+    pairs: by question, others that a model found to want the same answer. space: of their vectors; None: none has one.
     """
 
     queries: Sequence[QueryBoost] = ()
@@ -49,13 +49,14 @@ class Content:
     chunk_of: Mapping[int, str] = field(default_factory=dict)
     wordings: Mapping[int, Wording] = field(default_factory=dict)
     pairs: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    space: EmbeddingSpace | None = None
 
 
 class Snapshot:
     def __init__(
         self, content: Content, *, manual: Iterable[ManualRule] = (), revision: str = "", version: int = 0
     ) -> None:
-        self.revision, self.version = revision, version
+        self.revision, self.version, self.space = revision, version, content.space
         self._questions = KnownQuestions(content.wordings)
         self._pairs = content.pairs
         self._documents = {str(boost.document): boost for boost in content.documents}
@@ -73,10 +74,6 @@ class Snapshot:
     @property
     def is_empty(self) -> bool:
         return not (self._queries or self._documents or self._rules or self._own_rules)
-
-    @property
-    def spaces(self) -> tuple[EmbeddingSpace, ...]:
-        return self._questions.spaces
 
     def touches(self, candidates: Iterable[Candidate]) -> bool:
         """Whether votes for single questions are about any of them, so that the question has to be compared."""

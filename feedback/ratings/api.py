@@ -11,8 +11,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from feedback.models import Rating
-from feedback.ratings import selectors
-from feedback.ratings.services import MAX_COMMENT_CHARS, rating_delete, rating_set
+from feedback.ratings.services import MAX_COMMENT_CHARS, message_get, rating_delete, rating_get, rating_set
 from ragsite.core.api.fields import StrictSerializer, TextField, WholeNumberField, checked
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
@@ -43,14 +42,14 @@ class MessageRatingApi(APIView):
     @extend_schema(responses={200: RatingSerializer}, tags=["ratings"])
     def get(self, request: Request, message_id: UUID, marker: int | None = None) -> Response:
         """Your rating; 404 where you have not rated yet."""
-        rating = selectors.rating_get(user=asking_user(request), message_id=message_id, marker=marker)
+        rating = rating_get(user=asking_user(request), message_id=message_id, marker=marker)
         return Response(RatingSerializer(rating).data)
 
     @extend_schema(request=RatingInputSerializer, responses={200: RatingSerializer, **errors(409)}, tags=["ratings"])
     def put(self, request: Request, message_id: UUID, marker: int | None = None) -> Response:
         """Rate, or change your rating: a score of 1 to 5, or a thumb (up is 5, down is 1)."""
         # Before the input is checked: a 400 could tell others that the message exists.
-        selectors.message_get(user=asking_user(request), message_id=message_id)
+        message_get(user=asking_user(request), message_id=message_id)
         given = checked(RatingInputSerializer, request.data)
         rating = rating_set(user=asking_user(request), message_id=message_id, marker=marker, **given)
         return Response(RatingSerializer(rating).data)

@@ -11,19 +11,13 @@ On SQLite, where a transaction has the database's only write lock from its begin
 from __future__ import annotations
 
 import logging
-import random
-import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from django.db import DatabaseError, IntegrityError, OperationalError, connection, transaction
+from django.db import IntegrityError, connection, transaction
 
 from feedback.models import FeedbackState
 
-ATTEMPTS = 5
-PAUSE_S = 0.1  # before the second attempt; then twice as long each time
-# serialization_failure, deadlock_detected, lock_not_available
-PASSING = ("40001", "40P01", "55P03")
 Result = TypeVar("Result")
 logger = logging.getLogger(__name__)
 
@@ -48,31 +42,19 @@ def rounds_wait() -> None:
         cursor.execute(f"SELECT 1 FROM {table} WHERE id = 1 FOR SHARE")  # noqa: S608
 
 
-def written(work: Callable[[], Result], *, before_again: Callable[[], None] = lambda: None) -> Result:
+def written(work: Callable[[], Result]) -> Result:
     """What `work` returns, done in a transaction that deletions wait for.
 
-    It is done again where rows that it refers to were deleted since they were read, or where it met another's lock;
-    `before_again` forgets what was read. Raises what the last of ATTEMPTS raised.
+    Once more where a row that it refers to was deleted since it was read: what is gone is not met a second time.
     """
-    for attempt in range(1, ATTEMPTS):
-        try:
-            return _once(work)
-        except (IntegrityError, OperationalError) as error:
-            if not _may_pass(error):
-                raise
-            logger.info("A round's write is done again, attempt %s was refused: %s", attempt, error)
-        time.sleep(PAUSE_S * 2 ** (attempt - 1) * random.uniform(0.5, 1.5))  # noqa: S311
-        before_again()
-    return _once(work)
+    try:
+        return _once(work)
+    except IntegrityError as error:
+        logger.info("A round's write is done again: %s", error)
+        return _once(work)
 
 
 def _once(work: Callable[[], Result]) -> Result:
     with transaction.atomic():
         deletions_wait()
         return work()
-
-
-def _may_pass(error: DatabaseError) -> bool:
-    if isinstance(error, IntegrityError):
-        return True
-    return getattr(error.__cause__, "sqlstate", "") in PASSING or "database is locked" in str(error)

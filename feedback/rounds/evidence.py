@@ -18,7 +18,7 @@ from django.db.models import F, Q
 
 from chat.models import DecisionStep, Message, Source
 from feedback.models import Evidence, Rating
-from feedback.ranking.attribution import CheckedSentence, CitedSource, GivenRating, RatedAnswer, attribute
+from feedback.ranking.attribution import CheckedSentence, CitedSource, Credit, GivenRating, RatedAnswer, attribute
 from feedback.rounds.deletions import written
 from feedback.rounds.passages import passages_of
 from feedback.rounds.questions import questions_of
@@ -73,43 +73,38 @@ def _draw(message_ids: Sequence[UUID]) -> tuple[int, int]:
 
 
 def _evidence(ratings: Sequence[Rating]) -> list[Evidence]:
-    message_ids = list(dict.fromkeys(rating.message_id for rating in ratings))
-    sources: dict[UUID, list[Source]] = defaultdict(list)
-    for source in Source.objects.filter(message__in=message_ids).order_by("pk"):
-        sources[source.message_id].append(source)
-    marker_of = {source.pk: source.marker for own in sources.values() for source in own}
-    searched = searched_for(message_ids)
-    given: dict[tuple[UUID, int], list[Rating]] = defaultdict(list)
+    """In the order in which they were given: of a person's votes on one passage the newest counts."""
+    of_person: dict[tuple[UUID, int], list[Rating]] = defaultdict(list)
     for rating in ratings:
-        given[rating.message_id, rating.user_id].append(rating)
-    credits = []
-    for message in Message.objects.filter(pk__in=message_ids).select_related("reply_to"):
-        answer = _answer(message, sources[message.pk])
-        by_marker = {source.marker: source for source in sources[message.pk] if source.document_id}
-        asked = searched.get(message.pk) or (message.reply_to.text if message.reply_to else "")
-        for (message_id, _), own in given.items():
-            if message_id != message.pk:
-                continue
-            named = {rating.pk: rating for rating in own}
-            of_user = [
-                GivenRating(
-                    id=rating.pk, score=rating.score, tags=rating.tags,
-                    marker=None if rating.source_id is None else marker_of.get(rating.source_id),
-                )
-                for rating in own
-            ]  # fmt: skip
-            credits += [
-                (named[credit.rating_id], asked[:MAX_QUESTION_CHARS], by_marker[credit.marker], credit)
-                for credit in attribute(answer, of_user)
-                if credit.marker in by_marker
-            ]
-    passages = passages_of(source for _, _, source, _ in credits)
-    questions = questions_of(asked for _, asked, source, _ in credits if source.pk in passages)
+        of_person[rating.message_id, rating.user_id].append(rating)
+    keys = {message_id for message_id, _ in of_person}
+    messages = Message.objects.select_related("reply_to").prefetch_related("sources").in_bulk(keys)
+    searched = searched_for(keys)
+    credits: list[tuple[Credit, Source, str]] = []
+    for (message_id, _), own in of_person.items():
+        message = messages[message_id]
+        sources = {source.pk: source for source in message.sources.all()}
+        by_marker = {source.marker: source for source in sources.values() if source.document_id}
+        asked = searched.get(message_id) or (message.reply_to.text if message.reply_to else "")
+        given = [
+            GivenRating(
+                id=rating, score=rating.score, tags=rating.tags,
+                marker=sources[rating.source_id].marker if rating.source_id else None,
+            )
+            for rating in own
+        ]  # fmt: skip
+        credits += [
+            (credit, by_marker[credit.marker], asked[:MAX_QUESTION_CHARS])
+            for credit in attribute(_answer(message, sources.values()), given)
+            if credit.marker in by_marker
+        ]
+    passages = passages_of(source for _, source, _ in credits)
+    questions = questions_of(asked for _, source, asked in credits if source.pk in passages)
     rows: dict[tuple[UUID, int], Evidence] = {}
-    for rating, asked, source, credit in credits:
+    for credit, source, asked in credits:
         if source.pk not in passages or asked not in questions:
             continue
-        passage = passages[source.pk]
+        rating, passage = credit.rating_id, passages[source.pk]
         row = rows.setdefault(
             (rating.pk, passage),
             Evidence(
@@ -119,7 +114,6 @@ def _evidence(ratings: Sequence[Rating]) -> list[Evidence]:
         )  # fmt: skip
         row.weight = max(-1.0, min(1.0, row.weight + credit.weight))  # two markers may be of one text
         row.document_weight = max(-1.0, min(1.0, row.document_weight + credit.document_weight))
-    # Of a person's votes on one passage the newest counts, so they are written in the order in which they were given.
     return sorted(rows.values(), key=lambda row: (row.rating.updated_at, row.rating_id))
 
 
@@ -133,12 +127,9 @@ def _answer(message: Message, sources: Iterable[Source]) -> RatedAnswer:
         )
         for sentence in message.grounding or ()
     ]
+    cited = [CitedSource(source.marker, source.cited) for source in sources]
     return RatedAnswer(
-        text=message.text,
-        decision=message.decision,
-        status=message.status,
-        sources=[CitedSource(source.marker, source.cited) for source in sources],
-        sentences=sentences,
+        text=message.text, decision=message.decision, status=message.status, sources=cited, sentences=sentences
     )
 
 

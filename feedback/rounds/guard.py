@@ -20,7 +20,7 @@ from feedback.models import GoldenQuestion
 from feedback.ranking.guard import TOP, Compared, GuardReport, judge
 from feedback.ranking.same_question import Wording, wording
 from feedback.ranking.snapshot import Content, Snapshot
-from feedback.rounds.live import manual_rules, query_vectors
+from feedback.rounds.live import manual_rules, query_vector
 from feedback.rounds.questions import with_engine
 from ragsite.core.errors import AppError
 from ragsite.core.wording import worded
@@ -87,8 +87,8 @@ async def _compare(
 
     async def compare(question: Question) -> Compared | None:
         async with limit:
-            vectors, _ = await query_vectors(question.text, (*before.spaces, *after.spaces), engine.models)
-            own = await asyncio.to_thread(wording, question.text, vectors)
+            vector, _ = await query_vector(question.text, after.space or before.space, engine.models)
+            own = await asyncio.to_thread(wording, question.text, vector)
             request = SearchRequest(queries=(Query(question.text),), scope=question.scope, top_k=TOP)
             result = await engine.searcher.search(request)
         hits: list[ScoredChunk | TailHit] = [*result.candidates, *result.tail_hits]

@@ -71,7 +71,7 @@ def question_pairs_decide(*, report: Callable[[], None] = lambda: None) -> str:
 
 def _candidates(new: Sequence[int]) -> list[tuple[int, int]]:
     """Not decided yet, nor the same by words or vectors. The nearest first."""
-    wordings = wordings_load()
+    wordings, _ = wordings_load()
     everyone = KnownQuestions(wordings)
     found: dict[tuple[int, int], float] = {}
     for question in new:

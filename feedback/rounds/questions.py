@@ -1,7 +1,6 @@
 """Rated questions: looked up or made by their words, embedded, and deleted with the last person who asked them.
 
-They are embedded in the spaces of the collections that their evidence is in. Without its model a question is compared
-by words alone until a later round can embed it.
+Without the embedding model a question is compared by words alone until a later round can embed it.
 """
 
 from __future__ import annotations
@@ -15,15 +14,13 @@ from asgiref.sync import async_to_sync, sync_to_async
 from django.db.models import Exists, OuterRef
 from numpy.typing import NDArray
 
-from feedback.models import Evidence, QuestionVector, RatedQuestion
-from feedback.ranking.same_question import wording
+from feedback.models import Evidence, RatedQuestion
+from feedback.ranking.same_question import vector_encode, wording
 from feedback.rounds.deletions import written
 from feedback.rounds.live import version_bump
 from feedback.rounds.passages import text_digest
-from ragsite.core.wording import joined
 from retrieval.engine import Engine, close_engine, get_engine, has_engine
 from retrieval.errors import EmbeddingUnavailableError
-from retrieval.models import Collection
 from retrieval.providers.lexical import SPACE as LEXICAL_SPACE
 from retrieval.values import EmbeddingSpace
 
@@ -48,30 +45,18 @@ def questions_of(texts: Iterable[str]) -> dict[str, int]:
 
 # ------------------------------------------------------------------------------------------------ embedded
 def questions_embed(*, report: Callable[[], None] = lambda: None) -> str:
-    """Returns why some questions could not be embedded, or nothing. `report` is called after each batch."""
-    rows = Collection.objects.exclude(embedding_model="").order_by().values_list("embedding_model", "embedding_dim")
-    spaces = [EmbeddingSpace(model, dim) for model, dim in rows.distinct() if dim]
-    reasons = [_embed(space, report) for space in spaces if space != LEXICAL_SPACE]
-    return joined("; ", dict.fromkeys(filter(None, reasons))) if any(reasons) else ""
-
-
-def _embed(space: EmbeddingSpace, report: Callable[[], None]) -> str:
-    in_space = {"embedding_model": space.model, "embedding_dim": space.dim}
-    known = QuestionVector.objects.filter(question=OuterRef("pk"), **in_space)
-    of_space = {f"passage__document__collection__{name}": value for name, value in in_space.items()}
-    evidence = Evidence.objects.filter(question=OuterRef("pk"), **of_space)
-    rows = RatedQuestion.objects.filter(~Exists(known), Exists(evidence)).order_by("pk")
-    missing = list(rows.values_list("pk", "text")[:MOST_IN_A_ROUND])
-    if not missing:
-        return ""
+    """With the model that new collections get. Returns why some could not be embedded, or nothing. `report` is called
+    after each batch."""
 
     async def work(engine: Engine) -> str:
         try:
-            embedder = await engine.models.embedder(space)
+            embedder = await engine.models.default_embedder()
+            missing = await sync_to_async(_not_embedded)(embedder.space)
             for start in range(0, len(missing), IN_CALL):
                 batch = missing[start : start + IN_CALL]
                 vectors = await embedder.embed_queries([text for _, text in batch])
-                await sync_to_async(written)(partial(_vectors_add, [key for key, _ in batch], vectors, space))
+                rows = [(key, vector) for (key, _), vector in zip(batch, vectors, strict=True)]
+                await sync_to_async(written)(partial(_vectors_store, rows, embedder.space))
                 await sync_to_async(report)()
         except EmbeddingUnavailableError as error:
             return error.reason
@@ -80,26 +65,18 @@ def _embed(space: EmbeddingSpace, report: Callable[[], None]) -> str:
     return with_engine(work)
 
 
-def _vectors_add(questions: Sequence[int], vectors: Iterable[NDArray[np.float32]], space: EmbeddingSpace) -> None:
-    """Of the questions that nobody has deleted since they were read."""
-    left = set(RatedQuestion.objects.filter(pk__in=questions).values_list("pk", flat=True))
-    rows = [
-        QuestionVector(
-            question_id=question, embedding_model=space.model, embedding_dim=space.dim, vector=vector_encode(vector)
+def _not_embedded(space: EmbeddingSpace) -> list[tuple[int, str]]:
+    if space == LEXICAL_SPACE:
+        return []
+    rows = RatedQuestion.objects.exclude(embedding_model=space.model, embedding_dim=space.dim).order_by("pk")
+    return list(rows.values_list("pk", "text")[:MOST_IN_A_ROUND])
+
+
+def _vectors_store(rows: Iterable[tuple[int, NDArray[np.float32]]], space: EmbeddingSpace) -> None:
+    for key, vector in rows:  # those that somebody has deleted meanwhile stay deleted
+        RatedQuestion.objects.filter(pk=key).update(
+            vector=vector_encode(vector), embedding_model=space.model, embedding_dim=space.dim
         )
-        for question, vector in zip(questions, vectors, strict=True)
-        if question in left
-    ]
-    QuestionVector.objects.bulk_create(rows, ignore_conflicts=True)
-
-
-def vector_encode(vector: NDArray[np.float32]) -> bytes:
-    """As little-endian float16."""
-    return np.asarray(vector, dtype="<f2").tobytes()
-
-
-def vector_decode(data: bytes | memoryview) -> NDArray[np.float32]:
-    return np.frombuffer(bytes(data), dtype="<f2").astype(np.float32)
 
 
 def with_engine(work: Callable[[Engine], Awaitable[Result]]) -> Result:

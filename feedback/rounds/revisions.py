@@ -33,9 +33,10 @@ def revision_create(
     guard: dict[str, Any],
     summary: dict[str, Any],
     by: User | None = None,
+    held: str = "",
 ) -> Revision:
-    """A proposed revision, without boosts on what was deleted meanwhile. Call it inside a transaction that decides on
-    it."""
+    """A proposed revision, without boosts on what was deleted meanwhile; held: why it must not go live by itself. Call
+    it inside a transaction that decides on it."""
     state = _locked()
     newest = Revision.objects.order_by("-number").values_list("number", flat=True).first() or 0
     for waiting in Revision.objects.filter(status__in=(Status.PROPOSED, Status.HELD)):
@@ -65,7 +66,7 @@ def revision_create(
     ]  # fmt: skip
     Boost.objects.bulk_create(rows, batch_size=1000)
     RevisionEvent.log(Action.PROPOSED, revision=revision, by=by, detail=summary)
-    return revision
+    return revision_hold(revision=revision, why=held) if held else revision
 
 
 @transaction.atomic
@@ -130,18 +131,6 @@ def revision_roll_back(*, revision: Revision, by: User, why: str = "") -> Revisi
     _point_at(state, parent, by=by, why=worded("Revision {number} was rolled back.", number=live.number))
     RevisionEvent.log(Action.ROLLED_BACK, revision=live, by=by, why=why)
     return parent
-
-
-@transaction.atomic
-def feedback_freeze(*, frozen: bool, by: User, why: str = "") -> FeedbackState:
-    """Rounds gather evidence, but propose nothing, until it is lifted. Raises ConflictError where it is so already."""
-    state = _locked()
-    if state.frozen == frozen:
-        raise ConflictError(worded("Rounds are frozen already.") if frozen else worded("Rounds are not frozen."))
-    state.frozen = frozen
-    state.save(update_fields=["frozen"])
-    RevisionEvent.log(Action.FROZEN if frozen else Action.UNFROZEN, by=by, why=why)
-    return state
 
 
 def revisions_forget() -> int:

@@ -18,10 +18,12 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, cast
 
+from celery import current_app
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import DatabaseError, transaction
 from django.utils import timezone
+from kombu.exceptions import OperationalError
 
 from feedback.models import Evidence, FeedbackState, Revision, RevisionEvent
 from feedback.ranking.boosts import DocumentBoost, QueryBoost, digest, document_boosts, query_boosts
@@ -34,8 +36,8 @@ from feedback.rounds.live import boosts_of, content_make, content_of, feedback_s
 from feedback.rounds.passages import passages_relocate
 from feedback.rounds.question_pairs import question_pairs_decide
 from feedback.rounds.questions import questions_embed
-from feedback.rounds.revisions import revision_create, revision_go_live, revision_hold, revisions_forget
-from ragsite.core.errors import ConflictError
+from feedback.rounds.revisions import revision_create, revision_go_live, revisions_forget
+from ragsite.core.errors import ConflictError, UnavailableError
 from ragsite.core.leases import Lease, LeaseLostError
 from ragsite.core.wording import Sentence, joined, worded, wordings_of
 from retrieval.models import Document
@@ -44,9 +46,8 @@ from retrieval.services.write_lease import lease_is_held, lease_release, lease_t
 LEASE = "feedback round"
 LEASE_S = 120.0  # a round that has not reported for this long is taken over
 BURSTS_SHOWN = 3
-MOST_BEGUN = 3  # a round that ends its process each time is not begun again and again
 GOLDEN_CHANGES = tuple(action for action in RevisionEvent.Action if action.startswith("golden_"))
-Status = Literal["live", "held", "proposed", "unchanged", "frozen", "busy", "failed", "queued", "running"]
+Status = Literal["live", "held", "proposed", "unchanged", "busy", "failed"]
 logger = logging.getLogger(__name__)
 
 
@@ -54,12 +55,11 @@ logger = logging.getLogger(__name__)
 class RoundOutcome:
     """What a round did. revision: the id of the one that it made, or that still waits. ratings: how many were new or
     had changed. counts: boosts of questions and documents. by: the user name of who started it; empty: the schedule.
-    begun: how often it was begun. wordings: what the reason and the notes were made of."""
+    wordings: what the reason and the notes were made of."""
 
     status: Status
     reason: str = ""
     by: str = ""
-    begun: int = 0
     dry_run: bool = False
     revision: str | None = None
     number: int | None = None
@@ -86,6 +86,11 @@ class RoundLostError(ConflictError):
     message = worded("Another round has taken over; look at its outcome.")
 
 
+class QueueAwayError(UnavailableError):
+    code = "queue_unavailable"
+    message = worded("The task queue is away; try again shortly.")
+
+
 @dataclass(frozen=True, slots=True)
 class Proposal:
     """What the votes make of boosts, beside what is live."""
@@ -102,6 +107,14 @@ class Proposal:
         return {"query_boosts": len(self.queries), "document_boosts": len(self.documents)}
 
 
+def round_queue(*, by: User) -> None:
+    """Have a worker run a round as this person: a request is not to wait for one. Raises QueueAwayError."""
+    try:
+        current_app.send_task("feedback.tasks.reindex_feedback", kwargs={"by": by.pk}, retry=False)
+    except (OperationalError, OSError) as error:
+        raise QueueAwayError from error
+
+
 def feedback_round(*, by: User | None = None, dry_run: bool = False) -> RoundOutcome:
     """Draw the evidence of new ratings, and make a revision of what has changed.
 
@@ -109,6 +122,7 @@ def feedback_round(*, by: User | None = None, dry_run: bool = False) -> RoundOut
     would make has no id and no number. Raises RoundLostError.
     """
     begun = time.monotonic()
+    name = by.get_username() if by else ""
     if dry_run and lease_is_held(LEASE):
         return replace(BUSY, dry_run=True)
     if dry_run:
@@ -117,34 +131,25 @@ def feedback_round(*, by: User | None = None, dry_run: bool = False) -> RoundOut
             transaction.set_rollback(True)
         made = outcome.revision and Revision.objects.filter(pk=outcome.revision).exists()
         outcome = outcome if made else replace(outcome, revision=None, number=None)
-        return replace(outcome, dry_run=True, duration_ms=_ms_since(begun), by=_name(by))
+        return replace(outcome, dry_run=True, duration_ms=_ms_since(begun), by=name)
     with _lease() as lease:
         if lease is None:
             return BUSY
-        with _failure_recorded(by):
-            _begin(by)
-            outcome = _round(lease.renew, by)
-        outcome = replace(outcome, duration_ms=_ms_since(begun), by=_name(by))
+        try:
+            outcome = replace(_round(lease.renew, by), duration_ms=_ms_since(begun), by=name)
+        except (LeaseLostError, RoundLostError):
+            raise  # the other round records its own outcome
+        except Exception:  # staff who look for the outcome see that it failed, which the task queue does not show
+            at = timezone.localtime().strftime("%Y-%m-%d %H:%M")
+            reason = worded(
+                "It broke off at {at}; the worker's log says why. What was rated waits for the next one.", at=at
+            )
+            with suppress(DatabaseError):
+                _record(RoundOutcome(status="failed", reason=reason, by=name))
+            raise
         _record(outcome)
     logger.info("Feedback round: %s %s", outcome.status, outcome.reason)
     return outcome
-
-
-def round_resume() -> Status | None:
-    """Run the round that was queued or begun, and that nobody works on: its process was killed or told to stop, or its
-    message was lost. None: there is none."""
-    last = feedback_state().last_round
-    if last.get("status") not in ("queued", "running") or lease_is_held(LEASE):
-        return None
-    by = User.objects.filter(username=last["by"]).first() if last.get("by") else None
-    if last.get("begun", 0) >= MOST_BEGUN:
-        reason = worded(
-            "It was cut off {times} times, the last time after {at}; the worker's log may say why.",
-            times=MOST_BEGUN, at=_now(),
-        )  # fmt: skip
-        _record(RoundOutcome(status="failed", reason=reason, by=last.get("by", "")))
-        return "failed"
-    return feedback_round(by=by).status
 
 
 # ------------------------------------------------------------------------------------------------ its parts
@@ -160,9 +165,6 @@ def _round(renew: Callable[[], None], by: User | None) -> RoundOutcome:
         status="unchanged", reason=worded("No boost changes."), ratings=gathered.ratings, evidence=gathered.evidence,
         notes=_notes(not_embedded, not_paired), counts=proposal.counts(),
     )  # fmt: skip
-    frozen = replace(outcome, status="frozen", reason=worded("Rounds are frozen: evidence was gathered, no more."))
-    if state.frozen:
-        return frozen
     if proposal.digest == digest(*boosts_of(state.live)):
         return outcome
     waiting = _waiting(proposal)
@@ -171,9 +173,9 @@ def _round(renew: Callable[[], None], by: User | None) -> RoundOutcome:
         new, live = content_make(proposal.queries, proposal.documents), content_of(state.live)
         report = guard_measure(new, live=live, report=renew)
         if waiting is None or report.measured:  # else nothing new is known of it
-            revision = written(partial(_decide, proposal, report, gathered, state, renew, by))
-    if revision is None:
-        return frozen
+            renew()
+            revision = written(partial(_decide, proposal, report, gathered, state, by))
+    assert revision is not None
     return replace(
         outcome, status=cast("Status", revision.status), reason=revision.reason, revision=str(revision.pk),
         number=revision.number, guard=revision.guard, wordings=revision.guard.get("wordings", {}),
@@ -202,32 +204,24 @@ def proposal_make(live: Revision | None) -> Proposal:
 
 
 def _decide(
-    proposal: Proposal, report: GuardReport, gathered: Gathered, state: FeedbackState, renew: Callable[[], None],
-    by: User | None,
-) -> Revision | None:  # fmt: skip
-    """The revision, with its boosts, its status and the switch of the pointer: all of it or nothing. None: rounds have
-    been frozen since it was measured."""
-    renew()
-    now = feedback_state()
-    if now.live_id != state.live_id:
+    proposal: Proposal, report: GuardReport, gathered: Gathered, state: FeedbackState, by: User | None
+) -> Revision:
+    """The revision, with its boosts, its status and the switch of the pointer: all of it or nothing."""
+    if feedback_state().live_id != state.live_id:
         raise RoundLostError(worded("Another revision went live while this round was measured; start it again."))
-    if now.frozen:
-        return None
-    revision = revision_create(
-        queries=proposal.queries, documents=proposal.documents, digest=proposal.digest, guard=report.as_dict(),
-        summary={"ratings": gathered.ratings, "evidence": gathered.evidence, **proposal.counts()},
-        by=by and User.objects.filter(pk=by.pk).first(),
-    )  # fmt: skip
-    taken_back = Revision.objects.filter(status=Revision.Status.ROLLED_BACK, digest=revision.digest).first()
     reasons = [report.reason] if report.reason else []
     reasons += [_burst_reason(burst) for burst in proposal.bursts[:BURSTS_SHOWN]]
+    taken_back = Revision.objects.filter(status=Revision.Status.ROLLED_BACK, digest=proposal.digest).first()
     if taken_back:
         reasons.append(
             worded("It does the same as revision {number}, which was rolled back.", number=taken_back.number)
         )
-    if reasons:
-        revision = revision_hold(revision=revision, why=joined("; ", reasons))
-    elif settings.RAG.feedback.auto_live:
+    revision = revision_create(
+        queries=proposal.queries, documents=proposal.documents, digest=proposal.digest, guard=report.as_dict(),
+        summary={"ratings": gathered.ratings, "evidence": gathered.evidence, **proposal.counts()},
+        by=by and User.objects.filter(pk=by.pk).first(), held=joined("; ", reasons) if reasons else "",
+    )  # fmt: skip
+    if not reasons and settings.RAG.feedback.auto_live:
         revision = revision_go_live(revision=revision, why=worded("The guard let it pass."))
     revisions_forget()
     return revision
@@ -267,7 +261,6 @@ def _notes(not_embedded: str, not_paired: str) -> tuple[str, ...]:
     return tuple(notes)
 
 
-# ------------------------------------------------------------------------------------------------ one at a time
 @contextmanager
 def _lease() -> Iterator[Lease | None]:
     """None where another round holds it. Raises RoundLostError when another round has taken it over meanwhile."""
@@ -283,44 +276,8 @@ def _lease() -> Iterator[Lease | None]:
         lease_release(lease)
 
 
-@contextmanager
-def _failure_recorded(by: User | None) -> Iterator[None]:
-    """Staff who look for the outcome see that the round failed, which the task queue does not show."""
-    before = feedback_state().last_round
-    try:
-        yield
-    except (LeaseLostError, RoundLostError):
-        raise  # the other round records its own outcome
-    except KeyboardInterrupt:  # a person at the terminal wants it no more
-        FeedbackState.objects.filter(pk=1).update(last_round=before)
-        raise
-    except Exception:
-        reason = worded(
-            "It broke off at {at}; the worker's log says why. What was rated waits for the next one.", at=_now()
-        )
-        with suppress(DatabaseError):
-            _record(RoundOutcome(status="failed", reason=reason, by=_name(by)))
-        raise
-
-
-def _begin(by: User | None) -> None:
-    """Staff see that it runs; and of one whose process is killed this is what stays."""
-    before = feedback_state().last_round
-    begun = before.get("begun", 0) + 1 if before.get("status") == "running" else 1
-    reason = worded("A round runs since {at}; its outcome will stand here.", at=_now())
-    _record(RoundOutcome(status="running", reason=reason, by=_name(by), begun=begun))
-
-
 def _record(outcome: RoundOutcome) -> None:
     FeedbackState.objects.filter(pk=1).update(last_round=outcome.as_dict())
-
-
-def _name(by: User | None) -> str:
-    return by.get_username() if by else ""
-
-
-def _now() -> str:
-    return timezone.localtime().strftime("%Y-%m-%d %H:%M")
 
 
 def _ms_since(begun: float) -> int:

@@ -12,8 +12,7 @@ from django.utils.translation import gettext as _
 
 from chat.models import Source
 from feedback.curation.golden import golden_list
-from feedback.curation.manual import manual_boosts_in_force
-from feedback.models import GoldenQuestion
+from feedback.models import GoldenQuestion, ManualBoost
 
 MADE_SHOWN = 10
 register = template.Library()
@@ -39,7 +38,7 @@ def made_of(message_id: UUID, user: User) -> list[Made]:
         for row in golden_list(user=user).filter(message=message_id).order_by("created_at")[:MADE_SHOWN]
     ]
     given = Source.objects.filter(message=message_id, document_id__isnull=False).values_list("document_id", flat=True)
-    for boost in manual_boosts_in_force().filter(document__in=list(given))[:MADE_SHOWN]:
+    for boost in ManualBoost.in_force().filter(document__in=list(given))[:MADE_SHOWN]:
         told = _("Hidden: {title}") if boost.hide else _("Boost × {factor}: {title}")
         text = told.format(title=boost.document.title[:60], factor=f"{boost.multiplier:g}")
         if boost.question:

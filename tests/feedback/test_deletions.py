@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import OperationalError, connection
+from django.db import connection
 
 from feedback.models import Boost, Evidence, RatedQuestion, Rating, Revision
 from feedback.ranking.guard import GuardReport
 from feedback.rounds import round as rounds
-from feedback.rounds.deletions import written
 from feedback.rounds.evidence import evidence_gather
-from feedback.rounds.live import feedback_state, snapshot_load
+from feedback.rounds.live import feedback_state
 from feedback.rounds.round import feedback_round
 from retrieval.models import Chunk, Document
 from tests.feedback.rated import answered, liked, passage, rate, regular
@@ -46,15 +45,6 @@ def test_rounds_go_on_when_the_only_account_that_asked_a_boosted_question_is_del
     }
 
 
-@pytest.mark.django_db
-def test_a_boost_for_a_deleted_question_is_in_no_search() -> None:
-    user = regular()
-    rate(answered(QUESTION, [passage("Ten books.")], user=user), 5)
-    feedback_round()
-    user.delete()
-    assert snapshot_load().is_empty
-
-
 # ------------------------------------------------------------------------------------------------ in a round
 @alone
 @pytest.mark.parametrize("goes", ["document", "account", "asker"])
@@ -75,36 +65,6 @@ def test_what_is_deleted_while_the_guard_measures_is_left_out(goes: str, monkeyp
     assert outcome.status == "live"
     assert left == {stays.document_id} | ({gone.document_id} if goes == "account" else set())
     assert revision.made_by == (None if goes == "account" else staff)
-
-
-@alone
-def test_what_the_database_refuses_for_a_deadlock_is_done_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("feedback.rounds.deletions.PAUSE_S", 0.001)
-    tries: list[int] = []
-
-    class DeadlockError(Exception):
-        sqlstate = "40P01"
-
-    def work() -> str:
-        tries.append(Rating.objects.count())
-        if len(tries) < 3:
-            raise OperationalError("deadlock detected") from DeadlockError()
-        return "done"
-
-    assert (written(work), len(tries)) == ("done", 3)
-
-
-@alone
-def test_a_mistake_in_a_statement_is_not_tried_again() -> None:
-    tries: list[int] = []
-
-    def work() -> None:
-        tries.append(1)
-        raise OperationalError("no such table: feedback_nothing")
-
-    with pytest.raises(OperationalError):
-        written(work)
-    assert len(tries) == 1
 
 
 # ------------------------------------------------------------------------------------------------ at the same time

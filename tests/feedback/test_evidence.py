@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from uuid import uuid4
 
 import pytest
 from django.utils import timezone
 
-from feedback.models import Evidence, RatedPassage, RatedQuestion, Rating
+from feedback.models import Evidence, RatedQuestion, Rating
 from feedback.ratings.services import rating_delete, rating_set
 from feedback.rounds.evidence import evidence_gather
-from feedback.rounds.passages import document_relocate
-from feedback.rounds.questions import signature
-from retrieval.models import Chunk, Document
+from retrieval.models import Chunk
 from retrieval.steps.verify import check_by_words, claims_of
 from retrieval.values import Answer, GroundedSentence, Scores, SentenceEvidence, Source
-from tests.factories import ChunkFactory, DecisionStepFactory, SourceFactory
+from tests.factories import DecisionStepFactory
 from tests.feedback.rated import answered, passage, rate
 from tests.retrieval.steps.fakes import chunk
 
@@ -117,29 +114,6 @@ def test_an_answer_as_it_is_checked_credits_what_bears_its_sentences_out() -> No
     assert chunks[1].pk not in debit
 
 
-def test_grounding_of_an_earlier_version_without_evidence_credits_what_its_sentences_cite() -> None:
-    chunks = [passage("Ten books may be borrowed."), passage("They may be kept for four weeks.")]
-    old = [{"sentence": LENT, "start": 0, "end": len(LENT), "markers": [1], "score": 0.5, "supported": True}]
-    rate(answered(QUESTION, chunks, text=f"{LENT} {KEPT}", grounding=old), 5, "accurate")
-    assert weights() == [1.0]
-
-
-def test_a_source_that_is_rated_by_itself_counts_whatever_its_sentence_is_worth() -> None:
-    chunks = [passage("Ten books may be borrowed."), passage("They may be kept for four weeks.")]
-    message = answered(QUESTION, chunks, text=f"{LENT} {KEPT}", grounding=grounded(True, False))
-    rate(message, 1, "wrong_source", marker=2)
-    assert weights() == [-1.0]
-
-
-def test_gathering_again_changes_nothing() -> None:
-    rate(answered(QUESTION, [passage("Ten books.")]), 5)
-    evidence_gather()
-    keys = list(Evidence.objects.values_list("pk", flat=True))
-    again = evidence_gather()
-    assert (again.ratings, again.evidence) == (0, 0)
-    assert list(Evidence.objects.values_list("pk", flat=True)) == keys
-
-
 def test_a_changed_rating_takes_its_old_evidence_back() -> None:
     message = answered(QUESTION, [passage("Ten books.")])
     rate(message, 5)
@@ -165,29 +139,6 @@ def test_a_withdrawn_rating_of_a_source_gives_the_answers_share_back() -> None:
     assert weights() == [0.5, 0.5]
 
 
-def test_a_rating_of_a_source_alone_changes_the_answers_evidence_too() -> None:
-    message = answered(QUESTION, [passage("Ten books."), passage("Four weeks.")])
-    rate(message, 5)
-    assert weights() == [0.5, 0.5]
-    rate(message, 5, marker=1)
-    assert sorted(weights()) == [0.5, 1.0]
-
-
-@pytest.mark.parametrize("fields", [{"decision": "NO_ANSWER"}, {"status": "failed", "decision": ""}])
-def test_what_is_no_answer_gives_no_evidence(fields: dict[str, str]) -> None:
-    rate(answered(QUESTION, [passage("Ten books.")], **fields), 1, "wrong_source")
-    assert weights() == []
-    assert not evidence_gather().ratings
-
-
-def test_a_deleted_document_gives_no_evidence() -> None:
-    chunk = passage("Ten books.")
-    message = answered(QUESTION, [chunk])
-    chunk.document.delete()
-    rate(message, 5)
-    assert weights() == []
-
-
 def test_evidence_goes_with_its_document() -> None:
     chunk = passage("Ten books.")
     rate(answered(QUESTION, [chunk]), 5)
@@ -195,13 +146,6 @@ def test_evidence_goes_with_its_document() -> None:
     chunk.document.delete()
     assert not Evidence.objects.exists()
     assert Rating.objects.exists()
-
-
-def test_a_source_that_is_no_chunk_gives_no_evidence() -> None:
-    message = answered(QUESTION, [], text="From the web [1].")
-    SourceFactory(message=message, marker=1, document_id=uuid4(), chunk_id="web:https://example.org/")
-    rate(message, 5)
-    assert weights() == []
 
 
 def test_a_text_that_has_changed_since_gives_no_evidence() -> None:
@@ -238,14 +182,6 @@ def test_a_question_that_others_rated_too_stays_when_one_of_them_goes() -> None:
     first.session.user.delete()
     assert RatedQuestion.objects.count() == 1
     assert Evidence.objects.count() == 1
-
-
-def test_case_and_punctuation_make_no_other_question() -> None:
-    texts = ["How many books may I borrow?", "how many BOOKS may i borrow"]
-    first, second = (signature(text) for text in texts)
-    assert first == second
-    other = "How many fees may I borrow?"
-    assert signature(other) != first
 
 
 def test_a_follow_up_is_kept_as_it_was_searched_for() -> None:
@@ -309,23 +245,3 @@ def test_what_is_deleted_while_a_round_gathers_does_not_stop_it(goes: str, monke
 
 
 # ------------------------------------------------------------------------------------------------ documents read anew
-def test_a_passage_is_found_again_by_its_text_in_a_document_read_anew() -> None:
-    chunk = passage("Ten books.")
-    rate(answered(QUESTION, [chunk]), 5)
-    evidence_gather()
-    document = chunk.document
-    chunk.delete()
-    ChunkFactory(document=document, seq=0, text="A new first page.")
-    moved = ChunkFactory(document=document, seq=1, text="Ten\nbooks.")
-    Document.objects.filter(pk=document.pk).update(updated_at=timezone.now())
-    document_relocate(document.pk)
-    assert RatedPassage.objects.get().chunk_id == moved.pk
-
-
-def test_a_passage_whose_text_is_gone_has_no_place() -> None:
-    chunk = passage("Ten books.")
-    rate(answered(QUESTION, [chunk]), 5)
-    evidence_gather()
-    Chunk.objects.filter(pk=chunk.pk).update(text="Twenty books.")
-    document_relocate(chunk.document_id)
-    assert RatedPassage.objects.get().chunk_id is None

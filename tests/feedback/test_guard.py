@@ -40,12 +40,6 @@ def test_golden_questions_that_get_worse_hold_it_and_are_named() -> None:
     assert [(one.before, one.after) for one in report.worse][:1] == [(1.0, pytest.approx(0.6309, abs=1e-4))]
 
 
-def test_a_question_that_got_worse_is_weighed_against_those_that_stay() -> None:
-    report = judge([compared("a b", "b a", "a")], untouched_golden=99)
-    assert report.passed
-    assert report.golden == 100
-
-
 def test_what_makes_golden_questions_better_passes() -> None:
     report = judge([compared("b a", "a b", "a")] * 3)
     assert report.passed
@@ -69,12 +63,6 @@ def test_without_golden_questions_the_report_says_so() -> None:
 
 
 # ------------------------------------------------------------------------------------------------ order
-def test_rank_biased_overlap_of_equal_rankings_is_one() -> None:
-    assert rank_biased_overlap("abcdefghij", "abcdefghij") == pytest.approx(1.0)
-    assert rank_biased_overlap("abc", "abc") == pytest.approx(1.0)
-    assert rank_biased_overlap([], []) == 1.0
-
-
 def test_rank_biased_overlap_of_rankings_with_nothing_in_common_is_zero() -> None:
     assert rank_biased_overlap("abc", "xyz") == 0.0
     assert rank_biased_overlap("abc", []) == 0.0
@@ -86,10 +74,6 @@ def test_rank_biased_overlap_follows_the_definition_summed_without_end() -> None
     agreement = [len(set(left[:depth]) & set(right[:depth])) / depth for depth in range(1, 11)]
     endless = (1 - p) * sum(p ** (depth - 1) * agreement[min(depth, 10) - 1] for depth in range(1, 2000))
     assert rank_biased_overlap(left, right) == pytest.approx(endless)
-
-
-def test_rank_biased_overlap_weighs_the_top_most() -> None:
-    assert rank_biased_overlap("abcdefghij", "bacdefghij") < rank_biased_overlap("abcdefghij", "abcdefghji")
 
 
 @given(st.lists(st.integers(0, 15), unique=True, max_size=12), st.lists(st.integers(0, 15), unique=True, max_size=12))

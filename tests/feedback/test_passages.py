@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from feedback.models import Evidence, FeedbackState, RatedPassage
+from feedback.models import FeedbackState, RatedPassage
 from feedback.rounds.evidence import evidence_gather
 from feedback.rounds.passages import document_relocate
 from feedback.rounds.round import feedback_round
@@ -79,15 +79,6 @@ def test_a_live_boost_moves_with_its_passage_without_another_revision(monkeypatc
     assert feedback_round().status == "unchanged"
     assert FeedbackState.objects.get().version == version + 1
     assert RatedPassage.objects.get().chunk_id == same.pk
-
-
-@pytest.mark.django_db
-def test_a_rating_of_what_is_in_no_chunk_any_more_gives_no_evidence() -> None:
-    chunk = passage(ONE)
-    rate(answered(QUESTION, [chunk]), 5)
-    read_anew(chunk.document, OTHER, ONE[: len(ONE) // 2])
-    evidence_gather()
-    assert not Evidence.objects.exists()
 
 
 @pytest.mark.django_db

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from django.contrib.auth.models import Group, User
 from django.test import Client
@@ -92,22 +90,6 @@ def test_a_decision_that_comes_too_late_is_told(desk: Client) -> None:
     desk.post(f"{LIST}1/decide/", {"decision": "roll_back"})
     response = desk.post(f"{LIST}1/decide/", {"decision": "roll_back"}, follow=True)
     assert "Revision 1 is not live." in response.content.decode()
-
-
-def test_rounds_are_frozen_and_freed(desk: Client) -> None:
-    desk.post(f"{LIST}round/", {"decision": "freeze"})
-    assert feedback_state().frozen
-    assert "Lift the freeze" in page(desk, LIST)
-    desk.post(f"{LIST}round/", {"decision": "unfreeze"})
-    assert not feedback_state().frozen
-
-
-def test_a_round_is_queued_with_who_wants_it(
-    desk: Client, curator: User, sent: list[tuple[str, dict[str, Any]]]
-) -> None:
-    desk.post(f"{LIST}round/", {"decision": "run"})
-    assert sent == [("feedback.tasks.reindex_feedback", {"by": curator.pk})]
-    assert feedback_state().last_round["status"] == "queued"
 
 
 def test_an_unknown_decision_or_revision_is_404(desk: Client) -> None:

@@ -6,16 +6,14 @@ import numpy as np
 import pytest
 
 from feedback.ranking.same_question import KnownQuestions, differ, wording
-from retrieval.values import EmbeddingSpace
 
-SPACE = EmbeddingSpace("model", 2)
-NEAR, FAR = np.asarray([1.0, 0.0], dtype=np.float32), np.asarray([0.0, 1.0], dtype=np.float32)
+NEAR = np.asarray([1.0, 0.0], dtype=np.float32)
 
 
 def same(question: str, known: str, *, cosine: float | None = None) -> bool:
-    vectors = {SPACE: NEAR} if cosine is not None else None
-    other = {SPACE: np.asarray([cosine, (1 - cosine**2) ** 0.5], dtype=np.float32)} if cosine is not None else None
-    return KnownQuestions({1: wording(known, other)}).same(wording(question, vectors)) == [1]
+    vector = NEAR if cosine is not None else None
+    other = np.asarray([cosine, (1 - cosine**2) ** 0.5], dtype=np.float32) if cosine is not None else None
+    return KnownQuestions({1: wording(known, other)}).same(wording(question, vector)) == [1]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ UUID_TEXT = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-")
 
 def test_entries_of_earlier_versions_and_peoples_own_words_stay_as_they_are() -> None:
     for why in ("The guard let it pass.", "{name} said so"):
-        event = RevisionEvent.log("frozen", why=why)
+        event = RevisionEvent.log("held", why=why)
         with translation.override("zh-hans"):
             assert event.why_said == why
         assert event.detail == {}

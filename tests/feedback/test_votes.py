@@ -17,7 +17,6 @@ from feedback.ranking.boosts import (
     query_multiplier,
 )
 from feedback.ranking.votes import (
-    NEWCOMERS_ALONE,
     Sums,
     Vote,
     Voters,
@@ -60,11 +59,6 @@ def test_newcomers_count_little_and_together_no_more_than_the_others() -> None:
     assert sums(vote(1, -1.0), *(vote(number) for number in range(2, 30)), voters=voters).up == pytest.approx(1.0)
 
 
-def test_newcomers_alone_make_no_full_boost() -> None:
-    voters = Voters(newcomers=frozenset(range(2, 30)))
-    assert sums(*(vote(number) for number in range(2, 30)), voters=voters).up == pytest.approx(NEWCOMERS_ALONE)
-
-
 def test_staff_count_more() -> None:
     assert sums(vote(), voters=Voters(staff=frozenset({1}))).up == 1.5
 
@@ -72,10 +66,6 @@ def test_staff_count_more() -> None:
 def test_a_site_without_old_accounts_has_no_newcomers() -> None:
     assert voters_of({1: TODAY, 2: TODAY - 3}, set(), today=TODAY).newcomers == frozenset()
     assert voters_of({1: TODAY, 2: TODAY - 7}, set(), today=TODAY).newcomers == {1}
-
-
-def test_staff_are_never_newcomers() -> None:
-    assert voters_of({1: TODAY, 2: TODAY - 7}, {1}, today=TODAY).newcomers == frozenset()
 
 
 def test_one_persons_votes_count_once_for_a_document_whatever_the_question() -> None:
@@ -102,10 +92,6 @@ def test_two_votes_reach_the_bound_and_one_against_takes_one_back() -> None:
     assert query_multiplier(9.0, 0.0) == 2.0
     assert query_multiplier(2.0, 1.0) == pytest.approx(2 ** (1 / 2), abs=1e-3)
     assert query_multiplier(0.0, 3.0) == 0.5
-
-
-def test_votes_that_cancel_out_make_no_boost() -> None:
-    assert query_boosts({(1, 1): Sums(up=1.0, down=1.0, raters_up=1, raters_down=1)}) == []
 
 
 def test_a_document_needs_three_people_and_differs_from_the_mean() -> None:

@@ -238,15 +238,3 @@ def test_a_boost_for_one_question_is_set_shown_logged_and_undone(answer: Message
     assert client.post(address, {**body, "question": " "}).status_code == 400
     client.post(end)
     assert ManualBoost.objects.get(pk=boost.pk).ended_at is not None
-
-
-def test_boosts_for_single_questions_are_bounded(
-    answer: Message, chunks: list[Chunk], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("feedback.curation.manual.MOST_OF_QUESTIONS", 1)
-    client = client_of(person("Curators"))
-    body = {"effect": "hide", "why": "x", "days": "30", "for": "question", "question": "When does it close?"}
-    assert client.post(boost_address(chunks[0], answer), body).status_code == 302
-    assert client.post(boost_address(chunks[0], answer), body).status_code == 302  # in place of the first
-    response = client.post(boost_address(chunks[0], answer), {**body, "question": QUESTION})
-    assert response.status_code == 400 and "end some first" in response.content.decode()

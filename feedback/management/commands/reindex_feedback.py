@@ -10,7 +10,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
 
-from feedback.models import round_told
+from feedback.models import Revision, round_told
 from feedback.rounds.round import RoundOutcome, feedback_round
 from ragsite.core.errors import AppError
 from ragsite.core.localized import localized, said, said_count
@@ -41,6 +41,7 @@ class Command(BaseCommand):
             self._print(outcome)
 
     def _print(self, outcome: RoundOutcome) -> None:
+        told = round_told(outcome.as_dict())
         self.stdout.write(
             said_count(
                 "{count} new or changed rating; rows of evidence: {evidence}",
@@ -53,26 +54,11 @@ class Command(BaseCommand):
             self.stdout.write(
                 said("Boosts for questions: {query_boosts}, of documents: {document_boosts}", **outcome.counts)
             )
-        told = round_told(outcome.as_dict())
         for note in told["notes"]:
             self.stdout.write(said("Note: {note}", note=note))
-        self.stdout.write(_ending(outcome, told["reason"]))
+        if outcome.status in Revision.Status.values:  # a dry run's has no number
+            status = str(Revision.Status(outcome.status).label).lower()
+            self.stdout.write(said("Revision {number} ({status})", number=outcome.number or "–", status=status))
+        self.stdout.write(told["reason"])
         if outcome.dry_run:
             self.stdout.write(said("Dry run: nothing was kept."))
-
-
-def _ending(outcome: RoundOutcome, reason: str) -> str:
-    match outcome.status, outcome.number:
-        case "live", None:  # a dry run makes none
-            return said("A revision is live: {reason}", reason=reason)
-        case "held", None:
-            return said("A revision is held: {reason}", reason=reason)
-        case "proposed", None:
-            return said("A revision waits for a decision: {reason}", reason=reason)
-        case "live", number:
-            return said("Revision {number} is live: {reason}", number=number, reason=reason)
-        case "held", number:
-            return said("Revision {number} is held: {reason}", number=number, reason=reason)
-        case "proposed", number:
-            return said("Revision {number} waits for a decision: {reason}", number=number, reason=reason)
-    return reason

@@ -1,0 +1,247 @@
+"""A site is carried over to an empty one by a file, whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
+from django.apps import apps
+from django.contrib.auth.models import Group, Permission, User
+from django.core.files.base import ContentFile
+from django.core.management import CommandError, call_command
+
+from chat.models import AnswerReview, Message
+from feedback.models import GoldenQuestion, Rating
+from ragsite.models import ApiToken
+from ragsite.site_transfer import ANEW, CARRIED
+from retrieval.models import Collection, CollectionPerson, Document, IngestJob
+from tests.database import MigratedDatabase
+from tests.factories import (
+    PASSWORD,
+    ChunkFactory,
+    CollectionFactory,
+    DecisionStepFactory,
+    DocumentFactory,
+    MessageFactory,
+    RatingFactory,
+    SessionFactory,
+    SourceFactory,
+    UserFactory,
+)
+from tests.processes import wait_until
+from tests.test_up import PASSWORD as ADMIN_PASSWORD
+from tests.test_up import START_S, Site, environment, start
+
+TEXT = "# Deposits\n\nThe deposit for a room in the hall of residence is EUR 300.\n"
+QUESTION = "How much is the deposit for a room in the hall of residence?"
+
+
+def manage(site: Site, *arguments: str | Path) -> str:
+    command = [sys.executable, "manage.py", *map(str, arguments)]
+    env = environment(site.data_dir, site.port)
+    return subprocess.run(command, env=env, check=True, capture_output=True, text=True).stdout
+
+
+def call(site: Site, method: str, path: str, **options: Any) -> Any:
+    response = httpx.request(method, f"http://127.0.0.1:{site.port}{path}", timeout=60, **options)
+    assert response.is_success, response.text
+    return response.json()
+
+
+def signed_in(site: Site) -> dict[str, str]:
+    token = call(site, "POST", "/api/auth/token", json={"username": "admin", "password": ADMIN_PASSWORD})["token"]
+    return {"Authorization": f"Token {token}"}
+
+
+def started(data_dir: Path) -> Site:
+    site = start(data_dir)
+    assert wait_until(site.is_ready, within_s=START_S)
+    return site
+
+
+def stop(site: Site) -> None:
+    site.process.send_signal(signal.SIGTERM)
+    site.process.wait(30)
+
+
+def all_ready(site: Site, headers: dict[str, str]) -> bool:
+    documents = call(site, "GET", "/api/documents", headers=headers)["results"]
+    return [document["status"] for document in documents] == ["ready"]
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_a_site_goes_on_in_another_folder(tmp_path: Path, migrated_database: MigratedDatabase) -> None:
+    """Who had an account there signs in here, finds the document, and sees the conversation as it was."""
+    for name in ("old", "new"):
+        (tmp_path / name).mkdir()
+        with migrated_database.sqlite() as database:
+            shutil.copyfile(database, tmp_path / name / "db.sqlite3")
+    old = started(tmp_path / "old")
+    try:
+        headers = signed_in(old)
+        files = {"file": ("deposits.md", TEXT.encode())}
+        call(old, "POST", "/api/documents", headers=headers, files=files, data={"collection": "halls"})
+        assert wait_until(lambda: all_ready(old, headers), within_s=60)
+        message = call(old, "POST", "/api/chat", headers=headers, json={"message": QUESTION})
+        address = f"/api/messages/{message['message_id']}"
+        call(old, "PUT", f"{address}/rating", headers=headers, json={"score": 5, "tags": ["accurate"]})
+        before = call(old, "GET", address, headers=headers)
+    finally:
+        stop(old)
+    manage(old, "export_site", tmp_path / "site.zip")
+    new = Site(old.process, tmp_path / "new", old.port)
+    assert "reads anew: 1." in manage(new, "import_site", tmp_path / "site.zip")
+    new = started(tmp_path / "new")
+    try:
+        headers = headers | signed_in(new)  # and the former token still opens it
+        assert wait_until(lambda: all_ready(new, headers), within_s=60)
+        after = call(new, "GET", address, headers=headers)
+        assert after == before
+        assert (after["rating"]["score"], after["sources"][0]["cited"]) == (5, True)
+        again = call(new, "POST", "/api/chat", headers=headers, json={"message": QUESTION})
+        assert again["sources"][0]["chunk_id"] == before["sources"][0]["chunk_id"]
+    finally:
+        stop(new)
+
+
+# ------------------------------------------------------------------------------------------------ in this process
+@pytest.fixture
+def site_file(db: None, settings: Any, tmp_path: Path) -> Path:
+    """What a site of rows of many kinds was written to; the site is empty again."""
+    settings.MEDIA_ROOT, settings.DATA_DIR = tmp_path / "uploads", tmp_path / "data"
+    ada, ben = UserFactory(username="ada"), UserFactory(username="ben", is_staff=True)
+    curators = Group.objects.create(name="Site curators")
+    curators.permissions.add(Permission.objects.get(codename="curate_answers"))
+    ben.groups.add(curators)
+    EmailAddress.objects.create(user=ada, email=ada.email, verified=True, primary=True)
+    Authenticator.objects.create(user=ada, type=Authenticator.Type.TOTP, data={"secret": "s"})
+    ApiToken.objects.create(user=ada, name="laptop", prefix="abcdefgh", key_hash="h")
+    halls = CollectionFactory(owner=ada, name="halls", visibility="shared")
+    halls.groups.add(curators)
+    CollectionPerson.objects.create(collection=halls, user=ben, role="editor")
+    document = DocumentFactory(collection=halls, uploaded_by=ada, file_name="deposits.md")
+    document.file.save("deposits.md", ContentFile(TEXT.encode()))
+    chunk = ChunkFactory(document=document, text=TEXT)
+    session = SessionFactory(user=ada)
+    question = MessageFactory(session=session, question=True)
+    answer = MessageFactory(session=session, reply_to=question)
+    source = SourceFactory(message=answer, marker=1, document_id=document.pk, chunk_id=str(chunk.pk))
+    DecisionStepFactory(message=answer, seq=1)
+    RatingFactory(message=answer, user=ada, source=source)
+    AnswerReview.objects.create(
+        message=answer, session=session, user=ada, created_at=answer.created_at, status="complete", state="reviewed",
+        state_by=ben, note="right",
+    )  # fmt: skip
+    golden = GoldenQuestion.objects.create(text=QUESTION, collection=halls, message=answer, created_by=ben)
+    golden.relevant.create(document=document)
+    path = tmp_path / "site.zip"
+    path.with_suffix(".json").write_text(json.dumps(carried_rows(), default=str))
+    call_command("export_site", path)
+    for label in (*reversed(CARRIED), "retrieval.Chunk"):
+        apps.get_model(label)._base_manager.all().delete()
+    return path
+
+
+def carried_rows() -> dict[str, Any]:
+    """By table, without what a site finds out anew."""
+    found = {}
+    for label in CARRIED:
+        left_out = {*ANEW.get(label.lower(), ()), "status", "progress", "updated_at"}
+        rows = apps.get_model(label)._base_manager.order_by("pk").values()
+        found[label] = [{name: value for name, value in row.items() if name not in left_out} for row in rows]
+    return found
+
+
+def rewritten(path: Path, change: Callable[[dict[str, bytes]], Any]) -> Path:
+    """A copy whose members were changed."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    change(members)
+    changed = path.with_name("changed.zip")
+    with zipfile.ZipFile(changed, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return changed
+
+
+def test_every_row_is_as_it_was_and_documents_wait_to_be_read(site_file: Path) -> None:
+    call_command("import_site", site_file)
+    assert json.loads(json.dumps(carried_rows(), default=str)) == json.loads(site_file.with_suffix(".json").read_text())
+    assert User.objects.get(username="ada").check_password(PASSWORD)
+    assert User.objects.get(username="ben").has_perm("chat.curate_answers")
+    assert [group.name for group in Collection.objects.get().groups.all()] == ["Site curators"]
+    document = Document.objects.get()
+    with document.file.open("rb") as content:
+        assert (document.status, content.read().decode()) == ("queued", TEXT)
+    assert IngestJob.objects.get(document=document).user == document.uploaded_by
+    MessageFactory(session=Message.objects.first().session)  # numbers of rows go on
+    SourceFactory(message=Message.objects.last(), marker=2)
+
+
+def test_no_carried_row_points_to_one_that_stays_behind() -> None:
+    models = {apps.get_model(label) for label in CARRIED} | {Permission}
+    for model in models - {Permission}:
+        for field in (*model._meta.concrete_fields, *model._meta.many_to_many):
+            assert field.related_model is None or field.related_model in models, field
+
+
+def test_a_site_with_accounts_is_left_as_it_is(site_file: Path) -> None:
+    UserFactory(username="carol")
+    with pytest.raises(CommandError, match="not empty"):
+        call_command("import_site", site_file)
+    assert User.objects.get().username == "carol"
+
+
+def without_the_session(members: dict[str, bytes]) -> None:
+    lines = members["rows.jsonl"].splitlines(keepends=True)
+    members["rows.jsonl"] = b"".join(line for line in lines if b'"model": "chat.session"' not in line)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        without_the_session,
+        lambda members: members.update({"rows.jsonl": members["rows.jsonl"][:-40]}),
+        lambda members: members.update({"../outside.md": b"x"}),
+        lambda members: members.update({"site.json": b'{"kind": "another"}'}),
+        lambda members: members.pop("rows.jsonl"),
+    ],
+    ids=["a row is missing", "cut off", "a path outside", "of another kind", "no rows"],
+)
+def test_of_a_damaged_or_foreign_file_nothing_is_imported(
+    site_file: Path, change: Callable[[dict[str, bytes]], Any], settings: Any
+) -> None:
+    stored = [path for path in settings.MEDIA_ROOT.rglob("*") if path.is_file()]
+    with pytest.raises(CommandError, match="nothing was imported"):
+        call_command("import_site", rewritten(site_file, change))
+    assert not any(apps.get_model(label)._base_manager.exists() for label in CARRIED if label != "auth.Group")
+    assert [path for path in settings.MEDIA_ROOT.rglob("*") if path.is_file()] == stored
+    assert not Rating.objects.exists()
+
+
+def test_a_file_that_is_no_zip_and_one_whose_bytes_changed_are_refused(site_file: Path) -> None:
+    data = bytearray(site_file.read_bytes())
+    data[len(data) // 3] ^= 0xFF
+    for content in (b"SQLite format 3", bytes(data), bytes(data[: len(data) // 2])):
+        site_file.write_bytes(content)
+        with pytest.raises(CommandError, match="nothing was imported"):
+            call_command("import_site", site_file)
+    assert not User.objects.exists()
+
+
+def test_an_export_overwrites_nothing_and_is_its_owners_alone(site_file: Path) -> None:
+    assert site_file.stat().st_mode & 0o077 == 0
+    with pytest.raises(CommandError, match="does not exist"):
+        call_command("export_site", site_file)
