@@ -38,4 +38,5 @@ def _section(name: str) -> str:
     workflow = get_workflow(name)
     paragraphs = inspect.cleandoc(workflow.about).split("\n\n")
     text = "\n\n".join(part.strip("\n") for part in paragraphs if part.strip() and not part.startswith("    "))
-    return f"## {name}\n\n{text}\n\n```mermaid\n{workflow.graph.get_graph().draw_mermaid().strip()}\n```\n"
+    graph = workflow.graph.get_graph().draw_mermaid(with_styles=False).strip()
+    return f"## {name}\n\n{text}\n\n```mermaid\n{graph}\n```\n"
