@@ -1,8 +1,8 @@
 """The catalogues of the interface's texts: collected from the sources, merged, checked, compiled.
 
 `ragsite/locale/LANGUAGE/LC_MESSAGES` holds `django.po` (Python and templates) and `djangojs.po` (the pages' scripts) as
-translators edit them; beside them `django.mo`, which Django reads, and `web/static/js/locale/LANGUAGE.js`, which the
-pages load. Needs Babel, which is a tool for development: a running site never imports this module.
+translators edit them; beside them what Django reads, `django.mo` and `djangojs.mo`. Needs Babel, which is a tool for
+development: a running site never imports this module.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from ragsite.core.rag_settings.changeable import changeable_fields, meaning_of
 
 LANGUAGES = {"zh-hans": "zh_Hans", "zh-hant": "zh_Hant"}  # code of Django → folder; English is the source
 LOCALE_DIR = settings.BASE_DIR / "ragsite" / "locale"
-SCRIPTS_DIR = settings.BASE_DIR / "ragsite" / "web" / "static" / "js" / "locale"
 APPS = ("ragsite", "chat", "retrieval", "feedback")
 DOMAINS = ("django", "djangojs")
 # Name of a call → places of its id's parts among the arguments; of a context first, where there is one.
@@ -64,8 +63,7 @@ def collected(domain: str) -> Catalog:
 def _sources(domain: str) -> list[Path]:
     if domain == "djangojs":
         scripts = settings.BASE_DIR / "ragsite" / "web" / "static" / "js"
-        ours = (path for path in scripts.rglob("*.js") if "vendor" not in path.parts)
-        return sorted(path for path in ours if path.parent != SCRIPTS_DIR)
+        return sorted(path for path in scripts.rglob("*.js") if "vendor" not in path.parts)
     modules = [
         path
         for app in APPS
@@ -190,25 +188,10 @@ def _with_header(catalogue: Catalog) -> Catalog:
     return catalogue
 
 
-def script_text(language: str, catalogue: Catalog) -> str:
-    """The script with which a page tells its modules their texts: a text, or a list of its plural forms."""
-    texts = {
-        message.id if isinstance(message.id, str) else message.id[0]: (
-            list(message.string) if isinstance(message.string, tuple) else message.string
-        )
-        for message in catalogue
-        if message.id and message.string
-    }
-    body = json.dumps(dict(sorted(texts.items())), ensure_ascii=False, indent=0)
-    return f"// {language}: made by `make messages` from djangojs.po.\nglobalThis.ragsiteTexts = {body};\n"
-
-
 def compiled(language: str) -> dict[Path, bytes]:
     """What is made from a language's catalogues, by its path."""
-    django, scripts = read_catalogue(language, "django"), read_catalogue(language, "djangojs")
     return {
-        po_path(language, "django").with_suffix(".mo"): mo_bytes(django),
-        SCRIPTS_DIR / f"{language}.js": script_text(language, scripts).encode(),
+        po_path(language, domain).with_suffix(".mo"): mo_bytes(read_catalogue(language, domain)) for domain in DOMAINS
     }
 
 

@@ -4,9 +4,12 @@ import { beforeEach, describe, test } from "node:test";
 import { freshPage, serve, settled } from "./page.js";
 import { site } from "./site.js";
 
-const { citedAt, documentFigure, hasPage, markQuotes, markTexts, pageAhead, pageFigure, quotesFor } = await site("chat/evidence.js");
+const { citedAt, hasPage, knownSpans, quotesFor } = await site("chat/evidence.js");
+const { documentFigure } = await site("documents/content.js");
+const { markQuotes, markTexts } = await site("marks.js");
 const { h } = await site("dom.js");
-const { drawPassage } = await site("chat/stream_text.js");
+const { drawPassage, loadMarkdown } = await site("chat/stream_text.js");
+await loadMarkdown();
 
 beforeEach(() => freshPage());
 
@@ -79,69 +82,50 @@ describe("marks in a passage", () => {
   }
 });
 
-describe("the page of a PDF", () => {
-  const source = { kind: "document", page: 2, file_name: "guide.PDF", document_id: "d", title: "Guide", marker: 1, text: "" };
-  const page = (changes) => ({ page: 2, page_count: 4, width: 600, height: 800, boxes: [{ left: 0.1, top: 0.2, width: 0.5, height: 0.02 }], ...changes });
-  test("is shown for documents that are PDF alone", () => {
+describe("a document as it looks", () => {
+  const page = { part: 2, part_count: 4, page: 2, width: 600, height: 800, html: "", chunks: [] };
+  const pdf = { id: "d", title: "Guide", isPdf: true };
+  const content = "GET /api/documents/d/content?chunk=c&quote=Four+weeks.";
+  const boxes = [{ left: 0.1, top: 0.2, width: 0.5, height: 0.02 }];
+  test("is a page for sources in a PDF alone", () => {
+    const source = { kind: "document", page: 2, file_name: "guide.PDF" };
     assert.deepEqual([hasPage(source), hasPage({ ...source, file_name: "a.docx" }), hasPage({ ...source, page: null }), hasPage({ ...source, kind: "web" })], [true, false, false, false]);
   });
-  test("shows its picture with the text marked", async () => {
-    const asked = serve({ "GET /api/documents/d/pages/2?quote=Four+weeks.": page({}) });
-    const figure = pageFigure({ source, quotes: ["Four\nweeks."] });
+  test("of a PDF shows its page's picture with the text marked", async () => {
+    serve({ [content]: page, "GET /api/documents/d/pages/2?quote=Four+weeks.": { boxes } });
+    const figure = documentFigure(pdf, { chunk: "c", quotes: ["Four\nweeks."] });
     await settled();
     assert.match(figure.querySelector("img").getAttribute("src"), /^\/api\/documents\/d\/pages\/2\/picture\?width=\d+$/);
     assert.equal(figure.querySelector("img").getAttribute("alt"), "Page 2 of Guide");
     assert.equal(figure.querySelectorAll(".page-mark")[0].style.left, "10.000%");
     assert.match(figure.textContent, /Page 2 of 4/);
-    assert.equal(asked.length, 1);
   });
-  test("goes on to the next one where the text stands there", async () => {
-    serve({ "GET /api/documents/d/pages/2?quote=Four+weeks.": page({ boxes: [] }), "GET /api/documents/d/pages/3?quote=Four+weeks.": page({ page: 3 }) });
-    const figure = pageFigure({ source, quotes: ["Four weeks."] });
+  test("is not asked where its texts stand when the answer knows that", async () => {
+    const spans = [{ page: 2, boxes: [[0.1, 0.2, 0.5, 0.25]], start: 0, end: 11 }, { page: 3, boxes: [[0, 0, 1, 1]], start: 12, end: 20 }];
+    const known = knownSpans({ text: "Four weeks. Not more.", spans }, ["Four weeks."]);
+    assert.equal(known.length, 1);
+    const calls = serve({ [content]: page });
+    const figure = documentFigure(pdf, { chunk: "c", quotes: ["Four weeks."], known: () => known[0].boxes });
     await settled();
-    assert.match(figure.textContent, /Page 3 of 4/);
+    const [mark] = figure.querySelectorAll(".page-mark");
+    assert.deepEqual([mark.style.left, mark.style.width, calls.length], ["10.000%", "40.000%", 1]);
   });
-  test("that can't be shown says why", async () => {
-    serve({ "GET /api/documents/d/pages/2?quote=": [422, { error: { code: "document_unreadable", message: "The file is damaged." } }] });
-    const figure = pageFigure({ source, quotes: [] });
-    await settled();
-    assert.match(figure.textContent, /The file is damaged\./);
-  });
-});
-
-describe("a source's document", () => {
-  const source = { marker: 1, kind: "document", document_id: "d", chunk_id: "c", title: "Loans", page: 2, file_name: "a.md", text: "Four weeks." };
-  const part = { part: 3, part_count: 5, page: null, html: "", chunks: [] };
-  const content = "GET /api/documents/d/content?chunk=c&quote=Four+weeks.";
-  test("opens at the part that holds the text, with a way to the others", async () => {
+  test("of another kind opens at the part that holds the text, with a way to the others", async () => {
+    const part = { ...page, page: null, part: 3 };
     const calls = serve({ [content]: part, "GET /api/documents/d/content?part=4": { ...part, part: 4 } });
-    const figure = documentFigure({ source, quotes: ["Four weeks."] }, { passage: () => h("p"), copied: () => null });
+    const figure = documentFigure({ ...pdf, isPdf: false }, { chunk: "c", quotes: ["Four weeks."] });
     await settled();
-    assert.match(figure.textContent, /Part 3 of 5/);
+    assert.match(figure.textContent, /Part 3 of 4/);
     figure.querySelectorAll("button")[1].click();
     await settled();
-    assert.match(figure.textContent, /Part 4 of 5/);
+    assert.match(figure.textContent, /Part 4 of 4/);
     assert.equal(calls.length, 2);
   });
   test("that may not be read any more leaves the passage, and says why", async () => {
     serve({ [content]: [404, { error: { code: "not_found", message: "There is no such document." } }] });
-    const figure = documentFigure({ source, quotes: ["Four weeks."] }, { passage: () => h("blockquote", {}, "Four weeks."), copied: () => null });
+    const figure = documentFigure(pdf, { chunk: "c", quotes: ["Four weeks."], instead: () => h("blockquote", {}, "Four weeks.") });
     await settled();
     assert.match(figure.textContent, /There is no such document\.Four weeks\./);
-  });
-});
-
-describe("a page whose places the answer knows", () => {
-  const spans = [{ page: 3, boxes: [[0.1, 0.2, 0.5, 0.25]], start: 0, end: 11 }, { page: 2, boxes: [[0, 0, 1, 1]], start: 12, end: 20 }];
-  const source = { marker: 1, kind: "document", document_id: "d", title: "Loans", page: 2, file_name: "a.pdf", text: "Four weeks. Not more.", spans };
-  test("is shown at once with those of the statement, and not asked for them", async () => {
-    serve({ "GET /api/documents/d/pages/3?quote=": { page: 3, page_count: 4, width: 600, height: 800, boxes: [] } });
-    const figure = pageFigure({ source, quotes: ["Four weeks."] });
-    const marks = figure.querySelectorAll(".page-mark");
-    assert.equal(marks.length, 1);
-    assert.deepEqual([marks[0].style.left, marks[0].style.width], ["10.000%", "40.000%"]);
-    await settled();
-    assert.match(figure.textContent, /Page 3 of 4/);
   });
 });
 
@@ -156,19 +140,5 @@ describe("a quotation in a rendered document", () => {
   test("may be none", () => {
     assert.equal(markQuotes(table(), []), null);
     assert.equal(markQuotes(table(), ["Group: Students of the house; Fee: 7"]), null);
-  });
-});
-
-describe("a page that is about to be opened", () => {
-  const source = { marker: 1, kind: "document", document_id: "d", title: "Loans", page: 2, file_name: "a.pdf", text: "Four weeks.", spans: [] };
-  test("is asked for once, and only of a PDF", () => {
-    const asked = [];
-    globalThis.Image = class {
-      addEventListener() {}
-      set src(address) { asked.push(address); }
-    };
-    for (const one of [source, source, { ...source, page: 3 }, { ...source, file_name: "a.md" }]) pageAhead({ source: one, quotes: [] });
-    delete globalThis.Image;
-    assert.deepEqual(asked.map((address) => address.replace(/width=.*/, "")), ["/api/documents/d/pages/2/picture?", "/api/documents/d/pages/3/picture?"]);
   });
 });

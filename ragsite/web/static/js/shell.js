@@ -1,4 +1,5 @@
 // What every signed-in page has: the drawer on small screens, the theme switch, popovers, the shortcut list.
+import "./once.js";
 import { byId, icon, query, replace } from "./dom.js";
 import { gettext } from "./i18n.js";
 import { THEMES as NAMES, chooseTheme, chosenTheme } from "./theme_choice.js";
@@ -25,23 +26,6 @@ document.addEventListener("click", (event) => {
   for (const popover of openPopovers()) {
     if (!popover.contains(target) || target.closest(".menu-item")) popover.open = false;
   }
-});
-// A form that is to be sent once. Only then: a button that was disabled before would not say that it was pressed.
-/** @type {Set<HTMLButtonElement>} */
-const pressed = new Set();
-document.addEventListener("submit", (event) => {
-  const form = /** @type {HTMLFormElement} */ (event.target);
-  if (event.defaultPrevented || !("once" in form.dataset)) return;
-  setTimeout(() => {
-    for (const button of form.querySelectorAll(/** @type {"button"} */ ("button:not(:disabled)"))) {
-      button.disabled = true;
-      pressed.add(button);
-    }
-  });
-});
-addEventListener("pageshow", () => {
-  for (const button of pressed) button.disabled = false; // of a page that was gone back to
-  pressed.clear();
 });
 document.addEventListener("ragsite:navigated", () => setSidebar(false));
 

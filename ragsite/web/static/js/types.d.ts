@@ -216,5 +216,5 @@ declare namespace Ui {
   }
 }
 
-/** What js/locale/… leaves: texts of the interface by their English text; a list has the forms of numbers. */
-declare var ragsiteTexts: Record<string, string | string[]> | undefined;
+/** What Django's catalogue for scripts leaves. */
+declare var django: { gettext(text: string): string; ngettext(one: string, many: string, count: number): string } | undefined;

@@ -28,7 +28,7 @@ let pending = null;
 let askedAt = 0;
 let loading = false; // the conversation's messages
 let asksOnceLoaded = false;
-let spoken = "";
+let announced = "";
 /** @type {Answer | null} one that was told to go on, until that is confirmed */
 let continued = null;
 
@@ -39,7 +39,6 @@ const thread = new Thread(byId("thread-scroll"), {
   goOn,
   showVersion,
   edit,
-  share: (answer) => share(`#message-${answer.id}`),
   retry,
 });
 const transport = new Transport({
@@ -116,7 +115,7 @@ async function loadMessages(id) {
   }
   const there = at && document.getElementById(`message-${at}`);
   if (there) thread.stayAt(there);
-  if (messages.hasMore) thread.fillUp(() => messages.before());
+  thread.offerEarlier(messages);
   if (asksOnceLoaded) composer.send();
 }
 
@@ -130,10 +129,7 @@ function ask(text) {
   asksOnceLoaded = loading;
   if (asksOnceLoaded || thread.live()) return false;
   thread.addQuestion(text);
-  pending = thread.addAnswer();
-  pending.question = text;
-  pending.send();
-  composer.setBusy(true);
+  awaitAnswer(thread.addAnswer(), text);
   thread.toEnd();
   askedAt = Date.now();
   lostQuestions().catch(() => {});
@@ -158,15 +154,20 @@ function retry(answer) {
   else if (sessionId) loadMessages(sessionId);
 }
 
+/** @param {Answer} answer @param {string} question */
+function awaitAnswer(answer, question) {
+  pending = answer;
+  answer.question = question;
+  answer.send();
+  composer.setBusy(true);
+  panel.close();
+}
+
 /** @param {Answer} answer */
 function regenerate(answer) {
   if (thread.live() || !answer.id) return;
   const question = answer.question || thread.questionOf(answer);
-  pending = thread.replaceAnswer(answer);
-  pending.question = question;
-  pending.send();
-  composer.setBusy(true);
-  panel.close();
+  awaitAnswer(thread.replaceAnswer(answer), question);
   transport.regenerate(answer.id);
 }
 
@@ -184,12 +185,9 @@ function goOn(answer) {
 function edit(id, text) {
   if (thread.live()) return;
   thread.reword(id, text);
-  pending = thread.addAnswer();
-  pending.question = text;
-  pending.isEdit = true;
-  pending.send();
-  composer.setBusy(true);
-  panel.close();
+  const answer = thread.addAnswer();
+  answer.isEdit = true;
+  awaitAnswer(answer, text);
   thread.toEnd();
   transport.edit(id, text);
 }
@@ -205,17 +203,10 @@ async function showVersion(id) {
     const newest = await messages.newest(id);
     if (asked !== sessionId) return;
     thread.show(newest, id);
-    if (messages.hasMore) thread.fillUp(() => messages.before());
+    thread.offerEarlier(messages);
   } catch (error) {
     errorToast(error);
   }
-}
-
-/** @param {string} [place] of the page that is shared */
-async function share(place = "") {
-  if (!sessionId) return;
-  const { shareDialog } = await import("./sharing.js");
-  await shareDialog(sessionId, place);
 }
 
 const lostQuestions = async () => await import("./lost_question.js");
@@ -262,17 +253,23 @@ function receive(event) {
     failing.apply(event);
     thread.grew(true);
     announce(event.content);
-    spoken = "";
     return;
   }
   if (!answer) return;
   answer.apply(event);
   if (event.type !== "chunk") thread.grew(event.done); // a chunk is drawn with the next frame, and seen to then
-  speak(event);
+  if (event.type === "reasoning" || event.type === "tool_call") announceStep(liveLine(event));
   if (event.done) {
+    announce(event.type === "error" ? event.content : gettext("Answer complete."));
     composer.setBusy(false);
     sessions.load();
   }
+}
+
+/** Each step once. @param {string} line */
+function announceStep(line) {
+  if (line && line !== announced) announce(line);
+  announced = line || announced;
 }
 
 /** @param {Extract<Api.Event, {type: "started"}>} event */
@@ -321,31 +318,6 @@ function showOthersQuestion(event) {
   }).catch(errorToast);
 }
 
-let announced = "";
-
-/** @param {string} line */
-function announceStep(line) {
-  if (line && line !== announced) announce(line);
-  announced = line || announced;
-}
-
-/** Screen readers hear steps, and then whole sentences, not single tokens. @param {Api.Event} event */
-function speak(event) {
-  if (event.type === "reasoning" || event.type === "tool_call") announceStep(liveLine(event));
-  if (event.type === "chunk") {
-    spoken += event.content;
-    const end = Math.max(...[". ", "。", "! ", "？", "\n"].map((mark) => spoken.lastIndexOf(mark)));
-    if (end > 60) {
-      announce(spoken.slice(0, end + 1));
-      spoken = spoken.slice(end + 1);
-    }
-  }
-  if (event.done) {
-    announce(event.type === "error" ? event.content : `${spoken} ${gettext("Answer complete.")}`);
-    spoken = "";
-  }
-}
-
 // --------------------------------------------------------------------------------------------- keys and start
 listenForShortcuts({ panel, stop, write: () => composer.input.focus(), startAnew: () => openSession(null) });
 document.addEventListener("keydown", (event) => {
@@ -368,7 +340,7 @@ for (const link of document.querySelectorAll(/** @type {"a"} */ ("[data-new-chat
 const sessionMenu = byId("session-menu");
 menuButton(sessionMenu, () => {
   if (!sessionId) return [{ label: gettext("New conversation"), icon: "plus", run: () => openSession(null) }];
-  return sessions.options(sessions.find(sessionId) || { id: sessionId, title: title.textContent || "" }, ["markdown", "json"]);
+  return sessions.options(sessions.find(sessionId) || { id: sessionId, title: title.textContent || "" });
 });
 replace(sessionMenu, icon("more"));
 

@@ -1,6 +1,6 @@
 // Where a question is written, with what goes beside its words: files, where to look, filters, effort.
 import { api, fetchAll } from "../api.js";
-import { collectionLabel, findCollection } from "../collection_names.js";
+import { collectionLabel } from "../collection_names.js";
 import { icon, query, replace, store } from "../dom.js";
 import { listenForDrops } from "../files.js";
 import { gettext, ngettext } from "../i18n.js";
@@ -46,13 +46,10 @@ export class Composer extends QuestionBox {
     this.waiting = false;
     /** Grows with each conversation that is shown. */
     this.turn = 0;
-    // The last choices, each reader's own; those of older pages were the browser's.
+    // The last choices, each reader's own.
     this.kept = {
-      get: (/** @type {string} */ name) => store.get(`${name}.${username}`) ?? store.get(name),
-      set: (/** @type {string} */ name, /** @type {string | null} */ value) => {
-        store.set(name, null);
-        store.set(`${name}.${username}`, value);
-      },
+      get: (/** @type {string} */ name) => store.get(`${name}.${username}`),
+      set: (/** @type {string} */ name, /** @type {string | null} */ value) => store.set(`${name}.${username}`, value),
     };
     /** @type {Set<string>} */
     this.collections = new Set(JSON.parse(this.kept.get("collections") || "[]"));
@@ -267,9 +264,7 @@ export class Composer extends QuestionBox {
     const read = async () => {
       try {
         known = await fetchAll("/api/collections");
-        // Kept choices of older pages are names.
-        const kept = [...this.collections].flatMap((value) => findCollection(known, value, this.username)?.id ?? []);
-        this.collections = new Set(kept);
+        this.collections = new Set(known.map(({ id }) => id).filter((id) => this.collections.has(id)));
         show();
       } catch {
         // The choice that was kept holds; the menu offers to search all again.

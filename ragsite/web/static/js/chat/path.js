@@ -1,7 +1,6 @@
 // The decision path: how an answer came about, step by step.
 import { capitalized, h, icon, seconds } from "../dom.js";
 import { gettext, ngettext } from "../i18n.js";
-import { planTasks } from "./plan.js";
 
 /** @type {Record<string, string>} */
 const LABELS = {
@@ -132,4 +131,29 @@ function usageLine(usage) {
     usage.total_ms ? gettext("{time} in all", { time: seconds(usage.total_ms) }) : null,
   ].filter(Boolean);
   return parts.length ? h("p", { class: "path-usage" }, parts.join(" · ")) : null;
+}
+
+// ------------------------------------------------------------------------------------------------ a plan
+/** @type {Record<string, string>} */
+const TASK_TYPES = {
+  rewrite: gettext("Rephrase"), decompose: gettext("Split the question"), step_back: gettext("Step back"), hyde: gettext("Imagine an answer"),
+  retrieve: gettext("Search"), text_search: gettext("Search by words"), vector_search: gettext("Search by meaning"), wide_search: gettext("Search wider"),
+  web_search: gettext("Search the web"), rerank: gettext("Judge what was found"), evaluate: gettext("Judge what was found"),
+};
+/** @type {Record<string, string>} */
+const TASK_STATES = { waiting: gettext("Waiting"), running: gettext("Running"), done: gettext("Done"), failed: gettext("Failed"), late: gettext("Took too long") };
+
+/** @param {Api.PlanTask[]} tasks as the decision path's `plan` entry holds them */
+export function planTasks(tasks) {
+  return h("ol", { class: "plan", "aria-label": gettext("Plan") }, tasks.map(taskCard));
+}
+
+/** @param {Api.PlanTask} task */
+function taskCard({ id, type, input, depends_on: after = [], state, note, duration_ms: duration }) {
+  return h("li", { class: `plan-task is-${state}` },
+    h("span", { class: "plan-dot", "aria-hidden": "true" }),
+    h("span", { class: "plan-type" }, TASK_TYPES[type] || type.replaceAll("_", " ")),
+    h("span", { class: "plan-state" }, [TASK_STATES[state] || state, state === "waiting" ? null : seconds(duration)].filter(Boolean).join(" · ")),
+    input ? h("span", { class: "plan-input" }, input) : null,
+    h("span", { class: "plan-note" }, [id, after.length ? gettext("after {tasks}", { tasks: after.join(", ") }) : null, note].filter(Boolean).join(" · ")));
 }

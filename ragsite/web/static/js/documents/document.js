@@ -4,17 +4,13 @@ import { askAddress } from "../document_tasks.js";
 import { bootData, bytes, byId, h, icon, query, replace, store } from "../dom.js";
 import { gettext } from "../i18n.js";
 import { errorToast, menuButton } from "../ui.js";
-import { markQuotes } from "../chat/evidence.js";
-import { boxMark, chunkLabel, drawPart, loadContent, markChunks, pictureAddress } from "./content.js";
+import { documentFigure } from "./content.js";
 import { documentOptions, documentTasks, isWorking, metadataChips, statusBadge } from "./document_row.js";
 
 const POLL_MS = 1200;
-const PARTS_BY_ITSELF = 30; // after so many the reader is asked whether to go on
 /** @type {Boot.OneDocument} */
 const boot = bootData();
 const view = byId("view");
-const more = byId("more");
-const before = byId("before");
 const facts = byId("facts");
 /** @type {Api.Document | null} */
 let row = null;
@@ -34,138 +30,28 @@ async function showDocument() {
   const problem = byId("document-error");
   problem.hidden = row.status !== "failed";
   query(problem, "p").textContent = row.error;
-  const newer = row.superseded && row.newer_version;
-  byId("newer").hidden = !newer;
-  if (newer) replace(byId("newer"), icon("info"), h("span", {}, gettext("This is an earlier version. The newer one:"), " ", h("a", { href: `/documents/${newer.id}/` }, newer.title)));
   replace(facts, row.superseded ? h("span", { class: "doc-badge" }, gettext("Earlier version")) : null, statusBadge(row), row.size_bytes ? h("span", { class: "doc-meta" }, bytes(row.size_bytes)) : null, metadataChips(row));
   const changes = row.replaces && row.status === "ready" ? [{ label: gettext("What has changed"), icon: "layers", href: askAddress([row.replaces, row.id], "compare") }] : [];
   replace(byId("tasks"), [...documentTasks(row), ...changes].map((task) => h("a", { class: "button small", href: task.href }, icon(task.icon), task.label)));
-  if (isWorking(row)) setTimeout(() => showDocument().catch(errorToast), POLL_MS);
-  else if (wasWorking) {
-    await showDocumentAt();
-  }
+  if (isWorking(row)) setTimeout(showDocument, POLL_MS);
+  else if (wasWorking) showPart();
 }
 
 // --------------------------------------------------------------------------------------------- the document itself
-/** The parts that are shown, the first and the last, from 1; 0: none yet. */
-let first = 0;
-let last = 0;
-let count = 0;
-/** @type {Promise<void> | null} */
-let loading = null;
-
-const isPdf = () => row?.media_type === "application/pdf";
-
 /** Shows the part that the address names, else the first one. */
-async function showDocumentAt() {
+function showPart() {
+  if (!row) return;
+  const isThere = row.status === "ready";
+  byId("view-tools").hidden = !isThere;
+  if (!isThere) {
+    replace(view, row.status === "failed" ? null : h("p", { class: "side-empty" }, gettext("It can be read here as soon as it is ready.")));
+    return;
+  }
   const target = decodeURIComponent(location.hash.slice(1));
-  const chunk = target.startsWith("chunk-") ? target.slice("chunk-".length) : "";
-  const quote = new URLSearchParams(location.search).get("quote") || "";
-  /** @type {Api.DocumentContent} */
-  let content;
-  try {
-    content = await loadContent(boot.id, { chunk, quote });
-  } catch (error) {
-    const { status } = /** @type {import("../api.js").ApiError} */ (error);
-    if (status !== 404) throw error;
-    replace(view, row?.status === "failed" ? null : h("p", { class: "side-empty" }, row && isWorking(row) ? gettext("It can be read here as soon as it is ready.") : gettext("There is nothing to show of this document.")));
-    return;
-  }
-  const named = content.chunks.find(({ id }) => id === chunk);
-  const isOld = isPdf() && content.page === null; // read before places on pages were kept
-  count = isOld ? row?.page_count ?? 0 : content.part_count;
-  first = last = isOld ? named?.page ?? 1 : content.part;
-  const part = isOld ? pageElement(first, null) : partElement(content);
-  replace(view, part);
-  byId("view-tools").hidden = false;
-  byId("show-chunks").hidden = isOld;
-  byId("view-note").textContent = isOld ? gettext("Its passages can be shown on its pages once it has been read again.") : "";
-  drawButtons();
-  if (chunk) await point(part, named, quote.split("\n").filter(Boolean));
-}
-
-/** @param {Api.DocumentContent} content */
-function partElement(content) {
-  if (content.page !== null && content.width && content.height && isPdf()) return pageElement(content.page, content);
-  const part = drawPart(content);
-  markChunks(part, content.chunks);
-  return part;
-}
-
-/** @param {number} number @param {Api.DocumentContent | null} content null: nothing is known of it */
-function pageElement(number, content) {
-  const picture = h("img", { alt: gettext("Page {page} of {title}", { page: number, title: row?.title || "" }), src: pictureAddress(boot.id, number, 860), loading: "lazy", decoding: "async" });
-  const frame = h("div", { class: "page-frame" }, picture);
-  frame.style.aspectRatio = content ? `${content.width} / ${content.height}` : "1 / 1.414";
-  picture.addEventListener("load", () => {
-    frame.style.aspectRatio = "";
-  });
-  for (const chunk of content?.chunks ?? []) {
-    const odd = chunk.seq % 2 ? " is-odd" : "";
-    frame.append(...chunk.boxes.map((sides) => Object.assign(boxMark(sides, `chunk-box${odd}`), { title: chunkLabel(chunk) })));
-    if (chunk.boxes.length) {
-      const number = h("span", { class: `chunk-number${odd}`, id: `chunk-${chunk.id}` }, chunkLabel(chunk));
-      Object.assign(number.style, { left: `${chunk.boxes[0][0] * 100}%`, top: `${chunk.boxes[0][1] * 100}%` });
-      frame.append(number);
-    }
-  }
-  return h("figure", { class: "doc-page", "data-part": number }, frame, h("figcaption", {}, gettext("Page {page} of {count}", { page: number, count })));
-}
-
-/**
- * Marks what the address names and brings it into sight.
- * @param {HTMLElement} part
- * @param {Api.ContentChunk | undefined} chunk
- * @param {string[]} quotes
- */
-async function point(part, chunk, quotes) {
-  if (part.matches(".doc-page")) {
-    const frame = query(part, ".page-frame");
-    /** @type {Api.DocumentPage} */
-    const page = await api.get(`/api/documents/${boot.id}/pages/${part.dataset.part}?${new URLSearchParams({ quote: quotes.join("\n").slice(0, 8000) })}`);
-    const marks = page.boxes.map(({ left, top, width, height }) => boxMark([left, top, left + width, top + height], "page-mark"));
-    const boxes = marks.length || !chunk ? marks : chunk.boxes.map((sides) => boxMark(sides, "chunk-box is-target"));
-    frame.append(...boxes);
-    (boxes[0] ?? part).scrollIntoView({ block: "center" });
-    return;
-  }
-  const mark = markQuotes(part, quotes);
-  /** @type {HTMLElement[]} */
-  const blocks = [...part.querySelectorAll(/** @type {"div"} */ (".doc-block"))];
-  const block = chunk && blocks.find(({ dataset }) => Number(dataset.end) > chunk.start);
-  if (!mark) block?.classList.add("is-target");
-  (mark || block || part).scrollIntoView({ block: "center" });
-}
-
-/** One more part, after those that are shown, or before them. @param {1 | -1} step */
-function showNext(step) {
-  loading ??= loadNext(step).finally(() => {
-    loading = null;
-  });
-  return loading;
-}
-
-/** @param {1 | -1} step */
-async function loadNext(step) {
-  const number = step > 0 ? last + 1 : first - 1;
-  if (!count || number < 1 || number > count) return;
-  const isOld = byId("show-chunks").hidden;
-  const part = isOld ? pageElement(number, null) : partElement(await loadContent(boot.id, { part: number }));
-  if (step > 0) {
-    view.append(part);
-    last = number;
-  } else {
-    const height = view.scrollHeight;
-    view.prepend(part);
-    query(document, ".page-scroll").scrollTop += view.scrollHeight - height;
-    first = number;
-  }
-  drawButtons();
-}
-
-function drawButtons() {
-  more.hidden = last >= count;
-  before.hidden = first <= 1;
+  const quotes = (new URLSearchParams(location.search).get("quote") || "").split("\n").filter(Boolean);
+  replace(view, documentFigure({ id: boot.id, title: row.title, isPdf: row.media_type === "application/pdf" }, {
+    chunk: target.startsWith("chunk-") ? target.slice("chunk-".length) : "", quotes, hasChunks: true,
+  }));
 }
 
 /** @param {boolean} shown */
@@ -177,19 +63,7 @@ function showChunks(shown) {
 
 byId("show-chunks").addEventListener("click", () => showChunks(!view.classList.contains("shows-chunks")));
 showChunks(store.get("passages") === "1");
-more.addEventListener("click", () => showNext(1).catch(errorToast));
-before.addEventListener("click", () => showNext(-1).catch(errorToast));
-if ("IntersectionObserver" in globalThis) {
-  // What comes next is there before the reader is; after it has grown, the button may still be in sight.
-  const ahead = new IntersectionObserver(async ([entry]) => {
-    if (!entry.isIntersecting || more.hidden || view.childElementCount % PARTS_BY_ITSELF === 0) return;
-    await showNext(1).catch(errorToast);
-    ahead.unobserve(more);
-    ahead.observe(more);
-  }, { rootMargin: "800px" });
-  ahead.observe(more);
-}
-addEventListener("hashchange", () => showDocumentAt().catch(errorToast));
+addEventListener("hashchange", showPart);
 const options = byId("document-menu");
 replace(options, icon("more"));
 menuButton(options, () => row ? documentOptions(row, {
@@ -197,9 +71,5 @@ menuButton(options, () => row ? documentOptions(row, {
   on: { changed: showDocument, removed: () => location.assign(`/documents/?collection=${encodeURIComponent(boot.collection)}`) },
 }).slice(documentTasks(row).length + 1) : []);
 
-try {
-  await showDocument();
-  await showDocumentAt();
-} catch (error) {
-  errorToast(error);
-}
+await showDocument();
+showPart();

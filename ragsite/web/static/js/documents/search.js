@@ -5,7 +5,7 @@ import { gettext, ngettext } from "../i18n.js";
 import { errorToast } from "../ui.js";
 import { collectionLabel } from "../collection_names.js";
 import { placeIn, scoreShare } from "../chat/source_panel.js";
-import { drawPassage } from "../chat/stream_text.js";
+import { drawPassage, loadMarkdown } from "../chat/stream_text.js";
 
 /** @type {Record<string, string>} */
 const SCORES = {
@@ -25,6 +25,7 @@ form.addEventListener("submit", async (event) => {
   const { query, collection, stage, top_k: topK } = /** @type {Record<string, string>} */ (Object.fromEntries(new FormData(form)));
   hits.setAttribute("aria-busy", "true");
   try {
+    await loadMarkdown().catch(() => {}); // without it passages are plain text
     /** @type {Api.SearchResult} */
     const result = await api.post("/api/search", {
       query, ...(collection ? { collections: [collection] } : {}), ...(stage ? { stages: [stage] } : {}), ...(topK ? { top_k: Number(topK) } : {}),
