@@ -83,11 +83,6 @@ describe("which node runs", () => {
     for (const event of [{ type: "started" }, ...steps(...PATH)]) made.apply(event);
     assert.deepEqual(told.nodes, NODES);
   });
-  test("is the same for a stored path", () => {
-    const { told, progress: made } = progress();
-    made.replay(answer({ decision_path: PATH }));
-    assert.deepEqual(told.nodes, NODES);
-  });
   test("a greeting is answered without a search", () => {
     const { told, progress: made } = progress();
     for (const event of [{ type: "started" }, ...steps(step("condense"), step("retrieve", { status: "skipped" })), { type: "chunk", content: "Hello" }]) made.apply(event);

@@ -337,7 +337,7 @@ describe("over HTTP", () => {
       "GET /api/messages/m/events": () => sse(chunk(3), done(4)),
     });
     const { transport, told } = opened(t);
-    await transport.regenerate("old");
+    await transport.again("old", "regenerate");
     await passes(t, 0);
     assert.deepEqual(calls.map(({ call }) => call), ["POST /api/messages/old/regenerate", "GET /api/messages/m/events"]);
     assert.equal(calls[1].headers["Last-Event-ID"], "2");
@@ -358,7 +358,7 @@ describe("over HTTP", () => {
   test("a refusal ends the answer with its sentence", async (t) => {
     serve({ "POST /api/messages/old/regenerate": [409, { error: { code: "busy", message: "Wait." } }] });
     const { transport, told } = opened(t);
-    assert.equal(await transport.regenerate("old"), true);
+    assert.equal(await transport.again("old", "regenerate"), true);
     assert.deepEqual(told.events, [{ type: "error", message_id: null, code: "busy", content: "Wait.", done: true }]);
   });
   test("leaving the session ends its streams", async (t) => {
@@ -400,8 +400,8 @@ describe("an answer that goes on", () => {
   test("is asked for by its own address, and so is an edited question", async (t) => {
     const { transport } = opened(t);
     const calls = serve({ "POST /api/messages/m/continue": () => sse(started, done(2)), "POST /api/messages/u/edit": () => sse({ ...started, message_id: "n" }, { ...done(2), message_id: "n" }) });
-    await transport.goOn("m");
-    await transport.edit("u", "Why?");
+    await transport.again("m", "continue");
+    await transport.again("u", "edit", { message: "Why?" });
     assert.deepEqual(calls.map(({ body }) => body), [{ stream: true }, { message: "Why?", stream: true }]);
   });
 });

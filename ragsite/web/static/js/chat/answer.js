@@ -6,7 +6,7 @@ import { liveLine } from "./live.js";
 import { decisionPath, planTasks } from "./path.js";
 import { citedAt, quotesFor } from "./evidence.js";
 import { answerRating } from "./rating.js";
-import { firstLine, isWeb, placeIn, sectionIn, webPlace } from "./source_panel.js";
+import { isWeb, placeIn, sectionIn, webPlace } from "./source_panel.js";
 import { dressProse } from "./prose.js";
 import { loadMarkdown, StreamText } from "./stream_text.js";
 import { versionSwitch } from "./versions.js";
@@ -260,7 +260,7 @@ export class Answer {
   /** @param {Api.Source} source */
   card(source) {
     const place = isWeb(source) ? webPlace(source)
-      : [pageOf(source), sectionIn(source, source.spans?.[0]?.start) || (citedPage(source) === source.page ? placeIn(source).split(" › ").at(-1) || firstLine(source) : null)].filter(Boolean).join(" · ");
+      : [pageOf(source), sectionIn(source, source.spans?.[0]?.start) || (citedPage(source) === source.page ? placeIn(source).split(" › ").at(-1) : null)].filter(Boolean).join(" · ");
     return h("button", { type: "button", class: "source-card", "data-marker": source.marker, onclick: (event) => this.openSource(source.marker, event.currentTarget) },
       h("span", { class: "source-number", "aria-hidden": "true" }, source.marker),
       h("span", { class: "source-text" }, h("span", { class: "source-title", dir: "auto" }, isWeb(source) ? icon("globe") : null, source.title), place ? h("span", { class: "source-place" }, place) : null));

@@ -15,6 +15,11 @@ import { Transport } from "./transport.js";
 
 /** @typedef {import("./answer.js").Answer} Answer */
 
+const FIRST_LOOK_MS = 1000; // for a question whose connection broke
+const LONGEST_LOOK_MS = 8000;
+const CLOCKS_DIFFER_MS = 60_000; // the site's and this browser's
+const SEARCHED_CHARS = 60;
+
 /** @type {Boot.Chat} */
 const boot = bootData();
 const title = byId("chat-title");
@@ -132,7 +137,6 @@ function ask(text) {
   awaitAnswer(thread.addAnswer(), text);
   thread.toEnd();
   askedAt = Date.now();
-  lostQuestions().catch(() => {});
   transport.ask({ message: text, session_id: sessionId, ...composer.settings() });
   return true;
 }
@@ -168,7 +172,7 @@ function regenerate(answer) {
   if (thread.live() || !answer.id) return;
   const question = answer.question || thread.questionOf(answer);
   awaitAnswer(thread.replaceAnswer(answer), question);
-  transport.regenerate(answer.id);
+  transport.again(answer.id, "regenerate");
 }
 
 /** @param {Answer} answer one that is not complete */
@@ -178,7 +182,7 @@ function goOn(answer) {
   answer.restart();
   composer.setBusy(true);
   panel.close();
-  transport.goOn(answer.id);
+  transport.again(answer.id, "continue");
 }
 
 /** @param {Api.Id} id of a question @param {string} text its other words */
@@ -189,7 +193,7 @@ function edit(id, text) {
   answer.isEdit = true;
   awaitAnswer(answer, text);
   thread.toEnd();
-  transport.edit(id, text);
+  transport.again(id, "edit", { message: text });
 }
 
 /** Another version of a question or an answer in its place. @param {Api.Id} id */
@@ -209,29 +213,41 @@ async function showVersion(id) {
   }
 }
 
-const lostQuestions = async () => await import("./lost_question.js");
-
-/** The connection broke before the server confirmed the question: see whether it has taken it. @param {Api.Ask} asked */
-async function recoverAsk(asked) {
+/**
+ * The connection broke before the site said that it has the question: what is stored tells, once the site can be reached.
+ * @param {Api.Ask} asked
+ */
+async function recoverAsk(asked, waitMs = FIRST_LOOK_MS) {
   const answer = pending;
   if (!answer) return;
-  let found = null;
+  answer.showStep(gettext("Waiting for the connection, to see whether the question arrived"));
+  await new Promise((resolve) => setTimeout(resolve, waitMs));
+  if (pending !== answer) return;
   let content = gettext("The connection broke before the question arrived.");
   try {
-    const { lookFor } = await lostQuestions();
-    found = await lookFor(asked, {
-      askedAt, knows: (id) => thread.knows(id), isWaiting: () => pending === answer,
-      away: () => answer.showStep(gettext("Waiting for the connection, to see whether the question arrived")),
-    });
+    const id = sessionId ?? await begunWith(asked.message);
+    const arrived = id && (await new History(id).newest()).find((row) => row.role === "user" && row.text === asked.message && !thread.knows(row.message_id));
+    if (arrived && pending === answer) {
+      await openSession(id, title.textContent || "");
+      return;
+    }
   } catch (error) {
-    content = /** @type {Error} */ (error).message;
+    const { status = 0, message } = /** @type {import("../api.js").ApiError} */ (error);
+    if (status === 0 || status >= 500) {
+      void recoverAsk(asked, Math.min(waitMs * 2, LONGEST_LOOK_MS));
+      return;
+    }
+    content = message;
   }
-  if (pending !== answer) return;
-  if (found) {
-    receive(found);
-    transport.open(found.session_id);
-    transport.follow(found.message_id);
-  } else receive({ type: "error", content, code: "connection" });
+  if (pending === answer) receive({ type: "error", content, code: "connection" });
+}
+
+/** The conversation that has just begun with these words. @param {string} message @returns {Promise<Api.Id | undefined>} */
+async function begunWith(message) {
+  const words = new URLSearchParams({ search: [...message].slice(0, SEARCHED_CHARS).join("") });
+  /** @type {Api.Page<Api.Session>} */
+  const { results } = await api.get(`/api/sessions?${words}`);
+  return results.find((session) => Date.parse(session.created_at) > askedAt - CLOCKS_DIFFER_MS)?.id;
 }
 
 // --------------------------------------------------------------------------------------------- events

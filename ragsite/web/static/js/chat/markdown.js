@@ -1,9 +1,8 @@
 // Markdown as the server reads it: the same parser in its own language, so that an answer looks while it is written as it
-// will in the end. Only text nodes and a fixed set of elements are made, whatever the text says. Loaded when first needed.
+// will in the end, but for its formulas. Only text nodes and a fixed set of elements are made, whatever the text says. Loaded when first needed.
 import { append, h } from "../dom.js";
 import MarkdownIt from "../vendor/markdown-it/markdown-it.js";
 import { cjkEmphasis } from "./emphasis.js";
-import { formulas } from "./formulas.js";
 
 /** @typedef {{type: string, tag: string, nesting: number, level: number, hidden: boolean, content: string, info: string,
  *   map: [number, number] | null, children: Token[] | null, attrGet: (name: string) => string | null}} Token */
@@ -16,7 +15,7 @@ const SAFE_ADDRESS = /^(?:https?|mailto):/i;
 /** @typedef {{parse: (text: string, env: object) => Token[]}} Parser */
 /** @type {Parser} */
 const answers = new MarkdownIt("commonmark", { html: false })
-  .enable(["table", "strikethrough"]).disable(["reference", "image"]).use(formulas).use(cjkEmphasis);
+  .enable(["table", "strikethrough"]).disable(["reference", "image"]).use(cjkEmphasis);
 /** @type {Parser} */
 const passages = new MarkdownIt("zero").enable(["table", "heading", "list", "blockquote", "fence"]);
 
@@ -75,10 +74,6 @@ function drawElement(token) {
   switch (token.type) {
     case "code_inline":
       return h("code", {}, token.content);
-    case "formula":
-      return h("code", { class: "formula" }, token.content);
-    case "formula_block":
-      return h("div", { class: "formula-block" }, h("code", { class: "formula" }, token.content));
     case "fence":
     case "code_block": {
       const language = token.info.trim().split(/\s+/)[0];

@@ -185,12 +185,6 @@ export function sectionIn({ title, text }, start) {
   return isTitle(section, title) ? "" : section;
 }
 
-/** How a passage begins, where no heading says what it is about. @param {Api.Source} source */
-export function firstLine({ title, text }) {
-  const lines = text.split("\n").map((line) => line.replace(/^#+\s*/, "").trim());
-  return (lines.find((line) => line && !isTitle(line, title)) || "").slice(0, 80);
-}
-
 /** Where the evidence stands. @param {Evidence} shown */
 function meta({ source, quotes }) {
   const page = source.page ? pageOf(source, quotes) : null;

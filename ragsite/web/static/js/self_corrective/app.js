@@ -110,7 +110,7 @@ function regenerate(answer) {
   if (thread.live() || !id) return;
   panel.close();
   begin(thread.replaceAnswer(answer), answer.question);
-  transport.regenerate(id);
+  transport.again(id, "regenerate");
 }
 
 /** @param {Answer} answer */
@@ -175,10 +175,6 @@ function end(text) {
 function finish(message) {
   end(gettext("Answer complete."));
   if (!message.decision_path.length) return;
-  // The stored path has every step, also one whose event was missed.
-  grades.clear();
-  for (const step of message.decision_path) grades.apply(step);
-  progress.replay(message);
   replace(path, decisionPath(message.decision_path, message.usage));
 }
 
@@ -189,6 +185,9 @@ listenForShortcuts({
     showChat();
     composer.input.focus();
   },
+});
+addEventListener("hashchange", () => {
+  if (location.hash === "#view-settings") fold.open = true;
 });
 byId("new-conversation").addEventListener("click", startAnew);
 startAnew();

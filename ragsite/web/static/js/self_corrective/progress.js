@@ -26,7 +26,8 @@ export class Progress {
   apply(event) {
     switch (event.type) {
       case "started":
-        this.started();
+        this.nodes.enter("__start__");
+        this.nodes.enter("condense");
         break;
       case "tool_call":
         this.enter(event.tool === "search" ? "retrieve" : event.tool);
@@ -47,19 +48,6 @@ export class Progress {
       case "error":
         this.nodes.end(event.content || gettext("The answer could not be written."), { reached: false });
     }
-  }
-
-  started() {
-    this.nodes.enter("__start__");
-    this.nodes.enter("condense");
-  }
-
-  /** All of a finished answer's steps at once. @param {Api.Answer} message */
-  replay(message) {
-    this.start();
-    this.started();
-    for (const step of message.decision_path) this.finished(step);
-    this.done(message);
   }
 
   /** @param {string | null} node */
