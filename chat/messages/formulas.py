@@ -1,8 +1,6 @@
 r"""Formulas in Markdown: $…$, \(…\), $$…$$ and \[…\], kept as TeX for the page, which draws them as MathML.
 
-`ragsite/web/static/js/chat/formulas.js` has the same rules for the answer that is still being written;
-tests/markdown_cases.json holds both to the same results. A dollar that is a price begins no formula. Each search for an
-end is bounded, so that the time stays linear.
+A dollar that is a price begins no formula. Each search for an end is bounded, so that the time stays linear.
 """
 
 from __future__ import annotations

@@ -73,24 +73,6 @@ describe("drawing as it grows", () => {
     assert.equal(prose.children[0], first);
     assert.equal(markup(prose), "<div><p>one</p><p>two</p><p>three four</p><p>five</p></div>");
   });
-  test("stops when the answer has ended", () => {
-    const prose = element("div");
-    const stream = new StreamText(prose);
-    stream.push("a");
-    stream.stop();
-    frames.draw();
-    assert.equal(prose.childElementCount, 0);
-  });
-  test("starts anew", () => {
-    const prose = element("div");
-    const stream = new StreamText(prose);
-    stream.push("old");
-    frames.draw();
-    stream.reset();
-    stream.push("new");
-    frames.draw();
-    assert.equal(markup(prose), "<div><p>new</p></div>");
-  });
 });
 
 describe("a passage of a document", () => {

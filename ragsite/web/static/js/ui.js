@@ -59,9 +59,9 @@ export async function copyText(text, button) {
     toast(gettext("The browser did not allow copying."));
     return;
   }
-  replace(button, icon("check"));
+  button.querySelector(".icon")?.replaceWith(icon("check"));
   toast(gettext("Copied."), { ms: 1800 });
-  setTimeout(() => replace(button, icon("copy")), 1800);
+  setTimeout(() => button.querySelector(".icon")?.replaceWith(icon("copy")), 1800);
 }
 
 let ids = 0;

@@ -1,6 +1,5 @@
-// The account page: asks before something ends that cannot be taken back, switches theme and memory.
+// The account page: asks before something ends that cannot be taken back, switches the theme.
 // Its forms work without it, too.
-import { api } from "../api.js";
 import { byId } from "../dom.js";
 import { chooseTheme, chosenTheme } from "../theme_choice.js";
 import { confirmDialog, errorToast } from "../ui.js";
@@ -13,7 +12,7 @@ for (const form of document.querySelectorAll(/** @type {"form"} */ ("form[data-c
   });
 }
 
-// --------------------------------------------------------------------------------------------- theme and memory
+// --------------------------------------------------------------------------------------------- the theme
 const themes = byId("theme-choice", HTMLFormElement);
 themes.addEventListener("submit", (event) => {
   event.preventDefault();
@@ -28,17 +27,3 @@ function showTheme() {
     else button.removeAttribute("aria-current");
   }
 }
-
-const memory = byId("memory-enabled", HTMLInputElement);
-memory.addEventListener("change", async () => {
-  try {
-    await api.patch("/api/memory/settings", { enabled: memory.checked });
-  } catch (error) {
-    memory.checked = !memory.checked;
-    errorToast(error);
-  }
-});
-api.get("/api/memory/settings").then(({ enabled }) => {
-  memory.checked = enabled;
-  byId("memory-switch").hidden = false;
-}, errorToast);

@@ -2,7 +2,7 @@
 import { api } from "../api.js";
 import { dateOf, h, icon, replace } from "../dom.js";
 import { gettext } from "../i18n.js";
-import { openDialog, toast } from "../ui.js";
+import { copyText, openDialog } from "../ui.js";
 
 const DAY_MS = 86_400_000;
 /** @type {["site" | "link", string, string, string][]} */
@@ -61,20 +61,9 @@ function scopeRow([picture, name, explanation], share, { allowed, make, revoke }
   const address = h("input", { class: "input", readonly: true, "aria-label": gettext("Address"), value: share.url, onclick: (event) => /** @type {HTMLInputElement} */ (event.currentTarget).select() });
   const until = share.expires_at ? gettext("As of {date}; can be read until {until}.", { date: dateOf(share.created_at), until: dateOf(share.expires_at) }) : gettext("As of {date}; can be read until it is revoked.", { date: dateOf(share.created_at) });
   return h("section", { class: "share-scope", "aria-label": name }, head,
-    h("div", { class: "share-row" }, address, h("button", { type: "button", class: "button primary", onclick: () => copy(address) }, icon("copy"), gettext("Copy"))),
+    h("div", { class: "share-row" }, address, h("button", { type: "button", class: "button primary", onclick: (event) => copyText(address.value, event.currentTarget) }, icon("copy"), gettext("Copy"))),
     h("p", { class: "field-help" }, until),
     h("div", { class: "notice-actions" },
       h("button", { type: "button", class: "button small quiet", onclick: () => make("") }, icon("retry"), gettext("Share anew, as it is now")),
       h("button", { type: "button", class: "button small quiet danger", onclick: revoke }, icon("trash"), gettext("Revoke"))));
-}
-
-/** @param {HTMLInputElement} address */
-async function copy(address) {
-  try {
-    await navigator.clipboard.writeText(address.value);
-    toast(gettext("Copied."), { ms: 1800 });
-  } catch {
-    address.select();
-    toast(gettext("The browser did not allow copying."));
-  }
 }

@@ -135,8 +135,9 @@ function documentLinks({ source, quotes }) {
   const text = quotes.length ? `?${new URLSearchParams({ quote: quotes.join("\n") })}` : "";
   return [
     h("a", { class: "button small", href: `/documents/${source.document_id}/${text}#chunk-${source.chunk_id}` }, icon("documents"), gettext("Open in document")),
-    SHOWN_INLINE.test(source.file_name) ? h("a", { class: "button small", href: `${file}?inline=true${hasPage(source) ? `#page=${pageOf(source, quotes)}` : ""}`, target: "_blank", rel: "noopener" }, icon("external"), gettext("Original file")) : null,
-    h("a", { class: "button small", href: file, download: "" }, icon("download"), gettext("Download")),
+    SHOWN_INLINE.test(source.file_name)
+      ? h("a", { class: "button small", href: `${file}?inline=true${hasPage(source) ? `#page=${pageOf(source, quotes)}` : ""}`, target: "_blank", rel: "noopener" }, icon("external"), gettext("Original file"))
+      : h("a", { class: "button small", href: file, download: "" }, icon("download"), gettext("Download")),
   ];
 }
 
@@ -211,18 +212,24 @@ export function scoreShare(name, value) {
   return Math.max(0, Math.min(1, share));
 }
 
+/**
+ * Each score by its name, with a bar.
+ * @param {Record<string, number | null | undefined>} given @param {Record<string, string>} labels
+ */
+export function scoreRows(given, labels = SCORES) {
+  return Object.entries(labels).flatMap(([name, label]) => {
+    const value = given[name];
+    if (value === undefined || value === null || (name === "boost" && value === 1)) return [];
+    const bar = h("span", { class: "score-bar", "aria-hidden": "true" });
+    bar.style.setProperty("--share", `${scoreShare(name, value) * 100}%`);
+    return [h("div", {}, h("dt", {}, label), h("dd", {}, bar, h("span", { class: "score-value" }, value.toFixed(value < 1 ? 3 : 2))))];
+  });
+}
+
 /** @param {Api.Scores} given @param {string} origin of the boost */
 function scores(given, origin) {
-  const rows = Object.entries(SCORES).flatMap(([name, label]) => {
-    const value = given[/** @type {keyof Api.Scores} */ (name)];
-    return value === undefined || value === null || (name === "boost" && value === 1) ? [] : [{ name, label, value }];
-  });
+  const rows = scoreRows(given);
   if (!rows.length) return null;
-  return h("details", { class: "scores" }, h("summary", {}, icon("chevron"), gettext("Why this passage")),
-    h("dl", {}, rows.map(({ name, label, value }) => {
-      const bar = h("span", { class: "score-bar", "aria-hidden": "true" });
-      bar.style.setProperty("--share", `${scoreShare(name, value) * 100}%`);
-      return h("div", {}, h("dt", {}, label), h("dd", {}, bar, h("span", { class: "score-value" }, value.toFixed(value < 1 ? 3 : 2))));
-    })),
+  return h("details", { class: "scores" }, h("summary", {}, icon("chevron"), gettext("Why this passage")), h("dl", {}, rows),
     origin ? h("p", { class: "muted" }, gettext("Feedback: {origin}.", { origin })) : null);
 }
