@@ -41,10 +41,9 @@ describe("the texts that bear a statement out", () => {
     });
   }
   test("are none while the answer is written", () => assert.deepEqual(quotesFor(null, source), []));
-  test("are what an answer without a model quotes", () => {
-    const quoting = { answer: "From the rules:\n\n- Fines are 20 cents a day. [1]\n- Other words than there. [1]", grounding: [] };
-    assert.deepEqual(quotesFor(quoting, source), ["- Fines are 20 cents a day."]);
-    assert.deepEqual(quotesFor(quoting, source, citedAt(quoting.answer, 1)[1]), []);
+  test("are what an answer without a model quotes, where the server found it", () => {
+    const quoting = { answer: "From the rules:\n\n- Fines are 20 cents a day. [1]", grounding: [] };
+    assert.deepEqual(quotesFor(quoting, { ...source, spans: [{ page: null, boxes: [], start: 23, end: 48 }] }, 50), ["Fines are 20 cents a day."]);
   });
 });
 

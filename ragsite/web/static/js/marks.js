@@ -2,7 +2,7 @@
 import { h } from "./dom.js";
 
 const LETTER = /[\p{L}\p{N}]/u;
-export const LEAST_LETTERS = 8; // of a quotation that is looked for: less stands anywhere
+const LEAST_LETTERS = 8; // of a quotation that is looked for: less stands anywhere
 
 /** Letters and digits alone, in small letters: as a text is compared. @param {string} text */
 export function letters(text) {

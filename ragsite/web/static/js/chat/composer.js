@@ -42,8 +42,6 @@ export class Composer extends QuestionBox {
     this.sessionId = null;
     /** @type {Attachments | null} once there are files */
     this.attachments = null;
-    /** Whether the question is sent once its files are there. */
-    this.waiting = false;
     /** Grows with each conversation that is shown. */
     this.turn = 0;
     // The last choices, each reader's own.
@@ -135,7 +133,7 @@ export class Composer extends QuestionBox {
     const { Attachments } = await import("./attachments.js");
     this.attachments ??= new Attachments(this.files, {
       accept: this.accept, limits: this.limits,
-      onChange: () => this.filesChanged(),
+      onChange: () => this.showButton(),
       onBegun: (id) => {
         this.sessionId = id;
         this.kept.set("files", id);
@@ -157,32 +155,16 @@ export class Composer extends QuestionBox {
     }
   }
 
-  /** A question that waited for its files is sent once they are on the site; what is still being read there is waited for there. */
-  filesChanged() {
-    this.showButton();
-    if (this.waiting && !this.attachments?.isSending) this.send();
-  }
-
   showChips() {
     replace(this.chips, this.filters.chips());
   }
 
   // ------------------------------------------------------------------------------------------- the question
-  changed() {
-    this.waiting = false;
-    super.changed();
-  }
-
-  waitsFor() {
-    return this.waiting ? gettext("Sends once the files are there") : "";
+  canSend() {
+    return super.canSend() && !this.attachments?.isSending; // what is still being read on the site is waited for there
   }
 
   send() {
-    this.waiting = Boolean(this.input.value.trim()) && (this.attachments?.isSending ?? false);
-    if (this.waiting) {
-      this.showButton();
-      return;
-    }
     super.send();
     if (!this.input.value) this.attachments?.forgetRefused();
   }

@@ -1,5 +1,5 @@
 // Where the evidence of a statement stands: which texts of its source, and where these are on the page of a PDF.
-import { LEAST_LETTERS, cells, letters, values } from "../marks.js";
+import { cells, letters, values } from "../marks.js";
 
 export { markTexts } from "../marks.js";
 
@@ -20,26 +20,9 @@ export function quotesFor(message, source, offset = null) {
   const chosen = offset === null ? statements : statements.filter(({ start }) => start <= offset).slice(-1);
   const checked = chosen.flatMap(({ evidence, start: from, end: to }) => evidence.filter(({ marker }) => marker === source.marker)
     .flatMap(({ start, end }) => rowsOf(source.text.slice(start, end), message.answer.slice(from, to))));
-  return distinct(checked.length ? checked : quoted(message.answer, source, offset));
-}
-
-/**
- * Statements that stand in the source word for word, as without a model all do.
- * @param {string} answer @param {Api.Source} source @param {number | null} offset
- */
-function quoted(answer, source, offset) {
-  const passage = letters(source.text);
-  /** @type {string[]} */
-  const found = [];
-  let begin = 0;
-  for (const match of answer.matchAll(MARKER)) {
-    const wanted = Number(match[1]) === source.marker && (offset === null || offset === match.index);
-    const said = wanted ? answer.slice(begin, match.index).split("\n") : [];
-    const holds = (/** @type {string} */ line) => letters(line).length >= LEAST_LETTERS && passage.includes(letters(line));
-    found.push(...said.map((line) => (holds(line) ? line : cells(line))).filter(holds));
-    begin = match.index + match[0].length;
-  }
-  return found;
+  // An answer that quotes has no such statements: the server found what it quotes.
+  const spans = (source.spans ?? []).map(({ start, end }) => source.text.slice(start, end));
+  return distinct(checked.length ? checked : spans);
 }
 
 /**
