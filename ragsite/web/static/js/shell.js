@@ -1,15 +1,9 @@
-// What every signed-in page has: the drawer on small screens, the theme switch, popovers, the shortcut list.
+// What every signed-in page has: the drawer on small screens, popovers, the shortcut list.
 import "./once.js";
-import { byId, icon, query, replace } from "./dom.js";
-import { gettext } from "./i18n.js";
-import { THEMES as NAMES, chooseTheme, chosenTheme } from "./theme_choice.js";
+import { byId, query } from "./dom.js";
 
 const root = document.documentElement;
 const sidebar = byId("sidebar");
-/** @type {Record<string, string>} */
-const THEMES = { system: "theme", light: "sun", dark: "moon" };
-/** @type {Record<string, string>} */
-const THEME_NAMES = { system: gettext("system"), light: gettext("light"), dark: gettext("dark") };
 
 /** @param {boolean} open */
 function setSidebar(open) {
@@ -54,22 +48,4 @@ export function isTyping(target) {
 function openShortcuts() {
   const dialog = byId("shortcuts", HTMLDialogElement);
   if (!dialog.open) dialog.showModal();
-}
-
-/** @param {HTMLElement} button */
-function showTheme(button) {
-  const theme = chosenTheme();
-  replace(button, icon(THEMES[theme] || "theme"));
-  const label = gettext("Colour theme: {theme}. Change it.", { theme: THEME_NAMES[theme] || theme });
-  button.setAttribute("aria-label", label);
-  button.title = label;
-}
-
-for (const button of document.querySelectorAll(/** @type {"button"} */ ("[data-theme-toggle]"))) {
-  showTheme(button);
-  button.addEventListener("click", () => {
-    const next = NAMES[(NAMES.indexOf(chosenTheme()) + 1) % NAMES.length];
-    chooseTheme(next).catch(() => {}); // away for the moment: this browser has it
-    showTheme(button);
-  });
 }

@@ -1,7 +1,7 @@
 // The account page: asks before something ends that cannot be taken back, switches the theme.
 // Its forms work without it, too.
-import { byId } from "../dom.js";
-import { chooseTheme, chosenTheme } from "../theme_choice.js";
+import { api } from "../api.js";
+import { byId, store } from "../dom.js";
 import { confirmDialog, errorToast } from "../ui.js";
 
 for (const form of document.querySelectorAll(/** @type {"form"} */ ("form[data-confirm]"))) {
@@ -13,17 +13,22 @@ for (const form of document.querySelectorAll(/** @type {"form"} */ ("form[data-c
 }
 
 // --------------------------------------------------------------------------------------------- the theme
+const root = document.documentElement;
 const themes = byId("theme-choice", HTMLFormElement);
-themes.addEventListener("submit", (event) => {
+themes.addEventListener("submit", async (event) => {
   event.preventDefault();
-  chooseTheme(/** @type {HTMLButtonElement} */ (event.submitter).value).catch(errorToast);
+  const theme = /** @type {HTMLButtonElement} */ (event.submitter).value;
+  store.set("theme", theme === "system" ? null : theme); // for pages without an account
+  if (theme === "system") delete root.dataset.theme;
+  else root.dataset.theme = theme;
   showTheme();
+  await api.patch("/api/account/settings", { theme }).catch(errorToast);
 });
 showTheme();
 
 function showTheme() {
   for (const button of themes.querySelectorAll("button")) {
-    if (button.value === chosenTheme()) button.setAttribute("aria-current", "true");
+    if (button.value === (root.dataset.theme ?? "system")) button.setAttribute("aria-current", "true");
     else button.removeAttribute("aria-current");
   }
 }
