@@ -1,7 +1,8 @@
 """All addresses of the site. Each app brings its own."""
 
 from django.contrib import admin
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from django.templatetags.static import static
 from django.urls import include, path
 from django.utils import timezone
@@ -22,7 +23,7 @@ _STARTED = timezone.now()
 @cache_control(no_cache=True)
 @last_modified(lambda _request: _STARTED)
 @gzip_page
-def script_texts(request: HttpRequest) -> HttpResponse:
+def script_texts(request: HttpRequest) -> HttpResponseBase:
     """The texts of the pages' scripts in the reader's language."""
     return JavaScriptCatalog.as_view(packages=["ragsite"])(request)
 

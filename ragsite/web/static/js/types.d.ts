@@ -122,7 +122,6 @@ declare namespace Api {
     scores: Record<string, number>; ranks: Record<string, number>;
   }
   interface SearchResult { candidates: Candidate[]; timings_ms: Record<string, number>; degraded: string[] }
-  interface KeptGroup { id: number; name: string; members: string[] }
   interface BulkResult { id: Id; outcome: "done" | "refused"; code: string; error: string }
   interface NewerVersion { id: Id; title: string; status: string }
   interface Document {

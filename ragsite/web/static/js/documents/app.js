@@ -1,5 +1,5 @@
 // The documents page: collections at the side, uploads and the list with live progress.
-import { api, fetchAll } from "../api.js";
+import { api } from "../api.js";
 import { bootData, bytes, byId, debounce, h, icon, iconButton, query, replace, store } from "../dom.js";
 import { LOCALE, gettext, ngettext } from "../i18n.js";
 import { Leaving } from "../leaving.js";
@@ -7,7 +7,6 @@ import { PagedRows } from "../paged.js";
 import { announcer, errorToast, menuButton } from "../ui.js";
 import { Collections, isUnapproved, wantsReembedding } from "./collections.js";
 import { documentRow, freesVersion, isWorking } from "./document_row.js";
-import { groupItems } from "./groups.js";
 import { Selection } from "./selection.js";
 import { Uploads } from "./uploads.js";
 
@@ -33,8 +32,6 @@ let models = null;
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let timer;
 
-/** @type {Api.KeptGroup[]} that the user keeps */
-let groups = [];
 const selection = new Selection(byId("selection"), {
   shown: () => documents.rows,
   collections: () => collections.rows.filter(({ editable }) => editable).map((row) => ({ value: row.id, label: collections.labelOf(row) })),
@@ -45,7 +42,7 @@ const selection = new Selection(byId("selection"), {
   },
 });
 const collections = new Collections(byId("collection-list"), {
-  groups: () => [...new Set([...boot.groups, ...groups.map(({ name }) => name)])], username: boot.username, mayPublish: boot.may_publish,
+  groups: () => boot.groups, username: boot.username, mayPublish: boot.may_publish,
   onChoose: (id) => {
     const row = collections.find(id);
     history.replaceState(null, "", row ? `?collection=${encodeURIComponent(collections.addressOf(row))}` : location.pathname);
@@ -70,8 +67,8 @@ const refreshCollections = debounce(() => {
 const status = () => query(document, '[name="status"]:checked', HTMLInputElement).value;
 
 function filters() {
-  const { inside, ...others } = /** @type {Record<string, string>} */ (Object.fromEntries(new FormData(moreFilters)));
-  const values = { collection: collections.current, status: status() === "working" ? "" : status(), [inside ? "text" : "search"]: search.value.trim(), ...others };
+  const others = /** @type {Record<string, string>} */ (Object.fromEntries(new FormData(moreFilters)));
+  const values = { collection: collections.current, status: status() === "working" ? "" : status(), search: search.value.trim(), ...others };
   return new URLSearchParams(Object.entries(values).filter(([, value]) => value)).toString();
 }
 
@@ -121,7 +118,7 @@ function draw() {
   byId("filters").hidden = moreFilters.hidden = !shown.length && !filtered;
   emptyState.hidden = shown.length > 0;
   replace(emptyState, filtered
-    ? [h("h2", {}, gettext("Nothing found")), h("p", {}, gettext("No document is like that. Widen the filters, or look inside the texts."))]
+    ? [h("h2", {}, gettext("Nothing found")), h("p", {}, gettext("No document is like that. Widen the filters."))]
     : [h("h2", {}, collections.current ? gettext("This collection is empty") : gettext("No documents yet")), h("p", {}, gettext("Drop files here or choose them above. They can be asked about as soon as they are ready."))]);
 }
 
@@ -213,16 +210,10 @@ moreFilters.addEventListener("change", () => load());
 moreFilters.addEventListener("submit", (event) => event.preventDefault());
 for (const choice of document.querySelectorAll('[name="status"]')) choice.addEventListener("change", () => load());
 more.addEventListener("click", loadMore);
-menuButton(byId("groups"), () => groupItems(groups, refreshGroups), { align: "start" });
 byId("new-collection").addEventListener("click", () => collections.create());
 byId("choose").addEventListener("click", () => byId("files").click());
 details.addEventListener("submit", (event) => event.preventDefault());
 
-async function refreshGroups() {
-  groups = await fetchAll("/api/groups");
-}
-
-refreshGroups().catch(errorToast);
 collections.load().then(() => {
   collections.current = collections.find(new URLSearchParams(location.search).get("collection"))?.id || "";
   collections.draw();

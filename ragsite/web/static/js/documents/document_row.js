@@ -78,7 +78,6 @@ export function documentOptions(row, { writable, on }) {
     writable ? { label: gettext("Edit details"), icon: "edit", run: () => editDocument(row, on.changed) } : null,
     writable && !row.superseded ? { label: gettext("Replace by a new version…"), icon: "upload", run: () => replaceDocument(row, on.changed) } : null,
     writable && !row.superseded && !isWorking(row) ? { label: gettext("Read again"), icon: "retry", run: () => readAgain(row, on.changed) } : null,
-    writable && row.superseded ? { label: gettext("Search it again"), icon: "search", run: () => searchAgain(row, on.changed) } : null,
     writable ? { label: gettext("Delete"), icon: "trash", danger: true, run: () => (on.leave ? on.leave(row) : removeDocument(row, on.removed)) } : null,
   ];
 }
@@ -103,17 +102,6 @@ function replaceDocument(row, changed) {
   });
   document.body.append(input);
   input.click();
-}
-
-/** @param {Api.Document} row @param {() => unknown} changed */
-async function searchAgain(row, changed) {
-  try {
-    await api.patch(`/api/documents/${row.id}`, { superseded: false });
-    toast(gettext("It is searched again, beside its newer version."));
-    changed();
-  } catch (error) {
-    errorToast(error);
-  }
 }
 
 /** @param {Api.Document} row @param {() => unknown} changed */
