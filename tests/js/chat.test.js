@@ -284,7 +284,6 @@ describe("the composer", () => {
     ["the reader's own choice, not another's of this browser", { "effort.bob": "quick" }, {}, {}],
     ["a workflow by its name, and the web", { "workflow.ann": "react", "web_search.ann": "1" }, { web: { by_default: false } }, { workflow: "react", options: { web_search: true } }],
     ["no effort that the site no longer has", { "effort.ann": "thorough" }, { workflows: ["corrective"] }, {}],
-    ["the model that was chosen", { "model.ann": "big:7b" }, { answers: { "GET /api/status": { chat_models: ["big:7b", "small:1b"] } } }, { model: "big:7b" }],
     ["not one that the site no longer has", { "workflow.ann": "gone" }, {}, {}],
     ["nothing of the web where nobody chose: the workflow has its own rule", {}, { web: { by_default: false } }, {}],
     ["nor where the site has it on", {}, { web: { by_default: true } }, {}],

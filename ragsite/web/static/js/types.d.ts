@@ -99,7 +99,7 @@ declare namespace Api {
   /** What a question sends. The self-corrective page's has fields of its own. */
   interface Ask {
     message: string; session_id: Id | null; workflow?: string; collections?: string[]; options?: Options; filters?: Filters;
-    filters_mode?: "strict" | "prefer"; model?: string; task?: Task; documents?: Id[];
+    task?: Task; documents?: Id[];
   }
   type Task = "summarise" | "list" | "compare";
   interface SelfCorrectiveAsk extends SelfCorrectiveNumbers {

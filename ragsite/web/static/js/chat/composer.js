@@ -171,7 +171,7 @@ export class Composer extends QuestionBox {
 
   /** The fields of a question besides its words. @returns {Omit<Api.Ask, "message" | "session_id"> & {session_id?: Api.Id}} */
   settings() {
-    const { workflow, options: effort, model } = this.effort.settings();
+    const { workflow, options: effort } = this.effort.settings();
     const options = { ...effort, ...(this.web && this.webChosen !== null ? { web_search: this.webChosen } : {}) };
     return {
       ...(workflow ? { workflow } : {}),
@@ -180,7 +180,6 @@ export class Composer extends QuestionBox {
       ...this.named.settings(),
       ...this.filters.settings(),
       ...(Object.keys(options).length ? { options } : {}),
-      ...(model ? { model } : {}),
     };
   }
 
