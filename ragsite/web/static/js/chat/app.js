@@ -228,7 +228,9 @@ async function recoverAsk(asked, waitMs = FIRST_LOOK_MS) {
     const id = sessionId ?? await begunWith(asked.message);
     const arrived = id && (await new History(id).newest()).find((row) => row.role === "user" && row.text === asked.message && !thread.knows(row.message_id));
     if (arrived && pending === answer) {
-      await openSession(id, title.textContent || "");
+      pending = null;
+      composer.setBusy(false);
+      await (id === sessionId ? loadMessages(id) : openSession(id, title.textContent || ""));
       return;
     }
   } catch (error) {
