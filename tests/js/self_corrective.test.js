@@ -14,8 +14,8 @@ const graphOf = (...ways) => {
   return { nodes: [...new Set(edges.flatMap(({ source, target }) => [source, target]))], edges };
 };
 const WORKFLOW = graphOf(
-  "__start__>condense", "condense>retrieve", "condense>greet", "retrieve>grade", "grade>assess", "assess>rewrite", "assess>generate",
-  "assess>no_answer", "rewrite>retrieve", "generate>__end__", "greet>__end__", "no_answer>__end__",
+  "__start__>condense", "condense>retrieve", "condense>no_answer", "retrieve>grade", "grade>assess", "assess>rewrite", "assess>generate",
+  "assess>no_answer", "rewrite>retrieve", "generate>__end__", "no_answer>__end__",
 );
 const NODE_OF_STEP = { condense: "condense", route: "condense", retrieve: "retrieve", dedupe: "retrieve", grade: "grade", assess: "assess", rewrite: "rewrite", web_search: "web_search", generate: "generate" };
 
@@ -82,11 +82,6 @@ describe("which node runs", () => {
     const { told, progress: made } = progress();
     for (const event of [{ type: "started" }, ...steps(...PATH)]) made.apply(event);
     assert.deepEqual(told.nodes, NODES);
-  });
-  test("a greeting is answered without a search", () => {
-    const { told, progress: made } = progress();
-    for (const event of [{ type: "started" }, ...steps(step("condense"), step("retrieve", { status: "skipped" })), { type: "chunk", content: "Hello" }]) made.apply(event);
-    assert.deepEqual(told.nodes, ["__start__", "condense", "greet"]);
   });
   for (const [name, detail, nodes] of [
     ["route", {}, ["condense", "retrieve"]], ["dedupe", {}, ["retrieve", "grade"]], ["assess", { verdict: "rewrite" }, ["assess", "rewrite"]],

@@ -5,7 +5,7 @@ import { gettext } from "../i18n.js";
 /** @type {Record<string, string>} */
 const NAMES = {
   __start__: gettext("Start"), __end__: gettext("End"), condense: gettext("Condense"), retrieve: gettext("Retrieve"), web_search: gettext("Web search"), grade: gettext("Grade"),
-  rewrite: gettext("Rewrite"), generate: gettext("Generate"), greet: gettext("Greet"), clarify: gettext("Clarify"), no_answer: gettext("No answer"),
+  rewrite: gettext("Rewrite"), generate: gettext("Generate"), clarify: gettext("Clarify"), no_answer: gettext("No answer"),
 };
 
 /** @param {string} id */

@@ -36,11 +36,7 @@ export class Progress {
         if (event.step) this.finished(event.step);
         break;
       case "sources":
-        this.enter(this.writer());
-        break;
-      case "chunk":
-        // The site's own sentence comes as a chunk too, without a writer before it.
-        if (this.nodes.current === "condense" && !this.searched) this.enter("greet");
+        if (this.searched) this.enter("generate");
         break;
       case "done":
         this.done(event.message);
@@ -55,10 +51,6 @@ export class Progress {
     if (node) this.nodes.enter(node);
   }
 
-  writer() {
-    return this.searched ? "generate" : "greet";
-  }
-
   /** @param {Api.Step} step */
   finished(step) {
     if (step.detail?.decision) return; // the path's last entry: no node of the graph
@@ -66,7 +58,7 @@ export class Progress {
       this.searched = false;
       return;
     }
-    const node = this.nodeOfStep[step.name] === "generate" ? this.writer() : this.nodeOfStep[step.name];
+    const node = this.nodeOfStep[step.name];
     this.enter(node);
     if (node && (step.status === "degraded" || step.status === "failed")) this.nodes.trouble(node, step.status);
     this.enter(this.next(step));
