@@ -1,8 +1,8 @@
 """The catalogues of the interface's texts: collected from the sources, merged, checked, compiled.
 
 `ragsite/locale/LANGUAGE/LC_MESSAGES` holds `django.po` (Python and templates) and `djangojs.po` (the pages' scripts) as
-translators edit them; beside them `django.mo`, which Django reads, and `web/static/js/locale/LANGUAGE.js`, which the
-pages load. Needs Babel, which is a tool for development: a running site never imports this module.
+translators edit them; beside them what Django reads, `django.mo` and `djangojs.mo`. Needs Babel, which is a tool for
+development: a running site never imports this module.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from typing import Any
 
 from babel.messages.catalog import Catalog, Message
 from babel.messages.extract import DEFAULT_KEYWORDS, extract
-from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 from django.conf import settings
 from django.utils.translation.template import templatize
@@ -28,8 +27,6 @@ from ragsite.core.rag_settings.changeable import changeable_fields, meaning_of
 
 LANGUAGES = {"zh-hans": "zh_Hans", "zh-hant": "zh_Hant"}  # code of Django → folder; English is the source
 LOCALE_DIR = settings.BASE_DIR / "ragsite" / "locale"
-SCRIPTS = settings.BASE_DIR / "ragsite" / "web" / "static" / "js"
-SCRIPTS_DIR = SCRIPTS / "locale"
 APPS = ("ragsite", "chat", "retrieval", "feedback")
 DOMAINS = ("django", "djangojs")
 # Name of a call → places of its id's parts among the arguments.
@@ -65,8 +62,8 @@ def collected(domain: str) -> Catalog:
 
 def _sources(domain: str) -> list[Path]:
     if domain == "djangojs":
-        ours = (path for path in SCRIPTS.rglob("*.js") if "vendor" not in path.parts)
-        return sorted(path for path in ours if path.parent != SCRIPTS_DIR)
+        scripts = settings.BASE_DIR / "ragsite" / "web" / "static" / "js"
+        return sorted(path for path in scripts.rglob("*.js") if "vendor" not in path.parts)
     modules = [
         path
         for app in APPS
@@ -141,21 +138,17 @@ def _with_header(catalogue: Catalog) -> Catalog:
     return catalogue
 
 
+def mo_bytes(catalogue: Catalog) -> bytes:
+    """As Django reads it; the same bytes for the same catalogue."""
+    buffer = io.BytesIO()
+    write_mo(buffer, _with_header(catalogue))
+    return buffer.getvalue()
+
+
 def compiled(language: str) -> dict[Path, bytes]:
-    """What is made from a language's catalogues, by its path: the file that Django reads, and the script with which a
-    page tells its modules their texts (a text, or a list of its plural forms)."""
-    django = io.BytesIO()
-    write_mo(django, _with_header(read_catalogue(language, "django")))
-    texts = {
-        _forms(message.id)[0]: list(message.string) if isinstance(message.string, tuple) else message.string
-        for message in read_catalogue(language, "djangojs")
-        if message.id and message.string
-    }
-    body = json.dumps(dict(sorted(texts.items())), ensure_ascii=False, indent=0)
-    script = f"// {language}: made by `make messages` from djangojs.po.\nglobalThis.ragsiteTexts = {body};\n"
+    """What is made from a language's catalogues, by its path."""
     return {
-        po_path(language, "django").with_suffix(".mo"): django.getvalue(),
-        SCRIPTS_DIR / f"{language}.js": script.encode(),
+        po_path(language, domain).with_suffix(".mo"): mo_bytes(read_catalogue(language, domain)) for domain in DOMAINS
     }
 
 

@@ -1,14 +1,32 @@
 """All addresses of the site. Each app brings its own."""
 
 from django.contrib import admin
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from django.templatetags.static import static
 from django.urls import include, path
+from django.utils import timezone
+from django.views.decorators.cache import cache_control
+from django.views.decorators.gzip import gzip_page
+from django.views.decorators.http import last_modified
 from django.views.generic.base import RedirectView
+from django.views.i18n import JavaScriptCatalog
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from ragsite import health
 from ragsite.accounts import api, pages
 from ragsite.schema_view import SchemaView
+
+_STARTED = timezone.now()
+
+
+@cache_control(no_cache=True)
+@last_modified(lambda _request: _STARTED)
+@gzip_page
+def script_texts(request: HttpRequest) -> HttpResponseBase:
+    """The texts of the pages' scripts in the reader's language."""
+    return JavaScriptCatalog.as_view(packages=["ragsite"])(request)
+
 
 urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
@@ -17,6 +35,7 @@ urlpatterns = [
     path("admin/password_change/", RedirectView.as_view(pattern_name="account_change_password")),  # one door
     path("admin/", admin.site.urls),
     path("favicon.ico", RedirectView.as_view(url=static("favicon.svg"))),
+    path("texts.js", script_texts, name="script_texts"),
     path("accounts/", pages.account, name="account"),
     path("accounts/tokens/<uuid:token_id>/revoke/", pages.revoke_token, name="token_revoke"),
     path("accounts/sign-out-everywhere/", pages.leave_everywhere, name="sign_out_everywhere"),

@@ -29,7 +29,13 @@ def test_a_page_before_sign_in_is_in_the_browsers_language(
     assert f'<html lang="{language}">' in html
     assert f"<h1>{heading}</h1>" in html
     assert "Accept-Language" in response["Vary"]
-    assert ("js/locale/" in html) == (language != "en")
+    assert (f"texts.js?{language}" in html) == (language != "en")
+
+
+def test_scripts_get_their_texts_in_the_browsers_language(client: Client) -> None:
+    response = client.get("/texts.js?zh-hant", headers={"accept-language": "zh-TW"})
+    assert response["Content-Type"].startswith("text/javascript")
+    assert '"Undo": "\\u5fa9\\u539f"' in response.content.decode()
 
 
 @pytest.mark.django_db

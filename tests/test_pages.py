@@ -102,10 +102,10 @@ def test_a_readable_document_has_its_page(client: Client, user: Any) -> None:
     assert "Loans &amp; fees &lt;i&gt;" in page and f"/api/documents/{document.pk}/file" in page
 
 
-def test_the_memory_page_opens_and_is_linked_from_every_page(client: Client, user: Any) -> None:
+def test_the_memory_page_opens_and_is_linked_from_the_account(client: Client, user: Any) -> None:
     page = client.get("/memory/").content.decode()
     assert 'id="memories"' in page and 'id="enabled"' in page
-    assert 'href="/memory/"' in client.get("/documents/").content.decode()
+    assert 'href="/memory/"' in client.get("/accounts/").content.decode()
 
 
 def test_questions_are_suggested_only_where_the_samples_can_be_seen(client: Client, user: Any) -> None:

@@ -7,7 +7,7 @@ beside it, with --beside, the same site run by the code of another revision of t
 are asked by turns. Chromium draws without a GPU on the same processors. Figures are medians, in milliseconds.
 
 evidence: from a click on a citation until the page's picture is drawn with its mark; every click is for a page that
-nobody has looked at before. "hovered": the pointer rests on the citation for 150 ms before, as a hand's does.
+nobody has looked at before.
 session: from the navigation to `/chat/ID/`, and from a click in the list, until the last answer can be read; then the
 whole is scrolled upwards, 400 px a frame, for three seconds: the longest frame, and long tasks (over 50 ms).
 stream: an answer of text, code, a table and formulas comes at 100 tokens a second. "shift" is the sum of the layout
@@ -38,7 +38,6 @@ from tests.retrieval.ingest.files import pdf_bytes
 
 PAGES = 200
 PARTS = ("evidence", "session", "stream")
-HOVER_MS = 150
 TYPED = "What else should a reader know who is late with a book, please? " * 2
 PATIENCE_MS = 60_000
 OBSERVERS = """
@@ -56,15 +55,10 @@ watch({ type: "event", durationThreshold: 16 }, (entry) => {
   seen.keys += 1;
 });
 """
-CLICKED = """async ({ index, hover }) => {
+CLICKED = """async (index) => {
   const link = document.querySelectorAll(".answer a.citation")[index];
   link.scrollIntoView({ block: "center" });
   await new Promise((done) => setTimeout(done, 300));
-  if (hover) {
-    link.dispatchEvent(new PointerEvent("pointerover", { bubbles: true, pointerType: "mouse" }));
-    link.dispatchEvent(new PointerEvent("pointerenter", { pointerType: "mouse" }));
-    await new Promise((done) => setTimeout(done, hover));
-  }
   const begun = performance.now();
   link.click();
   const drawn = () => {
@@ -249,10 +243,10 @@ class Hand:
             page.wait_for_timeout(1500)
             count = page.evaluate("document.querySelectorAll('.answer a.citation').length")
             taken = {}
-            for name, hover in (("first", 0), ("clicked", 0), ("hovered", HOVER_MS)):
+            for name in ("first", "clicked"):
                 shown.clicked += 1
                 index = count - 1 - shown.clicked % count
-                taken[f"evidence, {name}"] = page.evaluate(CLICKED, {"index": index, "hover": hover})
+                taken[f"evidence, {name}"] = page.evaluate(CLICKED, index)
                 page.wait_for_timeout(1000)
                 page.keyboard.press("Escape")
             return taken

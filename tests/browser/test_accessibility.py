@@ -168,7 +168,7 @@ def test_an_answer_with_its_source_in_all_languages_and_widths(page: Page, site:
         page.set_viewport_size(WIDE)
         page.goto(made.chat)
         expect(answer.locator("math")).to_be_visible()
-        expect(answer.locator(".hljs-keyword").first).to_be_visible()
+        expect(answer.locator(".code-frame")).to_be_visible()
         if language == "en":
             found += inspect(page)
             page.set_viewport_size(WIDE)

@@ -63,11 +63,6 @@ def test_an_account_from_sign_up_to_its_deletion(open_page: OpenPage, tmp_path: 
     page.reload()
     expect(page.locator("html[data-theme=dark]")).to_have_count(1)
 
-    with page.expect_response("**/api/memory/settings"):
-        page.get_by_text("Remember my answers").click()
-    page.reload()
-    expect(page.get_by_role("switch", name="Remember my answers")).not_to_be_checked()
-
     with page.expect_download() as download:
         page.get_by_role("button", name="Export my data").click()
     download.value.save_as(tmp_path / "data.zip")

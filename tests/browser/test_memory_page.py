@@ -43,7 +43,8 @@ def test_an_answer_is_remembered_found_and_erased(open_page: OpenPage, tmp_path:
     expect(ask(page, QUESTION).get_by_role("button", name="Copy the answer")).to_be_visible()
 
     page.locator("summary.user-button").click()
-    page.get_by_role("link", name="Memory").click()
+    page.get_by_role("link", name="Account", exact=True).click()
+    page.get_by_role("link", name="What is remembered").click()
     row = page.locator(".memory")
     expect(row).to_contain_text(QUESTION)
     page.get_by_role("searchbox").fill("zeppelin")

@@ -4,9 +4,12 @@ import { beforeEach, describe, test } from "node:test";
 import { freshPage, serve, settled } from "./page.js";
 import { site } from "./site.js";
 
-const { citedAt, documentFigure, hasPage, markQuotes, markTexts, pageAhead, pageFigure, quotesFor } = await site("chat/evidence.js");
+const { citedAt, hasPage, knownSpans, quotesFor } = await site("chat/evidence.js");
+const { documentFigure } = await site("documents/content.js");
+const { markQuotes, markTexts } = await site("marks.js");
 const { h } = await site("dom.js");
-const { drawPassage } = await site("chat/stream_text.js");
+const { drawPassage, loadMarkdown } = await site("chat/stream_text.js");
+await loadMarkdown();
 
 beforeEach(() => freshPage());
 
@@ -38,10 +41,9 @@ describe("the texts that bear a statement out", () => {
     });
   }
   test("are none while the answer is written", () => assert.deepEqual(quotesFor(null, source), []));
-  test("are what an answer without a model quotes", () => {
-    const quoting = { answer: "From the rules:\n\n- Fines are 20 cents a day. [1]\n- Other words than there. [1]", grounding: [] };
-    assert.deepEqual(quotesFor(quoting, source), ["- Fines are 20 cents a day."]);
-    assert.deepEqual(quotesFor(quoting, source, citedAt(quoting.answer, 1)[1]), []);
+  test("are what an answer without a model quotes, where the server found it", () => {
+    const quoting = { answer: "From the rules:\n\n- Fines are 20 cents a day. [1]", grounding: [] };
+    assert.deepEqual(quotesFor(quoting, { ...source, spans: [{ page: null, boxes: [], start: 23, end: 48 }] }, 50), ["Fines are 20 cents a day."]);
   });
 });
 
@@ -79,6 +81,7 @@ describe("marks in a passage", () => {
   }
 });
 
+<<<<<<< HEAD
 describe("the page of a PDF", () => {
   const source = { kind: "document", page: 2, file_name: "guide.PDF", document_id: "d", title: "Guide", marker: 1, text: "" };
   const page = (changes) => ({ part: 2, part_count: 4, page: 2, width: 600, height: 800, html: "", chunks: [], marks: [[0.1, 0.2, 0.6, 0.22]], ...changes });
@@ -88,19 +91,43 @@ describe("the page of a PDF", () => {
   test("shows its picture with the text marked", async () => {
     const asked = serve({ "GET /api/documents/d/content?part=2&quote=Four+weeks.": page({}) });
     const figure = pageFigure({ source, quotes: ["Four\nweeks."] });
+=======
+describe("a document as it looks", () => {
+  const page = { part: 2, part_count: 4, page: 2, width: 600, height: 800, html: "", chunks: [] };
+  const pdf = { id: "d", title: "Guide", isPdf: true };
+  const content = "GET /api/documents/d/content?chunk=c&quote=Four+weeks.";
+  const boxes = [{ left: 0.1, top: 0.2, width: 0.5, height: 0.02 }];
+  test("is a page for sources in a PDF alone", () => {
+    const source = { kind: "document", page: 2, file_name: "guide.PDF" };
+    assert.deepEqual([hasPage(source), hasPage({ ...source, file_name: "a.docx" }), hasPage({ ...source, page: null }), hasPage({ ...source, kind: "web" })], [true, false, false, false]);
+  });
+  test("of a PDF shows its page's picture with the text marked", async () => {
+    serve({ [content]: page, "GET /api/documents/d/pages/2?quote=Four+weeks.": { boxes } });
+    const figure = documentFigure(pdf, { chunk: "c", quotes: ["Four\nweeks."] });
+>>>>>>> b24e9a04d7dcb22f37d83fea8ed9b923e2b92028
     await settled();
     assert.match(figure.querySelector("img").getAttribute("src"), /^\/api\/documents\/d\/pages\/2\/picture\?width=\d+$/);
     assert.equal(figure.querySelector("img").getAttribute("alt"), "Page 2 of Guide");
     assert.equal(figure.querySelectorAll(".page-mark")[0].style.left, "10.000%");
     assert.match(figure.textContent, /Page 2 of 4/);
-    assert.equal(asked.length, 1);
   });
+<<<<<<< HEAD
   test("goes on to the next one where the text stands there", async () => {
     serve({ "GET /api/documents/d/content?part=2&quote=Four+weeks.": page({ marks: [] }), "GET /api/documents/d/content?part=3&quote=Four+weeks.": page({ part: 3 }) });
     const figure = pageFigure({ source, quotes: ["Four weeks."] });
+=======
+  test("is not asked where its texts stand when the answer knows that", async () => {
+    const spans = [{ page: 2, boxes: [[0.1, 0.2, 0.5, 0.25]], start: 0, end: 11 }, { page: 3, boxes: [[0, 0, 1, 1]], start: 12, end: 20 }];
+    const known = knownSpans({ text: "Four weeks. Not more.", spans }, ["Four weeks."]);
+    assert.equal(known.length, 1);
+    const calls = serve({ [content]: page });
+    const figure = documentFigure(pdf, { chunk: "c", quotes: ["Four weeks."], known: () => known[0].boxes });
+>>>>>>> b24e9a04d7dcb22f37d83fea8ed9b923e2b92028
     await settled();
-    assert.match(figure.textContent, /Page 3 of 4/);
+    const [mark] = figure.querySelectorAll(".page-mark");
+    assert.deepEqual([mark.style.left, mark.style.width, calls.length], ["10.000%", "40.000%", 1]);
   });
+<<<<<<< HEAD
   test("that can't be shown says why", async () => {
     serve({ "GET /api/documents/d/content?part=2": [422, { error: { code: "document_unreadable", message: "The file is damaged." } }] });
     const figure = pageFigure({ source, quotes: [] });
@@ -114,23 +141,28 @@ describe("a source's document", () => {
   const part = { part: 3, part_count: 5, page: null, html: "", chunks: [] };
   const content = "GET /api/documents/d/content?chunk=c&quote=Four+weeks.";
   test("opens at the part that holds the text, with a way to the others", async () => {
+=======
+  test("of another kind opens at the part that holds the text, with a way to the others", async () => {
+    const part = { ...page, page: null, part: 3 };
+>>>>>>> b24e9a04d7dcb22f37d83fea8ed9b923e2b92028
     const calls = serve({ [content]: part, "GET /api/documents/d/content?part=4": { ...part, part: 4 } });
-    const figure = documentFigure({ source, quotes: ["Four weeks."] }, { passage: () => h("p"), copied: () => null });
+    const figure = documentFigure({ ...pdf, isPdf: false }, { chunk: "c", quotes: ["Four weeks."] });
     await settled();
-    assert.match(figure.textContent, /Part 3 of 5/);
+    assert.match(figure.textContent, /Part 3 of 4/);
     figure.querySelectorAll("button")[1].click();
     await settled();
-    assert.match(figure.textContent, /Part 4 of 5/);
+    assert.match(figure.textContent, /Part 4 of 4/);
     assert.equal(calls.length, 2);
   });
   test("that may not be read any more leaves the passage, and says why", async () => {
     serve({ [content]: [404, { error: { code: "not_found", message: "There is no such document." } }] });
-    const figure = documentFigure({ source, quotes: ["Four weeks."] }, { passage: () => h("blockquote", {}, "Four weeks."), copied: () => null });
+    const figure = documentFigure(pdf, { chunk: "c", quotes: ["Four weeks."], instead: () => h("blockquote", {}, "Four weeks.") });
     await settled();
     assert.match(figure.textContent, /There is no such document\.Four weeks\./);
   });
 });
 
+<<<<<<< HEAD
 describe("a page whose places the answer knows", () => {
   const spans = [{ page: 3, boxes: [[0.1, 0.2, 0.5, 0.25]], start: 0, end: 11 }, { page: 2, boxes: [[0, 0, 1, 1]], start: 12, end: 20 }];
   const source = { marker: 1, kind: "document", document_id: "d", title: "Loans", page: 2, file_name: "a.pdf", text: "Four weeks. Not more.", spans };
@@ -145,6 +177,8 @@ describe("a page whose places the answer knows", () => {
   });
 });
 
+=======
+>>>>>>> b24e9a04d7dcb22f37d83fea8ed9b923e2b92028
 describe("a quotation in a rendered document", () => {
   const row = (...cells) => h("tr", {}, cells.map((cell) => h("td", {}, cell)));
   const table = () => h("div", {}, h("table", {}, h("tbody", {}, row("Guests", "9", ""), row("Staff members", "5", "Monday"))));
@@ -156,19 +190,5 @@ describe("a quotation in a rendered document", () => {
   test("may be none", () => {
     assert.equal(markQuotes(table(), []), null);
     assert.equal(markQuotes(table(), ["Group: Students of the house; Fee: 7"]), null);
-  });
-});
-
-describe("a page that is about to be opened", () => {
-  const source = { marker: 1, kind: "document", document_id: "d", title: "Loans", page: 2, file_name: "a.pdf", text: "Four weeks.", spans: [] };
-  test("is asked for once, and only of a PDF", () => {
-    const asked = [];
-    globalThis.Image = class {
-      addEventListener() {}
-      set src(address) { asked.push(address); }
-    };
-    for (const one of [source, source, { ...source, page: 3 }, { ...source, file_name: "a.md" }]) pageAhead({ source: one, quotes: [] });
-    delete globalThis.Image;
-    assert.deepEqual(asked.map((address) => address.replace(/width=.*/, "")), ["/api/documents/d/pages/2/picture?", "/api/documents/d/pages/3/picture?"]);
   });
 });

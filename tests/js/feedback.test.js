@@ -26,13 +26,13 @@ describe("an answer's thumbs", () => {
     ["between them", { ...up, score: 3, thumb: null }, ["false", "false"]],
   ]) test(`show the rating there is: ${name}`, () => assert.deepEqual(pressed(answerRating("m", rating)), shown));
 
-  test("store a rating and open the form for more", async () => {
+  test("store a rating; a thumb up asks nothing more", async () => {
     const calls = serve({ [`PUT ${ANSWER}`]: { ...up, tags: [], comment: "" } });
     const rating = answerRating("m", null);
     await press(rating.up);
     assert.deepEqual(calls.map(({ call, body }) => [call, body]), [[`PUT ${ANSWER}`, { thumb: "up", tags: [], comment: "" }]]);
     assert.deepEqual(pressed(rating), ["true", "false"]);
-    assert.equal(rating.form.hidden, false);
+    assert.equal(rating.form.hidden, true);
   });
   test("turned round leave out the reasons of before and keep the comment", async () => {
     const calls = serve({ [`PUT ${ANSWER}`]: { ...up, score: 1, thumb: "down" } });
@@ -67,28 +67,26 @@ describe("an answer's thumbs", () => {
   });
 });
 
-describe("the form", () => {
-  const opened = async (rating) => {
-    const calls = serve({ [`PUT ${ANSWER}`]: rating });
-    const { up: button, down, form } = answerRating("m", null);
-    await press(rating.thumb === "up" ? button : down);
-    return { form, calls };
+describe("the form after a thumb down", () => {
+  const down = { score: 1, thumb: "down", tags: ["outdated"], comment: "yes" };
+  const opened = async () => {
+    const calls = serve({ [`PUT ${ANSWER}`]: down });
+    const rating = answerRating("m", null);
+    await press(rating.down);
+    return { form: rating.form, calls };
   };
-  test("offers good reasons first after a thumb up, last after a thumb down", async () => {
-    const tags = (form) => form.querySelectorAll("[name=tag]").map((box) => box.value);
-    assert.deepEqual(tags((await opened(up)).form).slice(0, 2), ["helpful", "accurate"]);
-    assert.deepEqual(tags((await opened({ ...up, score: 1, thumb: "down" })).form).slice(-2), ["helpful", "accurate"]);
+  test("offers four reasons, and shows what is stored", async () => {
+    const { form } = await opened();
+    const boxes = form.querySelectorAll("[name=tag]");
+    assert.deepEqual(boxes.map((box) => box.value), ["wrong_source", "outdated", "incomplete", "wrong_reasoning"]);
+    assert.deepEqual(boxes.filter((box) => box.checked).map((box) => box.value), ["outdated"]);
+    assert.equal(form.querySelector("textarea").value, "yes");
   });
   test("gives the focus back to the thumb when it is closed", async () => {
-    const { form } = await opened(up);
+    const { form } = await opened();
     await press(form.querySelector("button"));
     assert.equal(form.hidden, true);
-    assert.equal(document.activeElement.getAttribute("aria-label"), "Good answer");
-  });
-  test("shows what is stored", async () => {
-    const { form } = await opened(up);
-    assert.deepEqual(form.querySelectorAll("input").filter((box) => box.checked).map((box) => box.value), ["5", "helpful"]);
-    assert.equal(form.querySelector("textarea").value, "yes");
+    assert.equal(document.activeElement.getAttribute("aria-label"), "Bad answer");
   });
 });
 

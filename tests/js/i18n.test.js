@@ -6,8 +6,12 @@ import { site } from "./site.js";
 const { gettext, gettextWith, ngettext } = await site("i18n.js");
 const { append, h } = await site("dom.js");
 
+const load = (texts) => {
+  globalThis.django = { gettext: (text) => texts[text] ?? text, ngettext: (one) => texts[one] };
+};
+
 describe("texts of the interface", () => {
-  afterEach(() => { delete globalThis.ragsiteTexts; });
+  afterEach(() => { delete globalThis.django; });
 
   test("are as they are written where no catalogue is loaded", () => {
     assert.equal(gettext("Save"), "Save");
@@ -17,7 +21,7 @@ describe("texts of the interface", () => {
     test(`${said} in English`, () => assert.equal(ngettext("{count} query", "{count} queries", count), said));
   }
   test("come from the catalogue of the page's language", () => {
-    globalThis.ragsiteTexts = { Save: "儲存", "{count} query": ["{count} 次查詢"], "Delete “{name}”?": "刪除「{name}」？" };
+    load({ Save: "儲存", "{count} query": "{count} 次查詢", "Delete “{name}”?": "刪除「{name}」？" });
     assert.equal(gettext("Save"), "儲存");
     assert.equal(gettext("Delete “{name}”?", { name: "A" }), "刪除「A」？");
     assert.equal(ngettext("{count} query", "{count} queries", 1), "1 次查詢");
@@ -26,7 +30,7 @@ describe("texts of the interface", () => {
   test("keep a placeholder without a value", () => assert.equal(gettext("{a} of {b}", { a: 1 }), "1 of {b}"));
   test("hold elements where the sentence has them", () => {
     freshPage();
-    globalThis.ragsiteTexts = { "Try {link}, please.": "請{link}。" };
+    load({ "Try {link}, please.": "請{link}。" });
     const sentence = h("p");
     append(sentence, gettextWith("Try {link}, please.", { link: h("a", { href: "/" }, "重試") }));
     assert.equal(sentence.textContent, "請重試。");

@@ -6,7 +6,7 @@ import { site } from "./site.js";
 
 const { blocksOf } = await site("chat/markdown.js");
 /** tests/chat/test_markdown_cases.py holds the server to the same. */
-const CASES = JSON.parse(readFileSync(new URL("../markdown_cases.json", import.meta.url), "utf8"));
+const CASES = JSON.parse(readFileSync(new URL("../markdown_cases.json", import.meta.url), "utf8")).filter(({ text }) => !/[$]|\\[[(]/.test(text)); // formulas are the server's
 const BLOCKS = "p|ul|ol|li|table|thead|tbody|tr|th|td|blockquote|pre|h[1-6]|hr|div";
 
 const html = (blocks) => blocks.map(({ draw }) => markup(draw())).join("");

@@ -1,15 +1,13 @@
-// The page of the self-corrective workflow: its graph, which node runs, grades, settings, tabs.
+// The page of the self-corrective workflow: its nodes, which one runs, grades, settings.
 import assert from "node:assert/strict";
-import { beforeEach, describe, mock, test } from "node:test";
+import { beforeEach, describe, test } from "node:test";
 import { element, freshPage } from "./page.js";
 import { site } from "./site.js";
 
-const { layOut } = await site("self_corrective/graph_layout.js");
-const { GraphPicture, nodeName } = await site("self_corrective/graph.js");
 const { Grades } = await site("self_corrective/grades.js");
+const { Nodes, nodeName } = await site("self_corrective/nodes.js");
 const { Progress } = await site("self_corrective/progress.js");
 const { Settings } = await site("self_corrective/settings.js");
-const { Views } = await site("self_corrective/views.js");
 
 const graphOf = (...ways) => {
   const edges = ways.map((way) => way.split(">")).map(([source, target]) => ({ source, target }));
@@ -23,6 +21,7 @@ const NODE_OF_STEP = { condense: "condense", route: "condense", retrieve: "retri
 
 beforeEach(() => freshPage());
 
+<<<<<<< HEAD
 describe("the layout of a graph", () => {
   test("puts what follows below", () => {
     const { nodes, edges } = layOut(WORKFLOW);
@@ -60,25 +59,27 @@ describe("the layout of a graph", () => {
   });
 });
 
+=======
+>>>>>>> b24e9a04d7dcb22f37d83fea8ed9b923e2b92028
 describe("a node's name", () => {
   for (const [id, name] of [["__start__", "Start"], ["no_answer", "No answer"], ["grade", "Grade"]]) test(name, () => assert.equal(nodeName(id), name));
 });
 
-describe("the picture", () => {
+describe("the list of nodes", () => {
   const drawn = () => {
     const [frame, now] = [element("div"), element("p")];
-    const picture = new GraphPicture(frame, WORKFLOW, now);
+    const nodes = new Nodes(frame, WORKFLOW, now);
     const node = (id) => frame.querySelector(`[data-node="${id}"]`);
-    return { picture, frame, now, node, state: (id) => node(id).getAttribute("data-state") };
+    return { nodes, now, node, state: (id) => node(id).getAttribute("data-state"), count: (id) => node(id).querySelector(".node-count").textContent };
   };
-  test("is described in words", () => {
-    assert.match(drawn().frame.querySelector("svg").getAttribute("aria-label"), /Assess leads to Rewrite, or Generate, or No answer\./);
+  test("says what may follow each", () => {
+    assert.equal(drawn().node("assess").querySelector(".node-next").textContent, "→ Rewrite, Generate, No answer");
   });
-  test("shows which node runs and which has", () => {
-    const { picture, state, now } = drawn();
-    picture.enter("retrieve");
-    picture.enter("grade");
+  test("shows which node runs and which has, and how often", () => {
+    const { nodes, state, now, count } = drawn();
+    for (const id of ["retrieve", "retrieve", "elsewhere", "rewrite", "retrieve", "grade"]) nodes.enter(id);
     assert.deepEqual(["retrieve", "grade", "assess"].map(state), ["done", "running", "idle"]);
+<<<<<<< HEAD
     assert.equal(now.textContent, "Grade runs.");
   });
   test("counts how often a node has run", () => {
@@ -105,20 +106,23 @@ describe("the picture", () => {
     picture.enter("retrieve");
     const ways = frame.querySelectorAll(".graph-way");
     assert.deepEqual(ways.map((way) => way.classList.contains("is-taken")), [...Array(10).fill(false), true]);
+=======
+    assert.deepEqual([count("retrieve"), count("rewrite"), now.textContent], ["×2", "", "Grade runs."]);
+>>>>>>> b24e9a04d7dcb22f37d83fea8ed9b923e2b92028
   });
   test("an answer that broke off stays where it was", () => {
-    const { picture, state, now } = drawn();
-    picture.enter("generate");
-    picture.end("It broke off.", { reached: false });
+    const { nodes, state, now } = drawn();
+    nodes.enter("generate");
+    nodes.end("It broke off.", { reached: false });
     assert.deepEqual(["generate", "__end__"].map(state), ["stopped", "idle"]);
     assert.equal(now.textContent, "It broke off.");
   });
   test("begins anew", () => {
-    const { picture, node, state } = drawn();
-    for (const id of ["retrieve", "rewrite", "retrieve"]) picture.enter(id);
-    picture.trouble("retrieve", "degraded");
-    picture.reset();
-    assert.deepEqual([state("retrieve"), node("retrieve").getAttribute("data-trouble"), node("retrieve").querySelector(".graph-count").textContent], ["idle", null, ""]);
+    const { nodes, node, state, count } = drawn();
+    for (const id of ["retrieve", "rewrite", "retrieve"]) nodes.enter(id);
+    nodes.trouble("retrieve", "degraded");
+    nodes.reset();
+    assert.deepEqual([state("retrieve"), node("retrieve").getAttribute("data-trouble"), count("retrieve")], ["idle", null, ""]);
   });
 });
 
@@ -148,11 +152,14 @@ describe("which node runs", () => {
     for (const event of [{ type: "started" }, ...steps(...PATH)]) made.apply(event);
     assert.deepEqual(told.nodes, NODES);
   });
+<<<<<<< HEAD
   test("is the same for a stored path", () => {
     const { told, progress: made } = progress();
     made.replay(answer({ decision_path: PATH }));
     assert.deepEqual(told.nodes, NODES);
   });
+=======
+>>>>>>> b24e9a04d7dcb22f37d83fea8ed9b923e2b92028
   for (const [name, detail, nodes] of [
     ["route", {}, ["condense", "retrieve"]], ["dedupe", {}, ["retrieve", "grade"]], ["assess", { verdict: "rewrite" }, ["assess", "rewrite"]],
     ["rewrite", { rewritten: true }, ["rewrite", "retrieve"]], ["rewrite", { rewritten: false }, ["rewrite"]], ["grade", {}, ["grade"]],
@@ -244,7 +251,7 @@ describe("settings", () => {
   const made = (kept) => {
     if (kept !== undefined) localStorage.setItem("ragsite.self_corrective", kept);
     const form = element("form");
-    const settings = new Settings(form, boot, element("button"), () => {});
+    const settings = new Settings(form, boot);
     return { settings, form, slide: (name, value) => {
       const input = form.querySelector(`[name=${name}]`);
       input.value = value;
@@ -283,30 +290,4 @@ describe("settings", () => {
     ["is null", "null"],
     ["names a collection that is gone", '{"collection": "c9"}'],
   ]) test(`what was kept and ${name} is not used`, () => assert.deepEqual(made(kept).settings.request(), boot.defaults));
-});
-
-describe("the page's parts as tabs", () => {
-  const made = () => {
-    const [list, workbench] = [element("div"), element("main")];
-    for (const name of ["chat", "nodes", "settings"]) element("button", { id: `tab-${name}`, role: "tab" }, list);
-    const onOpen = mock.fn();
-    new Views(list, workbench, onOpen).open("chat");
-    const press = (key) => list.dispatchEvent(Object.assign(new Event("keydown", { cancelable: true }), { key }));
-    return { list, workbench, press, onOpen };
-  };
-  for (const [from, key, to] of [
-    ["chat", "ArrowRight", "nodes"], ["chat", "ArrowLeft", "settings"], ["settings", "ArrowRight", "chat"], ["nodes", "Home", "chat"], ["nodes", "End", "settings"],
-  ]) test(`${key} leads from ${from} to ${to}`, () => {
-    const { list, workbench, press } = made();
-    list.querySelector(`#tab-${from}`).focus();
-    press(key);
-    assert.equal(workbench.dataset.view, to);
-    assert.deepEqual(list.children.map((tab) => tab.getAttribute("aria-selected")), ["chat", "nodes", "settings"].map((name) => String(name === to)));
-  });
-  test("a key elsewhere leads nowhere", () => {
-    const { workbench, press } = made();
-    document.activeElement = null;
-    press("ArrowRight");
-    assert.equal(workbench.dataset.view, "chat");
-  });
 });

@@ -4,7 +4,7 @@ import { beforeEach, describe, test } from "node:test";
 import { element, frames, freshPage, markup } from "./page.js";
 import { site } from "./site.js";
 
-const { drawPassage, loadMarkdown, splitBlocks, StreamText } = await site("chat/stream_text.js");
+const { drawPassage, loadMarkdown, StreamText } = await site("chat/stream_text.js");
 await loadMarkdown();
 
 beforeEach(() => freshPage());
@@ -20,16 +20,6 @@ function drawn(...pieces) {
   while (frames.waiting.size) frames.draw();
   return prose.children.map(markup).join("");
 }
-
-describe("blocks", () => {
-  const cases = [
-    ["nothing", "", []],
-    ["blank lines part", "a\nb\n\n \nc", [["a", "b"], ["c"]]],
-    ["fenced code is whole", "a\n```py\nx\n\ny\n```\nb", [["a"], ["```py", "x", "", "y", "```"], ["b"]]],
-    ["a fence that is still open", "```\nx\n\ny", [["```", "x", "", "y"]]],
-  ];
-  for (const [name, text, blocks] of cases) test(name, () => assert.deepEqual(splitBlocks(text), blocks));
-});
 
 describe("an answer's text", () => {
   test("looks the same however it was cut", () => {
@@ -82,24 +72,6 @@ describe("drawing as it grows", () => {
     frames.draw();
     assert.equal(prose.children[0], first);
     assert.equal(markup(prose), "<div><p>one</p><p>two</p><p>three four</p><p>five</p></div>");
-  });
-  test("stops when the answer has ended", () => {
-    const prose = element("div");
-    const stream = new StreamText(prose);
-    stream.push("a");
-    stream.stop();
-    frames.draw();
-    assert.equal(prose.childElementCount, 0);
-  });
-  test("starts anew", () => {
-    const prose = element("div");
-    const stream = new StreamText(prose);
-    stream.push("old");
-    frames.draw();
-    stream.reset();
-    stream.push("new");
-    frames.draw();
-    assert.equal(markup(prose), "<div><p>new</p></div>");
   });
 });
 

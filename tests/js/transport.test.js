@@ -113,23 +113,6 @@ describe("events", () => {
     for (const event of [started, done(9)]) Socket.last.says(event);
     assert.deepEqual(told.events.map(({ type }) => type), ["started", "done"]);
   });
-  test("a pong is none", (t) => {
-    const { told } = opened(t);
-    Socket.last.says({ type: "pong" });
-    assert.deepEqual(told.events, []);
-  });
-  test("an error without a number is handed on", (t) => {
-    const { told } = opened(t);
-    Socket.last.says({ type: "error", code: "busy", content: "Wait.", done: true });
-    assert.deepEqual(told.events.map(({ code }) => code), ["busy"]);
-  });
-  test("of a socket that was left are not heard", (t) => {
-    const { transport, told } = opened(t);
-    const left = Socket.last;
-    transport.open("other");
-    left.says(started);
-    assert.deepEqual(told.events, []);
-  });
 });
 
 describe("a question", () => {
@@ -169,13 +152,6 @@ describe("a question", () => {
     Socket.last.drops();
     assert.deepEqual(told.lost, []);
   });
-  test("that was refused is not lost with the socket", async (t) => {
-    const { transport, told } = opened(t);
-    await transport.ask(question);
-    Socket.last.says({ type: "error", code: "busy", content: "Wait.", done: true });
-    Socket.last.drops();
-    assert.deepEqual(told.lost, []);
-  });
   for (const [name, broken] of [
     ["cannot be sent", () => { throw new TypeError("network"); }],
     ["breaks off before its first event", () => new Response(stream([": still here\n\n"], { breaks: true }))],
@@ -189,32 +165,6 @@ describe("a question", () => {
     await passes(t, 0);
     assert.deepEqual([told.lost, told.events], [[question], []]);
   });
-  test("over HTTP that was confirmed, or refused, is not lost", async (t) => {
-    const { transport, told } = opened(t);
-    transport.http = true;
-    for (const [events, reply] of [[1, () => new Response(stream([`data: ${JSON.stringify(started)}\n\n`]))], [2, [409, { error: { code: "busy", message: "Wait." } }]]]) {
-      serve({ "POST /api/chat": reply });
-      transport.ask(question);
-      await passes(t, 0);
-      assert.deepEqual([told.lost, told.events.length], [[], events]);
-    }
-  });
-  test("over HTTP is not lost with a socket that drops meanwhile", async (t) => {
-    serve({ "POST /api/chat": () => new Promise(() => {}) });
-    const { transport, told } = opened(t, { open: false });
-    transport.ask(question);
-    await passes(t, 4050);
-    Socket.last.drops();
-    assert.deepEqual(told.lost, []);
-  });
-  test("another answer's error does not confirm it", async (t) => {
-    const { transport, told } = opened(t);
-    Socket.last.says(started);
-    await transport.ask(question);
-    Socket.last.says({ type: "error", seq: 2, message_id: "m", code: "x", content: "x", done: true });
-    Socket.last.drops();
-    assert.deepEqual(told.lost, [question]);
-  });
 });
 
 describe("a socket that drops", () => {
@@ -227,14 +177,6 @@ describe("a socket that drops", () => {
     assert.equal(Socket.made.length, 2);
     assert.deepEqual(Socket.last.sent, [{ type: "resume", message_id: "m", after: 2 }]);
     assert.deepEqual(told.states, ["open", "lost", "open"]);
-  });
-  test("is not asked for an answer that is finished", (t) => {
-    opened(t);
-    for (const event of [started, done(2)]) Socket.last.says(event);
-    Socket.last.drops();
-    t.mock.timers.tick(1000);
-    Socket.last.opens();
-    assert.deepEqual(Socket.last.sent, []);
   });
   test("is tried at longer and longer intervals, of 10 s at most, while the browser has no network", (t) => {
     opened(t);
@@ -257,21 +199,6 @@ describe("a socket that drops", () => {
     assert.equal(Socket.made.length, 2);
     t.mock.timers.tick(20_000);
     assert.equal(Socket.made.length, 2);
-  });
-  test("of a conversation that was left is not missed", (t) => {
-    const { transport, told } = opened(t);
-    const left = Socket.last;
-    transport.open("other");
-    Socket.last.opens();
-    left.drops();
-    assert.deepEqual(told.states, ["open", "open"]);
-  });
-  test("is not opened again once the page has left it", (t) => {
-    const { transport } = opened(t);
-    transport.close();
-    Socket.last.drops();
-    t.mock.timers.tick(20_000);
-    assert.equal(Socket.made.length, 1);
   });
   test("for the third time in a row gives way to HTTP, where answers go on", async (t) => {
     const calls = serve({ "GET /api/messages/m/events": () => sse(chunk(2), done(3)) });
@@ -337,38 +264,17 @@ describe("over HTTP", () => {
       "GET /api/messages/m/events": () => sse(chunk(3), done(4)),
     });
     const { transport, told } = opened(t);
-    await transport.regenerate("old");
+    await transport.again("old", "regenerate");
     await passes(t, 0);
     assert.deepEqual(calls.map(({ call }) => call), ["POST /api/messages/old/regenerate", "GET /api/messages/m/events"]);
     assert.equal(calls[1].headers["Last-Event-ID"], "2");
     assert.deepEqual(told.events.map(({ seq }) => seq), [1, 2, 3, 4]);
   });
-  test("reading on waits longer each time", async (t) => {
-    const calls = serve({});
-    const { transport } = opened(t);
-    transport.http = true;
-    transport.follow("m", 1);
-    const seen = [];
-    for (let second = 0; second < 8; second += 1) {
-      await passes(t, 500);
-      seen.push(calls.length);
-    }
-    assert.deepEqual(seen, [2, 2, 3, 3, 3, 3, 4, 4]);
-  });
   test("a refusal ends the answer with its sentence", async (t) => {
     serve({ "POST /api/messages/old/regenerate": [409, { error: { code: "busy", message: "Wait." } }] });
     const { transport, told } = opened(t);
-    assert.equal(await transport.regenerate("old"), true);
+    assert.equal(await transport.again("old", "regenerate"), true);
     assert.deepEqual(told.events, [{ type: "error", message_id: null, code: "busy", content: "Wait.", done: true }]);
-  });
-  test("leaving the session ends its streams", async (t) => {
-    const calls = serve({ "GET /api/messages/m/events": () => new Promise(() => {}) });
-    const { transport } = opened(t);
-    transport.http = true;
-    transport.follow("m");
-    await passes(t, 0);
-    transport.close();
-    assert.equal(calls[0].signal.aborted, true);
   });
 });
 
@@ -400,8 +306,8 @@ describe("an answer that goes on", () => {
   test("is asked for by its own address, and so is an edited question", async (t) => {
     const { transport } = opened(t);
     const calls = serve({ "POST /api/messages/m/continue": () => sse(started, done(2)), "POST /api/messages/u/edit": () => sse({ ...started, message_id: "n" }, { ...done(2), message_id: "n" }) });
-    await transport.goOn("m");
-    await transport.edit("u", "Why?");
+    await transport.again("m", "continue");
+    await transport.again("u", "edit", { message: "Why?" });
     assert.deepEqual(calls.map(({ body }) => body), [{ stream: true }, { message: "Why?", stream: true }]);
   });
 });

@@ -3,5 +3,3 @@ const shared = { bundle: true, minify: true, format: "esm", legalComments: "none
 await build({ ...shared, entryPoints: ["node_modules/markdown-it/lib/index.mjs"], outfile: "out/markdown-it.js",
   alias: { "linkify-it": "./linkify.js", "punycode.js": "./punycode.js", entities: "./entities.js" },
   banner: { js: "// @ts-nocheck\n/*! markdown-it 14.3.3, without linkify, punycode and the table of entities. https://github.com/markdown-it/markdown-it MIT */" } });
-await build({ ...shared, entryPoints: ["highlight.mjs"], outfile: "out/highlight.js",
-  banner: { js: "// @ts-nocheck\n/*! highlight.js 11.12.0, 23 languages. https://github.com/highlightjs/highlight.js BSD-3-Clause */" } });

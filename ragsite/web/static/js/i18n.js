@@ -1,12 +1,9 @@
-// The interface's texts in the reader's language. A page in another language than English loads its texts
-// (js/locale/…, made by `make messages`) before any module runs; without them every text is as it is written here.
+// The interface's texts in the reader's language. A page in another language than English loads Django's catalogue for
+// scripts (/texts.js) before any module runs; without it every text is as it is written here.
 
 /** The language of the page, for dates and numbers. */
 export const LOCALE = globalThis.document?.documentElement?.lang || "en";
 export const DATES = LOCALE === "en" ? "en-GB" : LOCALE; // "23 Nov 2026", as the server writes it
-
-/** @type {() => Record<string, string | string[]>} by the English text; a list has a form for each number */
-const texts = () => globalThis.ragsiteTexts ?? Object.create(null);
 
 /** @param {string} text @param {Record<string, unknown>} values for `{name}` in the text */
 function filled(text, values) {
@@ -18,8 +15,7 @@ function filled(text, values) {
  * @param {Record<string, unknown>} values
  */
 export function gettext(text, values = {}) {
-  const known = texts()[text];
-  return filled(typeof known === "string" ? known : text, values);
+  return filled(globalThis.django?.gettext(text) ?? text, values);
 }
 
 /**
@@ -30,9 +26,8 @@ export function gettext(text, values = {}) {
  * @param {Record<string, unknown>} values
  */
 export function ngettext(one, many, count, values = {}) {
-  const known = texts()[one];
-  const forms = Array.isArray(known) ? known : [one, many];
-  return filled(forms[count === 1 ? 0 : forms.length - 1], { count: count.toLocaleString(LOCALE), ...values });
+  const text = globalThis.django?.ngettext(one, many, count) ?? (count === 1 ? one : many);
+  return filled(text, { count: count.toLocaleString(LOCALE), ...values });
 }
 
 /**

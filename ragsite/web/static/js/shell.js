@@ -1,14 +1,9 @@
-// What every signed-in page has: the drawer on small screens, the theme switch, popovers, the shortcut list.
-import { byId, icon, query, replace } from "./dom.js";
-import { gettext } from "./i18n.js";
-import { THEMES as NAMES, chooseTheme, chosenTheme } from "./theme_choice.js";
+// What every signed-in page has: the drawer on small screens, popovers, the shortcut list.
+import "./once.js";
+import { byId, query } from "./dom.js";
 
 const root = document.documentElement;
 const sidebar = byId("sidebar");
-/** @type {Record<string, string>} */
-const THEMES = { system: "theme", light: "sun", dark: "moon" };
-/** @type {Record<string, string>} */
-const THEME_NAMES = { system: gettext("system"), light: gettext("light"), dark: gettext("dark") };
 
 /** @param {boolean} open */
 function setSidebar(open) {
@@ -25,23 +20,6 @@ document.addEventListener("click", (event) => {
   for (const popover of openPopovers()) {
     if (!popover.contains(target) || target.closest(".menu-item")) popover.open = false;
   }
-});
-// A form that is to be sent once. Only then: a button that was disabled before would not say that it was pressed.
-/** @type {Set<HTMLButtonElement>} */
-const pressed = new Set();
-document.addEventListener("submit", (event) => {
-  const form = /** @type {HTMLFormElement} */ (event.target);
-  if (event.defaultPrevented || !("once" in form.dataset)) return;
-  setTimeout(() => {
-    for (const button of form.querySelectorAll(/** @type {"button"} */ ("button:not(:disabled)"))) {
-      button.disabled = true;
-      pressed.add(button);
-    }
-  });
-});
-addEventListener("pageshow", () => {
-  for (const button of pressed) button.disabled = false; // of a page that was gone back to
-  pressed.clear();
 });
 document.addEventListener("ragsite:navigated", () => setSidebar(false));
 
@@ -71,6 +49,7 @@ function openShortcuts() {
   const dialog = byId("shortcuts", HTMLDialogElement);
   if (!dialog.open) dialog.showModal();
 }
+<<<<<<< HEAD
 
 /** @param {HTMLElement} button */
 function showTheme(button) {
@@ -89,3 +68,5 @@ for (const button of document.querySelectorAll(/** @type {"button"} */ ("[data-t
     showTheme(button);
   });
 }
+=======
+>>>>>>> b24e9a04d7dcb22f37d83fea8ed9b923e2b92028

@@ -99,7 +99,7 @@ declare namespace Api {
   /** What a question sends. The self-corrective page's has fields of its own. */
   interface Ask {
     message: string; session_id: Id | null; workflow?: string; collections?: string[]; options?: Options; filters?: Filters;
-    filters_mode?: "strict" | "prefer"; model?: string; task?: Task; documents?: Id[];
+    task?: Task; documents?: Id[];
   }
   type Task = "summarise" | "list" | "compare";
   interface SelfCorrectiveAsk extends SelfCorrectiveNumbers {
@@ -213,5 +213,5 @@ declare namespace Ui {
   }
 }
 
-/** What js/locale/… leaves: texts of the interface by their English text; a list has the forms of numbers. */
-declare var ragsiteTexts: Record<string, string | string[]> | undefined;
+/** What Django's catalogue for scripts leaves. */
+declare var django: { gettext(text: string): string; ngettext(one: string, many: string, count: number): string } | undefined;

@@ -2,22 +2,20 @@
 import { append, byId, h, icon, iconButton, query, replace } from "./dom.js";
 import { gettext } from "./i18n.js";
 
-const UNDO_MS = 10_000; // long enough to be read, reached and pressed; the clock stands still while it is
-const STILL_MS = 3000; // at least what is left of it after that
+const UNDO_MS = 10_000; // long enough to be read, reached and pressed
 let closeToast = () => {};
 
 /**
  * A short note; the next one takes its place. One with an action stays longer, has a button that closes it and hears
- * Ctrl+Z; `onGone` is called when it has gone without its action. Returns a function that takes it away.
+ * Ctrl+Z; it stays while the pointer or the focus is on it. `onGone` is called when it has gone without its action.
  * @param {string} text
  * @param {{action?: {label: string, run: () => unknown} | null, ms?: number, onGone?: () => unknown}} options
  */
 export function toast(text, { action = null, ms = action ? UNDO_MS : 5000, onGone = () => {} } = {}) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
-  /** @type {Element | null} */
-  let before = null;
-  let left = ms, since = 0, open = true, hovered = false, focused = false;
+  let open = true;
+  const before = document.activeElement;
   const close = (undone = false) => {
     if (!open) return;
     open = false;
@@ -28,13 +26,8 @@ export function toast(text, { action = null, ms = action ? UNDO_MS : 5000, onGon
     if (!undone) onGone();
   };
   const act = () => { close(true); action?.run(); };
-  const run = () => {
-    since = Date.now();
-    if (open && !hovered && !focused) timer = setTimeout(() => close(), left);
-  };
   const wait = () => {
-    clearTimeout(timer);
-    left = Math.max(STILL_MS, left - (Date.now() - since));
+    timer = setTimeout(() => (note.matches(":hover, :focus-within") ? wait() : close()), ms);
   };
   /** @param {KeyboardEvent} event */
   const keys = (event) => {
@@ -43,30 +36,14 @@ export function toast(text, { action = null, ms = action ? UNDO_MS : 5000, onGon
     event.preventDefault();
     act();
   };
-  const note = h("div", {
-    class: "toast",
-    ...(action && {
-      onpointerenter: () => { hovered = true; wait(); },
-      onpointerleave: () => { hovered = false; run(); },
-      onfocusin: (/** @type {FocusEvent} */ event) => {
-        if (!focused) before = /** @type {Element | null} */ (event.relatedTarget);
-        focused = true;
-        wait();
-      },
-      onfocusout: (/** @type {FocusEvent} */ event) => {
-        focused = note.contains(/** @type {Node | null} */ (event.relatedTarget));
-        run();
-      },
-    }),
-  }, h("span", {}, text),
+  const note = h("div", { class: "toast" }, h("span", {}, text),
     action && h("button", { type: "button", class: "toast-action", onclick: act }, action.label),
     action && iconButton("close", gettext("Close"), () => close()));
   closeToast();
   closeToast = close;
   byId("toasts").replaceChildren(note);
   if (action) document.addEventListener("keydown", keys);
-  run();
-  return close;
+  wait();
 }
 
 /** @param {any} error what a call threw */
@@ -82,9 +59,9 @@ export async function copyText(text, button) {
     toast(gettext("The browser did not allow copying."));
     return;
   }
-  replace(button, icon("check"));
+  button.querySelector(".icon")?.replaceWith(icon("check"));
   toast(gettext("Copied."), { ms: 1800 });
-  setTimeout(() => replace(button, icon("copy")), 1800);
+  setTimeout(() => button.querySelector(".icon")?.replaceWith(icon("copy")), 1800);
 }
 
 let ids = 0;

@@ -1,8 +1,7 @@
-// The account page: asks before something ends that cannot be taken back, switches theme and memory.
+// The account page: asks before something ends that cannot be taken back, switches the theme.
 // Its forms work without it, too.
 import { api } from "../api.js";
-import { byId } from "../dom.js";
-import { chooseTheme, chosenTheme } from "../theme_choice.js";
+import { byId, store } from "../dom.js";
 import { confirmDialog, errorToast } from "../ui.js";
 
 for (const form of document.querySelectorAll(/** @type {"form"} */ ("form[data-confirm]"))) {
@@ -13,6 +12,7 @@ for (const form of document.querySelectorAll(/** @type {"form"} */ ("form[data-c
   });
 }
 
+<<<<<<< HEAD
 // --------------------------------------------------------------------------------------------- theme and memory
 const themes = byId("theme-choice").querySelectorAll("button");
 for (const button of themes) {
@@ -26,20 +26,25 @@ showTheme();
 function showTheme() {
   for (const button of themes) {
     if (button.value === chosenTheme()) button.setAttribute("aria-current", "true");
+=======
+// --------------------------------------------------------------------------------------------- the theme
+const root = document.documentElement;
+const themes = byId("theme-choice", HTMLFormElement);
+themes.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const theme = /** @type {HTMLButtonElement} */ (event.submitter).value;
+  store.set("theme", theme === "system" ? null : theme); // for pages without an account
+  if (theme === "system") delete root.dataset.theme;
+  else root.dataset.theme = theme;
+  showTheme();
+  await api.patch("/api/account/settings", { theme }).catch(errorToast);
+});
+showTheme();
+
+function showTheme() {
+  for (const button of themes.querySelectorAll("button")) {
+    if (button.value === (root.dataset.theme ?? "system")) button.setAttribute("aria-current", "true");
+>>>>>>> b24e9a04d7dcb22f37d83fea8ed9b923e2b92028
     else button.removeAttribute("aria-current");
   }
 }
-
-const memory = byId("memory-enabled", HTMLInputElement);
-memory.addEventListener("change", async () => {
-  try {
-    await api.patch("/api/memory/settings", { enabled: memory.checked });
-  } catch (error) {
-    memory.checked = !memory.checked;
-    errorToast(error);
-  }
-});
-api.get("/api/memory/settings").then(({ enabled }) => {
-  memory.checked = enabled;
-  byId("memory-switch").hidden = false;
-}, errorToast);

@@ -1,13 +1,12 @@
 // One answer on the page: while it is written, and afterwards.
-import { append, capitalized, h, icon, iconButton, replace, seconds } from "../dom.js";
+import { append, capitalized, h, icon, iconButton, replace } from "../dom.js";
 import { gettext, gettextWith, ngettext } from "../i18n.js";
-import { copyText, menuButton } from "../ui.js";
+import { copyText } from "../ui.js";
 import { liveLine } from "./live.js";
-import { decisionPath } from "./path.js";
+import { decisionPath, planTasks } from "./path.js";
 import { citedAt, quotesFor } from "./evidence.js";
-import { planTasks } from "./plan.js";
 import { answerRating } from "./rating.js";
-import { firstLine, isWeb, makeReady, placeIn, sectionIn, watchIntent, webPlace } from "./source_panel.js";
+import { isWeb, placeIn, sectionIn, webPlace } from "./source_panel.js";
 import { dressProse } from "./prose.js";
 import { loadMarkdown, StreamText } from "./stream_text.js";
 import { versionSwitch } from "./versions.js";
@@ -24,7 +23,6 @@ const ENDING_ICONS = { cut: "arrow-down", stopped: "stop", model: "warn", interr
  * @property {(answer: Answer) => unknown} regenerate
  * @property {(answer: Answer) => unknown} [goOn]
  * @property {(id: Api.Id) => unknown} [showVersion]
- * @property {(answer: Answer) => unknown} [share]
  * @property {(answer: Answer) => unknown} retry
  */
 
@@ -66,12 +64,6 @@ export class Answer {
       event.preventDefault();
       /** @type {HTMLElement} */ (link).click();
     });
-    for (const part of [this.text, this.after]) {
-      watchIntent(part, (link) => {
-        const { shown, index } = this.evidenceOf(Number(link.dataset.marker), link);
-        makeReady(shown[index]);
-      });
-    }
     this.showStep(gettext("Reading the question"));
   }
 
@@ -146,7 +138,7 @@ export class Answer {
     this.sources = message.sources;
     // Rendered and sanitised by the server (chat.messages.rendering): what the model wrote is never put in as it is.
     this.text.innerHTML = message.html;
-    dressProse(this.text, { finished: true });
+    dressProse(this.text);
     this.dressCitations();
     this.dressWeakSentences();
     this.showSummary(message);
@@ -204,21 +196,15 @@ export class Answer {
   }
 
   /** @param {Api.Answer} message */
-  showSummary({ decision_path: steps, usage, decision, status, curated, model }) {
+  showSummary(message) {
+    const { decision_path: steps, usage } = message;
     if (!steps.length) {
       replace(this.status);
       return;
     }
     const body = h("div", { class: "path-body" });
-    const cited = this.sources.filter((source) => source.cited).length;
-    // No model: the banner says so once, and the path says why.
-    const quoted = decision === "ANSWER" && cited && model === "";
-    const outcome = curated ? gettext("A checked answer") : status === "cut" ? gettext("Cut at its length limit") : status === "stopped" ? gettext("Stopped") : INCOMPLETE.includes(status) ? gettext("Broken off")
-      : quoted ? ngettext("Quoted from {count} source", "Quoted from {count} sources", cited) : decision === "ANSWER" ? (cited ? ngettext("Answered from {count} source", "Answered from {count} sources", cited) : gettext("Answered"))
-      : decision === "CLARIFY" ? gettext("Asked back") : decision === "NO_ANSWER" ? gettext("No answer found") : gettext("How this was answered");
-    const total = usage.total_ms ? ` · ${seconds(usage.total_ms)}` : "";
     const details = h("details", { class: "path-toggle" },
-      h("summary", {}, icon("path"), h("span", {}, `${outcome}${total}`), icon("chevron")), body);
+      h("summary", {}, icon("path"), h("span", {}, outcomeOf(message)), icon("chevron")), body);
     details.addEventListener("toggle", () => {
       if (details.open && !body.childElementCount) body.append(decisionPath(steps, usage));
     });
@@ -274,7 +260,7 @@ export class Answer {
   /** @param {Api.Source} source */
   card(source) {
     const place = isWeb(source) ? webPlace(source)
-      : [pageOf(source), sectionIn(source, source.spans?.[0]?.start) || (citedPage(source) === source.page ? placeIn(source).split(" › ").at(-1) || firstLine(source) : null)].filter(Boolean).join(" · ");
+      : [pageOf(source), sectionIn(source, source.spans?.[0]?.start) || (citedPage(source) === source.page ? placeIn(source).split(" › ").at(-1) : null)].filter(Boolean).join(" · ");
     return h("button", { type: "button", class: "source-card", "data-marker": source.marker, onclick: (event) => this.openSource(source.marker, event.currentTarget) },
       h("span", { class: "source-number", "aria-hidden": "true" }, source.marker),
       h("span", { class: "source-text" }, h("span", { class: "source-title", dir: "auto" }, isWeb(source) ? icon("globe") : null, source.title), place ? h("span", { class: "source-place" }, place) : null));
@@ -310,24 +296,33 @@ export class Answer {
   }
 
   /** @param {Api.Answer} message */
-  showActions({ message_id: id, status, versions = [], rating: given, answer, model }) {
+  showActions({ message_id: id, status, versions = [], rating: given, answer }) {
     const rating = answerRating(id, given);
     /** @type {HTMLElement} */
-    const copy = iconButton("copy", gettext("Copy the answer"), () => copyText(toPaste(answer), copy), { class: "small" });
-    const more = iconButton("more", gettext("More"), null, { class: "small" });
-    menuButton(more, [
-      { label: gettext("Copy with sources"), icon: "copy", run: () => copyText(withSources(toPaste(answer), this.sources), copy) },
-      this.on.share ? { label: gettext("Share…"), icon: "share", run: () => this.on.share?.(this) } : null,
-    ], { align: "start" });
+    const copy = iconButton("copy", gettext("Copy the answer"), () => copyText(withSources(toPaste(answer), this.sources), copy), { class: "small" });
     const rateable = status === "complete" || status === "stopped" || status === "cut";
     append(this.after, [
       h("div", { class: "answer-actions" }, this.on.showVersion ? versionSwitch(id, versions, this.on.showVersion) : null, copy,
         iconButton("retry", gettext("Write it again"), () => this.on.regenerate(this), { class: "small" }),
-        rateable ? [rating.up, rating.down] : null, more,
-        model ? h("span", { class: "answer-model" }, model) : null),
+        rateable ? [rating.up, rating.down] : null),
       rateable ? rating.form : null,
     ]);
   }
+}
+
+/** What came of it, in a few words. @param {Api.Answer} message */
+function outcomeOf({ decision, status, curated, model, sources }) {
+  const cited = sources.filter((source) => source.cited).length;
+  if (curated) return gettext("A checked answer");
+  if (status === "cut") return gettext("Cut at its length limit");
+  if (status === "stopped") return gettext("Stopped");
+  if (INCOMPLETE.includes(status)) return gettext("Broken off");
+  if (decision === "CLARIFY") return gettext("Asked back");
+  if (decision === "NO_ANSWER") return gettext("No answer found");
+  if (decision !== "ANSWER") return gettext("How this was answered");
+  if (!cited) return gettext("Answered");
+  // No model: the banner says so once, and the path says why.
+  return model === "" ? ngettext("Quoted from {count} source", "Quoted from {count} sources", cited) : ngettext("Answered from {count} source", "Answered from {count} sources", cited);
 }
 
 /** @param {Api.PlanTask[]} tasks */

@@ -15,6 +15,11 @@ import { Transport } from "./transport.js";
 
 /** @typedef {import("./answer.js").Answer} Answer */
 
+const FIRST_LOOK_MS = 1000; // for a question whose connection broke
+const LONGEST_LOOK_MS = 8000;
+const CLOCKS_DIFFER_MS = 60_000; // the site's and this browser's
+const SEARCHED_CHARS = 60;
+
 /** @type {Boot.Chat} */
 const boot = bootData();
 const title = byId("chat-title");
@@ -28,7 +33,7 @@ let pending = null;
 let askedAt = 0;
 let loading = false; // the conversation's messages
 let asksOnceLoaded = false;
-let spoken = "";
+let announced = "";
 /** @type {Answer | null} one that was told to go on, until that is confirmed */
 let continued = null;
 
@@ -39,7 +44,6 @@ const thread = new Thread(byId("thread-scroll"), {
   goOn,
   showVersion,
   edit,
-  share: (answer) => share(`#message-${answer.id}`),
   retry,
 });
 const transport = new Transport({
@@ -116,7 +120,7 @@ async function loadMessages(id) {
   }
   const there = at && document.getElementById(`message-${at}`);
   if (there) thread.stayAt(there);
-  if (messages.hasMore) thread.fillUp(() => messages.before());
+  thread.offerEarlier(messages);
   if (asksOnceLoaded) composer.send();
 }
 
@@ -130,13 +134,9 @@ function ask(text) {
   asksOnceLoaded = loading;
   if (asksOnceLoaded || thread.live()) return false;
   thread.addQuestion(text);
-  pending = thread.addAnswer();
-  pending.question = text;
-  pending.send();
-  composer.setBusy(true);
+  awaitAnswer(thread.addAnswer(), text);
   thread.toEnd();
   askedAt = Date.now();
-  lostQuestions().catch(() => {});
   transport.ask({ message: text, session_id: sessionId, ...composer.settings() });
   return true;
 }
@@ -158,16 +158,21 @@ function retry(answer) {
   else if (sessionId) loadMessages(sessionId);
 }
 
+/** @param {Answer} answer @param {string} question */
+function awaitAnswer(answer, question) {
+  pending = answer;
+  answer.question = question;
+  answer.send();
+  composer.setBusy(true);
+  panel.close();
+}
+
 /** @param {Answer} answer */
 function regenerate(answer) {
   if (thread.live() || !answer.id) return;
   const question = answer.question || thread.questionOf(answer);
-  pending = thread.replaceAnswer(answer);
-  pending.question = question;
-  pending.send();
-  composer.setBusy(true);
-  panel.close();
-  transport.regenerate(answer.id);
+  awaitAnswer(thread.replaceAnswer(answer), question);
+  transport.again(answer.id, "regenerate");
 }
 
 /** @param {Answer} answer one that is not complete */
@@ -177,21 +182,18 @@ function goOn(answer) {
   answer.restart();
   composer.setBusy(true);
   panel.close();
-  transport.goOn(answer.id);
+  transport.again(answer.id, "continue");
 }
 
 /** @param {Api.Id} id of a question @param {string} text its other words */
 function edit(id, text) {
   if (thread.live()) return;
   thread.reword(id, text);
-  pending = thread.addAnswer();
-  pending.question = text;
-  pending.isEdit = true;
-  pending.send();
-  composer.setBusy(true);
-  panel.close();
+  const answer = thread.addAnswer();
+  answer.isEdit = true;
+  awaitAnswer(answer, text);
   thread.toEnd();
-  transport.edit(id, text);
+  transport.again(id, "edit", { message: text });
 }
 
 /** Another version of a question or an answer in its place. @param {Api.Id} id */
@@ -205,42 +207,49 @@ async function showVersion(id) {
     const newest = await messages.newest(id);
     if (asked !== sessionId) return;
     thread.show(newest, id);
-    if (messages.hasMore) thread.fillUp(() => messages.before());
+    thread.offerEarlier(messages);
   } catch (error) {
     errorToast(error);
   }
 }
 
-/** @param {string} [place] of the page that is shared */
-async function share(place = "") {
-  if (!sessionId) return;
-  const { shareDialog } = await import("./sharing.js");
-  await shareDialog(sessionId, place);
-}
-
-const lostQuestions = async () => await import("./lost_question.js");
-
-/** The connection broke before the server confirmed the question: see whether it has taken it. @param {Api.Ask} asked */
-async function recoverAsk(asked) {
+/**
+ * The connection broke before the site said that it has the question: what is stored tells, once the site can be reached.
+ * @param {Api.Ask} asked
+ */
+async function recoverAsk(asked, waitMs = FIRST_LOOK_MS) {
   const answer = pending;
   if (!answer) return;
-  let found = null;
+  answer.showStep(gettext("Waiting for the connection, to see whether the question arrived"));
+  await new Promise((resolve) => setTimeout(resolve, waitMs));
+  if (pending !== answer) return;
   let content = gettext("The connection broke before the question arrived.");
   try {
-    const { lookFor } = await lostQuestions();
-    found = await lookFor(asked, {
-      askedAt, knows: (id) => thread.knows(id), isWaiting: () => pending === answer,
-      away: () => answer.showStep(gettext("Waiting for the connection, to see whether the question arrived")),
-    });
+    const id = sessionId ?? await begunWith(asked.message);
+    const arrived = id && (await new History(id).newest()).find((row) => row.role === "user" && row.text === asked.message && !thread.knows(row.message_id));
+    if (arrived && pending === answer) {
+      pending = null;
+      composer.setBusy(false);
+      await (id === sessionId ? loadMessages(id) : openSession(id, title.textContent || ""));
+      return;
+    }
   } catch (error) {
-    content = /** @type {Error} */ (error).message;
+    const { status = 0, message } = /** @type {import("../api.js").ApiError} */ (error);
+    if (status === 0 || status >= 500) {
+      void recoverAsk(asked, Math.min(waitMs * 2, LONGEST_LOOK_MS));
+      return;
+    }
+    content = message;
   }
-  if (pending !== answer) return;
-  if (found) {
-    receive(found);
-    transport.open(found.session_id);
-    transport.follow(found.message_id);
-  } else receive({ type: "error", content, code: "connection" });
+  if (pending === answer) receive({ type: "error", content, code: "connection" });
+}
+
+/** The conversation that has just begun with these words. @param {string} message @returns {Promise<Api.Id | undefined>} */
+async function begunWith(message) {
+  const words = new URLSearchParams({ search: [...message].slice(0, SEARCHED_CHARS).join("") });
+  /** @type {Api.Page<Api.Session>} */
+  const { results } = await api.get(`/api/sessions?${words}`);
+  return results.find((session) => Date.parse(session.created_at) > askedAt - CLOCKS_DIFFER_MS)?.id;
 }
 
 // --------------------------------------------------------------------------------------------- events
@@ -262,17 +271,23 @@ function receive(event) {
     failing.apply(event);
     thread.grew(true);
     announce(event.content);
-    spoken = "";
     return;
   }
   if (!answer) return;
   answer.apply(event);
   if (event.type !== "chunk") thread.grew(event.done); // a chunk is drawn with the next frame, and seen to then
-  speak(event);
+  if (event.type === "reasoning" || event.type === "tool_call") announceStep(liveLine(event));
   if (event.done) {
+    announce(event.type === "error" ? event.content : gettext("Answer complete."));
     composer.setBusy(false);
     sessions.load();
   }
+}
+
+/** Each step once. @param {string} line */
+function announceStep(line) {
+  if (line && line !== announced) announce(line);
+  announced = line || announced;
 }
 
 /** @param {Extract<Api.Event, {type: "started"}>} event */
@@ -321,31 +336,6 @@ function showOthersQuestion(event) {
   }).catch(errorToast);
 }
 
-let announced = "";
-
-/** @param {string} line */
-function announceStep(line) {
-  if (line && line !== announced) announce(line);
-  announced = line || announced;
-}
-
-/** Screen readers hear steps, and then whole sentences, not single tokens. @param {Api.Event} event */
-function speak(event) {
-  if (event.type === "reasoning" || event.type === "tool_call") announceStep(liveLine(event));
-  if (event.type === "chunk") {
-    spoken += event.content;
-    const end = Math.max(...[". ", "。", "! ", "？", "\n"].map((mark) => spoken.lastIndexOf(mark)));
-    if (end > 60) {
-      announce(spoken.slice(0, end + 1));
-      spoken = spoken.slice(end + 1);
-    }
-  }
-  if (event.done) {
-    announce(event.type === "error" ? event.content : `${spoken} ${gettext("Answer complete.")}`);
-    spoken = "";
-  }
-}
-
 // --------------------------------------------------------------------------------------------- keys and start
 listenForShortcuts({ panel, stop, write: () => composer.input.focus(), startAnew: () => openSession(null) });
 document.addEventListener("keydown", (event) => {
@@ -368,7 +358,7 @@ for (const link of document.querySelectorAll(/** @type {"a"} */ ("[data-new-chat
 const sessionMenu = byId("session-menu");
 menuButton(sessionMenu, () => {
   if (!sessionId) return [{ label: gettext("New conversation"), icon: "plus", run: () => openSession(null) }];
-  return sessions.options(sessions.find(sessionId) || { id: sessionId, title: title.textContent || "" }, ["markdown", "json"]);
+  return sessions.options(sessions.find(sessionId) || { id: sessionId, title: title.textContent || "" });
 });
 replace(sessionMenu, icon("more"));
 

@@ -6,7 +6,6 @@ import { gettext } from "../i18n.js";
 import { errorToast, formDialog, menuButton, toast } from "../ui.js";
 
 const LOOK_MS = 1200;
-const LOOK_LONGEST_MS = 3000;
 const READ = ["ready", "failed"];
 
 /**
@@ -44,7 +43,6 @@ export class Attachments {
     this.turn = 0;
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this.timer = undefined;
-    this.wait = LOOK_MS;
     addEventListener("beforeunload", (event) => {
       if (this.isSending) event.preventDefault();
     });
@@ -62,7 +60,7 @@ export class Attachments {
     this.sessionId = sessionId;
     this.all = documents.map((document) => ({ name: document.file_name, file: null, document, share: 1, problem: "", again: false }));
     this.draw();
-    this.lookSoon(LOOK_MS);
+    this.lookSoon();
   }
 
   /** @param {File[]} files */
@@ -111,7 +109,7 @@ export class Attachments {
       attached.file = null;
       if (stored.outcome === "unchanged" || stored.outcome === "retried") this.all = this.all.filter((other) => other === attached || other.document?.id !== stored.id);
       attached.document = { ...stored, progress: 0 };
-      this.lookSoon(LOOK_MS);
+      this.lookSoon();
     } catch (error) {
       if (turn !== this.turn || /** @type {Error} */ (error).name === "AbortError") return;
       const { status, message } = /** @type {ApiError} */ (error);
@@ -121,11 +119,9 @@ export class Attachments {
     if (turn === this.turn) this.draw();
   }
 
-  /** @param {number} wait ms */
-  lookSoon(wait) {
+  lookSoon() {
     clearTimeout(this.timer);
-    this.wait = wait;
-    if (this.all.some(({ document }) => document && !READ.includes(document.status))) this.timer = setTimeout(() => this.look(), wait);
+    if (this.all.some(({ document }) => document && !READ.includes(document.status))) this.timer = setTimeout(() => this.look(), LOOK_MS);
   }
 
   /** How far the reading is. */
@@ -144,7 +140,7 @@ export class Attachments {
     } catch {
       // The next look may find more.
     }
-    if (turn === this.turn) this.lookSoon(Math.min(this.wait * 1.4, LOOK_LONGEST_MS));
+    if (turn === this.turn) this.lookSoon();
   }
 
   // ------------------------------------------------------------------------------------------- what is shown

@@ -1,6 +1,6 @@
 // Where a question is written, with what goes beside its words: files, where to look, filters, effort.
 import { api, fetchAll } from "../api.js";
-import { collectionLabel, findCollection } from "../collection_names.js";
+import { collectionLabel } from "../collection_names.js";
 import { icon, query, replace, store } from "../dom.js";
 import { listenForDrops } from "../files.js";
 import { gettext, ngettext } from "../i18n.js";
@@ -42,17 +42,12 @@ export class Composer extends QuestionBox {
     this.sessionId = null;
     /** @type {Attachments | null} once there are files */
     this.attachments = null;
-    /** Whether the question is sent once its files are there. */
-    this.waiting = false;
     /** Grows with each conversation that is shown. */
     this.turn = 0;
-    // The last choices, each reader's own; those of older pages were the browser's.
+    // The last choices, each reader's own.
     this.kept = {
-      get: (/** @type {string} */ name) => store.get(`${name}.${username}`) ?? store.get(name),
-      set: (/** @type {string} */ name, /** @type {string | null} */ value) => {
-        store.set(name, null);
-        store.set(`${name}.${username}`, value);
-      },
+      get: (/** @type {string} */ name) => store.get(`${name}.${username}`),
+      set: (/** @type {string} */ name, /** @type {string | null} */ value) => store.set(`${name}.${username}`, value),
     };
     /** @type {Set<string>} */
     this.collections = new Set(JSON.parse(this.kept.get("collections") || "[]"));
@@ -138,7 +133,7 @@ export class Composer extends QuestionBox {
     const { Attachments } = await import("./attachments.js");
     this.attachments ??= new Attachments(this.files, {
       accept: this.accept, limits: this.limits,
-      onChange: () => this.filesChanged(),
+      onChange: () => this.showButton(),
       onBegun: (id) => {
         this.sessionId = id;
         this.kept.set("files", id);
@@ -160,39 +155,23 @@ export class Composer extends QuestionBox {
     }
   }
 
-  /** A question that waited for its files is sent once they are on the site; what is still being read there is waited for there. */
-  filesChanged() {
-    this.showButton();
-    if (this.waiting && !this.attachments?.isSending) this.send();
-  }
-
   showChips() {
     replace(this.chips, this.filters.chips());
   }
 
   // ------------------------------------------------------------------------------------------- the question
-  changed() {
-    this.waiting = false;
-    super.changed();
-  }
-
-  waitsFor() {
-    return this.waiting ? gettext("Sends once the files are there") : "";
+  canSend() {
+    return super.canSend() && !this.attachments?.isSending; // what is still being read on the site is waited for there
   }
 
   send() {
-    this.waiting = Boolean(this.input.value.trim()) && (this.attachments?.isSending ?? false);
-    if (this.waiting) {
-      this.showButton();
-      return;
-    }
     super.send();
     if (!this.input.value) this.attachments?.forgetRefused();
   }
 
   /** The fields of a question besides its words. @returns {Omit<Api.Ask, "message" | "session_id"> & {session_id?: Api.Id}} */
   settings() {
-    const { workflow, options: effort, model } = this.effort.settings();
+    const { workflow, options: effort } = this.effort.settings();
     const options = { ...effort, ...(this.web && this.webChosen !== null ? { web_search: this.webChosen } : {}) };
     return {
       ...(workflow ? { workflow } : {}),
@@ -201,7 +180,6 @@ export class Composer extends QuestionBox {
       ...this.named.settings(),
       ...this.filters.settings(),
       ...(Object.keys(options).length ? { options } : {}),
-      ...(model ? { model } : {}),
     };
   }
 
@@ -267,9 +245,7 @@ export class Composer extends QuestionBox {
     const read = async () => {
       try {
         known = await fetchAll("/api/collections");
-        // Kept choices of older pages are names.
-        const kept = [...this.collections].flatMap((value) => findCollection(known, value, this.username)?.id ?? []);
-        this.collections = new Set(kept);
+        this.collections = new Set(known.map(({ id }) => id).filter((id) => this.collections.has(id)));
         show();
       } catch {
         // The choice that was kept holds; the menu offers to search all again.

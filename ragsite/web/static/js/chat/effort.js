@@ -1,5 +1,4 @@
-// How much is done for an answer: in a person's words, with the workflows' own names one click deeper, and the model.
-import { api } from "../api.js";
+// How much is done for an answer: in a person's words, with the workflows' own names one click deeper.
 import { icon, replace } from "../dom.js";
 import { gettext } from "../i18n.js";
 import { menuButton } from "../ui.js";
@@ -52,10 +51,8 @@ export class Effort {
     this.effort = kept.get("effort") || (workflow && workflows.includes(workflow) ? "" : effortOf(standard));
     if (this.effort && !(EFFORTS[this.effort] && workflows.includes(EFFORTS[this.effort].workflow))) this.effort = "";
     this.named = workflow && workflows.includes(workflow) ? workflow : standard;
-    this.model = kept.get("model") || "";
     this.show();
     menuButton(button, () => this.items(), { align: "start", title: gettext("How much is done for an answer") });
-    if (this.model) void this.models().catch(() => undefined);
   }
 
   get workflow() {
@@ -67,22 +64,14 @@ export class Effort {
     return Boolean(this.effort ? this.kept.get("effort") : this.kept.get("workflow"));
   }
 
-  /** @returns {{workflow?: string, options: Api.Options, model?: string}} */
+  /** @returns {{workflow?: string, options: Api.Options}} */
   settings() {
-    return { ...(this.chosen ? { workflow: this.workflow } : {}), options: (this.effort && EFFORTS[this.effort].options) || {}, ...(this.model ? { model: this.model } : {}) };
+    return { ...(this.chosen ? { workflow: this.workflow } : {}), options: (this.effort && EFFORTS[this.effort].options) || {} };
   }
 
   show() {
     const label = this.effort ? EFFORTS[this.effort].label : WORKFLOWS[this.named]?.[0] || this.named;
     replace(this.button, icon("flow"), label, icon("chevron"));
-  }
-
-  /** The models that can be chosen; a chosen one that has gone is given up. */
-  async models() {
-    /** @type {Api.Status} */
-    const { chat_models: models = [], chat_model: own } = await api.get("/api/status");
-    if (this.model && !models.includes(this.model)) this.chooseModel("");
-    return { models, own };
   }
 
   /** @param {string} effort @param {string} [named] */
@@ -95,28 +84,12 @@ export class Effort {
     this.onChange();
   }
 
-  /** @param {string} model */
-  chooseModel(model) {
-    this.model = model;
-    this.kept.set("model", model || null);
-  }
-
   /** @returns {Ui.MenuItem[]} */
-  efforts() {
-    return Object.entries(EFFORTS).filter(([, { workflow }]) => this.workflows.includes(workflow)).map(([name, { label, hint }]) => ({
-      label, hint, checked: name === this.effort, radio: true, run: () => this.choose(name),
-    }));
-  }
-
-  /** @returns {Promise<Ui.MenuItem[]>} */
-  async items() {
-    const { models, own } = await this.models().catch(() => ({ models: [], own: "" }));
-    const choice = (/** @type {string} */ name, /** @type {string} */ label, hint = "") => ({
-      label, hint, checked: name === this.model, radio: true, run: () => this.chooseModel(name),
-    });
+  items() {
     return [
-      ...this.efforts(),
-      ...(models.length > 1 ? [{ heading: gettext("Model") }, choice("", gettext("As the site has it"), own), ...models.map((name) => choice(name, name))] : []),
+      ...Object.entries(EFFORTS).filter(([, { workflow }]) => this.workflows.includes(workflow)).map(([name, { label, hint }]) => ({
+        label, hint, checked: name === this.effort, radio: true, run: () => this.choose(name),
+      })),
       { heading: "" },
       { label: gettext("Advanced"), icon: "settings", opens: () => this.advanced() },
     ];

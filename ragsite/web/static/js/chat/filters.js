@@ -13,7 +13,6 @@ const FIELDS = {
   policy_year: [gettext("Year"), gettext("Year: {value}")],
   tags: [gettext("Tags"), gettext("Tag: {value}")],
 };
-const SHOWN = 6;
 
 export class Filters {
   /**
@@ -27,16 +26,13 @@ export class Filters {
     this.onChange = onChange;
     /** @type {Api.Filters} */
     this.chosen = {};
-    /** @type {"strict" | "prefer"} */
-    this.mode = "strict";
     this.show();
     menuButton(button, () => this.items(), { align: "start", title: gettext("Only documents with"), keepOpen: true });
   }
 
-  /** What goes with a question. @returns {Pick<Api.Ask, "filters" | "filters_mode">} */
+  /** What goes with a question. @returns {Pick<Api.Ask, "filters">} */
   settings() {
-    if (!this.count) return {};
-    return { filters: this.chosen, ...(this.mode === "prefer" ? { filters_mode: "prefer" } : {}) };
+    return this.count ? { filters: this.chosen } : {};
   }
 
   get count() {
@@ -98,31 +94,8 @@ export class Filters {
         { label: gettext("Give them some on the documents page"), icon: "documents", href: "/documents/" },
       ];
     }
-    return [
-      ...fields.flatMap((field) => [{ heading: FIELDS[field][0] }, ...this.rows(field, values[field], SHOWN)]),
-      { heading: gettext("Where these do not answer") },
-      { label: gettext("Stay with them"), hint: gettext("The filters hold, however little they leave"), checked: this.mode === "strict", radio: true, run: () => this.setMode("strict") },
-      { label: gettext("Look further"), hint: gettext("The filters give way, one by one"), checked: this.mode === "prefer", radio: true, run: () => this.setMode("prefer") },
-    ];
-  }
-
-  /** @param {Field} field @param {Api.Counted<any>[]} values @param {number} most @returns {Ui.MenuItem[]} */
-  rows(field, values, most) {
-    const rows = values.slice(0, most).map(({ value, count }) => ({
+    return fields.flatMap((field) => [{ heading: FIELDS[field][0] }, ...values[field].map(({ value, count }) => ({
       label: String(value), note: String(count), checked: this.has(field, value), run: () => this.toggle(field, value),
-    }));
-    if (values.length <= most) return rows;
-    return [...rows, { label: ngettext("{count} more", "{count} more", values.length - most), opens: () => this.all(field, values) }];
-  }
-
-  /** @param {Field} field @param {Api.Counted<any>[]} values @returns {Ui.MenuItem[]} */
-  all(field, values) {
-    return [{ label: gettext("Back"), icon: "left", back: true, opens: () => this.items() }, { heading: FIELDS[field][0] }, ...this.rows(field, values, values.length)];
-  }
-
-  /** @param {"strict" | "prefer"} mode */
-  setMode(mode) {
-    this.mode = mode;
-    this.onChange();
+    }))]);
   }
 }

@@ -1,62 +1,62 @@
-// Markdown as the server reads it (chat/messages/rendering.py): the same parser in its own language, so that an answer
-// looks while it is written as it will in the end. Only text nodes and a fixed set of elements are made, whatever the
-// text says. Loaded with the first answer that is written.
-import { h } from "../dom.js";
+// Markdown as the server reads it: the same parser in its own language, so that an answer looks while it is written as it
+// will in the end, but for its formulas. Only text nodes and a fixed set of elements are made, whatever the text says. Loaded when first needed.
+import { append, h } from "../dom.js";
 import MarkdownIt from "../vendor/markdown-it/markdown-it.js";
 import { cjkEmphasis } from "./emphasis.js";
-import { formulas } from "./formulas.js";
 
 /** @typedef {{type: string, tag: string, nesting: number, level: number, hidden: boolean, content: string, info: string,
  *   map: [number, number] | null, children: Token[] | null, attrGet: (name: string) => string | null}} Token */
-/** @typedef {(marker: number) => boolean} HasSource */
+/** @typedef {(text: string) => Ui.Child[]} Words what draws the words of a block */
 
 const MARKER = /\[(\d{1,3})\]/;
+const BOLD = /\*\*([^*\n]+)\*\*/;
 const SAFE_ADDRESS = /^(?:https?|mailto):/i;
 
-/** @type {{parse: (text: string, env: object) => Token[]}} */
-const parser = new MarkdownIt("commonmark", { html: false })
-  .enable(["table", "strikethrough"]).disable(["reference", "image"]).use(formulas).use(cjkEmphasis);
+/** @typedef {{parse: (text: string, env: object) => Token[]}} Parser */
+/** @type {Parser} */
+const answers = new MarkdownIt("commonmark", { html: false })
+  .enable(["table", "strikethrough"]).disable(["reference", "image"]).use(cjkEmphasis);
+/** @type {Parser} */
+const passages = new MarkdownIt("zero").enable(["table", "heading", "list", "blockquote", "fence"]);
+
+/** A passage of a document: its headings, lists and tables, and otherwise its own characters. @param {string} text */
+export function passageOf(text) {
+  return drawTokens(passages.parse(text, {}), (words) => words.split(BOLD).map((part, at) => (at % 2 ? h("strong", {}, part) : part)));
+}
 
 /**
- * The blocks of a text, from top to bottom: where each begins (a character of the text), the headings that it stands
- * under, and its element.
+ * The blocks of an answer from top to bottom: what makes each look as it does, and its element.
  * @param {string} text
- * @param {HasSource} hasSource whether a number in brackets is a citation
- * @param {string[]} outline the headings that the text stands under
- * @returns {{start: number, outline: string[], draw: () => HTMLElement}[]}
+ * @param {(marker: number) => boolean} hasSource whether a number in brackets is a citation
+ * @returns {{source: string, draw: () => HTMLElement}[]}
  */
-export function blocksOf(text, hasSource, outline = []) {
-  const lines = lineStarts(text);
-  let under = outline;
-  /** @type {{start: number, outline: string[], tokens: Token[]}[]} */
+export function blocksOf(text, hasSource) {
+  const lines = text.split(/\r\n?|\n/);
+  /** @type {string[]} the headings that a block stands under */
+  let under = [];
+  /** @type {{source: string, tokens: Token[]}[]} */
   const blocks = [];
-  for (const token of parser.parse(text, {})) {
+  for (const token of answers.parse(text, {})) {
     if (token.level === 0 && token.nesting >= 0 && token.type !== "inline") {
-      blocks.push({ start: lines[token.map?.[0] ?? 0], outline: under, tokens: [] });
+      blocks.push({ source: [...under, ...lines.slice(...(token.map ?? []))].join("\n"), tokens: [] });
     }
     blocks.at(-1)?.tokens.push(token);
     if (token.type === "heading_open") under = [...under.filter((tag) => tag < token.tag), token.tag];
     if (token.type.startsWith("heading_")) token.tag = `h${Math.min(under.length + 1, 6)}`;
   }
-  return blocks.map(({ tokens, ...block }) => ({ ...block, draw: () => /** @type {HTMLElement} */ (drawTokens(tokens, hasSource)[0]) }));
+  const words = (/** @type {string} */ part) => withCitations(part, hasSource);
+  return blocks.map(({ source, tokens }) => ({ source, draw: () => /** @type {HTMLElement} */ (drawTokens(tokens, words)[0]) }));
 }
 
-/** @param {string} text */
-function lineStarts(text) {
-  const starts = [0];
-  for (const { index, 0: end } of text.matchAll(/\r\n?|\n/g)) starts.push(index + end.length);
-  return starts;
-}
-
-/** @param {Token[]} tokens @param {HasSource} hasSource */
-function drawTokens(tokens, hasSource) {
+/** @param {Token[]} tokens @param {Words} words */
+function drawTokens(tokens, words) {
   const top = h("div");
   /** @type {HTMLElement[]} */
   const open = [top];
   for (const token of tokens) {
     const parent = /** @type {HTMLElement} */ (open.at(-1));
-    if (token.type === "inline") parent.append(...drawTokens(token.children ?? [], hasSource));
-    else if (token.type === "text") parent.append(...withCitations(token.content, hasSource));
+    if (token.type === "inline") parent.append(...drawTokens(token.children ?? [], words));
+    else if (token.type === "text") append(parent, words(token.content));
     else if (token.type === "softbreak") parent.append("\n");
     else if (token.hidden) continue; // the paragraphs of a tight list
     else if (token.nesting < 0) open.pop();
@@ -74,10 +74,6 @@ function drawElement(token) {
   switch (token.type) {
     case "code_inline":
       return h("code", {}, token.content);
-    case "formula":
-      return h("code", { class: "formula" }, token.content);
-    case "formula_block":
-      return h("div", { class: "formula-block" }, h("code", { class: "formula" }, token.content));
     case "fence":
     case "code_block": {
       const language = token.info.trim().split(/\s+/)[0];
@@ -94,7 +90,7 @@ function drawElement(token) {
   }
 }
 
-/** @param {string} text @param {HasSource} hasSource */
+/** @param {string} text @param {(marker: number) => boolean} hasSource */
 function withCitations(text, hasSource) {
   return text.split(MARKER).map((part, index, parts) => {
     // No line ends at the space before a citation, as the server writes it.

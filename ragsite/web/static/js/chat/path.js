@@ -1,7 +1,6 @@
 // The decision path: how an answer came about, step by step.
 import { capitalized, h, icon, seconds } from "../dom.js";
 import { gettext, ngettext } from "../i18n.js";
-import { planTasks } from "./plan.js";
 
 /** @type {Record<string, string>} */
 const LABELS = {
@@ -16,22 +15,22 @@ const STATUS = { ok: gettext("Done"), skipped: gettext("Skipped"), degraded: get
 
 /** @type {Record<string, string>} of a step's details; others are called by their names */
 const DETAILS = {
-  accepted: gettext("Accepted"), answer_judge: gettext("Answer judge"), blended: gettext("Blended"), boosts: gettext("Boosts"),
-  borne_out: gettext("Borne out"), broader: gettext("Broader"), by_model: gettext("By model"), cached: gettext("Cached"),
+  accepted: gettext("Accepted"), boosts: gettext("Boosts"),
+  by_model: gettext("By model"), cached: gettext("Cached"),
   candidates: gettext("Candidates"), chunk_ids: gettext("Chunk ids"), cited: gettext("Cited"), complexity: gettext("Complexity"),
-  completeness: gettext("Completeness"), corrective: gettext("Corrective"), criteria: gettext("Criteria"), decision: gettext("Decision"),
-  documents: gettext("Documents"), dropped: gettext("Dropped"), engine: gettext("Engine"), entities: gettext("Entities"),
+  completeness: gettext("Completeness"), corrective: gettext("Corrective"), decision: gettext("Decision"),
+  documents: gettext("Documents"), dropped: gettext("Dropped"), engine: gettext("Engine"),
   evidence: gettext("Evidence"), factuality: gettext("Factuality"), facts: gettext("Facts"), fact: gettext("Fact"),
-  filters: gettext("Filters"), found: gettext("Found"), from_model: gettext("From model"), from_question: gettext("From question"),
-  given: gettext("Given"), grounding: gettext("Grounding"), holds_answer: gettext("Holds answer"), judge: gettext("Judge"),
-  kept: gettext("Kept"), keywords: gettext("Keywords"), legs: gettext("Legs"), lexical: gettext("Lexical"), lifted: gettext("Lifted"),
+  filters: gettext("Filters"), found: gettext("Found"), from_model: gettext("From model"),
+  given: gettext("Given"), grounding: gettext("Grounding"), judge: gettext("Judge"),
+  kept: gettext("Kept"), keywords: gettext("Keywords"), legs: gettext("Legs"), lifted: gettext("Lifted"),
   looked: gettext("Looked"), merged: gettext("Merged"), missing: gettext("Missing"), model: gettext("Model"),
-  model_calls: gettext("Model calls"), nearest: gettext("Nearest"), new: gettext("New"), not_asked: gettext("Not asked"),
-  not_available: gettext("Not available"), notes: gettext("Notes"), of: gettext("Of"), options: gettext("Options"),
+  model_calls: gettext("Model calls"), nearest: gettext("Nearest"), new: gettext("New"),
+  notes: gettext("Notes"), of: gettext("Of"), options: gettext("Options"),
   original: gettext("Original"), outcome: gettext("Outcome"), partial: gettext("Partial"), pass_count: gettext("Pass count"),
   pass_rate: gettext("Pass rate"), pass_threshold: gettext("Pass threshold"), passage: gettext("Passage"),
   passed_in_all: gettext("Passed in all"), problems: gettext("Problems"), queries: gettext("Queries"), query: gettext("Query"),
-  reason: gettext("Reason"), relaxed: gettext("Relaxed"), relevance: gettext("Relevance"), remedies: gettext("Remedies"),
+  reason: gettext("Reason"), relaxed: gettext("Relaxed"), relevance: gettext("Relevance"),
   repairs: gettext("Repairs"), replaced: gettext("Replaced"), reranker: gettext("Reranker"), results: gettext("Results"),
   retry: gettext("Retry"), revision: gettext("Revision"), rewrite: gettext("Rewrite"), rewrite_reason: gettext("Rewrite reason"),
   rewritten: gettext("Rewritten"), route: gettext("Route"), score: gettext("Score"), scores: gettext("Scores"),
@@ -132,4 +131,29 @@ function usageLine(usage) {
     usage.total_ms ? gettext("{time} in all", { time: seconds(usage.total_ms) }) : null,
   ].filter(Boolean);
   return parts.length ? h("p", { class: "path-usage" }, parts.join(" · ")) : null;
+}
+
+// ------------------------------------------------------------------------------------------------ a plan
+/** @type {Record<string, string>} */
+const TASK_TYPES = {
+  rewrite: gettext("Rephrase"), decompose: gettext("Split the question"), step_back: gettext("Step back"), hyde: gettext("Imagine an answer"),
+  retrieve: gettext("Search"), text_search: gettext("Search by words"), vector_search: gettext("Search by meaning"), wide_search: gettext("Search wider"),
+  web_search: gettext("Search the web"), rerank: gettext("Judge what was found"), evaluate: gettext("Judge what was found"),
+};
+/** @type {Record<string, string>} */
+const TASK_STATES = { waiting: gettext("Waiting"), running: gettext("Running"), done: gettext("Done"), failed: gettext("Failed"), late: gettext("Took too long") };
+
+/** @param {Api.PlanTask[]} tasks as the decision path's `plan` entry holds them */
+export function planTasks(tasks) {
+  return h("ol", { class: "plan", "aria-label": gettext("Plan") }, tasks.map(taskCard));
+}
+
+/** @param {Api.PlanTask} task */
+function taskCard({ id, type, input, depends_on: after = [], state, note, duration_ms: duration }) {
+  return h("li", { class: `plan-task is-${state}` },
+    h("span", { class: "plan-dot", "aria-hidden": "true" }),
+    h("span", { class: "plan-type" }, TASK_TYPES[type] || type.replaceAll("_", " ")),
+    h("span", { class: "plan-state" }, [TASK_STATES[state] || state, state === "waiting" ? null : seconds(duration)].filter(Boolean).join(" · ")),
+    input ? h("span", { class: "plan-input" }, input) : null,
+    h("span", { class: "plan-note" }, [id, after.length ? gettext("after {tasks}", { tasks: after.join(", ") }) : null, note].filter(Boolean).join(" · ")));
 }

@@ -61,28 +61,24 @@ export class QuestionBox {
     this.showButton();
   }
 
-  /** What is said beside the button while a question can't be sent yet; "" where it can. */
-  waitsFor() {
-    return "";
+  canSend() {
+    const text = this.input.value.trim();
+    return text !== "" && text.length <= this.limit;
   }
 
   showButton() {
-    const text = this.input.value.trim();
     const left = this.limit - this.input.value.length;
-    const waits = this.waitsFor();
-    this.counter.hidden = left > 500 && !waits;
-    this.counter.textContent = waits || (left >= 0 ? ngettext("{count} character left", "{count} characters left", left) : ngettext("{count} character too long", "{count} characters too long", -left));
+    this.counter.hidden = left > 500;
+    this.counter.textContent = left >= 0 ? ngettext("{count} character left", "{count} characters left", left) : ngettext("{count} character too long", "{count} characters too long", -left);
     this.counter.classList.toggle("is-over", left < 0);
-    this.button.disabled = !this.busy && (!text || text.length > this.limit || waits !== "");
+    this.button.disabled = !this.busy && !this.canSend();
     this.button.setAttribute("aria-label", this.busy ? gettext("Stop the answer") : gettext("Send the question"));
     if (this.button.dataset.shows !== String(this.busy)) replace(this.button, icon(this.busy ? "stop" : "send"));
     this.button.dataset.shows = String(this.busy);
   }
 
   send() {
-    const text = this.input.value.trim();
-    if (!text || text.length > this.limit) return;
-    if (this.onSend(text) === false) return;
+    if (!this.canSend() || this.onSend(this.input.value.trim()) === false) return;
     this.input.value = "";
     this.changed();
   }

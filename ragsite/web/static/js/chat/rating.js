@@ -1,4 +1,4 @@
-// Rating an answer (thumbs, 1 to 5, reasons, a comment) or one of its sources (thumbs).
+// Rating an answer or one of its sources by a thumb; after a thumb down, why, and a comment.
 import { api } from "../api.js";
 import { h, iconButton, replace } from "../dom.js";
 import { gettext } from "../i18n.js";
@@ -9,121 +9,90 @@ export const TAGS = {
   helpful: gettext("Helpful"), accurate: gettext("Accurate"), wrong_source: gettext("Wrong source"), outdated: gettext("Outdated"), incomplete: gettext("Incomplete"),
   wrong_reasoning: gettext("Wrong reasoning"), style: gettext("Style"), not_helpful: gettext("Not helpful"),
 };
-const GOOD = ["helpful", "accurate"];
-
-/** @typedef {"answer" | "source"} Rated */
-/** @type {Record<Rated, [string, string]>} */
-const THUMBS = { answer: [gettext("Good answer"), gettext("Bad answer")], source: [gettext("Good source"), gettext("Bad source")] };
-
-/**
- * Two buttons; `rate` is called with null when a pressed one is pressed again.
- * @param {Rated} rated
- * @param {(thumb: Api.Thumb | null) => unknown} rate
- */
-function thumbs(rated, rate) {
-  const [good, bad] = THUMBS[rated];
-  const up = iconButton("up", good, () => rate(up.ariaPressed === "true" ? null : "up"), { class: "small" });
-  const down = iconButton("down", bad, () => rate(down.ariaPressed === "true" ? null : "down"), { class: "small" });
-  const show = (/** @type {Api.Rating | null} */ rating) => {
-    up.ariaPressed = String(rating?.thumb === "up");
-    down.ariaPressed = String(rating?.thumb === "down");
-  };
-  return { up, down, show };
-}
-
-/** @param {Api.Rating} rating @returns {Api.RatingInput} */
-const asInput = ({ score, tags, comment }) => ({ score, tags, comment });
+const REASONS = ["wrong_source", "outdated", "incomplete", "wrong_reasoning"];
 
 class Rating {
   /**
    * @param {string} url
-   * @param {Rated} rated
+   * @param {[good: string, bad: string]} labels of the thumbs
    * @param {Api.Rating | null | undefined} rating the one there is
-   * @param {(rating: Api.Rating | null) => unknown} onchange
+   * @param {(rating: Api.Rating | null) => unknown} onchange by its reader
    */
-  constructor(url, rated, rating, onchange = () => {}) {
+  constructor(url, [good, bad], rating, onchange) {
     this.url = url;
     this.rating = rating || null;
     this.onchange = onchange;
-    this.buttons = thumbs(rated, (thumb) => this.thumb(thumb));
+    this.up = this.button("up", good);
+    this.down = this.button("down", bad);
     this.show();
   }
 
-  show() {
-    this.buttons.show(this.rating);
-    this.onchange(this.rating);
+  /** A pressed one that is pressed again takes the rating back. @param {Api.Thumb} thumb @param {string} label */
+  button(thumb, label) {
+    return iconButton(thumb, label, () => this.save(this.rating?.thumb === thumb ? null : { thumb, tags: [], comment: this.rating?.comment || "" }), { class: "small" });
   }
 
-  /**
-   * Stores `input`, or takes the rating back when it is null. False where that failed.
-   * @param {Api.RatingInput | null} input
-   */
+  show() {
+    this.up.ariaPressed = String(this.rating?.thumb === "up");
+    this.down.ariaPressed = String(this.rating?.thumb === "down");
+  }
+
+  /** Stores `input`, or takes the rating back when it is null. @param {Api.RatingInput | null} input */
   async save(input, { undo = true } = {}) {
     const before = this.rating;
     try {
       this.rating = input === null ? await api.delete(this.url) : await api.put(this.url, input);
     } catch (error) {
       errorToast(error);
-      return false;
+      return;
     } finally {
       this.show();
     }
-    if (undo) {
-      const action = { label: gettext("Undo"), run: () => this.save(before && asInput(before), { undo: false }) };
-      toast(input === null ? gettext("Rating taken back.") : gettext("Thank you, your rating is stored."), { action });
-    }
-    return true;
-  }
-
-  /** A thumb takes the place of score and reasons, which were another verdict's; the comment stays. @param {Api.Thumb | null} thumb */
-  async thumb(thumb) {
-    await this.save(thumb && { thumb, tags: [], comment: this.rating?.comment || "" });
+    this.onchange(this.rating);
+    if (!undo) return;
+    const back = () => this.save(before && { score: before.score, tags: before.tags, comment: before.comment }, { undo: false });
+    toast(input === null ? gettext("Rating taken back.") : gettext("Thank you, your rating is stored."), { action: { label: gettext("Undo"), run: back } });
   }
 }
 
 /** @param {Api.Id} messageId @param {Api.Source} source */
 export function sourceRating(messageId, source) {
-  const rating = new Rating(`/api/messages/${messageId}/sources/${source.marker}/rating`, "source", source.rating, (now) => {
+  const labels = /** @type {[string, string]} */ ([gettext("Good source"), gettext("Bad source")]);
+  const rating = new Rating(`/api/messages/${messageId}/sources/${source.marker}/rating`, labels, source.rating, (now) => {
     source.rating = now;
   });
-  return h("div", { class: "source-rating" }, h("span", {}, gettext("Did this source help?")), rating.buttons.up, rating.buttons.down);
+  return h("div", { class: "source-rating" }, h("span", {}, gettext("Did this source help?")), rating.up, rating.down);
 }
 
-/** The thumbs, and the form that a rating opens. @param {Api.Id} messageId @param {Api.Rating | null} given */
+/** The thumbs, and the form that a thumb down opens. @param {Api.Id} messageId @param {Api.Rating | null} given */
 export function answerRating(messageId, given) {
   const form = h("div", { class: "rating-form", hidden: true });
-  const rating = new Rating(`/api/messages/${messageId}/rating`, "answer", given);
-  const thumb = rating.thumb.bind(rating);
-  rating.thumb = async (which) => {
-    await thumb(which);
-    if (rating.rating && which) openForm(form, rating, rating.rating);
+  const labels = /** @type {[string, string]} */ ([gettext("Good answer"), gettext("Bad answer")]);
+  const rating = new Rating(`/api/messages/${messageId}/rating`, labels, given, (now) => {
+    const asks = now?.thumb === "down" && form.hidden;
+    if (asks) openForm(form, rating, now);
     else form.hidden = true;
-  };
-  return { up: rating.buttons.up, down: rating.buttons.down, form };
+  });
+  return { up: rating.up, down: rating.down, form };
 }
 
 /** @param {HTMLElement} form @param {Rating} rating @param {Api.Rating} now */
-function openForm(form, rating, { score, tags, comment: written }) {
-  const order = score >= 3 ? Object.keys(TAGS) : [...Object.keys(TAGS).filter((tag) => !GOOD.includes(tag)), ...GOOD];
-  const name = `score-${Math.random().toString(36).slice(2)}`;
+function openForm(form, rating, { tags, comment: written }) {
   const comment = h("textarea", { class: "input", rows: 2, maxlength: 2000, placeholder: gettext("Anything else? (optional)"), "aria-label": gettext("Comment") });
   comment.value = written;
   const close = () => {
     form.hidden = true;
-    rating.buttons[(rating.rating?.score ?? 0) >= 3 ? "up" : "down"].focus(); // the thumb that opened it, or stands for it now
+    rating.down.focus();
   };
   /** @param {SubmitEvent & {target: HTMLFormElement}} event */
   const save = async (event) => {
     event.preventDefault();
-    const data = new FormData(event.target);
-    const input = { score: Number(data.get(name)), tags: data.getAll("tag").map(String), comment: comment.value.trim() };
-    if (await rating.save(input)) close();
+    await rating.save({ thumb: "down", tags: new FormData(event.target).getAll("tag").map(String), comment: comment.value.trim() });
+    if (form.hidden) rating.down.focus();
   };
   replace(form, h("form", { onsubmit: save, "aria-label": gettext("Rating") },
-    h("fieldset", { class: "scale" }, h("legend", {}, gettext("How good was it?")),
-      [1, 2, 3, 4, 5].map((value) => h("label", {}, h("input", { type: "radio", name, value, checked: value === score, "aria-label": gettext("{value} of 5", { value }) }), h("span", {}, value)))),
     h("fieldset", { class: "tags" }, h("legend", {}, gettext("Why?")),
-      order.map((tag) => h("label", { class: "tag" }, h("input", { type: "checkbox", name: "tag", value: tag, checked: tags.includes(tag) }), h("span", {}, TAGS[tag])))),
+      REASONS.map((tag) => h("label", { class: "tag" }, h("input", { type: "checkbox", name: "tag", value: tag, checked: tags.includes(tag) }), h("span", {}, TAGS[tag])))),
     comment,
     h("div", { class: "rating-actions" },
       h("button", { type: "button", class: "button quiet small", onclick: close }, gettext("Close")),

@@ -1,14 +1,10 @@
 // The list of conversations at the side: search, folders, archive, paging; and what can be done with each of them.
-import { api, fetchAll, request } from "../api.js";
+import { api, fetchAll } from "../api.js";
 import { dayOf, debounce, h, icon, iconButton, replace, store } from "../dom.js";
 import { gettext } from "../i18n.js";
+import { Leaving } from "../leaving.js";
 import { PagedRows } from "../paged.js";
 import { errorToast, formDialog, menuButton, toast } from "../ui.js";
-
-const EXPORTS = {
-  markdown: { label: gettext("Export as Markdown"), icon: "download" },
-  json: { label: gettext("Export as JSON"), icon: "code" },
-};
 
 /** @typedef {Boot.Named} Named */
 /** @typedef {{pinned?: boolean, archived?: boolean, folder?: string}} Change */
@@ -41,12 +37,8 @@ export class SessionList {
     this.known = new Map();
     /** @type {Api.Id | null} */
     this.current = null;
-    /** @type {Set<Api.Id>} sessions about to be deleted: once their note has gone */
-    this.leaving = new Set();
+    this.leaving = new Leaving((id) => `/api/sessions/${id}`, { draw: () => this.draw(), gone: (id) => this.lists().forEach((rows) => rows.remove(id)) });
     search.addEventListener("input", debounce(() => this.load(), 200));
-    addEventListener("pagehide", () => {
-      for (const id of this.leaving) this.deleteNow(id);
-    });
   }
 
   async load() {
@@ -180,20 +172,15 @@ export class SessionList {
     return h("li", { class: `side-item${session.id === this.current ? " is-current" : ""}` }, link, more);
   }
 
-  /**
-   * What can be done with a conversation.
-   * @param {Named} session
-   * @param {(keyof typeof EXPORTS)[]} formats
-   * @returns {Ui.MenuItem[]}
-   */
-  options(session, formats = ["markdown"]) {
+  /** What can be done with a conversation. @param {Named} session @returns {Ui.MenuItem[]} */
+  options(session) {
     return [
       { label: gettext("Rename"), icon: "edit", run: () => this.rename(session) },
       session.pinned ? { label: gettext("Unpin"), icon: "pin", run: () => this.change(session, { pinned: false }) }
         : { label: gettext("Pin"), icon: "pin", run: () => this.change(session, { pinned: true }) },
       { label: gettext("Move to a folder…"), icon: "folder", run: () => this.file(session) },
       { label: gettext("Share…"), icon: "share", run: () => this.onShare(session) },
-      ...formats.map((format) => ({ ...EXPORTS[format], href: `/api/sessions/${session.id}/export?format=${format}`, download: true })),
+      { label: gettext("Export as Markdown"), icon: "download", href: `/api/sessions/${session.id}/export?format=markdown`, download: true },
       session.archived ? { label: gettext("Take out of the archive"), icon: "archive", run: () => this.change(session, { archived: false }) }
         : { label: gettext("Archive"), icon: "archive", run: () => this.archive(session) },
       { label: gettext("Delete"), icon: "trash", danger: true, run: () => this.remove(session) },
@@ -249,28 +236,7 @@ export class SessionList {
 
   /** @param {Named} session */
   remove(session) {
-    this.leaving.add(session.id);
-    this.draw();
+    this.leaving.begin(session.id, gettext("Conversation deleted."));
     if (session.id === this.current) this.onGone();
-    toast(gettext("Conversation deleted."), {
-      onGone: () => this.leaving.has(session.id) && this.deleteNow(session.id),
-      action: { label: gettext("Undo"), run: () => {
-        this.leaving.delete(session.id);
-        this.draw();
-      } },
-    });
-  }
-
-  /** @param {Api.Id} id */
-  async deleteNow(id) {
-    try {
-      await request("DELETE", `/api/sessions/${id}`, { keepalive: true });
-      for (const rows of this.lists()) rows.remove(id);
-    } catch (error) {
-      errorToast(error);
-    } finally {
-      this.leaving.delete(id);
-      this.draw();
-    }
   }
 }

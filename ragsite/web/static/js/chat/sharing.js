@@ -2,7 +2,7 @@
 import { api } from "../api.js";
 import { dateOf, h, icon, replace } from "../dom.js";
 import { gettext } from "../i18n.js";
-import { openDialog, toast } from "../ui.js";
+import { copyText, openDialog } from "../ui.js";
 
 const DAY_MS = 86_400_000;
 /** @type {["site" | "link", string, string, string][]} */
@@ -13,8 +13,8 @@ const SCOPES = [
 /** @type {[string, string][]} days */
 const EXPIRY = [["", gettext("until it is revoked")], ["1", gettext("for a day")], ["7", gettext("for a week")], ["30", gettext("for 30 days")]];
 
-/** @param {Api.Id} sessionId @param {string} place what of the page the address leads to: "#message-…" */
-export function shareDialog(sessionId, place = "") {
+/** @param {Api.Id} sessionId */
+export function shareDialog(sessionId) {
   const url = `/api/sessions/${sessionId}/share`;
   return openDialog(gettext("Share conversation"), (heading, finish) => {
     const body = h("div", { class: "share-scopes" }, h("div", { class: "loading", role: "status" }, h("span", { class: "spinner" })));
@@ -26,7 +26,7 @@ export function shareDialog(sessionId, place = "") {
         await change();
         const { shares, links_allowed: linksAllowed } = /** @type {Api.Shares} */ (await api.get(url));
         replace(body, SCOPES.map(([scope, ...words]) => scopeRow(words, shares.find((share) => share.scope === scope), {
-          allowed: scope === "site" || linksAllowed, place,
+          allowed: scope === "site" || linksAllowed,
           make: (days) => update(() => api.post(url, { scope, expires_at: days ? new Date(Date.now() + Number(days) * DAY_MS).toISOString() : null })),
           revoke: () => update(() => api.delete(url, { scope })),
         })));
@@ -47,9 +47,9 @@ export function shareDialog(sessionId, place = "") {
 /**
  * @param {string[]} words icon, name and explanation
  * @param {Api.Share | undefined} share
- * @param {{allowed: boolean, place: string, make: (days: string) => unknown, revoke: () => unknown}} on
+ * @param {{allowed: boolean, make: (days: string) => unknown, revoke: () => unknown}} on
  */
-function scopeRow([picture, name, explanation], share, { allowed, place, make, revoke }) {
+function scopeRow([picture, name, explanation], share, { allowed, make, revoke }) {
   const head = h("div", { class: "share-head" }, icon(picture), h("div", {}, h("h3", {}, name),
     h("p", { class: "field-help" }, allowed ? explanation : gettext("Switched off on this site; an administrator can allow it."))));
   if (!allowed) return h("section", { class: "share-scope is-off", "aria-label": name }, head);
@@ -58,23 +58,12 @@ function scopeRow([picture, name, explanation], share, { allowed, place, make, r
     return h("section", { class: "share-scope", "aria-label": name }, head,
       h("div", { class: "share-row" }, days, h("button", { type: "button", class: "button primary", onclick: () => make(days.value) }, gettext("Make an address"))));
   }
-  const address = h("input", { class: "input", readonly: true, "aria-label": gettext("Address"), value: share.url + place, onclick: (event) => /** @type {HTMLInputElement} */ (event.currentTarget).select() });
+  const address = h("input", { class: "input", readonly: true, "aria-label": gettext("Address"), value: share.url, onclick: (event) => /** @type {HTMLInputElement} */ (event.currentTarget).select() });
   const until = share.expires_at ? gettext("As of {date}; can be read until {until}.", { date: dateOf(share.created_at), until: dateOf(share.expires_at) }) : gettext("As of {date}; can be read until it is revoked.", { date: dateOf(share.created_at) });
   return h("section", { class: "share-scope", "aria-label": name }, head,
-    h("div", { class: "share-row" }, address, h("button", { type: "button", class: "button primary", onclick: () => copy(address) }, icon("copy"), gettext("Copy"))),
+    h("div", { class: "share-row" }, address, h("button", { type: "button", class: "button primary", onclick: (event) => copyText(address.value, event.currentTarget) }, icon("copy"), gettext("Copy"))),
     h("p", { class: "field-help" }, until),
     h("div", { class: "notice-actions" },
       h("button", { type: "button", class: "button small quiet", onclick: () => make("") }, icon("retry"), gettext("Share anew, as it is now")),
       h("button", { type: "button", class: "button small quiet danger", onclick: revoke }, icon("trash"), gettext("Revoke"))));
-}
-
-/** @param {HTMLInputElement} address */
-async function copy(address) {
-  try {
-    await navigator.clipboard.writeText(address.value);
-    toast(gettext("Copied."), { ms: 1800 });
-  } catch {
-    address.select();
-    toast(gettext("The browser did not allow copying."));
-  }
 }

@@ -1,9 +1,10 @@
 // The passage behind a citation: at the side on wide screens, a sheet on phones.
+import { documentFigure } from "../documents/content.js";
 import { h, icon, iconButton, replace } from "../dom.js";
 import { gettext } from "../i18n.js";
-import { documentFigure, hasDocument, hasPage, knownSpans, markTexts, pageAhead, pageFigure } from "./evidence.js";
+import { hasDocument, hasPage, knownSpans, markTexts } from "./evidence.js";
 import { sourceRating } from "./rating.js";
-import { drawPassage } from "./stream_text.js";
+import { drawPassage, loadMarkdown } from "./stream_text.js";
 
 const SCORES = {
   final: gettext("Final score"), rerank: gettext("Relevance"), dense: gettext("Meaning"), bm25: gettext("Words"), fused: gettext("Merged"), boost: gettext("Feedback"),
@@ -18,33 +19,6 @@ export const scoreLabel = (name) => /** @type {Record<string, string>} */ (SCORE
 let view = "document";
 const SHOWN_INLINE = /\.(pdf|txt|text|log|srt|rst|md|markdown|mdx|csv|tsv)$/i; // by the browser, as the server sends it
 
-/** Makes ready what the reader is about to open. @param {Evidence} [shown] */
-export function makeReady(shown) {
-  if (shown?.source && view === "document") pageAhead(shown);
-}
-
-const NEXT_AFTER_MS = 500; // the page that is looked at comes first
-const RESTING_MS = 60; // of a pointer that is not on its way elsewhere
-
-/**
- * Tells which citation a reader is about to open: the pointer rests on it, a finger or the focus is on it.
- * @param {HTMLElement} element
- * @param {(link: HTMLElement) => unknown} tell
- */
-export function watchIntent(element, tell) {
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  let resting;
-  const told = (/** @type {Event} */ event, /** @type {number} */ after) => {
-    clearTimeout(resting);
-    /** @type {HTMLElement | null} */
-    const link = /** @type {Element} */ (event.target).closest("[data-marker]");
-    if (link) resting = setTimeout(() => tell(link), after);
-  };
-  element.addEventListener("pointerover", (event) => told(event, event.pointerType === "mouse" ? RESTING_MS : 0));
-  element.addEventListener("pointerleave", () => clearTimeout(resting));
-  element.addEventListener("focusin", (event) => told(event, 0));
-}
-
 export class SourcePanel {
   /** @param {HTMLElement} element */
   constructor(element) {
@@ -55,8 +29,6 @@ export class SourcePanel {
     this.answer = null;
     /** @type {(step: number) => void} to the evidence before or after; nothing where there is none */
     this.go = () => {};
-    /** @type {ReturnType<typeof setTimeout> | undefined} */
-    this.next = undefined;
     element.addEventListener("keydown", (event) => {
       if (event.key === "Escape") {
         event.stopPropagation();
@@ -112,9 +84,6 @@ export class SourcePanel {
     this.element.hidden = false;
     this.mark(source.marker);
     title.focus({ preventScroll: true });
-    clearTimeout(this.next);
-    this.next = setTimeout(() => this.isOpen && makeReady(shown[index + 1]), NEXT_AFTER_MS);
-    this.element.querySelector("mark.evidence")?.scrollIntoView?.({ block: "center" });
   }
 
   /**
@@ -123,8 +92,11 @@ export class SourcePanel {
    */
   evidence({ source, quotes }) {
     const passage = () => {
-      const quote = h("blockquote", { class: "passage prose", tabindex: "0", "aria-label": gettext("The passage"), dir: "auto" }, drawPassage(source.text));
-      markTexts(quote, quotes);
+      const quote = h("blockquote", { class: "passage prose", tabindex: "0", "aria-label": gettext("The passage"), dir: "auto" });
+      loadMarkdown().catch(() => {}).then(() => { // without the parser it is plain text
+        replace(quote, drawPassage(source.text));
+        markTexts(quote, quotes)?.scrollIntoView?.({ block: "center" });
+      });
       return quote;
     };
     if (!hasDocument(source)) return passage();
@@ -133,11 +105,13 @@ export class SourcePanel {
     const choose = (/** @type {string} */ name) => {
       view = name;
       draw();
-      place.querySelector("mark.evidence")?.scrollIntoView?.({ block: "center" });
     };
     const draw = () => replace(place,
       h("div", { class: "segments", role: "group", "aria-label": gettext("Show the source as") }, choice("document", hasPage(source) ? gettext("Page") : gettext("Document")), choice("text", gettext("Passage"))),
-      view === "text" ? passage() : hasPage(source) ? pageFigure({ source, quotes }) : documentFigure({ source, quotes }, { passage }));
+      view === "text" ? passage() : documentFigure({ id: String(source.document_id), title: source.title, isPdf: hasPage(source) }, {
+        chunk: source.chunk_id, quotes, instead: passage,
+        known: (page) => knownSpans(source, quotes).filter((span) => span.page === page).flatMap(({ boxes }) => boxes),
+      }));
     draw();
     return place;
   }
@@ -161,8 +135,9 @@ function documentLinks({ source, quotes }) {
   const text = quotes.length ? `?${new URLSearchParams({ quote: quotes.join("\n") })}` : "";
   return [
     h("a", { class: "button small", href: `/documents/${source.document_id}/${text}#chunk-${source.chunk_id}` }, icon("documents"), gettext("Open in document")),
-    SHOWN_INLINE.test(source.file_name) ? h("a", { class: "button small", href: `${file}?inline=true${hasPage(source) ? `#page=${pageOf(source, quotes)}` : ""}`, target: "_blank", rel: "noopener" }, icon("external"), gettext("Original file")) : null,
-    h("a", { class: "button small", href: file, download: "" }, icon("download"), gettext("Download")),
+    SHOWN_INLINE.test(source.file_name)
+      ? h("a", { class: "button small", href: `${file}?inline=true${hasPage(source) ? `#page=${pageOf(source, quotes)}` : ""}`, target: "_blank", rel: "noopener" }, icon("external"), gettext("Original file"))
+      : h("a", { class: "button small", href: file, download: "" }, icon("download"), gettext("Download")),
   ];
 }
 
@@ -211,12 +186,6 @@ export function sectionIn({ title, text }, start) {
   return isTitle(section, title) ? "" : section;
 }
 
-/** How a passage begins, where no heading says what it is about. @param {Api.Source} source */
-export function firstLine({ title, text }) {
-  const lines = text.split("\n").map((line) => line.replace(/^#+\s*/, "").trim());
-  return (lines.find((line) => line && !isTitle(line, title)) || "").slice(0, 80);
-}
-
 /** Where the evidence stands. @param {Evidence} shown */
 function meta({ source, quotes }) {
   const page = source.page ? pageOf(source, quotes) : null;
@@ -243,18 +212,24 @@ export function scoreShare(name, value) {
   return Math.max(0, Math.min(1, share));
 }
 
+/**
+ * Each score by its name, with a bar.
+ * @param {Record<string, number | null | undefined>} given @param {Record<string, string>} labels
+ */
+export function scoreRows(given, labels = SCORES) {
+  return Object.entries(labels).flatMap(([name, label]) => {
+    const value = given[name];
+    if (value === undefined || value === null || (name === "boost" && value === 1)) return [];
+    const bar = h("span", { class: "score-bar", "aria-hidden": "true" });
+    bar.style.setProperty("--share", `${scoreShare(name, value) * 100}%`);
+    return [h("div", {}, h("dt", {}, label), h("dd", {}, bar, h("span", { class: "score-value" }, value.toFixed(value < 1 ? 3 : 2))))];
+  });
+}
+
 /** @param {Api.Scores} given @param {string} origin of the boost */
 function scores(given, origin) {
-  const rows = Object.entries(SCORES).flatMap(([name, label]) => {
-    const value = given[/** @type {keyof Api.Scores} */ (name)];
-    return value === undefined || value === null || (name === "boost" && value === 1) ? [] : [{ name, label, value }];
-  });
+  const rows = scoreRows(given);
   if (!rows.length) return null;
-  return h("details", { class: "scores" }, h("summary", {}, icon("chevron"), gettext("Why this passage")),
-    h("dl", {}, rows.map(({ name, label, value }) => {
-      const bar = h("span", { class: "score-bar", "aria-hidden": "true" });
-      bar.style.setProperty("--share", `${scoreShare(name, value) * 100}%`);
-      return h("div", {}, h("dt", {}, label), h("dd", {}, bar, h("span", { class: "score-value" }, value.toFixed(value < 1 ? 3 : 2))));
-    })),
+  return h("details", { class: "scores" }, h("summary", {}, icon("chevron"), gettext("Why this passage")), h("dl", {}, rows),
     origin ? h("p", { class: "muted" }, gettext("Feedback: {origin}.", { origin })) : null);
 }

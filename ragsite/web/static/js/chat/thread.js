@@ -1,14 +1,12 @@
 // The conversation on the page: questions, answers, and where it is scrolled to.
 import { h, icon, iconButton, query, replace } from "../dom.js";
 import { gettext } from "../i18n.js";
+import { errorToast } from "../ui.js";
 import { Answer } from "./answer.js";
 import { versionSwitch } from "./versions.js";
 
 const NEAR_END_PX = 120;
 const KEEPS_PLACE = globalThis.CSS?.supports?.("overflow-anchor", "auto") ?? false; // what is looked at, when something grows above it
-const LEISURE_MS = 12; // at a time, of a page that has nothing else to do
-const LEISURE_WITHIN_MS = 300;
-const NEAR_START_PX = 3000; // of what is there: a few screens
 
 /** @typedef {import("./answer.js").Actions & {edit?: (id: Api.Id, text: string) => unknown}} Actions */
 
@@ -26,8 +24,6 @@ export class Thread {
     /** @type {HTMLElement | null} */
     this.lastQuestion = null;
     this.following = true;
-    /** What is being filled in belongs to the number that was the filling's. */
-    this.filling = 0;
     this.clear();
     this.jump.addEventListener("click", () => this.toEnd(true));
     scroll.addEventListener("scroll", () => {
@@ -38,7 +34,6 @@ export class Thread {
   }
 
   clear() {
-    this.filling += 1;
     this.answers = [];
     this.questions.clear();
     this.lastQuestion = null;
@@ -83,7 +78,7 @@ export class Thread {
     this.clear();
     for (const message of messages) {
       if (message.role === "user") this.addQuestion(message.text, message.message_id, message.versions);
-      else this.list.append(this.draw(message));
+      else this.append(this.draw(message));
     }
     const stay = at && document.getElementById(`message-${at}`);
     if (!stay) {
@@ -102,53 +97,55 @@ export class Thread {
     message.scrollIntoView({ block });
   }
 
-  /** A stored answer, the last one so far. @param {Api.Answer} message @param {"push" | "unshift"} place */
-  draw(message, place = "push") {
+  /** A stored answer. @param {Api.Answer} message */
+  draw(message) {
     const answer = new Answer(this.on, message.reply_to);
-    this.answers[place](answer);
     answer.id = message.message_id;
     if (message.status !== "streaming") answer.finish(message);
-    return answer.element;
+    return answer;
   }
 
-  /**
-   * Puts what came before above what is shown, piece by piece while the page has nothing else to do. What is looked at
-   * stays where it is.
-   * @param {() => Promise<Api.Message[]>} before gives the messages before, oldest first; none: there are no more
-   */
-  async fillUp(before) {
-    const own = this.filling;
-    const waiting = h("div", { class: "loading is-earlier", role: "status" }, h("span", { class: "spinner" }), h("span", { class: "visually-hidden" }, gettext("Loading earlier messages")));
-    this.list.prepend(waiting);
-    try {
-      for (let rows = await before(); rows.length; rows = await before()) {
-        while (rows.length && own === this.filling) {
-          const time = await leisure(this.scroll.scrollTop < NEAR_START_PX);
-          const ends = performance.now() + time;
-          do this.putBefore(waiting, /** @type {Api.Message} */ (rows.pop())); while (rows.length && performance.now() < ends);
-        }
-        if (own !== this.filling) return;
+  /** What came before stands above what is shown as soon as somebody looks for it. @param {import("./history.js").History} messages */
+  offerEarlier(messages) {
+    if (!messages.hasMore) return;
+    const load = async () => {
+      if (more.disabled) return;
+      more.disabled = true;
+      try {
+        const rows = await messages.before();
+        if (!more.isConnected) return;
+        this.putBefore(more, rows);
+        more.remove();
+        this.offerEarlier(messages);
+      } catch (error) {
+        more.disabled = false;
+        errorToast(error);
       }
-      waiting.remove();
-    } catch (error) {
-      if (own !== this.filling) return;
-      const again = () => {
-        waiting.remove();
-        this.fillUp(before);
-      };
-      replace(waiting, h("p", {}, error instanceof Error ? error.message : String(error)), h("button", { type: "button", class: "button small", onclick: again }, icon("retry"), gettext("Try again")));
-    }
+    };
+    /** @type {HTMLButtonElement} */
+    const more = h("button", { type: "button", class: "button quiet more-rows", onclick: load }, gettext("Show more"));
+    this.list.prepend(more);
+    new IntersectionObserver(([entry]) => entry.isIntersecting && load(), { root: this.scroll, rootMargin: "400px" }).observe(more);
   }
 
-  /** @param {HTMLElement} waiting stands above all messages @param {Api.Message} message the one before these */
-  putBefore(waiting, message) {
+  /** @param {HTMLElement} more stands above all messages @param {Api.Message[]} rows oldest first */
+  putBefore(more, rows) {
     const { scrollHeight, scrollTop } = this.scroll;
-    const element = message.role === "user" ? this.question(message.text) : this.draw(message, "unshift");
-    element.classList.add("is-earlier");
-    if (message.role === "user") this.nameQuestion(element, message.message_id, message.versions);
-    waiting.after(element);
-    if (this.following) this.toEnd();
-    else if (!KEEPS_PLACE || !scrollTop) this.scroll.scrollTop = scrollTop + this.scroll.scrollHeight - scrollHeight;
+    /** @type {Answer[]} */
+    const answers = [];
+    const elements = rows.map((message) => {
+      if (message.role === "user") {
+        const element = this.question(message.text);
+        this.nameQuestion(element, message.message_id, message.versions);
+        return element;
+      }
+      const answer = this.draw(message);
+      answers.push(answer);
+      return answer.element;
+    });
+    this.answers.unshift(...answers);
+    more.after(...elements);
+    if (!KEEPS_PLACE || !scrollTop) this.scroll.scrollTop = scrollTop + this.scroll.scrollHeight - scrollHeight;
   }
 
   // ------------------------------------------------------------------------------------------- messages
@@ -250,7 +247,11 @@ export class Thread {
 
   /** @param {Api.Id | null} replyTo its question */
   addAnswer(replyTo = null) {
-    const answer = new Answer(this.on, replyTo);
+    return this.append(new Answer(this.on, replyTo));
+  }
+
+  /** @param {Answer} answer */
+  append(answer) {
     this.answers.push(answer);
     this.list.append(answer.element);
     return answer;
@@ -301,16 +302,4 @@ export class Thread {
     this.jump.hidden = true;
     this.scroll.scrollTo({ top: this.scroll.scrollHeight, behavior: smooth ? "smooth" : "auto" });
   }
-}
-
-/**
- * Waits until the page has nothing to do, or only for the next frame; for how many milliseconds.
- * @param {boolean} urgent somebody is about to see it @returns {Promise<number>}
- */
-function leisure(urgent) {
-  return new Promise((done) => {
-    if (urgent) requestAnimationFrame(() => done(LEISURE_MS));
-    else if ("requestIdleCallback" in globalThis) requestIdleCallback((deadline) => done(Math.min(deadline.timeRemaining(), LEISURE_MS)), { timeout: LEISURE_WITHIN_MS });
-    else setTimeout(() => done(LEISURE_MS), 30);
-  });
 }

@@ -155,19 +155,12 @@ export class Transport {
     else this.send({ type: "resume", message_id: messageId, after });
   }
 
-  /** Have an answer written anew; its events come like those of a question. @param {Api.Id} messageId */
-  regenerate(messageId) {
-    return this.readAnswer(`/api/messages/${messageId}/regenerate`, { method: "POST", body: { stream: true } });
-  }
-
-  /** Have an answer that is not complete go on. Its events come from the first again. @param {Api.Id} messageId */
-  goOn(messageId) {
-    return this.readAnswer(`/api/messages/${messageId}/continue`, { method: "POST", body: { stream: true } });
-  }
-
-  /** Ask a question in other words. @param {Api.Id} messageId @param {string} message */
-  edit(messageId, message) {
-    return this.readAnswer(`/api/messages/${messageId}/edit`, { method: "POST", body: { message, stream: true } });
+  /**
+   * Have an answer written anew, an incomplete one go on, or a question asked in other words. The events come from the first.
+   * @param {Api.Id} messageId @param {"regenerate" | "continue" | "edit"} how
+   */
+  again(messageId, how, body = {}) {
+    return this.readAnswer(`/api/messages/${messageId}/${how}`, { method: "POST", body: { ...body, stream: true } });
   }
 
   /** @param {Api.Id} messageId */

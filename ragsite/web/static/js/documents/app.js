@@ -1,9 +1,14 @@
 // The documents page: collections at the side, uploads and the list with live progress.
+<<<<<<< HEAD
 import { api, request } from "../api.js";
+=======
+import { api } from "../api.js";
+>>>>>>> b24e9a04d7dcb22f37d83fea8ed9b923e2b92028
 import { bootData, bytes, byId, debounce, h, icon, iconButton, query, replace, store } from "../dom.js";
 import { LOCALE, gettext, ngettext } from "../i18n.js";
+import { Leaving } from "../leaving.js";
 import { PagedRows } from "../paged.js";
-import { announcer, errorToast, menuButton, toast } from "../ui.js";
+import { announcer, errorToast, menuButton } from "../ui.js";
 import { Collections, isUnapproved, wantsReembedding } from "./collections.js";
 import { documentRow, freesVersion, isWorking } from "./document_row.js";
 import { Selection } from "./selection.js";
@@ -25,8 +30,7 @@ const emptyState = byId("empty");
 const more = byId("more");
 /** @type {PagedRows<Api.Document>} */
 const documents = new PagedRows();
-/** @type {Set<Api.Id>} off the list, deleted when the note with the undo has gone */
-const leaving = new Set();
+const leaving = new Leaving((id) => `/api/documents/${id}`, { draw, gone: removed });
 /** @type {Api.Status | null} */
 let models = null;
 /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -139,36 +143,11 @@ function collectionOf(row) {
 
 /** Off the list; deleted as soon as it can't be undone any more. @param {Api.Document} row */
 function leave(row) {
-  leaving.add(row.id);
   selection.set(row.id, false);
-  draw();
   const said = gettext("Document deleted.") + freesVersion(row);
   announce(said);
-  toast(said, {
-    onGone: () => leaving.has(row.id) && deleteNow(row.id),
-    action: { label: gettext("Undo"), run: () => {
-      leaving.delete(row.id);
-      draw();
-    } },
-  });
+  leaving.begin(row.id, said);
 }
-
-/** @param {Api.Id} id */
-async function deleteNow(id) {
-  try {
-    await request("DELETE", `/api/documents/${id}`, { keepalive: true });
-    removed(id);
-  } catch (error) {
-    errorToast(error);
-  } finally {
-    leaving.delete(id);
-    draw();
-  }
-}
-
-addEventListener("pagehide", () => {
-  for (const id of leaving) deleteNow(id);
-});
 
 /** @param {Api.Id} id */
 function removed(id) {
@@ -191,7 +170,7 @@ function showHeader() {
     menuButton(options, collections.options(row));
     buttons.push(options);
   }
-  replace(actions, row ? h("a", { class: "button small", href: "/", onclick: () => store.set("collections", JSON.stringify([row.id])) }, icon("chat"), gettext("Ask this collection")) : null, buttons);
+  replace(actions, row ? h("a", { class: "button small", href: "/", onclick: () => store.set(`collections.${boot.username}`, JSON.stringify([row.id])) }, icon("chat"), gettext("Ask this collection")) : null, buttons);
   const readOnly = row !== undefined && !row.editable;
   byId("upload").hidden = readOnly;
   byId("read-only").hidden = !readOnly;

@@ -1,31 +1,112 @@
 // A document as the server renders it, part by part, with the passages that it was cut into as an overlay.
 import { api } from "../api.js";
-import { h, icon, iconButton } from "../dom.js";
+import { h, icon, iconButton, replace } from "../dom.js";
 import { gettext } from "../i18n.js";
+import { markQuotes } from "../marks.js";
 
 const PICTURE_WIDTHS = [800, 1200, 2000]; // pixels: few, so that the browser's cache serves the next look
+const MOST_QUOTED = 8000; // characters
 
 /**
- * One part of a document; without a part's number the one that holds the chunk, or the quotation near it.
- * @param {string} id
- * @param {{part?: number, chunk?: string, quote?: string}} which
- * @returns {Promise<Api.DocumentContent>}
+ * @typedef {object} Options
+ * @property {string} chunk it begins with the part that holds this, or the quotation near it; "": with the first one
+ * @property {string[]} quotes that are marked
+ * @property {(page: number) => Api.Sides[]} [known] where these stand on a page, as far as that is known
+ * @property {boolean} [hasChunks] whether the passages that it was cut into are laid over it
+ * @property {() => Ui.Child} [instead] what is shown where the document is not to be had
  */
-export function loadContent(id, which) {
-  const given = Object.entries(which).filter(([, value]) => value).map(([name, value]) => [name, String(value)]);
-  return api.get(`/api/documents/${id}/content?${new URLSearchParams(given)}`);
+
+/**
+ * A document as it looks, part by part: a page of a PDF as a picture, anything else as the server renders it.
+ * @param {{id: string, title: string, isPdf: boolean}} document
+ * @param {Options} options
+ * @returns {HTMLElement}
+ */
+export function documentFigure(document, options) {
+  const figure = h("figure", { class: "page-figure", "aria-busy": "true" });
+  let asked = 0;
+  /** @param {number} [number] */
+  async function show(number) {
+    const turn = asked += 1;
+    const { chunk, quotes } = options;
+    const which = Object.entries(number ? { part: String(number) } : { chunk, quote: oneALine(quotes) }).filter(([, value]) => value);
+    try {
+      /** @type {Api.DocumentContent} */
+      const content = await api.get(`/api/documents/${document.id}/content?${new URLSearchParams(which)}`);
+      const target = content.chunks.find(({ id }) => id === chunk);
+      const isPage = document.isPdf && content.page !== null && content.width !== null && content.height !== null;
+      const { frame, mark } = isPage ? await pageOf(document, content, options, target) : textOf(content, options, target);
+      if (turn !== asked) return; // the reader has gone on
+      replace(figure, newerNotice(content), frame, partTurn(content, isPage, show));
+      if (number) frame.focus();
+      else if (which.length) mark?.scrollIntoView?.({ block: "center" });
+    } catch (error) {
+      if (turn === asked) replace(figure, notice(error instanceof Error ? error.message : String(error)), options.instead?.());
+    }
+    figure.removeAttribute("aria-busy");
+  }
+  show();
+  return figure;
+}
+
+/** @param {string[]} quotes */
+const oneALine = (quotes) => quotes.map((quote) => quote.replace(/\s+/g, " ")).join("\n").slice(0, MOST_QUOTED);
+
+/** @param {string} text */
+const notice = (text) => h("p", { class: "notice" }, icon("warn"), text);
+
+/** @typedef {{frame: HTMLElement, mark: Element | null}} Shown `mark`: where the reader looks first */
+
+/**
+ * @param {{id: string, title: string}} document @param {Api.DocumentContent} content @param {Options} options
+ * @param {Api.ContentChunk | undefined} target @returns {Promise<Shown>}
+ */
+async function pageOf({ id, title }, content, { quotes, known, hasChunks }, target) {
+  const page = Number(content.page);
+  const picture = h("img", { alt: gettext("Page {page} of {title}", { page, title }), src: pictureAddress(id, page), decoding: "async" });
+  const frame = h("div", { class: "page-frame", tabindex: "0", role: "group", "aria-label": gettext("Page {page}", { page }) }, picture);
+  frame.style.aspectRatio = `${content.width} / ${content.height}`;
+  picture.addEventListener("load", () => frame.classList.add("is-drawn")); // marks on a blank page say nothing
+  picture.addEventListener("error", () => replace(frame, notice(gettext("The page could not be shown."))));
+  let boxes = known?.(page) ?? [];
+  if (!boxes.length && quotes.length) {
+    /** @type {Api.DocumentPage} */
+    const found = await api.get(`/api/documents/${id}/pages/${page}?${new URLSearchParams({ quote: oneALine(quotes) })}`);
+    boxes = found.boxes.map(({ left, top, width, height }) => [left, top, left + width, top + height]);
+  }
+  const marks = boxes.length || !hasChunks ? boxes.map((sides) => boxMark(sides, "page-mark")) : (target?.boxes ?? []).map((sides) => boxMark(sides, "chunk-box is-target"));
+  frame.append(...(hasChunks ? content.chunks.flatMap(chunkBoxes) : []), ...marks);
+  return { frame, mark: marks[0] ?? null };
+}
+
+/** @param {Api.ContentChunk} chunk */
+function chunkBoxes(chunk) {
+  const { id, seq, boxes } = chunk;
+  if (!boxes.length) return [];
+  const odd = seq % 2 ? " is-odd" : "";
+    const number = h("span", { class: `chunk-number${odd}`, id: `chunk-${id}` }, chunkLabel(chunk));
+  Object.assign(number.style, { left: percent(boxes[0][0]), top: percent(boxes[0][1]) });
+  return [...boxes.map((sides) => Object.assign(boxMark(sides, `chunk-box${odd}`), { title: chunkLabel(chunk) })), number];
+}
+
+/** @param {Api.DocumentContent} content @param {Options} options @param {Api.ContentChunk | undefined} target @returns {Shown} */
+function textOf(content, { quotes, hasChunks }, target) {
+  const part = h("div", { class: "doc-part prose", "data-part": content.part });
+  part.innerHTML = content.html; // sanitised by the server
+  if (hasChunks) markChunks(part, content.chunks);
+  const found = markQuotes(part, quotes);
+  // A row is marked with the names of its columns.
+  const mark = (found?.closest("thead") && part.querySelector("tbody mark.evidence")) || found;
+  /** @type {HTMLElement[]} */
+  const blocks = [...part.querySelectorAll(/** @type {"div"} */ (".doc-block"))];
+  const block = (target && blocks.find(({ dataset }) => Number(dataset.end) > target.start)) ?? null;
+  if (hasChunks && !mark) block?.classList.add("is-target");
+  return { frame: h("div", { class: "doc-frame", tabindex: "0", role: "group", "aria-label": gettext("The document") }, part), mark: mark ?? block };
 }
 
 /** That there is a newer version; nothing where there is none. @param {{newer_version?: Api.NewerVersion | null}} content */
-export function newerNotice({ newer_version: newer }) {
+function newerNotice({ newer_version: newer }) {
   return newer && h("p", { class: "newer" }, icon("info"), h("span", {}, gettext("This is an earlier version. The newer one:"), " ", h("a", { href: `/documents/${newer.id}/` }, newer.title)));
-}
-
-/** The part as elements: the server's HTML is sanitised. @param {Api.DocumentContent} content */
-export function drawPart(content) {
-  const part = h("div", { class: "doc-part prose", "data-part": content.part });
-  part.innerHTML = content.html;
-  return part;
 }
 
 /**
@@ -33,14 +114,14 @@ export function drawPart(content) {
  * @param {string} id of the document
  * @param {number} number from 1
  */
-export function pictureAddress(id, number, most = 720) {
-  const needed = Math.min(globalThis.innerWidth || 800, most) * (globalThis.devicePixelRatio || 1);
+function pictureAddress(id, number) {
+  const needed = Math.min(globalThis.innerWidth || 800, 860) * (globalThis.devicePixelRatio || 1);
   const width = PICTURE_WIDTHS.find((offered) => offered >= needed) ?? PICTURE_WIDTHS.at(-1);
   return `/api/documents/${id}/pages/${number}/picture?width=${width}`;
 }
 
 /** A mark on a page. @param {Api.Sides} sides shares of the page @param {string} kind its class */
-export function boxMark([left, top, right, bottom], kind) {
+function boxMark([left, top, right, bottom], kind) {
   const mark = h("span", { class: kind, "aria-hidden": "true" });
   Object.assign(mark.style, { left: percent(left), top: percent(top), width: percent(right - left), height: percent(bottom - top) });
   return mark;
@@ -50,14 +131,14 @@ export function boxMark([left, top, right, bottom], kind) {
 const percent = (share) => `${(share * 100).toFixed(3)}%`;
 
 /** @param {Api.ContentChunk} chunk */
-export const chunkLabel = (chunk) => gettext("Passage {number}", { number: chunk.seq + 1 });
+const chunkLabel = (chunk) => gettext("Passage {number}", { number: chunk.seq + 1 });
 
 /**
  * Shows where each passage of a part begins: a label before the block, and every other passage on another ground.
- * @param {HTMLElement} part as `drawPart` made it
+ * @param {HTMLElement} part
  * @param {Api.ContentChunk[]} chunks
  */
-export function markChunks(part, chunks) {
+function markChunks(part, chunks) {
   /** @type {HTMLElement[]} */
   const blocks = [...part.querySelectorAll(/** @type {"div"} */ (".doc-block"))];
   for (const block of blocks) {
@@ -76,14 +157,16 @@ export function markChunks(part, chunks) {
 }
 
 /**
- * The way to the parts before and after.
- * @param {number} number @param {number} count
- * @param {{before: string, after: string, here: string}} words
+ * The way to the parts before and after; nothing where there is one alone.
+ * @param {Api.DocumentContent} content @param {boolean} isPage
  * @param {(number: number) => unknown} show
  */
-export function partTurn(number, count, { before, after, here }, show) {
+function partTurn({ part, part_count: count }, isPage, show) {
+  if (count < 2) return null;
+  const [before, after, here] = isPage ? [gettext("Page before"), gettext("Page after"), gettext("Page {page} of {count}", { page: part, count })]
+    : [gettext("Part before"), gettext("Part after"), gettext("Part {part} of {count}", { part, count })];
   return h("figcaption", { class: "page-turn" },
-    iconButton("left", before, () => show(number - 1), { class: "small", disabled: number <= 1 }),
+    iconButton("left", before, () => show(part - 1), { class: "small", disabled: part <= 1 }),
     h("span", {}, here),
-    iconButton("right", after, () => show(number + 1), { class: "small", disabled: number >= count }));
+    iconButton("right", after, () => show(part + 1), { class: "small", disabled: part >= count }));
 }

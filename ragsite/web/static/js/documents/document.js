@@ -4,17 +4,13 @@ import { askAddress } from "../document_tasks.js";
 import { bootData, bytes, byId, h, icon, query, replace, store } from "../dom.js";
 import { gettext } from "../i18n.js";
 import { errorToast, menuButton } from "../ui.js";
-import { markQuotes } from "../chat/evidence.js";
-import { boxMark, chunkLabel, drawPart, loadContent, markChunks, pictureAddress } from "./content.js";
+import { documentFigure } from "./content.js";
 import { documentOptions, documentTasks, isWorking, metadataChips, statusBadge } from "./document_row.js";
 
 const POLL_MS = 1200;
-const PARTS_BY_ITSELF = 30; // after so many the reader is asked whether to go on
 /** @type {Boot.OneDocument} */
 const boot = bootData();
 const view = byId("view");
-const more = byId("more");
-const before = byId("before");
 const facts = byId("facts");
 /** @type {Api.Document | null} */
 let row = null;
@@ -34,31 +30,25 @@ async function showDocument() {
   const problem = byId("document-error");
   problem.hidden = row.status !== "failed";
   query(problem, "p").textContent = row.error;
-  const newer = row.superseded && row.newer_version;
-  byId("newer").hidden = !newer;
-  if (newer) replace(byId("newer"), icon("info"), h("span", {}, gettext("This is an earlier version. The newer one:"), " ", h("a", { href: `/documents/${newer.id}/` }, newer.title)));
   replace(facts, row.superseded ? h("span", { class: "doc-badge" }, gettext("Earlier version")) : null, statusBadge(row), row.size_bytes ? h("span", { class: "doc-meta" }, bytes(row.size_bytes)) : null, metadataChips(row));
   const changes = row.replaces && row.status === "ready" ? [{ label: gettext("What has changed"), icon: "layers", href: askAddress([row.replaces, row.id], "compare") }] : [];
   replace(byId("tasks"), [...documentTasks(row), ...changes].map((task) => h("a", { class: "button small", href: task.href }, icon(task.icon), task.label)));
-  if (isWorking(row)) setTimeout(() => showDocument().catch(errorToast), POLL_MS);
-  else if (wasWorking) {
-    await showDocumentAt();
-  }
+  if (isWorking(row)) setTimeout(showDocument, POLL_MS);
+  else if (wasWorking) showPart();
 }
 
 // --------------------------------------------------------------------------------------------- the document itself
-/** The parts that are shown, the first and the last, from 1; 0: none yet. */
-let first = 0;
-let last = 0;
-let count = 0;
-/** @type {Promise<void> | null} */
-let loading = null;
-
-const isPdf = () => row?.media_type === "application/pdf";
-
 /** Shows the part that the address names, else the first one. */
-async function showDocumentAt() {
+function showPart() {
+  if (!row) return;
+  const isThere = row.status === "ready";
+  byId("view-tools").hidden = !isThere;
+  if (!isThere) {
+    replace(view, row.status === "failed" ? null : h("p", { class: "side-empty" }, gettext("It can be read here as soon as it is ready.")));
+    return;
+  }
   const target = decodeURIComponent(location.hash.slice(1));
+<<<<<<< HEAD
   const chunk = target.startsWith("chunk-") ? target.slice("chunk-".length) : "";
   const quote = new URLSearchParams(location.search).get("quote") || "";
   /** @type {Api.DocumentContent} */
@@ -161,6 +151,12 @@ async function loadNext(step) {
 function drawButtons() {
   more.hidden = last >= count;
   before.hidden = first <= 1;
+=======
+  const quotes = (new URLSearchParams(location.search).get("quote") || "").split("\n").filter(Boolean);
+  replace(view, documentFigure({ id: boot.id, title: row.title, isPdf: row.media_type === "application/pdf" }, {
+    chunk: target.startsWith("chunk-") ? target.slice("chunk-".length) : "", quotes, hasChunks: true,
+  }));
+>>>>>>> b24e9a04d7dcb22f37d83fea8ed9b923e2b92028
 }
 
 /** @param {boolean} shown */
@@ -172,19 +168,7 @@ function showChunks(shown) {
 
 byId("show-chunks").addEventListener("click", () => showChunks(!view.classList.contains("shows-chunks")));
 showChunks(store.get("passages") === "1");
-more.addEventListener("click", () => showNext(1).catch(errorToast));
-before.addEventListener("click", () => showNext(-1).catch(errorToast));
-if ("IntersectionObserver" in globalThis) {
-  // What comes next is there before the reader is; after it has grown, the button may still be in sight.
-  const ahead = new IntersectionObserver(async ([entry]) => {
-    if (!entry.isIntersecting || more.hidden || view.childElementCount % PARTS_BY_ITSELF === 0) return;
-    await showNext(1).catch(errorToast);
-    ahead.unobserve(more);
-    ahead.observe(more);
-  }, { rootMargin: "800px" });
-  ahead.observe(more);
-}
-addEventListener("hashchange", () => showDocumentAt().catch(errorToast));
+addEventListener("hashchange", showPart);
 const options = byId("document-menu");
 replace(options, icon("more"));
 menuButton(options, () => row ? documentOptions(row, {
@@ -192,9 +176,5 @@ menuButton(options, () => row ? documentOptions(row, {
   on: { changed: showDocument, removed: () => location.assign(`/documents/?collection=${encodeURIComponent(boot.collection)}`) },
 }).slice(documentTasks(row).length + 1) : []);
 
-try {
-  await showDocument();
-  await showDocumentAt();
-} catch (error) {
-  errorToast(error);
-}
+await showDocument();
+showPart();

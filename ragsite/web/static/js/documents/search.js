@@ -4,8 +4,8 @@ import { bootData, byId, h, replace, seconds } from "../dom.js";
 import { gettext, ngettext } from "../i18n.js";
 import { errorToast } from "../ui.js";
 import { collectionLabel } from "../collection_names.js";
-import { placeIn, scoreShare } from "../chat/source_panel.js";
-import { drawPassage } from "../chat/stream_text.js";
+import { placeIn, scoreRows } from "../chat/source_panel.js";
+import { drawPassage, loadMarkdown } from "../chat/stream_text.js";
 
 /** @type {Record<string, string>} */
 const SCORES = {
@@ -25,6 +25,7 @@ form.addEventListener("submit", async (event) => {
   const { query, collection, stage, top_k: topK } = /** @type {Record<string, string>} */ (Object.fromEntries(new FormData(form)));
   hits.setAttribute("aria-busy", "true");
   try {
+    await loadMarkdown().catch(() => {}); // without it passages are plain text
     /** @type {Api.SearchResult} */
     const result = await api.post("/api/search", {
       query, ...(collection ? { collections: [collection] } : {}), ...(stage ? { stages: [stage] } : {}), ...(topK ? { top_k: Number(topK) } : {}),
@@ -43,19 +44,12 @@ form.addEventListener("submit", async (event) => {
 /** @param {Api.Candidate} hit @param {number} index */
 function hitRow(hit, index) {
   const place = [hit.page ? gettext("Page {page}", { page: hit.page }) : "", placeIn(hit)].filter(Boolean).join(" · ");
-  const scores = Object.entries(SCORES).flatMap(([name, label]) => {
-    const value = hit.scores[name];
-    if (value === undefined || value === null || (name === "boost" && value === 1)) return [];
-    const bar = h("span", { class: "score-bar", "aria-hidden": "true" });
-    bar.style.setProperty("--share", `${scoreShare(name, value) * 100}%`);
-    return [h("div", {}, h("dt", {}, label), h("dd", {}, bar, h("span", { class: "score-value" }, value.toFixed(3))))];
-  });
   const ranks = Object.entries(hit.ranks).map(([leg, rank]) => `${legName(leg)} ${gettext("no. {rank}", { rank })}`).join(" · ");
   return h("li", { class: "hit" },
     h("div", { class: "hit-head" }, h("span", { class: "hit-number" }, index + 1),
       h("a", { class: "doc-title", href: `/documents/${hit.document_id}/#chunk-${hit.chunk_id}` }, h("bdi", {}, hit.title)), h("span", { class: "doc-meta" }, place)),
     h("div", { class: "hit-text prose", dir: "auto" }, drawPassage(hit.text.length > EXCERPT ? `${hit.text.slice(0, EXCERPT)}…` : hit.text)),
-    h("dl", { class: "hit-scores" }, scores),
+    h("dl", { class: "hit-scores" }, scoreRows(hit.scores, SCORES)),
     ranks ? h("p", { class: "doc-meta" }, gettext("Ranks: {ranks}", { ranks })) : null);
 }
 

@@ -1,10 +1,10 @@
 // The memory page: what is remembered, its search, deleting with a way back, and the switch.
-import { api, ApiError, request } from "../api.js";
+import { api } from "../api.js";
 import { bootData, byId, dateOf, debounce, h, iconButton, replace } from "../dom.js";
 import { gettext, ngettext } from "../i18n.js";
+import { Leaving } from "../leaving.js";
 import { PagedRows } from "../paged.js";
 import { announcer, confirmDialog, errorToast, toast } from "../ui.js";
-
 
 /** @type {Boot.Memory} */
 const boot = bootData();
@@ -16,8 +16,7 @@ const emptyState = byId("empty");
 const enabled = byId("enabled", HTMLInputElement);
 /** @type {PagedRows<Api.Memory>} */
 const memories = new PagedRows();
-/** @type {Set<Api.Id>} off the page, deleted when the note with the undo has gone */
-const going = new Set();
+const going = new Leaving((id) => `/api/memory/${id}`, { draw, gone: (id) => memories.remove(id) });
 
 // --------------------------------------------------------------------------------------------- the list
 async function load() {
@@ -67,35 +66,11 @@ function memoryRow(row) {
 /** @param {Api.Memory} row */
 function takeOff(row) {
   const at = [...list.children].findIndex((item) => item.getAttribute("data-id") === row.id);
-  going.add(row.id);
-  draw();
+  going.begin(row.id, gettext("Deleted."));
   /** @type {HTMLElement | null | undefined} */
   const beside = list.children[Math.min(at, list.children.length - 1)]?.querySelector(".icon-button");
   (beside ?? search).focus({ preventScroll: true });
   announce(gettext("Deleted."));
-  toast(gettext("Deleted."), { onGone: () => going.has(row.id) && forget(row.id), action: { label: gettext("Undo"), run: () => keep(row.id) } });
-}
-
-/** @param {Api.Id} id */
-function keep(id) {
-  if (going.delete(id)) draw();
-}
-
-/** @param {Api.Id} id @param {{keepalive?: boolean}} options */
-async function forget(id, options = {}) {
-  try {
-    await request("DELETE", `/api/memory/${id}`, options);
-  } catch (error) {
-    if (!(error instanceof ApiError) || error.status !== 404) {
-      going.delete(id);
-      draw();
-      errorToast(error);
-      return;
-    }
-  }
-  going.delete(id);
-  memories.remove(id);
-  draw();
 }
 
 async function clear() {
@@ -103,7 +78,7 @@ async function clear() {
   if (!sure) return;
   try {
     await api.delete("/api/memory");
-    going.clear();
+    going.ids.clear();
     announce(gettext("Everything was deleted."));
     toast(gettext("Everything was deleted."));
   } catch (error) {
@@ -111,11 +86,6 @@ async function clear() {
   }
   load();
 }
-
-// Who leaves within the time for a change of mind has made it up.
-addEventListener("pagehide", () => {
-  for (const id of [...going.keys()]) forget(id, { keepalive: true });
-});
 
 // --------------------------------------------------------------------------------------------- the switch
 /** @param {Api.MemorySettings} state */

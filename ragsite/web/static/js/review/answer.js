@@ -3,7 +3,7 @@ import { Answer } from "../chat/answer.js";
 import { markTexts } from "../chat/evidence.js";
 import { TAGS } from "../chat/rating.js";
 import { isWeb, placeIn, scoreLabel, scoreShare, webPlace } from "../chat/source_panel.js";
-import { drawPassage } from "../chat/stream_text.js";
+import { drawPassage, loadMarkdown } from "../chat/stream_text.js";
 import { bootData, byId, dateOf, h, icon, query, replace, seconds } from "../dom.js";
 import { DATES, LOCALE, gettext, ngettext } from "../i18n.js";
 import { errorToast } from "../ui.js";
@@ -11,6 +11,7 @@ import { listenForKeys } from "./keys.js";
 import { STATES, assignDialog, labelDialog, mark, noteDialog, setState } from "./marking.js";
 import { timeline } from "./timeline.js";
 
+await loadMarkdown().catch(() => {}); // without it passages are plain text
 /** @type {Boot.ReviewedAnswer} */
 const boot = bootData();
 const { answer: reviewed } = boot;

@@ -1,5 +1,5 @@
 // The page of the self-corrective workflow: settings, chat, nodes, decision path, grades.
-import { bootData, byId, h, query, replace } from "../dom.js";
+import { bootData, byId, h, replace } from "../dom.js";
 import { gettext } from "../i18n.js";
 import { announcer, errorToast } from "../ui.js";
 import { liveLine } from "../chat/live.js";
@@ -9,11 +9,10 @@ import { listenForShortcuts } from "../chat/shortcuts.js";
 import { SourcePanel } from "../chat/source_panel.js";
 import { Thread } from "../chat/thread.js";
 import { Transport } from "../chat/transport.js";
-import { GraphPicture } from "./graph.js";
 import { Grades } from "./grades.js";
+import { Nodes } from "./nodes.js";
 import { Progress } from "./progress.js";
 import { Settings } from "./settings.js";
-import { Views } from "./views.js";
 
 const ADDRESS = "/api/self-corrective-rag";
 const PATH_EMPTY = gettext("Every step of the answer is listed here as it is taken.");
@@ -37,15 +36,12 @@ class Events extends Transport {
 const boot = bootData();
 const announce = announcer();
 const fold = byId("settings-fold", HTMLDetailsElement);
-const views = new Views(byId("views"), byId("workbench"), (name) => {
-  if (name === "settings") fold.open = true;
-});
 const panel = new SourcePanel(byId("source-panel"));
 const path = byId("path");
 const grades = new Grades(byId("grades"));
-const picture = new GraphPicture(byId("graph"), boot.graph, byId("node-now"));
-const progress = new Progress(picture, boot.node_of_step);
-const settings = new Settings(byId("settings"), boot, byId("preset-shown"), openSettings);
+const nodes = new Nodes(byId("nodes"), boot.graph, byId("node-now"));
+const progress = new Progress(nodes, boot.node_of_step);
+const settings = new Settings(byId("settings"), boot);
 /** @type {Api.Id | null} */
 let sessionId = null;
 /** @type {Answer | null} the answer whose question has been sent and not yet confirmed */
@@ -60,11 +56,9 @@ const thread = new Thread(byId("thread-scroll"), {
 const transport = new Events({ onEvent: receive, onState: () => {}, onLostAsk: () => {} });
 const composer = new QuestionBox(byId("composer"), { limit: boot.limits.message_chars, onSend: ask, onStop: stop });
 
-function openSettings() {
-  views.open("settings");
-  const first = query(document, '#settings input[name="preset"]:checked');
-  first.focus();
-  first.scrollIntoView({ block: "nearest" });
+/** Where the page's parts do not stand side by side, this one is shown. */
+function showChat() {
+  if (location.hash) location.replace("#view-chat");
 }
 
 // --------------------------------------------------------------------------------------------- conversations
@@ -76,7 +70,7 @@ function startAnew() {
   composer.setBusy(false);
   composer.useDraft("self-corrective");
   clearDetails(gettext("Waiting for a question."));
-  views.open("chat");
+  showChat();
   document.dispatchEvent(new CustomEvent("ragsite:navigated"));
   thread.showWelcome(gettext("Graded before it is answered"), gettext("Ask, and watch each document being judged."), boot.suggestions, ask);
   if (!matchMedia("(pointer: coarse)").matches) composer.input.focus({ preventScroll: true });
@@ -85,7 +79,7 @@ function startAnew() {
 /** @param {string} text */
 function clearDetails(text) {
   grades.clear();
-  picture.reset(text);
+  nodes.reset(text);
   replace(path, h("p", { class: "card-empty" }, PATH_EMPTY));
 }
 
@@ -116,7 +110,7 @@ function regenerate(answer) {
   if (thread.live() || !id) return;
   panel.close();
   begin(thread.replaceAnswer(answer), answer.question);
-  transport.regenerate(id);
+  transport.again(id, "regenerate");
 }
 
 /** @param {Answer} answer */
@@ -181,10 +175,6 @@ function end(text) {
 function finish(message) {
   end(gettext("Answer complete."));
   if (!message.decision_path.length) return;
-  // The stored path has every step, also one whose event was missed.
-  grades.clear();
-  for (const step of message.decision_path) grades.apply(step);
-  progress.replay(message);
   replace(path, decisionPath(message.decision_path, message.usage));
 }
 
@@ -192,9 +182,12 @@ function finish(message) {
 listenForShortcuts({
   panel, stop, startAnew,
   write: () => {
-    views.open("chat");
+    showChat();
     composer.input.focus();
   },
+});
+addEventListener("hashchange", () => {
+  if (location.hash === "#view-settings") fold.open = true;
 });
 byId("new-conversation").addEventListener("click", startAnew);
 startAnew();

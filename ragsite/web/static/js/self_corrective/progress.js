@@ -7,11 +7,11 @@ const OUTCOMES = { ANSWER: gettext("The answer is there."), CLARIFY: gettext("Th
 
 export class Progress {
   /**
-   * @param {Pick<import("./graph.js").GraphPicture, "current" | "enter" | "trouble" | "end" | "reset">} picture
+   * @param {Pick<import("./nodes.js").Nodes, "current" | "enter" | "trouble" | "end" | "reset">} nodes
    * @param {Record<string, string>} nodeOfStep step name → node, as the server has it
    */
-  constructor(picture, nodeOfStep) {
-    this.picture = picture;
+  constructor(nodes, nodeOfStep) {
+    this.nodes = nodes;
     this.nodeOfStep = nodeOfStep;
     this.searched = true;
     this.start();
@@ -19,14 +19,15 @@ export class Progress {
 
   start() {
     this.searched = true;
-    this.picture.reset(gettext("The question is read."));
+    this.nodes.reset(gettext("The question is read."));
   }
 
   /** @param {Api.Event} event */
   apply(event) {
     switch (event.type) {
       case "started":
-        this.started();
+        this.nodes.enter("__start__");
+        this.nodes.enter("condense");
         break;
       case "tool_call":
         this.enter(event.tool === "search" ? "retrieve" : event.tool);
@@ -41,26 +42,17 @@ export class Progress {
         this.done(event.message);
         break;
       case "error":
-        this.picture.end(event.content || gettext("The answer could not be written."), { reached: false });
+        this.nodes.end(event.content || gettext("The answer could not be written."), { reached: false });
     }
-  }
-
-  started() {
-    this.picture.enter("__start__");
-    this.picture.enter("condense");
-  }
-
-  /** All of a finished answer's steps at once. @param {Api.Answer} message */
-  replay(message) {
-    this.start();
-    this.started();
-    for (const step of message.decision_path) this.finished(step);
-    this.done(message);
   }
 
   /** @param {string | null} node */
   enter(node) {
+<<<<<<< HEAD
     if (node) this.picture.enter(node);
+=======
+    if (node) this.nodes.enter(node);
+>>>>>>> b24e9a04d7dcb22f37d83fea8ed9b923e2b92028
   }
 
   /** @param {Api.Step} step */
@@ -72,7 +64,7 @@ export class Progress {
     }
     const node = this.nodeOfStep[step.name];
     this.enter(node);
-    if (node && (step.status === "degraded" || step.status === "failed")) this.picture.trouble(node, step.status);
+    if (node && (step.status === "degraded" || step.status === "failed")) this.nodes.trouble(node, step.status);
     this.enter(this.next(step));
   }
 
@@ -87,8 +79,8 @@ export class Progress {
 
   /** @param {Api.Answer} message */
   done({ status, decision }) {
-    if (decision === "NO_ANSWER" && this.picture.current !== "generate") this.enter("no_answer");
+    if (decision === "NO_ANSWER" && this.nodes.current !== "generate") this.enter("no_answer");
     const brokenOff = BROKEN_OFF[status];
-    this.picture.end(brokenOff || (decision && OUTCOMES[decision]) || gettext("Done."), { reached: !brokenOff });
+    this.nodes.end(brokenOff || (decision && OUTCOMES[decision]) || gettext("Done."), { reached: !brokenOff });
   }
 }

@@ -1,6 +1,6 @@
 // The settings panel: a preset or numbers of one's own, kept in this browser.
 import { collectionLabel, findCollection } from "../collection_names.js";
-import { h, icon, query, replace, store } from "../dom.js";
+import { h, query, replace, store } from "../dom.js";
 import { gettext } from "../i18n.js";
 
 /** @type {Record<string, [string, string]>} */
@@ -23,13 +23,10 @@ export class Settings {
   /**
    * @param {HTMLElement} form
    * @param {Pick<Boot.SelfCorrective, "defaults" | "presets" | "limits" | "collections" | "username">} boot
-   * @param {HTMLElement} shown a button that says which preset is chosen
-   * @param {() => unknown} onOpen
    */
-  constructor(form, boot, shown, onOpen) {
+  constructor(form, boot) {
     this.form = form;
     this.boot = boot;
-    this.shown = shown;
     /** @type {Record<Name, Row>} */
     this.rows = {
       topK: { label: gettext("Documents per search"), help: gettext("How many are found and graded."), min: 1, max: Math.min(TOP_K_MAX, boot.limits.top_k), step: 1, show: String },
@@ -43,7 +40,6 @@ export class Settings {
     this.sliders = [];
     this.help = h("p", { class: "field-help" });
     this.draw();
-    shown.addEventListener("click", onOpen);
   }
 
   get names() {
@@ -78,8 +74,7 @@ export class Settings {
       this.boot.collections.map((row) => h("option", { value: row.id }, collectionLabel(row, this.boot.collections, this.boot.username))));
     collection.value = this.values.collection || "";
     replace(this.form, presets, this.help, this.names.map((name) => this.slider(name)),
-      h("div", { class: "field" }, h("label", { for: "set-collection" }, gettext("Collection")), collection),
-      h("button", { type: "button", class: "button small quiet", onclick: () => this.choose("standard") }, icon("retry"), gettext("Back to the defaults")));
+      h("div", { class: "field" }, h("label", { for: "set-collection" }, gettext("Collection")), collection));
     this.form.addEventListener("submit", (event) => event.preventDefault());
     this.show();
   }
@@ -125,8 +120,6 @@ export class Settings {
     }
     query(this.form, `input[value="${preset}"]`, HTMLInputElement).checked = true;
     this.help.textContent = PRESETS[preset][1];
-    replace(this.shown, icon("settings"), PRESETS[preset][0], icon("chevron"));
-    this.shown.setAttribute("aria-label", gettext("Settings: {preset}", { preset: PRESETS[preset][0] }));
   }
 
   /** The fields of a request besides its query. @returns {Omit<Api.SelfCorrectiveAsk, "query" | "sessionId">} */
