@@ -1,4 +1,5 @@
 from django.apps import AppConfig
+from django.db.models.signals import post_migrate
 from django.utils.translation import gettext_lazy as _
 
 
@@ -8,9 +9,10 @@ class ChatConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from chat.review import percentiles, records  # models can be imported only now
+        from chat.review import percentiles, records, roles  # models can be imported only now
         from chat.services import sessions
 
         percentiles.connect()
         sessions.connect()
         records.connect()
+        post_migrate.connect(roles.roles_make, sender=self, dispatch_uid="chat.review.roles")

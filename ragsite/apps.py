@@ -18,9 +18,11 @@ class RagsiteConfig(AppConfig):
     default = True
 
     def ready(self) -> None:
+        from ragsite import schedule
         from ragsite.accounts import signals  # models can be imported only now
 
         signals.connect()
+        schedule.connect(self)
 
 
 class LiveSettingsConfig(ConstanceConfig):

@@ -40,11 +40,9 @@ LIVE_SETTINGS = (
     _("Can change config"), _("Can view config"), _("This object doesn't have a change history."),
     ngettext("entry", "entries"),
 )  # fmt: skip
-ROUNDS = (  # names that the site's own migrations gave to what runs again and again
+ROUNDS = (  # names of ragsite/schedule.py
     _("Delete files of conversations that never began"), _("Take answers in at the review desk"),
-    _("Go on with replays"), _("Delete what is over"),
-    _("Feedback round"), _("Find knowledge gaps"),
-    _("Go on with feedback rounds"),
-    _("Tidy accounts"), _("Resume personal data jobs"), _("Send letters that waited"),
-    _("Resume document ingest"), _("Check the memory"), _("Check the index"),
+    _("Go on with replays"), _("Delete what is over"), _("Feedback round"), _("Find knowledge gaps"),
+    _("Tidy accounts"), _("Resume personal data jobs"), _("Resume document ingest"), _("Check the memory"),
+    _("Check the index"),
 )  # fmt: skip

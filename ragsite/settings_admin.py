@@ -65,7 +65,7 @@ class RoundAdmin(admin.ModelAdmin):
 
     @admin.display(description=gettext_lazy("Name"), ordering="name")
     def named(self, row: PeriodicTask) -> str:
-        """Our migrations have named them, in English."""
+        """`ragsite.schedule` has named them, in English."""
         return _(row.name)
 
     def has_add_permission(self, request: HttpRequest) -> bool:

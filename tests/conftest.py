@@ -24,7 +24,7 @@ pytest_plugins = ["tests.database", "tests.milvus", "tests.ollama_server", "test
 BROWSER = "tests/browser"
 # What takes longest goes first, so that no worker is left alone with it in the end. One site serves all browser tests.
 LONGEST = (
-    BROWSER, "tests/test_up.py", "tests/test_data_migrations.py", "tests/retrieval/workflows", "tests/test_settings.py",
+    BROWSER, "tests/test_up.py", "tests/retrieval/workflows", "tests/test_settings.py",
     "tests/patterns",
 )  # fmt: skip
 # The contract suite: tests that come through a door that people and programs have. Names that their modules import, or

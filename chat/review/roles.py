@@ -1,16 +1,16 @@
 """Who may do what at the review desk. Pages, API, exports and filters ask here and nowhere else.
 
-Roles are groups with permissions on `AnswerReview`; three ship (migration 0010), and a site may make others of the
-same permissions. They work for staff alone. A superuser may do all. Staff without a role is told what to ask for;
+Roles are groups with permissions on `AnswerReview`; three ship (`SHIPPED`), and a site may make others of the same
+permissions. They work for staff alone. A superuser may do all. Staff without a role is told what to ask for;
 for everybody else the desk is not there.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from django.contrib.auth.models import AnonymousUser, User
+from django.contrib.auth.models import AnonymousUser, Group, Permission, User
 from django.db.models import QuerySet
 
 from ragsite.core.errors import NotFoundError, PermissionDeniedError
@@ -23,6 +23,11 @@ PERMISSIONS: dict[Right, str] = {
     "export": "chat.export_answers",
     "curate": "chat.curate_answers",
     "administer": "chat.administer_desk",
+}
+SHIPPED: dict[str, tuple[Right, ...]] = {
+    "Reviewers": ("read", "export"),
+    "Curators": ("read", "export", "curate"),
+    "Administrators": ("read", "names", "export", "curate", "administer"),
 }
 BACKEND = "django.contrib.auth.backends.ModelBackend"  # which knows who has a permission
 
@@ -103,3 +108,12 @@ def people_at_the_desk() -> QuerySet[User]:
     """Staff who may read there, superusers included: whom answers can be assigned to."""
     people: QuerySet[User] = User.objects.with_perm(PERMISSIONS["read"], backend=BACKEND)
     return people.filter(is_staff=True).order_by("username")
+
+
+def roles_make(using: str, **_: Any) -> None:
+    """After a migration: the groups that ship. One that is there keeps the permissions it has."""
+    for name, rights in SHIPPED.items():
+        group, is_new = Group.objects.using(using).get_or_create(name=name)
+        if is_new:
+            codenames = [PERMISSIONS[right].removeprefix("chat.") for right in rights]
+            group.permissions.set(Permission.objects.using(using).filter(codename__in=codenames))

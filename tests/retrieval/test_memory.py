@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import timedelta
-from importlib import import_module
 from typing import Any
 
 import pytest
 import pytest_asyncio
 from asgiref.sync import sync_to_async
-from django.apps import apps as registry
 from django.contrib.auth.models import User
 from django.db import OperationalError
 from django.utils import timezone
@@ -293,5 +291,4 @@ async def test_all_of_a_user_is_forgotten_and_nobody_elses() -> None:
 
 
 def test_the_hourly_round_is_scheduled() -> None:
-    import_module("retrieval.migrations.0006_memory_check_every_hour").add(registry, None)
     assert PeriodicTask.objects.get(task=tasks.memory_check.name).interval.period == "hours"
