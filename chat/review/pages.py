@@ -43,6 +43,7 @@ from chat.review.stats import NOTES, Days, compare_workflows, stats_by, totals
 from ragsite.core.api.fields import checked, unknown_fields
 from ragsite.core.errors import AppError, InvalidInputError, NotFoundError, PermissionDeniedError
 from ragsite.core.localized import localized
+from ragsite.core.wording import joined
 from retrieval.workflows import available_workflows
 
 CHOICES = 200  # of a filter
@@ -67,7 +68,8 @@ def desk_page(
             try:
                 access = desk_access(request.user, *rights)
                 if query is not None and (unknown := unknown_fields(request.GET, query)):
-                    raise InvalidInputError(next(iter(unknown.values()))[0])
+                    name, reasons = next(iter(unknown.items()))
+                    raise InvalidInputError(joined(": ", [name, *reasons]))
                 return view(request, access=access, **kwargs)
             except NotFoundError as error:
                 raise Http404 from error

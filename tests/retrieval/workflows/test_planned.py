@@ -185,7 +185,7 @@ async def test_a_medium_result_is_searched_for_wider(online) -> None:
     online.reply(match=REFLECTS, json=reflection(7, completeness=7))
     searcher = MemorySearcher(HANDBOOK)
     await answer(VAGUE, searcher=searcher)
-    assert max(request.top_k for request in searcher.requests) == 3 * settings.RAG.rerank.max_candidates
+    assert max(request.top_k for request in searcher.requests) == 3 * settings.RAG.corrective.context_passages
 
 
 async def test_the_model_reflects_on_as_many_passages_as_fit(online, rag_settings) -> None:
