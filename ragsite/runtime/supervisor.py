@@ -79,12 +79,12 @@ class Program:
         self.process: subprocess.Popen[bytes] | None = None
         self.next_start: float | None = time.monotonic() + delay_s
         self.started_at, self.quick_deaths = 0.0, 0
-        self._command, self._env, self._cwd = command, env, cwd
+        self.command, self._env, self._cwd = command, env, cwd
 
     def start(self) -> bool:
         if self.process is not None:
             child_process.kill_groups([self.process])  # its orphans would go on with its work beside the new one
-        self.process = child_process.spawn(self._command, log_path=self.log_path, env=self._env, cwd=self._cwd)
+        self.process = child_process.spawn(self.command, log_path=self.log_path, env=self._env, cwd=self._cwd)
         return True
 
 
