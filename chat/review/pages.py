@@ -43,7 +43,6 @@ from chat.review.stats import NOTES, Days, compare_workflows, stats_by, totals
 from ragsite.core.api.fields import checked, unknown_fields
 from ragsite.core.errors import AppError, InvalidInputError, NotFoundError, PermissionDeniedError
 from ragsite.core.localized import localized
-from ragsite.core.wording import joined
 from retrieval.workflows import available_workflows
 
 CHOICES = 200  # of a filter
@@ -68,8 +67,7 @@ def desk_page(
             try:
                 access = desk_access(request.user, *rights)
                 if query is not None and (unknown := unknown_fields(request.GET, query)):
-                    name, reasons = next(iter(unknown.items()))
-                    raise InvalidInputError(joined(": ", [name, *reasons]))
+                    raise InvalidInputError(next(iter(unknown.values()))[0])
                 return view(request, access=access, **kwargs)
             except NotFoundError as error:
                 raise Http404 from error

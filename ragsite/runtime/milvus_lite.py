@@ -6,7 +6,6 @@ only. Files in `<data>/run`:
     milvus.lock      held by the process that owns the server (the supervisor, or a command that started one)
     milvus.json      {"uri", "owner_pid"}: where it listens
     milvus.history   an id; another one after the server was killed, which may have cost rows that were acknowledged
-    milvus.closed    is there after the server was closed in order
 
 Imports neither pymilvus (1-2 s) nor Django.
 """
@@ -144,7 +143,7 @@ class LiteServer:
             child_process.kill_groups([self.process])
         if not self._port:
             self._port, self._port_lock = _reserve_port(self._wanted_port)
-        closed = self._run_dir / "milvus.closed"
+        closed = self.data_dir / "milvus" / "closed-in-order"
         if not closed.exists():
             (self._run_dir / "milvus.history").write_text(uuid.uuid4().hex)
         closed.unlink(missing_ok=True)
@@ -173,8 +172,6 @@ class LiteServer:
         """Stop it cleanly (it closes its files on SIGINT) and give the folder free."""
         if self.process is not None:
             child_process.stop(self.process, with_signal=signal.SIGINT, timeout_s=timeout_s)
-            if self.process.returncode == 0:
-                (self._run_dir / "milvus.closed").touch()
             (self._run_dir / "milvus.json").unlink(missing_ok=True)
         if self._port_lock is not None:
             self._port_lock.release()

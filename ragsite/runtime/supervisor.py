@@ -32,7 +32,7 @@ QUICK_DEATH_S = 10.0  # a part that lives shorter than this died quickly
 PAUSE_S = 1.0  # before a start, for each quick death before it
 QUICK_DEATHS_ALLOWED = 5  # in a row; then something is wrong that a restart does not repair
 PARTS_STOP_TIMEOUT_S = 3.5  # for web, worker and beat together; Milvus Lite comes after them
-MILVUS_STOP_TIMEOUT_S = 0.7  # it survives a kill
+MILVUS_STOP_TIMEOUT_S = 1.3  # at least; it survives a kill
 READY_TIMEOUT_S = 3.0  # of one look at /readyz
 READY_WARNING_S = 60.0
 LOG_CHECK_S = 30.0
@@ -79,12 +79,12 @@ class Program:
         self.process: subprocess.Popen[bytes] | None = None
         self.next_start: float | None = time.monotonic() + delay_s
         self.started_at, self.quick_deaths = 0.0, 0
-        self._command, self._env, self._cwd = command, env, cwd
+        self.command, self._env, self._cwd = command, env, cwd
 
     def start(self) -> bool:
         if self.process is not None:
             child_process.kill_groups([self.process])  # its orphans would go on with its work beside the new one
-        self.process = child_process.spawn(self._command, log_path=self.log_path, env=self._env, cwd=self._cwd)
+        self.process = child_process.spawn(self.command, log_path=self.log_path, env=self._env, cwd=self._cwd)
         return True
 
 

@@ -33,11 +33,13 @@ def checked(serializer: type[serializers.Serializer[Any]], data: Any, *, partial
 
 def unknown_fields(given: Iterable[Any], known: Sequence[str]) -> dict[str, list[str]]:
     """Names in `given` that are not in `known`, at most NAMED, each with a sentence; empty where all are known."""
-    reason: str = worded("No fields are known here.")
-    if known:
-        reason = worded("There is no such field. Known are: {fields}.", fields=joined(", ", known))
-    names = sorted(set(map(str, given)) - set(known))[:NAMED]
-    return {name[:NAME_CHARS]: [reason] for name in names}
+    names = [name[:NAME_CHARS] for name in sorted(set(map(str, given)) - set(known))[:NAMED]]
+    if not known:
+        return {name: [worded("No fields are known here.")] for name in names}
+    fields = joined(", ", known)
+    return {
+        name: [worded("There is no field “{name}”. Known are: {fields}.", name=name, fields=fields)] for name in names
+    }
 
 
 class StrictSerializer(serializers.Serializer[Any]):
