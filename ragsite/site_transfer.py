@@ -36,24 +36,20 @@ from retrieval.services.documents import document_retry
 CARRIED = (
     "auth.Group", "auth.User", "ragsite.Account", "ragsite.ApiToken", "account.EmailAddress", "mfa.Authenticator",
     "socialaccount.SocialAccount",
-    "retrieval.Collection", "retrieval.CollectionPerson", "retrieval.KeptGroup", "retrieval.Document",
+    "retrieval.Collection", "retrieval.CollectionPerson", "retrieval.Document",
     "retrieval.Memory", "retrieval.MemoryOrigin", "retrieval.MemoryPreference",
     "chat.Session", "chat.Message", "chat.Source", "chat.DecisionStep", "chat.Share",
-    "chat.AnswerReview", "chat.AnswerTerms", "chat.ReviewedCollection", "chat.AnswerLabel", "chat.DeskEvent",
-    "chat.SavedView",
+    "chat.AnswerReview", "chat.ReviewedCollection", "chat.AnswerLabel", "chat.DeskEvent",
     "feedback.Rating", "feedback.RatedQuestion", "feedback.RatedPassage", "feedback.Evidence", "feedback.QuestionPair",
     "feedback.GoldenQuestion", "feedback.GoldenRelevance", "feedback.CuratedAnswer", "feedback.CuratedSource",
     "feedback.ManualBoost",
 )  # fmt: skip
 # What a new site finds out anew: it may have another embedding model.
 ANEW: dict[str, dict[str, Any]] = {
-    "retrieval.collection": {
-        "embedding_model": "", "embedding_dim": None, "embedding_context": None, "index_work": "",
-        "index_work_since": None,
-    },
-    "retrieval.document": {"file": "", "chunk_count": 0, "chunk_tokens": None, "page_count": None},
-    "retrieval.memory": {"embedding_model": "", "embedding_dim": None},
-}  # fmt: skip
+    "retrieval.collection": {"embedding_model": "", "embedding_dim": None},
+    "retrieval.document": {"file": "", "chunk_count": 0, "page_count": None},
+    "retrieval.memory": {"embedding_model": ""},
+}
 KIND = {"kind": "ragsite site", "format": 1}
 ABOUT, ROWS, FILES = "site.json", "rows.jsonl", "files/"
 ROWS_AT_ONCE = 500

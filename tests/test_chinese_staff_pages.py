@@ -27,7 +27,6 @@ from feedback.curation.manual import manual_boost_end, manual_boost_set
 from feedback.models import GoldenQuestion, GoldenRelevance
 from feedback.ranking.guard import NO_GOLDEN, GuardReport, Worse
 from feedback.rounds import round as rounds
-from feedback.rounds.revisions import feedback_freeze
 from feedback.rounds.round import feedback_round
 from ragsite.core.wording import worded, wordings_of
 from ragsite.library_texts import ROUNDS
@@ -198,8 +197,6 @@ def fill(staff: User, monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(4):
         rate(asked("逾期罚多少？", [fee]), 1, "outdated")
     feedback_round()
-    feedback_freeze(by=staff, why="暂停。", frozen=True)
-    feedback_round(by=staff)
     for boost in (
         manual_boost_set(by=staff, document=ten.document, hide=True, why="已废止。"),
         manual_boost_set(

@@ -16,10 +16,9 @@ from feedback.models.evidence import (
 )
 from feedback.models.gaps import GapDocument, GapQuestion, KnowledgeGap
 from feedback.models.ratings import Rating
-from feedback.models.revisions import ROUND_STATUSES, Boost, FeedbackState, Revision, RevisionEvent, round_told
+from feedback.models.revisions import Boost, FeedbackState, Revision, RevisionEvent, round_told
 
 __all__ = [
-    "ROUND_STATUSES",
     "Boost",
     "CuratedAnswer",
     "CuratedSource",

@@ -195,11 +195,6 @@ class RevisionEvent(models.Model):
         """In the reader's language, as far as the site wrote it. Earlier versions kept the English text alone."""
         return str(localized(self.why, self.detail.get("wordings")))
 
-    @property
-    def facts(self) -> dict[str, Any]:
-        """The detail without what `why` was made of."""
-        return {name: value for name, value in self.detail.items() if name != "wordings"}
-
 
 class FeedbackState(models.Model):
     """The one row (key 1) that says what is live. `version` grows with every change that searches have to see."""
@@ -221,24 +216,10 @@ class FeedbackState(models.Model):
         return f"version {self.version}"
 
     @property
-    def last_reason(self) -> str:
-        """Of the last round, in the reader's language."""
-        return str(localized(self.last_round.get("reason", ""), self.last_round.get("wordings")))
-
-    @property
-    def last_notes(self) -> list[str]:
-        """What the last round noted, in the reader's language."""
-        return list(self.last_round_told.get("notes", ()))
-
-    @property
-    def last_status(self) -> str:
-        """Of the last round, in the reader's language, as the end of a sentence."""
-        status = self.last_round.get("status", "")
-        return str(ROUND_STATUSES.get(status, status))
-
-    @property
     def last_round_told(self) -> dict[str, Any]:
-        return round_told(self.last_round)
+        """In the reader's language; its status is the end of a sentence."""
+        told = round_told(self.last_round)
+        return {**told, "status": str(ROUND_STATUSES.get(told["status"], told["status"]))} if told else {}
 
 
 def round_told(outcome: Mapping[str, Any]) -> dict[str, Any]:

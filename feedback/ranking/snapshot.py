@@ -79,10 +79,6 @@ class Snapshot:
         """Whether votes for single questions are about any of them, so that the question has to be compared."""
         return any(candidate.chunk_id in self._boosted for candidate in candidates)
 
-    def touches_question(self, question: Wording) -> bool:
-        """Whether votes were given for this question."""
-        return bool(self._same(question))
-
     def boosts(self, question: Wording, candidates: Sequence[Candidate], *, now: float) -> Boosts:
         """The boosts of these candidates for a question; those without one are left out.
 
