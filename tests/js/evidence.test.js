@@ -81,70 +81,35 @@ describe("marks in a passage", () => {
   }
 });
 
-<<<<<<< HEAD
-describe("the page of a PDF", () => {
-  const source = { kind: "document", page: 2, file_name: "guide.PDF", document_id: "d", title: "Guide", marker: 1, text: "" };
-  const page = (changes) => ({ part: 2, part_count: 4, page: 2, width: 600, height: 800, html: "", chunks: [], marks: [[0.1, 0.2, 0.6, 0.22]], ...changes });
-  test("is shown for documents that are PDF alone", () => {
-    assert.deepEqual([hasPage(source), hasPage({ ...source, file_name: "a.docx" }), hasPage({ ...source, page: null }), hasPage({ ...source, kind: "web" })], [true, false, false, false]);
-  });
-  test("shows its picture with the text marked", async () => {
-    const asked = serve({ "GET /api/documents/d/content?part=2&quote=Four+weeks.": page({}) });
-    const figure = pageFigure({ source, quotes: ["Four\nweeks."] });
-=======
 describe("a document as it looks", () => {
-  const page = { part: 2, part_count: 4, page: 2, width: 600, height: 800, html: "", chunks: [] };
+  const page = { part: 2, part_count: 4, page: 2, width: 600, height: 800, html: "", chunks: [], marks: [[0.1, 0.2, 0.6, 0.22]] };
   const pdf = { id: "d", title: "Guide", isPdf: true };
   const content = "GET /api/documents/d/content?chunk=c&quote=Four+weeks.";
-  const boxes = [{ left: 0.1, top: 0.2, width: 0.5, height: 0.02 }];
   test("is a page for sources in a PDF alone", () => {
     const source = { kind: "document", page: 2, file_name: "guide.PDF" };
     assert.deepEqual([hasPage(source), hasPage({ ...source, file_name: "a.docx" }), hasPage({ ...source, page: null }), hasPage({ ...source, kind: "web" })], [true, false, false, false]);
   });
   test("of a PDF shows its page's picture with the text marked", async () => {
-    serve({ [content]: page, "GET /api/documents/d/pages/2?quote=Four+weeks.": { boxes } });
+    serve({ [content]: page });
     const figure = documentFigure(pdf, { chunk: "c", quotes: ["Four\nweeks."] });
->>>>>>> b24e9a04d7dcb22f37d83fea8ed9b923e2b92028
     await settled();
     assert.match(figure.querySelector("img").getAttribute("src"), /^\/api\/documents\/d\/pages\/2\/picture\?width=\d+$/);
     assert.equal(figure.querySelector("img").getAttribute("alt"), "Page 2 of Guide");
     assert.equal(figure.querySelectorAll(".page-mark")[0].style.left, "10.000%");
     assert.match(figure.textContent, /Page 2 of 4/);
   });
-<<<<<<< HEAD
-  test("goes on to the next one where the text stands there", async () => {
-    serve({ "GET /api/documents/d/content?part=2&quote=Four+weeks.": page({ marks: [] }), "GET /api/documents/d/content?part=3&quote=Four+weeks.": page({ part: 3 }) });
-    const figure = pageFigure({ source, quotes: ["Four weeks."] });
-=======
   test("is not asked where its texts stand when the answer knows that", async () => {
     const spans = [{ page: 2, boxes: [[0.1, 0.2, 0.5, 0.25]], start: 0, end: 11 }, { page: 3, boxes: [[0, 0, 1, 1]], start: 12, end: 20 }];
     const known = knownSpans({ text: "Four weeks. Not more.", spans }, ["Four weeks."]);
     assert.equal(known.length, 1);
     const calls = serve({ [content]: page });
     const figure = documentFigure(pdf, { chunk: "c", quotes: ["Four weeks."], known: () => known[0].boxes });
->>>>>>> b24e9a04d7dcb22f37d83fea8ed9b923e2b92028
     await settled();
     const [mark] = figure.querySelectorAll(".page-mark");
     assert.deepEqual([mark.style.left, mark.style.width, calls.length], ["10.000%", "40.000%", 1]);
   });
-<<<<<<< HEAD
-  test("that can't be shown says why", async () => {
-    serve({ "GET /api/documents/d/content?part=2": [422, { error: { code: "document_unreadable", message: "The file is damaged." } }] });
-    const figure = pageFigure({ source, quotes: [] });
-    await settled();
-    assert.match(figure.textContent, /The file is damaged\./);
-  });
-});
-
-describe("a source's document", () => {
-  const source = { marker: 1, kind: "document", document_id: "d", chunk_id: "c", title: "Loans", page: 2, file_name: "a.md", text: "Four weeks." };
-  const part = { part: 3, part_count: 5, page: null, html: "", chunks: [] };
-  const content = "GET /api/documents/d/content?chunk=c&quote=Four+weeks.";
-  test("opens at the part that holds the text, with a way to the others", async () => {
-=======
   test("of another kind opens at the part that holds the text, with a way to the others", async () => {
     const part = { ...page, page: null, part: 3 };
->>>>>>> b24e9a04d7dcb22f37d83fea8ed9b923e2b92028
     const calls = serve({ [content]: part, "GET /api/documents/d/content?part=4": { ...part, part: 4 } });
     const figure = documentFigure({ ...pdf, isPdf: false }, { chunk: "c", quotes: ["Four weeks."] });
     await settled();
@@ -162,23 +127,6 @@ describe("a source's document", () => {
   });
 });
 
-<<<<<<< HEAD
-describe("a page whose places the answer knows", () => {
-  const spans = [{ page: 3, boxes: [[0.1, 0.2, 0.5, 0.25]], start: 0, end: 11 }, { page: 2, boxes: [[0, 0, 1, 1]], start: 12, end: 20 }];
-  const source = { marker: 1, kind: "document", document_id: "d", title: "Loans", page: 2, file_name: "a.pdf", text: "Four weeks. Not more.", spans };
-  test("is shown at once with those of the statement, and not asked for them", async () => {
-    serve({ "GET /api/documents/d/content?part=3": { part: 3, part_count: 4, page: 3, width: 600, height: 800, html: "", chunks: [], marks: [] } });
-    const figure = pageFigure({ source, quotes: ["Four weeks."] });
-    const marks = figure.querySelectorAll(".page-mark");
-    assert.equal(marks.length, 1);
-    assert.deepEqual([marks[0].style.left, marks[0].style.width], ["10.000%", "40.000%"]);
-    await settled();
-    assert.match(figure.textContent, /Page 3 of 4/);
-  });
-});
-
-=======
->>>>>>> b24e9a04d7dcb22f37d83fea8ed9b923e2b92028
 describe("a quotation in a rendered document", () => {
   const row = (...cells) => h("tr", {}, cells.map((cell) => h("td", {}, cell)));
   const table = () => h("div", {}, h("table", {}, h("tbody", {}, row("Guests", "9", ""), row("Staff members", "5", "Monday"))));

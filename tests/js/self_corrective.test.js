@@ -21,46 +21,6 @@ const NODE_OF_STEP = { condense: "condense", route: "condense", retrieve: "retri
 
 beforeEach(() => freshPage());
 
-<<<<<<< HEAD
-describe("the layout of a graph", () => {
-  test("puts what follows below", () => {
-    const { nodes, edges } = layOut(WORKFLOW);
-    for (const { source, target, back } of edges) assert.equal(nodes[source].y < nodes[target].y, !back, `${source}>${target}`);
-  });
-  test("knows the ways that lead back", () => {
-    assert.deepEqual(layOut(WORKFLOW).edges.filter(({ back }) => back).map(({ source, target }) => `${source}>${target}`), ["rewrite>retrieve"]);
-  });
-  test("keeps nodes of a layer apart", () => {
-    const { nodes } = layOut(WORKFLOW, { nodeWidth: 100, columnGap: 24 });
-    const places = Object.values(nodes);
-    for (const one of places) for (const other of places) {
-      if (one !== other && one.y === other.y) assert.ok(Math.abs(one.x - other.x) >= 124 - 1e-9);
-    }
-  });
-  test("lies within its size, from its left end on", () => {
-    const { nodes, width, height } = layOut(WORKFLOW, { nodeWidth: 100, layerGap: 60 });
-    for (const { x, y } of Object.values(nodes)) assert.ok(x >= 50 - 1e-9 && x <= width - 50 + 1e-9 && y >= 0 && y <= height);
-    assert.equal(height, 7 * 60 - 60);
-  });
-  test("leads each way from its source to its target, with a point in every layer between", () => {
-    const { nodes, edges } = layOut(WORKFLOW);
-    for (const { source, target, points } of edges) assert.deepEqual([points[0], points.at(-1)], [nodes[source], nodes[target]]);
-    assert.equal(edges.find(({ source, target }) => source === "condense" && target === "no_answer").points.length, 5);
-  });
-  test("uncrosses what can be uncrossed", () => {
-    const { nodes } = layOut(graphOf("a>x", "a>y", "y>below_y", "x>below_x", "below_y>end", "below_x>end"));
-    assert.equal(nodes.x.x < nodes.y.x, nodes.below_x.x < nodes.below_y.x);
-  });
-  test("of a circle without a beginning ends", () => {
-    assert.deepEqual(layOut(graphOf("a>b", "b>a")).edges.map(({ back }) => back), [false, true]);
-  });
-  test("of one node is that node", () => {
-    assert.deepEqual(layOut({ nodes: ["a"], edges: [] }, { nodeWidth: 80 }), { width: 80, height: 0, nodes: { a: { x: 40, y: 0 } }, edges: [] });
-  });
-});
-
-=======
->>>>>>> b24e9a04d7dcb22f37d83fea8ed9b923e2b92028
 describe("a node's name", () => {
   for (const [id, name] of [["__start__", "Start"], ["no_answer", "No answer"], ["grade", "Grade"]]) test(name, () => assert.equal(nodeName(id), name));
 });
@@ -79,36 +39,7 @@ describe("the list of nodes", () => {
     const { nodes, state, now, count } = drawn();
     for (const id of ["retrieve", "retrieve", "elsewhere", "rewrite", "retrieve", "grade"]) nodes.enter(id);
     assert.deepEqual(["retrieve", "grade", "assess"].map(state), ["done", "running", "idle"]);
-<<<<<<< HEAD
-    assert.equal(now.textContent, "Grade runs.");
-  });
-  test("counts how often a node has run", () => {
-    const { picture, node, now } = drawn();
-    for (const id of ["retrieve", "rewrite", "retrieve"]) picture.enter(id);
-    assert.equal(node("retrieve").querySelector(".graph-count").textContent, "×2");
-    assert.equal(now.textContent, "Retrieve runs for the second time.");
-  });
-  test("entering the node that runs changes nothing", () => {
-    const { picture, node } = drawn();
-    picture.enter("retrieve");
-    picture.enter("retrieve");
-    assert.equal(node("retrieve").querySelector(".graph-count").textContent, "");
-  });
-  test("a node that it does not have is passed over", () => {
-    const { picture, state } = drawn();
-    picture.enter("retrieve");
-    picture.enter("elsewhere");
-    assert.equal(state("retrieve"), "running");
-  });
-  test("marks the ways taken and draws them above the others", () => {
-    const { picture, frame } = drawn();
-    picture.enter("rewrite");
-    picture.enter("retrieve");
-    const ways = frame.querySelectorAll(".graph-way");
-    assert.deepEqual(ways.map((way) => way.classList.contains("is-taken")), [...Array(10).fill(false), true]);
-=======
     assert.deepEqual([count("retrieve"), count("rewrite"), now.textContent], ["×2", "", "Grade runs."]);
->>>>>>> b24e9a04d7dcb22f37d83fea8ed9b923e2b92028
   });
   test("an answer that broke off stays where it was", () => {
     const { nodes, state, now } = drawn();
@@ -152,14 +83,6 @@ describe("which node runs", () => {
     for (const event of [{ type: "started" }, ...steps(...PATH)]) made.apply(event);
     assert.deepEqual(told.nodes, NODES);
   });
-<<<<<<< HEAD
-  test("is the same for a stored path", () => {
-    const { told, progress: made } = progress();
-    made.replay(answer({ decision_path: PATH }));
-    assert.deepEqual(told.nodes, NODES);
-  });
-=======
->>>>>>> b24e9a04d7dcb22f37d83fea8ed9b923e2b92028
   for (const [name, detail, nodes] of [
     ["route", {}, ["condense", "retrieve"]], ["dedupe", {}, ["retrieve", "grade"]], ["assess", { verdict: "rewrite" }, ["assess", "rewrite"]],
     ["rewrite", { rewritten: true }, ["rewrite", "retrieve"]], ["rewrite", { rewritten: false }, ["rewrite"]], ["grade", {}, ["grade"]],

@@ -49,24 +49,3 @@ function openShortcuts() {
   const dialog = byId("shortcuts", HTMLDialogElement);
   if (!dialog.open) dialog.showModal();
 }
-<<<<<<< HEAD
-
-/** @param {HTMLElement} button */
-function showTheme(button) {
-  const theme = chosenTheme();
-  replace(button, icon(THEMES[theme] || "theme"));
-  const label = gettext("Colour theme: {theme}. Change it.", { theme: THEME_NAMES[theme] || theme });
-  button.setAttribute("aria-label", label);
-  button.title = label;
-}
-
-for (const button of document.querySelectorAll(/** @type {"button"} */ ("[data-theme-toggle]"))) {
-  showTheme(button);
-  button.addEventListener("click", () => {
-    const next = NAMES[(NAMES.indexOf(chosenTheme()) + 1) % NAMES.length];
-    chooseTheme(next);
-    showTheme(button);
-  });
-}
-=======
->>>>>>> b24e9a04d7dcb22f37d83fea8ed9b923e2b92028

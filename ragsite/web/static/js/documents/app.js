@@ -1,9 +1,5 @@
 // The documents page: collections at the side, uploads and the list with live progress.
-<<<<<<< HEAD
-import { api, request } from "../api.js";
-=======
 import { api } from "../api.js";
->>>>>>> b24e9a04d7dcb22f37d83fea8ed9b923e2b92028
 import { bootData, bytes, byId, debounce, h, icon, iconButton, query, replace, store } from "../dom.js";
 import { LOCALE, gettext, ngettext } from "../i18n.js";
 import { Leaving } from "../leaving.js";

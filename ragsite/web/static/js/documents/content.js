@@ -59,21 +59,17 @@ const notice = (text) => h("p", { class: "notice" }, icon("warn"), text);
 
 /**
  * @param {{id: string, title: string}} document @param {Api.DocumentContent} content @param {Options} options
- * @param {Api.ContentChunk | undefined} target @returns {Promise<Shown>}
+ * @param {Api.ContentChunk | undefined} target @returns {Shown}
  */
-async function pageOf({ id, title }, content, { quotes, known, hasChunks }, target) {
+function pageOf({ id, title }, content, { known, hasChunks }, target) {
   const page = Number(content.page);
   const picture = h("img", { alt: gettext("Page {page} of {title}", { page, title }), src: pictureAddress(id, page), decoding: "async" });
   const frame = h("div", { class: "page-frame", tabindex: "0", role: "group", "aria-label": gettext("Page {page}", { page }) }, picture);
   frame.style.aspectRatio = `${content.width} / ${content.height}`;
   picture.addEventListener("load", () => frame.classList.add("is-drawn")); // marks on a blank page say nothing
   picture.addEventListener("error", () => replace(frame, notice(gettext("The page could not be shown."))));
-  let boxes = known?.(page) ?? [];
-  if (!boxes.length && quotes.length) {
-    /** @type {Api.DocumentPage} */
-    const found = await api.get(`/api/documents/${id}/pages/${page}?${new URLSearchParams({ quote: oneALine(quotes) })}`);
-    boxes = found.boxes.map(({ left, top, width, height }) => [left, top, left + width, top + height]);
-  }
+  const stored = known?.(page) ?? [];
+  const boxes = stored.length ? stored : content.marks;
   const marks = boxes.length || !hasChunks ? boxes.map((sides) => boxMark(sides, "page-mark")) : (target?.boxes ?? []).map((sides) => boxMark(sides, "chunk-box is-target"));
   frame.append(...(hasChunks ? content.chunks.flatMap(chunkBoxes) : []), ...marks);
   return { frame, mark: marks[0] ?? null };

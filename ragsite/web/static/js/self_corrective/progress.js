@@ -48,11 +48,7 @@ export class Progress {
 
   /** @param {string | null} node */
   enter(node) {
-<<<<<<< HEAD
-    if (node) this.picture.enter(node);
-=======
     if (node) this.nodes.enter(node);
->>>>>>> b24e9a04d7dcb22f37d83fea8ed9b923e2b92028
   }
 
   /** @param {Api.Step} step */
