@@ -146,7 +146,7 @@ class SearchSettings(Group):
     env_prefix = "RAG_SEARCH_"
 
     top_k: Count = 5
-    """Passages that a search gives back, 50 at most."""
+    """Passages that a search gives back."""
     formula: Literal["zscore", "seed"] = "zscore"
     """How the vector and the BM25 scores are put together: both standardised over the window and added, or seed
     003's 0.2·dense + 1.0·BM25."""
