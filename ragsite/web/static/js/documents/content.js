@@ -35,7 +35,7 @@ export function documentFigure(document, options) {
       const content = await api.get(`/api/documents/${document.id}/content?${new URLSearchParams(which)}`);
       const target = content.chunks.find(({ id }) => id === chunk);
       const isPage = document.isPdf && content.page !== null && content.width !== null && content.height !== null;
-      const { frame, mark } = isPage ? await pageOf(document, content, options, target) : textOf(content, options, target);
+      const { frame, mark } = isPage ? pageOf(document, content, options, target) : textOf(content, options, target);
       if (turn !== asked) return; // the reader has gone on
       replace(figure, newerNotice(content), frame, partTurn(content, isPage, show));
       if (number) frame.focus();
