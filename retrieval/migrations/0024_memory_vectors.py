@@ -3,6 +3,10 @@
 from django.db import migrations, models
 
 
+def vectors_are_made_anew(apps, schema_editor):
+    apps.get_model("retrieval", "Memory").objects.update(embedding_model="")
+
+
 class Migration(migrations.Migration):
 
     dependencies = [
@@ -10,6 +14,7 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        migrations.RunPython(vectors_are_made_anew, migrations.RunPython.noop),
         migrations.RemoveIndex(
             model_name='memory',
             name='memory_by_space',
