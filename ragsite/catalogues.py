@@ -42,7 +42,7 @@ MAKERS = tuple(  # they call gettext with what others wrote
     settings.BASE_DIR / "ragsite" / name for name in ("core/wording.py", "core/localized.py", "catalogues.py")
 )
 SETTINGS = "ragsite/core/rag_settings/changeable.py"  # what its settings do: the docstrings of their fields
-PLACEHOLDER = re.compile(r"(?<!\{)\{\w+|%\(\w+\)|%[sd]")
+PLACEHOLDER = re.compile(r"(?<!\{)\{\w+(?=[^\w\s])|%\(\w+\)|%[sd]")
 WIDTH = 110
 NO_DATE = datetime(2026, 1, 1, tzinfo=UTC)  # the repository knows when a text was changed
 
@@ -184,4 +184,4 @@ def _forms(value: Any) -> list[str]:
 
 def placeholders(text: str) -> set[str]:
     """The names that values take the place of: `%(name)s`, `%s`, `{name}`."""
-    return set(PLACEHOLDER.findall(text))
+    return {name + "}" if name[0] == "{" else name for name in PLACEHOLDER.findall(text)}

@@ -58,7 +58,7 @@ class Leased(models.Model):
     """A row that one process at a time works on. Both columns are empty while nobody does."""
 
     lease_token = models.UUIDField(null=True, blank=True, editable=False, help_text="Of the holder; new at each take.")
-    lease_expires_at = models.DateTimeField(null=True, blank=True)
+    lease_expires_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     class Meta:
         abstract = True
