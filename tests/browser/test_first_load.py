@@ -13,7 +13,7 @@ from tests.browser.test_journey import sign_up
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
 OpenPage = Callable[..., Page]
-FIRST_LOAD_BYTES = 125_000
+FIRST_LOAD_BYTES = 130_000
 
 
 FILES_FROM_THE_NETWORK = """performance.getEntriesByType("resource")
