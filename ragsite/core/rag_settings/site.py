@@ -220,7 +220,7 @@ class LimitSettings(Group):
 
 
 class QuotaSettings(Group):
-    """What one user may take up. Staff and the site's own collections are free of it, but for running ingests."""
+    """What one user may take up. Staff and the site's own collections are free of it."""
 
     env_prefix = "RAG_QUOTA_"
 

@@ -16,21 +16,22 @@ HEAD = """# Settings
 Made by `python manage.py settings_doc` from `ragsite/core/rag_settings/`; a test compares the two. Set a variable in
 the environment or in a `.env` file beside manage.py. A wrong value is refused at start, with the variable's name.
 Numbers that nobody would change are constants in the code, beside their use.
+
+| variable | default | meaning |
+|---|---|---|
 """
 
 
 def render() -> str:
-    """The whole page, as Markdown."""
-    parts, groups = [HEAD], {"site": SiteSettings} | GROUPS
-    for name, group in groups.items():
+    """The whole page, as Markdown: one table, in which each group begins with a row of its own."""
+    rows = []
+    for name, group in ({"site": SiteSettings} | GROUPS).items():
         if not group.variables():
             continue
-        parts.append(f"## {name.replace('_', ' ').capitalize()}\n")
-        if written := inspect.cleandoc(group.__doc__ or ""):
-            parts.append(written + "\n")
-        rows = [_row(variable, group.model_fields[field]) for field, variable in group.variables().items()]
-        parts.append("| variable | default | meaning |\n|---|---|---|\n" + "\n".join(rows) + "\n")
-    return "\n".join(parts)
+        written = " ".join(inspect.cleandoc(group.__doc__ or "").split())
+        rows.append(f"| **{name.replace('_', ' ').capitalize()}** | | {written} |")
+        rows += [_row(variable, group.model_fields[field]) for field, variable in group.variables().items()]
+    return HEAD + "\n".join(rows) + "\n"
 
 
 def _row(variable: str, field: FieldInfo) -> str:
