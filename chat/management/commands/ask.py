@@ -95,7 +95,8 @@ class Command(EngineCommand):
         for source in answer.sources:
             chunk = source.chunk
             page = said("page {page}", page=chunk.page) if chunk.page else ""
-            place = ", ".join(filter(None, (page, chunk.heading, chunk.url)))
+            heading = chunk.heading if chunk.heading != chunk.title else ""
+            place = ", ".join(filter(None, (page, heading, chunk.url)))
             mark = "*" if source.cited else " "
             self.stdout.write(f" {mark}[{source.marker}] {chunk.title}{f' ({place})' if place else ''}")
         reason = f" ({localized(answer.reason)})" if answer.reason else ""
