@@ -7,9 +7,8 @@ import uuid
 import pytest
 from django.contrib.auth.models import Group, User
 
-from retrieval.collection_addresses import read_address
 from retrieval.models import Collection
-from retrieval.selectors import collection_addresses, collection_find, scope_as_asked
+from retrieval.selectors import collection_find, scope_as_asked
 from tests.factories import CollectionFactory, UserFactory
 
 pytestmark = pytest.mark.django_db
@@ -44,12 +43,6 @@ def test_a_plain_name_means_ones_own_then_the_sites_then_shared_then_approved(
     assert collection_find(user=user, name="policies") is None
 
 
-def test_of_other_public_ones_a_name_means_the_oldest(user: User) -> None:
-    oldest = CollectionFactory(name="policies", owner=UserFactory())
-    CollectionFactory(name="policies", owner=UserFactory())
-    assert collection_find(user=user, name="policies") == oldest
-
-
 def test_an_exact_address_names_one_collection_for_everybody(user: User, namesakes: list[Collection]) -> None:
     for collection in namesakes:
         for address in (collection.address, str(collection.pk), str(collection.pk).upper()):
@@ -77,11 +70,6 @@ def test_a_user_called_site_takes_no_address_of_the_site(user: User) -> None:
     assert collection_find(user=user, name="site:policies") == sites
 
 
-def test_a_slash_after_the_last_name_is_the_owners() -> None:
-    assert (read_address("a/b/c").owner, read_address("a/b/c").name) == ("a/b", "c")
-    assert read_address("/c").owner is read_address("c").owner is None
-
-
 def test_an_earlier_question_keeps_its_collection(user: User) -> None:
     sites = CollectionFactory(name="policies")
     asked_at = sites.created_at
@@ -90,14 +78,3 @@ def test_an_earlier_question_keeps_its_collection(user: User) -> None:
     Collection.objects.filter(pk=sites.pk).update(name="rules")
     as_kept = scope_as_asked(user=user, names=["policies"], ids=[str(sites.pk)], asked_at=asked_at)
     assert as_named.ids == as_kept.ids == (str(sites.pk),)
-
-
-def test_addresses_are_known_by_id(user: User) -> None:
-    own, sites = CollectionFactory(name="a", owner=user), CollectionFactory(name="b")
-    assert collection_addresses([str(own.pk), str(sites.pk)]) == {str(own.pk): "ada/a", str(sites.pk): "site:b"}
-
-
-def test_to_those_who_are_not_signed_in_the_sites_is_the_nearest() -> None:
-    CollectionFactory(name="policies", owner=UserFactory(), approved=True)
-    sites = CollectionFactory(name="policies")
-    assert collection_find(user=None, name="policies") == sites

@@ -40,10 +40,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiteServer]:
     server.stop()
 
 
-def test_no_server_has_no_address(tmp_path: Path) -> None:
-    assert milvus_lite.current_uri(tmp_path) == ""
-
-
 def test_a_command_uses_the_running_server(server: LiteServer) -> None:
     with milvus_lite.ensure_server(server.data_dir) as uri:
         assert uri == server.uri == milvus_lite.current_uri(server.data_dir)
@@ -89,11 +85,6 @@ def test_a_taken_port_is_refused_by_name(tmp_path: Path) -> None:
             LiteServer(tmp_path, port=port).start()
 
 
-def test_a_port_that_only_listens_does_not_answer() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as mute:
-        assert not milvus_lite.answers(f"http://127.0.0.1:{mute.getsockname()[1]}", timeout_s=0.1)
-
-
 def test_an_address_of_a_dead_owner_is_not_believed(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     dead = subprocess.Popen([sys.executable, "-c", ""])
@@ -136,10 +127,3 @@ def test_stopping_a_child_also_ends_what_it_started(tmp_path: Path) -> None:
     child_process.stop(process, with_signal=signal.SIGTERM, timeout_s=5)
     assert gone(process.pid)
     assert gone(grandchild)
-
-
-def test_a_log_that_grew_too_large_is_moved_aside(tmp_path: Path) -> None:
-    log = tmp_path / "milvus.log"
-    log.write_text("x" * 100)
-    child_process.trim_log(log, max_bytes=50)
-    assert (log.read_text(), (tmp_path / "milvus.log.1").read_text()) == ("", "x" * 100)

@@ -53,12 +53,6 @@ def test_whatever_a_result_depends_on_changes_the_key(change: dict[str, Any]) ->
     assert cache_key(replace(REQUEST, **change), NUMBERS) != cache_key(REQUEST, NUMBERS)
 
 
-def test_another_formula_changes_the_key_and_white_space_does_not() -> None:
-    assert cache_key(REQUEST, NUMBERS.replace(zscore_dense_weight=0.9)) != cache_key(REQUEST, NUMBERS)
-    spaced = replace(REQUEST, queries=(Query(" deposit  Lakeside hall\n"),))
-    assert cache_key(spaced, NUMBERS) == cache_key(REQUEST, NUMBERS)
-
-
 async def test_what_was_degraded_or_failed_is_not_kept() -> None:
     class Limping(MemorySearcher):
         async def search(self, request: SearchRequest) -> SearchResult:
@@ -81,10 +75,3 @@ async def test_a_cache_that_is_away_is_done_without(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(cache, "aget", away, raising=False)
     monkeypatch.setattr(cache, "aset", away, raising=False)
     assert (await CachedSearcher(MemorySearcher(HANDBOOK), NUMBERS).search(REQUEST)).candidates
-
-
-async def test_no_time_to_keep_means_no_cache() -> None:
-    inner = MemorySearcher(HANDBOOK)
-    for _ in range(2):
-        await CachedSearcher(inner, NUMBERS.replace(cache_ttl_s=0)).search(REQUEST)
-    assert len(inner.requests) == 2

@@ -53,14 +53,6 @@ async def test_the_lease_of_a_killed_writer_is_taken_over() -> None:
         assert (await WriteLease.objects.aget(space="space")).holder != "dead"
 
 
-async def test_a_lease_from_before_the_tokens_is_waited_for() -> None:
-    ends = timezone.now() + timedelta(seconds=30)
-    await WriteLease.objects.acreate(space="space", holder="old version", lease_expires_at=ends)
-    with pytest.raises(IndexUnavailableError, match="busy"):
-        async with write_lease("space", wait_s=0.05):
-            pass
-
-
 async def test_a_long_write_keeps_its_lease() -> None:
     async with write_lease("space", lease_s=1.2) as lease:
         first = (await WriteLease.objects.aget()).lease_expires_at
