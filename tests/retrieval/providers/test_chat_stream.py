@@ -153,6 +153,12 @@ async def test_no_more_calls_at_once_than_allowed(ollama: OllamaServer, registry
 
 
 # ------------------------------------------------------------------------------------------------ thoughts
+async def test_thinking_model_is_told_not_to_think(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    ollama.add_model("thinker", "completion", "thinking")
+    assert await answer(registry(chat_model="thinker"))
+    assert ollama.chats[0].body["think"] is False
+
+
 @pytest.mark.parametrize(
     ("written", "read"),
     [

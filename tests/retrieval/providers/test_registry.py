@@ -29,18 +29,6 @@ async def test_configured_models_win_with_or_without_their_tag(ollama: OllamaSer
     assert (await models.default_embedder()).space == EmbeddingSpace("other-embed:latest", 12)
 
 
-async def test_a_question_may_choose_of_the_models_that_the_settings_name(
-    ollama: OllamaServer, registry: RegistryMaker
-) -> None:
-    for name in ("big", "small:1b"):
-        ollama.add_model(name, "completion")
-    models = registry(chat_model=" big, small:1b,gone")
-    assert (await models.status()).chat_models == ("big:latest", "small:1b")
-    assert ((await models.chat("answer")).name, (await models.chat("fast")).name) == ("big:latest", "big:latest")
-    assert set((await registry().status()).chat_models) == {CHAT_MODEL, "big:latest", "small:1b"}
-    assert (await registry(offline="1").status()).chat_models == ()
-
-
 @pytest.mark.parametrize(
     ("configured", "reason"),
     [("gone:7b", "model 'gone:7b' is not installed: ollama pull gone:7b"), (EMBED_MODEL, "can't chat")],
@@ -55,13 +43,6 @@ async def test_configured_model_that_cannot_serve_is_told(
     assert status.reachable
     assert status.chat_model == ""
     assert reason in status.reason
-
-
-async def test_configured_embedding_model_that_is_missing_is_no_reason_to_embed_otherwise(
-    ollama: OllamaServer, registry: RegistryMaker
-) -> None:
-    with pytest.raises(EmbeddingUnavailableError, match="ollama pull gone"):
-        await registry(embed_model="gone").default_embedder()
 
 
 async def test_models_that_appear_and_vanish_are_noticed(ollama: OllamaServer, registry: RegistryMaker) -> None:
@@ -100,14 +81,6 @@ async def test_busy_server_goes_on_with_the_models_that_it_listed_last(
     assert (await models.chat("answer")).name == CHAT_MODEL
     ollama.stop()
     assert not (await models.status()).reachable
-
-
-async def test_new_collection_waits_for_a_server_that_has_not_listed_its_models(
-    ollama: OllamaServer, registry: RegistryMaker
-) -> None:
-    ollama.reply(endpoint="tags", delay_s=30)
-    with pytest.raises(EmbeddingUnavailableError, match=r"Ollama timed out after 0\.05 s"):
-        await registry(LIST_TIMEOUT_S=0.05).default_embedder()
 
 
 @pytest.mark.parametrize(
@@ -158,9 +131,17 @@ async def test_embedder_is_the_one_that_made_the_space(ollama: OllamaServer, reg
         await models.embedder(EmbeddingSpace("gone:latest", 8))
 
 
-async def test_model_that_fails_to_embed_does_not_turn_new_collections_lexical(
-    ollama: OllamaServer, registry: RegistryMaker
+@pytest.mark.parametrize(
+    ("reply", "fields", "reason"),
+    [
+        ({"endpoint": "embed", "status": 500, "error": "out of memory"}, {}, "out of memory"),
+        ({"endpoint": "tags", "delay_s": 30}, {"LIST_TIMEOUT_S": 0.05}, r"Ollama timed out after 0\.05 s"),
+        ({"times": 0}, {"embed_model": "gone"}, "ollama pull gone"),
+    ],
+)
+async def test_a_model_that_fails_is_no_reason_to_embed_a_new_collection_otherwise(
+    ollama: OllamaServer, registry: RegistryMaker, reply: dict[str, object], fields: dict[str, object], reason: str
 ) -> None:
-    ollama.reply(endpoint="embed", status=500, error="out of memory")
-    with pytest.raises(EmbeddingUnavailableError, match="out of memory"):
-        await registry().default_embedder()
+    ollama.reply(**reply)
+    with pytest.raises(EmbeddingUnavailableError, match=reason):
+        await registry(**fields).default_embedder()
