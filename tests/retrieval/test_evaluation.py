@@ -132,9 +132,3 @@ def test_wrong_options_are_refused(labelled: Path, arguments: list[str], message
     with pytest.raises(CommandError, match=message) as refused:
         evaluate(labelled, *arguments)
     assert refused.value.returncode == 2
-
-
-def test_a_folder_without_a_set_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(CommandError, match=r"holds no corpus\.jsonl") as refused:
-        evaluate(tmp_path)
-    assert refused.value.returncode == 2

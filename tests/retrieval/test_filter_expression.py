@@ -63,23 +63,6 @@ def test_an_expression_always_has_the_same_form(value: str, tags: list[str]) -> 
     assert without_values == expected
 
 
-@pytest.mark.parametrize(
-    ("filters", "expression"),
-    [
-        (None, 'collection_id in ["a", "b-1"]'),
-        (SearchFilters(), 'collection_id in ["a", "b-1"]'),
-        (SearchFilters(policy_year=0), 'collection_id in ["a", "b-1"] and policy_year == 0'),
-        (
-            SearchFilters(department="A & B", doc_type="50%", tags=("x", "y z")),
-            'collection_id in ["a", "b-1"] and department == "A %26 B" and doc_type == "50%25"'
-            ' and array_contains_any(tags, ["x", "y z"])',
-        ),
-    ],
-)
-def test_an_expression_names_every_collection_and_filter(filters: SearchFilters | None, expression: str) -> None:
-    assert in_collections(["a", "b-1"], filters) == expression
-
-
 @pytest.mark.parametrize("value", ['x" or "', "", "a b", "a\n", "ü", "x" * 101])
 def test_what_is_not_an_identifier_is_refused(value: str) -> None:
     with pytest.raises(ValueError, match="not an identifier"):

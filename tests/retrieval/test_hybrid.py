@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from ragsite.core.rag_settings import SearchSettings
-from retrieval.errors import EmbeddingUnavailableError, InvalidQueryError
+from retrieval.errors import EmbeddingUnavailableError
 from retrieval.ports import LegHit, SearchRequest, SearchResult
 from retrieval.providers.lexical import SPACE as LEXICAL
+from retrieval.search.fusion import best_first, reciprocal_rank_fusion, rrf_scores, zscore_sum
 from retrieval.search.hybrid import REPEAT_PENALTY, HybridSearcher
 from retrieval.search.queries import MAX_QUERY_CHARS, QueryGroup, query_groups, query_text
 from retrieval.values import CollectionRef, EmbeddingSpace, Query, SearchFilters, SearchScope, StoredChunk
@@ -136,14 +137,6 @@ async def test_without_an_embedder_text_search_goes_on_and_says_so_once() -> Non
     result = await search(Parts(failing=True), refs=(REF, other))
     assert result.degraded == ("no vectors, text search alone: away",)
     assert result.candidates[0].scores.dense is None
-
-
-@pytest.mark.parametrize("stage", ["dense", "bm25"])
-async def test_one_leg_alone_is_asked_where_it_was_wanted(stage: str) -> None:
-    parts = Parts()
-    result = await search(parts, stages=(stage,))
-    assert [asked["leg"] for asked in parts.asked] == [stage]
-    assert result.candidates[0].ranks == {f"original:{stage}": 1}
 
 
 async def test_collections_are_asked_by_space_and_their_lists_joined_by_rank() -> None:
@@ -277,11 +270,6 @@ def test_what_says_nothing_or_the_same_again_is_left_out() -> None:
     assert [query.text for query in made.queries] == ["library", "loans"]
 
 
-def test_only_queries_that_say_nothing_are_an_error() -> None:
-    with pytest.raises(InvalidQueryError):
-        query_groups([Query(" "), Query("\x00")])
-
-
 # ------------------------------------------------------------------------------------------------ groups
 def test_the_vector_is_a_mean_in_which_the_first_query_weighs_as_much_as_all_others() -> None:
     made = group(Query("library"), *rewrites("loans", "books"))
@@ -307,3 +295,26 @@ def test_a_number_of_a_chinese_question_is_asked_for_three_times(question: str, 
     words = group(Query(question)).text.split()
     assert words.count("2022") == times
     assert len(set(words)) == len(words) - times + 1
+
+
+# ------------------------------------------------------------------------------------------------ fusion
+def test_rrf_adds_reciprocal_ranks() -> None:
+    scores = rrf_scores([["a", "b"], ["b", "c"]], k=60)
+    assert scores == pytest.approx({"a": 1 / 61, "b": 1 / 62 + 1 / 61, "c": 1 / 62})
+    assert reciprocal_rank_fusion([["a", "b"], ["b", "c"]]) == ["b", "a", "c"]
+
+
+def test_zscores_weigh_both_legs_alike_whatever_their_units() -> None:
+    dense = {"a": 0.9, "b": 0.5, "c": 0.1}
+    bm25 = {"a": 10.0, "b": 30.0, "c": 20.0}
+    scores = zscore_sum(dense, bm25)
+    scaled = zscore_sum(dense, {chunk_id: score * 100 for chunk_id, score in bm25.items()})
+    assert scores == pytest.approx(scaled)
+    assert best_first(scores) == ["b", "a", "c"]
+
+
+def test_a_leg_that_found_nothing_changes_no_order() -> None:
+    dense = {"a": 0.9, "b": 0.5, "c": 0.1}
+    assert best_first(zscore_sum(dense, {})) == ["a", "b", "c"]
+    assert best_first(zscore_sum({}, dense)) == ["a", "b", "c"]
+    assert zscore_sum({}, {}) == {}

@@ -70,16 +70,6 @@ async def test_missing_summaries_are_written_and_known_ones_kept(engine: Engine)
     assert await engine.index.chunk_ids(LEXICAL) == rows
 
 
-async def test_a_flag_that_promises_too_much_is_kept_by_writing_the_chunk(engine: Engine) -> None:
-    await library()
-    await index_repair()
-    lost = await Chunk.objects.afirst()
-    assert lost
-    await engine.index.delete_chunks(LEXICAL, [str(lost.pk)])
-    [repair] = await index_repair()
-    assert (repair.missing, repair.written) == (1, 1)
-
-
 async def test_chunks_of_a_running_ingest_are_its_own_work(engine: Engine) -> None:
     await library(status=Document.Status.EMBEDDING)
     [repair] = await index_repair()

@@ -33,23 +33,9 @@ def test_a_list_is_one_block_of_a_document_and_its_items_are_those_of_a_passage(
     assert kinds(text) == [("text", "- one"), ("text", "  - two"), ("text", "> quoted")]
 
 
-def test_rows_without_their_head_are_a_table() -> None:
-    assert kinds("| a | 1 |\n| b | 2 |\nWords.") == [("table", "| a | 1 |\n| b | 2 |"), ("text", "Words.")]
-
-
-def test_text_that_follows_a_table_at_once_is_no_row_of_it() -> None:
-    assert kinds("a | b\n--|--\n1 | 2\nWords.") == [("table", "a | b\n--|--\n1 | 2"), ("text", "Words.")]
-
-
 def test_code_of_a_list_item_is_code_and_what_follows_is_not() -> None:
     assert kinds("1. ```sh\n   # ls\n   ```\n\nThen look.") == [
         ("code", "1. ```sh\n   # ls\n   ```"), ("text", "Then look."),
-    ]  # fmt: skip
-
-
-def test_indented_lines_of_a_passage_are_text() -> None:
-    assert kinds("    A page's margin.\n\n    ## Loans") == [
-        ("text", "    A page's margin."), ("heading", "    ## Loans"),
     ]  # fmt: skip
 
 

@@ -33,13 +33,6 @@ def texts() -> set[str]:
     return set(Memory.objects.values_list("text", flat=True))
 
 
-def test_a_deleted_conversation_takes_along_what_came_from_it_alone(owner: Any) -> None:
-    remember(owner, FIRST)
-    remember(owner, SECOND, question="Who may borrow books?", fact="Students may borrow books.")
-    assert conversation_memories_forget(conversation_id=uuid.UUID(FIRST)) == 1
-    assert texts() == {"Students may borrow books."}
-
-
 def test_what_another_conversation_said_as_well_stays(owner: Any) -> None:
     remember(owner, FIRST)
     remember(owner, SECOND)

@@ -26,15 +26,6 @@ def _empty_cache() -> Iterator[None]:
     cache.clear()
 
 
-async def test_the_same_search_is_done_once_and_the_second_says_so() -> None:
-    inner = MemorySearcher(HANDBOOK)
-    first, second = [await CachedSearcher(inner, NUMBERS).search(REQUEST) for _ in range(2)]
-    assert len(inner.requests) == 1
-    assert first.candidates and second.candidates == first.candidates
-    assert (first.notes.get("cached"), second.notes["cached"]) == (None, True)
-    assert set(second.timings_ms) == {"cache", "total"}
-
-
 @pytest.mark.parametrize(
     "change",
     [

@@ -208,12 +208,6 @@ def test_documents_move_where_the_user_may_put_them(client: APIClient, user: Use
     assert bulk(client, "move", document, collection="nowhere").status_code == 404
 
 
-def test_metadata_of_many_change_and_what_is_not_named_stays(client: APIClient, mine: Collection) -> None:
-    documents = [DocumentFactory(collection=mine), DocumentFactory(collection=mine)]
-    assert outcomes(bulk(client, "metadata", *documents, changes={"policy_year": 2031})) == ["done", "done"]
-    assert {(row.policy_year, row.doc_type) for row in Document.objects.all()} == {(2031, "regulation")}
-
-
 @pytest.mark.parametrize(
     "body",
     [

@@ -48,11 +48,6 @@ def test_a_section_over_several_chunks_is_one_and_repeats_nothing() -> None:
     assert said(excerpts_of(chunks)) == [("Loans", ["Twelve books.", "Four weeks.", "No renewal."])]
 
 
-@pytest.mark.parametrize("heading", ["第三章 假別", "Section 5 Final deposit", "3.2 Fees"])
-def test_numbered_lines_are_headings_where_nothing_marks_them(heading: str) -> None:
-    assert [one for one, _ in said(excerpts_of(cut(f"{heading}\n\nA rule stands here.")))] == [heading]
-
-
 @pytest.mark.parametrize(
     ("table", "rows"),
     [

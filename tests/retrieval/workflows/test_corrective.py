@@ -242,12 +242,6 @@ async def test_offline_answers_are_in_the_questions_language(offline, question: 
     assert trace.usage().llm_calls == 0
 
 
-async def test_a_traditional_question_is_answered_from_simplified_text_in_traditional(online) -> None:
-    online.reply(match="JSON", json=["answer", "校长奖学金每学年5000欧元 [1]。"])
-    result, _, _ = await answer("校長獎學金每學年多少歐元？")
-    assert "每學年5000歐元" in result.text
-
-
 # ------------------------------------------------------------------------------------------------ when things fail
 
 

@@ -92,14 +92,6 @@ async def test_an_answer_that_no_passage_comes_near_is_rejected_without_a_grade(
     assert len([request for request in online.chats if GRADE in request.prompt]) == 1
 
 
-async def test_the_route_decides_how_is_searched(online, asked) -> None:
-    searcher = MemorySearcher(HANDBOOK)
-    for name in ("hierarchical_search", "direct_chunk_search"):
-        online.reply(match=ROUTE, json=route(name), times=1)
-        await answer(DEPOSIT, searcher=searcher)
-    assert [request.strategy for request in searcher.requests] == ["chunks", "hierarchical", "chunks", "chunks"]
-
-
 # ------------------------------------------------------------------------------------------------ direct
 async def test_a_question_about_the_conversation_is_answered_without_a_search(online, asked) -> None:
     online.reply(match=ROUTE, json=route("direct"))
@@ -265,15 +257,6 @@ async def test_memory_is_no_source_of_an_answer_about_documents(online) -> None:
     await answer(DEPOSIT, memory=memory)
     [writing] = [request for request in online.chats if not request.is_structured]
     assert "999" not in writing.prompt
-
-
-async def test_an_accepted_answer_is_remembered_with_the_sentence_that_it_cites(online) -> None:
-    online.reply(match=GRADE, json=grade(0.9))
-    online.reply(structured=False, text="Sure. The deposit is EUR 300 [1]. Ask the desk.")
-    memory = Remembering()
-    await answer(DEPOSIT, memory=memory)
-    [(user_id, exchange)] = memory.kept
-    assert (user_id, exchange.question, exchange.fact) == ("7", DEPOSIT, "The deposit is EUR 300.")
 
 
 async def test_a_memory_that_is_away_is_done_without(online) -> None:
