@@ -128,33 +128,19 @@ class Reading:
 
 
 class SchemaFiller:
-    """Fills a JSON schema by the names of its fields."""
+    """Fills a JSON schema without references by the names of its fields."""
 
     def __init__(self, schema: Mapping[str, Any], reading: Reading) -> None:
-        self._root = schema
+        self._schema = schema
         self._reading = reading
 
     def fill(self) -> Any:
-        return self._value(self._root, "", self._reading.best[1], None)
-
-    def _resolve(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
-        if "$ref" in schema:
-            found: Any = self._root
-            for part in schema["$ref"].removeprefix("#/").split("/"):
-                found = found[part]
-            return self._resolve({**found, **{key: value for key, value in schema.items() if key != "$ref"}})
-        if "allOf" in schema:
-            return self._resolve({**schema["allOf"][0], **{k: v for k, v in schema.items() if k != "allOf"}})
-        return schema
+        return self._value(self._schema, "", self._reading.best[1], None)
 
     def _value(self, schema: Mapping[str, Any], name: str, score: float, marker: int | None) -> Any:
-        schema = self._resolve(schema)
-        if "const" in schema:
-            return schema["const"]
         if "enum" in schema:
             return _choose(schema["enum"], score)
-        if options := schema.get("anyOf") or schema.get("oneOf"):
-            kinds = [self._resolve(option) for option in options]
+        if kinds := schema.get("anyOf"):
             if any(kind.get("type") == "null" for kind in kinds) and not _is_query(name):
                 return None
             return self._value(next(kind for kind in kinds if kind.get("type") != "null"), name, score, marker)
@@ -170,7 +156,7 @@ class SchemaFiller:
         return self._string(schema, name, score)
 
     def _list(self, schema: Mapping[str, Any], name: str, score: float) -> list[Any]:
-        items = self._resolve(schema.get("items", {"type": "string"}))
+        items = schema.get("items", {"type": "string"})
         passages = self._reading.scores
         least = schema.get("minItems", 0)
         if items.get("type") == "object":

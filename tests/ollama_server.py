@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import asyncio
 import json as jsonlib
-import math
 import re
 import threading
 import time
@@ -41,7 +40,6 @@ class Model:
     capabilities: tuple[str, ...] = ("completion",)
     dim: int = EMBED_DIM
     context_length: int = 32768
-    template: str = ""
 
 
 @dataclass(kw_only=True)
@@ -50,13 +48,11 @@ class Reply:
 
     match: str | None = None  # regular expression over the whole prompt, or the texts to embed
     endpoint: str | None = "chat"  # chat, embed, tags, show, version; None: any
-    model: str | None = None
     structured: bool | None = None  # True: only requests for a JSON object; False: only those for text, marked or not
     times: int | None = None  # how often it serves; None: always
     text: str | None = None
     pieces: Sequence[str] = ()  # the text as it is cut for the stream; by default at its words
     json: Any = None  # the answer is this object as JSON
-    likeliest: dict[str, float] | None = None  # told of the first token, where probabilities are asked for: P by token
     status: int = 200
     error: str = ""
     delay_s: float = 0.0  # before the response's first byte
@@ -69,8 +65,6 @@ class Reply:
     endless: bool = False  # goes on until the client leaves, num_predict or not; in one piece: up to num_predict
     done_reason: str = "stop"
     thinking: str = ""
-    read_s: float = 0.0  # told of it, not waited for: how long the prompt was read, and the answer written
-    written_s: float = 0.0
     body: Any = None  # embed, tags, show, version: the whole response
 
 
@@ -83,7 +77,6 @@ class RecordedRequest:
     at: float = field(default_factory=time.monotonic)
     pieces_sent: int = 0
     client_closed: bool = False
-    finished: bool = False
     _ended: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -124,7 +117,6 @@ class OllamaServer:
         self.add_model(CHAT_MODEL, "completion", "tools")
         self.add_model(EMBED_MODEL, "embedding")
         self.requests: list[RecordedRequest] = []
-        self.tags_have_capabilities = True
         self.most_at_once = 0
         self.port = 0
         self._running = 0
@@ -166,10 +158,9 @@ class OllamaServer:
         *capabilities: str,
         dim: int = EMBED_DIM,
         context_length: int = 32768,
-        template: str = "",
     ) -> None:
         name = name if ":" in name else f"{name}:latest"
-        self.models[name] = Model(name, capabilities or ("completion",), dim, context_length, template)
+        self.models[name] = Model(name, capabilities or ("completion",), dim, context_length)
 
     def remove_model(self, name: str) -> None:
         del self.models[name if ":" in name else f"{name}:latest"]
@@ -238,7 +229,6 @@ class OllamaServer:
         self.most_at_once = max(self.most_at_once, self._running)
         try:
             await self._answer(request, connection)
-            request.finished = True
         except (ClientGoneError, ConnectionError):
             request.client_closed = connection.gone.is_set() and not connection.cut_by_us
             raise
@@ -278,7 +268,7 @@ class OllamaServer:
             info = {"general.architecture": "test", "test.context_length": model.context_length}
             if "embedding" in model.capabilities:
                 info["test.embedding_length"] = model.dim
-            about = {"model_info": info, "details": {"family": "test"}, "template": model.template}
+            about = {"model_info": info, "details": {"family": "test"}}
             return {"capabilities": list(model.capabilities), **about}, 200
         if request.endpoint == "embed":
             texts = request.body.get("input", [])
@@ -291,8 +281,8 @@ class OllamaServer:
         return None
 
     def _tag(self, model: Model) -> dict[str, Any]:
-        tag: dict[str, Any] = {"name": model.name, "model": model.name, "digest": f"d-{model.name}", "details": {}}
-        return {**tag, "capabilities": list(model.capabilities)} if self.tags_have_capabilities else tag
+        tag = {"name": model.name, "model": model.name, "digest": f"d-{model.name}", "details": {}}
+        return {**tag, "capabilities": list(model.capabilities)}
 
     def _reply_for(self, request: RecordedRequest) -> Reply:
         for number, reply in enumerate(self._replies):
@@ -300,7 +290,6 @@ class OllamaServer:
             if (
                 (reply.endpoint is None or reply.endpoint == request.endpoint)
                 and (reply.times is None or served < reply.times)
-                and (reply.model is None or reply.model == request.body.get("model"))
                 and (reply.structured is None or reply.structured == request.is_structured)
                 and (reply.match is None or re.search(reply.match, request.prompt))
             ):
@@ -329,7 +318,7 @@ class OllamaServer:
         if await self._breaks(request.pieces_sent, reply, connection):
             return
         if not reply.missing_end:
-            end = self._end(request, reply, pieces, done_reason)
+            end = self._end(request, pieces, done_reason)
             await connection.line({**self._line(request, ""), **end})
         await connection.end_stream()
 
@@ -353,17 +342,13 @@ class OllamaServer:
         elif reply.malformed_after is not None:
             await connection.send_raw_json(b'{"message": {"content": "half')
         else:
-            end = {} if reply.missing_end else self._end(request, reply, pieces, done_reason)
-            told = (
-                {"logprobs": _told(pieces, reply.likeliest)} if reply.likeliest and request.body.get("logprobs") else {}
-            )
-            await connection.send_json({**body, **end, **told})
+            end = {} if reply.missing_end else self._end(request, pieces, done_reason)
+            await connection.send_json({**body, **end})
 
-    def _end(self, request: RecordedRequest, reply: Reply, pieces: list[str], done_reason: str) -> dict[str, Any]:
-        """What the last line tells; durations are nanoseconds."""
+    def _end(self, request: RecordedRequest, pieces: list[str], done_reason: str) -> dict[str, Any]:
+        """What the last line tells."""
         counts = {"prompt_eval_count": len(answers.tokens(request.prompt)), "eval_count": len(pieces)}
-        durations = {"prompt_eval_duration": int(reply.read_s * 1e9), "eval_duration": int(reply.written_s * 1e9)}
-        return {"done": True, "done_reason": done_reason, **counts, **durations}
+        return {"done": True, "done_reason": done_reason, **counts}
 
     async def _breaks(self, sent: int, reply: Reply, connection: Connection) -> bool:
         """Do what the reply says about this place in the stream; True: the stream has ended."""
@@ -402,13 +387,6 @@ class OllamaServer:
     def _line(self, request: RecordedRequest, content: str, *, thinking: str = "") -> dict[str, Any]:
         message = {"role": "assistant", "content": content, **({"thinking": thinking} if thinking else {})}
         return {"model": request.body["model"], "created_at": "2026-01-01T00:00:00Z", "message": message, "done": False}
-
-
-def _told(pieces: Sequence[str], likeliest: dict[str, float]) -> list[dict[str, Any]]:
-    """As Ollama from 0.12.11 on tells it: of each token, and beside the first its likeliest others."""
-    others = [{"token": token, "logprob": math.log(probability)} for token, probability in likeliest.items()]
-    first = {"token": pieces[0], "logprob": math.log(likeliest.get(pieces[0], 1.0)), "top_logprobs": others}
-    return [first, *({"token": piece, "logprob": 0.0, "top_logprobs": []} for piece in pieces[1:])]
 
 
 async def _read_head(reader: asyncio.StreamReader) -> tuple[str, int] | None:

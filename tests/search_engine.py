@@ -1,4 +1,4 @@
-"""A small HTTP server in the place of a search engine, that speaks, or misspeaks, as a test tells it to."""
+"""A small HTTP server in the place of a search engine or a reranker, that speaks, or misspeaks, as a test says."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ import pytest
 
 
 class SearchEngineServer:
-    """`answer`: a JSON value or the bytes of a body. `hold`: wait with it until `release` is set."""
+    """`answer`: a JSON value, the bytes of a body, or what gives status and answer for JSON that was posted. `hold`:
+    wait with it until `release` is set."""
 
     def __init__(self) -> None:
         self.status = 200
@@ -22,16 +23,28 @@ class SearchEngineServer:
         self.headers: dict[str, str] = {}
         self.hold = False
         self.release = threading.Event()
-        self.asked: list[tuple[str, dict[str, str]]] = []
+        self.asked: list[tuple[str, dict[str, Any]]] = []
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 address = urlsplit(self.path)
                 outer.asked.append((address.path, {key: values[0] for key, values in parse_qs(address.query).items()}))
+                self._answer(outer.answer)
+
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                outer.asked.append((self.path, body))
+                if callable(outer.answer):
+                    outer.status, answer = outer.answer(body)
+                    self._answer(answer)
+                else:
+                    self._answer(outer.answer)
+
+            def _answer(self, answer: Any) -> None:
                 if outer.hold:
                     outer.release.wait(30)
-                data = outer.answer if isinstance(outer.answer, bytes) else json.dumps(outer.answer).encode()
+                data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
                 with suppress(BrokenPipeError, ConnectionResetError):  # the client gave up
                     self.send_response(outer.status)
                     for name, value in {"Content-Length": str(len(data)), **outer.headers}.items():

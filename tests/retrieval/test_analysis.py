@@ -6,7 +6,7 @@ import re
 import threading
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from retrieval.text.analysis import MAX_TERM_CHARS, analyze, query_terms, search_terms, terms_text
@@ -54,19 +54,10 @@ def test_codes_and_numbers_stay_whole(text: str, whole: str) -> None:
     assert whole in query_terms(text)
 
 
-def test_parts_of_a_code_are_found_too() -> None:
-    assert {"imag", "pull", "2025", "03", "err", "42"} <= set(analyze("ImagePullBackOff 2025-03 ERR_42"))
-
-
 def test_stop_words_are_dropped_but_not_acronyms_or_negations() -> None:
     assert analyze("what is the WHO? It is in the IT department") == ["who", "it", "depart"]
     assert "not" in analyze("It isn't allowed")
     assert query_terms("我们的什么") == []
-
-
-def test_a_query_of_whole_words_meets_an_index_of_words_and_bigrams() -> None:
-    assert query_terms("图书馆") == ["图书馆"]
-    assert {"图书馆", "图书", "书馆"} <= set(analyze("图书馆"))
 
 
 @pytest.mark.parametrize(
@@ -83,21 +74,12 @@ def test_a_chinese_name_is_searched_for_whatever_stands_beside_it(document: str,
     assert name in set(search_terms(question)) & set(analyze(document))
 
 
-@pytest.mark.parametrize("question", ["图书馆几点开放", "Who may borrow ten books?", "２０２５年的規定"])
-def test_words_that_the_dictionary_knows_are_searched_for_as_they_are(question: str) -> None:
-    assert search_terms(question) == query_terms(question)
-
-
-def test_a_short_query_in_an_unclear_language_meets_a_text_in_a_clear_one() -> None:
-    document = "Die Verlängerung der Fristen ist nur auf Antrag und mit Begründung möglich."
-    assert set(query_terms("Fristen Verlängerung")) & set(analyze(document))
-
-
 @given(st.text(alphabet=st.characters(), max_size=200))
+@example("㏠𠀀")  # each Chinese character stands in the field once more
 def test_a_plain_tokenizer_leaves_terms_as_they_are(text: str) -> None:
-    terms = analyze(text)
-    assert re.findall(r"\w+", terms_text(text).lower()) == terms  # Milvus Lite: `standard`
-    assert terms_text(text).split() == terms  # a server: `whitespace`
+    terms, field = analyze(text), terms_text(text)
+    assert re.findall(r"\w+", field.lower()) == field.split()  # Milvus Lite: `standard`; a server: `whitespace`
+    assert set(terms) <= set(field.split())
     assert all(0 < len(term) <= MAX_TERM_CHARS for term in terms)
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.answerability import LIST_LENGTH, estimate_answerability
-from retrieval.answerability.estimate import HYBRID_SIGNALS, TEXT_SIGNALS, read_signals, shipped_weights
+from retrieval.answerability.estimate import read_signals
 from retrieval.ports import SearchRequest
 from retrieval.values import Query, ScoredChunk, Scores, StoredChunk
 from tests.retrieval.steps.fakes import HANDBOOK, SCOPE, MemorySearcher
@@ -59,15 +59,6 @@ def test_scores_of_the_lexical_embedder_are_not_read() -> None:
     assert lexical == estimate_answerability(BORROWING, WITHOUT_VECTORS)
 
 
-def test_nothing_found_is_no_answer() -> None:
-    assert estimate_answerability(BORROWING, []) == 0.0
-
-
-def test_what_stands_behind_the_first_ten_is_not_read() -> None:
-    rest = [passage("", f"Bicycles stand in yard {number}.", 0.1, 0.1) for number in range(LIST_LENGTH)]
-    assert estimate_answerability(BORROWING, [*rest, *PASSAGES]) == estimate_answerability(BORROWING, rest)
-
-
 scores = st.none() | st.floats(0, 1)
 
 
@@ -78,10 +69,3 @@ def test_every_signal_and_the_probability_lie_between_0_and_1(question: str, pas
     signals = read_signals(question, passages)
     assert all(0.0 <= value <= 1.0 + 1e-9 for value in signals.values())
     assert 0.0 <= estimate_answerability(question, passages) <= 1.0
-
-
-def test_the_weights_are_for_these_signals() -> None:
-    assert {mode: set(weights) for mode, weights in shipped_weights().items()} == {
-        "hybrid": {"bias", *HYBRID_SIGNALS},
-        "text": {"bias", *TEXT_SIGNALS},
-    }

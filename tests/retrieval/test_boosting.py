@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrieval.search.boosting import rank_with_boosts
-from retrieval.values import Boost, Boosts, Scores, TailHit
+from retrieval.ports import SearchResult
+from retrieval.search.boosting import Ranked, put_boosts, rank_with_boosts
+from retrieval.values import Boost, Boosts, ScoredChunk, Scores, SearchScope, StoredChunk, TailHit
+from tests.retrieval.steps.fakes import SCOPE, chunk, scored
 
 FUSED = st.lists(st.sampled_from([0.0, 0.5, 0.9, 0.99, 0.995, 1.0]) | st.floats(0.0, 1.0), min_size=1, max_size=40)
 MULTIPLIERS = st.dictionaries(st.integers(0, 39), st.floats(0.5, 2.0), max_size=10)
@@ -49,7 +54,71 @@ def test_what_has_no_votes_is_passed_only_by_lifted_ones_whose_score_was_not_far
             continue
         passed = [p.chunk_id for p in after[:at] if was[p.chunk_id][0] > was[place.chunk_id][0]]
         assert at - was[place.chunk_id][0] <= len(passed)
-        for chunk in passed:
-            multiplier = boosts.by_chunk[chunk].multiplier
+        for one in passed:
+            multiplier = boosts.by_chunk[one].multiplier
             assert multiplier > 1.0
-            assert was[chunk][1] * multiplier >= was[place.chunk_id][1]
+            assert was[one][1] * multiplier >= was[place.chunk_id][1]
+
+
+# ------------------------------------------------------------------------------------------------ in a search
+class Store:
+    """The chunks whose text may be read."""
+
+    def __init__(self, *chunks: StoredChunk) -> None:
+        self.chunks = {one.chunk_id: one for one in chunks}
+        self.asked: list[str] = []
+
+    async def fetch(self, chunk_ids: Sequence[str], *, scope: SearchScope) -> Mapping[str, StoredChunk]:
+        self.asked.extend(chunk_ids)
+        return {one: self.chunks[one] for one in chunk_ids if one in self.chunks}
+
+
+def with_fused(number: int, fused: float) -> ScoredChunk:
+    candidate = scored(number, f"text {number}")
+    return replace(candidate, scores=replace(candidate.scores, fused=fused))
+
+
+def below(number: int, fused: float) -> TailHit:
+    return TailHit(chunk_id=f"k{number}", document_id=f"d{number}", scores=Scores(fused=fused, final=fused))
+
+
+def times(**multipliers: float) -> Boosts:
+    return Boosts(by_chunk={chunk_id: Boost(multiplier=value) for chunk_id, value in multipliers.items()})
+
+
+def ids(found: Sequence[ScoredChunk | TailHit | Ranked]) -> list[str]:
+    return [one.chunk_id for one in found]
+
+
+def test_a_boost_lifts_and_lowers_whatever_the_sign_of_the_fused_score() -> None:
+    candidates = [with_fused(1, 1.0), with_fused(2, -0.9), with_fused(3, -1.0)]
+    lifted = rank_with_boosts(candidates, times(k3=1.3))
+    lowered = rank_with_boosts(candidates, times(k1=0.1))
+    assert ids(lifted) == ["k1", "k3", "k2"]
+    assert [one.final for one in lowered if one.chunk_id == "k1"] == [0.1]
+    assert lifted[0].scores().boost == 1.0
+
+
+async def test_what_was_found_further_down_comes_up_with_its_text() -> None:
+    result = SearchResult(candidates=(with_fused(1, 3.0), with_fused(2, 2.0)), tail_hits=(below(3, 1.9), below(4, 0.0)))
+    store = Store(chunk(3, "text 3"), chunk(4, "text 4"))
+    boosted = await put_boosts(result, times(k3=2.0), store=store, scope=SCOPE)
+    assert ids(boosted.candidates) == ["k3", "k1"]
+    assert boosted.candidates[0].chunk.text == "text 3"
+    assert boosted.lifted == ("k3",)
+    assert store.asked == ["k3"]
+
+
+async def test_a_boost_shows_nothing_that_may_not_be_read() -> None:
+    result = SearchResult(candidates=(with_fused(1, 3.0), with_fused(2, 2.0)), tail_hits=(below(3, 1.9),))
+    boosted = await put_boosts(result, times(k3=2.0), store=Store(), scope=SCOPE)
+    assert ids(boosted.candidates) == ["k1", "k2"]
+    assert boosted.lifted == ()
+
+
+async def test_what_staff_hide_gives_its_place_to_the_next() -> None:
+    result = SearchResult(candidates=(with_fused(1, 3.0), with_fused(2, 2.0)), tail_hits=(below(3, 1.0),))
+    hidden = Boosts(by_chunk={"k1": Boost(multiplier=1.0, hide=True)})
+    boosted = await put_boosts(result, hidden, store=Store(chunk(3, "text 3")), scope=SCOPE)
+    assert ids(boosted.candidates) == ["k2", "k3"]
+    assert boosted.hidden == ("k1",)

@@ -2,42 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_asyncio
 from asgiref.sync import sync_to_async
 from django.core.files.base import ContentFile
 
 from ragsite.core.errors import ConflictError
-from ragsite.core.rag_settings import MilvusSettings
-from retrieval.engine import close_engine, get_engine
+from retrieval.engine import get_engine
 from retrieval.models import Chunk, Collection, Document
 from retrieval.providers.lexical import SPACE
-from retrieval.services import queueing
 from retrieval.services.documents import document_create, document_move
 from retrieval.services.ingest import document_ingest
 from tests.factories import CollectionFactory, DocumentFactory
 
-pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest_asyncio.fixture(autouse=True)
-async def queued(
-    rag_settings: Callable[..., None],
-    milvus_settings: MilvusSettings,
-    settings: Any,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> AsyncIterator[list[Any]]:
-    settings.MEDIA_ROOT = tmp_path / "uploads"
-    rag_settings(milvus=milvus_settings, ollama={"offline": "1", "embed_model": ""})
-    messages: list[Any] = []
-    monkeypatch.setattr(queueing, "_send", lambda *message: messages.append(message))
-    yield messages
-    await close_engine()
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("engine", "queued", "uploads")]
 
 
 async def added(collection: Collection) -> Document:
@@ -85,9 +64,3 @@ async def test_the_same_content_is_not_held_twice() -> None:
     await sync_to_async(DocumentFactory)(collection=new, content_hash=document.content_hash)
     with pytest.raises(ConflictError, match="holds this very file"):
         await move(document, new)
-
-
-async def test_one_that_is_being_read_stays() -> None:
-    document = await sync_to_async(DocumentFactory)(status="parsing")
-    with pytest.raises(ConflictError, match="being read"):
-        await move(document, await sync_to_async(CollectionFactory)())

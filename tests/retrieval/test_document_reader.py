@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
-
 import pytest
 from asgiref.sync import sync_to_async
 from django.utils import timezone
@@ -60,17 +58,3 @@ async def test_documents_are_found_by_filters_and_ids() -> None:
     assert await titles(SearchFilters(policy_year=2025)) == {"Loan Rules (2025)"}
     assert await titles(SearchFilters(tags=("no such tag",))) == set()
     assert len(await reader.documents(scope, filters=NONE, limit=1)) == 1
-
-
-async def test_ids_that_are_none_name_nothing() -> None:
-    await sync_to_async(made)("Rules", await sync_to_async(CollectionFactory)())
-    scope, reader = await sync_to_async(scope_for)(user=None), DatabaseDocumentReader()
-    assert await reader.chunks("no id", scope=scope, limit=9) == ()
-    assert await reader.at([("no id", 0), (str(uuid.uuid4()), 0)], scope=scope) == ()
-
-
-async def test_neighbours_are_read_by_their_places() -> None:
-    document = await sync_to_async(made)("Rules", await sync_to_async(CollectionFactory)(), chunks=6)
-    scope, reader, key = await sync_to_async(scope_for)(user=None), DatabaseDocumentReader(), str(document.pk)
-    found = await reader.at([(key, 1), (key, 4), (key, 99), (key, -1)], scope=scope)
-    assert sorted(chunk.seq for chunk in found) == [1, 4]

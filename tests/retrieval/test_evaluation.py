@@ -14,8 +14,6 @@ from pymilvus import MilvusClient
 
 from ragsite.core.rag_settings import MilvusSettings, OllamaSettings
 from retrieval.evaluation import runner
-from retrieval.evaluation.dataset import load_dataset
-from retrieval.evaluation.runner import UnknownStageError, parse_stages
 
 DOCUMENTS = [
     {"id": "leave", "title": "Leave", "text": "Every employee has thirty days of paid leave in a year."},
@@ -83,26 +81,10 @@ def test_bm25_finds_each_document_first_also_one_that_is_cut_into_chunks(labelle
     assert 0 < stage["p50_ms"] <= stage["p95_ms"]
 
 
-def test_an_empty_question_counts_as_one_that_found_nothing(labelled: Path, offline: str) -> None:
-    write(labelled / "queries.jsonl", [json.dumps(QUERIES[0]), '{"id": "q2", "text": " "}'])
-    result = json.loads(evaluate(labelled, "--json", "--stages", "bm25"))
-    assert (result["queries"], result["stages"]["bm25"]["mrr"]) == (2, 0.5)
-
-
 def test_decisions_are_counted_by_kind_of_question_without_excluded_ones(labelled: Path, offline: str) -> None:
     decisions = json.loads(evaluate(labelled, "--json", "--stages", "bm25"))["decisions"]
     assert {kind: sum(counts.values()) for kind, counts in decisions.items()} == {"answerable": 3, "unanswerable": 1}
     assert decisions["unanswerable"] == {"NO_ANSWER": 1}
-
-
-def test_a_set_without_marked_questions_gets_no_decisions(labelled: Path, offline: str) -> None:
-    write(labelled / "queries.jsonl", [json.dumps(row) for row in QUERIES[:2]])
-    assert json.loads(evaluate(labelled, "--json", "--stages", "bm25"))["decisions"] == {}
-
-
-def test_nothing_is_left_in_the_index(labelled: Path, offline: str, milvus: MilvusSettings) -> None:
-    evaluate(labelled, "--stages", "bm25", "--no-decisions")
-    assert collections_of(offline, milvus.prefix) == []
 
 
 def test_nothing_is_left_in_the_index_when_it_is_stopped(
@@ -119,14 +101,6 @@ def test_nothing_is_left_in_the_index_when_it_is_stopped(
         evaluate(labelled)
     assert len(seen) == 1
     assert collections_of(offline, milvus.prefix) == []
-
-
-def test_embeddings_are_kept_for_the_next_run(
-    labelled: Path, offline: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    evaluate(labelled, "--stages", "dense", "--no-decisions", "--cache", str(tmp_path / "kept"))
-    monkeypatch.setattr("retrieval.providers.lexical.embed_texts", lambda texts: pytest.fail("embedded anew"))
-    assert "dense" in evaluate(labelled, "--stages", "dense", "--no-decisions", "--cache", str(tmp_path / "kept"))
 
 
 def test_stages_that_need_a_model_say_that_a_fallback_served(labelled: Path, offline: str) -> None:
@@ -146,14 +120,6 @@ def test_a_saved_run_is_compared_with(labelled: Path, offline: str, tmp_path: Pa
     assert "was" not in told
 
 
-def test_a_limit_takes_the_same_questions_every_time(labelled: Path) -> None:
-    dataset = load_dataset(labelled)
-    chosen = [query.id for query in dataset.limited(2).queries]
-    assert len(chosen) == 2
-    assert chosen == [query.id for query in dataset.limited(2).queries]
-    assert dataset.limited(100) == dataset
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -166,22 +132,3 @@ def test_wrong_options_are_refused(labelled: Path, arguments: list[str], message
     with pytest.raises(CommandError, match=message) as refused:
         evaluate(labelled, *arguments)
     assert refused.value.returncode == 2
-
-
-def test_a_folder_without_a_set_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(CommandError, match=r"holds no corpus\.jsonl") as refused:
-        evaluate(tmp_path)
-    assert refused.value.returncode == 2
-
-
-def test_a_malformed_line_is_named(labelled: Path) -> None:
-    write(labelled / "corpus.jsonl", ['{"id": "a", "text": "b"}', "{not json"])
-    with pytest.raises(CommandError, match=r"corpus\.jsonl line 2:  Invalid JSON") as refused:
-        evaluate(labelled)
-    assert refused.value.returncode == 1
-
-
-def test_stages_come_in_their_order_with_or_without_plus() -> None:
-    assert parse_stages("rerank, hybrid,+hyde") == ("hybrid", "+hyde", "+rerank")
-    with pytest.raises(UnknownStageError):
-        parse_stages(",")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import string
 from dataclasses import replace
@@ -12,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from retrieval.search.filters import MAX_ENCODED_CHARS, encode_value, identifier, in_collections, rows_of
+from retrieval.search.filters import MAX_ENCODED_CHARS, encode_value, identifier, in_collections
 from retrieval.search.index import MilvusIndex
 from retrieval.values import SearchFilters
 from tests.milvus import COLLECTION, SPACE, ids, row, unit_vector
@@ -62,40 +61,6 @@ def test_an_expression_always_has_the_same_form(value: str, tags: list[str]) -> 
     if tags:
         expected += f" and array_contains_any(tags, [{', '.join('V' * len(tags))}])"
     assert without_values == expected
-
-
-@pytest.mark.parametrize(
-    ("filters", "expression"),
-    [
-        (None, 'collection_id in ["a", "b-1"]'),
-        (SearchFilters(), 'collection_id in ["a", "b-1"]'),
-        (SearchFilters(policy_year=0), 'collection_id in ["a", "b-1"] and policy_year == 0'),
-        (
-            SearchFilters(department="A & B", doc_type="50%", tags=("x", "y z")),
-            'collection_id in ["a", "b-1"] and department == "A %26 B" and doc_type == "50%25"'
-            ' and array_contains_any(tags, ["x", "y z"])',
-        ),
-    ],
-)
-def test_an_expression_names_every_collection_and_filter(filters: SearchFilters | None, expression: str) -> None:
-    assert in_collections(["a", "b-1"], filters) == expression
-
-
-def test_rows_are_chunks_or_what_stands_for_whole_documents() -> None:
-    assert rows_of("chunks") == "seq > -1"
-    assert rows_of("documents") == "seq <= 0"
-    assert rows_of("chunks", ["d1", "d2"]) == 'seq > -1 and document_id in ["d1", "d2"]'
-
-
-def test_a_long_value_is_its_beginning_and_its_digest() -> None:
-    longest, longer = "a" * MAX_ENCODED_CHARS, "a" * (MAX_ENCODED_CHARS + 1)
-    assert encode_value(longest) == longest
-    assert encode_value(longer) == f"{'a' * 100}~{hashlib.sha256(longer.encode()).hexdigest()}"
-
-
-def test_an_identifier_is_quoted_as_it_is() -> None:
-    longest = "A-z_0.9:" + "x" * 92
-    assert identifier(longest) == f'"{longest}"'
 
 
 @pytest.mark.parametrize("value", ['x" or "', "", "a b", "a\n", "ü", "x" * 101])

@@ -13,7 +13,9 @@ from ragsite.core.rag_settings import SearchSettings
 from retrieval.errors import EmbeddingUnavailableError
 from retrieval.ports import LegHit, SearchRequest, SearchResult
 from retrieval.providers.lexical import SPACE as LEXICAL
+from retrieval.search.fusion import best_first, reciprocal_rank_fusion, rrf_scores, zscore_sum
 from retrieval.search.hybrid import REPEAT_PENALTY, HybridSearcher
+from retrieval.search.queries import MAX_QUERY_CHARS, QueryGroup, query_groups, query_text
 from retrieval.values import CollectionRef, EmbeddingSpace, Query, SearchFilters, SearchScope, StoredChunk
 
 SPACE, OTHER = EmbeddingSpace("m", 2), EmbeddingSpace("n", 2)
@@ -92,16 +94,6 @@ def ids(result: SearchResult) -> list[str]:
     return [candidate.chunk_id for candidate in result.candidates]
 
 
-async def test_both_legs_are_asked_for_the_same_rows() -> None:
-    parts = Parts()
-    await search(parts, top_k=2, document_ids=("d1",))
-    rows = {"collection_ids": ["c1"], "filters": SearchFilters(), "level": "chunks", "document_ids": ("d1",)}
-    assert sorted(parts.asked, key=lambda asked: asked["leg"]) == [
-        {"leg": "bm25", "space": SPACE, "limit": 100, **rows},
-        {"leg": "dense", "space": SPACE, "limit": 100, **rows},
-    ]
-
-
 async def test_several_wordings_are_embedded_in_one_call_and_searched_as_one() -> None:
     parts = Parts()
     result = await search(parts, "books", "loans", "volumes", "shelves", top_k=2)
@@ -113,20 +105,6 @@ async def test_several_wordings_are_embedded_in_one_call_and_searched_as_one() -
 @pytest.mark.parametrize(("top_k", "found"), [(0, 1), (1, 1), (3, 3), (5, 5), (6, 5)])
 async def test_the_number_of_candidates_is_held_to_its_bounds(top_k: int, found: int) -> None:
     assert len((await search(Parts(ids=IDS[:20]), top_k=top_k)).candidates) == found
-
-
-async def test_a_depth_may_go_beyond_the_number_of_candidates() -> None:
-    assert ids(await search(Parts(ids=IDS[:20]), top_k=2, depth=7)) == IDS[:7]
-
-
-@pytest.mark.parametrize(("question", "window"), [("books loans shelves", 100), ("books loans shelves fines", 60)])
-async def test_a_short_question_has_a_wider_window(question: str, window: int) -> None:
-    assert (await search(Parts(), question, top_k=2)).notes["window"] == window
-
-
-async def test_notes_tell_how_was_searched() -> None:
-    notes = (await search(Parts(), "books loans", top_k=2)).notes
-    assert notes == {"formula": "zscore", "window": 100, "terms": ["book", "loan"], "found": 4, "spaces": 1}
 
 
 async def test_a_text_is_given_once_whatever_its_case_and_spaces_and_what_is_gone_never() -> None:
@@ -148,11 +126,6 @@ async def test_what_follows_the_candidates_down_to_the_hundredth_may_be_lifted()
     assert result.tail_hits[0].document_id == "dk3"
 
 
-async def test_nothing_found_leaves_nothing_to_lift() -> None:
-    result = await search(Parts(ids=()))
-    assert (result.candidates, result.tail_hits) == ((), ())
-
-
 @pytest.mark.parametrize("found", [0, 1])
 async def test_filters_hold_however_little_they_leave(found: int) -> None:
     result = await search(Parts(filtered=found), filters=SearchFilters(department="Library").in_mode("prefer"))
@@ -164,14 +137,6 @@ async def test_without_an_embedder_text_search_goes_on_and_says_so_once() -> Non
     result = await search(Parts(failing=True), refs=(REF, other))
     assert result.degraded == ("no vectors, text search alone: away",)
     assert result.candidates[0].scores.dense is None
-
-
-@pytest.mark.parametrize("stage", ["dense", "bm25"])
-async def test_one_leg_alone_is_asked_where_it_was_wanted(stage: str) -> None:
-    parts = Parts()
-    result = await search(parts, stages=(stage,))
-    assert [asked["leg"] for asked in parts.asked] == [stage]
-    assert result.candidates[0].ranks == {f"original:{stage}": 1}
 
 
 async def test_collections_are_asked_by_space_and_their_lists_joined_by_rank() -> None:
@@ -202,16 +167,6 @@ async def test_hierarchical_search_without_a_document_searches_all_and_says_so()
     assert result.degraded == ("no document's summary fits the question: all chunks were searched",)
 
 
-async def test_filters_hold_for_documents_and_chunks() -> None:
-    parts, filters = Parts(filtered=3), SearchFilters(department="Library")
-    await search(parts, strategy="hierarchical", filters=filters)
-    assert [asked["filters"] for asked in parts.asked] == [filters] * 4
-
-
-async def test_each_stage_is_timed() -> None:
-    assert set((await search(Parts())).timings_ms) == {"analyse", "embed", "dense", "bm25", "fuse", "fetch", "total"}
-
-
 # ------------------------------------------------------------------------------------------------ the formulas
 OUTER = 1.5**0.5  # the z-scores of three evenly spaced values are this, 0 and minus this
 DENSE = {"a": 0.9, "b": 0.5, "c": 0.1}
@@ -226,11 +181,6 @@ async def fused(parts: Parts, *queries: str | Query, **options: Any) -> dict[str
 
 async def test_a_spaces_scores_are_the_sum_of_both_legs_zscores() -> None:
     assert await fused(Parts(legs=BOTH)) == pytest.approx({"a": OUTER, "c": 0.0, "b": -OUTER})
-
-
-async def test_the_dense_legs_weight_is_a_setting() -> None:
-    scores = await fused(Parts(legs=BOTH), settings={"zscore_dense_weight": 2.0})
-    assert scores == pytest.approx({"a": 2 * OUTER, "c": -OUTER, "b": -OUTER})
 
 
 async def test_a_chunk_is_lowered_for_each_better_one_of_its_document() -> None:
@@ -290,11 +240,81 @@ async def test_the_seeds_filter_asks_of_long_questions_as_many_terms_as_some_can
     assert (ids(found), found.notes["match"]) == (kept, share)
 
 
-async def test_without_vectors_the_seeds_formula_takes_bm25s_list_unfiltered() -> None:
-    found = await seeded("borrow", {}, {"c": 2.0, "a": 1.0})
-    assert (ids(found), "match" in found.notes) == (["c", "a"], False)
+# ------------------------------------------------------------------------------------------------ what is asked for
+IMAGINED = Query("loans last weeks", kind="hyde", vector_only=True)
 
 
-async def test_an_imagined_answer_is_not_filtered_by_its_words() -> None:
-    found = await seeded(Query("borrow", kind="hyde", vector_only=True), DENSE, {})
-    assert (ids(found), "match" in found.notes) == (["a", "b", "c"], False)
+def rewrites(*texts: str) -> list[Query]:
+    return [Query(text, kind="rewrite") for text in texts]
+
+
+def group(*queries: Query) -> QueryGroup:
+    (made,) = query_groups(queries)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("text", "searched"),
+    [
+        ("  two\t\n words ", "two words"),
+        ("a\x00\x07b\ud800c\ufeff", "a b c"),
+        ("x" * (MAX_QUERY_CHARS + 1), "x" * MAX_QUERY_CHARS),
+    ],
+)
+def test_a_query_is_searched_without_control_characters_and_at_a_bounded_length(text: str, searched: str) -> None:
+    assert query_text(text) == searched
+
+
+def test_what_says_nothing_or_the_same_again_is_left_out() -> None:
+    made = group(Query(" "), Query(" library\n"), *rewrites("library "), *rewrites("loans"))
+    assert [query.text for query in made.queries] == ["library", "loans"]
+
+
+# ------------------------------------------------------------------------------------------------ groups
+def test_the_vector_is_a_mean_in_which_the_first_query_weighs_as_much_as_all_others() -> None:
+    made = group(Query("library"), *rewrites("loans", "books"))
+    vectors = np.eye(3, dtype=np.float32)
+    assert made.vector(vectors).tolist() == [[0.5, 0.25, 0.25]]
+    assert group(Query("library")).vector(vectors[:1]).tolist() == [[1.0, 0.0, 0.0]]
+
+
+def test_an_imagined_answer_takes_no_part_in_text_search() -> None:
+    made = group(Query("library"), IMAGINED)
+    assert (made.label, made.text, made.text_weight) == ("original", "librari", 1)
+
+
+def test_parts_of_a_question_are_groups_of_their_own_after_the_others() -> None:
+    part = Query("opening hours", kind="sub_query")
+    groups = query_groups([part, Query("library"), *rewrites("loans"), Query("fees", kind="sub_query")])
+    assert [made.label for made in groups] == ["original", "sub_query", "sub_query2"]
+    assert [made.label for made in query_groups([part])] == ["sub_query"]
+
+
+@pytest.mark.parametrize(("question", "times"), [("2022年世界杯", 3), ("world cup 2022", 1)])
+def test_a_number_of_a_chinese_question_is_asked_for_three_times(question: str, times: int) -> None:
+    words = group(Query(question)).text.split()
+    assert words.count("2022") == times
+    assert len(set(words)) == len(words) - times + 1
+
+
+# ------------------------------------------------------------------------------------------------ fusion
+def test_rrf_adds_reciprocal_ranks() -> None:
+    scores = rrf_scores([["a", "b"], ["b", "c"]], k=60)
+    assert scores == pytest.approx({"a": 1 / 61, "b": 1 / 62 + 1 / 61, "c": 1 / 62})
+    assert reciprocal_rank_fusion([["a", "b"], ["b", "c"]]) == ["b", "a", "c"]
+
+
+def test_zscores_weigh_both_legs_alike_whatever_their_units() -> None:
+    dense = {"a": 0.9, "b": 0.5, "c": 0.1}
+    bm25 = {"a": 10.0, "b": 30.0, "c": 20.0}
+    scores = zscore_sum(dense, bm25)
+    scaled = zscore_sum(dense, {chunk_id: score * 100 for chunk_id, score in bm25.items()})
+    assert scores == pytest.approx(scaled)
+    assert best_first(scores) == ["b", "a", "c"]
+
+
+def test_a_leg_that_found_nothing_changes_no_order() -> None:
+    dense = {"a": 0.9, "b": 0.5, "c": 0.1}
+    assert best_first(zscore_sum(dense, {})) == ["a", "b", "c"]
+    assert best_first(zscore_sum({}, dense)) == ["a", "b", "c"]
+    assert zscore_sum({}, {}) == {}

@@ -15,7 +15,7 @@ from ragsite.core.rag_settings import MilvusSettings
 from ragsite.runtime.milvus_lite import LiteServer
 from retrieval.errors import IndexUnavailableError
 from retrieval.search.index import MilvusIndex, WriteRight, connection, only_writer
-from retrieval.search.index.schema import MAX_TERMS_BYTES, backend_options, entity, index_options
+from retrieval.search.index.schema import MAX_TERMS_BYTES, entity
 from retrieval.text.analysis import query_text
 from retrieval.trace import Trace
 from retrieval.values import EmbeddingSpace, SearchFilters
@@ -114,15 +114,6 @@ async def test_deletes_by_chunk_document_and_collection(index: MilvusIndex) -> N
     assert await index.chunk_ids(SPACE, document_id=three.document_id) == {three.chunk_id}
 
 
-async def test_an_unknown_space_is_empty(index: MilvusIndex) -> None:
-    unknown = EmbeddingSpace("never used", 4)
-    vectors = np.ones((1, 4), dtype=np.float32)
-    assert await index.count(unknown) == 0
-    assert await index.chunk_ids(unknown) == set()
-    assert await index.search_dense(unknown, vectors, collection_ids=[COLLECTION], filters=NONE, limit=5) == [[]]
-    await index.delete_document(unknown, "none")
-
-
 async def test_spaces_whose_names_look_alike_are_apart(index: MilvusIndex) -> None:
     await index.upsert(EmbeddingSpace("bge:m3", 8), [row("x")])
     assert await index.count(EmbeddingSpace("bge-m3", 8)) == 0
@@ -140,14 +131,6 @@ async def test_a_rebuild_swaps_without_taking_search_away(index: MilvusIndex) ->
     assert await dense(index, 1) == [new.chunk_id]
     again = await index.build_generation(SPACE)
     assert again.name != generation.name
-
-
-async def test_stored_vectors_can_be_read_back(index: MilvusIndex) -> None:
-    stored = row("x", 3, 4)
-    await index.upsert(SPACE, [stored])
-    vectors = await index.vectors(SPACE, [stored.chunk_id, "unknown"])
-    assert list(vectors) == [stored.chunk_id]
-    np.testing.assert_allclose(vectors[stored.chunk_id], stored.vector, atol=1e-6)
 
 
 async def test_without_a_server_the_error_says_so() -> None:
@@ -224,17 +207,6 @@ async def test_a_killed_server_that_comes_back_elsewhere_is_found(
         server.stop()
 
 
-async def test_ids_come_in_pages_of_a_range_each_once(index: MilvusIndex, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("retrieval.search.index.milvus.MAX_RESULTS", 3)
-    rows = sorted((row("x") for _ in range(10)), key=lambda one: one.chunk_id)
-    written = [one.chunk_id for one in rows]
-    await index.upsert(SPACE, rows)
-    pages = [page async for page in index.id_pages(SPACE, after=written[1], up_to=written[8])]
-    assert max(map(len, pages)) < 3
-    assert sorted(chunk_id for page in pages for chunk_id in page) == written[2:9]
-    assert await index.chunk_ids(SPACE) == set(written)
-
-
 async def test_a_writer_asks_before_every_write_whether_it_still_may(
     milvus_settings: MilvusSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -260,11 +232,6 @@ async def test_a_writer_asks_before_every_write_whether_it_still_may(
     await index.close()
 
 
-def test_only_tokenizer_and_partitions_differ_between_backends() -> None:
-    assert backend_options("milvus_lite-3.2.2")[0] == "standard"
-    assert backend_options("v2.6.1")[0] == "whitespace"
-
-
 def test_terms_too_long_for_the_field_end_with_a_whole_term() -> None:
     terms = " ".join(["图书馆"] * 10_000)
     kept = entity(replace(row("x"), terms=terms))["terms"]
@@ -272,31 +239,7 @@ def test_terms_too_long_for_the_field_end_with_a_whole_term() -> None:
     assert set(kept.split()) == {"图书馆"}
 
 
-async def test_a_dropped_space_is_gone_and_can_be_made_anew(index: MilvusIndex) -> None:
-    await index.upsert(SPACE, [row("apples")])
-    await index.drop(SPACE)
-    assert await index.count(SPACE) == 0
-    await index.upsert(SPACE, [row("pears")])
-    assert await index.count(SPACE) == 1
-
-
-async def test_bm25s_numbers_reach_milvus(milvus_settings: MilvusSettings) -> None:
-    scores = []
-    for k1 in (0.1, 2.0):
-        own = milvus_settings.replace(prefix=f"{milvus_settings.prefix}k{k1:.0f}")
-        index = MilvusIndex(own, uri=own.uri, writer_lock=only_writer, k1=k1, b=0.0)
-        await index.upsert(SPACE, [row("apples apples apples"), row("pears")])
-        found = await index.search_bm25(
-            SPACE, [query_text("apples")], collection_ids=[COLLECTION], filters=NONE, limit=5
-        )
-        scores.append(found[0][0].score)
-        await index.close()
-    assert scores[1] / scores[0] == pytest.approx((3 * 3.0 / (3 + 2.0)) / (3 * 1.1 / (3 + 0.1)))
-
-
-async def test_documents_written_one_by_one_rank_as_if_written_at_once(
-    milvus_settings: MilvusSettings,
-) -> None:
+async def test_documents_written_one_by_one_rank_as_if_written_at_once(milvus_settings: MilvusSettings) -> None:
     """Six writes: some segments are merged behind the scenes, the others have little besides their own document."""
     texts = [
         "annual leave leave of absence leave", "leave request form for parental leave", "leave the keys at the desk",
@@ -316,8 +259,3 @@ async def test_documents_written_one_by_one_rank_as_if_written_at_once(
     assert len(rankings[0]) == 4
     assert list(rankings[1]) == list(rankings[0])
     assert rankings[1] == pytest.approx(rankings[0], rel=1e-4)
-
-
-def test_a_server_takes_each_index_option_as_a_field_of_its_own() -> None:
-    assert index_options("v2.6.0", {"bm25_k1": 0.9}) == {"bm25_k1": 0.9}
-    assert index_options("milvus-lite 3.2.2", {"bm25_k1": 0.9}) == {"params": {"bm25_k1": 0.9}}

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import numpy as np
 import pytest
-import pytest_asyncio
 from asgiref.sync import sync_to_async
 
 from retrieval.engine import Engine, close_engine, get_engine
@@ -17,14 +15,7 @@ from retrieval.ports import SearchRequest
 from retrieval.providers.lexical import SPACE as LEXICAL
 from retrieval.selectors import scope_for_all
 from retrieval.services import index
-from retrieval.services.index import (
-    MAINTENANCE,
-    SpaceRepair,
-    collection_reembed,
-    collection_reindex,
-    index_rebuild,
-    index_repair,
-)
+from retrieval.services.index import MAINTENANCE, collection_reembed, index_rebuild, index_repair
 from retrieval.services.write_lease import write_lease
 from retrieval.values import EmbeddingSpace, Query
 from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory
@@ -32,12 +23,6 @@ from tests.milvus import row
 from tests.ollama_server import OllamaServer
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest_asyncio.fixture
-async def engine(milvus: Any, offline: None) -> AsyncIterator[Engine]:
-    yield get_engine()
-    await close_engine()
 
 
 def _library(chunks: int = 3, **fields: Any) -> Collection:
@@ -83,31 +68,6 @@ async def test_missing_summaries_are_written_and_known_ones_kept(engine: Engine)
     assert (again.missing, again.surplus) == (0, 0)
     assert await index_rebuild() == len(rows)
     assert await engine.index.chunk_ids(LEXICAL) == rows
-
-
-async def test_surplus_rows_are_deleted(engine: Engine) -> None:
-    await library()
-    stray = row("stray", dim_of=LEXICAL)
-    await engine.index.upsert(LEXICAL, [stray])
-    [repair] = await index_repair()
-    assert repair.surplus == 1
-    assert stray.chunk_id not in await engine.index.chunk_ids(LEXICAL)
-
-
-async def test_an_index_in_order_is_left_alone(engine: Engine) -> None:
-    await library()
-    await index_repair()
-    assert await index_repair() == [SpaceRepair(space=LEXICAL, chunks=3, missing=0, surplus=0)]
-
-
-async def test_a_flag_that_promises_too_much_is_kept_by_writing_the_chunk(engine: Engine) -> None:
-    await library()
-    await index_repair()
-    lost = await Chunk.objects.afirst()
-    assert lost
-    await engine.index.delete_chunks(LEXICAL, [str(lost.pk)])
-    [repair] = await index_repair()
-    assert (repair.missing, repair.written) == (1, 1)
 
 
 async def test_chunks_of_a_running_ingest_are_its_own_work(engine: Engine) -> None:
@@ -173,26 +133,6 @@ async def test_what_comes_and_goes_during_a_rebuild_is_taken_up(
     assert await engine.index.chunk_ids(LEXICAL) == await chunk_ids()
 
 
-async def test_search_goes_on_during_a_rebuild(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    await library()
-    await index_repair()
-    write_rows, seen = index._write_rows, []
-
-    async def write_while_searching(*args: Any, **named: Any) -> int:
-        seen.append(len(await found(engine, "borrowing books")))
-        return await write_rows(*args, **named)
-
-    monkeypatch.setattr(index, "_write_rows", write_while_searching)
-    await index_rebuild()
-    assert seen == [3, 3]
-
-
-async def test_one_collection_can_be_written_anew_in_place(engine: Engine) -> None:
-    collection = await library()
-    assert await collection_reindex(collection=collection, space=LEXICAL) == 3
-    assert await engine.index.chunk_ids(LEXICAL) == await chunk_ids()
-
-
 async def test_a_collection_embedded_offline_moves_to_the_model(
     engine: Engine, ollama: OllamaServer, rag_settings: Any
 ) -> None:
@@ -211,16 +151,6 @@ async def test_a_collection_embedded_offline_moves_to_the_model(
     assert await online.index.chunk_ids(space) == await chunk_ids()
     assert await online.index.count(LEXICAL) == 0
     assert len(await found(online, "borrowing books")) == 3
-
-
-async def test_re_embedding_offline_changes_nothing(engine: Engine) -> None:
-    collection = await library()
-    await index_repair()
-    await collection.arefresh_from_db()
-    version = collection.version
-    assert await collection_reembed(collection=collection) == LEXICAL
-    await collection.arefresh_from_db()
-    assert collection.version == version
 
 
 async def test_a_re_embedding_that_breaks_off_leaves_the_old_vectors_in_use(

@@ -9,15 +9,7 @@ from hypothesis import strategies as st
 from retrieval.ingest.markdown import parse_markdown
 from retrieval.providers.chat import unfenced
 from retrieval.steps.verify import claims_of
-from retrieval.text.markdown import (
-    document_blocks,
-    inline_text,
-    leading_signs,
-    list_sign,
-    passage_blocks,
-    row_cells,
-    without_tags,
-)
+from retrieval.text.markdown import document_blocks, passage_blocks
 from retrieval.text.quoting import neutralise
 from retrieval.text.sentences import split_sentences
 from retrieval.text.statements import headed_statements_of
@@ -41,56 +33,10 @@ def test_a_list_is_one_block_of_a_document_and_its_items_are_those_of_a_passage(
     assert kinds(text) == [("text", "- one"), ("text", "  - two"), ("text", "> quoted")]
 
 
-def test_rows_without_their_head_are_a_table() -> None:
-    assert kinds("| a | 1 |\n| b | 2 |\nWords.") == [("table", "| a | 1 |\n| b | 2 |"), ("text", "Words.")]
-
-
-def test_text_that_follows_a_table_at_once_is_no_row_of_it() -> None:
-    assert kinds("a | b\n--|--\n1 | 2\nWords.") == [("table", "a | b\n--|--\n1 | 2"), ("text", "Words.")]
-
-
 def test_code_of_a_list_item_is_code_and_what_follows_is_not() -> None:
     assert kinds("1. ```sh\n   # ls\n   ```\n\nThen look.") == [
         ("code", "1. ```sh\n   # ls\n   ```"), ("text", "Then look."),
     ]  # fmt: skip
-
-
-def test_indented_lines_of_a_passage_are_text() -> None:
-    assert kinds("    A page's margin.\n\n    ## Loans") == [
-        ("text", "    A page's margin."), ("heading", "    ## Loans"),
-    ]  # fmt: skip
-
-
-def test_a_comment_in_code_is_no_heading_and_its_language_no_word() -> None:
-    assert [one.text for one in headed_statements_of("```sh\n# list\nls\n```")] == ["# list ls"]
-
-
-def test_what_a_program_draws_is_read_as_rows() -> None:
-    assert [one.text for one in headed_statements_of("```\n+---+\n| a | b |\n+---+\n```")] == ["a; b"]
-
-
-def test_the_words_of_a_heading_are_without_markup() -> None:
-    written = "`tidb_mem` and **tidb_cpu** in [links](http://x) <b>&amp;</b> a\\_b {#anchor}"
-    assert inline_text(written) == "tidb_mem and tidb_cpu in links & a_b"
-
-
-def test_an_escaped_bar_parts_no_cells() -> None:
-    assert row_cells("| a \\| b | c |") == ["a | b", "c"]
-    assert row_cells("| | c") == ["", "c"]
-
-
-def test_signs_in_front_of_words_are_told() -> None:
-    assert (list_sign("3、 x"), list_sign("- x"), list_sign("-x")) == (3, 2, 0)
-    assert (leading_signs(" > 1. ## x"), leading_signs("x - y")) == (9, 0)
-
-
-def test_html_gives_its_words() -> None:
-    assert without_tags("<p>a <!-- <b>no</b> -->b</p> c --> <!-- d").strip() == "a b c --> <!-- d"
-
-
-def test_a_table_of_many_missing_cells_stays_one_block() -> None:
-    table = "|a" * 200 + "|\n" + "|-" * 200 + "|\n" + "|\n" * 300
-    assert [block.kind for block in document_blocks(table * 3)] == ["table"]
 
 
 @settings(deadline=None)

@@ -13,21 +13,18 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.db import OperationalError
 from django.utils import timezone
-from django_celery_beat.models import PeriodicTask
 
 from ragsite.core.errors import UnavailableError
-from retrieval import tasks
 from retrieval.engine import Engine, close_engine, get_engine
 from retrieval.memory.services import memories_forget, memory_remember, memory_switch
 from retrieval.memory.store import DatabaseMemoryStore
 from retrieval.memory.sync import memory_consolidate, memory_repair
 from retrieval.models import Memory
 from retrieval.providers.lexical import SPACE as LEXICAL
-from retrieval.services import queueing
 from retrieval.values import Exchange
 from tests.factories import MemoryFactory, UserFactory
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("queued")]
 
 LAKESIDE = Exchange(
     question="What is the deposit for a room in Lakeside hall?",
@@ -40,23 +37,9 @@ BOOKS = Exchange(
 
 
 @pytest.fixture(autouse=True)
-def queued(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
-    """The messages that would have gone to the worker."""
-    messages: list[tuple[Any, ...]] = []
-    monkeypatch.setattr(queueing, "_send", lambda *message: messages.append(message))
-    return messages
-
-
-@pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine is not what these tests are about."""
     monkeypatch.setattr("retrieval.steps.memory.TIMEOUT_S", 60.0)
-
-
-@pytest_asyncio.fixture
-async def engine(milvus: Any, offline: None) -> AsyncIterator[Engine]:
-    yield get_engine()
-    await close_engine()
 
 
 @pytest_asyncio.fixture
@@ -90,13 +73,6 @@ async def test_a_fact_stands_at_once_and_the_worker_is_told(queued: list[tuple[A
     memory = await Memory.objects.aget()
     assert (memory.text, memory.draft) == (LAKESIDE.fact, LAKESIDE.answer)
     assert queued == [("retrieval.tasks.memory_consolidate_task", str(memory.pk))]
-
-
-async def test_characters_that_no_database_takes_are_left_out() -> None:
-    odd = Exchange(question="Fee\0?", answer="It\ud800 is\0 5.", fact="The fee\udfff is\0 5.")
-    assert await remember(await user(), odd) == ["added"]
-    memory = await Memory.objects.aget()
-    assert (memory.question, memory.text) == ("Fee?", "The fee? is 5.")
 
 
 async def test_the_same_question_takes_the_place_of_the_older() -> None:
@@ -144,13 +120,6 @@ async def test_the_setting_decides_for_who_has_not_said(rag_settings: Any) -> No
     assert [await remember(owner, LAKESIDE) for owner in (silent, asked)] == [["off"], ["added"]]
 
 
-async def test_nothing_is_remembered_for_an_account_that_is_gone() -> None:
-    owner = await user()
-    user_id = owner.pk
-    await owner.adelete()
-    assert await sync_to_async(memory_remember)(user_id=user_id, exchange=LAKESIDE) == "off"
-
-
 # ------------------------------------------------------------------------------------------------ recalling
 async def test_a_user_finds_their_own_facts_and_nobody_elses(engine: Engine) -> None:
     owner, other = await user(), await user()
@@ -172,14 +141,6 @@ async def test_a_fact_is_found_by_its_vector(online_engine: Engine, monkeypatch:
     recall = await online_engine.memory.recall(str(owner.pk), "deposit of Lakeside rooms please", limit=1)
     assert [fact.question for fact in recall.facts] == [LAKESIDE.question]
     assert recall.degraded == ""
-
-
-async def test_recalling_counts_as_use(engine: Engine) -> None:
-    owner = await user()
-    await remember(owner, LAKESIDE)
-    await recalled(engine, owner, LAKESIDE.question)
-    memory = await Memory.objects.aget()
-    assert memory.use_count == 1 and memory.last_used_at
 
 
 async def test_what_is_not_near_the_question_is_not_recalled(engine: Engine) -> None:
@@ -223,13 +184,6 @@ async def test_a_model_that_fails_leaves_the_cited_sentence(
     await consolidate_all()
     memory = await Memory.objects.aget()
     assert (memory.text, memory.draft) == (LAKESIDE.fact, "")
-
-
-async def test_a_fact_that_was_deleted_meanwhile_is_nothing_to_do(engine: Engine) -> None:
-    await remember(await user(), LAKESIDE)
-    memory = await Memory.objects.aget()
-    await memory.adelete()
-    assert await memory_consolidate(memory.pk) == "gone"
 
 
 async def test_the_round_does_what_lost_messages_left_undone(engine: Engine) -> None:
@@ -288,7 +242,3 @@ async def test_all_of_a_user_is_forgotten_and_nobody_elses() -> None:
     assert await sync_to_async(memories_forget)(user_id=owner.pk) == 2
     await other.adelete()
     assert await Memory.objects.acount() == 0
-
-
-def test_the_hourly_round_is_scheduled() -> None:
-    assert PeriodicTask.objects.get(task=tasks.memory_check.name).interval.period == "hours"

@@ -7,26 +7,13 @@ from typing import Any
 
 import pytest
 
-from retrieval.memory.services import (
-    answer_memories_forget,
-    conversation_memories_forget,
-    memory_remember,
-)
+from retrieval.memory.services import answer_memories_forget, conversation_memories_forget, memory_remember
 from retrieval.models import Memory, MemoryOrigin
-from retrieval.services import queueing
 from retrieval.values import Exchange
-from tests.factories import MemoryFactory, UserFactory
+from tests.factories import UserFactory
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("queued")]
 FIRST, SECOND = str(uuid.uuid4()), str(uuid.uuid4())
-
-
-@pytest.fixture(autouse=True)
-def queued(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
-    """The messages that would have gone to the worker."""
-    messages: list[tuple[Any, ...]] = []
-    monkeypatch.setattr(queueing, "_send", lambda *message: messages.append(message))
-    return messages
 
 
 @pytest.fixture
@@ -44,13 +31,6 @@ def remember(owner: Any, conversation: str, *, question: str = "What is the fee?
 
 def texts() -> set[str]:
     return set(Memory.objects.values_list("text", flat=True))
-
-
-def test_a_deleted_conversation_takes_along_what_came_from_it_alone(owner: Any) -> None:
-    remember(owner, FIRST)
-    remember(owner, SECOND, question="Who may borrow books?", fact="Students may borrow books.")
-    assert conversation_memories_forget(conversation_id=uuid.UUID(FIRST)) == 1
-    assert texts() == {"Students may borrow books."}
 
 
 def test_what_another_conversation_said_as_well_stays(owner: Any) -> None:
@@ -74,10 +54,3 @@ def test_a_bad_answer_whose_words_were_replaced_is_only_no_origin_any_more(owner
     assert answer_memories_forget(answer_id=uuid.UUID(bad)) == 0
     assert texts() == {"It is EUR 7."}
     assert [str(one.answer_id) for one in MemoryOrigin.objects.all()] == [good]
-
-
-def test_a_fact_without_a_conversation_stays_whatever_is_deleted(owner: Any) -> None:
-    MemoryFactory(user=owner, text="Known from elsewhere.")
-    assert conversation_memories_forget(conversation_id=uuid.uuid4()) == 0
-    assert answer_memories_forget(answer_id=uuid.uuid4()) == 0
-    assert texts() == {"Known from elsewhere."}

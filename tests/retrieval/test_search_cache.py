@@ -26,15 +26,6 @@ def _empty_cache() -> Iterator[None]:
     cache.clear()
 
 
-async def test_the_same_search_is_done_once_and_the_second_says_so() -> None:
-    inner = MemorySearcher(HANDBOOK)
-    first, second = [await CachedSearcher(inner, NUMBERS).search(REQUEST) for _ in range(2)]
-    assert len(inner.requests) == 1
-    assert first.candidates and second.candidates == first.candidates
-    assert (first.notes.get("cached"), second.notes["cached"]) == (None, True)
-    assert set(second.timings_ms) == {"cache", "total"}
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -51,12 +42,6 @@ async def test_the_same_search_is_done_once_and_the_second_says_so() -> None:
 )
 def test_whatever_a_result_depends_on_changes_the_key(change: dict[str, Any]) -> None:
     assert cache_key(replace(REQUEST, **change), NUMBERS) != cache_key(REQUEST, NUMBERS)
-
-
-def test_another_formula_changes_the_key_and_white_space_does_not() -> None:
-    assert cache_key(REQUEST, NUMBERS.replace(zscore_dense_weight=0.9)) != cache_key(REQUEST, NUMBERS)
-    spaced = replace(REQUEST, queries=(Query(" deposit  Lakeside hall\n"),))
-    assert cache_key(spaced, NUMBERS) == cache_key(REQUEST, NUMBERS)
 
 
 async def test_what_was_degraded_or_failed_is_not_kept() -> None:
@@ -81,10 +66,3 @@ async def test_a_cache_that_is_away_is_done_without(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(cache, "aget", away, raising=False)
     monkeypatch.setattr(cache, "aset", away, raising=False)
     assert (await CachedSearcher(MemorySearcher(HANDBOOK), NUMBERS).search(REQUEST)).candidates
-
-
-async def test_no_time_to_keep_means_no_cache() -> None:
-    inner = MemorySearcher(HANDBOOK)
-    for _ in range(2):
-        await CachedSearcher(inner, NUMBERS.replace(cache_ttl_s=0)).search(REQUEST)
-    assert len(inner.requests) == 2

@@ -54,8 +54,3 @@ def test_re_embedding_says_when_there_is_nothing_to_do() -> None:
 def test_wrong_arguments_are_one_sentence(arguments: tuple[str, ...]) -> None:
     with pytest.raises(CommandError):
         run(*arguments)
-
-
-def test_rebuilding_an_unknown_collection_is_refused() -> None:
-    with pytest.raises(CommandError, match="no collection nope"):
-        run("rebuild_index", "--collection", "nope")

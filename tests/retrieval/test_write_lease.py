@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
 
 import pytest
-from django.utils import timezone
 
 from retrieval.errors import IndexUnavailableError
 from retrieval.models import WriteLease
@@ -46,39 +44,9 @@ async def test_waiting_has_an_end() -> None:
                 pass
 
 
-async def test_the_lease_of_a_killed_writer_is_taken_over() -> None:
-    over = timezone.now() - timedelta(seconds=1)
-    await WriteLease.objects.acreate(space="space", holder="dead", lease_expires_at=over)
-    async with write_lease("space", wait_s=0):
-        assert (await WriteLease.objects.aget(space="space")).holder != "dead"
-
-
-async def test_a_lease_from_before_the_tokens_is_waited_for() -> None:
-    ends = timezone.now() + timedelta(seconds=30)
-    await WriteLease.objects.acreate(space="space", holder="old version", lease_expires_at=ends)
-    with pytest.raises(IndexUnavailableError, match="busy"):
-        async with write_lease("space", wait_s=0.05):
-            pass
-
-
-async def test_a_long_write_keeps_its_lease() -> None:
-    async with write_lease("space", lease_s=1.2) as lease:
-        first = (await WriteLease.objects.aget()).lease_expires_at
-        while (await WriteLease.objects.aget()).lease_expires_at == first:
-            await asyncio.sleep(0.05)
-        assert lease.remaining_s() > 0
-
-
 async def test_a_writer_that_lost_its_lease_stops() -> None:
     with pytest.raises(IndexUnavailableError, match="Another process"):
         async with write_lease("space", lease_s=0.6):
             await take_over()
             await asyncio.sleep(60)
     assert (await WriteLease.objects.aget()).holder == "other"
-
-
-async def test_the_lease_is_given_back_after_an_error() -> None:
-    with pytest.raises(ValueError, match="broken"):
-        async with write_lease("space"):
-            raise ValueError("broken")
-    assert not await WriteLease.objects.aexists()

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
+from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from rest_framework.test import APIClient
 
-from retrieval.services import queueing
+from retrieval.engine import close_engine
+from retrieval.services.index import index_repair
 from tests.factories import UserFactory
 
 
 @pytest.fixture(autouse=True)
-def queued(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
-    """The messages that would have gone to the broker."""
-    settings.MEDIA_ROOT = tmp_path / "uploads"
-    messages: list[tuple[Any, ...]] = []
-    monkeypatch.setattr(queueing, "_send", lambda *message: messages.append(message))
-    return messages
+def _nothing_leaves(queued: list[Any], uploads: None) -> None: ...
 
 
 @pytest.fixture
@@ -61,3 +57,15 @@ def text_file(name: str = "rules.txt", data: bytes = b"Ten books.") -> SimpleUpl
 def upload(client: APIClient, *files: SimpleUploadedFile, **fields: Any) -> Any:
     """The response of POST /api/documents."""
     return client.post("/api/documents", {"file": list(files) or [text_file()], **fields}, format="multipart")
+
+
+def repair_index() -> None:
+    """Whatever documents a test made are searchable then."""
+
+    async def repair() -> None:
+        try:
+            await index_repair()
+        finally:
+            await close_engine()
+
+    async_to_sync(repair)()

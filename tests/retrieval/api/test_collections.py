@@ -80,12 +80,6 @@ def test_staff_and_a_permitted_group_publish_and_approve_by_that(client_of: Any,
         assert client.patch("/api/collections/mine", {"visibility": "private"}).json()["approved"] is False
 
 
-def test_a_public_collection_from_before_stays_public_and_unapproved(client: APIClient, user: User) -> None:
-    CollectionFactory(name="mine", owner=user)
-    shown = client.patch("/api/collections/mine", {"visibility": "public", "description": "Changed."}).json()
-    assert (shown["visibility"], shown["approved"], shown["description"]) == ("public", False, "Changed.")
-
-
 @pytest.mark.parametrize("address", ["{owner}/policies", "{owner}%2Fpolicies", "{id}"])
 def test_another_users_collection_is_reached_by_an_exact_address(client: APIClient, user: User, address: str) -> None:
     CollectionFactory(name="policies", owner=user)
@@ -114,18 +108,6 @@ def test_reader_may_not_change_a_public_collection(client: APIClient, method: st
     assert Collection.objects.get().name == "handbook"
 
 
-def test_staff_change_the_sites_collections(staff: APIClient) -> None:
-    CollectionFactory(name="handbook")
-    response = staff.patch("/api/collections/handbook", {"visibility": "private"})
-    assert (response.status_code, response.json()["visibility"]) == (200, "private")
-
-
-def test_renaming_to_a_taken_name_is_409(client: APIClient, user: User) -> None:
-    CollectionFactory(name="a", owner=user)
-    CollectionFactory(name="b", owner=user)
-    assert client.patch("/api/collections/a", {"name": "b"}).status_code == 409
-
-
 def test_deleted_collection_takes_its_documents_and_index_rows_along(
     client: APIClient, user: User, queued: list[Any], django_capture_on_commit_callbacks: Any
 ) -> None:
@@ -135,9 +117,3 @@ def test_deleted_collection_takes_its_documents_and_index_rows_along(
         assert client.delete("/api/collections/mine").status_code == 204
     assert not Collection.objects.exists()
     assert queued == [("retrieval.tasks.collection_unindex", str(collection.pk), "some-model", 8)]
-
-
-def test_list_counts_the_documents(client: APIClient) -> None:
-    collection = CollectionFactory()
-    DocumentFactory.create_batch(2, collection=collection)
-    assert client.get("/api/collections").json()["results"][0]["document_count"] == 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from typing import Any
 
@@ -15,7 +14,7 @@ from retrieval.ingest.parts import PART_CHARS
 from retrieval.models import Document
 from retrieval.text.document_html import TAGS
 from tests.factories import CollectionFactory, UserFactory
-from tests.retrieval.ingest.files import docx_bytes, pdf_bytes, pptx_bytes, xlsx_bytes
+from tests.retrieval.ingest.files import docx_bytes, pptx_bytes, xlsx_bytes
 from tests.retrieval.read_documents import read_document_row
 
 MARKDOWN = """# Loans
@@ -29,7 +28,6 @@ Students may borrow **ten** books, see [the site](https://example.org/loans).
 - one
 - two
 """
-PAGES = ["Loans\nStudents may borrow ten books.\nBooks are kept for four\nweeks, and can be", "renewed twice.\nFines."]
 
 
 def own(user: User, data: bytes | str, name: str, **fields: Any) -> Document:
@@ -109,20 +107,6 @@ def test_the_part_with_a_quoted_text_is_found_near_its_chunk(client: APIClient, 
     assert str(chunk.pk) in [row["id"] for row in found["chunks"]]
 
 
-def test_chunks_follow_each_other_without_what_they_repeat(client: APIClient, user: User) -> None:
-    chunks = content(client, own(user, "Students may borrow ten books for a month. " * 200, "a.txt"))["chunks"]
-    assert len(chunks) > 3
-    assert all(left["end"] <= right["start"] for left, right in itertools.pairwise(chunks))
-
-
-def test_a_page_of_a_pdf_has_its_size_and_the_boxes_of_its_chunks(client: APIClient, user: User) -> None:
-    body = content(client, own(user, pdf_bytes(PAGES), "a.pdf"), part=1)
-    assert (body["page"], body["part_count"], body["width"], body["height"]) == (1, 2, 612, 792)
-    [chunk] = body["chunks"]
-    assert len(chunk["boxes"]) == 4
-    assert all(0 <= side <= 1 for box in chunk["boxes"] for side in box)
-
-
 def test_a_stranger_and_a_part_that_is_not_there_get_404(client: APIClient, user: User) -> None:
     document = own(user, MARKDOWN, "a.md")
     stranger = APIClient()
@@ -130,7 +114,3 @@ def test_a_stranger_and_a_part_that_is_not_there_get_404(client: APIClient, user
     assert stranger.get(f"/api/documents/{document.pk}/content").status_code == 404
     assert client.get(f"/api/documents/{document.pk}/content", {"part": 2}).status_code == 404
     assert client.get(f"/api/documents/{document.pk}/content", {"part": "0"}).status_code == 400
-
-
-def test_a_chunk_that_is_gone_gives_the_beginning(client: APIClient, user: User) -> None:
-    assert content(client, own(user, MARKDOWN, "a.md"), chunk="none", quote="no")["part"] == 1

@@ -64,18 +64,9 @@ def test_a_page_says_where_a_sentence_stands(client: APIClient, document: Docume
     assert 0.2 < right - left < 0.4 and 0.005 < bottom - top < 0.03
 
 
-def test_a_sentence_over_two_lines_has_a_box_on_each(client: APIClient, document: Document) -> None:
-    boxes = page(client, document, quote="Books are kept for four weeks").json()["marks"]
-    assert len(boxes) == 2 and boxes[0][1] < boxes[1][1]
-
-
 def test_of_a_sentence_over_two_pages_each_page_shows_its_part(client: APIClient, document: Document) -> None:
     quote = "Books are kept for four weeks, and can be renewed twice."
     assert [len(page(client, document, number, quote).json()["marks"]) for number in (1, 2)] == [2, 1]
-
-
-def test_several_texts_are_found_one_a_line(client: APIClient, document: Document) -> None:
-    assert len(page(client, document, quote="ten books\n\nfour weeks\n").json()["marks"]) == 3
 
 
 @pytest.mark.parametrize("quote", ["", "Masters may borrow forty journals.", "...", "be renewed"])
@@ -131,10 +122,3 @@ def test_a_page_that_takes_too_long_is_given_up(client: APIClient, document: Doc
     with constants(document_pages, TIMEOUT_S=0.0001):
         assert picture(client, document).status_code in (422, 503)
     assert picture(client, document).status_code == 200
-
-
-def test_a_turned_page_has_its_boxes_turned(client: APIClient, user: User) -> None:
-    turned = pdf_bytes(PAGES).replace(b"/MediaBox [0 0 612 792]", b"/Rotate 90 /MediaBox [0 0 612 792]")
-    body = page(client, was_read(user, turned), quote="Students may borrow ten books.").json()
-    assert (body["width"], body["height"]) == (792, 612)
-    assert body["marks"] and all(box[0] > 0.9 for box in body["marks"])  # the first line, now on the right

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
-import pytest_asyncio
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from rest_framework.test import APIClient
 
-from ragsite.core.rag_settings import MilvusSettings
-from retrieval.engine import close_engine, get_engine
+from retrieval.engine import Engine
 from retrieval.models import Chunk, Document
 from retrieval.providers.lexical import SPACE
 from retrieval.selectors import DatabaseChunkStore, scope_for
@@ -21,13 +18,6 @@ from retrieval.services.index import index_repair
 from retrieval.services.ingest import document_ingest
 from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory
 from tests.retrieval.api.conftest import text_file, upload
-
-
-@pytest_asyncio.fixture
-async def site(rag_settings: Callable[..., None], milvus_settings: MilvusSettings) -> AsyncIterator[None]:
-    rag_settings(milvus=milvus_settings, ollama={"offline": "1", "embed_model": ""})
-    yield
-    await close_engine()
 
 
 @pytest.fixture
@@ -41,7 +31,9 @@ def replace(client: APIClient, document: Document, data: bytes = b"Twelve books.
 
 
 @pytest.mark.django_db(transaction=True)
-async def test_the_old_version_is_found_until_the_new_one_is_ready(site: None, client: APIClient, user: User) -> None:
+async def test_the_old_version_is_found_until_the_new_one_is_ready(
+    engine: Engine, client: APIClient, user: User
+) -> None:
     post = sync_to_async(upload)
     first = (await post(client, text_file("old.txt", b"Ten books."), doc_type="rule")).json()["documents"][0]
     assert await document_ingest(first["id"]) == "ready"
@@ -56,8 +48,8 @@ async def test_the_old_version_is_found_until_the_new_one_is_ready(site: None, c
     new = await Document.objects.aget(pk=second["id"])
     assert new.doc_type == "rule"
     await index_repair()
-    assert await get_engine().index.chunk_ids(SPACE, document_id=str(old.pk)) == set()
-    assert await get_engine().index.chunk_ids(SPACE, document_id=str(new.pk)) != set()
+    assert await engine.index.chunk_ids(SPACE, document_id=str(old.pk)) == set()
+    assert await engine.index.chunk_ids(SPACE, document_id=str(new.pk)) != set()
 
     shown = (await sync_to_async(client.get)(f"/api/documents/{old.pk}/content")).json()
     assert "Ten books." in shown["html"] and shown["newer_version"]["id"] == str(new.pk)
@@ -84,13 +76,6 @@ def test_a_stranger_replaces_nothing(stranger: APIClient, old: Document) -> None
     assert replace(stranger, old).status_code == 404
 
 
-def test_the_same_file_is_no_new_version(client: APIClient) -> None:
-    entry = upload(client).json()["documents"][0]
-    refused = upload(client, replaces=entry["id"])
-    assert refused.status_code == 409
-    assert Document.objects.count() == 1
-
-
 def version_of(document: Document, **fields: Any) -> Document:
     made: Document = DocumentFactory(collection=document.collection, replaces=document, **fields)
     ChunkFactory(document=made)
@@ -110,12 +95,6 @@ def current(document: Document) -> bool:
     return document.superseded_at is None
 
 
-def test_a_version_that_is_not_ready_takes_no_place(old: Document) -> None:
-    DocumentFactory(collection=old.collection, replaces=old, status="failed")
-    new = version_of(old)
-    assert (current(old), current(new)) == (False, True)
-
-
 def test_deleting_the_new_version_brings_the_old_one_back(
     client: APIClient, old: Document, django_capture_on_commit_callbacks: Any
 ) -> None:
@@ -125,25 +104,3 @@ def test_deleting_the_new_version_brings_the_old_one_back(
     with django_capture_on_commit_callbacks(execute=True):
         assert client.delete(f"/api/documents/{new.pk}").status_code == 204
     assert current(old) and old.status == "embedding"
-
-
-def test_deleting_an_earlier_version_leaves_the_current_one(
-    client: APIClient, old: Document, django_capture_on_commit_callbacks: Any
-) -> None:
-    middle = version_of(old)
-    last = version_of(middle)
-    with django_capture_on_commit_callbacks(execute=True):
-        client.delete(f"/api/documents/{middle.pk}")
-    assert (current(old), current(last), last.replaces_id) == (False, True, old.pk)
-    with django_capture_on_commit_callbacks(execute=True):
-        client.delete(f"/api/documents/{last.pk}")
-    assert current(old)
-
-
-def test_a_collection_that_is_deleted_brings_nothing_back(
-    old: Document, django_capture_on_commit_callbacks: Any
-) -> None:
-    version_of(old)
-    with django_capture_on_commit_callbacks(execute=True):
-        old.collection.delete()
-    assert Document.objects.count() == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import Any
 
 import pytest
@@ -50,19 +51,7 @@ def test_impossible_filter_is_400(client: APIClient, query: str) -> None:
     assert client.get(f"/api/documents?{query}").status_code == 400
 
 
-def test_chunks_come_in_order(client: APIClient, document: Document) -> None:
-    body = client.get(f"/api/documents/{document.pk}/chunks").json()
-    assert [chunk["seq"] for chunk in body["results"]] == [0, 1]
-    assert body["count"] == 2
-
-
-CALLS = [
-    ("get", ""),
-    ("patch", ""),
-    ("delete", ""),
-    ("get", "/chunks"),
-    ("get", "/file"),
-]
+CALLS = [("get", ""), ("patch", ""), ("delete", ""), ("get", "/chunks"), ("get", "/file")]
 
 
 @pytest.mark.parametrize("who", ["stranger", "staff"])
@@ -108,12 +97,6 @@ def test_changed_metadata_are_brought_to_the_index_again(client: APIClient, docu
     assert not Chunk.objects.filter(indexed=True).exists()
     assert IngestJob.objects.get(document=document).state == "waiting"
     assert Collection.objects.get().version == 1
-
-
-def test_patch_without_a_change_does_nothing(client: APIClient, document: Document) -> None:
-    assert client.patch(f"/api/documents/{document.pk}", {"title": "Loans"}).status_code == 200
-    assert not IngestJob.objects.exists()
-    assert Collection.objects.get().version == 0
 
 
 @pytest.mark.parametrize(
@@ -163,14 +146,6 @@ def test_file_comes_back_as_a_download_that_no_browser_runs(client: APIClient) -
     assert "sandbox" in response["Content-Security-Policy"]
 
 
-def test_pdf_is_shown_in_the_browser_on_request(client: APIClient) -> None:
-    entry = upload(client, text_file("a.pdf", b"%PDF-1.4 ...")).json()["documents"][0]
-    response = client.get(f"/api/documents/{entry['id']}/file?inline=1")
-    assert response["Content-Disposition"] == 'inline; filename="a.pdf"'
-    assert response["Content-Type"] == "application/pdf"
-    response.close()
-
-
 @pytest.mark.parametrize(
     ("text", "encoding", "charset"),
     [("Ten books. " * 9, "utf-8", "utf-8"), ("学生借阅图书不得超过十册，逾期每日罚款一元。" * 9, "gbk", "gb18030")],
@@ -186,5 +161,76 @@ def test_text_is_shown_as_text_whatever_it_holds(client: APIClient, text: str, e
     assert b"".join(response.streaming_content) == page
 
 
-def test_document_without_a_stored_file_answers_404(client: APIClient, document: Document) -> None:
-    assert client.get(f"/api/documents/{document.pk}/file").status_code == 404
+# ------------------------------------------------------------------------------------------------ many at once
+@pytest.fixture
+def mine(user: User) -> Collection:
+    return CollectionFactory(owner=user, name="mine", visibility="private")
+
+
+@pytest.fixture
+def foreign() -> Document:
+    return DocumentFactory(title="Foreign")
+
+
+def bulk(client: APIClient, action: str, *documents: Any, **fields: Any) -> Any:
+    ids = [str(getattr(document, "pk", document)) for document in documents]
+    return client.post("/api/documents/bulk", {"action": action, "ids": ids, **fields}, format="json")
+
+
+def outcomes(response: Any) -> list[str]:
+    assert response.status_code == 200, response.content
+    return [row["outcome"] for row in response.json()["results"]]
+
+
+def titles(client: APIClient, **query: Any) -> list[str]:
+    response = client.get("/api/documents", query)
+    assert response.status_code == 200, response.content
+    return [row["title"] for row in response.json()["results"]]
+
+
+def test_each_document_is_deleted_or_says_why_not(client: APIClient, mine: Collection, foreign: Document) -> None:
+    first, second = DocumentFactory(collection=mine), DocumentFactory(collection=mine)
+    private = DocumentFactory(collection=CollectionFactory(visibility="private"))
+    response = bulk(client, "delete", first, foreign, private, second, uuid.uuid4())
+    assert outcomes(response) == ["done", "refused", "refused", "done", "refused"]
+    assert [row["code"] for row in response.json()["results"]] == [
+        "", "permission_denied", "not_found", "", "not_found",
+    ]  # fmt: skip
+    assert set(Document.objects.all()) == {foreign, private}
+
+
+def test_documents_move_where_the_user_may_put_them(client: APIClient, user: User, mine: Collection) -> None:
+    document, target = DocumentFactory(collection=mine), CollectionFactory(owner=user, name="other")
+    assert outcomes(bulk(client, "move", document, collection="other")) == ["done"]
+    document.refresh_from_db()
+    assert document.collection == target
+    assert bulk(client, "move", document, collection=CollectionFactory(name="site").name).status_code == 403
+    assert bulk(client, "move", document, collection="nowhere").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"action": "burn", "ids": [str(uuid.uuid4())]},
+        {"action": "delete", "ids": []},
+        {"action": "delete", "ids": [5]},
+        {"action": "delete", "ids": [str(uuid.uuid4())] * 201},
+        {"action": "move", "ids": [str(uuid.uuid4())]},
+        {"action": "metadata", "ids": [str(uuid.uuid4())]},
+        {"action": "delete", "ids": [str(uuid.uuid4())], "collection": "mine"},
+        {"action": "metadata", "ids": [str(uuid.uuid4())], "changes": {"title": "x"}},
+    ],
+)
+def test_a_body_that_means_nothing_is_bad_input(client: APIClient, body: dict[str, Any]) -> None:
+    assert client.post("/api/documents/bulk", body, format="json").status_code == 400
+
+
+def test_the_list_comes_in_the_order_asked_for(client: APIClient, mine: Collection) -> None:
+    for title, year, size in (("b", None, 1), ("A", 2020, 3), ("c", 2024, 2)):
+        DocumentFactory(collection=mine, title=title, policy_year=year, size_bytes=size)
+    orders = {sort: titles(client, sort=sort) for sort in ("title", "-title", "size", "-year", "created_at", "")}
+    assert orders == {
+        "title": ["A", "b", "c"], "-title": ["c", "b", "A"], "size": ["b", "c", "A"], "-year": ["c", "A", "b"],
+        "created_at": ["b", "A", "c"], "": ["c", "A", "b"],
+    }  # fmt: skip
+    assert client.get("/api/documents", {"sort": "owner"}).status_code == 400

@@ -9,7 +9,6 @@ import pytest
 from django.contrib.auth.models import User
 from rest_framework.test import APIClient
 
-from retrieval import selectors
 from tests.factories import CollectionFactory, DocumentFactory, UserFactory
 
 
@@ -54,16 +53,6 @@ def test_files_of_a_conversation_are_among_them_for_their_owner(
     assert values(client)["department"] == []
     assert values(client, session_id=str(conversation))["department"] == [("Mine", 1)]
     assert values(stranger, session_id=str(conversation))["department"] == []
-
-
-def test_they_are_bounded(client: APIClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(selectors, "MAX_FILTER_VALUES", 2)
-    handbook = CollectionFactory()
-    for n in range(4):
-        DocumentFactory(collection=handbook, department=f"D{n}", tags=[f"t{n}", "all"])
-    shown = values(client)
-    assert shown["department"] == [("D0", 1), ("D1", 1)]
-    assert shown["tags"] == [("all", 4), ("t0", 1)]
 
 
 @pytest.mark.parametrize(

@@ -6,17 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
 from rest_framework.test import APIClient
 
-from retrieval.engine import close_engine
 from retrieval.models import Collection, Document
 from retrieval.providers.lexical import SPACE
-from retrieval.services.index import index_repair
 from retrieval.services.samples import read_manifest
 from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory, UserFactory
-from tests.retrieval.api.conftest import upload
+from tests.retrieval.api.conftest import repair_index, upload
 
 SAMPLES = [entry["name"] for entry in read_manifest()["collections"]]
 
@@ -39,13 +36,6 @@ def test_nobody_elses_uploads_and_names_are_taken(
     assert {document.collection.owner for document in Document.objects.all()} == {user}
 
 
-async def _repair() -> None:
-    try:
-        await index_repair()
-    finally:
-        await close_engine()
-
-
 @pytest.mark.django_db(transaction=True)
 def test_his_text_is_found_only_where_it_is_named(
     milvus: Any, offline: None, client: APIClient, attacker: User
@@ -55,7 +45,7 @@ def test_his_text_is_found_only_where_it_is_named(
     ChunkFactory(document=DocumentFactory(collection=taken, title="Lies"), text="Ten thousand books may be borrowed.")
     rules = DocumentFactory(collection=CollectionFactory(name="rules", **space), title="Loans")
     ChunkFactory(document=rules, text="Ten books may be borrowed.")
-    async_to_sync(_repair)()
+    repair_index()
 
     def titles(**body: Any) -> list[str]:
         found = client.post("/api/search", {"query": "borrow ten books", **body}, format="json").json()["candidates"]

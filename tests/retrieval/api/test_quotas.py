@@ -52,13 +52,6 @@ def test_one_byte_too_many_is_refused(client: APIClient, user: User, rag_setting
     assert usage_of(user).storage_bytes == MIB
 
 
-def test_files_that_still_fit_are_kept(client: APIClient, rag_settings: Callable[..., None]) -> None:
-    rag_settings(quotas={"documents": 1})
-    response = upload(client, text_file("a.txt", b"One."), text_file("b.txt", b"Two."))
-    assert response.status_code == 202
-    assert [entry["code"] for entry in response.json()["documents"]] == ["", "quota_exceeded"]
-
-
 def test_upload_that_came_in_meanwhile_is_counted(
     client: APIClient, user: User, rag_settings: Callable[..., None], settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,26 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
 from rest_framework.test import APIClient
 
 from feedback.curation.manual import manual_boost_set
-from retrieval.engine import close_engine
 from retrieval.models import Chunk, Collection, Document
 from retrieval.providers.lexical import SPACE
 from retrieval.services.documents import document_delete
-from retrieval.services.index import index_repair
 from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory, UserFactory
+from tests.retrieval.api.conftest import repair_index
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-async def _repair() -> None:
-    try:
-        await index_repair()
-    finally:
-        await close_engine()
 
 
 @pytest.fixture
@@ -42,7 +33,7 @@ def library(milvus: Any, offline: None, owner: User) -> None:
     ChunkFactory(document=public, text="Late books cost a fee.")
     private = CollectionFactory(name="diary", owner=owner, visibility=Collection.Visibility.PRIVATE, **space)
     ChunkFactory(document=DocumentFactory(collection=private, title="Secret"), text="My books are hidden.")
-    async_to_sync(_repair)()
+    repair_index()
 
 
 def search(client: APIClient, **body: Any) -> Any:
@@ -86,12 +77,6 @@ def test_filters_and_stages_are_taken(library: None, client: APIClient) -> None:
 def test_filters_of_a_request_are_not_relaxed(library: None, client: APIClient, mode: dict[str, str]) -> None:
     body = search(client, query="books", filters={"department": "Nowhere"}, **mode).json()
     assert (body["candidates"], body["relaxed"]) == ([], [])
-
-
-def test_hybrid_is_both_stages(library: None, client: APIClient) -> None:
-    both = search(client, query="books", stages=["dense", "bm25"]).json()["candidates"]
-    for stages in (["hybrid"], ["hybrid", "bm25"]):
-        assert search(client, query="books", stages=stages).json()["candidates"] == both
 
 
 @pytest.mark.parametrize("stages", [["bm25"], ["dense", "bm25"]])
@@ -181,10 +166,3 @@ def test_what_users_rated_stands_in_the_scores_and_the_notes(library: None, clie
     assert boosted[str(late.pk)] == 2.0
     assert body["notes"]["boosts"] == {str(late.pk): {"multiplier": 2.0, "origin": "set by staff"}}
     assert "boost" in body["timings_ms"]
-
-
-def test_a_search_in_one_leg_alone_is_left_as_it_is(library: None, client: APIClient) -> None:
-    late = Chunk.objects.get(text="Late books cost a fee.")
-    manual_boost_set(document=late.document, by=UserFactory(), why="Withdrawn.", hide=True)
-    assert search(client, query="late fee").json()["candidates"] == []
-    assert search(client, query="late fee", stages=["bm25"]).json()["candidates"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,56 +12,21 @@ from django.core.files.base import ContentFile
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragsite.core.rag_settings import IngestSettings, MilvusSettings
+from ragsite.core.rag_settings import IngestSettings
 from retrieval.engine import close_engine
 from retrieval.ingest.blocks import Block, ParsedDocument
 from retrieval.ingest.chunking import Chunker, chunk_size
 from retrieval.models import Chunk, Document
 from retrieval.services.documents import document_create, document_reingest, document_update
 from retrieval.services.ingest import document_ingest
-from retrieval.text.tokens import estimate_tokens, estimate_word_pieces
+from retrieval.text.tokens import estimate_word_pieces
 from tests.factories import CollectionFactory
 from tests.ollama_server import OllamaServer
 
-SETTINGS = IngestSettings(chunk_tokens=480, chunk_overlap_tokens=64)
 CONTEXT, ROOM = 128, 108  # what the small model reads, and what of it chunks may fill
 TEXT = "\n\n".join(f"| {n} | `GET /api/v{n}/items?limit={n * 37}` | returns 20{n % 10} |" * 4 for n in range(1, 30))
 
 texts = st.lists(st.text("abcdefghijk 0123. -|_规定é\n", min_size=1, max_size=300), min_size=1, max_size=6)
-
-
-# ------------------------------------------------------------------------------------------------ the size
-@pytest.mark.parametrize("context", [None, 2048, 8192])
-def test_a_model_that_reads_every_chunk_leaves_the_setting_alone(context: int | None) -> None:
-    size = chunk_size(SETTINGS, context=context)
-    assert (size.tokens, size.overlap, size.count_tokens) == (480, 64, estimate_tokens)
-
-
-@pytest.mark.parametrize(("context", "tokens", "overlap"), [(512, 435, 58), (256, 217, 28), (8, 16, 2)])
-def test_a_small_context_bounds_chunk_and_overlap(context: int, tokens: int, overlap: int) -> None:
-    size = chunk_size(SETTINGS, context=context)
-    assert (size.tokens, size.overlap, size.count_tokens) == (tokens, overlap, estimate_word_pieces)
-
-
-def test_a_smaller_setting_stays_as_it_is() -> None:
-    size = chunk_size(IngestSettings(chunk_tokens=200, chunk_overlap_tokens=20), context=512)
-    assert (size.tokens, size.overlap) == (200, 20)
-
-
-@pytest.mark.parametrize(
-    ("text", "pieces"),
-    [
-        ("The fine is paid.", 5),
-        ("学生借书", 4),
-        ("|---|---|", 9),
-        ("internationalisation", 3),
-        ("2025-03-17", 6),
-        ("naïve", 3),
-        ("", 0),
-    ],
-)
-def test_word_pieces_are_counted_as_a_tokenizer_breaks_text(text: str, pieces: int) -> None:
-    assert estimate_word_pieces(text) == pieces
 
 
 @given(texts)
@@ -76,17 +40,12 @@ def test_no_chunk_has_more_word_pieces_than_allowed(paragraphs: list[str]) -> No
 # ------------------------------------------------------------------------------------------------ at the ingest
 @pytest_asyncio.fixture
 async def site(
-    rag_settings: Callable[..., None],
-    milvus_settings: MilvusSettings,
-    settings: Any,
-    tmp_path: Path,
-    online: OllamaServer,
+    milvus: Any, uploads: None, online: OllamaServer, rag_settings: Callable[..., None]
 ) -> AsyncIterator[OllamaServer]:
     """A site with a model server whose one embedding model reads 128 tokens."""
-    settings.MEDIA_ROOT = tmp_path / "uploads"
     online.models.clear()
     online.add_model("all-minilm", "embedding", context_length=CONTEXT)
-    rag_settings(milvus=milvus_settings, ingest={"chunk_tokens": 480, "chunk_overlap_tokens": 64})
+    rag_settings(ingest={"chunk_tokens": 480, "chunk_overlap_tokens": 64})
     yield online
     await close_engine()
 
@@ -108,15 +67,6 @@ async def test_the_context_of_the_collections_model_bounds_its_chunks(site: Olla
     assert await document_ingest(document.pk) == "ready"
     await document.arefresh_from_db()
     assert await most_pieces() <= ROOM
-
-
-@pytest.mark.django_db(transaction=True)
-async def test_a_server_that_does_not_tell_leaves_the_setting(site: OllamaServer) -> None:
-    site.add_model("all-minilm", "embedding", context_length=0)
-    document = await add()
-    assert await document_ingest(document.pk) == "ready"
-    await document.arefresh_from_db()
-    assert await most_pieces() > ROOM
 
 
 @pytest.mark.django_db(transaction=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 
 from hypothesis import given
@@ -52,22 +51,6 @@ def test_no_chunk_is_larger_than_allowed(document: ParsedDocument) -> None:
         assert chunk.token_count == estimate_tokens(chunk.text) <= LIMIT
 
 
-@given(documents)
-def test_each_chunk_brings_something_new(document: ParsedDocument) -> None:
-    chunks = split(document)
-    assert [chunk.seq for chunk in chunks] == list(range(len(chunks)))
-    for previous, chunk in itertools.pairwise(chunks):
-        assert chunk.char_end > previous.char_end
-        assert estimate_tokens(document.text[chunk.char_start : previous.char_end]) <= OVERLAP
-
-
-@given(documents)
-def test_without_overlap_no_text_is_repeated(document: ParsedDocument) -> None:
-    chunks = split(document, overlap=0)
-    for previous, chunk in itertools.pairwise(chunks):
-        assert chunk.char_start >= previous.char_end
-
-
 def test_neighbours_overlap_by_whole_sentences() -> None:
     sentences = [f"第{n}条规定学生应当遵守纪律。" for n in "一二三四五六七八九"]
     first, second, *_ = split(paragraphs("".join(sentences)), limit=40, overlap=16)
@@ -80,26 +63,10 @@ def test_chinese_is_cut_at_the_end_of_a_sentence() -> None:
     assert all(chunk.text.endswith("。") for chunk in split(paragraphs(text)))
 
 
-def test_sentence_longer_than_a_chunk_is_cut_at_commas() -> None:
-    text = "学生应当按时缴费，" * 30 + "完。"
-    assert all(chunk.text.endswith(("，", "。")) for chunk in split(paragraphs(text)))
-
-
 def test_heading_path_is_kept_from_the_outside_in() -> None:
     body = "Every student may borrow ten books for four weeks. " * 4
     chunks = split(parse_markdown(f"# Library\n\n{body}\n\n## Loans\n\n{body}\n\n# Canteen\n\n{body}\n".encode()))
     assert [chunk.heading for chunk in chunks] == ["Library", "Library › Loans", "Canteen"]
-
-
-def test_heading_without_text_joins_what_follows() -> None:
-    chunks = split(parse_markdown(b"# Library\n\n## Loans\n\nTen books.\n"))
-    assert [chunk.heading for chunk in chunks] == ["Library › Loans"]
-    assert chunks[0].text.startswith("# Library")
-
-
-def test_small_sections_share_a_chunk_under_their_common_heading() -> None:
-    chunks = split(parse_markdown(b"# FAQ\n\n## When\n\nAt noon.\n\n## Where\n\nIn the hall.\n"))
-    assert [chunk.heading for chunk in chunks] == ["FAQ"]
 
 
 def test_table_and_code_that_fit_are_not_torn() -> None:
@@ -117,13 +84,3 @@ def test_table_and_code_that_fit_are_not_torn() -> None:
     chunks = split(document)
     assert any(table in chunk.text for chunk in chunks)
     assert any(code.strip() in chunk.text for chunk in chunks)
-
-
-def test_page_is_where_the_chunks_own_text_begins() -> None:
-    text = "Every student may borrow ten books. " * 5
-    chunks = split(paragraphs(text.strip(), text.strip(), "The end.", pages=[1, 2, 5]))
-    assert [(chunk.page, chunk.page_end) for chunk in chunks] == [(1, 1), (2, 2), (5, 5)]
-
-
-def test_document_without_text_has_no_chunks() -> None:
-    assert split(ParsedDocument(blocks=(Block(text=" \n "),))) == []

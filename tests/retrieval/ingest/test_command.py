@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
 
-from ragsite.core.rag_settings import MilvusSettings
 from retrieval.models import Chunk, Collection, Document
 from tests.factories import CollectionFactory, UserFactory
 from tests.retrieval.ingest.files import pdf_bytes
 
-pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def site(rag_settings: Callable[..., None], milvus_settings: MilvusSettings, settings: Any, tmp_path: Path) -> None:
-    settings.MEDIA_ROOT = tmp_path / "uploads"
-    rag_settings(milvus=milvus_settings, ollama={"offline": "1", "embed_model": ""})
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("milvus", "offline", "uploads")]
 
 
 @pytest.fixture
@@ -69,29 +60,6 @@ def test_failures_are_named_and_the_rest_is_kept(folder: Path) -> None:
     assert "scan.pdf: The PDF has no text" in output
     assert "tool.exe: This kind of file cannot be read" in output
     assert "nothere*.md: no such file or folder" in output
-
-
-def test_documents_deleted_meanwhile_are_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def collection_deleted(*_: Any, **__: Any) -> str:
-        await Collection.objects.all().adelete()
-        return "busy"
-
-    monkeypatch.setattr("retrieval.management.commands.ingest.document_ingest", collection_deleted)
-    status, output = ingest(folder)
-    assert (status, output.splitlines()[0]) == (1, "rules: 0 added, 0 unchanged, 2 failed")
-    assert "a.md: deleted meanwhile" in output
-    assert "规定.txt: There is no such collection" in output
-
-
-def test_paths_that_are_not_there_make_no_collection(folder: Path) -> None:
-    status, output = ingest(folder / "nothere")
-    assert status == 1
-    assert "0 added, 0 unchanged, 1 failed" in output
-    assert not Collection.objects.exists()
-
-
-def test_globs_are_expanded(folder: Path) -> None:
-    assert ingest(folder / "**" / "*.txt")[1] == "rules: 1 added, 0 unchanged, 0 failed\n"
 
 
 def test_collection_without_owner_is_public_and_with_one_private(folder: Path) -> None:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import uuid
 from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +14,6 @@ from asgiref.sync import sync_to_async
 from django.core.files.base import ContentFile
 from django.utils import timezone
 
-from ragsite.core.rag_settings import MilvusSettings
 from retrieval.engine import close_engine, get_engine
 from retrieval.models import Chunk, Collection, Document, IngestJob
 from retrieval.ports import Vectors
@@ -31,7 +28,6 @@ from retrieval.text.analysis import query_text
 from retrieval.values import SearchFilters
 from tests.factories import CollectionFactory
 from tests.ollama_server import OllamaServer
-from tests.retrieval.ingest.files import pdf_bytes
 
 pytestmark = pytest.mark.django_db(transaction=True)
 BATCH = 4
@@ -41,20 +37,11 @@ TEXT = "\n\n".join(f"第{n}条 学生借阅图书不得超过{n}册，逾期每�
 
 @pytest_asyncio.fixture(autouse=True)
 async def site(
-    rag_settings: Callable[..., None],
-    milvus_settings: MilvusSettings,
-    settings: Any,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    milvus: Any, offline: None, uploads: None, rag_settings: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[None]:
-    """A site without a model server: the lexical embedder and a real index. Small chunks make several batches."""
-    settings.MEDIA_ROOT = tmp_path / "uploads"
+    """A site without a model server. Small chunks make several batches."""
     monkeypatch.setattr("retrieval.providers.embeddings.EMBED_BATCH_SIZE", BATCH)
-    rag_settings(
-        milvus=milvus_settings,
-        ollama={"offline": "1", "embed_model": ""},
-        ingest={"chunk_tokens": 80, "chunk_overlap_tokens": 10},
-    )
+    rag_settings(ingest={"chunk_tokens": 80, "chunk_overlap_tokens": 10})
     yield
     await close_engine()
 
@@ -106,15 +93,6 @@ async def test_document_becomes_ready_with_every_chunk_indexed() -> None:
     assert not await Chunk.objects.filter(indexed=False).aexists()
 
 
-async def test_unreadable_document_fails_with_its_reason() -> None:
-    document = await add(pdf_bytes([""]), "scan.pdf")
-    assert await document_ingest(document.pk) == "failed"
-    await document.arefresh_from_db()
-    assert document.status == "failed"
-    assert "scan" in document.error
-    assert (await open_job(document)).state == "failed"
-
-
 async def test_killed_worker_is_succeeded_without_losing_or_doubling_a_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
     document = await add()
 
@@ -155,16 +133,6 @@ async def test_worker_whose_job_was_taken_over_stops_where_it_is(
     assert await indexed_ids(document) == set()
     job = await open_job(document)
     assert (job.state, job.holder, job.error) == ("running", "other", "")
-
-
-async def test_document_that_kills_its_workers_is_given_up() -> None:
-    document = await add()
-    expired = timezone.now() - timedelta(seconds=1)
-    await IngestJob.objects.aupdate(state="running", holder="dead", lease_expires_at=expired, attempts=3)
-    assert await document_ingest(document.pk) == "failed"
-    await document.arefresh_from_db()
-    assert "Given up after 3 attempts" in document.error
-    assert await sync_to_async(turns)() == []
 
 
 async def test_unexpected_error_is_tried_again_and_then_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -222,19 +190,6 @@ async def test_document_waits_for_room_on_the_disk_and_goes_on_by_itself(rag_set
     assert document.status == "ready"
 
 
-async def test_write_that_finds_no_room_is_no_failed_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
-    document = await add()
-
-    def full(*_: Any) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(ingest, "_chunks_store", full)
-    assert await document_ingest(document.pk) == "waiting"
-    await document.arefresh_from_db()
-    assert document.error.startswith("Waiting: The disk of the site is full")
-    assert (await open_job(document)).attempts == 0
-
-
 async def test_collection_of_another_model_is_a_clear_failure(rag_settings: Callable[..., None]) -> None:
     rag_settings(ollama={"embed_model": "bge-m3"})
     collection = await sync_to_async(CollectionFactory)(embedding_model="nomic-embed-text:latest", embedding_dim=8)
@@ -242,13 +197,6 @@ async def test_collection_of_another_model_is_a_clear_failure(rag_settings: Call
     assert await document_ingest(document.pk) == "failed"
     await document.arefresh_from_db()
     assert "embedded by nomic-embed-text:latest, but bge-m3 is configured" in document.error
-
-
-async def test_new_collection_takes_the_model_servers_embeddings(online: Any) -> None:
-    document = await add()
-    assert await document_ingest(document.pk) == "ready"
-    collection = await Collection.objects.aget()
-    assert collection.embedding_model not in ("", SPACE.model)
 
 
 async def test_metadata_edited_meanwhile_reach_the_index(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -262,21 +210,6 @@ async def test_metadata_edited_meanwhile_reach_the_index(monkeypatch: pytest.Mon
     before_upsert(monkeypatch, edit)
     assert await document_ingest(document.pk) == "ready"
     assert await found_in("Registry", document) == await chunk_ids(document)
-
-
-async def test_metadata_of_a_small_document_edited_meanwhile_reach_the_index(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All its chunks are one batch, which is not read back from the database."""
-    document = await add("Students may borrow ten books for four weeks. " * 8, "loans.txt")
-
-    async def edit(call: int) -> None:
-        if call == 1:
-            fresh = await Document.objects.aget(pk=document.pk)
-            await sync_to_async(document_update)(document=fresh, changes={"department": "Registry", "title": "Loans"})
-
-    before_upsert(monkeypatch, edit)
-    assert await document_ingest(document.pk) == "ready"
-    assert await found_in("Registry", document, "loans") == await chunk_ids(document)
-    assert not await Chunk.objects.filter(indexed=False).aexists()
 
 
 async def changed(document: Document, **changes: Any) -> list[str]:
@@ -317,50 +250,6 @@ async def test_changed_metadata_reach_the_index_without_embedding_anything() -> 
     assert await found_in("Registry", document) == set(ids)
     after = await get_engine().index.vectors(SPACE, ids)
     assert all((before[key] == after[key]).all() for key in ids)
-
-
-async def test_new_title_is_embedded_with_every_chunk() -> None:
-    document = await add()
-    await document_ingest(document.pk)
-    texts = await changed(document, title="图书馆规则")
-    assert len(texts) == await Chunk.objects.acount() + 1  # and the summary
-    assert all(text.startswith("图书馆规则") for text in texts)
-
-
-async def test_vector_that_the_index_lost_is_embedded_again() -> None:
-    document = await add()
-    await document_ingest(document.pk)
-    lost = await Chunk.objects.aget(seq=0)
-    await get_engine().index.delete_chunks(SPACE, [str(lost.pk)])
-    (text,) = await changed(document, department="Registry")
-    assert lost.text in text
-    assert await found_in("Registry", document) == await chunk_ids(document)
-
-
-async def test_changed_metadata_need_no_model_server(online: Any, rag_settings: Callable[..., None]) -> None:
-    document = await add()
-    await document_ingest(document.pk)
-    await close_engine()
-    rag_settings(ollama={"offline": "1"})
-    fresh = await Document.objects.aget(pk=document.pk)
-    await sync_to_async(document_update)(document=fresh, changes={"department": "Registry"})
-    assert await document_ingest(document.pk) == "ready"
-
-
-async def test_collection_deleted_between_reading_and_embedding_is_no_fault(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    document = await add()
-    parse = ingest._parse
-
-    async def parse_then_delete(*args: Any) -> None:
-        await parse(*args)
-        await Collection.objects.all().adelete()
-
-    monkeypatch.setattr(ingest, "_parse", parse_then_delete)
-    assert await document_ingest(document.pk) == "busy"
-    assert "broke off" not in caplog.text
-    assert await IngestJob.objects.acount() == 0
 
 
 async def test_document_deleted_meanwhile_leaves_no_rows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -405,23 +294,6 @@ async def test_document_whose_collection_is_re_embedded_meanwhile_is_in_the_new_
     assert await indexed_ids(document) == set()
 
 
-async def test_finished_or_unknown_document_is_left_alone() -> None:
-    document = await add()
-    await document_ingest(document.pk)
-    version = (await Collection.objects.aget()).version
-    assert await document_ingest(document.pk) == "busy"
-    assert await document_ingest(uuid.uuid4()) == "busy"
-    assert (await Collection.objects.aget()).version == version
-
-
-async def test_file_of_a_command_goes_to_the_workers_only_when_the_command_has_not_begun_it() -> None:
-    document = await add()
-    assert await ingest_take_next() == "idle"
-    await IngestJob.objects.aupdate(not_before=timezone.now() - timedelta(seconds=1))
-    assert await ingest_take_next() == "ready"
-    assert (await open_job(document)).attempts == 1
-
-
 async def test_document_read_anew_leaves_no_rows_of_former_chunks(rag_settings: Callable[..., None]) -> None:
     document = await add()
     await document_ingest(document.pk)
@@ -431,13 +303,6 @@ async def test_document_read_anew_leaves_no_rows_of_former_chunks(rag_settings: 
     await sync_to_async(document_retry)(document=document, queue=False)
     assert await document_ingest(document.pk) == "ready"
     assert await indexed_ids(document) == await chunk_ids(document) < before
-
-
-async def test_documents_own_title_is_used_where_nobody_chose_one() -> None:
-    document = await add("# 图书借阅规定\n\n每人十册。\n".encode(), "doc-17.md")
-    await document_ingest(document.pk)
-    await document.arefresh_from_db()
-    assert document.title == "图书借阅规定"
 
 
 async def summaries_found(text: str, document: Document) -> set[str]:
@@ -459,19 +324,3 @@ async def test_a_document_of_several_chunks_is_found_by_its_summary() -> None:
     await document.arefresh_from_db()
     assert "学生借阅图书" in document.summary
     assert str(document.pk) in await summaries_found("借阅图书", document)
-
-
-async def test_a_document_of_one_chunk_has_no_summary() -> None:
-    document = await add("Books are lent for four weeks, and journals for one.", "loans.txt")
-    await document_ingest(document.pk)
-    await document.arefresh_from_db()
-    assert document.summary == ""
-    assert await summaries_found("journals", document) == await chunk_ids(document)
-
-
-async def test_a_new_title_reaches_the_summary_too() -> None:
-    document = await add()
-    await document_ingest(document.pk)
-    assert await summaries_found("Registry", document) == set()
-    await changed(document, title="Registry")
-    assert str(document.pk) in await summaries_found("Registry", document)

@@ -54,21 +54,12 @@ def test_wrongly_declared_encoding_is_not_believed() -> None:
     assert SIMPLIFIED in decode_text(data, declared="shift_jis")
 
 
-def test_unknown_declared_encoding_is_ignored() -> None:
-    assert decode_text(SIMPLIFIED.encode("gbk"), declared="no-such-code") == SIMPLIFIED
-
-
 @pytest.mark.parametrize("encoding", ["gb18030", "utf-8"])
 def test_single_broken_byte_does_not_cost_the_encoding(encoding: str) -> None:
     data = bytearray((SIMPLIFIED * 20).encode(encoding))
     data[100] = 0xFF
     assert detect_encoding(bytes(data)) == encoding
     assert SIMPLIFIED in decode_text(bytes(data))
-
-
-def test_character_cut_by_the_end_of_the_sample_is_no_damage() -> None:
-    text = "a" + SIMPLIFIED * 2_000
-    assert decode_text(text.encode("gbk")) == text
 
 
 @pytest.mark.parametrize("text", ["The buoy\0 is red. ", "log line 1\0\0\n", "a row\0\n"])

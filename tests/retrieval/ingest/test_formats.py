@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import get_args
-
-import pytest
 
 from retrieval.ingest.blocks import ParsedDocument
-from retrieval.ingest.headings import heading_level
 from retrieval.ingest.html import parse_html
 from retrieval.ingest.limits import ParseLimits
 from retrieval.ingest.markdown import parse_markdown
-from retrieval.ingest.reading import FILE_PARSERS, TEXT_PARSERS, parse_file
-from retrieval.ingest.sniff import EXTENSIONS, MEDIA_TYPES, FileKind, kind_by_name
+from retrieval.ingest.reading import parse_file
+from retrieval.ingest.sniff import kind_by_name
 from retrieval.ingest.text import parse_csv, parse_text
 from tests.retrieval.ingest.files import docx_bytes, pdf_bytes
-
-
-def test_each_kind_of_file_has_an_ending_a_media_type_and_a_parser() -> None:
-    kinds = set(get_args(FileKind))
-    assert kinds == set(EXTENSIONS.values()) == set(MEDIA_TYPES) == TEXT_PARSERS.keys() | FILE_PARSERS.keys()
 
 
 def headings(document: ParsedDocument) -> list[tuple[int, str]]:
@@ -46,12 +37,6 @@ async def test_direction_overrides_show_nothing_backwards(tmp_path: Path) -> Non
     assert "It is \u200b42 euros\u202c, \u2067שלום\u2069." in document.text
 
 
-async def test_pdf_lines_broken_by_the_page_width_are_joined(tmp_path: Path) -> None:
-    text = "The library is open on every day of the week except\nSunday mornings.\nShort line\nNext"
-    document = await parsed(tmp_path, "a.pdf", pdf_bytes([text]))
-    assert "except Sunday mornings.\nShort line\nNext" in document.text
-
-
 BODY = "\n".join(f"Line {number} of the rules says what is allowed, and who has to be asked." for number in range(12))
 
 
@@ -59,17 +44,6 @@ async def test_pdf_headings_are_known_by_their_larger_type_and_levels_by_their_n
     pages = [f"# Thesis guide\n{BODY}\n# 2 Form\n{BODY}\n# 2.3 Tools\n{BODY}", f"# 3 Submission\n{BODY}"]
     document = await parsed(tmp_path, "a.pdf", pdf_bytes(pages))
     assert headings(document) == [(1, "Thesis guide"), (2, "2 Form"), (3, "2.3 Tools"), (2, "3 Submission")]
-
-
-async def test_a_bold_line_is_a_heading_of_a_pdf_only_with_a_number(tmp_path: Path) -> None:
-    document = await parsed(tmp_path, "a.pdf", pdf_bytes([f"** 1 Fees\n{BODY}\n** Item Amount\n{BODY}"]))
-    assert headings(document) == [(1, "1 Fees")]
-
-
-async def test_a_pdf_set_in_large_type_throughout_has_no_headings_by_type(tmp_path: Path) -> None:
-    slide = "\n".join(f"# Point {number}" for number in range(4)) + "\nand a note that is longer than all points above"
-    document = await parsed(tmp_path, "a.pdf", pdf_bytes([slide]))
-    assert headings(document) == []
 
 
 def tables(document: ParsedDocument) -> list[str]:
@@ -84,42 +58,10 @@ async def test_rows_of_a_pdfs_table_have_their_cells_apart(tmp_path: Path) -> No
     ]  # fmt: skip
 
 
-async def test_a_cell_of_two_lines_is_one_cell_of_a_pdfs_table(tmp_path: Path) -> None:
-    page = "Step\tWhen\nNotice\t3 months before\n\tthe submission\nDeposit\twithin 30 days"
-    document = await parsed(tmp_path, "a.pdf", pdf_bytes([page]))
-    assert tables(document) == ["Step | When\nNotice | 3 months before the submission\nDeposit | within 30 days"]
-
-
-@pytest.mark.parametrize(
-    "page",
-    [
-        "1.\tThe first rule\n2.\tThe second rule\n(c)\tThe third rule",  # a list
-        "Rules of loans\tMay 2025\nThe library is open.\nIt is closed on Sunday.",  # one line set apart
-        "by the end.\tIt was\nhome again.\tMany a",  # two lines of a scan with wide gaps, by chance
-    ],
-)
-async def test_what_only_has_wide_gaps_is_no_table(tmp_path: Path, page: str) -> None:
-    assert tables(await parsed(tmp_path, "a.pdf", pdf_bytes([page]))) == []
-
-
-async def test_the_sample_guides_tables_have_their_cells_apart() -> None:
-    path = Path("retrieval/samples/handbook/thesis-submission-guide-2025.pdf")
-    document = parse_file(path, kind="pdf", limits=ParseLimits())
-    assert any("Corrections | minor: 3 months, major: 6 months | GS-24" in table for table in tables(document))
-
-
 async def test_pdf_running_headers_and_page_numbers_are_left_out(tmp_path: Path) -> None:
     pages = [f"University handbook\nText number {word}\nPage {n}" for n, word in enumerate("abcde", 1)]
     document = await parsed(tmp_path, "a.pdf", pdf_bytes(pages))
     assert [block.text for block in document.blocks] == [f"Text number {word}" for word in "abcde"]
-
-
-@pytest.mark.parametrize(
-    "made_up", ["about:blank", "https://example.org/a", "file:///home/x", "Microsoft Word - a", "a.html"]
-)
-async def test_a_pdfs_title_that_a_program_made_up_is_none(tmp_path: Path, made_up: str) -> None:
-    document = await parsed(tmp_path, "a.pdf", pdf_bytes(["# Rules of loans", "Text"], title=made_up))
-    assert document.title != made_up
 
 
 async def test_docx_headings_tables_and_title(tmp_path: Path) -> None:
@@ -137,19 +79,6 @@ def test_markdown_blocks_keep_their_source() -> None:
     document = parse_markdown(source.encode())
     assert [block.kind for block in document.blocks] == ["heading", "paragraph", "code", "table", "paragraph"]
     assert document.text == source.strip()
-
-
-def test_markdown_front_matter_gives_the_title() -> None:
-    document = parse_markdown("---\ntitle: 系统变量\nsummary: 全部变量。\n---\n\n# 变量\n\n正文\n".encode())
-    assert document.title == "系统变量"
-    assert "title:" not in document.text
-    assert document.blocks[0].text == "全部变量。"
-
-
-def test_markdown_heading_label_is_without_markup() -> None:
-    for anchor in ("{#anchor}", "{ #anchor }", "{: #anchor}"):
-        text = f"## Use `ls` and [links](http://x) {anchor}\n"
-        assert headings(parse_markdown(text.encode())) == [(2, "Use ls and links")]
 
 
 def test_html_gives_what_a_reader_sees() -> None:
@@ -171,16 +100,6 @@ def test_csv_rows_carry_their_column_names() -> None:
     assert document.text == "姓名 | 部门\n姓名: 张三; 部门: 教务处\n姓名: 李四; 部门: 图书馆"
 
 
-def test_csv_without_header_is_kept_as_it_is() -> None:
-    assert parse_csv(b"1,2,3\n4,5,6\n").text == "1 | 2 | 3\n4 | 5 | 6"
-
-
 def test_text_chapters_of_chinese_regulations_become_headings() -> None:
     text = "学生管理规定\n\n第一章 总则\n第一条 为规范管理，制定本规定。\n第二章　宿舍\n第二条 宿舍按时关闭。\n"
     assert headings(parse_text(text.encode("gbk"))) == [(2, "第一章 总则"), (2, "第二章　宿舍")]
-
-
-def test_sentences_that_begin_like_headings_are_text() -> None:
-    lines = ["第一章规定的条件，应当同时满足。", "Section 4 applies to all students.", "3.5 million", "1. Apply online"]
-    assert [heading_level(line) for line in lines] == [0, 0, 0, 0]
-    assert heading_level("2.1 Opening hours") == 3

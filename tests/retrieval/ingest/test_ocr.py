@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import io
 import shutil
-from pathlib import Path
 
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest import ocr
-from retrieval.ingest.chunking import ChunkSize
 from retrieval.ingest.parts import ReadDocument, boxes_between
-from retrieval.ingest.pdf import NOTHING_READ, SCANNED
-from retrieval.ingest.reader import read_file
+from retrieval.ingest.pdf import SCANNED
 from tests.retrieval.read_documents import read
 
 needs_tesseract = pytest.mark.skipif(shutil.which("tesseract") is None, reason="Tesseract is not installed")
@@ -47,20 +44,6 @@ def test_a_scan_is_read_with_its_pages_and_the_place_of_each_word() -> None:
     start = text_of(document).index("ten books")
     [(left, top, right, bottom)] = boxes_between(document.parts[0].lines, start, start + len("ten books"))
     assert 0.3 < left < right < 0.8 and 0.1 < top < bottom < 0.17
-
-
-@needs_tesseract
-async def test_it_is_read_within_the_limits_of_the_reading_process(tmp_path: Path) -> None:
-    path = tmp_path / "scan.pdf"
-    path.write_bytes(scan(LINES))
-    assert text_of(await read_file(path, file_name="scan.pdf", size=ChunkSize(100, 10))) == " ".join(LINES)
-
-
-@needs_tesseract
-def test_pictures_without_words_say_so() -> None:
-    with pytest.raises(DocumentUnreadableError, match="no words could be read") as error:
-        read(scan([]), "scan.pdf")
-    assert error.value.message == NOTHING_READ
 
 
 @needs_tesseract

@@ -42,30 +42,9 @@ def reader_processes() -> list[int]:
 
 async def test_document_comes_out_as_it_was_read(tmp_path: Path) -> None:
     read_there = await read(tmp_path, TEXT.encode())
-    read_here = read_document(
-        tmp_path / "stored.md",
-        kind="markdown",
-        limits=reader.LIMITS,
-        size=SIZE,
-    )
+    read_here = read_document(tmp_path / "stored.md", kind="markdown", limits=reader.LIMITS, size=SIZE)
     assert read_there == read_here
     assert len(read_there.chunks) > 5 and read_there.title == "Loans" and read_there.summary
-
-
-async def test_one_process_reads_file_after_file(tmp_path: Path) -> None:
-    await read(tmp_path, b"One.")
-    before = reader_processes()
-    with pytest.raises(DocumentUnreadableError):
-        await read(tmp_path, b" ")
-    assert (await read(tmp_path, b"Two.", "b.txt")).chunks[0].text == "Two."
-    assert reader_processes() == before
-
-
-async def test_text_formats_are_not_parsed_in_this_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("retrieval.ingest.reading.parse_file", None)
-    monkeypatch.setattr("retrieval.ingest.chunking.Chunker.split", None)
-    monkeypatch.setattr("retrieval.ingest.reading.summarize", None)
-    assert len((await read(tmp_path, TEXT.encode())).chunks) > 5
 
 
 async def test_reader_that_takes_too_long_is_killed(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -48,29 +47,6 @@ def test_slow_files_of_one_user_do_not_hold_both_workers(users: list[User]) -> N
     assert [take(), take()] == [slow, "nobody's"]
     jobs_of(late)
     assert take() == late
-
-
-def test_more_workers_still_leave_one_free(users: list[User], rag_settings: Callable[..., None]) -> None:
-    rag_settings(ingest={"workers": 4})
-    jobs_of(users[0], 9)
-    assert [take() for _ in range(4)] == [users[0]] * 3 + ["nobody's"]
-
-
-def test_users_take_turns_also_where_there_is_one_worker(users: list[User]) -> None:
-    many, single = users
-    jobs_of(many, 3)
-    jobs_of(single)
-    taken = []
-    for _ in range(3):
-        taken.append(take())
-        IngestJob.objects.filter(state="running").update(state="done", finished_at=timezone.now())
-    assert taken == [many, single, many]
-
-
-def test_oldest_job_of_a_user_is_taken_first(users: list[User]) -> None:
-    first, _ = jobs_of(users[0], 2)
-    claim = job_claim_next()
-    assert claim is not None and claim.job_id == first.pk
 
 
 def test_sites_own_documents_take_turns_and_may_use_every_worker(users: list[User]) -> None:

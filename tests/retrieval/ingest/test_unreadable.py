@@ -13,7 +13,6 @@ from retrieval.ingest import reader
 from retrieval.ingest.chunking import ChunkSize
 from retrieval.ingest.limits import ParseLimits
 from retrieval.ingest.reader import read_file
-from retrieval.ingest.sniff import refuse_foreign
 from tests.constants import constants
 from tests.retrieval.ingest.files import docx_bytes, pdf_bytes, pptx_bytes, xlsx_bytes, zip_bytes
 
@@ -77,20 +76,7 @@ async def test_too_much_text_is_refused(tmp_path: Path, name: str, data: bytes) 
     assert "characters of text" in await reason(tmp_path, name, data, max_text_chars=50)
 
 
-async def test_pdf_with_junk_before_its_header_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "junk.pdf"
-    path.write_bytes(b"junk\n" * 50 + pdf_bytes(["Hello there"]))
-    document = await read_file(path, file_name="junk.pdf", size=SIZE)
-    assert "Hello there" in document.chunks[0].text
-
-
 @pytest.mark.parametrize("name", ["a.exe", "noextension", "old.doc", "slides.pptx.zip"])
 async def test_unknown_type_is_refused_by_name(tmp_path: Path, name: str) -> None:
     with pytest.raises(UnsupportedFileError):
         await read_file(tmp_path, file_name=name, size=SIZE)
-
-
-@pytest.mark.parametrize("head", [b"\x7fELF\x02", b"\x89PNG\r\n", b"\xff\xd8\xff\xe0", b"GIF89a"])
-def test_foreign_content_is_refused_at_the_door(head: bytes) -> None:
-    with pytest.raises(UnsupportedFileError):
-        refuse_foreign(head)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Literal
+import json
+from typing import Any, Literal
 
 import pytest
 from pydantic import BaseModel, Field
 
 from retrieval.errors import ModelError, ModelOutputError, ModelTimeoutError, ModelUnavailableError
-from retrieval.trace import Trace
+from retrieval.providers.reply_schema import LIST_ENTRIES, STRING_CHARS, reply_schema
 from tests.ollama_server import OllamaServer
 from tests.retrieval.providers.conftest import RegistryMaker, make_prompt
 
@@ -38,13 +39,6 @@ async def test_schema_is_sent_and_the_answer_validated(ollama: OllamaServer, reg
     }
 
 
-async def test_repeated_digits_are_not_punished(ollama: OllamaServer, registry: RegistryMaker) -> None:
-    ollama.reply(json=GOOD)
-    await judge(registry)
-    options = ollama.chats[0].body["options"]
-    assert (options["temperature"], options["repeat_penalty"], options["presence_penalty"]) == (0, 1, 0)
-
-
 @pytest.mark.parametrize(
     ("bad", "problem"),
     [
@@ -65,12 +59,6 @@ async def test_wrong_answer_is_shown_to_the_model_once(
     assert problem in second.body["messages"][3]["content"]
 
 
-async def test_fence_around_the_json_is_taken_off(ollama: OllamaServer, registry: RegistryMaker) -> None:
-    ollama.reply(text='```json\n{"score": 0.2, "verdict": "no"}\n```')
-    assert (await judge(registry)).verdict == "no"
-    assert len(ollama.chats) == 1
-
-
 @pytest.mark.parametrize(
     ("reply", "kind", "reason"),
     [
@@ -86,12 +74,6 @@ async def test_broken_reply_is_no_partial_answer(
     ollama.reply(json=GOOD, **reply)
     with pytest.raises(kind, match=reason):
         await judge(registry)
-
-
-async def test_reply_is_asked_for_in_one_piece(ollama: OllamaServer, registry: RegistryMaker) -> None:
-    ollama.reply(json=GOOD)
-    await judge(registry)
-    assert ollama.chats[0].body["stream"] is False
 
 
 @pytest.mark.parametrize("reply", [{"delay_s": 30}, {"stall_after": 3}])
@@ -129,18 +111,35 @@ async def test_slow_structured_calls_do_not_open_the_circuit(ollama: OllamaServe
     assert [piece async for piece in model.stream(make_prompt())]
 
 
-async def test_a_steps_calls_tell_how_long_reading_and_writing_took(
-    ollama: OllamaServer, registry: RegistryMaker
-) -> None:
-    ollama.reply(json=GOOD, read_s=1.5, written_s=0.5)
-    trace = Trace()
-    async with trace.step("rerank") as step:
-        await judge(registry)
-    call = step.calls[0].as_dict()
-    assert (call["prefill_ms"], call["generation_ms"]) == (1500, 500)
+# ------------------------------------------------------------------------------------------------ the schema of a reply
+class Note(BaseModel):
+    text: str = Field(default="", description="Why")
 
 
-async def test_thoughts_before_json_do_not_spoil_it(ollama: OllamaServer, registry: RegistryMaker) -> None:
-    ollama.reply(text='<think>Hm</think>{"score": 0.5, "verdict": "yes"}')
-    assert (await judge(registry)).verdict == "yes"
-    assert len(ollama.chats) == 1
+class Reply(BaseModel):
+    reason: str = Field(default="", title="The reason", json_schema_extra={"maxLength": 60})
+    verdict: Literal["yes", "no"]
+    year: int | None = None
+    notes: list[Note] = Field(default_factory=list)
+    scores: list[int] = Field(json_schema_extra={"minItems": 3, "maxItems": 3})
+
+
+def shape_of(schema: type[BaseModel]) -> dict[str, Any]:
+    return dict(reply_schema(schema))
+
+
+def test_all_fields_are_required_in_the_order_of_the_class() -> None:
+    assert shape_of(Reply)["required"] == ["reason", "verdict", "year", "notes", "scores"]
+    assert list(shape_of(Reply)["properties"]) == shape_of(Reply)["required"]
+
+
+def test_parts_stand_where_they_are_used() -> None:
+    note = shape_of(Reply)["properties"]["notes"]["items"]
+    assert note["required"] == ["text"]
+    assert note["additionalProperties"] is False
+    assert "$" not in json.dumps(shape_of(Reply))
+
+
+def test_texts_and_lists_without_a_limit_get_one() -> None:
+    notes = shape_of(Reply)["properties"]["notes"]
+    assert (notes["maxItems"], notes["items"]["properties"]["text"]["maxLength"]) == (LIST_ENTRIES, STRING_CHARS)

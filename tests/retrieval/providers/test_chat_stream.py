@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import aclosing
 
 import pytest
 
@@ -16,8 +15,7 @@ from retrieval.errors import (
     ModelUnavailableError,
 )
 from retrieval.providers.registry import ModelRegistry
-from retrieval.trace import Trace
-from tests.ollama_server import CHAT_MODEL, OllamaServer
+from tests.ollama_server import OllamaServer
 from tests.retrieval.providers.conftest import RegistryMaker, make_prompt
 
 TEN_WORDS = "one two three four five six seven eight nine ten"
@@ -35,14 +33,6 @@ async def answer_until_broken(registry: ModelRegistry) -> tuple[str, ModelError]
         async for piece in model.stream(make_prompt()):
             pieces.append(piece)
     return "".join(pieces), caught.value
-
-
-async def test_pieces_come_one_by_one_and_make_the_answer(ollama: OllamaServer, registry: RegistryMaker) -> None:
-    ollama.reply(text=TEN_WORDS)
-    model = await registry().chat("answer")
-    pieces = [piece async for piece in model.stream(make_prompt())]
-    assert "".join(pieces) == TEN_WORDS
-    assert len(pieces) == 10
 
 
 async def test_num_ctx_limit_and_keep_alive_go_with_every_call(ollama: OllamaServer, registry: RegistryMaker) -> None:
@@ -125,13 +115,6 @@ async def test_endless_answer_ends_although_the_server_ignores_num_predict(
     assert await asyncio.to_thread(ollama.chats[0].wait_client_closed)
 
 
-async def test_silence_before_the_first_piece_is_a_timeout(ollama: OllamaServer, registry: RegistryMaker) -> None:
-    ollama.reply(stall_after=0)
-    with pytest.raises(ModelTimeoutError, match=r"Ollama timed out after 0.05 s"):
-        await answer(registry(first_token_timeout_s=0.05))
-    assert await asyncio.to_thread(ollama.chats[0].wait_client_closed)
-
-
 async def test_whole_answer_has_a_limit_too(ollama: OllamaServer, registry: RegistryMaker) -> None:
     ollama.reply(endless=True, token_delay_s=0.01)
     text, error = await answer_until_broken(registry(STREAM_TIMEOUT_S=0.1))
@@ -144,17 +127,6 @@ async def test_busy_server_is_asked_once_more(ollama: OllamaServer, registry: Re
     ollama.reply(text="now")
     assert await answer(registry()) == "now"
     assert len(ollama.chats) == 2
-
-
-async def test_closing_the_stream_closes_the_connection_to_the_model(
-    ollama: OllamaServer, registry: RegistryMaker
-) -> None:
-    ollama.reply(endless=True, token_delay_s=0.002)
-    model = await registry().chat("answer")
-    async with aclosing(model.stream(make_prompt())) as pieces:
-        async for _ in pieces:
-            break
-    assert await asyncio.to_thread(ollama.chats[0].wait_client_closed)
 
 
 @pytest.mark.parametrize("reply", [{"stall_after": 0}, {"stall_after": 3}, {"delay_s": 30}])
@@ -180,49 +152,13 @@ async def test_no_more_calls_at_once_than_allowed(ollama: OllamaServer, registry
     assert ollama.most_at_once == 2
 
 
+# ------------------------------------------------------------------------------------------------ thoughts
 async def test_thinking_model_is_told_not_to_think(ollama: OllamaServer, registry: RegistryMaker) -> None:
     ollama.add_model("thinker", "completion", "thinking")
     assert await answer(registry(chat_model="thinker"))
     assert ollama.chats[0].body["think"] is False
 
 
-async def test_call_is_written_into_the_running_step(ollama: OllamaServer, registry: RegistryMaker) -> None:
-    ollama.reply(text=TEN_WORDS)
-    trace, models = Trace(), registry()
-    async with trace.step("generate") as step:
-        await answer(models)
-    (call,) = step.calls
-    assert (call.model, call.prompt_name, call.prompt_hash, call.error) == (CHAT_MODEL, "test", "abc", "")
-    assert call.completion_tokens == 10
-    assert call.prompt_tokens > 0
-    assert call.started_ms <= (call.ended_ms or 0)
-
-
-async def test_failed_call_is_written_down_with_its_reason(ollama: OllamaServer, registry: RegistryMaker) -> None:
-    ollama.reply(status=500, error="out of memory")
-    trace, models = Trace(), registry()
-    with pytest.raises(ModelError):
-        async with trace.step("generate"):
-            await answer(models)
-    assert "out of memory" in trace.calls[0].error
-    assert trace.calls[0].ended_ms is not None
-
-
-async def test_each_event_loop_has_its_own_registry(ollama: OllamaServer, registry: RegistryMaker) -> None:
-    ollama.reply(text="here")
-    assert await answer(registry()) == "here"
-
-    async def elsewhere() -> str:
-        models = registry()
-        try:
-            return await answer(models)
-        finally:
-            await models.close()
-
-    assert await asyncio.to_thread(lambda: asyncio.run(elsewhere())) == "here"
-
-
-# ------------------------------------------------------------------------------------------------ thoughts
 @pytest.mark.parametrize(
     ("written", "read"),
     [
@@ -254,29 +190,6 @@ async def test_failing_server_is_left_alone_until_it_is_well(ollama: OllamaServe
     assert [await answer(models) for _ in range(2)] == ["well again"] * 2
 
 
-async def test_one_probe_at_a_time_asks_a_server_that_failed(ollama: OllamaServer, registry: RegistryMaker) -> None:
-    ollama.reply(status=500, times=1)
-    ollama.reply(text="well again", delay_s=0.1)
-    models = registry(FAILURES=1, RESET_S=0.0)
-    with pytest.raises(ModelUnavailableError):
-        await answer(models)
-    results = await asyncio.gather(*(answer(models) for _ in range(3)), return_exceptions=True)
-    assert [result for result in results if isinstance(result, str)] == ["well again"]
-    assert await answer(models) == "well again"
-
-
-@pytest.mark.parametrize("reply", [{"status": 404}, {"text": ""}, {"text": TEN_WORDS}])
-async def test_what_is_not_the_servers_fault_leaves_the_circuit_closed(
-    ollama: OllamaServer, registry: RegistryMaker, reply: dict[str, object]
-) -> None:
-    ollama.reply(times=1, **reply)
-    ollama.reply(text="fine")
-    models = registry(FAILURES=1, max_answer_tokens=4)
-    with pytest.raises(ModelError):
-        await answer(models)
-    assert await answer(models) == "fine"
-
-
 async def test_waiting_for_a_place_has_a_limit(ollama: OllamaServer, registry: RegistryMaker) -> None:
     ollama.reply(text="a", token_delay_s=0.3, times=1)
     models = registry(max_concurrency=1, first_token_timeout_s=0.1)
@@ -289,12 +202,6 @@ async def test_waiting_for_a_place_has_a_limit(ollama: OllamaServer, registry: R
 
 
 # ------------------------------------------------------------------------------------------------ prompts that fit
-async def test_prompt_that_fits_exactly_is_sent_whole(ollama: OllamaServer, registry: RegistryMaker) -> None:
-    ollama.reply(text="ok")
-    model = await registry(num_ctx=2048, max_answer_tokens=100).chat("answer")
-    user = "abc " * model.prompt_budget  # a token each
-    _ = [piece async for piece in model.stream(make_prompt(user, system=""))]
-    assert ollama.chats[0].body["messages"][1]["content"] == user
 
 
 @pytest.mark.parametrize(("context_length", "budget"), [(2048, 960), (1_000_000, 3008)])

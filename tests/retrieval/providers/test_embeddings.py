@@ -1,16 +1,17 @@
 from __future__ import annotations
 
-import asyncio
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 from retrieval.errors import EmbeddingUnavailableError
 from retrieval.ports import Embedder
-from retrieval.trace import Trace
+from retrieval.providers.lexical import embed_texts
 from retrieval.values import EmbeddingSpace
 from tests.ollama_server import EMBED_DIM, EMBED_MODEL, OllamaServer
-from tests.retrieval.providers.conftest import RegistryMaker, make_prompt
+from tests.retrieval.providers.conftest import RegistryMaker
 
 SPACE = EmbeddingSpace(EMBED_MODEL, EMBED_DIM)
 
@@ -75,37 +76,6 @@ async def test_a_batch_that_takes_too_long_is_halved(ollama: OllamaServer, regis
     assert [len(request.body["input"]) for request in ollama.embeds] == [4, 2, 2]
 
 
-async def test_a_single_text_that_takes_too_long_is_an_error(ollama: OllamaServer, registry: RegistryMaker) -> None:
-    ollama.reply(endpoint="embed", delay_s=30)
-    model = await embedder(registry, embed_timeout_s=0.3)
-    with pytest.raises(EmbeddingUnavailableError, match="timed out"):
-        await model.embed_documents(["one"])
-
-
-async def test_failing_embeddings_open_their_own_circuit_and_not_the_chats(
-    ollama: OllamaServer, registry: RegistryMaker
-) -> None:
-    ollama.reply(endpoint="embed", status=500)
-    models = registry(FAILURES=2)
-    model = await models.embedder(SPACE)
-    for _ in range(4):
-        with pytest.raises(EmbeddingUnavailableError):
-            await model.embed_query("text")
-    assert len(ollama.embeds) == 2
-    model = await models.chat("answer")
-    assert [piece async for piece in model.stream(make_prompt())]
-
-
-async def test_cancelling_closes_the_connection(ollama: OllamaServer, registry: RegistryMaker) -> None:
-    ollama.reply(endpoint="embed", delay_s=30)
-    task = asyncio.create_task((await embedder(registry)).embed_query("text"))
-    while not ollama.embeds:
-        await asyncio.sleep(0.005)
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
-    assert await asyncio.to_thread(ollama.embeds[0].wait_client_closed)
-
-
 async def test_queries_and_documents_get_the_prefixes_that_the_model_was_trained_with(
     ollama: OllamaServer, registry: RegistryMaker
 ) -> None:
@@ -119,9 +89,32 @@ async def test_queries_and_documents_get_the_prefixes_that_the_model_was_trained
     ]
 
 
-async def test_call_is_written_into_the_running_step(ollama: OllamaServer, registry: RegistryMaker) -> None:
-    trace, model = Trace(), await embedder(registry)
-    async with trace.step("retrieve") as step:
-        await model.embed_query("text")
-    assert [(call.kind, call.model, call.error) for call in step.calls] == [("embed", EMBED_MODEL, "")]
-    assert trace.usage().llm_calls == 0
+# ------------------------------------------------------------------------------------------------ without a model
+def cosine(one: str, two: str) -> float:
+    first, second = embed_texts([one, two])
+    return float(first @ second)
+
+
+@pytest.mark.parametrize(
+    ("query", "near", "far"),
+    [
+        ("refund of tuition fees", "Tuition fees are refunded within 14 days.", "The library opens at nine."),
+        ("accomodation", "Accommodation for students", "Library rules"),  # misspelt
+        ("學費退還", "学费退还规定", "图书馆开放时间"),
+        ("圖書館開放時間", "图书馆几点开放", "学费退还规定"),
+    ],
+)
+def test_shared_words_are_nearer_than_none(query: str, near: str, far: str) -> None:
+    assert cosine(query, near) > cosine(query, far) + 0.1
+
+
+def test_vectors_do_not_depend_on_the_process() -> None:
+    code = "from retrieval.providers.lexical import embed_texts; print(embed_texts(['tuition 学费'])[0].nonzero()[0])"
+    runs = {
+        subprocess.run(
+            [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, capture_output=True, check=True
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(runs) == 1
+    assert len(runs.pop()) > 10

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from contextlib import aclosing
 from typing import Literal
 
 import numpy as np
@@ -12,7 +10,6 @@ from pydantic import BaseModel
 
 from ragsite.core.rag_settings import OllamaSettings, RagSettings, SettingsError
 from retrieval.errors import (
-    EmbeddingUnavailableError,
     ModelCutError,
     ModelError,
     ModelInterruptedError,
@@ -20,7 +17,6 @@ from retrieval.errors import (
     ModelTimeoutError,
     ModelUnavailableError,
 )
-from retrieval.providers.lexical import SPACE as LEXICAL_SPACE
 from retrieval.providers.registry import ModelRegistry
 from retrieval.trace import Trace
 from tests.ollama_server import CHAT_MODEL, EMBED_DIM, EMBED_MODEL, OllamaServer
@@ -103,25 +99,6 @@ async def test_every_failure_has_its_reason(
         await answer(models(first_token_timeout_s=0.3 if "stall_after" in reply else 20, BETWEEN_TOKENS_TIMEOUT_S=0.3))
 
 
-async def test_a_server_that_is_down_is_unreachable(ollama: OllamaServer, models: RegistryMaker) -> None:
-    made = models()
-    await answer(made)
-    ollama.stop()
-    with pytest.raises(ModelUnavailableError, match=r"not reachable at 127\.0\.0\.1:\d+"):
-        await answer(made)
-
-
-async def test_closing_the_stream_closes_the_connection_to_the_model(
-    ollama: OllamaServer, models: RegistryMaker
-) -> None:
-    ollama.reply(endless=True, token_delay_s=0.002)
-    model = await models().chat("answer")
-    async with aclosing(model.stream(make_prompt())) as pieces:
-        async for _ in pieces:
-            break
-    assert await asyncio.to_thread(ollama.chats[0].wait_client_closed)
-
-
 async def test_texts_are_embedded_whole_in_order_by_the_model_that_is_named(
     ollama: OllamaServer, models: RegistryMaker
 ) -> None:
@@ -130,18 +107,6 @@ async def test_texts_are_embedded_whole_in_order_by_the_model_that_is_named(
     vectors = await embedder.embed_documents(["refund", "tuition"])
     assert ollama.embeds[-1].body["input"] == ["refund", "tuition"]
     assert np.allclose(await embedder.embed_query("tuition"), vectors[1])
-
-
-async def test_without_an_embedding_model_words_are_hashed(ollama: OllamaServer, models: RegistryMaker) -> None:
-    ollama.remove_model(EMBED_MODEL)
-    assert (await models().default_embedder()).space == LEXICAL_SPACE
-    with pytest.raises(EmbeddingUnavailableError, match="has no model 'gone'"):
-        await models(embed_model="gone").default_embedder()
-
-
-async def test_a_server_without_a_list_serves_what_is_named(ollama: OllamaServer, models: RegistryMaker) -> None:
-    ollama.reply(endpoint="tags", status=404)
-    assert (await models(chat_model=CHAT_MODEL).chat("answer")).name == CHAT_MODEL
 
 
 async def test_models_may_come_from_several_servers(ollama: OllamaServer, registry: RegistryMaker) -> None:
@@ -153,8 +118,7 @@ async def test_models_may_come_from_several_servers(ollama: OllamaServer, regist
 
 
 @pytest.mark.parametrize(
-    "environ",
-    [{"RAG_MODEL_SERVER": "openai"}, {"RAG_MODEL_SERVER": "vllm"}, {"RAG_EMBED_SERVER": "http://a"}],
+    "environ", [{"RAG_MODEL_SERVER": "openai"}, {"RAG_MODEL_SERVER": "vllm"}, {"RAG_EMBED_SERVER": "http://a"}]
 )
 def test_a_wrong_server_is_refused_at_start(environ: dict[str, str]) -> None:
     with pytest.raises(SettingsError, match=r"RAG_(MODEL_URL|MODEL_SERVER|EMBED_SERVER)"):

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
 from retrieval.errors import EmbeddingUnavailableError, ModelUnavailableError
 from retrieval.providers.lexical import SPACE as LEXICAL_SPACE
-from retrieval.providers.server import canonical
 from retrieval.values import EmbeddingSpace
 from tests.ollama_server import CHAT_MODEL, EMBED_DIM, EMBED_MODEL, OllamaServer
 from tests.retrieval.providers.conftest import RegistryMaker
@@ -23,17 +20,6 @@ async def test_models_are_chosen_by_what_they_can_do(ollama: OllamaServer, regis
     assert (await models.default_embedder()).space == OLLAMA_SPACE
 
 
-async def test_older_server_that_lists_no_capabilities_is_asked_for_each_model_once(
-    ollama: OllamaServer, registry: RegistryMaker
-) -> None:
-    ollama.tags_have_capabilities = False
-    models = registry(LISTED_EVERY_S=0)
-    for _ in range(3):
-        assert (await models.chat("answer")).name == CHAT_MODEL
-    assert (await models.default_embedder()).space == OLLAMA_SPACE
-    assert ollama.count("show") == 2
-
-
 async def test_configured_models_win_with_or_without_their_tag(ollama: OllamaServer, registry: RegistryMaker) -> None:
     for name in ("big", "small:1b"):
         ollama.add_model(name, "completion")
@@ -41,23 +27,6 @@ async def test_configured_models_win_with_or_without_their_tag(ollama: OllamaSer
     models = registry(chat_model="big", fast_model="small:1b", embed_model="other-embed")
     assert ((await models.chat("answer")).name, (await models.chat("fast")).name) == ("big:latest", "small:1b")
     assert (await models.default_embedder()).space == EmbeddingSpace("other-embed:latest", 12)
-
-
-async def test_fast_model_defaults_to_the_chat_model(ollama: OllamaServer, registry: RegistryMaker) -> None:
-    ollama.add_model("big", "completion")
-    assert (await registry(chat_model="big").chat("fast")).name == "big:latest"
-
-
-async def test_a_question_may_choose_of_the_models_that_the_settings_name(
-    ollama: OllamaServer, registry: RegistryMaker
-) -> None:
-    for name in ("big", "small:1b"):
-        ollama.add_model(name, "completion")
-    models = registry(chat_model=" big, small:1b,gone")
-    assert (await models.status()).chat_models == ("big:latest", "small:1b")
-    assert ((await models.chat("answer")).name, (await models.chat("fast")).name) == ("big:latest", "big:latest")
-    assert set((await registry().status()).chat_models) == {CHAT_MODEL, "big:latest", "small:1b"}
-    assert (await registry(offline="1").status()).chat_models == ()
 
 
 @pytest.mark.parametrize(
@@ -74,13 +43,6 @@ async def test_configured_model_that_cannot_serve_is_told(
     assert status.reachable
     assert status.chat_model == ""
     assert reason in status.reason
-
-
-async def test_configured_embedding_model_that_is_missing_is_no_reason_to_embed_otherwise(
-    ollama: OllamaServer, registry: RegistryMaker
-) -> None:
-    with pytest.raises(EmbeddingUnavailableError, match="ollama pull gone"):
-        await registry(embed_model="gone").default_embedder()
 
 
 async def test_models_that_appear_and_vanish_are_noticed(ollama: OllamaServer, registry: RegistryMaker) -> None:
@@ -109,27 +71,6 @@ async def test_server_that_starts_later_is_noticed(ollama: OllamaServer, registr
     assert (await models.chat("answer")).name == CHAT_MODEL
 
 
-async def test_list_is_believed_for_a_while_and_asked_for_once(ollama: OllamaServer, registry: RegistryMaker) -> None:
-    models = registry(LISTED_EVERY_S=60)
-    await asyncio.gather(*(models.status() for _ in range(20)))
-    await models.chat("answer")
-    assert ollama.count("tags") == 1
-    await models.status(refresh=True)
-    assert ollama.count("tags") == 2
-
-
-async def test_caller_that_gives_up_does_not_spoil_the_shared_request(
-    ollama: OllamaServer, registry: RegistryMaker
-) -> None:
-    ollama.reply(endpoint="tags", delay_s=0.2, times=1)
-    models = registry()
-    first, second = asyncio.create_task(models.status()), asyncio.create_task(models.status())
-    while not ollama.count("tags"):
-        await asyncio.sleep(0.005)
-    first.cancel()
-    assert (await second).reachable
-
-
 async def test_busy_server_goes_on_with_the_models_that_it_listed_last(
     ollama: OllamaServer, registry: RegistryMaker
 ) -> None:
@@ -140,14 +81,6 @@ async def test_busy_server_goes_on_with_the_models_that_it_listed_last(
     assert (await models.chat("answer")).name == CHAT_MODEL
     ollama.stop()
     assert not (await models.status()).reachable
-
-
-async def test_new_collection_waits_for_a_server_that_has_not_listed_its_models(
-    ollama: OllamaServer, registry: RegistryMaker
-) -> None:
-    ollama.reply(endpoint="tags", delay_s=30)
-    with pytest.raises(EmbeddingUnavailableError, match=r"Ollama timed out after 0\.05 s"):
-        await registry(LIST_TIMEOUT_S=0.05).default_embedder()
 
 
 @pytest.mark.parametrize(
@@ -198,35 +131,17 @@ async def test_embedder_is_the_one_that_made_the_space(ollama: OllamaServer, reg
         await models.embedder(EmbeddingSpace("gone:latest", 8))
 
 
-async def test_lexical_space_is_served_without_the_server(ollama: OllamaServer, registry: RegistryMaker) -> None:
-    ollama.stop()
-    model = await registry(offline="0").embedder(LEXICAL_SPACE)
-    assert (await model.embed_query("refund")).shape == (LEXICAL_SPACE.dim,)
-
-
-async def test_dimension_is_measured_not_believed(ollama: OllamaServer, registry: RegistryMaker) -> None:
-    ollama.reply(endpoint="embed", body={"embeddings": [[1.0] * 7]})
-    assert (await registry().default_embedder()).space.dim == 7
-
-
-async def test_model_that_fails_to_embed_does_not_turn_new_collections_lexical(
-    ollama: OllamaServer, registry: RegistryMaker
+@pytest.mark.parametrize(
+    ("reply", "fields", "reason"),
+    [
+        ({"endpoint": "embed", "status": 500, "error": "out of memory"}, {}, "out of memory"),
+        ({"endpoint": "tags", "delay_s": 30}, {"LIST_TIMEOUT_S": 0.05}, r"Ollama timed out after 0\.05 s"),
+        ({"times": 0}, {"embed_model": "gone"}, "ollama pull gone"),
+    ],
+)
+async def test_a_model_that_fails_is_no_reason_to_embed_a_new_collection_otherwise(
+    ollama: OllamaServer, registry: RegistryMaker, reply: dict[str, object], fields: dict[str, object], reason: str
 ) -> None:
-    ollama.reply(endpoint="embed", status=500, error="out of memory")
-    with pytest.raises(EmbeddingUnavailableError, match="out of memory"):
-        await registry().default_embedder()
-
-
-@pytest.mark.parametrize("name", ["a", "a:latest", "A:Latest"])
-def test_name_without_tag_means_latest(name: str) -> None:
-    assert canonical(name) == "a"
-
-
-async def test_context_length_is_what_the_server_tells_of_the_model(
-    ollama: OllamaServer, registry: RegistryMaker
-) -> None:
-    ollama.add_model("short", "embedding", context_length=512)
-    models = registry()
-    assert await models.context_length(EmbeddingSpace("short", 8)) == 512
-    assert await models.context_length(LEXICAL_SPACE) is None
-    assert await models.context_length(EmbeddingSpace("gone", 8)) is None
+    ollama.reply(**reply)
+    with pytest.raises(EmbeddingUnavailableError, match=reason):
+        await registry(**fields).default_embedder()

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,51 +10,15 @@ from django.conf import settings
 
 from retrieval.errors import ModelOutputError, ModelTimeoutError, ModelUnavailableError
 from retrieval.providers import breaker, rerank_http
-from retrieval.providers.rerank_http import HttpReranker, read_scores
+from retrieval.providers.rerank_http import HttpReranker
 from tests.constants import constants
+from tests.search_engine import SearchEngineServer
 
 Reply = Callable[[dict[str, Any]], tuple[int, Any]]
 
 
-class RerankServer:
-    def __init__(self) -> None:
-        self.reply: Reply = lambda body: (500, {})
-        self.asked: list[tuple[str, dict[str, Any]]] = []
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                outer.asked.append((self.path, body))
-                status, answer = outer.reply(body)
-                data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(data)))
-                if status == 302:
-                    self.send_header("Location", "http://127.0.0.1:9/rerank")
-                self.end_headers()
-                with suppress(BrokenPipeError, ConnectionResetError):  # the client gave up
-                    self.wfile.write(data)
-
-            def log_message(self, *_: Any) -> None: ...
-
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.http.server_port}"
-
-
-@pytest.fixture
-def server() -> Iterator[RerankServer]:
-    server = RerankServer()
-    thread = threading.Thread(target=server.http.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    yield server
-    server.http.shutdown()
-    thread.join()
-    server.http.server_close()
-
-
-def reranker(server: RerankServer, **fields: Any) -> HttpReranker:
-    return HttpReranker(settings.RAG.rerank.replace(url=server.url, **fields))
+def reranker(server: SearchEngineServer) -> HttpReranker:
+    return HttpReranker(settings.RAG.rerank.replace(url=server.url))
 
 
 def tei(body: dict[str, Any]) -> tuple[int, Any]:
@@ -75,26 +34,10 @@ def jina(body: dict[str, Any]) -> tuple[int, Any]:
 
 
 @pytest.mark.parametrize("shape", [tei, jina])
-async def test_either_shape_gives_scores_in_the_passages_order(server: RerankServer, shape: Reply) -> None:
-    server.reply = shape
-    assert await reranker(server).rerank("fee", ["one", "two"]) == [0.2, 0.9]
-    assert {path for path, _ in server.asked} == {"/rerank"}
-
-
-async def test_the_shape_that_served_is_used_from_then_on(server: RerankServer) -> None:
-    server.reply = jina
-    client = reranker(server, model="jina-reranker-v2")
-    for _ in range(2):
-        await client.rerank("fee", ["one", "two"])
-    assert ["documents" in body for _, body in server.asked] == [False, True, True]
-    assert server.asked[-1][1] == {
-        "query": "fee", "documents": ["one", "two"], "top_n": 2, "model": "jina-reranker-v2",
-    }  # fmt: skip
-
-
-def test_logits_are_brought_to_probabilities_and_missing_passages_get_none() -> None:
-    scores = read_scores(b'[{"index": 0, "score": 4.0}, {"index": 2, "score": -4.0}, {"index": 9, "score": 1}]', 3)
-    assert [round(score, 3) for score in scores] == [0.982, 0.0, 0.018]
+async def test_either_shape_gives_scores_in_the_passages_order(search_engine: SearchEngineServer, shape: Reply) -> None:
+    search_engine.answer = shape
+    assert await reranker(search_engine).rerank("fee", ["one", "two"]) == [0.2, 0.9]
+    assert {path for path, _ in search_engine.asked} == {"/rerank"}
 
 
 @pytest.mark.parametrize(
@@ -109,16 +52,19 @@ def test_logits_are_brought_to_probabilities_and_missing_passages_get_none() -> 
         (200, b" " * 1_000_001, ModelOutputError),
     ],
 )
-async def test_a_bad_answer_is_a_model_error(server: RerankServer, status: int, answer: Any, error: type) -> None:
-    server.reply = lambda body: (status, answer)
+async def test_a_bad_answer_is_a_model_error(
+    search_engine: SearchEngineServer, status: int, answer: Any, error: type
+) -> None:
+    search_engine.status, search_engine.answer = status, answer
+    search_engine.headers = {"Location": "http://127.0.0.1:9/rerank"} if status == 302 else {}
     with pytest.raises(error):
-        await reranker(server).rerank("fee", ["one"])
+        await reranker(search_engine).rerank("fee", ["one"])
 
 
-async def test_a_slow_server_times_out_and_a_dead_one_opens_the_circuit(server: RerankServer) -> None:
-    server.reply = lambda body: (time.sleep(0.15), (200, []))[1]  # type: ignore[func-returns-value]
+async def test_a_slow_server_times_out_and_a_dead_one_opens_the_circuit(search_engine: SearchEngineServer) -> None:
+    search_engine.hold = True
     with constants(rerank_http, TIMEOUT_S=0.05), pytest.raises(ModelTimeoutError):
-        await reranker(server).rerank("fee", ["one"])
+        await reranker(search_engine).rerank("fee", ["one"])
     dead = HttpReranker(settings.RAG.rerank.replace(url="http://127.0.0.1:9"))
     for message in ("not reachable", "trying again"):
         with constants(breaker, FAILURES=1), pytest.raises(ModelUnavailableError, match=message):

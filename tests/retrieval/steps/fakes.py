@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ragsite.core.rag_settings import RagSettings
-from retrieval.ports import Models, SearchRequest, SearchResult
+from retrieval.ports import Models, SearchRequest, SearchResult, WebResult
 from retrieval.prompting import PromptLibrary
 from retrieval.providers.registry import ModelRegistry
 from retrieval.steps.deps import Deps
@@ -112,6 +112,27 @@ class MemoryStore:
 
     async def vocabulary(self, scope: SearchScope) -> Vocabulary:
         return self.known
+
+
+@dataclass
+class MemoryWeb:
+    """Gives back what it holds, and remembers what it was asked."""
+
+    results: Sequence[WebResult] = ()
+    error: Exception | None = None
+    asked: list[tuple[str, int]] = field(default_factory=list)
+    name: str = "SearXNG at test"
+    is_failing: bool = False
+
+    async def search(self, query: str, *, limit: int) -> tuple[WebResult, ...]:
+        self.asked.append((query, limit))
+        if self.error:
+            raise self.error
+        return tuple(self.results)
+
+    @property
+    def queries(self) -> list[str]:
+        return [query for query, _ in self.asked]
 
 
 class Events:

@@ -9,6 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from retrieval.steps.cited_stream import CitedStream
+from retrieval.steps.verify import claims_of
 
 SEEN: list[tuple[str, tuple[int, ...]]] = []
 
@@ -82,14 +83,32 @@ async def test_the_models_markers_are_hints_for_their_sentence() -> None:
     assert SEEN == [("It is EUR 55", (1, 12, 2)), ("Pay it", (3, 4))]
 
 
-async def nothing(sentence: str, hints) -> tuple[int, ...]:
-    return ()
+# ------------------------------------------------------------------------------------------------ claims
+def read(answer: str) -> list[tuple[str, tuple[int, ...]]]:
+    return [(claim.text, claim.markers) for claim in claims_of(answer)]
 
 
-async def test_a_sentence_that_nothing_bears_out_gets_no_marker() -> None:
-    assert "".join(await stream(["It is so [1]. So it is."], nothing)) == "It is so. So it is."
+def test_each_sentence_has_its_own_markers() -> None:
+    assert read("It costs EUR 55 [1]. Pay online [2][3].") == [("It costs EUR 55.", (1,)), ("Pay online.", (2, 3))]
 
 
-@pytest.mark.parametrize("text", ["[2]", "[2].", "【1】。", "👍", " \n"])
-async def test_an_answer_of_markers_alone_is_empty(text: str) -> None:
-    assert "".join(await stream([text])) == "".join(await stream(text)) == ""
+def test_list_items_and_rows_stand_for_themselves() -> None:
+    answer = "You need:\n\n1. A **passport** [1]\n2. Two photos\n\n| Fee | Due |\n|---|---|\n| EUR 55 | 1 July [3] |"
+    assert read(answer) == [("A passport", (1,)), ("Two photos", ()), ("EUR 55 1 July", (3,))]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "# Fees", "Which year do you mean?", "Here is what to do:", "👍", "[1]", "```\nmake install\n```"],
+)  # fmt: skip
+def test_what_states_nothing_is_no_claim(text: str) -> None:
+    assert read(text) == []
+
+
+@settings(deadline=None)
+@given(st.text(alphabet="ab. 。[1]2\n-|#*`", max_size=60))
+def test_places_are_in_order_and_inside_the_answer(answer: str) -> None:
+    claims = claims_of(answer)
+    ends = [place for claim in claims for place in (claim.start, claim.end)]
+    assert ends == sorted(ends)
+    assert all(0 <= claim.start < claim.end <= len(answer) for claim in claims)

@@ -1,8 +1,13 @@
-import pytest
+from __future__ import annotations
+
 from django.conf import settings
+from hypothesis import given
+from hypothesis import settings as tried
+from hypothesis import strategies as st
 
 from retrieval.steps.passages import compress, compress_passages
 from retrieval.text.quoting import quote_source
+from retrieval.text.strips import recompose, split_strips
 from retrieval.text.tokens import estimate_tokens
 from tests.retrieval.steps.fakes import make_tools, scored
 
@@ -46,24 +51,44 @@ def test_where_room_is_short_the_best_strips_of_all_passages_fill_it() -> None:
     assert "EUR 250" in found[1].candidate.chunk.text
 
 
-@pytest.mark.parametrize("text", ["", "   ", "😀", "One sentence only", "\n\n", "|", "```"])
-def test_odd_passages_come_through_whole(text: str) -> None:
-    assert excerpts("?", text) == [text]
-    assert excerpts(DEPOSIT, text, tokens=5)
-
-
-async def test_the_path_tells_the_places_that_were_read() -> None:
-    deps, candidate = make_tools(settings.RAG), scored(1, LONG, rerank=0.9)
-    given = await compress(deps, DEPOSIT, [candidate], room=4000)
-    step = deps.trace.steps[0]
-    places = step.detail["kept"][candidate.chunk_id]
-    assert (step.name, step.status) == ("compress", "ok")
-    assert any("EUR 300" in LONG[start:end] for start, end in places)
-    assert given[0].chunk_id == candidate.chunk_id
-    assert given[0].scores == candidate.scores
-
-
 async def test_without_a_model_passages_stay_whole() -> None:
     deps, candidate = make_tools(settings.RAG), scored(1, LONG, rerank=0.9)
     assert await compress(deps, DEPOSIT, [candidate], room=None) == [candidate]
     assert deps.trace.steps[0].status == "skipped"
+
+
+# ------------------------------------------------------------------------------------------------ strips
+TABLE = "| Borrower | Items |\n|---|---|\n| Undergraduates | 12 |\n| Staff | 40 |"
+
+
+def strips(text: str) -> list[str]:
+    return [text[strip.start : strip.end] for strip in split_strips(text)]
+
+
+def keep(text: str, *numbers: int) -> str:
+    found = split_strips(text)
+    return recompose(text, [found[number] for number in numbers])[0]
+
+
+def test_a_row_brings_the_head_of_its_table() -> None:
+    assert strips(TABLE) == ["| Undergraduates | 12 |", "| Staff | 40 |"]
+    assert keep(TABLE, 1) == "| Borrower | Items |\n|---|---|\n…\n| Staff | 40 |"
+
+
+def test_a_sentence_brings_its_headings() -> None:
+    kept = keep("# Rules\n\n## Loans\n\nFour weeks. Two renewals.", 1)
+    assert kept == "# Rules\n\n## Loans\n…\nTwo renewals."
+
+
+def test_code_is_never_cut() -> None:
+    code = "Run this:\n\n```\nmake install. make run.\n\nmake test\n```\n\nThen look. Done."
+    assert strips(code) == ["Run this:", "```\nmake install. make run.\n\nmake test\n```", "Then look.", "Done."]
+
+
+@tried(deadline=None)
+@given(st.text(alphabet="ab.。 #|-`\n1", max_size=80))
+def test_all_strips_together_hold_all_but_white_space(text: str) -> None:
+    whole, places = recompose(text, split_strips(text))
+    left = "".join(text[start:end] for start, end in places)
+    assert "".join(left.split()) == "".join(text.split())
+    assert "…" not in whole

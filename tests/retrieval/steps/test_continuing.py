@@ -9,7 +9,7 @@ from django.conf import settings
 
 from ragsite.core.errors import UnavailableError
 from retrieval.providers.chat import TEMPLATE_TOKENS
-from retrieval.steps.continuing import Begun, Joint, open_sentence
+from retrieval.steps.continuing import Begun, Joint
 from retrieval.text.tokens import estimate_tokens
 from retrieval.trace import Trace
 from retrieval.values import Answer, Source
@@ -42,14 +42,6 @@ async def test_the_rest_is_appended_cited_and_checked_with_the_whole(online: Any
         "The resit fee is paid online by card [1].",
     ]
     assert [step.name for step in trace.steps] == ["generate", "verify", "assess"]
-
-
-async def test_the_model_is_given_the_passages_and_the_text_so_far(online: Any) -> None:
-    online.reply(text="online.")
-    await continued()
-    prompt = online.chats[0].prompt
-    assert '<passage id="1"' in prompt
-    assert "A resit costs EUR 55. The resit fee is paid\n</answer>" in prompt
 
 
 async def test_a_model_that_breaks_leaves_what_was_there(online: Any) -> None:
@@ -98,20 +90,6 @@ def test_what_was_said_is_not_said_again(end: str, rest: str, joined: str, size:
     joint = Joint(end)
     pieces = [joint.feed(rest[at : at + size]) for at in range(0, len(rest), size)]
     assert "".join([*pieces, joint.finish()]) == joined
-
-
-def test_a_beginning_that_is_said_again_as_a_whole_is_left_out() -> None:
-    joint = Joint(BEGINNING)
-    plain = "A resit costs EUR 55. The resit fee is paid online."
-    assert "".join([*map(joint.feed, plain), joint.finish()]) == " online."
-
-
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [("One [1]. Two is", "Two is"), ("One [1].", ""), ("Text\n- an item of", "- an item of"), ("", "")],
-)
-def test_the_sentence_that_it_breaks_off_in(text: str, sentence: str) -> None:
-    assert open_sentence(text) == sentence
 
 
 async def test_open_code_goes_on_as_code_without_citations(online: Any) -> None:

@@ -1,10 +1,9 @@
 from dataclasses import replace
 
 import pytest
-from django.conf import settings
 
-from retrieval.steps.passages import dedupe, join, merge_duplicates
-from tests.retrieval.steps.fakes import make_tools, scored
+from retrieval.steps.passages import join, merge_duplicates
+from tests.retrieval.steps.fakes import scored
 
 TEXT = (
     "Rooms are allocated in June. The deposit for a room in Lakeside hall is EUR 300. It is paid back within 30 days. "
@@ -32,11 +31,6 @@ def test_neighbours_become_one_passage_with_the_overlap_once() -> None:
     assert (passage.text, passage.char_start, passage.char_end) == (TEXT, 0, len(TEXT))
     assert (passage.chunk_id, passage.page, passage.heading) == ("k2", 1, "Halls")
     assert result[2] == {"k2": ["k3", "k1"]}
-
-
-def test_a_passage_grows_no_longer_than_the_limit(monkeypatch) -> None:
-    monkeypatch.setattr("retrieval.steps.passages.MERGE_TOKENS", 40)
-    assert ids(merge_duplicates([FIRST, SECOND, THIRD])) == ["k1", "k3"]
 
 
 @pytest.mark.parametrize(
@@ -74,16 +68,3 @@ def test_the_same_words_go_once_whatever_their_marks_and_the_better_one_stays() 
 def test_one_word_or_number_that_differs_is_no_duplicate(one: str, other: str) -> None:
     result = merge_duplicates([scored(1, one), scored(2, other)])
     assert ids(result) == ["k1", "k2"]
-
-
-def test_what_an_earlier_passage_holds_is_not_found_anew() -> None:
-    merged = merge_duplicates([FIRST, SECOND])[0]
-    assert ids(merge_duplicates([SECOND, THIRD], known=merged)) == ["k3"]
-
-
-async def test_the_path_tells_what_was_dropped_and_joined(offline) -> None:
-    deps = make_tools(settings.RAG)
-    kept = await dedupe(deps, [FIRST, SECOND, replace(FIRST)])
-    step = deps.trace.steps[0]
-    assert (len(kept), step.name, step.summary) == (1, "dedupe", "candidates: 3 → 1")
-    assert (step.detail["dropped"], step.detail["merged"]) == ({"k1": "k1"}, {"k1": ["k2"]})

@@ -6,9 +6,9 @@ from itertools import groupby
 
 import pytest
 
-from retrieval.steps.documents.compare import MOST_SOURCES, compare, outline
-from retrieval.steps.documents.read import Excerpt, WholeDocument, excerpts_of
-from retrieval.values import DocumentRef, StoredChunk
+from retrieval.steps.documents.compare import compare
+from retrieval.steps.documents.read import Excerpt, excerpts_of
+from retrieval.values import StoredChunk
 
 
 def cut(*texts: str, headings: tuple[str, ...] = (), overlap: int = 0, title: str = "Rules") -> list[StoredChunk]:
@@ -48,21 +48,6 @@ def test_a_section_over_several_chunks_is_one_and_repeats_nothing() -> None:
     assert said(excerpts_of(chunks)) == [("Loans", ["Twelve books.", "Four weeks.", "No renewal."])]
 
 
-@pytest.mark.parametrize("heading", ["第三章 假別", "Section 5 Final deposit", "3.2 Fees"])
-def test_numbered_lines_are_headings_where_nothing_marks_them(heading: str) -> None:
-    assert [one for one, _ in said(excerpts_of(cut(f"{heading}\n\nA rule stands here.")))] == [heading]
-
-
-@pytest.mark.parametrize("line", ["第一条 新生应当报到。", "3 books may be borrowed at once", "1. The fee is EUR 5."])
-def test_numbered_sentences_are_no_headings(line: str) -> None:
-    assert [one for one, _ in said(excerpts_of(cut(f"{line}\n\nA rule stands here.")))] == [""]
-
-
-def test_long_text_without_headings_is_parted_at_its_chunks() -> None:
-    assert len(excerpts_of(cut(*["So it goes. " * 200] * 4, title=""))) == 4
-    assert excerpts_of([]) == []
-
-
 @pytest.mark.parametrize(
     ("table", "rows"),
     [
@@ -90,24 +75,3 @@ def test_moved_sentences_are_no_change_and_reworded_ones_are() -> None:
     ]  # fmt: skip
     assert compare(old, new).same == 1
     assert compare(old, old).changes == () and compare([], []).changes == ()
-
-
-def test_a_sentence_said_twice_and_now_once_is_gone_once() -> None:
-    old, new = excerpts_of(cut("Ask us. More here. Ask us.")), excerpts_of(cut("Ask us. More here."))
-    assert [one.kind for one in compare(old, new).changes] == ["gone"]
-
-
-def test_large_documents_are_compared_at_once() -> None:
-    texts = [" ".join(f"Rule {n} holds for case {n * k} of {k}." for n in range(40)) for k in range(1, 60)]
-    old, new = excerpts_of(cut(*texts)), excerpts_of(cut(*texts[1:], "Rule 9 holds for nobody."))
-    assert compare(old, new).same == 58 * 40
-
-
-# ------------------------------------------------------------------------------------------------ the outline
-def test_an_outline_says_how_many_of_very_many_sections_it_shows() -> None:
-    texts = [f"## Rule {number}\n\nRule {number} holds." for number in range(90)]
-    excerpts = excerpts_of(cut(*texts, headings=tuple(f"Rules › Rule {number}" for number in range(90))))
-    quoted = outline([WholeDocument(DocumentRef(id="d", title="Rules"), excerpts, 90, 90)], "en")
-    assert "**Rule 39**" in quoted.text and "**Rule 40**" not in quoted.text
-    assert quoted.text.endswith(f"The first {MOST_SOURCES} of 90 are shown.")
-    assert len(quoted.sources) == MOST_SOURCES

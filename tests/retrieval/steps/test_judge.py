@@ -31,18 +31,6 @@ def reply(verdict: str, *named: int) -> dict[str, Any]:
     return {"relevant_passages": list(named), "verdict": verdict}
 
 
-@pytest.mark.parametrize(
-    ("said", "verdict"),
-    [(reply("answer", 2), "ANSWER"), (reply("no_answer"), "NO_ANSWER"), (reply("ask_back", 2, 3), "CLARIFY")],
-)
-async def test_the_verdict_is_the_models_word(online, said, verdict: str) -> None:
-    online.reply(json=said)
-    assessment, steps = await judge()
-    assert assessment.verdict == verdict
-    assert len(online.chats) == 1
-    assert (steps[-1].detail["verdict"], steps[-1].detail["by_model"]) == (verdict, True)
-
-
 async def test_the_passages_that_answer_are_named_and_all_stay_in_their_order(online) -> None:
     online.reply(json=reply("answer", 2))
     assessment, _ = await judge()
@@ -71,28 +59,6 @@ async def test_without_a_usable_word_nothing_is_refused_and_the_path_says_why(on
     assert steps[-1].status == "degraded"
 
 
-async def test_where_no_model_may_be_asked_the_estimate_is_told(online) -> None:
-    assessment, steps = await judge(rerank=False)
-    assert assessment.verdict == "REFINE"
-    assert "probability" in assessment.reason
-    assert steps[-1].status == "ok"
-    assert not online.chats
-
-
-async def test_nothing_found_asks_nobody(online) -> None:
-    assessment, _ = await judge(())
-    assert (assessment.verdict, assessment.reason) == ("REFINE", "nothing was found")
-    assert not online.chats
-
-
-async def test_numbers_lie_within_the_passages_by_the_grammar(online) -> None:
-    online.reply(json=reply("answer", 2))
-    await judge()
-    shape = online.chats[0].body["format"]
-    assert shape["properties"]["relevant_passages"]["items"] == {"type": "integer", "minimum": 1, "maximum": 3}
-    assert shape["required"] == ["relevant_passages", "verdict"]
-
-
 async def test_by_eight_criteria_a_passage_is_named_by_their_mean(online, rag_settings) -> None:
     rag_settings(rerank={"evaluator": "eight_criteria"})
     criteria = [[1] * 8, [9] * 8, [0] * 8]
@@ -118,11 +84,6 @@ async def test_a_cross_encoder_orders_the_passages_and_is_the_estimate(online) -
     assessment, steps = await judge(reranker=CrossEncoder(0.1, 0.9, 0.2))
     assert steps[0].name == "rerank"
     assert [one.chunk_id for one in assessment.candidates] == ["k2", "k3", "k1"]
-
-
-async def test_without_a_model_the_cross_encoders_best_score_is_the_estimate(offline) -> None:
-    assessment, _ = await judge(reranker=CrossEncoder(0.1, 0.9, 0.2))
-    assert "0.9" in assessment.reason
 
 
 async def test_a_cross_encoder_that_fails_leaves_the_order_and_the_path_says_so(online) -> None:

@@ -1,10 +1,15 @@
-"""The mark before an answer: what of a reply reaches the reader, however it is cut into pieces."""
+"""What of a reply reaches the reader, however it is cut into pieces: the mark before it, and the script it is in."""
+
+from __future__ import annotations
 
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from retrieval.steps.writing import MarkReader, marked_shape
+from retrieval.steps.writing import MarkReader
+from retrieval.text.answer_language import ScriptKeeper, answer_language
 
 
 def read(reply: str, size: int) -> tuple[str | None, str]:
@@ -35,11 +40,6 @@ def test_text_without_a_mark_is_an_answer(reply: str, size: int) -> None:
     assert read(reply, size) == ("answer", reply)
 
 
-def test_nothing_is_given_out_before_the_mark_is_read() -> None:
-    reader = MarkReader()
-    assert [reader.feed(piece) for piece in ('["ans', 'wer", "', "It")] == ["", "", "It"]
-
-
 @pytest.mark.parametrize(
     ("reply", "text"), [(r'["answer", "a\ud83d b"]', "a? b"), (r'["answer", "a\q b"]', "a b"),
                         (r'["answer", "cut \ud8', "cut "), ('["answer", "cut', "cut")],
@@ -48,6 +48,53 @@ def test_a_broken_escape_loses_no_more_than_itself(reply: str, text: str) -> Non
     assert read(reply, 1) == read(reply, 500) == ("answer", text)
 
 
-def test_asking_back_is_a_choice_only_where_it_is_allowed() -> None:
-    assert marked_shape(may_ask_back=True)["prefixItems"][0]["enum"] == ["answer", "no_answer", "ask_back"]
-    assert marked_shape(may_ask_back=False)["prefixItems"][0]["enum"] == ["answer", "no_answer"]
+# ------------------------------------------------------------------------------------------------ the script
+def stream(pieces, language) -> str:
+    keeper = ScriptKeeper(language)
+    return "".join(keeper.feed(piece) for piece in pieces) + keeper.finish()
+
+
+@pytest.mark.parametrize(
+    ("written", "language", "read"),
+    [
+        ("奖学金每学年5000欧元 [1]。头发与发生。", "zh-hant", "獎學金每學年5000歐元 [1]。頭髮與發生。"),
+        ("獎學金每學年5000歐元 [1]。", "zh-hans", "奖学金每学年5000欧元 [1]。"),
+        ("由导师核准，吃饭，群体。", "zh-hant", "由導師核准，吃飯，群體。"),
+        ("由導師核准，裏面吃飯，羣體。", "zh-hant", "由導師核准，裏面吃飯，羣體。"),
+        ("台北的皇后里，若干公里。", "zh-hant", "台北的皇后里，若干公里。"),
+        ("The fee (费用) is 5.", "en", "The fee (费用) is 5."),
+        ("料金は五ユーロです。", "other", "料金は五ユーロです。"),
+    ],
+)
+def test_a_chinese_answer_is_read_in_the_questions_script(written: str, language, read: str) -> None:
+    assert stream([written], language) == read
+    assert stream(written, language) == read  # character by character
+
+
+@given(st.text(max_size=60), st.lists(st.integers(1, 9), max_size=9))
+def test_other_languages_come_through_as_they_are(text: str, cuts: list[int]) -> None:
+    pieces, rest = [], text
+    for cut in cuts:
+        pieces.append(rest[:cut])
+        rest = rest[cut:]
+    assert stream([*pieces, rest], "other") == text
+
+
+@pytest.mark.parametrize(
+    ("question", "earlier", "reader", "language"),
+    [
+        ("押金是多少？", [], "zh-hant", "zh-hant"),
+        ("押金是多少？", [], "zh-hans", "zh-hans"),
+        ("押金是多少？", [], "en", "zh-hans"),
+        ("押金是多少？", ["那人呢？", "Hello", "住宿費多少？"], "zh-hans", "zh-hant"),
+        ("押金是多少？", ["费用呢？", "住宿費多少？"], "zh-hant", "zh-hans"),
+        ("费用是多少？", ["住宿費多少？"], "zh-hant", "zh-hans"),
+        ("費用是多少？", ["费用呢？"], "zh-hans", "zh-hant"),
+        ("How much is it?", ["住宿費多少？"], "zh-hant", "en"),
+        ("料金はいくらですか", ["住宿費多少？"], "zh-hant", "other"),
+    ],
+)
+def test_a_question_that_shows_no_script_is_answered_in_that_of_its_conversation_or_reader(
+    question: str, earlier: list[str], reader: str, language: str
+) -> None:
+    assert answer_language(question, earlier=earlier, reader=reader) == language

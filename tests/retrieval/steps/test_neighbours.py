@@ -48,19 +48,9 @@ async def test_the_model_reads_the_rest_of_a_table(online) -> None:
     assert trace.steps[0].detail["joined"] == {"c-0": ["c-1"]}
 
 
-async def test_rows_are_read_with_their_head(online) -> None:
-    await written(parts(HEAD, ROWS), at=1)
-    assert "| Item | Charge |" in online.chats[0].prompt
-
-
 async def test_what_begins_something_else_is_not_joined(online) -> None:
     await written(parts(HEAD, "## Appeals\n\nWrite to the head of circulation.", gap=2))
     assert "circulation" not in online.chats[0].prompt
-
-
-async def test_without_a_model_nothing_is_read(offline) -> None:
-    _, reader, _ = await written(parts(HEAD, ROWS))
-    assert reader.reads == []
 
 
 async def test_a_neighbour_has_to_fit(online, rag_settings) -> None:

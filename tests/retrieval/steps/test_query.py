@@ -7,21 +7,11 @@ from django.conf import settings
 
 from retrieval.steps.deps import Deps
 from retrieval.steps.plan import make_plan
-from retrieval.steps.query import (
-    condense,
-    decompose,
-    hyde,
-    own_words,
-    rewrite,
-    rewrite_to_concepts,
-    rewrite_to_correct,
-    rewrite_to_retry,
-    step_back,
-)
-from retrieval.steps.route import Route, choose_strategy, look_for_better_words, prefer_named_year, read_question
-from retrieval.values import AnswerOptions, HistoryMessage, Query, SearchFilters, Vocabulary
+from retrieval.steps.query import condense, decompose, hyde, own_words, rewrite, rewrite_to_concepts, step_back
+from retrieval.steps.route import Route, read_question
+from retrieval.values import HistoryMessage, Query, SearchFilters, Vocabulary
 from tests.retrieval.steps.document_reader import MemoryReader
-from tests.retrieval.steps.fakes import HANDBOOK, ask, make_tools, scored
+from tests.retrieval.steps.fakes import HANDBOOK, ask, make_tools
 
 QUESTION = "What does a late resit cost?"
 TALK = (HistoryMessage("user", "How much is the deposit?"), HistoryMessage("assistant", "EUR 300 [1]."))
@@ -33,16 +23,6 @@ def deps() -> Deps:
 
 
 # ------------------------------------------------------------------------------------------------ condense
-async def test_a_follow_up_becomes_a_question_of_its_own(online, deps: Deps) -> None:
-    online.reply(match='"standalone_question"', json={"standalone_question": "How much was the deposit in 2022?"})
-    question = await condense(deps, ask("And in 2022?", history=TALK))
-    assert (question.text, question.standalone) == ("And in 2022?", "How much was the deposit in 2022?")
-    assert "EUR 300" in online.chats[0].prompt
-
-
-async def test_a_first_question_is_left_as_it_is_without_a_call(online, deps: Deps) -> None:
-    assert (await condense(deps, ask(QUESTION))).standalone == QUESTION
-    assert (online.chats, deps.trace.steps[0].status) == ([], "skipped")
 
 
 async def test_without_a_model_a_follow_up_is_searched_for_with_the_question_before(offline, deps: Deps) -> None:
@@ -60,53 +40,9 @@ async def test_variants_are_cleaned_and_never_the_question_itself(online, deps: 
     assert deps.trace.steps[0].summary == "resit fee; late resit charge"
 
 
-async def test_rewriting_is_switched_off_by_a_request(online, deps: Deps) -> None:
-    assert await rewrite(deps, ask(QUESTION, options=AnswerOptions(rewrite=False))) == ()
-    assert (online.chats, deps.trace.steps[0].status) == ([], "skipped")
-
-
 async def test_hyde_is_a_vector_only_query(online, deps: Deps) -> None:
     online.reply(json={"hypothetical_passage": "A resit costs\nEUR 55."})
     assert await hyde(deps, ask(QUESTION)) == (Query("A resit costs EUR 55.", kind="hyde", vector_only=True),)
-
-
-async def test_a_query_that_was_tried_is_no_other_query(online, deps: Deps) -> None:
-    online.reply(match='"query"', json={"query": "resit cost"})
-    assert await rewrite_to_concepts(deps, ask(QUESTION), tried=["resit, cost"]) == ()
-    assert deps.trace.degraded[0]["step"] == "rewrite"
-
-
-async def test_a_retry_knows_what_was_tried_and_why_it_failed(online, deps: Deps) -> None:
-    reply = {"rewrite_reason": "too narrow", "rewritten_query": "repeat examination fee", "keywords": ["fee", ""]}
-    online.reply(match='"rewritten_query"', json=reply)
-    failed = [(scored(1, "The library lends books."), "about books")]
-    queries = await rewrite_to_retry(deps, ask(QUESTION), tried=[QUESTION, "resit price"], failed=failed)
-    assert queries == (Query("repeat examination fee", kind="rewrite"),)
-    assert "about books" in online.chats[0].prompt
-    detail = deps.trace.steps[0].detail
-    assert (detail["original"], detail["attempt"], detail["keywords"]) == ("resit price", 2, ["fee"])
-
-
-async def test_a_correction_reads_the_rejected_answer(online, deps: Deps) -> None:
-    online.reply(match='"queries"', json={"queries": ["late resit surcharge"]})
-    queries = await rewrite_to_correct(deps, ask(QUESTION), tried=[QUESTION], missing="the amount", answer="Some [1].")
-    assert [query.text for query in queries] == ["late resit surcharge"]
-    assert "Some (1)." in online.chats[0].prompt
-
-
-async def test_a_compound_question_is_decomposed(online, deps: Deps) -> None:
-    online.reply(match='"sub_queries"', json={"sub_queries": ["resit cost", "resit closing date"]})
-    assert [query.kind for query in await decompose(deps, ask(QUESTION))] == ["sub_query", "sub_query"]
-
-
-async def test_a_single_part_is_no_decomposition(online, deps: Deps) -> None:
-    online.reply(match='"sub_queries"', json={"sub_queries": ["resit cost", "resit  cost"]})
-    assert await decompose(deps, ask(QUESTION)) == ()
-
-
-async def test_a_step_back_is_one_broader_query(online, deps: Deps) -> None:
-    online.reply(match='"step_back_query"', json={"step_back_query": "examination fees"})
-    assert await step_back(deps, ask(QUESTION)) == (Query("examination fees", kind="step_back"),)
 
 
 @pytest.mark.parametrize("step", [rewrite, hyde, decompose, step_back, rewrite_to_concepts])
@@ -136,26 +72,6 @@ async def test_without_evidence_no_filter_is_read(online, evidence: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("text", "year"),
-    [
-        ("Loans under the 2022 rules?", 2022),
-        ("Loans in 2022 and 2025?", None),
-        ("Loans in 1999?", None),
-        (QUESTION, None),
-    ],
-)
-async def test_the_year_that_a_question_names_is_preferred(deps: Deps, text: str, year: int | None) -> None:
-    filters = (await prefer_named_year(deps, ask(text))).filters
-    assert (filters.policy_year, "policy_year" in filters.preferred) == (year, year is not None)
-
-
-async def test_a_collection_with_one_department_needs_no_call(online) -> None:
-    deps = make_tools(settings.RAG, HANDBOOK[:2])
-    assert await read_question(deps, ask(QUESTION), SearchFilters()) == Route(filters=SearchFilters())
-    assert not online.chats + deps.trace.steps
-
-
-@pytest.mark.parametrize(
     ("task", "numbers", "documents"),
     [
         ("compare", [1, 2], ("d2", "d1")), ("summarise", [3], ("d3",)), ("compare", [1], None), ("", [1], None),
@@ -172,27 +88,7 @@ async def test_a_model_may_choose_a_task_among_the_documents_offered(
     assert "1. Library Loan Regulations (2022) (2022)\n2. Library Loan Regulations (2025)" in online.chats[0].prompt
 
 
-async def test_better_words_are_one_round_with_the_users_own_first(online, deps: Deps) -> None:
-    words = await look_for_better_words(deps, ask(QUESTION), SearchFilters())
-    assert words.queries[0] == Query(QUESTION)
-    assert {"condense", "rewrite", "hyde", "route"} == {step.name for step in deps.trace.steps}
-    assert deps.trace.usage().llm_rounds <= 1
-
-
 # ------------------------------------------------------------------------------------------------ ways
-async def test_a_model_chooses_a_way_and_words_in_one_call(online, deps: Deps) -> None:
-    online.reply(
-        match="Available routes",
-        json={"route": "direct_chunk_search", "standalone_question": "The deposit in 2022?", "queries": ["deposit"]},
-    )
-    available = ("hierarchical_search", "direct_chunk_search")
-    strategy = await choose_strategy(deps, ask("And in 2022?", history=TALK), available, ())
-    assert (strategy.route, strategy.question.standalone) == ("direct_chunk_search", "The deposit in 2022?")
-    assert [query.text for query in strategy.queries] == ["deposit"]
-
-
-async def test_without_a_model_the_first_way_is_taken(offline, deps: Deps) -> None:
-    assert (await choose_strategy(deps, ask(QUESTION), ("web_search",), ())).route == "web_search"
 
 
 def drafted(*tasks: dict[str, object]) -> dict[str, object]:

@@ -10,8 +10,8 @@ from django.conf import settings
 
 from retrieval.errors import IndexUnavailableError, ModelOutputError
 from retrieval.steps.deps import Deadline, Deps
-from retrieval.steps.step import step, try_call
-from retrieval.trace import Trace, degrade, note, skip
+from retrieval.steps.step import step
+from retrieval.trace import Trace, note, skip
 from tests.retrieval.steps.fakes import make_tools
 
 
@@ -55,11 +55,6 @@ async def test_the_fallback_serves_where_the_model_fails_or_is_late(deps: Deps, 
     assert deps.trace.degraded == [{"step": "rewrite", "reason": reason}]
 
 
-async def test_what_is_switched_off_is_skipped_with_its_reason(deps: Deps) -> None:
-    assert await rewrite(deps, "off") == []
-    assert (deps.trace.steps[0].status, deps.trace.steps[0].detail) == ("skipped", {"reason": "switched off"})
-
-
 async def test_an_error_that_is_no_models_is_the_callers(deps: Deps) -> None:
     with pytest.raises(IndexUnavailableError):
         await rewrite(deps, "away")
@@ -70,51 +65,3 @@ async def test_nothing_is_begun_when_the_answers_time_is_over(deps: Deps) -> Non
     late = replace(deps, deadline=Deadline(0))
     assert await rewrite(late, "other words") == []
     assert late.trace.degraded == [{"step": "rewrite", "reason": "no time was left for the model"}]
-
-
-def test_what_only_improves_an_answer_falls_away_first() -> None:
-    assert shares(Deadline(200)) == (20, 20)
-    late = Deadline(100)
-    late._ends -= 60  # 40 s are left, 30 of them for the writing
-    assert shares(late) == pytest.approx((2.5, 6.0), abs=0.1)
-    late._ends -= 15
-    assert shares(late) == (0.0, 0.0)
-
-
-def shares(deadline: Deadline) -> tuple[float, float]:
-    return (
-        deadline.share(20, optional=True, writing=False),
-        deadline.share(20, optional=False, writing=False),
-    )
-
-
-async def test_a_call_within_a_step_is_none_where_it_fails(deps: Deps) -> None:
-    async def fails() -> str:
-        raise ModelOutputError("no JSON")
-
-    @step("assess")
-    async def judge(deps: Deps) -> str | None:
-        return await try_call(deps, fails())
-
-    assert await judge(deps) is None
-    assert deps.trace.degraded == [{"step": "assess", "reason": "no JSON"}]
-
-
-async def test_a_fallback_may_be_a_coroutine_and_note_in_the_same_entry(deps: Deps) -> None:
-    async def imagined(deps: Deps) -> str:
-        note("passage_imagined", passage="by rules")
-        return "by rules"
-
-    @step("hyde", fallback=imagined)
-    async def fails(deps: Deps) -> str:
-        raise ModelOutputError("no JSON")
-
-    assert await fails(deps) == "by rules"
-    [entry] = deps.trace.steps
-    assert (entry.status, entry.summary, entry.detail["reason"]) == ("degraded", "by rules", "no JSON")
-
-
-async def test_outside_a_step_nothing_is_noted() -> None:
-    note("passage_imagined", passage="x")
-    skip("switched_off")
-    degrade("no JSON")

@@ -1,8 +1,11 @@
+from __future__ import annotations
+
 import time
 
 import pytest
 
 from retrieval.steps.verify import BASELESS, support
+from retrieval.text.numbers import missing_numbers, stated_numbers
 from tests.retrieval.steps.fakes import chunk
 
 LOANS = (
@@ -93,3 +96,33 @@ def test_time_grows_with_the_text_alone() -> None:
 
     seconds(1)
     assert seconds(20) < 100 * max(seconds(2), 0.005)
+
+
+# ------------------------------------------------------------------------------------------------ numbers
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("12 books, EUR 1,234.50", {12, 1234.5}),
+        ("2025-03-01, 1.7.2024 at 9:00", {2025, 3, 1, 7, 2024, 9}),
+        ("二〇二五年，五十人，五千元，5万，三点五公里，百分之八十", {2025, 50, 5000, 50_000, 3.5, 80}),
+        ("民國一百年，兩萬元", {100, 20_000}),
+        ("１２本，一般十分好", {12}),
+        ("twelve books", set()),
+    ],
+)
+def test_a_statement_gives_its_digits_and_chinese_numerals(text: str, values: set[float]) -> None:
+    assert stated_numbers(text).keys() == values
+
+
+@pytest.mark.parametrize(
+    ("statement", "known", "missing"),
+    [
+        ("12 books", "twelve books", []),
+        ("1,000 euros", "one thousand euros", []),
+        ("on 2025-03-01", "on 1 March 2025", []),
+        ("50人，5000元", "五十人，五千元", []),
+        ("13 books by 2026", "12 books by 2025", ["13", "2026"]),
+    ],
+)
+def test_numbers_are_found_in_figures_and_in_words(statement: str, known: str, missing: list[str]) -> None:
+    assert missing_numbers(statement, known) == missing

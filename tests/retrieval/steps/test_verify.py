@@ -121,14 +121,6 @@ async def test_the_model_is_asked_once_about_all_sentences_where_so_configured(o
     assert step.status == "ok"
 
 
-async def test_its_reply_is_held_to_one_verdict_for_each_sentence(online) -> None:
-    online.reply(match='"supported"', json={"supported": [True, False]})
-    await checked_answer(written("A late resit costs EUR 55 [1]. Registration closes on 1 July [1]."), by_model=True)
-    shape = online.chats[0].body["format"]["properties"]["supported"]
-    assert (shape["items"]["type"], shape["minItems"], shape["maxItems"]) == ("boolean", 2, 2)
-    assert "Statements to check: 2" in online.chats[0].prompt
-
-
 async def test_a_model_that_says_no_to_every_sentence_tells_none_apart(online) -> None:
     online.reply(match='"supported"', json={"supported": [False, False]})
     answer, step, _ = await checked_answer(

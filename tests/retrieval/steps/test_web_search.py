@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,27 +12,10 @@ from retrieval.steps.web import as_chunk, may_search_web, web_search
 from retrieval.text.quoting import label, quote_source
 from retrieval.trace import StepRecord, Trace
 from retrieval.values import AnswerOptions, HistoryMessage
-from tests.retrieval.steps.fakes import Events, ask, make_tools
+from tests.retrieval.steps.fakes import Events, MemoryWeb, ask, make_tools
 
 FEES = WebResult(title="Fees", url="https://www.example.org/fees", snippet="It is 5.", published="2025-02-03")
 WANTED = AnswerOptions(web_search=True)
-
-
-@dataclass
-class MemoryWeb:
-    """Gives back what it holds, and remembers what it was asked."""
-
-    results: Sequence[WebResult] = (FEES,)
-    error: Exception | None = None
-    asked: list[tuple[str, int]] = field(default_factory=list)
-    name: str = "SearXNG at test"
-    is_failing: bool = False
-
-    async def search(self, query: str, *, limit: int) -> tuple[WebResult, ...]:
-        self.asked.append((query, limit))
-        if self.error:
-            raise self.error
-        return tuple(self.results)
 
 
 async def look(
@@ -47,7 +29,7 @@ async def look(
 
 async def test_the_models_query_goes_out_and_results_become_passages_of_their_own_kind(online) -> None:
     online.reply(match="search engine", json={"query": '"fee amount 2025"'})
-    web = MemoryWeb()
+    web = MemoryWeb((FEES,))
     found, step, events = await look(web)
     assert web.asked == [("fee amount 2025", 5)]
     (candidate,) = found.candidates
@@ -58,20 +40,11 @@ async def test_the_models_query_goes_out_and_results_become_passages_of_their_ow
 
 
 async def test_without_a_model_the_message_itself_goes_out_and_the_path_says_so(offline) -> None:
-    web = MemoryWeb()
+    web = MemoryWeb((FEES,))
     found, step, _ = await look(web)
     assert web.asked == [("Can you tell me what the fee is?", 5)]
     assert found.candidates
     assert step.status == "degraded"
-
-
-@pytest.mark.parametrize("reply", [{"json": {"query": "  "}}, {"text": "no json"}, {"status": 500, "error": "oom"}])
-async def test_a_model_that_gives_no_query_is_done_without(online, reply, monkeypatch) -> None:
-    monkeypatch.setattr("retrieval.providers.ollama.BUSY_RETRY_S", 0.01)
-    online.reply(**reply)
-    web = MemoryWeb()
-    await look(web, "What is the deposit for a room in Lakeside hall?")
-    assert [query for query, _ in web.asked] == ["What is the deposit for a room in Lakeside hall?"]
 
 
 async def test_an_engine_that_fails_is_not_the_same_as_nothing_found(offline) -> None:
@@ -87,10 +60,10 @@ async def test_an_engine_that_fails_is_not_the_same_as_nothing_found(offline) ->
     ("web", "asked", "by_default", "allowed"),
     [
         (None, True, True, False),
-        (MemoryWeb(), True, False, True),
-        (MemoryWeb(), False, True, False),
-        (MemoryWeb(), None, False, False),
-        (MemoryWeb(), None, True, True),
+        (MemoryWeb((FEES,)), True, False, True),
+        (MemoryWeb((FEES,)), False, True, False),
+        (MemoryWeb((FEES,)), None, False, False),
+        (MemoryWeb((FEES,)), None, True, True),
     ],
 )
 async def test_the_web_is_searched_only_where_configured_and_wanted(
@@ -104,26 +77,12 @@ async def test_the_web_is_searched_only_where_configured_and_wanted(
     assert (step.status == "skipped") is not allowed
 
 
-async def test_the_prompt_holds_the_question_and_nothing_of_the_documents(online) -> None:
-    await look(MemoryWeb(), "What is the fee?")
-    assert online.chats[0].prompt.rstrip().endswith("Question: What is the fee?")
-
-
 async def test_words_that_only_an_answer_held_do_not_go_out(offline) -> None:
-    history = (
-        HistoryMessage("user", "Who tutors Ann?"),
-        HistoryMessage("assistant", "Dr Kowalski, NLU-E107 [1]."),
-    )
-    web = MemoryWeb()
+    history = (HistoryMessage("user", "Who tutors Ann?"), HistoryMessage("assistant", "Dr Kowalski, NLU-E107 [1]."))
+    web = MemoryWeb((FEES,))
     condensed = "Where is Dr Kowalski, NLU-E107, who tutors Ann?"
     await look(web, "And where is she?", history=history, condensed=condensed)
     assert web.asked == [("And where is she?", 5)]
-
-
-def test_the_same_page_has_the_same_id_every_time_and_short_enough_to_be_stored() -> None:
-    long = WebResult(title="T", url="https://example.org/" + "x" * 1900, snippet="S")
-    assert as_chunk(long).chunk_id == as_chunk(long).chunk_id != as_chunk(FEES).chunk_id
-    assert len(as_chunk(long).chunk_id) <= 100
 
 
 def test_a_web_passage_is_quoted_with_its_site_and_date_and_can_not_end_the_quotation() -> None:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,32 +10,18 @@ from django.conf import settings
 from retrieval.errors import IndexUnavailableError
 from retrieval.ports import WebResult
 from retrieval.trace import Trace
-from retrieval.values import Answer, AnswerOptions, Question
-from retrieval.workflows import get_workflow
-from tests.retrieval.steps.fakes import (
-    HANDBOOK,
-    Events,
-    MemorySearcher,
-    ask,
-    chunk,
-    make_tools,
-)
+from retrieval.values import AnswerOptions
+from tests.retrieval.steps.fakes import HANDBOOK, MemorySearcher, MemoryWeb, ask
+from tests.retrieval.workflows.runs import run, steps
 
-DIAGRAM = Path(__file__).with_name("planned.mmd")
+answer = partial(run, "planned")
 CLEAR = "What is the deposit for a room in Lakeside hall?"
 VAGUE = "How much money must I put down in advance to live there?"
 UNKNOWN = "Who won the football cup last year?"
 COMPARISON = "How much is the deposit for a room in Lakeside hall and what does a late resit cost?"
 GOOD = "The deposit for a room in Lakeside hall is EUR 300 [1]."
+CUP = WebResult(title="Cup final", url="https://example.org/cup", snippet="The football cup was won by FC Nord.")
 PLANS, REFLECTS = '"query_type"', "they agree with each other"
-
-
-async def answer(question: Question | str, chunks=HANDBOOK, **parts: Any) -> tuple[Answer, Trace, Events]:
-    events = Events()
-    trace = Trace(events)
-    asked = ask(question) if isinstance(question, str) else question
-    deps = make_tools(settings.RAG, chunks, **parts)
-    return await get_workflow("planned").answer(asked, engine=deps, trace=trace), trace, events
 
 
 def task(id_: str, type_: str, input_: str = "", *depends_on: str, priority: int = 1) -> dict[str, Any]:
@@ -51,16 +37,8 @@ def reflection(*scores: int, completeness: int) -> dict[str, Any]:
     return {"scores": list(scores), "completeness": completeness, "factuality": 10}
 
 
-def steps(trace: Trace, name: str) -> list[Any]:
-    return [step for step in trace.steps if step.name == name]
-
-
 def shown_tasks(trace: Trace, at: int = 0) -> dict[str, Any]:
     return {row["id"]: row for row in steps(trace, "plan")[at].detail["tasks"]}
-
-
-def test_the_diagram_is_the_one_that_was_agreed() -> None:
-    assert get_workflow("planned").graph.get_graph().draw_mermaid() == DIAGRAM.read_text(encoding="utf-8")
 
 
 # ------------------------------------------------------------------------------------------------ plan and execution
@@ -115,23 +93,6 @@ async def test_a_search_that_follows_another_looks_for_what_that_one_found(onlin
     assert "new password at the service desk" in [request.queries[0].text for request in searcher.requests]
 
 
-async def test_without_a_model_for_it_the_following_search_takes_the_statement_that_was_found(online) -> None:
-    chain = [task("t1", "retrieve", "Wi-Fi error NLU-E107"), task("t2", "retrieve", "how to fix it", "t1")]
-    online.reply(match=PLANS, json=plan(*chain, kind="multi_hop"))
-    online.reply(match="Put the name, number or term", status=500)
-    searcher = MemorySearcher(HANDBOOK)
-    await answer(VAGUE, searcher=searcher)
-    assert any("your password has expired" in request.queries[0].text for request in searcher.requests)
-
-
-async def test_rewordings_are_searched_for_by_the_task_that_waits_for_them(online) -> None:
-    online.reply(match=PLANS, json=plan(task("t1", "rewrite", VAGUE), task("t2", "retrieve", "", "t1")))
-    online.reply(match='"queries"', json={"queries": ["deposit for a room in Lakeside hall"]})
-    searcher = MemorySearcher(HANDBOOK)
-    await answer(VAGUE, searcher=searcher)
-    assert [query.kind for query in searcher.requests[1].queries] == ["rewrite"]
-
-
 async def test_one_failing_search_does_not_stop_the_others(online) -> None:
     class Limping(MemorySearcher):
         async def search(self, request: Any) -> Any:
@@ -180,22 +141,6 @@ async def test_a_poor_result_is_mended_and_then_answered_from(online) -> None:
     assert steps(trace, "plan")[1].detail["remedy"] == "rewrite"
 
 
-async def test_a_medium_result_is_searched_for_wider(online) -> None:
-    online.reply(match=PLANS, json=plan(task("t1", "retrieve", "Lakeside deposit")))
-    online.reply(match=REFLECTS, json=reflection(7, completeness=7))
-    searcher = MemorySearcher(HANDBOOK)
-    await answer(VAGUE, searcher=searcher)
-    assert max(request.top_k for request in searcher.requests) == 3 * settings.RAG.corrective.context_passages
-
-
-async def test_the_model_reflects_on_as_many_passages_as_fit(online, rag_settings) -> None:
-    rag_settings(ollama={"num_ctx": 4096})
-    long = [chunk(100 + n, f"Lakeside hall has a room {n} with a deposit box. " * 30) for n in range(9)]
-    await answer(CLEAR, chunks=long)
-    prompt, shape = next((one.prompt, one.body["format"]) for one in online.chats if REFLECTS in one.prompt)
-    assert 1 < shape["properties"]["scores"]["minItems"] == prompt.count("<passage id=") < 9
-
-
 async def test_at_the_limit_the_best_result_so_far_is_used(online, rag_settings) -> None:
     rag_settings(planned={"max_retries": 1})
     online.reply(match=PLANS, json=plan(task("t1", "retrieve", "Lakeside deposit")))
@@ -214,51 +159,13 @@ async def test_what_nothing_answers_gets_no_answer_after_the_retries(online) -> 
     assert len(steps(trace, "plan")) <= 1 + settings.RAG.planned.max_retries
 
 
-async def test_a_middling_result_that_tuning_does_not_better_is_answered_from(online) -> None:
-    online.reply(match=PLANS, json=plan(task("t1", "retrieve", "Lakeside deposit")))
-    online.reply(match=REFLECTS, json=reflection(7, completeness=7))
-    online.reply(structured=False, text=GOOD)
-    result, trace, _ = await answer(VAGUE)
-    assert result.decision == "ANSWER"
-    assert len(steps(trace, "plan")) == 2
-
-
-async def test_retries_stop_when_no_remedy_is_left(online, rag_settings) -> None:
-    rag_settings(planned={"max_retries": 50})
-    _, trace, _ = await answer(UNKNOWN)
-    assert len(steps(trace, "plan")) < 8
-
-
-async def test_no_retry_begins_when_the_time_is_nearly_over(online, monkeypatch) -> None:
-    online.reply(match=PLANS, json=plan(task("t1", "retrieve", "Lakeside")))
-    online.reply(match=REFLECTS, json=reflection(4, completeness=2))
-    monkeypatch.setattr("retrieval.workflows.planned.TIME_FOR_ANSWERING", 2.0)
-    result, trace, _ = await answer(VAGUE)
-    assert result.text
-    assert len(steps(trace, "plan")) == 1
-
-
 # ------------------------------------------------------------------------------------------------ the web
-class Web:
-    name = "test engine"
-
-    def __init__(self) -> None:
-        self.queries: list[str] = []
-
-    async def search(self, query: str, *, limit: int) -> tuple[WebResult, ...]:
-        self.queries.append(query)
-        page = WebResult(
-            title="Cup final", url="https://example.org/cup", snippet="The football cup was won by FC Nord."
-        )
-        return (page,)
-
-
 async def test_what_the_documents_do_not_hold_is_looked_up_on_the_web_where_that_is_allowed(online) -> None:
     online.reply(match=PLANS, json=plan(task("t1", "retrieve", "Lakeside hall")))
     online.reply(match=REFLECTS, json=reflection(1, completeness=0), times=1)
     online.reply(match=REFLECTS, json=reflection(9, 8, completeness=10))
     online.reply(structured=False, text="The football cup was won by FC Nord [2].")
-    web = Web()
+    web = MemoryWeb((CUP,))
     question = ask(UNKNOWN, options=AnswerOptions(web_search=True))
     result, trace, _ = await answer(question, web=web)
     assert result.decision == "ANSWER"
@@ -269,7 +176,7 @@ async def test_what_the_documents_do_not_hold_is_looked_up_on_the_web_where_that
 async def test_nothing_that_documents_hold_goes_out_to_the_web(online) -> None:
     online.reply(match=PLANS, json=plan(task("t1", "web_search", "password of the service desk NLU-E107")))
     online.reply(match='{"query": "..."}', status=500)  # the query for the web is then made by rules
-    web = Web()
+    web = MemoryWeb((CUP,))
     await answer(ask(UNKNOWN, options=AnswerOptions(web_search=True)), web=web)
     assert web.queries
     assert "NLU-E107" not in " ".join(web.queries)
@@ -284,31 +191,7 @@ async def test_a_mark_that_refuses_is_searched_for_again_and_nothing_of_it_shown
     assert len(steps(trace, "plan")) == 2
 
 
-async def test_the_writing_models_mark_ends_in_no_answer_after_the_retries(online) -> None:
-    online.reply(structured=False, json=["no_answer", ""])
-    result, trace, events = await answer(CLEAR)
-    assert (result.decision, result.reason) == ("NO_ANSWER", "the passages do not answer")
-    assert len(steps(trace, "plan")) == 1 + settings.RAG.planned.max_retries
-    assert "EUR 300" in result.text == events.text, "the nearest passages are quoted"
-
-
-# ------------------------------------------------------------------------------------------------ nothing to plan
-
-
 # ------------------------------------------------------------------------------------------------ without a model
-@pytest.mark.parametrize(
-    ("question", "lead"),
-    [
-        ("校长奖学金每学年多少欧元？", "- 校长奖学金"),
-        ("校長獎學金每學年多少歐元？", "- 校長獎學金"),
-        (CLEAR, "- The deposit"),
-    ],
-)
-async def test_offline_it_plans_by_rules_and_answers_in_the_questions_language(offline, question, lead) -> None:
-    result, trace, _ = await answer(question)
-    assert result.decision == "ANSWER"
-    assert result.text.startswith(lead)
-    assert trace.usage().llm_calls == 0
 
 
 async def test_offline_both_sides_of_a_comparison_are_found(offline) -> None:

@@ -121,15 +121,3 @@ async def test_an_address_that_a_document_smuggles_in_is_not_loaded_by_the_page(
     online.reply(structured=False, text=INJECTIONS["exfiltration"] + " EUR 300 [1].")
     answer, _ = await run(DEPOSIT, poisoned(INJECTIONS["exfiltration"]))
     assert "<img" not in render_answer(answer.text, markers={1})
-
-
-def test_prompts_of_a_site_take_the_place_of_ours(tmp_path) -> None:
-    (tmp_path / "generate.en.md").write_text("Be brief.\n---\n$passages\n$question", encoding="utf-8")
-    library = PromptLibrary(str(settings.RAG.replace(prompts_dir=str(tmp_path)).prompts_dir))
-    assert library.render("generate", language="en", passages="p", question="q").system == "Be brief."
-    assert (
-        "编号段落"
-        in library.render(
-            "generate", language="zh-hans", passages="p", question="q", history="-", language_name="简体中文"
-        ).system
-    )

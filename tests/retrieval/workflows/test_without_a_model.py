@@ -118,25 +118,6 @@ async def test_what_the_filters_of_a_question_hid_is_found_all_the_same(offline,
     assert "EUR 900" in result.text
 
 
-@every_workflow
-async def test_the_lexical_embedders_nearness_is_no_evidence(offline, name: str) -> None:
-    class Near(MemorySearcher):
-        async def search(self, request: Any) -> Any:
-            from dataclasses import replace
-
-            found = await super().search(request)
-            near = (
-                replace(one, scores=replace(one.scores, dense=0.99 - at / 10))
-                for at, one in enumerate(found.candidates)
-            )
-            return replace(found, candidates=tuple(near))
-
-    question = "What does a late return of a rented bicycle cost?"
-    plain = await answer(name, ask(question, scope=LEXICAL))
-    near = await answer(name, ask(question, scope=LEXICAL), searcher=Near(HANDBOOK))
-    assert near.decision == plain.decision == "NO_ANSWER"
-
-
 @pytest.mark.parametrize(
     ("question", "decision"),
     [
@@ -174,10 +155,3 @@ async def test_two_questions_in_one_are_quoted_from_an_attached_file_that_holds_
     rules = [chunk(1, "图书馆晚上十点关门。\n图书逾期一天罚款五元。", title="a", file_name="a.pdf")]
     result = await answer(name, ask("图书馆几点关门？逾期一天罚多少？", scope=LEXICAL), rules)
     assert "十点关门" in result.text and "罚款五元" in result.text
-
-
-@every_workflow
-async def test_two_questions_in_one_that_a_file_does_not_hold_are_refused(offline, name: str) -> None:
-    rules = [chunk(1, "图书馆晚上十点关门。\n图书逾期一天罚款五元。", title="a", file_name="a.pdf")]
-    result = await answer(name, ask("食堂有几个窗口？宿舍押金交多少？", scope=LEXICAL), rules)
-    assert result.decision == "NO_ANSWER"

@@ -1,4 +1,4 @@
-"""What a name means, and to whom."""
+"""What a collection's name means, and to whom; who may do what with one."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import uuid
 import pytest
 from django.contrib.auth.models import Group, User
 
-from retrieval.collection_addresses import read_address
+from ragsite.core.errors import InvalidInputError
 from retrieval.models import Collection
-from retrieval.selectors import collection_addresses, collection_find, scope_as_asked
+from retrieval.selectors import collection_find, scope_as_asked
+from retrieval.services.collections import collection_approve, collection_create, collection_update
 from tests.factories import CollectionFactory, UserFactory
 
 pytestmark = pytest.mark.django_db
@@ -44,12 +45,6 @@ def test_a_plain_name_means_ones_own_then_the_sites_then_shared_then_approved(
     assert collection_find(user=user, name="policies") is None
 
 
-def test_of_other_public_ones_a_name_means_the_oldest(user: User) -> None:
-    oldest = CollectionFactory(name="policies", owner=UserFactory())
-    CollectionFactory(name="policies", owner=UserFactory())
-    assert collection_find(user=user, name="policies") == oldest
-
-
 def test_an_exact_address_names_one_collection_for_everybody(user: User, namesakes: list[Collection]) -> None:
     for collection in namesakes:
         for address in (collection.address, str(collection.pk), str(collection.pk).upper()):
@@ -77,11 +72,6 @@ def test_a_user_called_site_takes_no_address_of_the_site(user: User) -> None:
     assert collection_find(user=user, name="site:policies") == sites
 
 
-def test_a_slash_after_the_last_name_is_the_owners() -> None:
-    assert (read_address("a/b/c").owner, read_address("a/b/c").name) == ("a/b", "c")
-    assert read_address("/c").owner is read_address("c").owner is None
-
-
 def test_an_earlier_question_keeps_its_collection(user: User) -> None:
     sites = CollectionFactory(name="policies")
     asked_at = sites.created_at
@@ -92,12 +82,37 @@ def test_an_earlier_question_keeps_its_collection(user: User) -> None:
     assert as_named.ids == as_kept.ids == (str(sites.pk),)
 
 
-def test_addresses_are_known_by_id(user: User) -> None:
-    own, sites = CollectionFactory(name="a", owner=user), CollectionFactory(name="b")
-    assert collection_addresses([str(own.pk), str(sites.pk)]) == {str(own.pk): "ada/a", str(sites.pk): "site:b"}
+# ------------------------------------------------------------------------------------------------ changes
+def test_staff_share_with_any_group() -> None:
+    group = Group.objects.create(name="law")
+    made = collection_create(owner=UserFactory(is_staff=True), name="cases", visibility="shared", groups=["law"])
+    assert list(made.groups.all()) == [group]
 
 
-def test_to_those_who_are_not_signed_in_the_sites_is_the_nearest() -> None:
-    CollectionFactory(name="policies", owner=UserFactory(), approved=True)
-    sites = CollectionFactory(name="policies")
-    assert collection_find(user=None, name="policies") == sites
+def test_a_change_leaves_what_it_does_not_name(user: User) -> None:
+    made = collection_create(owner=user, name="cases", visibility="shared", description="All.", groups=["law"])
+    collection_update(collection=made, changes={"name": " files "}, by=user)
+    made.refresh_from_db()
+    assert (made.name, made.visibility, made.description) == ("files", "shared", "All.")
+    assert [group.name for group in made.groups.all()] == ["law"]
+    with pytest.raises(InvalidInputError):
+        collection_update(collection=made, changes={"groups": []}, by=user)
+
+
+@pytest.mark.parametrize(
+    ("owned", "visibility", "done"),
+    [(True, "public", True), (True, "private", False), (True, "shared", False), (False, "public", False)],
+)
+def test_only_public_collections_of_users_are_approved(owned: bool, visibility: str, done: bool) -> None:
+    collection = CollectionFactory(owner=UserFactory() if owned else None, visibility=visibility)
+    other = CollectionFactory(owner=UserFactory())
+    before = collection.updated_at
+    assert collection_approve(collection=collection, approved=True) is done
+    for row in (collection, other):
+        row.refresh_from_db()
+    assert (collection.approved, other.approved) == (done, False)
+    assert (collection.updated_at > before) is done
+    if done:
+        assert collection_approve(collection=collection, approved=False)
+        collection.refresh_from_db()
+        assert not collection.approved

@@ -1,0 +1,34 @@
+"""A broker that nothing reaches, a folder for uploads, and an engine without a model server."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from ragsite.core.rag_settings import MilvusSettings
+from retrieval.engine import Engine, close_engine, get_engine
+from retrieval.services import queueing
+
+
+@pytest.fixture
+def queued(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+    """The messages that would have gone to the broker."""
+    messages: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(queueing, "_send", lambda *message: messages.append(message))
+    return messages
+
+
+@pytest.fixture
+def uploads(settings: Any, tmp_path: Path) -> None:
+    settings.MEDIA_ROOT = tmp_path / "uploads"
+
+
+@pytest_asyncio.fixture
+async def engine(milvus: MilvusSettings, offline: None) -> AsyncIterator[Engine]:
+    """With the lexical embedder, over an index of the test's own."""
+    yield get_engine()
+    await close_engine()
