@@ -76,7 +76,7 @@ async def search(
         index=parts,  # type: ignore[arg-type]
         store=parts,  # type: ignore[arg-type]
         models=parts,  # type: ignore[arg-type]
-        settings=SearchSettings(**{"max_top_k": 5, "zscore_dense_weight": 1.0, **(settings or {})}),
+        settings=SearchSettings(**{"max_top_k": 5, **(settings or {})}),
     )
     asked = tuple(
         query if isinstance(query, Query) else Query(query, kind="rewrite" if at else "original")
@@ -226,11 +226,6 @@ async def fused(parts: Parts, *queries: str | Query, **options: Any) -> dict[str
 
 async def test_a_spaces_scores_are_the_sum_of_both_legs_zscores() -> None:
     assert await fused(Parts(legs=BOTH)) == pytest.approx({"a": OUTER, "c": 0.0, "b": -OUTER})
-
-
-async def test_the_dense_legs_weight_is_a_setting() -> None:
-    scores = await fused(Parts(legs=BOTH), settings={"zscore_dense_weight": 2.0})
-    assert scores == pytest.approx({"a": 2 * OUTER, "c": -OUTER, "b": -OUTER})
 
 
 async def test_a_chunk_is_lowered_for_each_better_one_of_its_document() -> None:

@@ -64,24 +64,6 @@ def test_a_killed_server_comes_back_on_the_same_port(server: LiteServer) -> None
     assert (server.uri, server.process.pid != before) == (uri, True)
 
 
-def test_the_history_goes_on_after_a_stop_and_begins_anew_after_a_kill(tmp_path: Path) -> None:
-    histories = []
-    with milvus_lite.ensure_server(tmp_path):
-        histories.append(milvus_lite.history_id(tmp_path))
-    server = LiteServer(tmp_path)
-    assert server.claim()
-    server.start()
-    server.wait_ready()
-    histories.append(milvus_lite.history_id(tmp_path))
-    assert server.process is not None
-    os.kill(server.process.pid, signal.SIGKILL)
-    server.start()
-    server.wait_ready()
-    histories.append(milvus_lite.history_id(tmp_path))
-    server.stop()
-    assert histories[0] == histories[1] != histories[2] and all(histories)
-
-
 def test_a_taken_port_is_refused_by_name(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]

@@ -54,7 +54,7 @@ def test_whatever_a_result_depends_on_changes_the_key(change: dict[str, Any]) ->
 
 
 def test_another_formula_changes_the_key_and_white_space_does_not() -> None:
-    assert cache_key(REQUEST, NUMBERS.replace(zscore_dense_weight=0.9)) != cache_key(REQUEST, NUMBERS)
+    assert cache_key(REQUEST, NUMBERS.replace(formula="seed")) != cache_key(REQUEST, NUMBERS)
     spaced = replace(REQUEST, queries=(Query(" deposit  Lakeside hall\n"),))
     assert cache_key(spaced, NUMBERS) == cache_key(REQUEST, NUMBERS)
 

@@ -83,13 +83,11 @@ async def test_either_shape_gives_scores_in_the_passages_order(server: RerankSer
 
 async def test_the_shape_that_served_is_used_from_then_on(server: RerankServer) -> None:
     server.reply = jina
-    client = reranker(server, model="jina-reranker-v2")
+    client = reranker(server)
     for _ in range(2):
         await client.rerank("fee", ["one", "two"])
     assert ["documents" in body for _, body in server.asked] == [False, True, True]
-    assert server.asked[-1][1] == {
-        "query": "fee", "documents": ["one", "two"], "top_n": 2, "model": "jina-reranker-v2",
-    }  # fmt: skip
+    assert server.asked[-1][1] == {"query": "fee", "documents": ["one", "two"], "top_n": 2}
 
 
 def test_logits_are_brought_to_probabilities_and_missing_passages_get_none() -> None:

@@ -12,6 +12,7 @@ from retrieval.ports import WebResult
 from retrieval.trace import Trace
 from retrieval.values import Answer, AnswerOptions, Question
 from retrieval.workflows import get_workflow
+from retrieval.workflows.planned import MAX_RETRIES
 from tests.retrieval.steps.fakes import (
     HANDBOOK,
     Events,
@@ -211,7 +212,7 @@ async def test_what_nothing_answers_gets_no_answer_after_the_retries(online) -> 
     result, trace, events = await answer(UNKNOWN)
     assert result.decision == "NO_ANSWER"
     assert result.text == events.text
-    assert len(steps(trace, "plan")) <= 1 + settings.RAG.planned.max_retries
+    assert len(steps(trace, "plan")) <= 1 + MAX_RETRIES
 
 
 async def test_a_middling_result_that_tuning_does_not_better_is_answered_from(online) -> None:
@@ -288,7 +289,7 @@ async def test_the_writing_models_mark_ends_in_no_answer_after_the_retries(onlin
     online.reply(structured=False, json=["no_answer", ""])
     result, trace, events = await answer(CLEAR)
     assert (result.decision, result.reason) == ("NO_ANSWER", "the passages do not answer")
-    assert len(steps(trace, "plan")) == 1 + settings.RAG.planned.max_retries
+    assert len(steps(trace, "plan")) == 1 + MAX_RETRIES
     assert "EUR 300" in result.text == events.text, "the nearest passages are quoted"
 
 
