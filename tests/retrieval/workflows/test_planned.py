@@ -150,14 +150,14 @@ async def test_one_failing_search_does_not_stop_the_others(online) -> None:
     assert {name: row["state"] for name, row in shown_tasks(trace).items()} == {"t1": "failed", "t2": "done"}
 
 
-async def test_a_slow_task_is_given_up_and_the_answer_comes_from_the_others(online, rag_settings, monkeypatch) -> None:
+async def test_a_slow_task_is_given_up_and_the_answer_comes_from_the_others(online, monkeypatch) -> None:
     class Slow(MemorySearcher):
         async def search(self, request: Any) -> Any:
             if request.queries[0].text == "slow":
                 await asyncio.sleep(600)
             return await super().search(request)
 
-    rag_settings(planned={"max_retries": 0})
+    monkeypatch.setattr("retrieval.workflows.planned.MAX_RETRIES", 0)
     monkeypatch.setattr("retrieval.workflows.planned.TASK_TIMEOUT_S", 2.0)
     online.reply(match=PLANS, json=plan(task("t1", "retrieve", "slow"), task("t2", "retrieve", "deposit Lakeside")))
     online.reply(match=REFLECTS, json=reflection(9, completeness=10))
@@ -197,8 +197,8 @@ async def test_the_model_reflects_on_as_many_passages_as_fit(online, rag_setting
     assert 1 < shape["properties"]["scores"]["minItems"] == prompt.count("<passage id=") < 9
 
 
-async def test_at_the_limit_the_best_result_so_far_is_used(online, rag_settings) -> None:
-    rag_settings(planned={"max_retries": 1})
+async def test_at_the_limit_the_best_result_so_far_is_used(online, monkeypatch) -> None:
+    monkeypatch.setattr("retrieval.workflows.planned.MAX_RETRIES", 1)
     online.reply(match=PLANS, json=plan(task("t1", "retrieve", "Lakeside deposit")))
     online.reply(match=REFLECTS, json=reflection(7, completeness=3), times=1)
     online.reply(match=REFLECTS, json=reflection(3, completeness=1))
@@ -224,8 +224,8 @@ async def test_a_middling_result_that_tuning_does_not_better_is_answered_from(on
     assert len(steps(trace, "plan")) == 2
 
 
-async def test_retries_stop_when_no_remedy_is_left(online, rag_settings) -> None:
-    rag_settings(planned={"max_retries": 50})
+async def test_retries_stop_when_no_remedy_is_left(online, monkeypatch) -> None:
+    monkeypatch.setattr("retrieval.workflows.planned.MAX_RETRIES", 50)
     _, trace, _ = await answer(UNKNOWN)
     assert len(steps(trace, "plan")) < 8
 
