@@ -65,10 +65,6 @@ def test_a_comment_in_code_is_no_heading_and_its_language_no_word() -> None:
     assert [one.text for one in headed_statements_of("```sh\n# list\nls\n```")] == ["# list ls"]
 
 
-def test_what_a_program_draws_is_read_as_rows() -> None:
-    assert [one.text for one in headed_statements_of("```\n+---+\n| a | b |\n+---+\n```")] == ["a; b"]
-
-
 def test_the_words_of_a_heading_are_without_markup() -> None:
     written = "`tidb_mem` and **tidb_cpu** in [links](http://x) <b>&amp;</b> a\\_b {#anchor}"
     assert inline_text(written) == "tidb_mem and tidb_cpu in links & a_b"

@@ -153,7 +153,7 @@ async def test_new_collection_waits_for_a_server_that_has_not_listed_its_models(
 @pytest.mark.parametrize(
     ("reply", "limit_s", "reason"),
     [
-        ({"status": 500}, 20, "answered HTTP 500"),
+        ({"status": 500}, 20, "HTTP 500"),
         ({"delay_s": 30}, 0.1, "timed out after 0.1 s"),
         ({"body": ["not", "ollama"]}, 20, "could not be read"),
         ({"body": {"models": [{"no": "name"}]}}, 20, "could not be read"),
