@@ -37,8 +37,7 @@ Vectors = NDArray[np.float32]
 class Prompt:
     """A rendered prompt. The fixed part comes first (`system`), so that the model server's prompt cache works.
 
-    personal: it holds what is remembered for the user, which nobody else may read. instructions: all that is the
-    site's own in it, without what the variables stand for.
+    personal: it holds what is remembered for the user, which nobody else may read.
     """
 
     name: str
@@ -46,7 +45,6 @@ class Prompt:
     system: str
     user: str
     personal: bool = False
-    instructions: str = ""
 
 
 class ChatModel(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from retrieval.ingest.summary import summarize
+from retrieval.ingest.reading import summarize
 from retrieval.text.tokens import estimate_tokens
 
 TEXT = "Library books are lent for four weeks. Students return books at the desk. Late books cost one euro a day."
