@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import pypdfium2
 import pypdfium2.raw as pdfium_c
 
-from retrieval.ingest.blocks import GRID
-from retrieval.ingest.page_lines import Box, Word, around, on_one_line
+from retrieval.ingest.blocks import GRID, Box, Word, around, on_one_line
 
 ALIGNED = 3.0  # points that the sides or middles of one column's cells may lie apart
 ROW = -1
