@@ -127,8 +127,9 @@ async def _broker() -> str:
 
 async def _storage() -> str:
     free_mib = await asyncio.to_thread(storage.free_mib)
-    if free_mib < (kept_mib := settings.RAG.storage.min_free_mib):
-        raise NotReadyError(f"the disk is full: {free_mib:.0f} MiB are left, nothing is taken in below {kept_mib}")
+    if free_mib < storage.MIN_FREE_MIB:
+        kept = storage.MIN_FREE_MIB
+        raise NotReadyError(f"the disk is full: {free_mib:.0f} MiB are left, nothing is taken in below {kept}")
     return ""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeVar
 
@@ -37,8 +37,7 @@ Vectors = NDArray[np.float32]
 class Prompt:
     """A rendered prompt. The fixed part comes first (`system`), so that the model server's prompt cache works.
 
-    personal: it holds what is remembered for the user, which nobody else may read. instructions: all that is the
-    site's own in it, without what the variables stand for.
+    personal: it holds what is remembered for the user, which nobody else may read.
     """
 
     name: str
@@ -46,7 +45,6 @@ class Prompt:
     system: str
     user: str
     personal: bool = False
-    instructions: str = ""
 
 
 class ChatModel(Protocol):
@@ -194,18 +192,8 @@ class ChunkIndex(Protocol):
 
     async def chunk_ids(self, space: EmbeddingSpace, *, document_id: str | None = None) -> set[str]: ...
 
-    def id_pages(self, space: EmbeddingSpace, *, after: str = "", up_to: str = "") -> AsyncIterator[set[str]]:
-        """The ids in `(after, up_to]` by their text, "": no bound; each once, some thousands at a time."""
-        ...
-
     async def vectors(self, space: EmbeddingSpace, chunk_ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """The stored vectors, shape (dim,), of those chunks that are there."""
-        ...
-
-    async def count(self, space: EmbeddingSpace) -> int: ...
-
-    def alias(self, space: EmbeddingSpace) -> str:
-        """The space's name in this index: another index calls it otherwise."""
         ...
 
     async def search_dense(

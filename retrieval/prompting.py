@@ -23,7 +23,6 @@ MARKER = re.compile(r"^---[ \t]*$", re.MULTILINE)
 LEADING_COMMENT = re.compile(r"\A\s*<!--.*?-->", re.DOTALL)
 NO_MEMORIES = "-"  # what `$memories` is where nothing is remembered (`retrieval.steps.memory.quote_memories`)
 NAME = re.compile(r"[a-z0-9_]+(-[a-z0-9_]+)*")
-VARIABLE = re.compile(r"\$\w+")
 
 
 class PromptError(ModelError):
@@ -57,7 +56,6 @@ class PromptTemplate:
             system=self.system.substitute(variables),
             user=self.user.substitute(variables),
             personal="memories" in self.variables and variables["memories"] != NO_MEMORIES,
-            instructions=f"{self.system.template}\n{VARIABLE.sub('', self.user.template)}",
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ NO_ROOM = OSError(errno.ENOSPC, "No space left on device")
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path, settings: Any, rag_settings: Callable[..., None]) -> Iterator[Path]:
+def small_disk(tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """1 MiB for the uploads, all of which may be used."""
     uploads = tmp_path / "uploads"
     uploads.mkdir()
@@ -39,7 +39,7 @@ def small_disk(tmp_path: Path, settings: Any, rag_settings: Callable[..., None])
     if mounted.returncode:
         pytest.skip("mounting is not allowed here")
     settings.MEDIA_ROOT = uploads
-    rag_settings(storage={"min_free_mib": 0})
+    monkeypatch.setattr(storage, "MIN_FREE_MIB", 0)
     yield uploads
     subprocess.run(["umount", str(uploads)], check=True)
 
@@ -65,14 +65,14 @@ def test_upload_on_a_full_disk_is_507_and_the_next_one_that_fits_is_stored(small
 
 
 @pytest.mark.django_db
-def test_room_is_kept_free(small_disk: Path, rag_settings: Callable[..., None]) -> None:
-    rag_settings(storage={"min_free_mib": 1})
+def test_room_is_kept_free(small_disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(storage, "MIN_FREE_MIB", 1)
     assert upload(UserFactory(), b"Ten books.").status_code == 507
     assert list(small_disk.iterdir()) == []
 
 
-async def test_readyz_tells_that_the_disk_is_full(small_disk: Path, rag_settings: Callable[..., None]) -> None:
-    rag_settings(storage={"min_free_mib": 64})
+async def test_readyz_tells_that_the_disk_is_full(small_disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(storage, "MIN_FREE_MIB", 64)
     told = await health._state("storage", health._storage)
     assert told["state"] == "down"
     assert told["reason"] == "the disk is full: 1 MiB are left, nothing is taken in below 64"

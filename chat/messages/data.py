@@ -90,10 +90,6 @@ def _versions(message: Message) -> list[str]:
     return [str(pk) for pk in getattr(message, "version_ids", None) or [message.pk]]
 
 
-def answer_data_in_english(message: Message) -> dict[str, Any]:
-    return _answer_record(message) | {"html": _html(message)}
-
-
 def _html(message: Message) -> str:
     markers = {source.marker for source in message.sources.all()}
     return render_answer(message.text, markers=markers, weak=weak_sentences(message.grounding or []))

@@ -80,8 +80,3 @@ class Rating(models.Model):
     def thumb(self) -> Thumb | None:
         """Which way the score points."""
         return thumb_of(self.score)
-
-    def tags_text(self) -> str:
-        """wrong source, outdated"""
-        known = dict(self.Tag.choices)
-        return ", ".join(str(known[tag]).lower() if tag in known else str(tag) for tag in self.tags)

@@ -13,6 +13,7 @@ from django.db import DatabaseError
 from ragsite.core.errors import StorageFullError
 
 MIB = 1024 * 1024
+MIN_FREE_MIB = 64  # with less room than this nothing new is taken in
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 SQLITE_FULL = ("database or disk is full", "disk i/o error", "unable to open database file")
 POSTGRES_DISK_FULL = "53100"  # SQLSTATE
@@ -25,7 +26,7 @@ def free_mib() -> float:
 
 def is_full(*, room_mib: float = 0.0) -> bool:
     """Less than the room that is kept free is left, or would be after so many MiB more."""
-    return free_mib() - room_mib < settings.RAG.storage.min_free_mib
+    return free_mib() - room_mib < MIN_FREE_MIB
 
 
 def check_room(size_bytes: int) -> None:

@@ -5,7 +5,6 @@ only. Files in `<data>/run`:
 
     milvus.lock      held by the process that owns the server (the supervisor, or a command that started one)
     milvus.json      {"uri", "owner_pid"}: where it listens
-    milvus.history   an id; another one after the server was killed, which may have cost rows that were acknowledged
 
 Imports neither pymilvus (1-2 s) nor Django.
 """
@@ -21,7 +20,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -57,14 +55,6 @@ def current_uri(data_dir: str | Path) -> str:
     except OSError:  # it was killed; one that lives starts its server again
         return ""
     return uri
-
-
-def history_id(data_dir: str | Path) -> str:
-    """Stays the same as long as the folder's server was closed in order each time; "" where none ever ran."""
-    try:
-        return (_run_dir(Path(data_dir)) / "milvus.history").read_text()
-    except OSError:
-        return ""
 
 
 def answers(uri: str, *, timeout_s: float = 1.0) -> bool:
@@ -143,10 +133,6 @@ class LiteServer:
             child_process.kill_groups([self.process])
         if not self._port:
             self._port, self._port_lock = _reserve_port(self._wanted_port)
-        closed = self.data_dir / "milvus" / "closed-in-order"
-        if not closed.exists():
-            (self._run_dir / "milvus.history").write_text(uuid.uuid4().hex)
-        closed.unlink(missing_ok=True)
         # -P: the script's own folder is no place to import from, it has a `milvus_lite.py` that is not the library.
         program = [sys.executable, "-P", str(Path(__file__).with_name("milvus_lite_server.py")), "server"]
         program += ["--data-dir", str(self.data_dir / "milvus"), "--host", HOST, "--port", str(self._port)]

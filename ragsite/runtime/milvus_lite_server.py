@@ -16,11 +16,9 @@ from __future__ import annotations
 
 import copy
 import os
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from milvus_lite.analyzer.sparse import bytes_to_sparse
@@ -108,5 +106,4 @@ if __name__ == "__main__":
     Collection._search_sparse = search_collection
     SparseInvertedIndex.search = search_with_statistics
     code = main()  # comes back once the data is closed
-    (Path(sys.argv[sys.argv.index("--data-dir") + 1]) / "closed-in-order").touch()
     os._exit(code)  # freeing every object would take seconds more

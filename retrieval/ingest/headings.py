@@ -36,24 +36,24 @@ def heading_level(line: str) -> int:
     return 0
 
 
-def plain_blocks(text: str, *, page: int | None = None) -> Iterator[Block]:
+def plain_blocks(text: str) -> Iterator[Block]:
     """Paragraphs of unmarked text, parted by blank lines; a heading line is a block of its own."""
     for paragraph in BLANK_LINES.split(text):
         lines: list[str] = []
         whole = paragraph.strip("\n")
         if (match := _ATX.match(whole.strip())) and "\n" not in whole.strip():
-            yield Block(text=whole.strip(), kind="heading", level=len(match[1]), label=match[2], page=page)
+            yield Block(text=whole.strip(), kind="heading", level=len(match[1]), label=match[2])
             continue
         for line in whole.split("\n"):
             if not (level := heading_level(line)):
                 lines.append(line.rstrip())
                 continue
-            yield from _paragraph(lines, page)
+            yield from _paragraph(lines)
             lines = []
-            yield Block(text=line.strip(), kind="heading", level=level, label=line.strip(), page=page)
-        yield from _paragraph(lines, page)
+            yield Block(text=line.strip(), kind="heading", level=level, label=line.strip())
+        yield from _paragraph(lines)
 
 
-def _paragraph(lines: list[str], page: int | None) -> Iterator[Block]:
+def _paragraph(lines: list[str]) -> Iterator[Block]:
     if text := "\n".join(lines).strip():
-        yield Block(text=text, page=page)
+        yield Block(text=text)

@@ -34,32 +34,23 @@ def check_archive(path: Path, limits: ParseLimits) -> None:
         raise DocumentUnreadableError(worded("The file is protected by a password; save it without one."))
     # Declared sizes can lie, but zipfile reads no more of an entry than it declares.
     if sum(entry.file_size for entry in entries) > limits.max_unpacked_mib * MIB or len(entries) > 20_000:
+        most = limits.max_unpacked_mib
         raise DocumentUnreadableError(
-            worded(
-                "The file unpacks to more than {max_unpacked_mib} MiB; split it.",
-                max_unpacked_mib=limits.max_unpacked_mib,
-            )
+            worded("The file unpacks to more than {max_unpacked_mib} MiB; split it.", max_unpacked_mib=most)
         )
 
 
 def check_pages(count: int, limits: ParseLimits) -> None:
     """Raises DocumentUnreadableError for more pages or slides than the limit."""
-    if count > limits.max_pages:
-        raise DocumentUnreadableError(
-            worded(
-                "The file has {count} pages, {max_pages} are the limit; split it.",
-                count=count,
-                max_pages=limits.max_pages,
-            )
-        )
+    if count > (most := limits.max_pages):
+        reason = worded("The file has {count} pages, {max_pages} are the limit; split it.", count=count, max_pages=most)
+        raise DocumentUnreadableError(reason)
 
 
 def check_length(chars: int, limits: ParseLimits) -> None:
     """Raises DocumentUnreadableError for more characters than the limit."""
-    if chars > limits.max_text_chars:
-        raise DocumentUnreadableError(
-            worded(
-                "The file holds more than {max_text_chars:,} characters of text; split it.",
-                max_text_chars=limits.max_text_chars,
-            )
+    if chars > (most := limits.max_text_chars):
+        reason = worded(
+            "The file holds more than {max_text_chars:,} characters of text; split it.", max_text_chars=most
         )
+        raise DocumentUnreadableError(reason)

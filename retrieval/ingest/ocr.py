@@ -21,9 +21,8 @@ import pypdfium2
 from ragsite.core.text import clean_text
 from ragsite.core.wording import worded
 from retrieval.errors import DocumentUnreadableError
-from retrieval.ingest.blocks import BLOCK_SEPARATOR, GRID, Block, BlockKind, Line, PageLines
+from retrieval.ingest.blocks import BLOCK_SEPARATOR, GRID, Block, BlockKind, Box, Line, PageLines, Word, lines_of
 from retrieval.ingest.headings import heading_level
-from retrieval.ingest.page_lines import Box, Word, lines_of
 
 LANGUAGES = ("eng", "chi_sim", "chi_tra")  # those of them that are installed
 MAX_PAGES = 200

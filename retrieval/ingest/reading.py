@@ -6,7 +6,7 @@ this runs in the reader process, with limits (`retrieval.ingest.reader`). Plain 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,18 +15,17 @@ from ragsite.core.wording import worded
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.blocks import ParsedDocument
 from retrieval.ingest.chunking import Chunker, ChunkSize
-from retrieval.ingest.docx import parse_docx
 from retrieval.ingest.html import parse_html
 from retrieval.ingest.limits import ParseLimits, check_archive, check_length
 from retrieval.ingest.markdown import parse_markdown
+from retrieval.ingest.office import parse_docx, parse_pptx, parse_xlsx
 from retrieval.ingest.parts import ReadDocument, document_parts
 from retrieval.ingest.pdf import parse_pdf
-from retrieval.ingest.pptx import parse_pptx
 from retrieval.ingest.sniff import OFFICE_PARTS, FileKind, check_content
-from retrieval.ingest.summary import summarize
 from retrieval.ingest.text import parse_csv, parse_text
-from retrieval.ingest.xlsx import parse_xlsx
 from retrieval.text.language import detect_language
+from retrieval.text.sentences import split_sentences
+from retrieval.text.tokens import estimate_tokens
 
 TEXT_PARSERS: dict[FileKind, Callable[[bytes], ParsedDocument]] = {
     "text": parse_text,
@@ -40,6 +39,8 @@ FILE_PARSERS: dict[FileKind, Callable[[Path, ParseLimits], ParsedDocument]] = {
     "pptx": parse_pptx,
     "xlsx": parse_xlsx,
 }
+LOOKED_AT_CHARS = 20_000
+MIN_CHARS, MAX_CHARS = 12, 600  # of a sentence that is quoted
 SUMMARY_TOKENS = 160  # of a document's summary, by which hierarchical search finds it
 
 
@@ -91,3 +92,25 @@ def _unturned(document: ParsedDocument) -> ParsedDocument:
         for block in document.blocks
     )
     return replace(document, blocks=blocks, title=unturned(document.title))
+
+
+# ------------------------------------------------------------------------------------------------ summary
+def summarize(text: str, *, headings: Iterable[str], tokens: int) -> str:
+    """A summary without a model: headings, then the first sentences. At most about `tokens` tokens, half of them
+    headings; "" where no sentence will do."""
+    headings = list(dict.fromkeys(headings))
+    sentences = (sentence.strip() for sentence in split_sentences(text[:LOOKED_AT_CHARS]))
+    said = [s for s in sentences if MIN_CHARS <= len(s) <= MAX_CHARS and s not in headings]
+    outline = _fitting(headings, "; ", tokens // 2)
+    return "\n".join(filter(None, (outline, _fitting(said, " ", tokens - estimate_tokens(outline)))))
+
+
+def _fitting(parts: Iterable[str], separator: str, tokens: int) -> str:
+    """As many as there is room for, from the first on."""
+    kept = ""
+    for part in parts:
+        longer = separator.join(filter(None, (kept, part)))
+        if estimate_tokens(longer) > tokens:
+            break
+        kept = longer
+    return kept

@@ -1,15 +1,13 @@
 """An Ollama server, through langchain-ollama.
 
-Every call to a model carries the same `num_ctx`: another one would reload the model. The clients wrap nothing, so that
-httpx's errors, Ollama's and those of parsing come through; here they become the engine's, with a reason for people.
+Every call to a model carries the same `num_ctx`: another one would reload the model.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import AsyncGenerator, Iterator, Mapping
-from contextlib import aclosing, contextmanager
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
 from typing import Any
 
 import httpx
@@ -19,30 +17,34 @@ from ollama import ResponseError
 from tenacity import retry, retry_if_exception, stop_after_attempt
 
 from ragsite.core.rag_settings import OllamaSettings
-from ragsite.core.text import shortened
 from ragsite.core.wording import worded
-from retrieval.errors import ModelError, ModelMissingError, ModelOutputError, ModelTimeoutError, ModelUnavailableError
+from retrieval.errors import ModelMissingError
 from retrieval.providers.http_service import address_of, quick_tls_context
-from retrieval.providers.server import ChatCall, ChatChunk, ServedModel
+from retrieval.providers.server import (
+    CONNECT_TIMEOUT_S,
+    TEMPERATURE,
+    ChatCall,
+    ChatChunk,
+    ModelServer,
+    ServedModel,
+    first_chunk,
+)
 
-CONNECT_TIMEOUT_S = 3.0  # until the connection stands
-LIST_TIMEOUT_S = 2.5  # asking for the list of models; of the other calls the callers watch the time
 BUSY_RETRY_S = 0.3  # before the one more attempt
-TEMPERATURE = 0.1  # of answers
 # Of judgements. Ollama's own default punishes repetition, and so the second 8 of a list of scores.
 JUDGING: Mapping[str, Any] = {
     "temperature": 0.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "repeat_penalty": 1.0, "presence_penalty": 0.0,
     "frequency_penalty": 0.0, "seed": 0,
 }  # fmt: skip
 NANOSECONDS_PER_MS = 1e6
-DETAIL_CHARS = 160
+CLOSED = (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError)
 
 
 def _is_passing(error: BaseException) -> bool:
     """A busy server may have room a moment later, and one that has closed a kept connection takes another."""
     if isinstance(error, ResponseError):
         return error.status_code == httpx.codes.SERVICE_UNAVAILABLE
-    return isinstance(error, httpx.RemoteProtocolError | httpx.ReadError | httpx.WriteError)
+    return isinstance(error, CLOSED)
 
 
 once_more = retry(
@@ -50,10 +52,14 @@ once_more = retry(
 )
 
 
-class OllamaServer:
-    """Implements `retrieval.providers.server.ModelServer`. Proxies of the environment are not used."""
+class OllamaServer(ModelServer):
+    """Proxies of the environment are not used."""
 
     label = "Ollama"
+    late = (TimeoutError, httpx.ReadTimeout)
+    closed = CLOSED
+    away = (httpx.TransportError, httpx.InvalidURL, OSError)
+    refused = (ResponseError, httpx.HTTPStatusError)
 
     def __init__(self, settings: OllamaSettings) -> None:
         url = httpx.URL(settings.base_url)
@@ -73,11 +79,9 @@ class OllamaServer:
         self._http = httpx.AsyncClient(base_url=settings.base_url, transport=self._transport, timeout=timeout)
         self._described: dict[tuple[str, str], ServedModel] = {}
 
-    async def models(self) -> tuple[ServedModel, ...]:
-        with self._explained():
-            async with asyncio.timeout(LIST_TIMEOUT_S):
-                listed = (await self._json("GET", "/api/tags"))["models"]
-                return tuple(await asyncio.gather(*map(self._describe, listed)))
+    async def listed(self) -> tuple[ServedModel, ...]:
+        entries = (await self._json("GET", "/api/tags"))["models"]
+        return tuple(await asyncio.gather(*map(self._describe, entries)))
 
     def missing(self, name: str) -> ModelMissingError:
         if name:
@@ -93,7 +97,7 @@ class OllamaServer:
             "stream": not call.is_judgement,
             "reasoning": False if model.can_think else None,  # plain models must not be told
         }
-        with self._explained(model.name):
+        with self.explained(model.name):
             chunk, chunks = await self._begin(call, arguments)
             async with aclosing(chunks):
                 while chunk is not None:
@@ -104,7 +108,7 @@ class OllamaServer:
         if model not in self._embeddings:
             num_ctx = self._settings.num_ctx
             self._embeddings[model] = OllamaEmbeddings(model=model, num_ctx=num_ctx, **self._client)
-        with self._explained(model):
+        with self.explained(model):
             return await once_more(self._embeddings[model].aembed_documents)(texts)
 
     async def close(self) -> None:
@@ -115,13 +119,7 @@ class OllamaServer:
     async def _begin(
         self, call: ChatCall, arguments: Mapping[str, Any]
     ) -> tuple[AIMessageChunk | None, AsyncGenerator[AIMessageChunk, None]]:
-        """The first chunk, and those that follow."""
-        chunks: Any = self._chat.astream(list(call.messages), **arguments)
-        try:
-            return await anext(chunks, None), chunks
-        except BaseException:
-            await chunks.aclose()
-            raise
+        return await first_chunk(self._chat.astream(list(call.messages), **arguments))
 
     async def _describe(self, entry: Mapping[str, Any]) -> ServedModel:
         """One entry of the list, with what /api/show tells of it: asked once for each version of a model."""
@@ -144,47 +142,10 @@ class OllamaServer:
         response = await self._http.request(method, path, json=body)
         return response.raise_for_status().json()
 
-    @contextmanager
-    def _explained(self, model: str = "") -> Iterator[None]:
-        """Raises ModelErrors in place of whatever the clients raise."""
-        try:
-            yield
-        except ResponseError as error:
-            raise self._refusal(error, model) from error
-        except httpx.HTTPStatusError as error:
-            status = error.response.status_code
-            reason = worded("Ollama at {address} answered HTTP {status}", address=self.address, status=status)
-            raise ModelUnavailableError(reason) from error
-        except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError) as error:
-            raise ModelUnavailableError(worded("Ollama closed the connection")) from error
-        except (TimeoutError, httpx.ReadTimeout) as error:
-            limit_s = LIST_TIMEOUT_S
-            raise ModelTimeoutError(worded("Ollama timed out after {limit_s:g} s", limit_s=limit_s)) from error
-        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-            reason = worded("Ollama is not reachable at {server}", server=self.address)
-            raise ModelUnavailableError(reason) from error
-        except (json.JSONDecodeError, AttributeError, TypeError, LookupError) as error:
-            raise ModelOutputError(worded("Ollama sent something that could not be read")) from error
-        except ValueError as error:  # langchain-ollama: no line at all
-            raise ModelOutputError(worded("model '{model}' gave no answer", model=model)) from error
-
-    def _refusal(self, error: ResponseError, model: str) -> ModelError:
-        """For an HTTP error, or an error line in a stream (status -1)."""
-        detail = shortened((error.error.strip().splitlines() or [""])[0], DETAIL_CHARS)
-        match error.status_code:
-            case 404:
-                return self.missing(model)
-            case 400 if "does not support" in error.error:
-                return ModelMissingError(worded("model '{model}' can't do this: {detail}", model=model, detail=detail))
-            case 400:
-                return ModelOutputError(worded("Ollama refused the request: {detail}", detail=detail))
-            case 503:
-                return ModelUnavailableError(worded("Ollama is too busy: its queue is full"))
-            case -1:
-                return ModelUnavailableError(worded("Ollama failed: {detail}", detail=detail))
-            case status:
-                reason = worded("Ollama failed (HTTP {status}): {detail}", status=status, detail=detail)
-                return ModelUnavailableError(reason)
+    def told(self, error: Any) -> tuple[int, str]:
+        if isinstance(error, httpx.HTTPStatusError):
+            return error.response.status_code, error.response.text
+        return error.status_code, error.error
 
 
 def _read(chunk: AIMessageChunk) -> ChatChunk:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import AsyncGenerator, Iterator, Mapping
-from contextlib import aclosing, contextmanager
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
 from typing import Any
 
 import httpx
@@ -16,24 +15,32 @@ from langchain_openai import OpenAIEmbeddings
 from langchain_openai.chat_models.base import BaseChatOpenAI
 
 from ragsite.core.rag_settings import OllamaSettings
-from ragsite.core.text import shortened
 from ragsite.core.wording import worded
-from retrieval.errors import ModelError, ModelMissingError, ModelOutputError, ModelTimeoutError, ModelUnavailableError
+from retrieval.errors import ModelMissingError
 from retrieval.providers.http_service import address_of, quick_tls_context
-from retrieval.providers.server import ChatCall, ChatChunk, ServedModel, canonical
+from retrieval.providers.server import (
+    CONNECT_TIMEOUT_S,
+    TEMPERATURE,
+    ChatCall,
+    ChatChunk,
+    ModelServer,
+    ServedModel,
+    canonical,
+    first_chunk,
+)
 
-CONNECT_TIMEOUT_S = 3.0  # until the connection stands
-LIST_TIMEOUT_S = 2.5  # asking for the list of models; of the other calls the callers watch the time
 RETRIES = 1  # of the client, where the server is busy or closed the connection
-TEMPERATURE = 0.1  # of answers
-DETAIL_CHARS = 160
 BY_PROMPT = "Answer with nothing but one JSON value that fits this JSON schema:\n{schema}"
 
 
-class OpenAIServer:
-    """Implements `retrieval.providers.server.ModelServer`. Proxies of the environment are not used."""
+class OpenAIServer(ModelServer):
+    """Proxies of the environment are not used."""
 
     label: str = worded("the model server")
+    late = (TimeoutError, openai.APITimeoutError)
+    closed = (httpx2.HTTPError,)
+    away = (openai.APIConnectionError,)
+    refused = (openai.APIError,)
 
     def __init__(self, settings: OllamaSettings, url: str) -> None:
         self._settings = settings
@@ -52,17 +59,15 @@ class OpenAIServer:
         self._limit = "max_completion_tokens" if self.address.endswith("openai.com") else "max_tokens"
         self._refused: set[tuple[str, str]] = set()  # models, and types of schemas that they can't be held to
 
-    async def models(self) -> tuple[ServedModel, ...]:
+    async def listed(self) -> tuple[ServedModel, ...]:
         """A server tells names alone: a model embeds where it is named for it, or calls itself so."""
-        with self._explained():
-            try:
-                async with asyncio.timeout(LIST_TIMEOUT_S):
-                    listed = [(model.id, model.model_extra or {}) async for model in self._client.models.list()]
-            except openai.NotFoundError:  # no list: what the settings name is there
-                settings = self._settings
-                named = (*settings.chat_models, settings.fast_model, settings.embed_model)
-                listed = [(name, {}) for name in dict.fromkeys(named) if name]
-        return tuple(self._served(name, told) for name, told in listed)
+        try:
+            found = [(model.id, model.model_extra or {}) async for model in self._client.models.list()]
+        except openai.NotFoundError:  # no list: what the settings name is there
+            settings = self._settings
+            named = (*settings.chat_models, settings.fast_model, settings.embed_model)
+            found = [(name, {}) for name in dict.fromkeys(named) if name]
+        return tuple(self._served(name, told) for name, told in found)
 
     def missing(self, name: str) -> ModelMissingError:
         if name:
@@ -71,7 +76,7 @@ class OpenAIServer:
 
     async def chat(self, model: ServedModel, call: ChatCall) -> AsyncGenerator[ChatChunk, None]:
         end, usage = "", None
-        with self._explained(model.name):
+        with self.explained(model.name):
             chunk, chunks = await self._begin(model, call)
             async with aclosing(chunks):
                 while chunk is not None:
@@ -90,7 +95,7 @@ class OpenAIServer:
             model=model, check_embedding_ctx_length=False, model_kwargs={"encoding_format": "float"}, client=client,
             async_client=client,
         )  # fmt: skip
-        with self._explained(model):
+        with self.explained(model):
             return await embeddings.aembed_documents(texts, chunk_size=len(texts))
 
     async def close(self) -> None:
@@ -107,56 +112,18 @@ class OpenAIServer:
             form = {"name": "reply", "schema": call.schema, "strict": True}
             held: dict[str, Any] = {"extra_body": {"response_format": {"type": "json_schema", "json_schema": form}}}
             try:
-                return await _first(self._chat.astream(messages, **arguments, **held))
+                return await first_chunk(self._chat.astream(messages, **arguments, **held))
             except openai.BadRequestError:
                 self._refused.add(key)
         if call.schema:
             schema = json.dumps(call.schema, ensure_ascii=False)
             messages[0] = ("system", f"{messages[0][1]}\n\n{BY_PROMPT.format(schema=schema)}")
-        return await _first(self._chat.astream(messages, **arguments))
+        return await first_chunk(self._chat.astream(messages, **arguments))
 
     def _served(self, name: str, told: Mapping[str, Any]) -> ServedModel:
         embeds = canonical(name) == canonical(self._settings.embed_model) or "embed" in name.lower()
         length = int(told.get("max_model_len") or 0)  # vLLM tells it
         return ServedModel(name=name, can_chat=not embeds, can_embed=embeds, context_length=length)
 
-    @contextmanager
-    def _explained(self, model: str = "") -> Iterator[None]:
-        """Raises ModelErrors in place of whatever the client raises."""
-        try:
-            yield
-        except (TimeoutError, openai.APITimeoutError) as error:
-            limit_s = LIST_TIMEOUT_S
-            reason = worded("{label} timed out after {limit_s:g} s", label=self.label, limit_s=limit_s)
-            raise ModelTimeoutError(reason) from error
-        except openai.APIConnectionError as error:
-            reason = worded("{label} is not reachable at {server}", label=self.label, server=self.address)
-            raise ModelUnavailableError(reason) from error
-        except openai.APIError as error:
-            raise self._refusal(error, model) from error
-        except httpx2.HTTPError as error:
-            raise ModelUnavailableError(worded("{label} closed the connection", label=self.label)) from error
-        except (ValueError, LookupError, AttributeError, TypeError) as error:
-            reason = worded("{label} sent something that could not be read", label=self.label)
-            raise ModelOutputError(reason) from error
-
-    def _refusal(self, error: openai.APIError, model: str) -> ModelError:
-        detail = shortened((error.message.strip().splitlines() or [""])[0], DETAIL_CHARS)
-        match getattr(error, "status_code", 0):
-            case 404:
-                return self.missing(model)
-            case 400 | 413 | 422:
-                return ModelOutputError(worded("the model server refused the request: {detail}", detail=detail))
-            case 429 | 503:
-                return ModelUnavailableError(worded("the model server is too busy: {detail}", detail=detail))
-            case status:
-                reason = worded("the model server failed (HTTP {status}): {detail}", status=status, detail=detail)
-                return ModelUnavailableError(reason)
-
-
-async def _first(chunks: Any) -> tuple[AIMessageChunk | None, AsyncGenerator[AIMessageChunk, None]]:
-    try:
-        return await anext(chunks, None), chunks
-    except BaseException:
-        await chunks.aclose()
-        raise
+    def told(self, error: Any) -> tuple[int, str]:
+        return getattr(error, "status_code", -1), error.message

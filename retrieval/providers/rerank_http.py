@@ -34,7 +34,6 @@ class HttpReranker:
     """Implements `retrieval.ports.Reranker`. Belongs to one event loop."""
 
     def __init__(self, settings: RerankSettings) -> None:
-        self._model = settings.model
         url = httpx.URL(settings.url)
         path = url.path.rstrip("/")
         self._url = url if path.endswith("rerank") else url.copy_with(path=f"{path}/rerank")
@@ -65,8 +64,7 @@ class HttpReranker:
     def _body(self, shape: str, query: str, texts: list[str]) -> dict[str, Any]:
         if shape == "texts":
             return {"query": query, "texts": texts, "raw_scores": False, "truncate": True}
-        body: dict[str, Any] = {"query": query, "documents": texts, "top_n": len(texts)}
-        return body | ({"model": self._model} if self._model else {})
+        return {"query": query, "documents": texts, "top_n": len(texts)}
 
 
 def read_scores(body: bytes, count: int) -> list[float]:

@@ -1,12 +1,27 @@
-"""What the site needs of a model server; each kind has one module that implements it (`ollama`, `openai`)."""
+"""What the site needs of a model server; each kind has one module that implements it (`ollama`, `openai`).
+
+Their clients wrap nothing, so that the errors of httpx and of parsing come through; `ServerClient` makes them the
+engine's, with a reason for people.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar, Literal
 
-from retrieval.errors import ModelMissingError
+from ragsite.core.text import shortened
+from ragsite.core.wording import worded
+from retrieval.errors import ModelError, ModelMissingError, ModelOutputError, ModelTimeoutError, ModelUnavailableError
+
+CONNECT_TIMEOUT_S = 3.0  # until the connection stands
+LIST_TIMEOUT_S = 2.5  # asking for the list of models; of the other calls the callers watch the time
+TEMPERATURE = 0.1  # of answers
+DETAIL_CHARS = 160
+Errors = tuple[type[Exception], ...]
 
 Message = tuple[Literal["system", "human", "ai"], str]
 
@@ -47,32 +62,90 @@ class ChatChunk:
     generation_ms: float | None = None
 
 
-class ModelServer(Protocol):
+class ModelServer(ABC):
     """Belongs to one event loop. Raises the `ModelError`s of `retrieval.errors`, nothing else.
 
     label: its name for people; address: host and port for people, never a password.
+    late, closed, away, refused: what its clients raise.
     """
 
     label: str
     address: str
+    late: ClassVar[Errors]
+    closed: ClassVar[Errors]
+    away: ClassVar[Errors]
+    refused: ClassVar[Errors]
 
+    @abstractmethod
     def missing(self, name: str) -> ModelMissingError:
         """What to say where there is no model of this name, or ("") none that fits; with what mends it."""
-        ...
 
     async def models(self) -> tuple[ServedModel, ...]:
         """All that it has. Raises ModelTimeoutError where it is too slow to list them."""
-        ...
+        with self.explained():
+            async with asyncio.timeout(LIST_TIMEOUT_S):
+                return await self.listed()
 
+    @abstractmethod
+    async def listed(self) -> tuple[ServedModel, ...]:
+        """What `models` gives."""
+
+    @abstractmethod
     def chat(self, model: ServedModel, call: ChatCall) -> AsyncGenerator[ChatChunk, None]:
         """The reply; closing it closes the connection, which stops the model. Its caller watches the time."""
-        ...
 
+    @abstractmethod
     async def embed(self, model: str, texts: list[str]) -> list[list[float]]:
         """One vector for each text, in order. Its caller watches the time."""
-        ...
 
+    @abstractmethod
     async def close(self) -> None: ...
+
+    @abstractmethod
+    def told(self, error: Any) -> tuple[int, str]:
+        """HTTP status and message of a refusal; -1: it came in the stream."""
+
+    @contextmanager
+    def explained(self, model: str = "") -> Iterator[None]:
+        """Raises ModelErrors in place of whatever the client raises."""
+        label = self.label
+        try:
+            yield
+        except self.late as error:
+            reason = worded("{label} timed out after {limit_s:g} s", label=label, limit_s=LIST_TIMEOUT_S)
+            raise ModelTimeoutError(reason) from error
+        except self.closed as error:
+            raise ModelUnavailableError(worded("{label} closed the connection", label=label)) from error
+        except self.away as error:
+            reason = worded("{label} is not reachable at {server}", label=label, server=self.address)
+            raise ModelUnavailableError(reason) from error
+        except self.refused as error:
+            raise self._refusal(*self.told(error), model) from error
+        except (ValueError, LookupError, AttributeError, TypeError) as error:
+            raise ModelOutputError(worded("{label} sent something that could not be read", label=label)) from error
+
+    def _refusal(self, status: int, message: str, model: str) -> ModelError:
+        label, detail = self.label, shortened((message.strip().splitlines() or [""])[0], DETAIL_CHARS)
+        match status:
+            case 404:
+                return self.missing(model)
+            case 400 | 413 | 422:
+                return ModelOutputError(worded("{label} refused the request: {detail}", label=label, detail=detail))
+            case 429 | 503:
+                return ModelUnavailableError(worded("{label} is too busy: {detail}", label=label, detail=detail))
+            case -1:
+                return ModelUnavailableError(worded("{label} failed: {detail}", label=label, detail=detail))
+        reason = worded("{label} failed (HTTP {status}): {detail}", label=label, status=status, detail=detail)
+        return ModelUnavailableError(reason)
+
+
+async def first_chunk(chunks: Any) -> tuple[Any, AsyncGenerator[Any, None]]:
+    """The first chunk (None: there is none), and those that follow."""
+    try:
+        return await anext(chunks, None), chunks
+    except BaseException:
+        await chunks.aclose()
+        raise
 
 
 def canonical(name: str) -> str:

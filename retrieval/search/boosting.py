@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from retrieval.ports import BoostSource, ChunkStore, RevisionBoosts, SearchResult
 from retrieval.values import Boost, Boosts, ScoredChunk, Scores, SearchScope, TailHit
@@ -124,28 +123,15 @@ def rank_with_boosts(hits: Sequence[Hit], boosts: Boosts, *, pool: Sequence[Hit]
     return sorted(ranked, key=lambda place: -place.final)
 
 
-def normalized_scores(hits: Sequence[HasScores]) -> dict[str, float]:
-    """By chunk, see `_Normalizer`."""
-    normalize = _Normalizer(hits)
-    return {hit.chunk_id: normalize(hit) for hit in hits}
-
-
-class HasScores(Protocol):
-    @property
-    def chunk_id(self) -> str: ...
-    @property
-    def scores(self) -> Scores: ...
-
-
 class _Normalizer:
     """A hit's fused score as 0..1 between the lowest and the highest of a pool. Fused scores can't be multiplied as
     they are: a sum of z-scores may be negative."""
 
-    def __init__(self, pool: Sequence[HasScores]) -> None:
+    def __init__(self, pool: Sequence[Hit]) -> None:
         fused = [hit.scores.fused or 0.0 for hit in pool]
         self._low = min(fused, default=0.0)
         self._width = (max(fused, default=0.0) - self._low) or 1.0
         self.lowest_score = LOWEST_SCORE ** (math.log(max(len(fused), 1)) / math.log(100.0))
 
-    def __call__(self, hit: HasScores) -> float:
+    def __call__(self, hit: Hit) -> float:
         return ((hit.scores.fused or 0.0) - self._low) / self._width

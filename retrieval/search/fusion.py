@@ -37,12 +37,9 @@ def best_first(scores: Leg) -> list[str]:
     return sorted(scores, key=lambda chunk_id: -scores[chunk_id])
 
 
-def seed_sum(dense: Leg, bm25: Leg, *, dense_weight: float = 0.2, bm25_weight: float = 1.0) -> dict[str, float]:
+def seed_sum(dense: Leg, bm25: Leg) -> dict[str, float]:
     """The seed's formula on raw scores, 0.2·dense + 1.0·BM25; a score that is missing counts 0."""
-    return {
-        chunk_id: dense_weight * dense.get(chunk_id, 0.0) + bm25_weight * bm25.get(chunk_id, 0.0)
-        for chunk_id in {**dense, **bm25}
-    }
+    return {chunk_id: 0.2 * dense.get(chunk_id, 0.0) + bm25.get(chunk_id, 0.0) for chunk_id in {**dense, **bm25}}
 
 
 def zscore_sum(dense: Leg, bm25: Leg, *, dense_weight: float = 1.0, bm25_floor: float = 0.0) -> dict[str, float]:

@@ -209,7 +209,7 @@ class HybridSearcher:
         Hashed words (not `semantic`) know nothing that BM25 does not, and no word's weight: they only part what BM25
         holds equal, and order what it did not find.
         """
-        weight = self._settings.zscore_dense_weight if semantic else LEXICAL_WEIGHT if bm25 else 1.0
+        weight = LEXICAL_WEIGHT if bm25 and not semantic else 1.0
         return zscore_sum(dense, bm25, dense_weight=weight, bm25_floor=min(bm25.values()) if full else 0.0)
 
     async def _seed(

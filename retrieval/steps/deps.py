@@ -82,13 +82,12 @@ class Deps:
         self,
         prompt: str,
         schema: type[Schema],
-        *,
-        model_name: str = "",
         **variables: object,
     ) -> Schema:
-        """One structured call of a model with the prompt of this name, in the answer's language. model_name: by this
-        model in place of the fast one. Raises ModelError.
+        """One structured call of the fast model with the prompt of this name, in the answer's language.
+
+        Raises ModelError.
         """
         filled = self.prompts.render(prompt, language=self.language, **variables)
-        model = await self.models.chat("fast", name=model_name)
+        model = await self.models.chat("fast")
         return await model.complete_json(filled, schema)

@@ -101,7 +101,7 @@ async def grade(
 async def _graded(deps: Deps, question: Question, documents: Sequence[ScoredChunk]) -> dict[str, DocumentGrade]:
     """Grade key → grade: the model's where it gives one, else the estimate's."""
     grades = {}
-    if documents and deps.settings.grade.enabled and reranking_is_on(deps, question):
+    if documents and reranking_is_on(deps, question):
         verdicts = await _ask_each(deps, question.standalone, documents)
         grades = {grade_key(document): _by_model(verdict) for document, verdict in verdicts}
     left = [document for document in documents if grade_key(document) not in grades]

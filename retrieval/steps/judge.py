@@ -34,7 +34,7 @@ from retrieval.steps.schemas import (
 )
 from retrieval.steps.step import step
 from retrieval.text.quoting import label, one_line, quote_source
-from retrieval.text.snippet import best_window
+from retrieval.text.term_coverage import best_window
 from retrieval.trace import note
 from retrieval.values import Question, ScoredChunk
 

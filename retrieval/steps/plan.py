@@ -57,7 +57,6 @@ async def make_plan(deps: Deps, question: Question, *, web: bool, memories: str)
     reply = await deps.complete(
         "plan",
         shaped(DraftedPlan, tasks={"maxItems": MAX_TASKS}),
-        model_name=deps.settings.planned.planner_model,
         history=quote_history(question.history),
         memories=memories,
         max_tasks=MAX_TASKS,

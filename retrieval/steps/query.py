@@ -202,8 +202,7 @@ def _quote_failed(failed: Sequence[tuple[ScoredChunk, str]]) -> str:
 @step("hyde", fallback=lambda deps, question: (), optional=True)
 async def hyde(deps: Deps, question: Question) -> tuple[Query, ...]:
     """One query for the vector search alone; none where it is switched off."""
-    asked = question.options.hyde
-    if not (deps.settings.hyde.enabled if asked is None else asked):
+    if question.options.hyde is False:
         skip("switched_off")
         return ()
     reply = await deps.complete(

@@ -114,7 +114,7 @@ async def read_question(deps: Deps, question: Question, known: SearchFilters, *,
     No call, and no entry in the path, where a request wants no rewriting, or there is nothing to choose: a department
     or kind that all documents share excludes nothing.
     """
-    if question.options.rewrite is False or not deps.settings.route.by_model:
+    if question.options.rewrite is False:
         return Route(filters=known)
     vocabulary, offered = await deps.store.vocabulary(question.scope), await _offered(deps, question, found)
     departments_left = known.department is None and len(vocabulary.departments) > 1

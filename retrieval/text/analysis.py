@@ -30,8 +30,6 @@ MAX_CODE_PARTS = 12
 MAX_HAN_RUN = 400  # characters without a mark between them that are segmented at once
 CACHED_CHARS, CACHED_TEXTS = 600, 4096  # sentences, not documents
 CACHED_WORDS = 30_000
-PASSAGE_CHARS, CACHED_PASSAGES = 8_000, 128  # chunks: a few MiB in all
-CACHED_QUERIES = 256
 
 _UNSPACED = KANA + r"\u0e01-\u0e4e\u0e81-\u0edf\u1000-\u109f\u1780-\u17d3"
 _TOKEN = re.compile(
@@ -54,21 +52,7 @@ _STEMMERS = {
 
 def analyze(text: str) -> list[str]:
     """The terms of a document's text, as often as they occur. Empty when there are only stop words and symbols."""
-    if len(text) <= CACHED_CHARS:
-        return list(_analyzed(text))
-    return list(_passage(text) if len(text) <= PASSAGE_CHARS else _terms(text, _chinese_index_terms))
-
-
-@lru_cache(maxsize=CACHED_TEXTS)
-def _analyzed(text: str) -> tuple[str, ...]:
-    """Grading, snippets and checking look at the same sentences one after the other, within milliseconds."""
-    return tuple(_terms(text, _chinese_index_terms))
-
-
-@lru_cache(maxsize=CACHED_PASSAGES)
-def _passage(text: str) -> tuple[str, ...]:
-    """The ingest embeds (without a model: by terms) and indexes the same chunks one after the other."""
-    return tuple(_terms(text, _chinese_index_terms))
+    return _known_terms(text, _chinese_index_terms)
 
 
 def query_terms(text: str) -> list[str]:
@@ -78,13 +62,7 @@ def query_terms(text: str) -> list[str]:
     All of a word's bigrams in a query would outweigh the word: on rgb_zh nDCG@10 of BM25 is .530 with words against an
     index of words and bigrams, .503 with both on both sides, .514 with words and their sub-words on both.
     """
-    return list(_query(text) if len(text) <= PASSAGE_CHARS else _terms(text, _chinese_words))
-
-
-@lru_cache(maxsize=CACHED_QUERIES)
-def _query(text: str) -> tuple[str, ...]:
-    """The steps of an answer look at the same question many times."""
-    return tuple(_terms(text, _chinese_words))
+    return _known_terms(text, _chinese_words)
 
 
 def search_terms(text: str) -> list[str]:
@@ -95,12 +73,7 @@ def search_terms(text: str) -> list[str]:
     in nine usual questions, 98 % keep a term that finds them (of words alone 91 %); nDCG@10 of BM25 is 98.9 on
     cmrc2018 (98.5) and 54.4 on rgb_zh (54.2).
     """
-    return list(_search(text) if len(text) <= PASSAGE_CHARS else _terms(text, _chinese_search_terms))
-
-
-@lru_cache(maxsize=CACHED_QUERIES)
-def _search(text: str) -> tuple[str, ...]:
-    return tuple(_terms(text, _chinese_search_terms))
+    return _known_terms(text, _chinese_search_terms)
 
 
 def terms_text(text: str) -> str:
@@ -115,6 +88,16 @@ def terms_text(text: str) -> str:
 def query_text(text: str) -> str:
     """`search_terms`, separated by spaces: what the BM25 leg is asked."""
     return " ".join(search_terms(text))
+
+
+def _known_terms(text: str, chinese: Callable[[str], Iterable[str]]) -> list[str]:
+    """The steps of an answer look at the same sentences and the same question many times, within milliseconds."""
+    return list(_cached_terms(text, chinese) if len(text) <= CACHED_CHARS else _terms(text, chinese))
+
+
+@lru_cache(maxsize=CACHED_TEXTS)
+def _cached_terms(text: str, chinese: Callable[[str], Iterable[str]]) -> tuple[str, ...]:
+    return tuple(_terms(text, chinese))
 
 
 def _terms(text: str, chinese: Callable[[str], Iterable[str]]) -> Iterator[str]:

@@ -31,10 +31,10 @@ def labelled_row(columns: Sequence[str], cells: Sequence[str]) -> str:
 def cells_of(line: str, columns: Sequence[str]) -> list[str]:
     """The cells of a labelled row, one for each column; what has no name belongs to the cell before it."""
     cells = [""] * len(columns)
-    begins = {name: at for at, name in enumerate(columns) if name}
     at = -1
     for piece in line.split(CELL_END):
-        named = _column(piece, begins, after=at)
+        later = enumerate(columns[at + 1 :], start=at + 1)
+        named = next((column for column, name in later if name and piece.startswith(name + NAME_END)), None)
         if named is None:
             cells[max(at, 0)] += (CELL_END if cells[max(at, 0)] else "") + piece
         else:
@@ -54,15 +54,3 @@ def labelled_lines(lines: Sequence[str]) -> frozenset[int]:
 def _first_name(line: str) -> str:
     name, end, _ = line.lstrip().partition(NAME_END)
     return name if end else ""
-
-
-def _column(piece: str, begins: dict[str, int], *, after: int) -> int | None:
-    """Which column's name the piece begins with; names may hold ": " themselves."""
-    end = piece.find(NAME_END)
-    longest = max(map(len, begins), default=0)
-    while 0 <= end <= longest:
-        at = begins.get(piece[:end])
-        if at is not None and at > after:
-            return at
-        end = piece.find(NAME_END, end + 1)
-    return None

@@ -15,7 +15,6 @@ import cn2an
 from retrieval.text.language import to_simplified
 
 MAX_CHARS = 20_000  # of a text that are read
-NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")  # also dates and times
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _DATE = re.compile(r"(?<![\d.])(\d{1,4})[./-](\d{1,2})[./-](\d{1,4})(?![\d.]\d)")
 _NUMERAL = "零〇一二两三四五六七八九十百千万亿"
@@ -39,11 +38,6 @@ _MONTHS = {
 _WORD = re.compile(r"[a-z]+")
 
 
-def numbers_in(text: str) -> list[str]:
-    """Numbers, dates and times as written in digits, without thousands separators."""
-    return [_THOUSANDS.sub("", number) for number in NUMBER.findall(text)]
-
-
 def stated_numbers(text: str) -> dict[float, str]:
     """Each value that a statement clearly gives, as it is written. Zero says nothing: it is a part of 9:00."""
     found: dict[float, str] = {}
@@ -62,12 +56,6 @@ def known_numbers(text: str) -> frozenset[float]:
     words = _WORD.findall(plain.lower())
     months = (_MONTHS[word[:3]] for word in words if word[:3] in _MONTHS)
     return frozenset({value for value in digits if value is not None} | set(_spelt(words)) | set(months))
-
-
-def missing_numbers(statement: str, known: str) -> list[str]:
-    """The statement's numbers that the text `known` does not give, as they are written."""
-    there = known_numbers(known)
-    return [written for value, written in stated_numbers(statement).items() if value not in there]
 
 
 def _plain(text: str) -> str:

@@ -52,6 +52,7 @@ from retrieval.workflows.workflow import (
 
 TIMEOUT_S = 180.0  # a whole answer
 MAX_CONCURRENCY = 4  # tasks at once
+MAX_RETRIES = 2  # that the plan is mended after a reflection
 TASK_TIMEOUT_S = 45.0  # one task
 GAIN = 0.02  # of a reflection's score; a retry that adds less was in vain
 TIME_FOR_ANSWERING = 0.4  # share of the time limit that no retry may begin in
@@ -240,7 +241,7 @@ async def mend(state: State, runtime: Runtime[Deps]) -> State:
 def next_remedy(deps: Deps, state: State) -> Remedy | None:
     """None: no retry is left, no time, or no other way."""
     time_left = deps.deadline.remaining() > TIME_FOR_ANSWERING * TIMEOUT_S
-    if len(state["tried"]) >= deps.settings.planned.max_retries or not time_left:
+    if len(state["tried"]) >= MAX_RETRIES or not time_left:
         return None
     web = may_search_web(deps, state["question"])
     left = (name for name in REMEDIES[state["reflection"].outcome] if name not in state["tried"])

@@ -78,7 +78,7 @@ async def search(
         index=parts,  # type: ignore[arg-type]
         store=parts,  # type: ignore[arg-type]
         models=parts,  # type: ignore[arg-type]
-        settings=SearchSettings(**{"max_top_k": 5, "zscore_dense_weight": 1.0, **(settings or {})}),
+        settings=SearchSettings(**{"max_top_k": 5, **(settings or {})}),
     )
     asked = tuple(
         query if isinstance(query, Query) else Query(query, kind="rewrite" if at else "original")

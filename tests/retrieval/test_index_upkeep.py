@@ -74,7 +74,7 @@ async def test_chunks_of_a_running_ingest_are_its_own_work(engine: Engine) -> No
     await library(status=Document.Status.EMBEDDING)
     [repair] = await index_repair()
     assert (repair.missing, repair.chunks) == (0, 3)
-    assert await engine.index.count(LEXICAL) == 0
+    assert len(await engine.index.chunk_ids(LEXICAL)) == 0
 
 
 async def test_without_the_embedding_model_the_rest_is_repaired_and_the_gap_named(engine: Engine) -> None:
@@ -86,7 +86,7 @@ async def test_without_the_embedding_model_the_rest_is_repaired_and_the_gap_name
     [repair] = await index_repair()
     assert (repair.missing, repair.surplus, repair.written) == (3, 1, 0)
     assert repair.problem
-    assert await engine.index.count(away) == 0
+    assert len(await engine.index.chunk_ids(away)) == 0
 
 
 async def test_one_process_at_a_time_maintains_the_index(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,7 +149,7 @@ async def test_a_collection_embedded_offline_moves_to_the_model(
     assert (collection.embedding_model, collection.embedding_dim) == (space.model, space.dim)
     assert collection.version == version + 1
     assert await online.index.chunk_ids(space) == await chunk_ids()
-    assert await online.index.count(LEXICAL) == 0
+    assert len(await online.index.chunk_ids(LEXICAL)) == 0
     assert len(await found(online, "borrowing books")) == 3
 
 

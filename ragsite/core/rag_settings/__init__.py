@@ -18,16 +18,12 @@ from ragsite.core.rag_settings.engine import (
     CompressSettings,
     CorrectiveSettings,
     FeedbackSettings,
-    GradeSettings,
-    HydeSettings,
     IngestSettings,
     MemorySettings,
     MilvusSettings,
     OllamaSettings,
-    PlannedSettings,
     RerankSettings,
     RewriteSettings,
-    RouteSettings,
     SearchSettings,
     SelfCorrectiveSettings,
     ServerAddress,
@@ -41,7 +37,6 @@ from ragsite.core.rag_settings.site import (
     QuotaSettings,
     RetentionSettings,
     SiteSettings,
-    StorageSettings,
     email_settings,
 )
 
@@ -51,27 +46,22 @@ __all__ = [
     "CompressSettings",
     "CorrectiveSettings",
     "FeedbackSettings",
-    "GradeSettings",
-    "HydeSettings",
     "IngestSettings",
     "LimitSettings",
     "MemorySettings",
     "MilvusSettings",
     "Oidc",
     "OllamaSettings",
-    "PlannedSettings",
     "QuotaSettings",
     "RagSettings",
     "RerankSettings",
     "RetentionSettings",
     "RewriteSettings",
-    "RouteSettings",
     "SearchSettings",
     "SelfCorrectiveSettings",
     "ServerAddress",
     "SettingsError",
     "SiteSettings",
-    "StorageSettings",
     "VerifySettings",
     "WebSearchSettings",
     "email_settings",
@@ -87,22 +77,17 @@ class RagSettings(BaseModel):
     milvus: MilvusSettings = MilvusSettings()
     ingest: IngestSettings = IngestSettings()
     search: SearchSettings = SearchSettings()
-    route: RouteSettings = RouteSettings()
     rewrite: RewriteSettings = RewriteSettings()
-    hyde: HydeSettings = HydeSettings()
     rerank: RerankSettings = RerankSettings()
     compress: CompressSettings = CompressSettings()
     verify: VerifySettings = VerifySettings()
-    grade: GradeSettings = GradeSettings()
     answer: AnswerSettings = AnswerSettings()
     corrective: CorrectiveSettings = CorrectiveSettings()
     self_corrective: SelfCorrectiveSettings = SelfCorrectiveSettings()
     memory: MemorySettings = MemorySettings()
-    planned: PlannedSettings = PlannedSettings()
     feedback: FeedbackSettings = FeedbackSettings()
     limits: LimitSettings = LimitSettings()
     quotas: QuotaSettings = QuotaSettings()
-    storage: StorageSettings = StorageSettings()
     retention: RetentionSettings = RetentionSettings()
     web_search: WebSearchSettings = WebSearchSettings()
     data_dir: str = "var"

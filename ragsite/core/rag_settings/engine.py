@@ -151,7 +151,6 @@ class SearchSettings(Group):
     """How the vector and the BM25 scores are put together: both standardised over the window and added, or seed
     003's 0.2·dense + 1.0·BM25."""
     max_top_k: Annotated[Count, CONSTANT] = 50  # that a request may ask for
-    zscore_dense_weight: Annotated[float, CONSTANT] = 1.0  # of the standardised vector scores; that of BM25 is 1
     cache_ttl_s: Annotated[WholeNumber, CONSTANT] = 3600  # of the results of a search; 0: they are not kept
 
     @model_validator(mode="after")
@@ -161,23 +160,11 @@ class SearchSettings(Group):
         return self
 
 
-class RouteSettings(Group):
-    """Filters that the question names (seed 003)."""
-
-    by_model: Annotated[bool, CONSTANT] = True  # the fast model reads them, beside the rewrites
-
-
 class RewriteSettings(Group):
     env_prefix = "RAG_REWRITE_"
 
     enabled: bool = True
     """Search with other wordings, too."""
-
-
-class HydeSettings(Group):
-    """Search with an imagined answer, too."""
-
-    enabled: Annotated[bool, CONSTANT] = True
 
 
 class RerankSettings(Group):
@@ -187,22 +174,18 @@ class RerankSettings(Group):
     """Order the candidates anew."""
     url: Address = Field("", repr=False, validation_alias="RAG_RERANK_URL")
     """A cross-encoder server; empty: the model reranks."""
-    model: Annotated[str, CONSTANT] = ""  # for a rerank server that asks for one
     max_candidates: Annotated[int, Field(ge=1, le=50), CONSTANT] = 10
-    # by naming those of all passages that answer, or by seed 002's eight criteria
-    evaluator: Annotated[Literal["overall", "eight_criteria"], CONSTANT] = "overall"
-
-
-class GradeSettings(Group):
-    """A verdict for each document by itself (seed 000, the Grader)."""
-
-    enabled: Annotated[bool, CONSTANT] = True  # by the model; off: by the estimate
+    evaluator: Literal["overall", "eight_criteria"] = "overall"
+    """How a model judges passages: by naming those that answer, or by seed 002's eight criteria."""
 
 
 class CompressSettings(Group):
     """Sentences that have nothing to do with the question are left out of the prompt (seed 002, after retrieval)."""
 
-    enabled: Annotated[bool, CONSTANT] = False
+    env_prefix = "RAG_COMPRESS_"
+
+    enabled: bool = False
+    """Leave out of the prompt what has nothing to do with the question."""
 
 
 class VerifySettings(Group):
@@ -248,13 +231,6 @@ class SelfCorrectiveSettings(Group):
     is ever connected to."""
     pass_rate: Annotated[Share, CONSTANT] = 0.6  # share of relevant documents from which it is answered
     max_rewrites: Annotated[int, Field(ge=0, le=10), CONSTANT] = 3  # then it answers from what passed
-
-
-class PlannedSettings(Group):
-    """The workflow that plans (seed 002 §8)."""
-
-    max_retries: Annotated[WholeNumber, CONSTANT] = 2  # that the plan is mended after a reflection
-    planner_model: Annotated[str, CONSTANT] = ""  # empty: the fast model
 
 
 class MemorySettings(Group):

@@ -229,12 +229,6 @@ class QuotaSettings(Group):
     documents: Annotated[WholeNumber, CONSTANT] = 2000  # of one user
 
 
-class StorageSettings(Group):
-    """With less room than this on the disk of the data or of the uploads, nothing new is taken in."""
-
-    min_free_mib: Annotated[WholeNumber, CONSTANT] = 64
-
-
 class RetentionSettings(Group):
     """After how many days what people asked, and what was made of it, is deleted (docs/operations.md); 0: never."""
 

@@ -136,18 +136,10 @@ class MilvusIndex:
                 await self._change(right, "flush", alias, slow=True)
 
     # -------------------------------------------------------------------------------------------- reading
-    async def count(self, space: EmbeddingSpace) -> int:
-        rows = await self._query(self.alias(space), "", ["count(*)"])
-        return int(rows[0]["count(*)"]) if rows else 0
-
     async def chunk_ids(self, space: EmbeddingSpace, *, document_id: str | None = None) -> set[str]:
-        """All ids of a space, or those of a document; any number of them, so that `id_pages` is for the former."""
+        """All ids of a space, or those of a document."""
         clause = f"document_id == {identifier(document_id)}" if document_id else ""
         return await self._ids(self.alias(space), clause)
-
-    def id_pages(self, space: EmbeddingSpace, *, after: str = "", up_to: str = "") -> AsyncIterator[set[str]]:
-        """The ids in `(after, up_to]` by their text, "": no bound; each once, at most MAX_RESULTS in a page."""
-        return self._id_pages(self.alias(space), "", after, up_to)
 
     async def vectors(self, space: EmbeddingSpace, chunk_ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """The stored vectors of those chunks that are there."""
@@ -222,26 +214,17 @@ class MilvusIndex:
         except MissingCollectionError:
             return []
 
-    async def _ids(self, name: str, clause: str = "") -> set[str]:
-        ids: set[str] = set()
-        async for page in self._id_pages(name, clause, "", ""):
-            ids |= page
-        return ids
-
-    async def _id_pages(self, name: str, clause: str, after: str, up_to: str) -> AsyncIterator[set[str]]:
-        """A range that holds more than one answer may is halved at the middle of what came."""
+    async def _ids(self, name: str, clause: str = "", after: str = "", up_to: str = "") -> set[str]:
+        """Those in `(after, up_to]`. A range with more than an answer may hold is halved at the middle of what came."""
         lower = f"chunk_id > {identifier(after)}" if after else 'chunk_id > ""'
         upper = f"chunk_id <= {identifier(up_to)}" if up_to else ""
         expression = " and ".join(part for part in (clause, lower, upper) if part)
         rows = await self._query(name, expression, ["chunk_id"], limit=MAX_RESULTS)
         ids = {str(row["chunk_id"]) for row in rows}
         if len(rows) < MAX_RESULTS:
-            yield ids
-            return
+            return ids
         middle = sorted(ids)[(len(ids) - 1) // 2]
-        for first, last in ((after, middle), (middle, up_to)):
-            async for page in self._id_pages(name, clause, first, last):
-                yield page
+        return await self._ids(name, clause, after, middle) | await self._ids(name, clause, middle, up_to)
 
     # -------------------------------------------------------------------------------------------- generations
     async def build_generation(self, space: EmbeddingSpace) -> Generation:

@@ -14,6 +14,7 @@ from asgiref.sync import sync_to_async
 from django.core.files.base import ContentFile
 from django.utils import timezone
 
+from ragsite.core import storage
 from retrieval.engine import close_engine, get_engine
 from retrieval.models import Chunk, Collection, Document, IngestJob
 from retrieval.ports import Vectors
@@ -179,12 +180,12 @@ async def test_absent_index_is_waited_for(rag_settings: Callable[..., None], mon
     assert await Chunk.objects.filter(indexed=True).acount() == 0
 
 
-async def test_document_waits_for_room_on_the_disk_and_goes_on_by_itself(rag_settings: Callable[..., None]) -> None:
+async def test_document_waits_for_room_on_the_disk_and_goes_on_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     document = await add()
     await IngestJob.objects.aupdate(not_before=None)
-    rag_settings(storage={"min_free_mib": MORE_THAN_THERE_IS})
+    monkeypatch.setattr(storage, "MIN_FREE_MIB", MORE_THAN_THERE_IS)
     assert await ingest_take_next() == "idle"
-    rag_settings(storage={"min_free_mib": 0})
+    monkeypatch.setattr(storage, "MIN_FREE_MIB", 0)
     assert await ingest_take_next() == "ready"
     await document.arefresh_from_db()
     assert document.status == "ready"

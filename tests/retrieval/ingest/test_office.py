@@ -10,10 +10,9 @@ from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.blocks import ParsedDocument
 from retrieval.ingest.chunking import Chunker
 from retrieval.ingest.limits import ParseLimits
-from retrieval.ingest.pptx import parse_pptx
+from retrieval.ingest.office import parse_pptx, parse_xlsx
 from retrieval.ingest.reading import parse_file
 from retrieval.ingest.sniff import kind_by_name
-from retrieval.ingest.xlsx import parse_xlsx
 from retrieval.text.tokens import estimate_tokens
 from tests.retrieval.ingest.files import pptx_bytes, replaced, xlsx_bytes, zip_bytes, zip_entries
 

@@ -86,7 +86,7 @@ async def test_busy_server_goes_on_with_the_models_that_it_listed_last(
 @pytest.mark.parametrize(
     ("reply", "limit_s", "reason"),
     [
-        ({"status": 500}, 20, "answered HTTP 500"),
+        ({"status": 500}, 20, "HTTP 500"),
         ({"delay_s": 30}, 0.1, "timed out after 0.1 s"),
         ({"body": ["not", "ollama"]}, 20, "could not be read"),
         ({"body": {"models": [{"no": "name"}]}}, 20, "could not be read"),

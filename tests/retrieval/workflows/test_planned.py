@@ -5,12 +5,12 @@ from functools import partial
 from typing import Any
 
 import pytest
-from django.conf import settings
 
 from retrieval.errors import IndexUnavailableError
 from retrieval.ports import WebResult
 from retrieval.trace import Trace
 from retrieval.values import AnswerOptions
+from retrieval.workflows.planned import MAX_RETRIES
 from tests.retrieval.steps.fakes import HANDBOOK, MemorySearcher, MemoryWeb, ask
 from tests.retrieval.workflows.runs import run, steps
 
@@ -110,14 +110,14 @@ async def test_one_failing_search_does_not_stop_the_others(online) -> None:
     assert {name: row["state"] for name, row in shown_tasks(trace).items()} == {"t1": "failed", "t2": "done"}
 
 
-async def test_a_slow_task_is_given_up_and_the_answer_comes_from_the_others(online, rag_settings, monkeypatch) -> None:
+async def test_a_slow_task_is_given_up_and_the_answer_comes_from_the_others(online, monkeypatch) -> None:
     class Slow(MemorySearcher):
         async def search(self, request: Any) -> Any:
             if request.queries[0].text == "slow":
                 await asyncio.sleep(600)
             return await super().search(request)
 
-    rag_settings(planned={"max_retries": 0})
+    monkeypatch.setattr("retrieval.workflows.planned.MAX_RETRIES", 0)
     monkeypatch.setattr("retrieval.workflows.planned.TASK_TIMEOUT_S", 2.0)
     online.reply(match=PLANS, json=plan(task("t1", "retrieve", "slow"), task("t2", "retrieve", "deposit Lakeside")))
     online.reply(match=REFLECTS, json=reflection(9, completeness=10))
@@ -156,7 +156,7 @@ async def test_what_nothing_answers_gets_no_answer_after_the_retries(online) -> 
     result, trace, events = await answer(UNKNOWN)
     assert result.decision == "NO_ANSWER"
     assert result.text == events.text
-    assert len(steps(trace, "plan")) <= 1 + settings.RAG.planned.max_retries
+    assert len(steps(trace, "plan")) <= 1 + MAX_RETRIES
 
 
 # ------------------------------------------------------------------------------------------------ the web

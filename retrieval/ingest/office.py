@@ -1,0 +1,206 @@
+"""Office files. Their archive's size was checked before.
+
+Word: headings by style or outline level, tables row by row. PowerPoint: a slide is a page, its title a heading; then
+its texts and tables, then the notes. Excel: every visible sheet under its name, each row with its column names, values
+as the sheet shows them; formulas give the results that were stored with them, as the workbook is never calculated.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
+from pathlib import Path
+from typing import Any
+
+import docx
+import openpyxl
+import pptx
+from docx.document import Document as WordDocument
+from docx.oxml.ns import qn
+from docx.table import Table
+from openpyxl.cell.cell import ERROR_CODES
+from pptx.enum.shapes import PP_PLACEHOLDER
+
+from ragsite.core.wording import worded
+from retrieval.errors import DocumentUnreadableError
+from retrieval.ingest.blocks import Block, ParsedDocument, first_title
+from retrieval.ingest.headings import MAX_HEADING_CHARS, heading_level
+from retrieval.ingest.limits import ParseLimits, check_length, check_pages
+from retrieval.ingest.text import row_blocks
+
+_HEADING_STYLE = re.compile(r"(?:heading|标题|標題)\s*([1-9])", re.I)
+_TITLE_STYLES = ("title", "标题", "標題")
+RUNNING = (PP_PLACEHOLDER.DATE, PP_PLACEHOLDER.FOOTER, PP_PLACEHOLDER.HEADER, PP_PLACEHOLDER.SLIDE_NUMBER)
+_MADE_UP_TITLE = re.compile(r"^(PowerPoint\b|Slide\b|幻灯片|投影片|演示文稿)", re.I)  # what programs write
+MAX_ROWS = 1_048_576  # the format's limit of a sheet; only a file made to do harm names a later row
+
+
+# ------------------------------------------------------------------------------------------------ Word
+def parse_docx(path: Path, limits: ParseLimits) -> ParsedDocument:
+    document = docx.Document(str(path))
+    blocks = tuple(_blocks(document))
+    check_length(sum(len(block.text) for block in blocks), limits)
+    return ParsedDocument(blocks=blocks, title=(document.core_properties.title or "").strip() or first_title(blocks))
+
+
+def _blocks(document: WordDocument) -> Iterator[Block]:
+    levels = _style_levels(document)
+    for item in document.iter_inner_content():
+        if isinstance(item, Table):
+            if rows := list(_rows(item)):
+                yield Block(text="\n".join(rows), kind="table")
+        elif text := item.text.strip():
+            properties = item._p.pPr
+            style = properties.pStyle.val if properties is not None and properties.pStyle is not None else ""
+            level = _outline_level(properties) or levels.get(style, 0) or heading_level(text)
+            level = level if len(text) <= 2 * MAX_HEADING_CHARS else 0
+            yield Block(text=text, kind="heading" if level else "paragraph", level=level, label=text if level else "")
+
+
+def _style_levels(document: WordDocument) -> dict[str, int]:
+    """Style id → heading level. Looked up once: python-docx searches all styles at each access."""
+    levels: dict[str, int] = {}
+    for style in document.styles.element.style_lst:
+        name = style.name_val or ""
+        if match := _HEADING_STYLE.search(name):
+            levels[style.styleId] = min(6, int(match[1]))
+        elif name.lower() in _TITLE_STYLES:
+            levels[style.styleId] = 1
+        elif level := _outline_level(style.find(qn("w:pPr"))):
+            levels[style.styleId] = level
+    return levels
+
+
+def _outline_level(properties: Any) -> int:
+    """Of a paragraph's or a style's properties, 1–6; 0: it has none."""
+    outline = None if properties is None else properties.find(qn("w:outlineLvl"))
+    level = 9 if outline is None else int(outline.get(qn("w:val"), "9"))
+    return level + 1 if level < 6 else 0
+
+
+def _rows(table: Table) -> Iterator[str]:
+    for row in table.rows:
+        cells = {id(cell._tc): " ".join(cell.text.split()) for cell in row.cells}  # a merged cell is listed repeatedly
+        if any(cells.values()):
+            yield " | ".join(cells.values())
+
+
+# ------------------------------------------------------------------------------------------------ PowerPoint
+def parse_pptx(path: Path, limits: ParseLimits) -> ParsedDocument:
+    """Hidden slides are left out, as in the show."""
+    presentation = pptx.Presentation(str(path))
+    count = len(presentation.slides)
+    check_pages(count, limits)
+    blocks: list[Block] = []
+    for page, slide in enumerate(presentation.slides, 1):
+        if slide.element.get("show") not in ("0", "false"):
+            blocks += _slide_blocks(slide, page)
+            check_length(sum(len(block.text) for block in blocks), limits)
+    title = (presentation.core_properties.title or "").strip()
+    title = "" if _MADE_UP_TITLE.match(title) else title
+    return ParsedDocument(blocks=tuple(blocks), title=title or first_title(blocks), page_count=count)
+
+
+def _slide_blocks(slide: Any, page: int) -> Iterator[Block]:
+    title_shape = slide.shapes.title
+    title = " ".join(title_shape.text_frame.text.split()) if title_shape is not None else ""
+    texts = [block for shape in _flat(slide.shapes, title_shape) for block in _shape_blocks(shape, page)]
+    if texts and not title:  # without a heading of its own, the slide would stand under that of the slide before it
+        line, _, rest = texts[0].text.partition("\n")
+        if texts[0].kind == "paragraph" and len(line) <= MAX_HEADING_CHARS:
+            title, texts[:1] = line, [Block(text=rest, page=page)] if rest else []
+    if title or texts:
+        title = title or f"Slide {page}"
+        yield Block(text=title, kind="heading", level=1, label=title, page=page)
+    yield from texts
+    if slide.has_notes_slide and (notes := slide.notes_slide.notes_text_frame) is not None and (text := _text(notes)):
+        yield Block(text=f"Notes: {text}", page=page)
+
+
+def _flat(shapes: Iterable[Any], title: Any) -> Iterator[Any]:
+    """Every shape in the order in which a screen reader takes them, those in groups too, without title and footers."""
+    for shape in shapes:
+        if title is not None and shape.shape_id == title.shape_id:
+            continue
+        if hasattr(shape, "shapes"):
+            yield from _flat(shape.shapes, title)
+        elif not (shape.is_placeholder and shape.placeholder_format.type in RUNNING):
+            yield shape
+
+
+def _shape_blocks(shape: Any, page: int) -> Iterator[Block]:
+    if getattr(shape, "has_table", False):
+        # Of a merged cell, only its first place holds the text.
+        rows = [[" ".join(c.text.split()) for c in row.cells if not c.is_spanned] for row in shape.table.rows]
+        if lines := [" | ".join(row) for row in rows if any(row)]:
+            yield Block(text="\n".join(lines), kind="table", page=page)
+    elif shape.has_text_frame and (text := _text(shape.text_frame)):
+        yield Block(text=text, page=page)
+
+
+def _text(frame: Any) -> str:
+    """One line for each paragraph; a line break inside one is a line break."""
+    lines = (line.strip() for line in frame.text.replace("\v", "\n").split("\n"))
+    return "\n".join(line for line in lines if line)
+
+
+# ------------------------------------------------------------------------------------------------ Excel
+def parse_xlsx(path: Path, limits: ParseLimits) -> ParsedDocument:
+    """Raises DocumentUnreadableError as soon as a limit is passed."""
+    with path.open("rb") as file:  # as an open file: a path would be judged by its extension once more
+        workbook = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
+        cells = chars = 0
+        blocks: list[Block] = []
+        for sheet in workbook.worksheets:
+            if sheet.sheet_state != "visible":
+                continue
+            rows: list[Sequence[Any]] = []
+            sheet.reset_dimensions()  # what the file declares may be far larger than what it holds
+            for number, row in enumerate(sheet.iter_rows(), 1):
+                cells += len(row) or 1  # empty ones included
+                if cells > limits.max_cells or number > MAX_ROWS:
+                    reason = worded(
+                        "The workbook has more than {max_cells:,} cells; split it.", max_cells=limits.max_cells
+                    )
+                    raise DocumentUnreadableError(reason)
+                if any(map(cell_text, row)):
+                    rows.append(row)
+            for block in _sheet_blocks(sheet.title, rows):
+                chars += len(block.text)
+                check_length(chars, limits)
+                blocks.append(block)
+        return ParsedDocument(blocks=tuple(blocks), title=(workbook.properties.title or "").strip())
+
+
+def _sheet_blocks(title: str, rows: Sequence[Sequence[Any]]) -> Iterator[Block]:
+    """Lines above the table (a title, a note), then the table; a sheet of one column is lines throughout."""
+    if rows:
+        yield Block(text=title, kind="heading", level=1, label=title)
+    texts = [[cell_text(cell) for cell in row] for row in rows]
+    lines = list(takewhile(lambda row: sum(map(bool, row)) == 1, texts))
+    if lines:
+        yield Block(text="\n".join("".join(row) for row in lines))
+    if table := texts[len(lines) :]:
+        yield from row_blocks(table)
+
+
+def cell_text(cell: Any) -> str:
+    """A cell's value as people see it, in one line; dates and times in ISO 8601. "" for nothing and for errors."""
+    match value := cell.value:
+        case None:
+            return ""
+        case bool():
+            return "TRUE" if value else "FALSE"
+        case dt.datetime():
+            return value.date().isoformat() if value.time() == dt.time() else value.isoformat(" ", "seconds")
+        case dt.date():
+            return value.isoformat()
+        case dt.time():
+            return value.isoformat("seconds")
+        case int() | float():
+            # 15 digits is what a spreadsheet shows: 0.1 + 0.2 is 0.3 there.
+            return f"{value * 100:.12g}%" if "%" in (cell.number_format or "") else f"{value:.15g}"
+        case _:
+            return "" if cell.data_type == "e" or value in ERROR_CODES else " ".join(str(value).split())
