@@ -132,7 +132,6 @@ describe("a collection", () => {
     ["a new one, with it", { mayPublish: true }, null, ["private", "shared", "public"]],
     ["one that is public already", {}, row, ["private", "shared", "public"]],
   ]) test(`may be made public: ${name}`, () => assert.deepEqual(visibilities(collections(options).fields(collection)), wanted));
-
 });
 
 describe("a document", () => {
