@@ -21,8 +21,8 @@ from typing import Any
 
 import httpx
 
-from tests.processes import wait_until
-from tests.test_up import PASSWORD, Site, environment, free_port
+from tests.processes import free_port, wait_until
+from tests.test_up import PASSWORD, Site, environment
 
 ROOT = Path(__file__).resolve().parent.parent
 START_S, READY_S = 120, 180

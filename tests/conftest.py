@@ -19,13 +19,12 @@ from django.db import connection, transaction
 from django.db.models import Model
 from django.utils import translation
 
-pytest_plugins = ["tests.database", "tests.milvus", "tests.ollama_server", "tests.search_engine"]
+pytest_plugins = ["tests.milvus", "tests.ollama_server", "tests.search_engine"]
 
 BROWSER = "tests/browser"
 # What takes longest goes first, so that no worker is left alone with it in the end. One site serves all browser tests.
 LONGEST = (
-    BROWSER, "tests/test_up.py", "tests/retrieval/workflows", "tests/test_settings.py",
-    "tests/patterns",
+    BROWSER, "tests/test_up.py", "tests/retrieval/workflows", "tests/test_settings.py", "tests/test_linear_time.py",
 )  # fmt: skip
 # The contract suite: tests that come through a door that people and programs have. Names that their modules import, or
 # fixtures that they take.
@@ -121,6 +120,15 @@ def _garbage_is_collected_as_before() -> Iterator[None]:
     if gc.get_threshold() != before:
         gc.unfreeze()
         gc.set_threshold(*before)
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(
+    tmp_path_factory: pytest.TempPathFactory, django_db_modify_db_settings_parallel_suffix: None
+) -> None:
+    """SQLite in a file, as on a real site: threads wait for its lock, where those of a shared memory database fail."""
+    if connection.vendor == "sqlite":
+        connection.settings_dict["TEST"]["NAME"] = str(tmp_path_factory.mktemp("database") / "test.sqlite3")
 
 
 @pytest.fixture(scope="session")

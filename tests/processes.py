@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -38,3 +39,8 @@ def wait_until(condition: Callable[[], bool], *, within_s: float) -> bool:
             return False
         time.sleep(0.05)
     return True
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])

@@ -88,28 +88,10 @@ async def test_of_a_declared_length_that_is_too_long_nothing_is_received(handled
     assert response.headers["connection"] == "close"
 
 
-@pytest.mark.parametrize("path", ["/api/auth/token", "/accounts/signup/", "/accounts/password/forgotten/"])
-async def test_where_nobody_signs_in_a_body_is_short_for_everybody(path: str) -> None:
-    for headers in ({}, await a_token()):
-        long = await post(b"{" + b" " * ANYBODYS + b"}", path=path, **headers, **{"Content-Type": JSON})
-        assert (long.status_code, long.json()["error"]["code"]) == (413, "too_large")
-
-
-async def test_a_short_body_is_read_where_nobody_signs_in() -> None:
-    short = await post(b"{" + b" " * (ANYBODYS - 2) + b"}", path="/api/auth/token", **{"Content-Type": JSON})
-    assert list(short.json()["error"]["fields"]) == ["username", "password"]
-
-
 async def test_who_is_signed_in_may_send_more_json() -> None:
     headers = await a_token() | {"Content-Type": JSON}
     response = await post(b'{"name": "x"' + b" " * (1 << 20) + b"}", path="/api/collections", **headers)
     assert response.status_code == 201
-
-
-async def test_only_forms_may_be_long() -> None:
-    headers = await a_token() | {"Content-Type": JSON, "Content-Length": str(100 * len(PIECE))}
-    response = await post(Sent(100), path="/api/chat", **headers)
-    assert (response.status_code, response.json()["error"]["code"]) == (413, "too_large")
 
 
 async def _run(app: Any) -> AsyncIterator[int]:
@@ -138,13 +120,6 @@ async def _answer_to_all(port: int, *, pieces: int) -> bytes:
     return answer
 
 
-async def test_who_sends_on_regardless_reads_why_it_was_refused() -> None:
-    async for port in _run(Handler(lambda _: False)):
-        answer = await _answer_to_all(port, pieces=40)
-        assert answer.startswith(b"HTTP/1.1 401 ")
-        assert b"not_authenticated" in answer
-
-
 async def test_who_never_stops_sending_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(handler, "LINGER_S", 0.2)
     async for port in _run(Handler(lambda _: False)):
@@ -171,36 +146,10 @@ async def test_who_is_signed_in_may_send_a_long_form(by: str) -> None:
     assert response.json()["error"]["code"] == "unsupported_file_type"
 
 
-async def test_a_stranger_may_send_a_short_form() -> None:
-    response = await post(_form(1000))
-    assert (response.status_code, response.json()["error"]["code"]) == (401, "not_authenticated")
-
-
-async def test_the_refusal_is_told_in_the_readers_language() -> None:
-    response = await post(Sent(100), **{"Accept-Language": "zh-Hans", "Content-Length": str(100 * len(PIECE))})
-    assert "身份" in response.json()["error"]["message"]
-
-
-async def test_a_refused_body_says_what_a_short_one_would_be_told() -> None:
-    long, short = await post(Sent(100)), await post(_form(10))
-    assert (long.json(), long.headers["www-authenticate"]) == (short.json(), short.headers["www-authenticate"])
-
-
 # ------------------------------------------------------------------------------------------------ in chunks
 async def in_chunks(body: bytes, *, size: int = 7) -> AsyncIterator[bytes]:
     for start in range(0, len(body), size):
         yield body[start : start + size]
-
-
-async def test_json_in_chunks_is_read() -> None:
-    headers = await a_token() | {"Content-Type": JSON}
-    response = await post(in_chunks('{"name": "规章"}'.encode()), path="/api/collections", **headers)
-    assert (response.status_code, response.json()["name"]) == (201, "规章")
-
-
-async def test_a_form_in_chunks_is_read() -> None:
-    response = await post(in_chunks(_form(3 << 20), size=1 << 18), **await a_token())
-    assert response.json()["error"]["code"] == "unsupported_file_type"
 
 
 async def test_the_limit_holds_for_chunks() -> None:

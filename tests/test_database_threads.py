@@ -16,23 +16,6 @@ async def thread() -> int:
     return await sync_to_async(threading.get_ident)()
 
 
-async def test_all_calls_of_a_block_run_in_one_thread() -> None:
-    async with own_database_thread():
-        assert await thread() == await thread()
-
-
-async def test_blocks_side_by_side_have_threads_of_their_own() -> None:
-    both_inside = asyncio.Barrier(2)
-
-    async def block() -> int:
-        async with own_database_thread():
-            await both_inside.wait()
-            return await thread()
-
-    left, right = await asyncio.gather(block(), block())
-    assert left != right
-
-
 async def test_nobody_waits_behind_a_call_that_was_given_up() -> None:
     begun, go_on = threading.Event(), threading.Event()
 

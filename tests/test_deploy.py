@@ -28,9 +28,3 @@ def test_the_web_process_is_started_as_make_run_starts_it(path: str) -> None:
     words = json.loads(started[1]) if started else re.findall(r"^uvicorn .*", text, re.M)[0].split()
     web = programs(data_dir=ROOT, base_dir=ROOT, host="0.0.0.0", port=8000, workers=1, environ={})[0]
     assert _options(words) == _options(web.command)
-
-
-def test_milvus_survives_a_passing_failure_of_etcd() -> None:
-    """2.6.2 to 2.6.13 end with it; mended in 2.6.14."""
-    found = re.search(r"image: milvusdb/milvus:v(\d+)\.(\d+)\.(\d+)\s", (ROOT / "deploy/compose.yaml").read_text())
-    assert found and tuple(map(int, found.groups())) >= (2, 6, 14)

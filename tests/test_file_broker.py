@@ -43,15 +43,6 @@ def test_a_message_outlives_the_process_that_sent_it(connect: type[Connection]) 
     assert message.payload == {"document": 1}
 
 
-def test_messages_come_in_the_order_of_sending(connect: type[Connection]) -> None:
-    with connect() as sender:
-        for number in range(20):
-            sender.SimpleQueue("work").put(number)
-    with connect() as receiver:
-        channel = receiver.default_channel
-        assert [channel.basic_get("work", no_ack=True).payload for _ in range(20)] == list(range(20))
-
-
 def test_a_half_written_message_is_not_taken(connect: type[Connection], folder: Path) -> None:
     with connect() as receiver:
         queue = receiver.SimpleQueue("work")
@@ -59,14 +50,6 @@ def test_a_half_written_message_is_not_taken(connect: type[Connection], folder: 
         (folder / "queue" / "1_x.work.msg.part").write_text('{"bo')
         with pytest.raises(Empty):
             queue.get(block=False)
-
-
-def test_a_message_sent_while_another_thread_declares_the_queue_is_kept(connect: type[Connection]) -> None:
-    with connect() as slow, connect() as sender, connect() as receiver:
-        slow.default_channel._queue_bind = lambda *_: None  # declared, and its table not yet written
-        slow.SimpleQueue("work")
-        sender.SimpleQueue("work").put("early")
-        assert receiver.default_channel.basic_get("work", no_ack=True).payload == "early"
 
 
 def test_many_senders_and_receivers_lose_and_double_nothing(connect: type[Connection]) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import errno
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,19 +11,13 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import DatabaseError, connection, transaction
-from django.test import Client
 from rest_framework.test import APIClient
 
 from ragsite import health
 from ragsite.core import storage
 from ragsite.core.api.error_responses import exception_handler
-from ragsite.web import handler
-from ragsite.web.handler import Handler
-from retrieval import views
 from retrieval.models import Document
 from tests.factories import ChunkFactory, UserFactory
-
-NO_ROOM = OSError(errno.ENOSPC, "No space left on device")
 
 
 @pytest.fixture
@@ -94,39 +86,3 @@ def test_full_database_is_507(full_database: None) -> None:
     response = exception_handler(caught.value, {})
     assert response is not None
     assert (response.status_code, response.data["error"]["code"]) == (507, "storage_full")
-
-
-def test_other_database_errors_are_no_lack_of_room() -> None:
-    assert not storage.is_lack_of_room(DatabaseError("disk I/O error"))
-    assert not storage.is_lack_of_room(OSError(errno.EACCES, "Permission denied"))
-
-
-@pytest.mark.django_db
-def test_page_on_a_full_disk_is_507(monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: Any) -> None:
-        raise NO_ROOM
-
-    monkeypatch.setattr(views, "render", full)
-    client = Client(raise_request_exception=False)
-    client.force_login(UserFactory())
-    page = client.get("/documents/")
-    assert page.status_code == 507
-    assert "disk of the site is full" in page.content.decode()
-
-
-async def test_body_that_cannot_be_received_is_507(small_disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is written to a file before Django's own handlers run."""
-    monkeypatch.setattr(tempfile, "tempdir", str(small_disk))
-    monkeypatch.setattr(handler, "LINGER_S", 0.2)
-    sent: list[dict[str, Any]] = []
-
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": bytes(4_000_000), "more_body": True}
-
-    async def send(message: dict[str, Any]) -> None:
-        sent.append(message)
-
-    scope = {"type": "http", "path": "/api/documents", "headers": [(b"content-type", b"multipart/form-data")]}
-    await Handler(lambda _: True)(scope, receive, send)
-    assert sent[0]["status"] == 507
-    assert b"storage_full" in sent[1]["body"]

@@ -6,12 +6,10 @@ import asyncio
 from typing import Any
 
 import pytest
-from django.contrib.auth import get_user_model
 from django.db import DatabaseError
 from django.test import AsyncClient, Client
 
 from ragsite import health
-from ragsite.accounts.tokens import token_create
 
 
 async def fine() -> str:
@@ -35,13 +33,6 @@ async def test_healthz_needs_no_database(async_client: AsyncClient) -> None:
     assert (await async_client.get("/healthz")).json() == {"status": "ok"}
 
 
-@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics"])
-@pytest.mark.parametrize("method", ["post", "put", "delete"])
-def test_they_are_only_looked_at(path: str, method: str) -> None:
-    answer = getattr(Client(enforce_csrf_checks=True), method)(path)
-    assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, HEAD")
-
-
 async def test_ready_when_all_are_fine(async_client: AsyncClient, dependencies: pytest.MonkeyPatch) -> None:
     status, told = await ready(async_client)
     assert status == 200
@@ -59,20 +50,6 @@ async def test_without_ollama_it_is_ready_and_says_so(
     dependencies.setattr(health, "_ollama", away)
     status, told = await ready(async_client)
     assert (status, told["ollama"]["state"], told["ollama"]["reason"]) == (200, "offline", "not reachable")
-
-
-async def test_web_search_is_told_where_it_is_configured_and_never_decides_about_readiness(
-    async_client: AsyncClient, dependencies: pytest.MonkeyPatch, rag_settings: Any
-) -> None:
-    rag_settings(web_search={"provider": "searxng=http://127.0.0.1:9"})
-    assert (await ready(async_client))[1]["web_search"]["state"] == "ok"
-
-    async def failing() -> str:
-        return "failed several times in a row"
-
-    dependencies.setattr(health, "_web_search", failing)
-    status, told = await ready(async_client)
-    assert (status, told["web_search"]["state"]) == (200, "offline")
 
 
 async def test_without_a_database_it_is_not_ready_and_gives_no_details_away(
@@ -93,11 +70,6 @@ async def test_a_dependency_that_hangs_is_down(async_client: AsyncClient, depend
     assert (status, told["milvus"]["state"]) == (503, "down")
 
 
-@pytest.mark.django_db(transaction=True)
-async def test_the_real_database_and_channel_layer_are_asked() -> None:
-    assert (await health._database(), await health._channel_layer()) == ("", "")
-
-
 def test_metrics_are_for_this_machine(client: Client) -> None:
     answer = client.get("/metrics", REMOTE_ADDR="127.0.0.1")
     assert b"django_http_requests" in answer.content
@@ -110,12 +82,3 @@ def test_metrics_are_for_this_machine(client: Client) -> None:
 @pytest.mark.django_db
 def test_metrics_are_refused_to_strangers(client: Client, extra: dict[str, Any]) -> None:
     assert client.get("/metrics", **extra).status_code == 403
-
-
-@pytest.mark.django_db
-def test_metrics_are_for_staff_from_anywhere(client: Client) -> None:
-    root = get_user_model().objects.create_superuser("root")
-    key = token_create(user=root)
-    assert client.get("/metrics", REMOTE_ADDR="192.0.2.7", HTTP_AUTHORIZATION=f"Bearer {key}").status_code == 200
-    client.force_login(root)
-    assert client.get("/metrics", REMOTE_ADDR="192.0.2.7").status_code == 200

@@ -1,4 +1,4 @@
-"""Which language a page, an answer of the API and a socket are in."""
+"""Which language a page and an answer of the API are in."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import re
 import pytest
 from django.conf import settings
 from django.test import Client
-
-from ragsite.web.language import language_of
 
 COOKIE = settings.LANGUAGE_COOKIE_NAME
 
@@ -32,12 +30,6 @@ def test_a_page_before_sign_in_is_in_the_browsers_language(
     assert (f"texts.js?{language}" in html) == (language != "en")
 
 
-def test_scripts_get_their_texts_in_the_browsers_language(client: Client) -> None:
-    response = client.get("/texts.js?zh-hant", headers={"accept-language": "zh-TW"})
-    assert response["Content-Type"].startswith("text/javascript")
-    assert '"Undo": "\\u5fa9\\u539f"' in response.content.decode()
-
-
 @pytest.mark.django_db
 def test_the_switch_goes_before_the_browsers_language_and_leads_back(client: Client) -> None:
     answer = client.post(
@@ -59,11 +51,6 @@ def test_the_switch_leads_to_no_other_site_and_to_no_other_language(client: Clie
 
 
 @pytest.mark.django_db
-def test_the_switch_asks_for_a_token() -> None:
-    assert Client(enforce_csrf_checks=True).post("/accounts/language/", {"language": "zh-hans"}).status_code == 403
-
-
-@pytest.mark.django_db
 @pytest.mark.parametrize(
     ("path", "words"),
     [("/nothing-here", "这里什么也没有"), ("/api/messages/nothing", "这里什么也没有，或者您无权查看。")],
@@ -73,15 +60,3 @@ def test_errors_are_in_the_readers_language(client: Client, path: str, words: st
     assert response.status_code == 404
     body = response.json()["error"]["message"] if path.startswith("/api/") else response.content.decode()
     assert words in body
-
-
-@pytest.mark.parametrize(
-    ("headers", "language"),
-    [
-        ([], "en"), ([(b"accept-language", b"zh-TW")], "zh-hant"), ([(b"accept-language", b"zh-SG")], "zh-hans"),
-        ([(b"accept-language", b"zh-TW"), (b"cookie", f"a=b; {COOKIE}=zh-hans".encode())], "zh-hans"),
-        ([(b"cookie", f"{COOKIE}=xx; =;;".encode())], "en"), ([(b"accept-language", b"\xff\xfe")], "en"),
-    ],
-)  # fmt: skip
-def test_a_socket_speaks_the_language_of_its_page(headers: list[tuple[bytes, bytes]], language: str) -> None:
-    assert language_of({"headers": headers}) == language

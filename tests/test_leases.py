@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 from django.db import OperationalError, connection, transaction
-from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from ragsite.core.leases import Lease, LeaseLostError, hold, run_out
@@ -66,20 +65,6 @@ def test_a_lease_that_ran_out_is_taken_over(row: WriteLease) -> None:
     assert ROWS.get().holder == "other"
 
 
-def test_one_that_ran_out_goes_on_while_nobody_else_took_the_row(row: WriteLease) -> None:
-    mine = lease()
-    assert mine.take()
-    ROWS.update(lease_expires_at=timezone.now() - timedelta(seconds=1))
-    mine.renew(holder="late")
-    assert not lease().take() and ROWS.get().holder == "late"
-
-
-def test_a_take_whose_reply_was_lost_can_be_repeated(row: WriteLease) -> None:
-    mine = lease()
-    assert mine.take() and mine.take()
-    assert lease(token=mine.token).take()
-
-
 def test_a_late_holder_cannot_write(row: WriteLease) -> None:
     mine = lease()
     assert mine.take(holder="me")
@@ -90,39 +75,11 @@ def test_a_late_holder_cannot_write(row: WriteLease) -> None:
     assert not mine.held().update(holder="me") and ROWS.get().holder == "other"
 
 
-def test_the_check_locks_the_row(row: WriteLease) -> None:
-    mine = lease()
-    assert mine.take()
-    with (
-        transaction.atomic(),
-        CaptureQueriesContext(
-            connection,
-        ) as queries,
-    ):
-        mine.check()
-    assert ("FOR UPDATE" in queries[0]["sql"]) == connection.features.has_select_for_update
-
-
 def test_a_row_given_back_is_free(row: WriteLease) -> None:
     mine = lease()
     assert mine.take() and mine.release(holder="done")
     assert ROWS.filter(run_out()).get().holder == "done"
     assert lease().take()
-
-
-def test_a_row_made_with_a_lease_is_held() -> None:
-    mine = lease()
-    ROWS.create(space="space", holder="me", **mine.columns())
-    assert not ROWS.filter(run_out()).exists() and not lease().take()
-    mine.renew()
-
-
-def test_rows_that_are_left_out_cannot_be_held(row: WriteLease) -> None:
-    mine = Lease(ROWS.filter(holder=""), "space", seconds=5)
-    assert mine.take()
-    ROWS.update(holder="finished")
-    with pytest.raises(LeaseLostError):
-        mine.renew()
 
 
 # ------------------------------------------------------------------------------------------------ while it is held
@@ -189,21 +146,3 @@ async def test_a_stopped_process_notices_before_it_writes(row: WriteLease) -> No
             await mine.aensure()
             written = True
     assert not written
-
-
-async def test_a_stall_alone_loses_nothing(row: WriteLease) -> None:
-    mine = lease(0.6)
-    assert await sync_to_async(mine.take)()
-    async with hold(mine):
-        time.sleep(0.7)
-        await asyncio.sleep(0.05)
-        await mine.aensure()
-    assert await sync_to_async(mine.release)()
-
-
-async def test_the_bodys_own_errors_come_out_as_they_are(row: WriteLease) -> None:
-    mine = lease()
-    assert await sync_to_async(mine.take)()
-    with pytest.raises(TimeoutError):
-        async with hold(mine), asyncio.timeout(0.01):
-            await asyncio.sleep(60)

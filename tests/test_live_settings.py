@@ -57,12 +57,6 @@ def test_a_superusers_change_counts_at_once_and_is_logged(settings: Any) -> None
     assert "RAG_SEARCH_TOP_K" in client.get(reverse("admin:constance_config_history")).text
 
 
-def test_the_default_again_is_stored_no_longer(settings: Any) -> None:
-    stored(RAG_SEARCH_TOP_K=9)
-    assert save(client_of(is_superuser=True), RAG_SEARCH_TOP_K=5).status_code == 302
-    assert not Constance.objects.exists() and settings.RAG.search.top_k == 5
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
     [("RAG_SEARCH_TOP_K", 51), ("RAG_SEARCH_TOP_K", 0), ("RAG_SEARCH_TOP_K", "many"),
@@ -98,17 +92,6 @@ def test_another_process_takes_it_up_when_it_looks(settings: Any) -> None:
     live_settings._state.checked = float("-inf")
     live_settings.refresh()
     assert settings.RAG.search.top_k == 9
-
-
-@pytest.mark.parametrize("text", [dumps("many"), dumps([]), dumps(51), "no JSON", "null"])
-def test_a_stored_value_that_cant_be_used_is_left_out_and_logged(
-    settings: Any, caplog: pytest.LogCaptureFixture, text: str
-) -> None:
-    Constance.objects.create(key="RAG_SEARCH_TOP_K", value=text)
-    stored(RAG_CORRECTIVE_GOOD_SCORE=0.7)
-    live_settings.refresh(at_once=True)
-    assert (settings.RAG.search.top_k, settings.RAG.corrective.good_score) == (5, 0.7)
-    assert "RAG_SEARCH_TOP_K" in caplog.text
 
 
 def test_a_database_that_is_away_leaves_the_settings_as_they_are(

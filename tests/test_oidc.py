@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import re
-import socket
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,23 +13,18 @@ from allauth.account.models import EmailAddress
 from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from allauth.socialaccount.models import SocialAccount
 from django.contrib.auth.models import Group, User
-from django.core import mail
 from django.test import Client
 
-from ragsite.core.rag_settings import Oidc, SettingsError, SiteSettings
+from ragsite.core.rag_settings import SettingsError, SiteSettings
 from tests.factories import PASSWORD, UserFactory
 from tests.oidc_provider import CLIENT, SECRET, provider
+from tests.processes import free_port
 
 pytestmark = pytest.mark.django_db
 TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
 AWAY = re.compile(r"URL=(?:&#x27;|')([^\"]+?)(?:&#x27;|')\"")
 CALLBACK = "http://testserver/accounts/oidc/login/callback/"
 VALUE = f"issuer={{url}}, client={CLIENT}, secret={SECRET.replace(',', '%2C')}, groups=groups, name=Company"
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return int(free.getsockname()[1])
 
 
 @pytest.fixture(scope="module")
@@ -80,11 +74,6 @@ def signed_in(name: str, client: Client | None = None, **options: Any) -> Client
 
 def is_in(client: Client) -> bool:
     return client.get("/accounts/").status_code == 200
-
-
-def test_the_sign_in_page_offers_the_provider_by_its_name(client: Client) -> None:
-    page = client.get("/accounts/login/?next=/documents/").content.decode()
-    assert "Sign in with Company" in page and "/accounts/oidc/login/?process=login&amp;next=%2Fdocuments%2F" in page
 
 
 def test_a_first_sign_in_makes_an_account_with_the_address_that_the_provider_has_confirmed() -> None:
@@ -179,12 +168,6 @@ def test_a_second_factor_is_asked_for_here_too() -> None:
     assert not is_in(signed_in("mei"))
 
 
-def test_who_comes_by_the_provider_alone_is_sent_no_link_for_a_password() -> None:
-    signed_in("mei")
-    Client().post("/accounts/password/reset/", {"email": "mei@example.org"})
-    assert not mail.outbox
-
-
 # ------------------------------------------------------------------------------------------------ groups
 def test_groups_follow_the_claim_at_each_sign_in_and_others_stay(settings: Any) -> None:
     signed_in("mei")
@@ -212,19 +195,6 @@ def test_a_provider_that_is_away_is_told(settings: Any, client: Client) -> None:
     assert client.get("/accounts/login/").status_code == 200
 
 
-def test_who_turns_back_at_the_provider_is_told(client: Client) -> None:
-    client.post("/accounts/oidc/login/")
-    (state,) = client.session["socialaccount_states"]
-    page = client.get(f"/accounts/oidc/login/callback/?error=access_denied&state={state}", follow=True)
-    assert page.status_code == 200 and not is_in(client)
-
-
-def test_without_a_provider_there_is_no_door(settings: Any, client: Client) -> None:
-    settings.SOCIALACCOUNT_PROVIDERS, settings.OIDC = {}, None
-    assert client.post("/accounts/oidc/login/").status_code == 404
-    assert "oidc" not in client.get("/accounts/login/").content.decode()
-
-
 @pytest.mark.parametrize(
     "value",
     [
@@ -238,12 +208,3 @@ def test_a_wrong_setting_is_refused_without_its_secret(value: str) -> None:
     with pytest.raises(SettingsError, match="RAGSITE_OIDC") as error:
         SiteSettings.from_env({"RAGSITE_OIDC": value})
     assert "hush" not in str(error.value)
-
-
-def test_the_setting_is_read_as_documented() -> None:
-    text = "issuer=https://id.example.org/realms/a, client=ragsite, secret=a%2Cb%3D=, groups=roles"
-    found = Oidc.parse(text)
-    assert found and (found.client, found.secret, found.groups) == ("ragsite", "a,b==", "roles")
-    assert "a,b" not in repr(found)
-    for value, signup in (("1", "1"), ("0", "0"), ("false", "0"), ("oidc", "oidc")):
-        assert SiteSettings.from_env({"RAGSITE_SIGNUP": value}).signup == signup

@@ -135,15 +135,6 @@ async def test_an_export_comes_in_pieces_to_its_owner_alone(async_client: AsyncC
     assert json.loads(archive.read("auth/user.json"))[0]["username"] == user.username
 
 
-def test_a_file_that_is_gone_does_not_end_the_export_and_is_named_in_it() -> None:
-    user = person()
-    document = Document.objects.get(collection__owner=user)
-    document.file.storage.delete(document.file.name)
-    archive = archive_of(user)
-    (file,) = (name for name in archive.namelist() if name.startswith("documents/"))
-    assert file.endswith("fees.md.txt") and archive.read(file) == b"This file could not be read."
-
-
 # ------------------------------------------------------------------------------------------------ deletion
 def rows_of(user_id: int) -> dict[str, int]:
     """Table → rows that name this account, over all tables of the site."""

@@ -14,8 +14,6 @@ PROJECT = Path(__file__).parents[1]
 PAGES = sorted([*PROJECT.glob("*.md"), *PROJECT.glob("docs/**/*.md"), *PROJECT.glob("benchmarks/**/*.md")])
 FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 PLACEHOLDERS = {"NAME"}
-# Run by other benchmarks, in the environment of a site that they have started.
-INSIDE_A_SITE = {"fault_audit", "long_conversation"}
 
 pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
 
@@ -50,15 +48,6 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert broken_links(page) == []
 
 
-def test_a_broken_link_is_found(tmp_path: Path) -> None:
-    (tmp_path / "there.md").write_text("# A heading, `with` code\n\n# Twice\n\n# Twice\n")
-    page = tmp_path / "page.md"
-    page.write_text(
-        "[a](there.md#a-heading-with-code) [b](there.md#twice-1) [c](there.md#gone) [d](gone.md) [e](#none)\n"
-    )
-    assert broken_links(page) == ["there.md#gone", "gone.md", "#none"]
-
-
 @pages
 def test_benchmarks_and_targets_that_are_named_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
@@ -66,13 +55,3 @@ def test_benchmarks_and_targets_that_are_named_exist(page: Path) -> None:
     assert {name for name in benchmarks if find_spec(f"benchmarks.{name}") is None} == set()
     targets = set(re.findall(r"^([a-z-]+):", (PROJECT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     assert set(re.findall(r"`make ([a-z-]+)", text)) - targets == set()
-
-
-def test_every_benchmark_that_can_be_run_is_in_the_documents() -> None:
-    commands = {
-        path.stem
-        for path in PROJECT.glob("benchmarks/*/*.py")
-        if "__main__" in path.read_text(encoding="utf-8") and path.parent.name != "support"
-    }
-    named = "\n".join(page.read_text(encoding="utf-8") for page in PROJECT.glob("docs/*.md"))
-    assert {command for command in commands if f"benchmarks.{command}" not in named} == INSIDE_A_SITE

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,9 +10,8 @@ from typing import Any
 import pytest
 from django.apps import apps
 from django.core.files.base import ContentFile
-from django.core.management import CommandError, call_command
+from django.core.management import call_command
 from django.utils import timezone, translation
-from django_celery_beat.models import PeriodicTask
 
 from chat.models import (
     AnswerReview,
@@ -28,13 +26,9 @@ from chat.models import (
 from chat.review.records import answers_record
 from feedback.models import Evidence, FeedbackState, RatedPassage, RatedQuestion, Rating
 from feedback.rounds.evidence import evidence_gather
-from ragsite import retention, tasks
-from ragsite.retention import retention_work
-from ragsite.tasks import retention_nightly
 from retrieval.models import MemoryOrigin
 from retrieval.services.collections import collection_of_conversation
 from tests.factories import (
-    CollectionFactory,
     DecisionStepFactory,
     DocumentFactory,
     MemoryFactory,
@@ -153,13 +147,6 @@ def test_a_conversation_that_somebody_wants_still_is_kept(why: str, rag_settings
     assert rows.exists()
 
 
-def test_an_answer_that_was_assigned_and_reviewed_holds_nothing(rag_settings: Any) -> None:
-    rag_settings(retention={"conversations_days": 30})
-    conversation()
-    AnswerReview.objects.update(assignee=UserFactory(), state="reviewed")
-    assert run() == {"conversations": 1}
-
-
 def test_archived_conversations_have_an_age_of_their_own(rag_settings: Any) -> None:
     rag_settings(retention={"archived_days": 30})
     conversation()
@@ -201,53 +188,6 @@ def test_the_desks_log_goes_by_its_age(rag_settings: Any) -> None:
     assert run() == {"desk_log": 1} and DeskEvent.objects.get().at == NOW
 
 
-# ------------------------------------------------------------------------------------------------ runs
-def test_a_conversation_that_is_used_while_others_go_stays(rag_settings: Any) -> None:
-    rag_settings(retention={"conversations_days": 30})
-    conversation(at=OLD - timedelta(days=1))
-    second = conversation()
-    steps = retention_work()
-    assert next(steps) == ("conversations", 1)
-    Session.objects.filter(pk=second.pk).update(updated_at=NOW)
-    assert list(steps) == [("conversations", 0)]
-    assert Session.objects.get() == second
-
-
-def test_a_task_ends_in_time_and_the_next_one_goes_on(rag_settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    rag_settings(retention={"conversations_days": 30})
-    for _ in range(2):
-        conversation()
-    sent: list[Any] = []
-    monkeypatch.setattr(retention_nightly, "apply_async", lambda **_: sent.append(1))
-    monkeypatch.setattr(tasks, "RETENTION_S", 0.0)
-    retention_nightly()
-    assert (Session.objects.count(), len(sent)) == (1, 1)
-    monkeypatch.setattr(tasks, "RETENTION_S", 60.0)
-    retention_nightly()
-    assert (Session.objects.count(), len(sent)) == (0, 1)
-
-
-def test_a_kind_that_fails_leaves_the_others_theirs(rag_settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    rag_settings(retention={"conversations_days": 30, "desk_log_days": 30})
-
-    def broken(over: Any) -> Iterator[int]:
-        raise OSError("the disk is away")
-        yield 0
-
-    monkeypatch.setitem(retention.KINDS, "conversations", (retention.KINDS["conversations"][0], broken))
-    event = DeskEvent.objects.create(by_name="ann", kind=DeskEvent.Kind.EXPORT)
-    DeskEvent.objects.filter(pk=event.pk).update(at=OLD)
-    with pytest.raises(CommandError, match="Not deleted: conversations;"):
-        run()
-    assert not DeskEvent.objects.exists()
-
-
-def test_the_task_is_scheduled_every_night() -> None:
-    task = PeriodicTask.objects.get(name="Delete what is over")
-    assert task.task == retention_nightly.name and task.crontab is not None
-    assert (task.crontab.hour, task.crontab.minute) == ("4", "20")
-
-
 # ------------------------------------------------------------------------------------------------ told
 @pytest.mark.parametrize(
     ("language", "told"),
@@ -263,10 +203,3 @@ def test_a_dry_run_tells_and_deletes_nothing(rag_settings: Any, language: str, t
         call_command("retention", "--dry-run", stdout=out)
     assert told in out.getvalue()
     assert rows_of_all_tables() == before
-
-
-def test_collections_that_are_not_of_conversations_stay(rag_settings: Any) -> None:
-    rag_settings(retention={"conversations_days": 1})
-    document = DocumentFactory(collection=CollectionFactory())
-    run()
-    document.refresh_from_db()

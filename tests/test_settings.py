@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from pydantic import ValidationError
 
 from ragsite.core.rag_settings import GROUPS, RagSettings, SettingsError, SiteSettings, email_settings
 from ragsite.management.commands.settings_doc import render
@@ -19,42 +18,8 @@ ROOT = Path(__file__).resolve().parent.parent
 @pytest.mark.parametrize(
     ("variable", "value"),
     [
-        ("OLLAMA_BASE_URL", "localhost:11434"),
-        ("RAG_NUM_CTX", "many"),
-        ("RAG_NUM_CTX", "10"),
-        ("RAG_OFFLINE", "maybe"),
-        ("MILVUS_LITE_PORT", "70000"),
-        ("MILVUS_URI", "milvus:19530"),
-        ("RAG_SEARCH_TOP_K", "0"),
-        ("RAG_SEARCH_TOP_K", "5.5"),
-        ("RAG_SEARCH_FORMULA", "guess"),
-        ("RAG_REWRITE_ENABLED", "perhaps"),
-        ("RAG_CORRECTIVE_WEAK_SCORE", "1.5"),
-        ("RAG_LIMIT_MESSAGE_CHARS", "0"),
-        ("RAG_WEB_SEARCH", "bing"),
-    ],
-)
-def test_a_wrong_value_is_refused_by_its_variable(variable: str, value: str) -> None:
-    with pytest.raises(SettingsError, match=variable):
-        RagSettings.from_env({variable: value})
-
-
-def test_variables_stay_few() -> None:
-    assert sum(len(group.variables()) for group in (SiteSettings, *GROUPS.values())) <= 60
-
-
-def test_a_constant_has_no_variable() -> None:
-    assert RagSettings.from_env({"RAG_INGEST_CHUNK_TOKENS": "x", "RAG_HYDE_ENABLED": "x"}) == RagSettings()
-
-
-@pytest.mark.parametrize(
-    ("variable", "value"),
-    [
         ("RAGSITE_PORT", "http"),
-        ("RAGSITE_PORT", "0"),
         ("RAGSITE_SIGNUP", "sometimes"),
-        ("DATABASE_URL", "mysql://user:secret@host/name"),
-        ("DATABASE_URL", "host/name"),
         ("DATABASE_URL", "postgresql://user:secret@host:port/name"),
         ("REDIS_URL", "127.0.0.1:6379"),
         ("RAG_NUM_CTX", "x"),
@@ -118,36 +83,13 @@ def test_another_address_for_e_mail_is_refused_without_its_password(url: str) ->
     assert "h:p" not in str(refusal.value)
 
 
-@pytest.mark.parametrize("sender", ["Ragsite", "a@b\nBcc: c@d", "<>"])
-def test_a_sender_that_is_none_is_refused(sender: str) -> None:
-    with pytest.raises(SettingsError, match="RAGSITE_EMAIL_FROM"):
-        SiteSettings.from_env({"RAGSITE_EMAIL_FROM": sender})
-
-
-def test_an_empty_value_means_the_default() -> None:
-    assert RagSettings.from_env({"RAG_NUM_CTX": ""}).ollama.num_ctx == RagSettings().ollama.num_ctx
-
-
-def test_settings_cannot_be_changed_after_start() -> None:
-    with pytest.raises(ValidationError, match="frozen"):
-        RagSettings().search.top_k = 9  # type: ignore[misc]
-
-
-def test_a_changed_copy_is_checked_too() -> None:
-    assert RagSettings().search.replace(top_k=9).top_k == 9
-    with pytest.raises(ValidationError, match="top_k"):
-        RagSettings().search.replace(top_k=99)
-    with pytest.raises(ValidationError, match="many"):
-        RagSettings().search.replace(many=1)
-
-
 @pytest.mark.parametrize(
     ("variable", "value", "sentence"),
     [
         ("RAG_NUM_CTX", "many", "RAG_NUM_CTX='many' is not a whole number"),
         ("RAG_NUM_CTX", "10", "RAG_NUM_CTX='10' must be at least 1024"),
         ("RAG_OFFLINE", "maybe", "RAG_OFFLINE='maybe' is not 'auto', '0' or '1'"),
-        ("RAG_REWRITE_ENABLED", "perhaps", "RAG_REWRITE_ENABLED='perhaps' is neither 1 nor 0"),
+        ("RAG_RERANK_ENABLED", "perhaps", "RAG_RERANK_ENABLED='perhaps' is neither 1 nor 0"),
         ("RAG_SEARCH_TOP_K", "60", "RAG_SEARCH_TOP_K must be at most 50"),
         ("RAG_OLLAMA_FIRST_TOKEN_TIMEOUT_S", "nan", "RAG_OLLAMA_FIRST_TOKEN_TIMEOUT_S='nan' is not a number"),
         ("MILVUS_URI", "me:pw", "MILVUS_URI must be an address that starts with http:// or https://"),
@@ -159,38 +101,9 @@ def test_the_error_says_what_is_wrong_and_shows_no_password(variable: str, value
     assert str(caught.value) == sentence
 
 
-def test_lists_of_the_site_are_written_with_commas() -> None:
-    site = SiteSettings.from_env({"RAGSITE_TRUSTED_ORIGINS": "https://a.org, http://*.b.org:8000,"})
-    assert (site.hosts, site.https) == (["a.org", ".b.org"], True)
-
-
-def test_a_wrong_network_is_named() -> None:
-    with pytest.raises(SettingsError, match="holds 'x', which is neither"):
-        SiteSettings.from_env({"RAGSITE_TRUSTED_PROXIES": "10.0.0.0/8, x"})
-
-
-@pytest.mark.parametrize(
-    "value", ["rag.example.org", "ftp://rag.example.org", "https://", "https://rag.example.org/chat", "https://a b"]
-)
-def test_what_is_no_origin_is_named(value: str) -> None:
-    with pytest.raises(SettingsError, match=r"RAGSITE_TRUSTED_ORIGINS=.*which is no origin such as"):
-        SiteSettings.from_env({"RAGSITE_TRUSTED_ORIGINS": f"https://a.example.org, {value}"})
-
-
-def test_a_slash_behind_an_origin_is_left_out() -> None:
-    site = SiteSettings.from_env({"RAGSITE_TRUSTED_ORIGINS": "https://a.example.org/, https://*.b.org:8443"})
-    assert site.trusted_origins == ["https://a.example.org", "https://*.b.org:8443"]
-
-
 def test_the_page_of_settings_is_what_the_code_says() -> None:
     assert (ROOT / "docs" / "settings.md").read_text(encoding="utf-8") == render(), "run: manage.py settings_doc"
 
 
-def test_names_of_variables_count_as_they_are_written() -> None:
-    assert SiteSettings.from_env({"RAGSITE_PORT": "8001", "ragsite_port": "9"}).port == 8001
-    assert SiteSettings.from_env({"ragsite_port": "9"}).port == SiteSettings().port
-
-
-def test_white_space_is_a_part_of_a_secret_and_of_nothing_else() -> None:
-    site = SiteSettings.from_env({"RAGSITE_ADMIN_PASSWORD": " a b ", "RAGSITE_HOST": " 0.0.0.0 "})
-    assert (site.admin_password, site.host) == (" a b ", "0.0.0.0")
+def test_variables_stay_few() -> None:
+    assert sum(len(group.variables()) for group in (SiteSettings, *GROUPS.values())) <= 60

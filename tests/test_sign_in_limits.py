@@ -83,11 +83,6 @@ def test_the_old_password_cannot_be_guessed_in_an_open_browser(client: Client) -
     assert refused.status_code == 429 and user.check_password(PASSWORD)
 
 
-def test_the_administrations_own_form_for_the_password_leads_to_ours(client: Client) -> None:
-    client.force_login(UserFactory(is_staff=True))
-    assert client.get("/admin/password_change/").headers["Location"] == "/accounts/password/change/"
-
-
 def test_parallel_guesses_do_not_pass_the_limit() -> None:
     request = RequestFactory().post("/", REMOTE_ADDR="192.0.2.1")
 
@@ -131,12 +126,6 @@ def test_another_name_of_the_site_is_no_new_beginning(settings: Any) -> None:
     for number in range(3):
         token(user.username, "guess", headers={"Host": f"host{number}.example.org"})
     assert token(user.username, PASSWORD, headers={"Host": "other.example.org"}).status_code == 429
-
-
-def test_behind_a_socket_file_all_count_as_one_place() -> None:
-    user = UserFactory()
-    assert token(user.username, PASSWORD, address="").status_code == 200
-    assert [token(f"n{number}", "guess", address="").status_code for number in range(6)] == [400] * 5 + [429]
 
 
 def test_too_many_accounts_of_one_address_are_refused() -> None:

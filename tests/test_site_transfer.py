@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import signal
 import subprocess
 import sys
@@ -26,7 +25,6 @@ from feedback.models import GoldenQuestion, Rating
 from ragsite.models import ApiToken
 from ragsite.site_transfer import ANEW, CARRIED
 from retrieval.models import Collection, CollectionPerson, Document, IngestJob
-from tests.database import MigratedDatabase
 from tests.factories import (
     PASSWORD,
     ChunkFactory,
@@ -82,12 +80,10 @@ def all_ready(site: Site, headers: dict[str, str]) -> bool:
 
 @pytest.mark.timeout(240)
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-def test_a_site_goes_on_in_another_folder(tmp_path: Path, migrated_database: MigratedDatabase) -> None:
+def test_a_site_goes_on_in_another_folder(tmp_path: Path) -> None:
     """Who had an account there signs in here, finds the document, and sees the conversation as it was."""
     for name in ("old", "new"):
         (tmp_path / name).mkdir()
-        with migrated_database.sqlite() as database:
-            shutil.copyfile(database, tmp_path / name / "db.sqlite3")
     old = started(tmp_path / "old")
     try:
         headers = signed_in(old)
@@ -102,6 +98,7 @@ def test_a_site_goes_on_in_another_folder(tmp_path: Path, migrated_database: Mig
         stop(old)
     manage(old, "export_site", tmp_path / "site.zip")
     new = Site(old.process, tmp_path / "new", old.port)
+    manage(new, "migrate")
     assert "reads anew: 1." in manage(new, "import_site", tmp_path / "site.zip")
     new = started(tmp_path / "new")
     try:
@@ -190,13 +187,6 @@ def test_every_row_is_as_it_was_and_documents_wait_to_be_read(site_file: Path) -
     SourceFactory(message=Message.objects.last(), marker=2)
 
 
-def test_no_carried_row_points_to_one_that_stays_behind() -> None:
-    models = {apps.get_model(label) for label in CARRIED} | {Permission}
-    for model in models - {Permission}:
-        for field in (*model._meta.concrete_fields, *model._meta.many_to_many):
-            assert field.related_model is None or field.related_model in models, field
-
-
 def test_a_site_with_accounts_is_left_as_it_is(site_file: Path) -> None:
     UserFactory(username="carol")
     with pytest.raises(CommandError, match="not empty"):
@@ -229,16 +219,6 @@ def test_of_a_damaged_or_foreign_file_nothing_is_imported(
     assert not any(apps.get_model(label)._base_manager.exists() for label in CARRIED if label != "auth.Group")
     assert [path for path in settings.MEDIA_ROOT.rglob("*") if path.is_file()] == stored
     assert not Rating.objects.exists()
-
-
-def test_a_file_that_is_no_zip_and_one_whose_bytes_changed_are_refused(site_file: Path) -> None:
-    data = bytearray(site_file.read_bytes())
-    data[len(data) // 3] ^= 0xFF
-    for content in (b"SQLite format 3", bytes(data), bytes(data[: len(data) // 2])):
-        site_file.write_bytes(content)
-        with pytest.raises(CommandError, match="nothing was imported"):
-            call_command("import_site", site_file)
-    assert not User.objects.exists()
 
 
 def test_an_export_overwrites_nothing_and_is_its_owners_alone(site_file: Path) -> None:

@@ -52,16 +52,6 @@ def run_until(supervisor: Supervisor, condition: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def test_what_dies_is_started_again(supervisor: Supervisor, program: Callable[..., Program], said: list[str]) -> None:
-    part = program("import time; time.sleep(60)")
-    supervisor.add(part)
-    assert part.process is not None
-    first = part.process.pid
-    os.kill(first, signal.SIGKILL)
-    run_until(supervisor, lambda: part.process is not None and part.process.pid != first)
-    assert said == ["part was ended by SIGKILL; starting it again."]
-
-
 def test_orphans_of_a_dead_part_are_gone_before_it_starts_again(
     supervisor: Supervisor, program: Callable[..., Program]
 ) -> None:
@@ -94,16 +84,3 @@ def test_a_part_that_will_not_stop_is_killed(
     supervisor.stop()
     assert part.process is not None
     assert part.process.returncode == -signal.SIGKILL
-
-
-def test_a_part_is_in_a_session_of_its_own(supervisor: Supervisor, program: Callable[..., Program]) -> None:
-    part = program("import time; time.sleep(60)")
-    supervisor.add(part)
-    assert part.process is not None
-    assert os.getsid(part.process.pid) == part.process.pid != os.getsid(0)
-
-
-def test_a_delayed_part_does_not_start_at_once(supervisor: Supervisor, program: Callable[..., Program]) -> None:
-    part = program("pass", delay_s=60)
-    supervisor.add(part)
-    assert part.process is None

@@ -5,10 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
-import socket
-import stat
 import subprocess
 import sys
 import urllib.error
@@ -22,9 +19,7 @@ from django.contrib.auth import authenticate, get_user_model
 
 from ragsite.runtime import start_checks
 from ragsite.runtime.milvus_lite import LiteServer
-from ragsite.runtime.supervisor import HEAD_BYTES
-from tests.database import MigratedDatabase
-from tests.processes import alive, descendants, wait_until
+from tests.processes import alive, descendants, free_port, wait_until
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc"),
@@ -33,10 +28,6 @@ pytestmark = [
 ROOT = Path(__file__).resolve().parent.parent
 START_S = 90  # for a loaded machine; it takes a few seconds
 PASSWORD = "correct-horse-battery"
-HANDSHAKE = (
-    "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
-)
 
 
 @dataclass
@@ -74,11 +65,6 @@ def environment(data_dir: Path, port: int) -> dict[str, str]:
         "RAGSITE_SAMPLE_DATA": "0",
         "RAG_OFFLINE": "1",
     }
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
 
 
 def start(data_dir: Path) -> Site:
@@ -138,17 +124,6 @@ def test_the_terminal_gets_the_address_and_no_password_of_ours(site: Site) -> No
     assert PASSWORD not in log.read_text()
 
 
-@pytest.mark.parametrize(
-    "head",
-    ["GET /", "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: ", f"GET /ws/chat/ HTTP/1.1\r\n{HANDSHAKE}X: "],
-    ids=["address", "header", "handshake"],
-)
-def test_a_head_that_does_not_end_is_refused(site: Site, head: str) -> None:
-    with socket.create_connection(("127.0.0.1", site.port), timeout=10) as client:
-        client.sendall(head.encode() + b"x" * HEAD_BYTES)
-        assert client.recv(100).startswith(b"HTTP/1.1 400 ")
-
-
 def test_a_second_instance_on_the_folder_is_refused(site: Site) -> None:
     assert f"already runs on {site.data_dir}" in refused(site.data_dir, free_port())
 
@@ -168,10 +143,6 @@ def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     assert "cannot be written" in refused(tmp_path / "file" / "var", free_port())
 
 
-def test_the_secret_key_is_for_the_owner_only(site: Site) -> None:
-    assert stat.S_IMODE((site.data_dir / "secret_key").stat().st_mode) == 0o600
-
-
 @pytest.mark.parametrize("part", ["uvicorn", "milvus_lite_server"])
 def test_a_killed_part_comes_back(site: Site, part: str) -> None:
     before = site.part(part)
@@ -189,12 +160,7 @@ def test_sigterm_leaves_nothing_running(site: Site) -> None:
     assert [line for pid, line in parts.items() if alive(pid)] == []
 
 
-def test_a_killed_supervisor_leaves_nothing_running_and_the_folder_free(
-    tmp_path: Path, migrated_database: MigratedDatabase
-) -> None:
-    (tmp_path / "var").mkdir()
-    with migrated_database.sqlite() as file:
-        shutil.copyfile(file, tmp_path / "var" / "db.sqlite3")
+def test_a_killed_supervisor_leaves_nothing_running_and_the_folder_free(tmp_path: Path) -> None:
     first = start(tmp_path / "var")
     assert wait_until(lambda: first.part("uvicorn") > 0 and first.part("milvus_lite_server") > 0, within_s=START_S)
     parts = descendants(first.process.pid)

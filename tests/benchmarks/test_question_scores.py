@@ -12,16 +12,12 @@ from benchmarks.answers.question_scores import (
     Question,
     answers_row,
     plain_decision,
-    recall_row,
-    times_row,
 )
 
 CLEAR = Question(
     id="x-1", text="How many?", part="x", answerable=True, documents=frozenset({"a", "b"}), key_facts=("1,024",)
 )
 NEEDS_ALL = replace(CLEAR, needs_all=True)
-AMBIGUOUS = replace(CLEAR, clarify=True)
-FAIR = replace(CLEAR, clarify_ok=True)
 UNANSWERABLE = replace(CLEAR, answerable=False, documents=frozenset(), key_facts=())
 OTHERS = ["c"] * 8
 
@@ -66,40 +62,6 @@ def test_answers_count_where_the_right_document_is_cited() -> None:
     assert row["fact"] == 0.5
     assert row["refused"] == 0.25
     assert row["shown"] == 1.0
-
-
-def test_asking_back_is_unfair_where_the_question_is_clear_or_has_no_answer() -> None:
-    row = answers_row([came(question, "CLARIFY") for question in (CLEAR, FAIR, AMBIGUOUS, UNANSWERABLE)])
-    assert row["asked back"] == 1.0
-    assert row["clear"] == 2
-    assert row["unclear→asked"] == "1 of 1"
-    assert row["asked unfairly"] == "2 of 2"
-    assert row["no answer→refused"] == "0 of 1"
-
-
-def test_failed_answers_are_counted_by_themselves() -> None:
-    row = answers_row([came(CLEAR, "", error="timeout"), came(UNANSWERABLE, "NO_ANSWER")])
-    assert row["failed"] == 1
-    assert row["refused"] == 0.0
-    assert row["no answer→refused"] == "1 of 1"
-
-
-def test_recall_is_over_the_clear_questions() -> None:
-    row = recall_row([(CLEAR, ["c", "c", "c", "a"]), (CLEAR, OTHERS), (AMBIGUOUS, []), (UNANSWERABLE, [])])
-    assert row == {"@3": 0.0, "@5": 0.5, "@8": 0.5, "@12": 0.5}
-
-
-def test_first_tokens_are_compared_on_the_same_questions() -> None:
-    site = [
-        came(CLEAR, "ANSWER", first_token_ms=120.0, rounds=1),
-        came(CLEAR, "NO_ANSWER", first_token_ms=400.0, rounds=1),
-        came(CLEAR, "ANSWER", first_token_ms=300.0, rounds=2),
-        came(CLEAR, "", first_token_ms=None),
-    ]
-    plain = [came(CLEAR, "ANSWER", first_token_ms=100.0) for _ in site]
-    row = times_row(site, plain)
-    assert (row["one round"], row["one round: ratio"]) == (1, 1.2)
-    assert (row["all"], row["all: ratio"]) == (3, 3.0)
 
 
 def test_the_plain_rag_refuses_where_it_names_no_passage() -> None:

@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -22,8 +21,8 @@ import pytest
 from django.conf import settings
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
-from tests.database import MigratedDatabase
 from tests.ollama_server import OllamaServer
+from tests.processes import free_port
 
 PASSWORD = "correct horse battery"
 READY_WITHIN_S = 300.0  # a loaded machine takes its time; collecting static files, too
@@ -62,16 +61,11 @@ def _wait_ready(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
 
 
 @pytest.fixture(scope="package")
-def site(
-    tmp_path_factory: pytest.TempPathFactory, milvus_uri: str, migrated_database: MigratedDatabase
-) -> Iterator[Site]:
+def site(tmp_path_factory: pytest.TempPathFactory, milvus_uri: str) -> Iterator[Site]:
     """Web, worker and beat on a data folder of their own; only the models are simulated."""
     data_dir = tmp_path_factory.mktemp("site")
-    with migrated_database.sqlite() as file:  # tests/test_up.py begins without one
-        shutil.copyfile(file, data_dir / "db.sqlite3")
     log = data_dir / "up.log"
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     ollama = OllamaServer()
     ollama.start()
     with log.open("wb") as output:

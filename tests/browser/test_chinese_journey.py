@@ -143,17 +143,3 @@ def test_a_whole_visit_in_chinese(open_page: OpenPage, site: Site, tmp_path: Pat
     expect(colleague.get_by_text("圖書館借閱規則")).to_have_count(0)
     no_english(colleague)
     assert colleague.evaluate("document.documentElement.scrollWidth <= innerWidth")
-
-
-def test_answers_keep_to_the_script_of_the_page_and_show_bold_words(
-    open_page: OpenPage, site: Site, tmp_path: Path
-) -> None:
-    site.ollama.reset()
-    site.ollama.reply(match="押金", structured=False, json=["no_answer", ""], times=1)
-    site.ollama.reply(structured=False, text="依**《圖書館借閱規則》**的規定，大學部學生最多可借閱十冊圖書 [1]。")
-    page = newcomer(open_page, PHONE)
-    attach_rules(page, tmp_path)
-    ask(page, "押金是多少？")
-    answered(page, "我不知道：您可以查看的文件")
-    ask(page, QUESTION)
-    expect(answered(page, "十冊圖書").get_by_role("strong")).to_have_text("《圖書館借閱規則》")

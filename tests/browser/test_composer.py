@@ -7,16 +7,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import DESKTOP, PHONE, Site
-from tests.browser.test_journey import ANSWER, HANDBOOK, QUESTION, OpenPage, ask, sign_up, upload
+from tests.browser.conftest import PHONE, Site
+from tests.browser.test_journey import ANSWER, HANDBOOK, QUESTION, OpenPage, ask, sign_up
 
-GIVE_DEPARTMENT = """async () => {
-  const headers = {"X-CSRFToken": /csrftoken=([^;]+)/.exec(document.cookie)[1], "Content-Type": "application/json"};
-  const newest = async () => (await (await fetch("/api/documents")).json()).results[0];
-  const {id} = await newest();
-  await fetch(`/api/documents/${id}`, {method: "PATCH", headers, body: '{"department": "Library"}'});
-  while ((await newest()).status !== "ready") await new Promise((resolve) => setTimeout(resolve, 200));
-}"""
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
 
@@ -45,27 +38,3 @@ def test_a_file_is_attached_asked_about_and_kept(open_page: OpenPage, site: Site
     page.get_by_role("button", name="Keep", exact=True).click()
     expect(page.locator("#toasts")).to_contain_text("Kept in “loans”")
     expect(page.locator(".file-chip")).to_have_count(0)
-
-
-def test_choices_go_with_the_question_and_are_kept(open_page: OpenPage, site: Site, tmp_path: Path) -> None:
-    site.ollama.reset()
-    site.ollama.reply(structured=False, text=ANSWER)
-    page = open_page(DESKTOP)
-    sign_up(page)
-    upload(page, tmp_path)
-    page.evaluate(GIVE_DEPARTMENT)
-    page.goto("/")
-    page.locator("[data-workflow]").click()
-    page.get_by_role("menuitemradio", name="Quick").click()
-    page.locator("[data-filters]").click()
-    page.get_by_role("menuitemcheckbox").first.click()
-    page.keyboard.press("Escape")
-    expect(page.locator(".filter-chip")).to_have_count(1)
-    page.locator(".filter-chip button").click()
-    expect(page.locator(".filter-chip")).to_have_count(0)
-    answer = ask(page, QUESTION)
-    expect(answer.get_by_role("button", name="Copy the answer")).to_be_visible(timeout=60_000)
-    answer.locator(".path-toggle > summary").click()
-    expect(answer.locator('[data-step="rewrite"]')).to_have_count(0)
-    page.reload()
-    expect(page.locator("[data-workflow]")).to_have_text("Quick")

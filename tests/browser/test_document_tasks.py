@@ -8,19 +8,16 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import DESKTOP, PHONE, Site
+from tests.browser.conftest import PHONE, Site
 from tests.browser.test_journey import HANDBOOK, sign_up, upload
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 
 
-@pytest.mark.parametrize("device", [DESKTOP, PHONE], ids=["desktop", "phone"])
-def test_a_document_is_summarised_and_compared(
-    open_page: Callable[..., Page], tmp_path: Path, site: Site, device: dict[str, object]
-) -> None:
+def test_a_document_is_summarised_and_compared(open_page: Callable[..., Page], tmp_path: Path, site: Site) -> None:
     text = "Undergraduates may borrow up to ten books for four weeks."
     site.ollama.reply(match="You summarise one document", text=text)
-    page = open_page(device)
+    page = open_page(PHONE)
     sign_up(page)
     upload(page, tmp_path)
     page.goto("/documents/?collection=documents")

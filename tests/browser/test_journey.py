@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, Page, Route, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import DESKTOP, PASSWORD, PHONE, Site
 
@@ -138,63 +138,3 @@ def test_an_answer_goes_on_through_a_reload_and_can_be_stopped(open_page: OpenPa
     page.get_by_role("button", name="Stop the answer").click()
     expect(page.locator(".answer")).to_contain_text("You stopped this answer; it can be continued.")
     expect(page.get_by_role("button", name="Send the question")).to_be_visible()
-
-
-@pytest.mark.usefixtures("_slow_writer")
-def test_answers_stream_over_http_where_no_socket_opens(open_page: OpenPage, tmp_path: Path) -> None:
-    page = open_page(DESKTOP)
-    page.add_init_script("""window.WebSocket = class extends EventTarget {
-        static OPEN = 1;
-        readyState = 3;
-        constructor() { super(); setTimeout(() => this.dispatchEvent(new Event("close"))); }
-        send() {}
-        close() {}
-    }""")
-    sign_up(page)
-    upload(page, tmp_path)
-    page.goto("/")
-    answer = ask(page, QUESTION)
-    expect(page.locator(".answer.is-live .prose")).to_contain_text("Undergraduates")
-    expect(answer.get_by_role("button", name="Copy the answer")).to_be_visible()
-
-
-def test_a_question_is_sent_by_enter_but_not_while_characters_are_composed(open_page: OpenPage) -> None:
-    page = open_page(DESKTOP)
-    sign_up(page)
-    box = page.get_by_label("Your question")
-    box.fill("图书馆")
-    box.dispatch_event("keydown", {"key": "Enter", "isComposing": True, "bubbles": True})
-    box.press("Shift+Enter")
-    expect(page.locator(".question")).to_have_count(0)
-    page.reload()
-    expect(page.get_by_label("Your question")).to_have_value("图书馆\n")
-
-
-def test_a_question_that_is_asked_while_the_conversation_loads_is_asked_once_it_is_there(
-    open_page: OpenPage, site: Site
-) -> None:
-    site.ollama.reset()
-    page = open_page(DESKTOP)
-    sign_up(page)
-    expect(ask(page, QUESTION).get_by_role("button", name="Copy the answer")).to_be_visible()
-    held: list[Route] = []
-    page.route("**/api/sessions/*/messages*", lambda route: route.continue_() if held else held.append(route))
-    page.reload()
-    ask(page, "And for how long?")
-    expect(page.locator("article.question")).to_have_count(0)
-    expect(page.get_by_label("Your question")).to_have_value("And for how long?")
-    held[0].continue_()
-    expect(page.get_by_role("button", name="Copy the answer")).to_have_count(2)
-    expect(page.locator("article.question p")).to_have_text([QUESTION, "And for how long?"])
-    expect(page.get_by_label("Your question")).to_be_empty()
-
-
-def test_a_refused_file_says_why_in_words(open_page: OpenPage, tmp_path: Path) -> None:
-    page = open_page(DESKTOP)
-    sign_up(page)
-    broken = tmp_path / "report.pdf"
-    broken.write_text("This is no PDF at all.", encoding="utf-8")
-    page.goto("/documents/")
-    page.get_by_label("Files to upload").set_input_files([broken])
-    told = page.locator(".upload.is-failed, .doc.is-failed")
-    expect(told).to_contain_text("PDF", timeout=60_000)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import DESKTOP, PATIENCE_MS, PHONE, Site
+from tests.browser.conftest import DESKTOP, PATIENCE_MS, Site
 from tests.browser.test_journey import QUESTION, ask, choose_workflow, sign_up, upload
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
@@ -62,17 +62,3 @@ def test_an_answer_is_remembered_found_and_erased(open_page: OpenPage, tmp_path:
     wait_until(lambda: page.request.get("/api/memory").json()["count"] == 0)
     page.goto("/memory/")
     expect(page.locator("#empty")).to_contain_text("Nothing is remembered yet")
-
-
-def test_the_switch_stays_as_it_was_put(open_page: OpenPage) -> None:
-    page = open_page(PHONE)
-    sign_up(page)
-    page.goto("/memory/")
-    switch = page.get_by_role("switch", name="Remember my answers")
-    expect(switch).to_be_checked()
-    page.locator("label.switch").click()
-    expect(page.locator("#enabled-note")).to_contain_text("Off")
-    page.reload()
-    expect(page.locator("#enabled-note")).to_contain_text("Off")
-    expect(switch).not_to_be_checked()
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

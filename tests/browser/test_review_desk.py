@@ -1,4 +1,4 @@
-"""The review desk as a reviewer uses it: by keyboard, in bulk, and on a phone."""
+"""The review desk as a reviewer uses it: by keyboard."""
 
 from __future__ import annotations
 
@@ -7,18 +7,14 @@ from typing import Any
 
 import httpx
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import DESKTOP, PASSWORD, PHONE, Site
+from tests.browser.conftest import DESKTOP, PASSWORD, Site
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 
 OpenPage = Callable[..., Page]
 QUESTIONS = ("How many bicycles fit the shed?", "When does the shed close?", "單車棚何時關門？")
-SIDEWAYS = """() => {
-  const page = document.querySelector(".page-scroll");
-  return document.documentElement.scrollWidth > innerWidth + 1 || page.scrollWidth > page.clientWidth + 1;
-}"""
 
 
 @pytest.fixture(scope="module")
@@ -72,47 +68,3 @@ def test_the_worst_answer_is_found_read_and_marked_by_keyboard(api: httpx.Client
     page.keyboard.press("u")
     expect(rows.first).to_contain_text(QUESTIONS[1])
     assert found(api, state="reviewed", search="shed close")[0]["note"] == "The shed's page is out of date."
-
-
-def test_several_answers_are_labelled_at_once(api: httpx.Client, open_page: OpenPage) -> None:
-    page = open_page(DESKTOP)
-    sign_in(page, "/review/?search=shed")
-    expect(page.locator(".review-row")).to_have_count(2)
-    page.locator("#select-all").check()
-    page.locator("#bulk-label").click()
-    page.get_by_role("dialog").get_by_label("Labels").fill("shed, yard")
-    page.get_by_role("dialog").get_by_role("button", name="Save").click()
-    expect(page.locator(".review-row .chip.is-label")).to_have_count(4)
-    assert {row["question"] for row in found(api, label="yard")} == set(QUESTIONS[:2])
-    assert found(api, search="单车棚")[0]["question"] == QUESTIONS[2]
-
-
-@pytest.mark.parametrize(("box", "told"), [(".review-row [data-pick]", "1 selected"), ("#select-all", "2 selected")])
-def test_what_is_picked_before_the_script_is_there_counts(
-    api: httpx.Client, open_page: OpenPage, box: str, told: str
-) -> None:
-    page = open_page(DESKTOP)
-    sign_in(page, "/review/")
-    held: list[Route] = []
-    page.route("**/js/review/queue*.js", lambda route: held.append(route))
-    page.goto("/review/?search=shed", wait_until="commit")
-    expect(page.locator(".review-row")).to_have_count(2)
-    page.locator(box).first.check()
-    expect(page.locator("#bulk")).to_be_hidden()
-    held[0].continue_()
-    expect(page.locator("#picked")).to_have_text(told)
-
-
-def test_on_a_phone_nothing_runs_out_of_the_page(api: httpx.Client, open_page: OpenPage) -> None:
-    page = open_page(PHONE)
-    sign_in(page, "/review/")
-    expect(page.locator(".review-row").first).to_be_visible()
-    assert not page.evaluate(SIDEWAYS)
-    page.locator(".review-row [data-pick]").first.check()
-    expect(page.locator("#bulk")).to_be_visible()
-    page.locator(".review-row .review-question").first.click()
-    steps = page.locator(".timeline-step details > summary")
-    expect(steps.first).to_be_visible()
-    for number in range(min(4, steps.count())):
-        steps.nth(number).click()
-    assert not page.evaluate(SIDEWAYS)

@@ -234,6 +234,3 @@ async def eventually(condition: Any, *, within_s: float = 5.0) -> None:
 
 def types(events: Sequence[dict[str, Any]]) -> list[str]:
     return [event["type"] for event in events]
-
-
-__all__ = ["TEXT", "Api", "ScriptedWorkflow", "Socket", "events_of", "eventually", "source", "types"]

@@ -6,7 +6,6 @@ import asyncio
 import threading
 import uuid
 from collections.abc import Callable, Sequence
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +13,18 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.utils import timezone
 from rest_framework.test import APIClient
 
 from chat.models import Message, Session
 from chat.runs import attachments as waiting
-from chat.services.attachments import MAX_FILES, attachments_sweep
+from chat.services.attachments import MAX_FILES
 from chat.services.sessions import session_delete
 from retrieval.models import Collection, Document
 from retrieval.selectors import scope_for, scope_for_all
 from retrieval.services import queueing
 from retrieval.services.quotas import usage_of
 from tests.chat.conftest import Api, ScriptedWorkflow, eventually
-from tests.factories import CollectionFactory, DocumentFactory, SessionFactory, UserFactory
+from tests.factories import CollectionFactory, DocumentFactory, UserFactory
 
 
 @pytest.fixture(autouse=True)
@@ -116,18 +114,6 @@ def test_commands_do_not_search_attached_files(user: User) -> None:
     assert not scope_for_all().collections
 
 
-def test_a_conversation_of_somebody_else_takes_no_file(user: User, stranger: User, client_of: Any) -> None:
-    session = SessionFactory(user=stranger)
-    assert attach(client_of(user), session_id=session.pk).status_code == 404
-    assert attach(client_of(user), session_id=uuid.uuid4()).status_code == 404
-    assert not Collection.objects.exists()
-
-
-@pytest.mark.parametrize("fields", [{"session_id": "no id"}, {"session_id": ""}, {"collection": "policies"}])
-def test_wrong_fields_are_refused(user: User, client_of: Any, fields: Any) -> None:
-    assert attach(client_of(user), **fields).status_code == 400
-
-
 def test_a_conversation_takes_so_many_files(user: User, client_of: Any) -> None:
     document = attached(user)
     for n in range(MAX_FILES - 1):
@@ -211,17 +197,6 @@ async def test_files_go_with_their_conversation(api: Api, workflow: ScriptedWork
     assert not await Message.objects.aexists()
 
 
-def test_files_of_conversations_that_never_began_are_swept(user: User) -> None:
-    begun, young, old = attached(user), attached(user), attached(user)
-    SessionFactory(user=user, pk=begun.collection.conversation_id)
-    ordinary = DocumentFactory()
-    long_ago = timezone.now() - timedelta(days=3)
-    Collection.objects.exclude(pk=young.collection_id).update(created_at=long_ago)
-    assert attachments_sweep() == 1
-    assert set(Document.objects.all()) == {begun, young, ordinary}
-    assert not Collection.objects.filter(pk=old.collection_id).exists()
-
-
 def test_a_file_is_kept_in_a_collection_of_the_user(user: User, client_of: Any) -> None:
     client, document = client_of(user), attached(user)
     kept = client.post(f"/api/attachments/{document.pk}/keep", {"collection": "contracts"}, format="json")
@@ -229,16 +204,3 @@ def test_a_file_is_kept_in_a_collection_of_the_user(user: User, client_of: Any) 
     assert [row["id"] for row in client.get("/api/documents").json()["results"]] == [str(document.pk)]
     assert client.get("/api/collections").json()["results"][0]["name"] == "contracts"
     assert client.post(f"/api/attachments/{document.pk}/keep", {}, format="json").status_code == 404
-
-
-@pytest.mark.parametrize(
-    ("body", "status"), [({"collection": "a:b"}, 400), ({"collection": 5}, 400), ({"where": "x"}, 400)]
-)
-def test_keeping_says_what_is_wrong(user: User, client_of: Any, body: Any, status: int) -> None:
-    response = client_of(user).post(f"/api/attachments/{attached(user).pk}/keep", body, format="json")
-    assert response.status_code == status
-
-
-def test_a_file_that_is_being_read_is_not_kept_yet(user: User, client_of: Any) -> None:
-    document = attached(user, status="parsing")
-    assert client_of(user).post(f"/api/attachments/{document.pk}/keep", {}, format="json").status_code == 409

@@ -7,12 +7,9 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient
-from django.utils import translation
 
 from chat.models import Message
-from ragsite.core.localized import localized
 from retrieval.errors import IndexUnavailableError
-from retrieval.values import Clarification, OpenClarification
 from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, events_of, types
 from tests.factories import CollectionFactory, MessageFactory, SessionFactory
 
@@ -46,39 +43,6 @@ async def test_stream_sends_every_event_once_and_in_order(api: Api, workflow: Sc
     assert events[-1]["message"]["html"].startswith("<p>Undergraduates")
 
 
-async def test_text_that_is_written_faster_than_it_is_read_comes_in_larger_chunks(
-    api: Api, workflow: ScriptedWorkflow, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("chat.runs.run.CHUNK_EVERY_S", 3600)
-    events = [event async for event in events_of(await api.ask(stream=True))]
-    chunks = [event["content"] for event in events if event["type"] == "chunk"]
-    assert chunks == ["Undergraduates may ", "borrow ten books [1]."]
-    assert types(events)[-4:] == ["chunk", "chunk", "reasoning", "done"]
-
-
-async def test_accept_header_asks_for_a_stream(api: Api, workflow: ScriptedWorkflow) -> None:
-    response = await api.call("post", "/api/chat", {"message": "Loans?"}, Accept="text/event-stream")
-    events = [event async for event in events_of(response)]
-    assert events[0]["type"] == "started"
-    assert events[0]["user_message_id"]
-
-
-async def test_text_that_was_not_sent_in_chunks_follows_as_one(api: Api, workflow: ScriptedWorkflow) -> None:
-    workflow.chunks, workflow.decision = (), "CLARIFY"
-    workflow.clarification = Clarification(question="Which year?", options=("2024", "2025"), documents=("a", "b"))
-    events = [event async for event in events_of(await api.ask(stream=True))]
-    assert types(events)[-3:] == ["chunk", "clarify", "done"]
-    assert events[-3]["content"] == "Which year?"
-    assert events[-2]["options"] == ["2024", "2025"]
-    assert events[-1]["message"]["clarification"] == {"question": "Which year?", "options": ["2024", "2025"]}
-
-
-async def test_partial_answer_is_never_called_complete(api: Api, workflow: ScriptedWorkflow) -> None:
-    workflow.partial = True
-    data = (await api.ask()).json()
-    assert (data["status"], data["answer"]) == ("interrupted", TEXT)
-
-
 async def test_index_away_is_503_and_the_message_failed(api: Api, workflow: ScriptedWorkflow) -> None:
     workflow.chunks, workflow.error = (), IndexUnavailableError()
     response = await api.ask()
@@ -108,50 +72,11 @@ async def test_earlier_messages_are_given_as_history(api: Api, workflow: Scripte
     assert workflow.questions[0].history == ()
 
 
-async def test_answer_to_a_question_back_carries_what_was_asked(api: Api, workflow: ScriptedWorkflow) -> None:
-    workflow.chunks, workflow.decision = (), "CLARIFY"
-    workflow.clarification = Clarification(question="Which year?", options=("2024", "2025"), documents=("a", "b"))
-    session_id = (await api.ask("Fees?")).json()["session_id"]
-    await api.ask("2025", session_id=session_id)
-    opened = OpenClarification(question="Fees?", clarification=workflow.clarification)
-    assert [question.open_clarification for question in workflow.questions] == [None, opened]
-
-
-async def test_the_language_of_the_readers_pages_reaches_the_workflow(api: Api, workflow: ScriptedWorkflow) -> None:
-    await api.call("post", "/api/chat", {"message": "押金是多少？"}, **{"Accept-Language": "zh-TW"})
-    assert workflow.questions[0].language == "zh-hant"
-
-
-async def test_events_are_in_the_language_of_the_readers_pages(api: Api, workflow: ScriptedWorkflow) -> None:
-    workflow.chunks, workflow.error = (), IndexUnavailableError()
-    body = {"message": "押金是多少？", "stream": True}
-    response = await api.call("post", "/api/chat", body, **{"Accept-Language": "zh-TW"})
-    told = [event async for event in events_of(response)][-1]["content"]
-    assert told == str(localized_to("zh-hant", IndexUnavailableError.message)) != IndexUnavailableError.message
-
-
-def localized_to(language: str, text: str) -> str:
-    with translation.override(language):
-        return str(localized(text))
-
-
 async def test_filters_and_options_reach_the_workflow(api: Api, workflow: ScriptedWorkflow) -> None:
     await api.ask(filters={"policy_year": 2025, "tags": ["exams"]}, options={"top_k": 7, "hyde": False})
     question = workflow.questions[0]
     assert question.filters.as_dict() == {"policy_year": 2025, "tags": ["exams"]}
     assert (question.options.top_k, question.options.hyde, question.options.rewrite) == (7, False, None)
-
-
-@pytest.mark.parametrize(
-    ("mode", "preferred"),
-    [({}, set()), ({"filters_mode": None}, set()), ({"filters_mode": "strict"}, set()),
-     ({"filters_mode": "prefer"}, {"policy_year", "tags"})],
-)  # fmt: skip
-async def test_the_mode_of_filters_reaches_the_workflow(
-    api: Api, workflow: ScriptedWorkflow, mode: dict[str, Any], preferred: set[str]
-) -> None:
-    await api.ask(filters={"policy_year": 2025, "tags": ["exams"]}, **mode)
-    assert workflow.questions[0].filters.preferred == preferred
 
 
 BAD_BODIES: list[tuple[dict[str, Any], str]] = [

@@ -9,9 +9,8 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from chat.models import Message, Source
-from chat.runs.answers import answers_mark_interrupted
 from retrieval.engine import close_engine
-from tests.chat.conftest import Api, ScriptedWorkflow, events_of, eventually
+from tests.chat.conftest import Api, ScriptedWorkflow, events_of
 from tests.factories import MessageFactory, RatingFactory, SourceFactory
 
 BEGINNING = "Undergraduates may borrow ten books [1]. They may keep them"
@@ -55,15 +54,6 @@ async def test_the_answer_goes_on_in_the_same_message_from_the_same_sources(api:
     assert len({step["seq"] for step in done["decision_path"]}) == len(done["decision_path"])
 
 
-async def test_the_citation_of_a_sentence_that_was_cut_stands_behind_the_whole_sentence(api: Api, online: Any) -> None:
-    message = await unfinished(api)
-    online.reply(text="for four weeks.")
-    events = [event async for event in events_of(await api.call("post", path(message), {"stream": True}))]
-    assert events[-1]["answer"] == f"{BEGINNING} for four weeks [1]."
-    chunks = [event["content"] for event in events if event["type"] == "chunk"]
-    assert "".join(chunks) == events[-1]["answer"]
-
-
 async def test_events_begin_anew_and_their_chunks_are_the_answer(api: Api, online: Any) -> None:
     message = await unfinished(api)
     online.reply(text="for four weeks.")
@@ -75,15 +65,6 @@ async def test_events_begin_anew_and_their_chunks_are_the_answer(api: Api, onlin
     assert chunks[0] == BEGINNING
     assert "".join(chunks) == events[-1]["answer"]
     assert again == events
-
-
-async def test_without_a_model_it_stays_as_it_was(api: Api, offline: Any) -> None:
-    message = await unfinished(api)
-    response = await api.call("post", path(message))
-    assert response.status_code == 503
-    assert "continued by a model" in response.json()["error"]["message"]
-    await message.arefresh_from_db()
-    assert (message.status, message.text) == ("cut", BEGINNING)
 
 
 async def test_a_model_that_breaks_leaves_the_beginning_and_says_why(api: Api, online: Any) -> None:
@@ -98,13 +79,6 @@ async def test_what_is_complete_or_failed_is_not_continued(api: Api, online: Any
     for status in ("complete", "failed"):
         response = await api.call("post", path(await unfinished(api, status)))
         assert (response.status_code, response.json()["error"]["code"]) == (409, "answer_complete")
-
-
-async def test_an_answer_being_written_and_a_question_are_not_continued(api: Api, workflow: ScriptedWorkflow) -> None:
-    workflow.hold()
-    started = await api.begin()
-    assert (await api.call("post", f"/api/messages/{started['message_id']}/continue")).status_code == 409
-    assert (await api.call("post", f"/api/messages/{started['user_message_id']}/continue")).status_code == 400
 
 
 async def test_it_waits_for_another_answer_of_the_conversation(
@@ -137,38 +111,3 @@ async def test_a_continued_answer_can_be_stopped_and_keeps_its_beginning(api: Ap
     assert (stopped["status"], stopped["decision"]) == ("stopped", "ANSWER")
     assert stopped["answer"].startswith(BEGINNING + " for")
     assert stopped["status_reason"] == "You stopped this answer; it can be continued."
-
-
-async def test_an_answer_of_which_nothing_was_written_is_written_from_its_beginning(
-    api: Api, online: Any, workflow: ScriptedWorkflow
-) -> None:
-    message = await unfinished(api, "interrupted")
-    await Message.objects.filter(pk=message.pk).aupdate(text="")
-    done = (await api.call("post", path(message))).json()
-    assert (done["message_id"], done["answer"], done["status"]) == (
-        str(message.pk), "Undergraduates may borrow ten books [1].", "complete"
-    )  # fmt: skip
-    assert len(workflow.questions) == 1
-
-
-async def test_the_sources_of_an_answer_are_kept_while_it_is_written(
-    api: Api, workflow: ScriptedWorkflow, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """So that it can go on after the site was killed."""
-    monkeypatch.setattr("chat.runs.run.SAVE_EVERY_S", 0.02)
-    workflow.hold(1)
-    started = await api.begin()
-    rows = Source.objects.filter(message=started["message_id"])
-    await eventually(rows.aexists)
-    workflow.go_on()
-    await eventually(lambda: Message.objects.filter(pk=started["message_id"], status="complete").aexists())
-    assert await rows.acount() == 1
-
-
-async def test_an_answer_whose_site_ended_says_so(api: Api, workflow: ScriptedWorkflow) -> None:
-    message = await unfinished(api, "streaming")
-    await sync_to_async(answers_mark_interrupted)(at_start=True)
-    data = (await api.call("get", f"/api/messages/{message.pk}")).json()
-    assert (data["status"], data["status_reason"]) == (
-        "interrupted", "The site was restarted while it wrote this answer; it can be continued."
-    )  # fmt: skip

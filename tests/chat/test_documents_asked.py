@@ -10,7 +10,6 @@ from asgiref.sync import sync_to_async
 
 from chat.models import Message
 from retrieval.models import Document
-from retrieval.values import DocumentTask
 from tests.chat.conftest import Api, ScriptedWorkflow
 from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory
 
@@ -50,17 +49,6 @@ async def test_a_question_about_named_documents_searches_these_alone(api: Api, w
     assert question.scope.ids == (str(own.pk),)
 
 
-async def test_a_tab_asks_in_the_same_words(api: Api, workflow: ScriptedWorkflow, socket: Any) -> None:
-    old, new = await made("a"), await made("b")
-    ids = [str(old.pk), str(new.pk)]
-    tab = await socket()
-    await tab.send("ask", message="What is new?", task="compare", documents=ids)
-    assert (await tab.until("done", "error"))[-1]["type"] == "done"
-    assert workflow.questions[0].task == DocumentTask("compare", tuple(ids))
-    await tab.send("ask", message="What is new?", task="compare", documents=ids[:1])
-    assert "two documents" in (await tab.until("error"))[-1]["content"]
-
-
 async def test_a_document_that_is_not_there_and_one_of_somebody_else_are_refused_alike(
     api: Api, other_api: Api
 ) -> None:
@@ -86,16 +74,3 @@ async def test_a_document_that_is_not_there_and_one_of_somebody_else_are_refused
 async def test_what_names_no_document_is_refused(api: Api, fields: dict[str, Any], named: str) -> None:
     refused = await api.ask(**fields)
     assert (refused.status_code, list(refused.json()["error"]["fields"])) == (400, [named])
-
-
-async def test_a_comparison_needs_two_documents(api: Api) -> None:
-    document = await made("a")
-    for ids in ([str(document.pk)], [str(document.pk)] * 2):
-        refused = await api.ask(task="compare", documents=ids)
-        assert refused.status_code == 400 and "two documents" in refused.json()["error"]["message"]
-
-
-async def test_a_document_that_is_still_read_is_asked_later(api: Api) -> None:
-    document = await made("a", title="New Rules", status=Document.Status.PARSING)
-    refused = await api.ask(task="summarise", documents=[str(document.pk)])
-    assert refused.status_code == 400 and "New Rules" in refused.json()["error"]["message"]

@@ -17,7 +17,7 @@ from retrieval.text.analysis import terms_text
 from retrieval.values import IndexRow
 from tests.chat.conftest import Api, events_of, types
 from tests.factories import ChunkFactory
-from tests.ollama_server import CHAT_MODEL, EMBED_MODEL, OllamaServer
+from tests.ollama_server import CHAT_MODEL, OllamaServer
 
 TEXT = "Undergraduates may borrow ten books from the university library for four weeks."
 
@@ -91,20 +91,6 @@ async def test_collections_of_others_are_not_searched(
     assert data["sources"] == []
 
 
-async def test_a_sentence_that_its_passage_does_not_bear_out_is_marked_for_good(
-    api: Api, online: OllamaServer, library: Chunk
-) -> None:
-    text = "Undergraduates may borrow ten books for four weeks [1]. The canteen serves vegetarian lunch."
-    online.reply(structured=False, text=f"{text} [1]")
-    told = (await api.ask("How many books may undergraduates borrow from the library?")).json()
-    stored = (await api.call("get", f"/api/messages/{told['message_id']}")).json()
-    assert told["answer"] == text
-    assert told["grounding"] == stored["grounding"]
-    assert [one["supported"] for one in told["grounding"]] == [True, False]
-    assert "<mark>The canteen serves vegetarian lunch.</mark>" in stored["html"]
-    assert "verify" in [step["name"] for step in told["decision_path"]]
-
-
 @pytest.mark.parametrize("workflow", ["corrective", "self_corrective"])
 @pytest.mark.parametrize("size", [1, 3, 7, 400])
 async def test_what_a_model_thinks_in_its_answer_reaches_nobody(
@@ -140,60 +126,6 @@ async def test_the_dual_loop_remembers_for_the_one_who_asked_alone(
     assert memory.text == "Undergraduates may borrow ten books for four weeks."
 
 
-@pytest.mark.parametrize("how", ["the conversation is deleted", "the answer is found bad"])
-async def test_what_was_remembered_goes_when(api: Api, online: OllamaServer, library: Chunk, how: str) -> None:
-    online.reply(match='"solves"', json={"score": 0.9, "solves": True})
-    _answer_with(online)
-    question = "How many books may undergraduates borrow from the library?"
-    message = (await api.ask(question, workflow="dual_loop")).json()
-    assert await Memory.objects.acount() == 1
-    if how == "the conversation is deleted":
-        response = await api.call("delete", f"/api/sessions/{message['session_id']}")
-    else:
-        response = await api.call("put", f"/api/messages/{message['message_id']}/rating", {"thumb": "down"})
-    assert response.status_code in (200, 204)
-    assert await Memory.objects.acount() == 0
-
-
-async def test_the_calls_of_seed_004_answer_from_the_users_files_and_from_nobody_elses(
-    api: Api, other_api: Api, online: OllamaServer, library: Chunk
-) -> None:
-    collection = library.document.collection
-    collection.visibility, collection.owner = "private", api.user
-    await collection.asave()
-    _answer_with(online)
-    body = {"query": "How many books may undergraduates borrow from the library?"}
-    own = (await api.call("post", "/api/rag/query", body)).json()
-    others = (await other_api.call("post", "/api/rag/query", body)).json()
-    assert own["sources"] == [library.document.file_name]
-    assert own["answer"].startswith("Undergraduates may borrow ten books")
-    assert "tool_call" in {step["type"] for step in own["steps"]}
-    assert others["sources"] == []
-    assert "ten books" not in json.dumps(others)
-
-
-async def test_the_same_search_is_kept_for_its_user_until_the_documents_change(
-    api: Api, other_api: Api, online: OllamaServer, library: Chunk
-) -> None:
-    """Seed 004: results are kept for an hour, by user, query and state of the index."""
-    collection = library.document.collection
-    collection.visibility, collection.owner = "private", api.user
-    await collection.asave()
-
-    async def cached(asking: Api) -> list[bool]:
-        message = (
-            await asking.ask("How many books may undergraduates borrow from the library?", workflow="react")
-        ).json()
-        return [step["detail"].get("cached", False) for step in message["decision_path"] if step["name"] == "retrieve"]
-
-    _answer_with(online)
-    first, second, other = await cached(api), await cached(api), await cached(other_api)
-    assert (first[0], second[0], any(other)) == (False, True, False)
-    collection.version += 1
-    await collection.asave()
-    assert (await cached(api))[0] is False
-
-
 async def test_a_question_may_choose_the_model_that_writes(api: Api, online: OllamaServer, library: Chunk) -> None:
     online.add_model("other")
     await get_engine().models.status(refresh=True)
@@ -210,12 +142,3 @@ async def test_a_question_may_choose_the_model_that_writes(api: Api, online: Oll
     await get_engine().models.status(refresh=True)
     again = await api.call("post", f"/api/messages/{message['message_id']}/regenerate", {})
     assert again.json()["model"] == CHAT_MODEL
-
-
-@pytest.mark.parametrize("name", ["gone", EMBED_MODEL, "", "x" * 201, 5])
-async def test_a_model_that_is_not_offered_is_refused(
-    api: Api, online: OllamaServer, library: Chunk, name: Any
-) -> None:
-    refused = await api.ask(model=name)
-    assert (refused.status_code, list(refused.json()["error"]["fields"])) == (400, ["model"])
-    assert not await Message.objects.aexists()

@@ -44,13 +44,6 @@ async def test_replay_from_any_point(log: EventLog, key: str) -> None:
     assert [await read(log, key, after=after) for after in (0, 1, 2)] == [[1, 2, 3], [2, 3], [3]]
 
 
-@pytest.mark.parametrize("after", [3, 99])
-async def test_reader_ahead_of_a_finished_log_gets_nothing(log: EventLog, key: str, after: int) -> None:
-    await log.append(key, event(1))
-    await log.append(key, event(2, "error"))
-    assert [item async for item in log.read(key, after=after, idle_s=0.02) if item] == []
-
-
 async def test_readers_go_on_live_until_the_end(log: EventLog, key: str) -> None:
     await log.append(key, event(1))
     readers = [asyncio.create_task(read(log, key, after=after)) for after in (0, 1)]
@@ -58,31 +51,6 @@ async def test_readers_go_on_live_until_the_end(log: EventLog, key: str) -> None
     await log.append(key, event(2))
     await log.append(key, event(3, "done"))
     assert await asyncio.gather(*readers) == [[1, 2, 3], [2, 3]]
-
-
-async def test_unknown_message_has_no_log(log: EventLog, key: str) -> None:
-    with pytest.raises(EventLogGoneError):
-        await anext(log.read(key, after=0, idle_s=1))
-
-
-async def test_finished_logs_expire_and_running_ones_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("chat.runs.event_log.EVENT_LOG_TTL_S", 0)
-    log = MemoryEventLog()
-    await log.append("finished", event(1, "done"))
-    await log.append("running", event(1))
-    with pytest.raises(EventLogGoneError):
-        await anext(log.read("finished", after=0, idle_s=1))
-    assert await anext(log.read("running", after=0, idle_s=1)) == event(1)
-
-
-async def test_oldest_finished_logs_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("chat.runs.event_log.EVENT_LOG_ANSWERS", 2)
-    log = MemoryEventLog()
-    for name in ("a", "b", "c", "d"):
-        await log.append(name, event(1, "done"))
-    with pytest.raises(EventLogGoneError):
-        await read(log, "a")
-    assert await read(log, "d") == [1]
 
 
 async def test_redis_that_is_away_holds_up_no_answer() -> None:

@@ -11,7 +11,6 @@ from chat.models import Session
 from tests.chat.conftest import Api
 from tests.factories import MessageFactory, SessionFactory
 
-UNSEEN = "\u202e\u202c\u2066\u2069\x1b\x07"
 TURNED = "\u202eevil\u202c\u2066x\u2069"
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -22,17 +21,6 @@ HOSTILE = [
     "a\x1b[31mb\x07c",
     "😀" * 90,
 ]
-
-
-@pytest.mark.parametrize("name", HOSTILE)
-@pytest.mark.parametrize("field", ["title", "folder"])
-async def test_a_conversations_title_and_folder_are_kept_as_they_are_read(api: Api, name: str, field: str) -> None:
-    session = await Session.objects.acreate(user=api.user, title="Before")
-    response = await api.call("patch", f"/api/sessions/{session.pk}", {field: name})
-    assert response.status_code == 200
-    shown = response.json()[field]
-    assert not set(shown) & set(UNSEEN)
-    assert shown == "".join(c for c in name if c not in UNSEEN)
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -53,9 +41,3 @@ async def test_a_title_of_which_nothing_is_seen_is_refused_with_a_sentence(api: 
     session = await Session.objects.acreate(user=api.user, title="Before")
     response = await api.call("patch", f"/api/sessions/{session.pk}", {"title": name})
     assert response.status_code == 400 and response.json()["error"]["fields"]["title"]
-
-
-@pytest.mark.parametrize("question", UNSEEN_ALONE)
-async def test_a_question_of_which_nothing_is_seen_is_refused_with_a_sentence(api: Api, question: str) -> None:
-    response = await api.call("post", "/api/chat", {"message": question})
-    assert response.status_code == 400 and response.json()["error"]["fields"]["message"]

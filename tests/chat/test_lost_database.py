@@ -19,10 +19,7 @@ from django.test import AsyncClient
 
 from chat.models import Message
 from ragsite.asgi import application
-from ragsite.core.database import database_call, is_database_away
-from retrieval.selectors import DatabaseChunkStore, scope_for_all
 from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, events_of, token_header
-from tests.factories import ChunkFactory
 
 
 class Away:
@@ -69,21 +66,6 @@ async def test_answer_is_streamed_meanwhile_and_stored_afterwards(
     assert (rest[-1]["type"], rest[-1]["answer"]) == ("done", TEXT)
 
 
-async def test_late_reader_waits_until_the_database_is_back(
-    api: Api, workflow: ScriptedWorkflow, database: Away, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("chat.runs.event_log.EVENT_LOG_ANSWERS", 0)
-    monkeypatch.setattr("chat.runs.event_log.HEARTBEAT_S", 0.02)  # no log, so that the database is asked
-    data = (await api.ask()).json()
-    parts = (await api.call("get", f"/api/messages/{data['message_id']}/events")).streaming_content
-    assert (await anext(parts)).startswith(b":")
-    database.now = True
-    assert [(await anext(parts))[:1] for _ in range(3)] == [b":"] * 3
-    database.now = False
-    rest = b"".join([part async for part in parts])
-    assert rest.count(b'"type": "done"') == 1
-
-
 PAGES = ["/", "/documents/", "/admin/", "/metrics"]
 CALLS = ["/api/sessions", "/api/documents", f"/api/messages/{uuid.UUID(int=0)}"]
 
@@ -99,18 +81,6 @@ async def test_request_is_put_off(user: User, database: Away, path: str) -> None
         assert answer.json()["error"]["code"] == "database_unavailable"
     else:
         assert b"<h1>Not reachable" in answer.content
-
-
-async def test_program_with_a_token_is_put_off_too(api: Api, database: Away) -> None:
-    api.client = AsyncClient(raise_request_exception=False)
-    database.now = True
-    answer = await api.ask()
-    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "database_unavailable")
-
-
-async def test_mistake_in_a_query_is_no_absence() -> None:
-    assert not is_database_away(OperationalError("no such table: chat_message"))
-    assert is_database_away(OperationalError("database is locked"))
 
 
 async def test_process_is_up_and_not_ready(database: Away) -> None:
@@ -190,14 +160,6 @@ async def test_answer_survives_that_all_connections_are_dropped(
 
 
 @pytest.mark.postgres
-async def test_passages_are_read_again_after_a_drop(drop_connections: Callable[[], None]) -> None:
-    chunk = await sync_to_async(ChunkFactory)()
-    scope = await sync_to_async(scope_for_all)(names=())
-    await asyncio.to_thread(drop_connections)
-    assert list(await DatabaseChunkStore().fetch([str(chunk.pk)], scope=scope)) == [str(chunk.pk)]
-
-
-@pytest.mark.postgres
 async def test_socket_with_a_token_is_let_in_after_a_drop(api: Api, drop_connections: Callable[[], None]) -> None:
     headers = [(b"authorization", api.headers["Authorization"].encode())]
     for _ in range(2):
@@ -205,19 +167,6 @@ async def test_socket_with_a_token_is_let_in_after_a_drop(api: Api, drop_connect
         assert (await tab.connect())[0] is True
         await tab.disconnect()
         await asyncio.to_thread(drop_connections)
-
-
-@pytest.mark.postgres
-async def test_call_is_made_once_more_on_a_new_connection(drop_connections: Callable[[], None]) -> None:
-    calls = []
-
-    def look() -> bool:
-        calls.append(User.objects.exists())
-        if len(calls) == 1:
-            drop_connections()
-        return User.objects.exists()
-
-    assert (await database_call(look), calls) == (False, [False, False])
 
 
 def _fresh(message_id: str) -> Message:

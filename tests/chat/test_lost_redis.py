@@ -95,24 +95,6 @@ async def test_connection_that_went_stale_loses_no_event(log: RedisEventLog, ser
     assert await _read(log) == [1, 2, 3]
 
 
-async def test_a_stream_that_was_flushed_is_not_begun_in_its_middle(log: RedisEventLog, server: Server) -> None:
-    await log.append("key", event(1))
-    server.call("FLUSHALL")
-    await log.append("key", event(2))
-    with pytest.raises(EventLogGoneError):
-        await anext(log.read("key", after=0, idle_s=1))
-
-
-async def test_what_follows_a_lost_event_is_not_written(log: RedisEventLog, server: Server) -> None:
-    await log.append("key", event(1))
-    server.call("CONFIG", "SET", "maxmemory", "1")  # takes nothing more
-    await log.append("key", event(2))
-    server.call("CONFIG", "SET", "maxmemory", "0")
-    await log.append("key", event(3, "done"))
-    with pytest.raises(EventLogGoneError):
-        await anext(log.read("key", after=0, idle_s=1))
-
-
 async def test_reader_of_a_flushed_stream_is_told_that_it_is_gone(log: RedisEventLog, server: Server) -> None:
     await log.append("key", event(1))
     items = log.read("key", after=1, idle_s=0.02)
@@ -144,14 +126,6 @@ async def _hears_again(tab: Any, api: Api, session_id: str) -> None:
     """An answer that somebody asks for over HTTP is announced to the tab, as soon as it is in its group again."""
     data = (await api.ask(session_id=session_id)).json()
     assert (await tab.until("done"))[-1]["message"]["message_id"] == data["message_id"]
-
-
-async def test_open_tab_hears_again_after_a_flush(
-    site: Server, socket: Any, api: Api, workflow: ScriptedWorkflow
-) -> None:
-    tab, session_id = await _open_tab(socket)
-    site.call("FLUSHALL")
-    await _hears_again(tab, api, session_id)
 
 
 async def test_open_tab_hears_again_after_a_restart(

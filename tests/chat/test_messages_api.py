@@ -3,38 +3,19 @@
 from __future__ import annotations
 
 import uuid
-from datetime import timedelta
 from typing import Any
 
-import pytest
 from asgiref.sync import sync_to_async
-from django.utils import timezone
 
 from chat.models import Message
 from chat.runs.event_log import close_event_log
-from retrieval.values import SearchFilters
 from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, events_of, types
-from tests.factories import MessageFactory, RatingFactory, SessionFactory, SourceFactory
+from tests.factories import MessageFactory, SessionFactory
 
 
 async def _answered(api: Api) -> dict[str, Any]:
     data: dict[str, Any] = (await api.ask()).json()
     return data
-
-
-async def test_message_in_the_history_has_the_responses_shape(api: Api, workflow: ScriptedWorkflow) -> None:
-    data = await _answered(api)
-    assert (await api.call("get", f"/api/messages/{data['message_id']}")).json() == data
-
-
-async def test_message_carries_the_readers_own_ratings(api: Api) -> None:
-    message = await sync_to_async(MessageFactory)(session__user=api.user)
-    source = await sync_to_async(SourceFactory)(message=message, marker=1)
-    await sync_to_async(RatingFactory)(message=message, score=5, tags=["helpful"])
-    await sync_to_async(RatingFactory)(message=message, source=source, score=1)
-    data = (await api.call("get", f"/api/messages/{message.pk}")).json()
-    assert data["rating"] == {"score": 5, "thumb": "up", "tags": ["helpful"], "comment": ""}
-    assert data["sources"][0]["rating"]["thumb"] == "down"
 
 
 async def test_strangers_get_404_by_every_call(api: Api, other_api: Api, workflow: ScriptedWorkflow) -> None:
@@ -79,21 +60,6 @@ async def test_regenerate_streams_and_takes_changes(api: Api, workflow: Scripted
     assert workflow.questions[1].options.top_k == 9
 
 
-async def test_regenerate_keeps_the_filters_and_how_strict_they_are(api: Api, workflow: ScriptedWorkflow) -> None:
-    asked = (await api.ask(filters={"policy_year": 2025}, filters_mode="prefer")).json()
-    await api.call("post", f"/api/messages/{asked['message_id']}/regenerate")
-    assert workflow.questions[1].filters == workflow.questions[0].filters
-    newest = await Message.objects.filter(superseded=False, role="assistant").aget()
-    await api.call("post", f"/api/messages/{newest.pk}/regenerate", {"filters_mode": "strict"})
-    assert workflow.questions[2].filters == SearchFilters(policy_year=2025)
-
-
-async def test_only_answers_can_be_regenerated(api: Api, workflow: ScriptedWorkflow) -> None:
-    data = await _answered(api)
-    response = await api.call("post", f"/api/messages/{data['reply_to']}/regenerate")
-    assert response.status_code == 400
-
-
 async def test_streaming_answer_cannot_be_regenerated(api: Api, workflow: ScriptedWorkflow) -> None:
     workflow.hold()
     started = await api.begin()
@@ -126,29 +92,6 @@ async def test_reader_of_an_orphaned_answer_is_told_that_it_was_interrupted(api:
     events = [event async for event in events_of(await api.call("get", f"/api/messages/{message.pk}/events"))]
     assert events[-1]["message"]["status"] == "interrupted"
     assert events[-1]["answer"] == "Half an"
-
-
-async def test_silent_stream_sends_comments(
-    api: Api, workflow: ScriptedWorkflow, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("chat.runs.event_log.HEARTBEAT_S", 0.05)
-    workflow.hold()
-    response = await api.ask(stream=True)
-    comments = 0
-    async for part in response.streaming_content:
-        comments += part.startswith(b":")
-        if comments == 3:
-            break
-    assert comments == 3
-
-
-async def test_look_marks_only_answers_without_a_sign_of_life(api: Api) -> None:
-    dead, alive = (
-        await _orphan(api, lease_expires_at=None),
-        await _orphan(api, lease_expires_at=timezone.now() + timedelta(minutes=1)),
-    )
-    states = [(await api.call("get", f"/api/messages/{message.pk}")).json()["status"] for message in (dead, alive)]
-    assert states == ["interrupted", "streaming"]
 
 
 async def _orphan(api: Api, **fields: Any) -> Message:

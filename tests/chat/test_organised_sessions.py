@@ -36,13 +36,6 @@ async def test_pinned_ones_come_first_and_the_archive_is_apart(api: Api) -> None
     assert await listed(api) == ["A", "C", "B"]
 
 
-async def test_what_is_archived_is_no_longer_pinned(api: Api) -> None:
-    [session_id] = (await sessions(api, "A")).values()
-    await change(api, session_id, pinned=True)
-    data = (await change(api, session_id, archived=True)).json()
-    assert (data["pinned"], data["archived"]) == (False, True)
-
-
 async def test_folders_are_listed_and_filtered_by(api: Api, other_api: Api) -> None:
     ids = await sessions(api, "A", "B", "C", "D")
     await change(api, ids["A"], folder="  Thesis\n work ")
@@ -56,13 +49,6 @@ async def test_folders_are_listed_and_filtered_by(api: Api, other_api: Api) -> N
     assert (await other_api.call("get", "/api/sessions/folders")).json()["count"] == 0
     await change(api, ids["A"], folder=None)
     assert sorted(await listed(api, "?folder=")) == ["A", "C"]
-
-
-async def test_a_change_is_no_use_and_leaves_the_rest(api: Api) -> None:
-    [session_id] = (await sessions(api, "A")).values()
-    before = await Session.objects.aget(pk=session_id)
-    data = (await change(api, session_id, folder="F", pinned=True)).json()
-    assert (data["title"], data["updated_at"]) == ("A", before.updated_at.isoformat())
 
 
 @pytest.mark.parametrize(

@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import os
-import uuid
 from datetime import timedelta
 from typing import Any
-from uuid import UUID
 
 import pytest
 from asgiref.sync import sync_to_async
 from django.db import DatabaseError
 from django.utils import timezone
 
-from chat.models import Message, Source
-from chat.runs.answers import answer_save_partial
+from chat.models import Message
 from chat.runs.event_log import close_event_log
 from chat.runs.lifespan import lifespan
 from chat.runs.run import run_find, runs_shut_down
 from ragsite.settings import redis_channel_layer
-from retrieval.models import Memory
-from retrieval.trace import Trace
-from retrieval.values import Answer, Question
-from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, events_of, eventually, source, types
-from tests.factories import MemoryFactory, MessageFactory, SessionFactory
+from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, events_of, eventually, types
+from tests.factories import MessageFactory, SessionFactory
 
 
 async def test_partial_text_is_saved_while_the_answer_is_written(
@@ -40,14 +34,6 @@ async def test_partial_text_is_saved_while_the_answer_is_written(
         return message.text == "Undergraduates may " and message.lease_expires_at > began
 
     await eventually(is_saved)
-
-
-async def test_partial_save_never_touches_a_finished_answer() -> None:
-    message = await sync_to_async(MessageFactory)(text="The whole.")
-    saved = await sync_to_async(answer_save_partial)(message_id=message.pk, run_id=uuid.uuid4(), text="The")
-    assert saved is False
-    await message.arefresh_from_db()
-    assert message.text == "The whole."
 
 
 async def test_answer_that_takes_too_long_fails_with_its_text(
@@ -73,44 +59,6 @@ async def test_shutdown_marks_running_answers_interrupted_with_their_text(api: A
     message = await Message.objects.aget(role="assistant")
     assert (message.status, message.text) == ("interrupted", "Undergraduates may borrow ten ")
     assert run_find(message.pk) is None
-
-
-async def test_a_stopped_answer_keeps_what_was_waiting_to_be_sent(
-    api: Api, workflow: ScriptedWorkflow, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("chat.runs.run.CHUNK_EVERY_S", 3600)
-    workflow.hold(2)
-    events = events_of(await api.ask(stream=True))
-    started = await anext(events)
-    run = run_find(UUID(started["message_id"]))
-    assert run is not None
-
-    async def is_written() -> bool:
-        return run.events.text == "Undergraduates may borrow ten "
-
-    await eventually(is_written)
-    stopped = (await api.call("post", f"/api/messages/{started['message_id']}/stop")).json()
-    rest = [event async for event in events]
-    assert stopped["answer"] == "Undergraduates may borrow ten "
-    assert "".join(event["content"] for event in rest if event["type"] == "chunk") == stopped["answer"]
-
-
-async def test_sources_chosen_after_the_text_are_announced_before_it(api: Api, workflow: ScriptedWorkflow) -> None:
-    workflow.sources, workflow.chunks = (source(1), source(2, cited=False)), ()
-    events = [event async for event in events_of(await api.ask(stream=True))]
-    sources = next(event for event in events if event["type"] == "sources")["sources"]
-    assert [item["marker"] for item in sources] == [1, 2]
-    assert await Source.objects.acount() == 2
-
-
-async def test_stored_answer_is_what_was_sent(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def changes_its_mind(question: Question, *, workflow: str, trace: Trace) -> Answer:
-        await trace.emit_chunk("Ten.")
-        return Answer(decision="ANSWER", text="Twelve.")
-
-    monkeypatch.setattr("chat.runs.run.answer_question", changes_its_mind)
-    events = [event async for event in events_of(await api.ask(stream=True))]
-    assert "".join(event["content"] for event in events if event["type"] == "chunk") == events[-1]["answer"] == "Ten."
 
 
 async def test_database_error_at_the_end_still_ends_the_stream(
@@ -153,22 +101,6 @@ async def test_answer_of_a_deleted_session_ends_with_an_error(api: Api, workflow
     rest = [event async for event in events]
     assert (rest[-1]["type"], rest[-1]["code"]) == ("error", "not_found")
     assert "".join(event["content"] for event in rest if event["type"] == "chunk") == TEXT
-
-
-async def test_what_a_deleted_answer_has_remembered_meanwhile_is_forgotten(
-    api: Api, workflow: ScriptedWorkflow
-) -> None:
-    workflow.hold()
-    started = await api.begin()
-    memory = await sync_to_async(MemoryFactory)(user=api.user)
-    await memory.origins.acreate(conversation_id=started["session_id"], answer_id=started["message_id"])
-    await Message.objects.filter(session_id=started["session_id"]).adelete()
-    workflow.go_on()
-
-    async def is_gone() -> bool:
-        return not await Memory.objects.aexists()
-
-    await eventually(is_gone)
 
 
 @pytest.mark.redis

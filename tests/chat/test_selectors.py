@@ -10,9 +10,8 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from chat import selectors
-from chat.errors import MessageNotFoundError, SessionNotFoundError
 from chat.models import Message, Session
-from retrieval.values import Clarification, HistoryMessage, OpenClarification
+from retrieval.values import HistoryMessage
 from tests.factories import MessageFactory, SessionFactory, SourceFactory, UserFactory
 
 pytestmark = pytest.mark.django_db
@@ -37,35 +36,12 @@ def at(minute: int, session: Session, text: str, **fields: Any) -> Message:
     return message
 
 
-# ------------------------------------------------------------------------------------------------ whose they are
-def test_sessions_are_searched_by_title_and_by_messages_that_still_stand(user: User, session: Session) -> None:
-    titled = SessionFactory(user=user, title="Library fines")
-    at(1, session, "What are FINES?")
-    old = SessionFactory(user=user)
-    at(1, old, "About fines", superseded=True)
-    at(1, SessionFactory(title="Fines of others"), "fines")
-    assert set(selectors.session_list(user=user, search=" fines\x00 ")) == {titled, session}
-    assert selectors.session_list(user=user, search=" \x00 ").count() == 3
-
-
 @pytest.mark.parametrize("search", ["研討室", "研讨室", "台灣研讨室 100%_"])
 def test_sessions_are_searched_in_both_chinese_scripts(user: User, session: Session, search: str) -> None:
     titled = SessionFactory(user=user, title="台湾研讨室 100%_")
     at(1, session, "臺灣研討室 100%_？")
     at(1, SessionFactory(user=user), "臺灣研討會 100 %")
     assert set(selectors.session_list(user=user, search=search)) == {titled, session}
-
-
-def test_nobody_else_gets_a_session_or_its_messages(user: User, session: Session) -> None:
-    message, stranger = at(1, session, "Q"), UserFactory(is_staff=True)
-    assert selectors.session_get(user=user, session_id=session.pk) == session
-    assert selectors.message_get(user=user, message_id=message.pk) == message
-    assert list(selectors.message_list(user=user, session=session)) == [message]
-    with pytest.raises(SessionNotFoundError):
-        selectors.session_get(user=stranger, session_id=session.pk)
-    with pytest.raises(MessageNotFoundError):
-        selectors.message_get(user=stranger, message_id=message.pk)
-    assert list(selectors.message_list(user=stranger, session=session)) == []
 
 
 def test_messages_come_with_what_is_shown_of_them_in_a_fixed_number_of_queries(
@@ -99,46 +75,3 @@ def test_a_question_is_told_the_last_messages_before_it_oldest_first(session: Se
     texts = [(entry.role, entry.text) for entry in selectors.history_before(question, limit=10)]
     assert texts == [("user", "Q1"), ("assistant", "A1 anew"), ("user", "Q2"), ("assistant", "A2")]
     assert selectors.history_before(question, limit=1) == (HistoryMessage(role="assistant", text="A2"),)
-
-
-def test_a_question_asked_again_is_told_what_was_before_it_alone(dialogue: list[Message]) -> None:
-    first, second = dialogue[0], dialogue[3]
-    assert selectors.history_before(first, limit=10) == ()
-    assert [entry.text for entry in selectors.history_before(second, limit=10)] == ["Q1", "A1 anew"]
-
-
-def test_unfinished_and_empty_answers_are_not_remembered(session: Session) -> None:
-    asked = at(1, session, "Q")
-    for minute, status in enumerate(Message.Status, start=2):
-        at(minute, session, status, reply_to=asked, status=status)
-    at(8, session, "", reply_to=asked)
-    texts = [entry.text for entry in selectors.history_before(at(9, session, "next"), limit=10)]
-    assert texts == ["Q", "complete", "cut", "stopped"]
-
-
-# ------------------------------------------------------------------------------------------------ asking back
-def asks_back(session: Session, minute: int = 2, **fields: Any) -> Message:
-    asked = at(minute - 1, session, "What does it cost?")
-    facts = {"decision": "CLARIFY", "clarification": {"question": "Which fee?", "options": ["resit", "parking"]}}
-    return at(minute, session, "Please say more.", reply_to=asked, **{**facts, **fields})
-
-
-def test_a_question_knows_what_the_last_answer_asked_back(session: Session) -> None:
-    asks_back(session)
-    assert selectors.open_clarification_before(at(5, session, "resit")) == OpenClarification(
-        question="What does it cost?",
-        clarification=Clarification(question="Which fee?", options=("resit", "parking")),
-    )
-
-
-@pytest.mark.parametrize("fields", [{"decision": "ANSWER"}, {"clarification": None}, {"superseded": True}])
-def test_what_asks_nothing_back_leaves_nothing_open(session: Session, fields: dict[str, Any]) -> None:
-    asks_back(session, **fields)
-    assert selectors.open_clarification_before(at(5, session, "resit")) is None
-
-
-def test_nothing_is_open_without_an_answer_or_once_another_was_given(session: Session) -> None:
-    assert selectors.open_clarification_before(at(1, session, "first")) is None
-    asks_back(session, 3)
-    at(5, session, "It costs 5.", reply_to=at(4, session, "resit"))
-    assert selectors.open_clarification_before(at(6, session, "thanks")) is None

@@ -10,7 +10,6 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.test import AsyncClient
 
-from chat.models import Message
 from ragsite.core.rag_settings import MilvusSettings
 from retrieval.engine import close_engine, get_engine
 from retrieval.models import Collection
@@ -89,35 +88,6 @@ async def test_the_response_is_the_seeds(api: Api, handbook: Handbook, online: A
     assert any(line.startswith("RETRIEVE: ") for line in data["workflow"]["decisionPath"])
 
 
-async def test_the_query_is_embedded_with_the_collections_own_model(api: Api, handbook: Handbook, online: Any) -> None:
-    collection = await handbook()
-    assert (await post(api)).status_code == 200
-    assert online.embeds[-1].body["model"] == collection.embedding_model
-
-
-async def test_while_that_model_is_away_words_are_searched_for_and_it_says_so(
-    api: Api, handbook: Handbook, online: Any
-) -> None:
-    collection = await handbook()
-    online.remove_model(collection.embedding_model)
-    await get_engine().models.status(refresh=True)
-    data = (await post(api)).json()
-    searched = next(one for one in data["workflow"]["nodeExecutions"] if one["node"] == "retrieve")
-    assert data["success"] and data["retrieval"]["totalDocuments"] > 0
-    assert collection.embedding_model in searched["error"]
-
-
-async def test_it_should_be_rewritten_no_more_where_no_other_words_were_left(
-    api: Api, handbook: Handbook, online: Any
-) -> None:
-    await handbook()
-    online.reply(match="is_relevant", json={"is_relevant": False, "confidence": 8})
-    online.reply(match="rewritten_query", json={"rewritten_query": QUESTION, "rewrite_reason": "-", "keywords": []})
-    grader = (await post(api)).json()["graderResult"]
-    assert grader["shouldRewrite"] is False
-    assert "no other words are left" in grader["reasoning"]
-
-
 async def test_rewrites_and_the_documents_that_failed_are_told(api: Api, handbook: Handbook, online: Any) -> None:
     await handbook()
     online.reply(match="is_relevant", json={"is_relevant": False, "confidence": 8})
@@ -134,24 +104,6 @@ async def test_rewrites_and_the_documents_that_failed_are_told(api: Api, handboo
     }  # fmt: skip
     assert data["retrieval"]["filteredDocuments"] == 0 < data["retrieval"]["totalDocuments"]
     assert [one["node"] for one in data["workflow"]["nodeExecutions"]].count("rewrite") == 2
-
-
-async def test_the_answer_is_kept_like_any_other(api: Api, handbook: Handbook, offline: None) -> None:
-    await handbook()
-    data = (await post(api, gradePassThreshold=0.4)).json()
-    message = await Message.objects.aget(pk=data["messageId"])
-    assert (str(message.session_id), message.workflow) == (data["sessionId"], "self_corrective")
-    assert message.request["options"] == {"pass_rate": 0.4}
-    again = await api.call("post", f"/api/messages/{message.pk}/regenerate", {})
-    assert again.json()["workflow"] == "self_corrective"
-
-
-async def test_it_goes_on_in_a_conversation(api: Api, handbook: Handbook, offline: None) -> None:
-    await handbook()
-    first = (await post(api)).json()
-    second = (await post(api, sessionId=first["sessionId"], query="And for how long?")).json()
-    assert second["sessionId"] == first["sessionId"]
-    assert second["query"]["original"] == "And for how long?"
 
 
 async def test_it_can_be_followed_as_events(api: Api, handbook: Handbook, offline: None) -> None:
@@ -196,12 +148,6 @@ async def test_an_address_is_refused_unless_it_was_allowed(
     rag_settings(self_corrective={"allowed_addresses": f"other:1, {address}"})
     assert (await post(api, milvusConfig={"address": address})).status_code == 200
     assert len(workflow.questions) == 1
-
-
-async def test_the_numbers_reach_the_workflow(api: Api, workflow: ScriptedWorkflow) -> None:
-    await post(api, topK=7, similarityThreshold=0.5, maxRewriteAttempts=0, gradePassThreshold=1)
-    options = workflow.questions[0].options
-    assert (options.top_k, options.min_similarity, options.max_rewrites, options.pass_rate) == (7, 0.5, 0, 1.0)
 
 
 async def test_another_users_collection_answers_like_none(api: Api, stranger: User) -> None:

@@ -140,17 +140,6 @@ async def test_what_a_closed_account_shares_is_gone(api: Api, session_id: str, l
     assert (await read(site, stranger)).status_code == 404
 
 
-async def test_sharing_again_makes_another_address(api: Api, session_id: str, links: None) -> None:
-    first = (await share(api, session_id, "link")).json()
-    until = (timezone.now() + timedelta(days=1)).isoformat()
-    second = (await share(api, session_id, "link", expires_at=until)).json()
-    assert first["url"] != second["url"]
-    assert (await read(first["url"])).status_code == 404
-    listed = (await api.call("get", f"/api/sessions/{session_id}/share")).json()
-    assert listed == {"shares": [second], "links_allowed": True}
-    assert (await api.call("get", f"/api/sessions/{session_id}")).json()["shared"] == ["link"]
-
-
 async def test_it_shows_the_conversation_as_it_was(api: Api, workflow: ScriptedWorkflow, stranger: User) -> None:
     asked = (await api.ask("First question")).json()
     url = (await share(api, asked["session_id"])).json()["url"]

@@ -145,13 +145,6 @@ async def test_a_stream_ends_with_an_error_event_that_is_no_event_of_the_answer(
     assert [event["type"] for _, event in events].count("chunk") == 1
 
 
-async def test_the_older_stream_ends_with_an_error_event_too(api: Api, user: User, workflow: ScriptedWorkflow) -> None:
-    workflow.hold(1)
-    response = await api.call("get", "/api/rag/query-stream?query=Books")
-    (name, last) = (await _events_after_the_end(response, user))[-1]
-    assert (name, last["type"], last["code"], last["done"]) == ("", "error", "not_authenticated", True)
-
-
 @pytest.mark.parametrize("path", ["/api/chat", "/api/rag/query"])
 async def test_a_call_that_waits_for_its_answer_ends_with_401(
     api: Api, user: User, workflow: ScriptedWorkflow, path: str

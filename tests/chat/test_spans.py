@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from chat.messages.data import cited_places, message_data, source_spans
+from chat.messages.data import message_data, source_spans
 from chat.runs.answers import Outcome, answer_finish
 from retrieval.models import Document
 from retrieval.selectors import stored_chunk
@@ -30,29 +30,6 @@ def document(settings: Any, tmp_path: Path) -> Document:
 
 def cited(document: Document) -> Source:
     return Source(marker=1, chunk=stored_chunk(document.chunks.first()), scores=Scores(), cited=True)
-
-
-def test_a_quoted_line_is_found_in_its_source_whatever_its_case_and_space() -> None:
-    text = "Loans. Students may  borrow ten books. Fines."
-    [(start, end)] = cited_places("students may borrow TEN books [1].", [], marker=1, text=text)
-    assert text[start:end] == "Students may  borrow ten books."
-
-
-@pytest.mark.parametrize(
-    ("text", "quote", "place"),
-    [
-        ("第二条 申请。申请时间为每年5月6日。", "- 申請時間為每年5月6日。 [1]", "申请时间为每年5月6日。"),
-        ("四、寄送全校信件須由主管核准。", "四、寄送全校信件须由主管核准。 [1]", "四、寄送全校信件須由主管核准。"),
-    ],
-)
-def test_a_quote_in_the_other_script_is_found_in_its_source(text: str, quote: str, place: str) -> None:
-    [(start, end)] = cited_places(quote, [], marker=1, text=text)
-    assert text[start:end] == place
-
-
-def test_what_was_checked_goes_before_what_is_quoted() -> None:
-    grounding = [{"evidence": [{"marker": 1, "start": 3, "end": 9}, {"marker": 2, "start": 0, "end": 1}]}, {}]
-    assert cited_places("Ten books are lent [1].", grounding, marker=1, text="x" * 20) == [(3, 9)]
 
 
 def test_a_sentence_over_two_pages_has_a_span_on_each(document: Document) -> None:

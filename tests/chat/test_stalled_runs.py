@@ -12,10 +12,10 @@ from django.db import transaction
 from django.utils import timezone
 
 from chat.models import Message
-from chat.runs.answers import answer_save_partial, answer_stop_silent, answers_mark_interrupted
+from chat.runs.answers import answer_stop_silent, answers_mark_interrupted
 from retrieval.trace import Trace
 from retrieval.values import Answer, Question
-from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, events_of, eventually, types
+from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, events_of, types
 
 
 @pytest.fixture(autouse=True)
@@ -41,13 +41,6 @@ async def _taken_for_dead(message_id: str) -> None:
     assert await sync_to_async(_mark_silent)(message_id) == 1
 
 
-def _is(message_id: str, status: str) -> Any:
-    async def look() -> bool:
-        return await Message.objects.filter(pk=message_id, status=status).aexists()
-
-    return look
-
-
 async def test_run_that_was_taken_for_dead_finishes_its_answer(api: Api, workflow: ScriptedWorkflow) -> None:
     workflow.hold(1)
     events = events_of(await api.ask(stream=True))
@@ -59,32 +52,6 @@ async def test_run_that_was_taken_for_dead_finishes_its_answer(api: Api, workflo
     assert (stored.status, stored.text, await stored.sources.acount()) == ("complete", TEXT, 1)
     assert [event["type"] for event in rest if event.get("done")] == ["done"]
     assert rest[-1]["answer"] == TEXT
-
-
-async def test_next_sign_of_life_makes_it_streaming_again(
-    api: Api, workflow: ScriptedWorkflow, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("chat.runs.run.SAVE_EVERY_S", 0.02)
-    workflow.hold(1)
-    started = await api.begin()
-    await _taken_for_dead(started["message_id"])
-    await eventually(_is(started["message_id"], "streaming"))
-
-
-async def test_question_asked_meanwhile_and_the_late_run_are_both_answered(
-    api: Api, workflow: ScriptedWorkflow
-) -> None:
-    workflow.hold(1)
-    late = await api.begin()
-    await _taken_for_dead(late["message_id"])
-    second = await api.begin(session_id=late["session_id"])
-    row = await Message.objects.aget(pk=late["message_id"])
-    save = sync_to_async(answer_save_partial)
-    assert await save(message_id=row.pk, run_id=row.lease_token, text="Beside the one that is being written") is True
-    workflow.go_on()
-    for started in (late, second):
-        await eventually(_is(started["message_id"], "complete"))
-        assert (await Message.objects.aget(pk=started["message_id"])).text == TEXT
 
 
 async def test_answer_that_was_asked_for_again_refuses_its_late_run(api: Api, workflow: ScriptedWorkflow) -> None:
@@ -101,18 +68,6 @@ async def test_answer_that_was_asked_for_again_refuses_its_late_run(api: Api, wo
     assert (rest[-1]["type"], rest[-1]["message"]["status"]) == ("done", "interrupted")
 
 
-async def test_answer_that_was_stopped_in_its_absence_refuses_its_late_run(
-    api: Api, workflow: ScriptedWorkflow, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("chat.runs.run.SAVE_EVERY_S", 0.02)
-    workflow.hold(1)
-    events = events_of(await api.ask(stream=True))
-    late = await anext(events)
-    await Message.objects.filter(pk=late["message_id"]).aupdate(lease_token=None, status="stopped")
-    rest = [event async for event in events]
-    assert (rest[-1]["type"], rest[-1]["message"]["status"], workflow.cancelled) == ("done", "stopped", 1)
-
-
 async def test_stop_takes_an_answer_from_a_silent_run_and_not_from_a_living_one(
     api: Api, workflow: ScriptedWorkflow
 ) -> None:
@@ -122,25 +77,6 @@ async def test_stop_takes_an_answer_from_a_silent_run_and_not_from_a_living_one(
     await _taken_for_dead(message_id)
     assert await sync_to_async(answer_stop_silent)(message_id=message_id) is True
     assert (await Message.objects.aget(pk=message_id)).lease_token is None
-
-
-async def test_reader_elsewhere_waits_for_a_stalled_run(
-    api: Api, workflow: ScriptedWorkflow, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("chat.runs.run.SAVE_EVERY_S", 3600)
-    monkeypatch.setattr("chat.runs.event_log.HEARTBEAT_S", 0.05)
-    monkeypatch.setattr("chat.runs.following.run_find", lambda message_id: None)
-    workflow.hold(1)
-    response = await api.ask(stream=True)
-    events = events_of(response)
-    first = await anext(events)
-    await _silence(first["message_id"])
-    reading = asyncio.create_task(_rest(events))
-    await eventually(_is(first["message_id"], "interrupted"))  # the reader's look has marked it
-    workflow.go_on()
-    rest = await reading
-    assert types(rest)[-1] == "done" and types(rest).count("done") == 1
-    assert (rest[-1]["message"]["status"], rest[-1]["answer"]) == ("complete", TEXT)
 
 
 async def test_reader_elsewhere_is_told_when_a_run_stays_away(

@@ -115,15 +115,6 @@ async def test_all_tabs_on_a_session_see_the_same_events(socket: Any, workflow: 
     assert await first.until("done") == await second.until("done")
 
 
-async def test_tab_sees_an_answer_that_was_asked_for_over_http(
-    socket: Any, api: Api, workflow: ScriptedWorkflow
-) -> None:
-    session = await sync_to_async(SessionFactory)(user=api.user)
-    tab = await socket(f"/ws/chat/{session.pk}/")
-    data = (await api.ask(session_id=str(session.pk))).json()
-    assert (await tab.until("done"))[-1]["message"]["message_id"] == data["message_id"]
-
-
 async def test_another_users_tab_sees_nothing(socket: Any, stranger: User, workflow: ScriptedWorkflow) -> None:
     theirs, mine = await socket(of=stranger), await socket()
     await mine.send("ask", message="Mine?")

@@ -21,6 +21,12 @@ def queue_away(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def no_questions_to_measure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The guard has nothing to search, so no index is needed; `test_guard.py` has one."""
+    monkeypatch.setattr("feedback.rounds.guard.RECENT_QUESTIONS", 0)
+
+
+@pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch, queue_away: None) -> list[tuple[str, dict[str, Any]]]:
     """A queue that takes messages: what was sent, task and arguments."""
     messages: list[tuple[str, dict[str, Any]]] = []

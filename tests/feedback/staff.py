@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from feedback.models import Revision, RevisionEvent
+from feedback.models import Revision
 from feedback.ranking.guard import GuardReport, Worse
 from feedback.rounds import round as rounds
 from feedback.rounds.round import feedback_round
@@ -39,8 +37,3 @@ def held_revision(monkeypatch: pytest.MonkeyPatch, question: str = "How long may
         patch.setattr(rounds, "guard_measure", lambda *_, **__: report)
         liked(question, passage("Four weeks."), by=2)
         return Revision.objects.get(pk=feedback_round().revision)
-
-
-def logged() -> list[tuple[str, Any, str]]:
-    """Action, user and reason, the oldest first."""
-    return [(event.action, event.by, event.why) for event in RevisionEvent.objects.order_by("at", "pk")]

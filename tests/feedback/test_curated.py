@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import threading
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync, sync_to_async
 from django.contrib.auth.models import User
-from django.db import connection
 from django.utils import timezone
 
 from feedback.curation.curated import curated_check, curated_end, curated_save
 from feedback.curation.curated_live import LiveCuratedAnswers
 from feedback.models import CuratedAnswer, RevisionEvent
-from feedback.ranking.same_question import wording
 from ragsite.core.errors import ConflictError, InvalidInputError
 from retrieval.models import Chunk
 from retrieval.selectors import scope_for
-from retrieval.services.documents import document_supersede
 from retrieval.values import CuratedAnswer as Given
-from retrieval.values import SearchScope
 from tests.factories import ChunkFactory, CollectionFactory, UserFactory
 from tests.feedback.rated import answered, passage
 
@@ -50,27 +45,6 @@ def found(question: str, user: User) -> Given | None:
         return await LiveCuratedAnswers().find(question, await sync_to_async(scope_for)(user=user))
 
     return async_to_sync(look)()
-
-
-# ------------------------------------------------------------------------------------------------ which questions
-@pytest.mark.parametrize(
-    "asked", ["how many books may I borrow", "How many books may I borrow ??", "HOW MANY books may I borrow?"]
-)
-def test_the_same_words_are_found(asked: str) -> None:
-    assert wording(asked).words == wording(QUESTION).words
-
-
-@pytest.mark.parametrize(
-    "asked",
-    ["How many journals may I borrow?", "How many books may I not borrow?", "How long may I borrow books?",
-     "How many books may I borrow from the law library?", "books", "", "?!", "借書" * 400],
-)  # fmt: skip
-def test_another_question_is_not(asked: str) -> None:
-    assert wording(asked).words != wording(QUESTION).words
-
-
-def test_simplified_and_traditional_chinese_are_one() -> None:
-    assert wording("本科生可以借多少本书?").words == wording("本科生可以借多少本書？").words
 
 
 # ------------------------------------------------------------------------------------------------ who gets it
@@ -120,15 +94,6 @@ def test_a_passage_that_changed_withdraws_it_and_one_that_only_moved_does_not(cu
     assert RevisionEvent.objects.filter(action="curated_ended").count() == 1
 
 
-@pytest.mark.django_db(transaction=True)
-def test_a_newer_version_of_its_document_withdraws_it(curator: User, chunk: Chunk) -> None:
-    answer = saved(curator, chunk)
-    document_supersede(document_id=chunk.document_id)
-    assert found(QUESTION, UserFactory()) is None
-    answer.refresh_from_db()
-    assert answer.end == "source_changed"
-
-
 def test_a_deleted_document_withdraws_it(curator: User, chunk: Chunk) -> None:
     answer = saved(curator, chunk)
     chunk.document.delete()
@@ -147,29 +112,6 @@ def test_a_newer_one_takes_its_place_and_two_for_one_question_are_refused(curato
     assert (first.end, second.ended_at) == ("replaced", None)
 
 
-@pytest.mark.django_db(transaction=True)
-def test_of_two_curators_at_one_moment_the_second_one_is_told() -> None:
-    curators, chunk = [UserFactory(is_superuser=True) for _ in range(2)], passage("Ten books.")
-    made, refused = [], []
-    together = threading.Barrier(2, timeout=20)
-
-    def save(curator: User) -> None:
-        together.wait()
-        try:
-            made.append(saved(curator, chunk))
-        except ConflictError as error:
-            refused.append(error)
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=save, args=[curator]) for curator in curators]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(30)
-    assert (len(made), len(refused)) == (1, 1)
-
-
 @pytest.mark.parametrize(
     ("fields", "field"),
     [({"question": " "}, "question"), ({"question": "x" * 601}, "question"), ({"text": ""}, "text"),
@@ -182,7 +124,3 @@ def test_what_is_refused_is_named(curator: User, chunk: Chunk, fields: dict[str,
         saved(curator, chunk, **fields)
     assert set(raised.value.fields) == {field}
     assert not CuratedAnswer.objects.exists()
-
-
-async def test_an_empty_scope_finds_nothing(curator: User, transactional_db: None) -> None:
-    assert await LiveCuratedAnswers().find(QUESTION, SearchScope(collections=())) is None

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from io import StringIO
 from typing import Any
 
 import pytest
 from django.apps import apps
-from django.core.management import call_command
 
-from feedback.models import Evidence, RatedQuestion, Revision
+from feedback.models import RatedQuestion
 from feedback.rounds.round import RoundOutcome, feedback_round
 from retrieval.models import Chunk
 from tests.factories import CollectionFactory
@@ -60,35 +57,3 @@ def test_the_database_is_as_it_was_and_the_round_that_follows_does_what_was_said
     assert (outcome.ratings, outcome.status) == (3, "live")
     assert compared(outcome) == compared(feedback_round())
     assert RatedQuestion.objects.exclude(embedding_model="").count() == 2
-
-
-def test_a_revision_that_is_not_kept_has_no_name(chunk: Chunk) -> None:
-    liked(QUESTION, chunk, by=2)
-    out = StringIO()
-    call_command("reindex_feedback", "--dry-run", "--json", stdout=out)
-    told = json.loads(out.getvalue())
-    assert (told["status"], told["revision"], told["number"]) == ("live", None, None)
-    out = StringIO()
-    call_command("reindex_feedback", "--dry-run", stdout=out)
-    assert "Revision – (live)" in out.getvalue()
-
-
-def test_a_revision_that_waits_already_is_named(chunk: Chunk, rag_settings: Any) -> None:
-    rag_settings(feedback={"auto_live": False})
-    liked(QUESTION, chunk, by=2)
-    feedback_round()
-    Revision.objects.update(status="held")
-    outcome = feedback_round(dry_run=True)
-    assert (outcome.status, outcome.revision) == ("held", str(Revision.objects.get().pk))
-
-
-def test_a_dry_run_that_breaks_off_keeps_nothing(chunk: Chunk, monkeypatch: pytest.MonkeyPatch) -> None:
-    liked(QUESTION, chunk, by=2)
-
-    def broken(*_: Any, **__: Any) -> None:
-        raise ZeroDivisionError
-
-    monkeypatch.setattr("feedback.rounds.round.proposal_make", broken)
-    with pytest.raises(ZeroDivisionError):
-        feedback_round(dry_run=True)
-    assert not Evidence.objects.exists()

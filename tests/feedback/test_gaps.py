@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -78,12 +77,6 @@ def test_questions_on_one_subject_are_a_gap_and_others_another() -> None:
     assert gaps_refresh() == 0
 
 
-def test_collections_have_gaps_of_their_own() -> None:
-    for collection in (CollectionFactory(), CollectionFactory()):
-        unanswered(request={"collection_ids": [str(collection.pk)]})
-    assert gaps_refresh() == 2
-
-
 def test_badly_rated_and_failed_answers_count_but_not_those_for_style_or_written_anew() -> None:
     rate(unanswered(PARKING, decision="ANSWER"), 1, "incomplete")
     unanswered(GYM, decision="", status="failed")
@@ -92,14 +85,6 @@ def test_badly_rated_and_failed_answers_count_but_not_those_for_style_or_written
     gaps_refresh()
     asked = GapQuestion.objects.values_list("message__reply_to__text", flat=True)
     assert sorted(asked) == sorted([PARKING, GYM])
-
-
-def test_a_question_that_was_answered_well_after_all_leaves_its_gap() -> None:
-    rating = rate(unanswered(PARKING, decision="ANSWER"), 1, "incomplete")
-    gaps_refresh()
-    rating.delete()
-    gaps_refresh()
-    assert not KnowledgeGap.objects.exists()
 
 
 def test_a_deleted_conversation_takes_its_words_along_and_leaves_the_work(curator: User) -> None:
@@ -136,15 +121,6 @@ def test_a_closed_gap_is_reopened_when_its_questions_are_not_answered(curator: U
     assert (gap_of().state, gap_of().reopened) == ("open", True)
 
 
-def test_a_closed_gap_is_reopened_when_people_ask_in_vain_again(curator: User) -> None:
-    unanswered()
-    gaps_refresh()
-    gap_mark(access=desk_access(curator), gap=gap_of(), changes={"state": "closed"})
-    Message.objects.filter(pk=unanswered().pk).update(created_at=timezone.now() + timedelta(seconds=5))
-    gaps_refresh()
-    assert gap_of().reopened
-
-
 def test_a_document_closes_a_gap_and_has_its_questions_asked_when_it_is_ready(curator: User) -> None:
     unanswered()
     gaps_refresh()
@@ -153,16 +129,6 @@ def test_a_document_closes_a_gap_and_has_its_questions_asked_when_it_is_ready(cu
     assert (gap_of().state, Replay.objects.count()) == ("closed", 0)
     gap_document_ready(document.pk)
     assert gap_of().questions.get().replay == Replay.objects.get()
-
-
-def test_who_lost_the_role_asks_nothing_any_more(curator: User) -> None:
-    unanswered()
-    gaps_refresh()
-    document = DocumentFactory(status="queued")
-    gap_document_add(access=desk_access(curator), gap=gap_of(), document=document, close=False)
-    curator.groups.clear()
-    gap_document_ready(document.pk)
-    assert not Replay.objects.exists()
 
 
 # ------------------------------------------------------------------------------------------------ pages
@@ -180,22 +146,6 @@ def test_a_curator_assigns_writes_and_uploads(curator: User) -> None:
     page = client.get(address).content.decode()
     assert PARKING in page
     assert 'http-equiv="refresh"' in page, "the document is being read"
-
-
-def test_what_is_wrong_is_told_on_the_page(curator: User) -> None:
-    unanswered()
-    gaps_refresh()
-    client, address = client_of(curator), f"/review/gaps/{gap_of().pk}/"
-    other = CollectionFactory(owner=UserFactory(), visibility="private")
-    file = SimpleUploadedFile("permits.md", b"Permits.")
-    for path, body, problem in (
-        ("change/", {"assignee": "nobody"}, "Nobody of that name"),
-        ("change/", {"state": "x"}, "no such state"),
-        ("document/", {"file": file, "collection": str(other.pk)}, "no such collection"),
-        ("document/", {"existing": str(DocumentFactory(collection=other).pk)}, "no such document"),
-    ):
-        assert problem in client.post(address + path, body, follow=True).content.decode()
-    assert gap_of().state == "open"
 
 
 def test_the_list_is_filtered_by_state_person_and_words(curator: User) -> None:

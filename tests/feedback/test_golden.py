@@ -17,7 +17,7 @@ from feedback.models import GoldenQuestion
 from feedback.rounds.guard import golden_questions
 from ragsite.core.errors import InvalidInputError
 from retrieval.models import Chunk, Collection
-from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory, UserFactory
+from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory
 from tests.review.people import person
 
 pytestmark = pytest.mark.django_db
@@ -77,38 +77,6 @@ def test_the_same_question_is_refused_until_the_other_one_is_gone(staff: User, l
     saved(staff, loans)
 
 
-@pytest.mark.parametrize(
-    ("change", "field"),
-    [
-        ({"text": " "}, "text"),
-        ({"text": "x" * 4001}, "text"),
-        ({"relevant": []}, "relevant"),
-        ({"relevant": [Relevant(document_id=uuid4())]}, "relevant"),
-        ({"set_name": "x" * 101}, "set"),
-        ({"expects": "REFINE", "relevant": []}, "expects"),
-        ({"expects": "NO_ANSWER"}, "relevant"),
-    ],
-)
-def test_a_wrong_question_is_refused(staff: User, loans: Chunk, change: dict[str, Any], field: str) -> None:
-    assert field in refused(staff, loans, **change)
-    assert not GoldenQuestion.objects.exists()
-
-
-@pytest.mark.parametrize("expects", ["NO_ANSWER", "CLARIFY"])
-def test_a_question_may_expect_a_decision_in_place_of_documents(staff: User, loans: Chunk, expects: str) -> None:
-    saved(staff, loans, expects=expects, relevant=[])
-    assert golden_questions() == [], "no search can be measured on it"
-
-
-@pytest.mark.parametrize("change", [{"grade": 4}, {"grade": 0}, {"chunk_id": uuid4()}])
-def test_a_wrong_grade_or_chunk_is_refused(staff: User, loans: Chunk, change: dict[str, Any]) -> None:
-    assert refused(staff, loans, relevant=[Relevant(document_id=loans.document_id, **change)]) == ["relevant"]
-
-
-def test_a_document_of_another_collection_is_refused(staff: User, loans: Chunk) -> None:
-    assert refused(staff, loans, relevant=[Relevant(document_id=DocumentFactory().pk)]) == ["relevant"]
-
-
 # ------------------------------------------------------------------------------------------------ in
 def test_an_import_makes_questions_that_the_guard_measures(staff: User, loans: Chunk) -> None:
     document = str(loans.document_id)
@@ -121,15 +89,6 @@ def test_an_import_makes_questions_that_the_guard_measures(staff: User, loans: C
     assert golden_import(content=content, by=staff) == (3, 0)
     asked = {one.text: (dict(one.documents), dict(one.chunks)) for one in golden_questions()}
     assert asked == {"How many books?": ({document: 1}, {}), "可以借几本书？": ({}, {str(loans.pk): 3})}
-
-
-def test_a_second_import_writes_the_same_questions_anew(staff: User, loans: Chunk) -> None:
-    golden_import(content=jsonl(line()), by=staff)
-    graded = line(relevant=[{"document": "loans.md", "grade": 3}], enabled=False)
-    outcome = golden_import(content=jsonl(graded, line(question="Another?")), by=staff)
-    assert outcome == (1, 1)
-    question = GoldenQuestion.objects.get(text="How many books?")
-    assert (question.enabled, [one.grade for one in question.relevant.all()]) == (False, [3])
 
 
 WRONG_LINES = [
@@ -163,24 +122,6 @@ def test_a_wrong_line_is_named_by_its_number_and_nothing_is_imported(
     assert said in fields["line 3"][0]
 
 
-def test_names_that_several_have_are_refused(staff: User, policies: Collection) -> None:
-    for number in range(2):
-        DocumentFactory(collection=policies, title="Loans", file_name=f"{number}.md")
-        CollectionFactory(name="notes", owner=UserFactory())
-    fields = errors_of(jsonl(line(relevant=["Loans"]), line(collection="notes")), staff)
-    assert "Several documents" in fields["line 1"][0]
-    assert "Several collections" in fields["line 2"][0]
-
-
-def test_only_the_first_errors_are_listed(staff: User) -> None:
-    assert len(errors_of(jsonl(*["x"] * 200), staff)) == 50
-
-
-@pytest.mark.parametrize("content", ["", "\n \n"])
-def test_an_empty_file_is_refused(staff: User, content: str) -> None:
-    assert errors_of(content, staff) == {}
-
-
 def test_an_export_is_read_back_as_it_was(staff: User, loans: Chunk) -> None:
     named = [{"document": "loans.md", "grade": 2}, {"document": "loans.md", "chunk": str(loans.pk), "grade": 3}]
     golden_import(content=jsonl(line(relevant=named), line(question="可以借几本书？", enabled=False)), by=staff)
@@ -189,37 +130,6 @@ def test_an_export_is_read_back_as_it_was(staff: User, loans: Chunk) -> None:
     assert golden_import(content="\n".join(exported), by=staff) == (2, 0)
     again = [json.loads(one) for one in golden_export(user=staff)]
     assert again == [json.loads(one) for one in exported]
-
-
-def test_a_set_goes_out_and_comes_in_as_jsonl(staff: User, loans: Chunk) -> None:
-    golden_import(content=jsonl(line(set="loans"), line(question="Fees?")), by=staff)
-    (exported,) = golden_export(user=staff, set_name="loans")
-    assert json.loads(exported)["set"] == "loans"
-    golden_import(content=jsonl(line()), by=staff)
-    assert GoldenQuestion.objects.get(text="How many books?").set_name == "loans"
-    golden_import(content=jsonl(line(set="")), by=staff)
-    assert GoldenQuestion.objects.get(text="How many books?").set_name == ""
-
-
-def test_expected_decisions_go_out_and_come_in(staff: User, loans: Chunk) -> None:
-    nothing = {"question": "And on Mars?", "collection": "policies", "expects": "NO_ANSWER"}
-    golden_import(content=jsonl(line(), nothing, {**nothing, "question": "Which?", "expects": "CLARIFY"}), by=staff)
-    exported = "\n".join(golden_export(user=staff))
-    GoldenQuestion.objects.all().delete()
-    golden_import(content=exported, by=staff)
-    expected = dict(GoldenQuestion.objects.values_list("text", "expects"))
-    assert expected == {"How many books?": "ANSWER", "And on Mars?": "NO_ANSWER", "Which?": "CLARIFY"}
-    golden_import(content=jsonl({**line(), "question": "And on Mars?"}), by=staff)
-    assert GoldenQuestion.objects.get(text="And on Mars?").expects == "ANSWER", "as a file of an earlier version says"
-
-
-def test_an_export_is_read_on_another_site_by_file_names(staff: User, loans: Chunk) -> None:
-    golden_import(content=jsonl(line()), by=staff)
-    (told,) = map(json.loads, golden_export(user=staff))
-    GoldenQuestion.objects.all().delete()
-    told["relevant"][0]["document"] = str(uuid4())
-    golden_import(content=jsonl(told), by=staff)
-    assert GoldenQuestion.objects.get().relevant.get().document == loans.document
 
 
 def test_the_command_reads_a_file_and_prints_what_its_person_may_know(

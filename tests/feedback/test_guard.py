@@ -8,15 +8,13 @@ from typing import Any
 import pytest
 from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
-from hypothesis import given
-from hypothesis import strategies as st
 
 from feedback.models import GoldenQuestion, GoldenRelevance, Revision
-from feedback.ranking.guard import NO_GOLDEN, Compared, judge, rank_biased_overlap
-from feedback.rounds.guard import golden_questions, recent_questions
+from feedback.ranking.guard import Compared, judge, rank_biased_overlap
+from feedback.rounds.guard import recent_questions
 from feedback.rounds.round import feedback_round
 from ragsite.core.rag_settings import MilvusSettings
-from retrieval.engine import close_engine, get_engine
+from retrieval.engine import close_engine
 from retrieval.models import Chunk, Collection
 from retrieval.providers.lexical import SPACE
 from retrieval.services.index import index_repair
@@ -40,32 +38,8 @@ def test_golden_questions_that_get_worse_hold_it_and_are_named() -> None:
     assert [(one.before, one.after) for one in report.worse][:1] == [(1.0, pytest.approx(0.6309, abs=1e-4))]
 
 
-def test_what_makes_golden_questions_better_passes() -> None:
-    report = judge([compared("b a", "a b", "a")] * 3)
-    assert report.passed
-    assert (report.ndcg_before, report.ndcg_after) == (pytest.approx(0.6309, abs=1e-4), 1.0)
-
-
 def test_other_lists_for_most_recent_questions_hold_it() -> None:
     assert "overlap" in judge([compared("a b c", "x y z")] * 4).reason
-
-
-def test_other_first_results_for_most_recent_questions_hold_it() -> None:
-    assert "first result of 6 of 6" in judge([compared("a b c d e", "b a c d e")] * 6).reason
-
-
-def test_a_few_first_results_may_change_on_a_new_site() -> None:
-    assert judge([compared("a b c d e", "b a c d e")] * 4).passed
-
-
-def test_without_golden_questions_the_report_says_so() -> None:
-    assert judge([]).notes == (NO_GOLDEN,)
-
-
-# ------------------------------------------------------------------------------------------------ order
-def test_rank_biased_overlap_of_rankings_with_nothing_in_common_is_zero() -> None:
-    assert rank_biased_overlap("abc", "xyz") == 0.0
-    assert rank_biased_overlap("abc", []) == 0.0
 
 
 def test_rank_biased_overlap_follows_the_definition_summed_without_end() -> None:
@@ -74,13 +48,6 @@ def test_rank_biased_overlap_follows_the_definition_summed_without_end() -> None
     agreement = [len(set(left[:depth]) & set(right[:depth])) / depth for depth in range(1, 11)]
     endless = (1 - p) * sum(p ** (depth - 1) * agreement[min(depth, 10) - 1] for depth in range(1, 2000))
     assert rank_biased_overlap(left, right) == pytest.approx(endless)
-
-
-@given(st.lists(st.integers(0, 15), unique=True, max_size=12), st.lists(st.integers(0, 15), unique=True, max_size=12))
-def test_rank_biased_overlap_is_symmetric_and_between_0_and_1(left: list[int], right: list[int]) -> None:
-    one, other = list(map(str, left)), list(map(str, right))
-    assert 0.0 <= rank_biased_overlap(one, other) <= 1.0
-    assert rank_biased_overlap(one, other) == pytest.approx(rank_biased_overlap(other, one))
 
 
 # ------------------------------------------------------------------------------------------------ on a real index
@@ -172,17 +139,3 @@ def test_recent_questions_are_asked_in_the_users_own_scope(rag_settings: Any) ->
     scopes = {asked.text: asked.scope.ids for asked in recent_questions()}
     assert str(private.pk) in scopes[QUESTION]
     assert str(private.pk) not in scopes["Not mine?"]
-
-
-@pytest.mark.django_db
-def test_golden_questions_that_are_off_or_empty_are_left_out() -> None:
-    collection = CollectionFactory()
-    chunk = ChunkFactory(document=DocumentFactory(collection=collection))
-    on = golden(collection, chunk, "On?")
-    GoldenQuestion.objects.filter(pk=golden(collection, chunk, "Off?").pk).update(enabled=False)
-    GoldenQuestion.objects.create(text="Empty?", collection=collection)
-    assert [asked.text for asked in golden_questions()] == [on.text]
-
-
-async def test_the_engine_asks_the_live_ratings(offline: None) -> None:
-    assert type(get_engine().boosts).__name__ == "LiveBoosts"

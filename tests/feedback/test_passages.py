@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import random
-from typing import Any
 
 import pytest
 from django.utils import timezone
 
 from feedback.models import FeedbackState, RatedPassage
-from feedback.rounds.evidence import evidence_gather
-from feedback.rounds.passages import document_relocate
 from feedback.rounds.round import feedback_round
 from retrieval.models import Chunk, Document
 from tests.factories import ChunkFactory
-from tests.feedback.rated import answered, liked, passage, rate
+from tests.feedback.rated import liked, passage
 
 QUESTION = "How many books may undergraduates borrow?"
 
@@ -34,43 +31,8 @@ def read_anew(document: Document, *texts: str) -> list[Chunk]:
     return [ChunkFactory(document=document, seq=seq, text=text) for seq, text in enumerate(texts)]
 
 
-def rated(text: str) -> Chunk:
-    """A passage whose evidence a round has drawn."""
-    chunk = passage(text)
-    rate(answered(QUESTION, [chunk]), 5)
-    evidence_gather()
-    document_relocate(chunk.document_id)
-    return chunk
-
-
 @pytest.mark.django_db
-def test_the_chunk_with_the_very_text_is_found() -> None:
-    chunk = rated(ONE)
-    _, same = read_anew(chunk.document, f"{ONE} {OTHER}", ONE)
-    document_relocate(chunk.document_id)
-    assert RatedPassage.objects.get().chunk_id == same.pk
-
-
-@pytest.mark.django_db
-def test_evidence_on_a_text_that_no_chunk_has_any_more_is_left_out() -> None:
-    chunk = rated(ONE)
-    read_anew(chunk.document, f"{ONE} {OTHER}", THIRD)
-    document_relocate(chunk.document_id)
-    assert RatedPassage.objects.get().chunk_id is None
-
-
-@pytest.mark.django_db
-def test_a_passage_of_another_document_is_not_taken() -> None:
-    chunk = rated(ONE)
-    passage(f"{ONE} {OTHER}")
-    read_anew(chunk.document, THIRD)
-    document_relocate(chunk.document_id)
-    assert RatedPassage.objects.get().chunk_id is None
-
-
-@pytest.mark.django_db
-def test_a_live_boost_moves_with_its_passage_without_another_revision(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("feedback.rounds.guard.RECENT_QUESTIONS", 0)  # so that the guard needs no index
+def test_a_live_boost_moves_with_its_passage_without_another_revision(no_questions_to_measure: None) -> None:
     chunk = passage(ONE)
     liked(QUESTION, chunk, by=3)
     assert feedback_round().status == "live"
@@ -78,14 +40,4 @@ def test_a_live_boost_moves_with_its_passage_without_another_revision(monkeypatc
     _, same = read_anew(chunk.document, OTHER, ONE)
     assert feedback_round().status == "unchanged"
     assert FeedbackState.objects.get().version == version + 1
-    assert RatedPassage.objects.get().chunk_id == same.pk
-
-
-@pytest.mark.django_db
-def test_passages_are_found_again_as_soon_as_the_ingest_is_done(django_capture_on_commit_callbacks: Any) -> None:
-    chunk = rated(ONE)
-    _, same = read_anew(chunk.document, OTHER, ONE)
-    document = Document.objects.get()
-    with django_capture_on_commit_callbacks(execute=True):
-        document.save(update_fields=["status", "updated_at"])
     assert RatedPassage.objects.get().chunk_id == same.pk

@@ -9,10 +9,9 @@ from django.db import connection
 
 from chat.models import Message
 from feedback.models import Rating
-from feedback.models.ratings import thumb_of
-from feedback.ratings.services import rating_delete, rating_set
+from feedback.ratings.services import rating_set
 from retrieval.models import Memory
-from tests.factories import MemoryFactory, MessageFactory, RatingFactory, SourceFactory
+from tests.factories import MemoryFactory, MessageFactory, SourceFactory
 
 
 @pytest.mark.parametrize(("marker", "score", "left"), [(None, 2, 0), (None, 3, 1), (None, 5, 1), (1, 1, 1)])
@@ -24,32 +23,6 @@ def test_only_a_bad_rating_of_the_whole_answer_makes_its_memory_forgotten(
     memory.origins.create(conversation_id=answer.session_id, answer_id=answer.pk)
     rating_set(user=answer.session.user, message_id=answer.pk, marker=marker, score=score)
     assert Memory.objects.count() == left
-
-
-def test_the_next_rating_replaces_the_whole_earlier_one(answer: Message) -> None:
-    rating_set(user=answer.session.user, message_id=answer.pk, score=1, tags=["outdated"], comment="Old rule.")
-    rating_set(user=answer.session.user, message_id=answer.pk, score=5)
-    rating = Rating.objects.get()
-    assert (rating.score, rating.tags, rating.comment) == (5, [], "")
-
-
-@pytest.mark.parametrize("status", ["stopped", "interrupted", "failed"])
-def test_an_answer_that_ended_early_can_be_rated(db: None, status: str) -> None:
-    message = MessageFactory(status=status)
-    assert rating_set(user=message.session.user, message_id=message.pk, score=1).score == 1
-
-
-def test_taking_a_source_rating_back_keeps_the_answers_own(answer: Message) -> None:
-    source = SourceFactory(message=answer, marker=1)
-    RatingFactory(message=answer)
-    RatingFactory(message=answer, source=source)
-    assert rating_delete(user=answer.session.user, message_id=answer.pk, marker=1) is True
-    assert Rating.objects.get().source is None
-
-
-@pytest.mark.parametrize(("score", "thumb"), [(1, "down"), (2, "down"), (3, None), (4, "up"), (5, "up")])
-def test_a_score_points_one_way(score: int, thumb: str | None) -> None:
-    assert thumb_of(score) == thumb
 
 
 @pytest.mark.django_db(transaction=True)

@@ -11,7 +11,6 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.utils import timezone
-from django_celery_beat.models import PeriodicTask
 
 from feedback.curation.manual import manual_boost_end, manual_boost_set
 from feedback.models import Boost, Evidence, FeedbackState, Revision, RevisionEvent
@@ -21,20 +20,13 @@ from feedback.rounds import round as rounds
 from feedback.rounds.live import feedback_state, snapshot_load
 from feedback.rounds.revisions import revision_go_live, revision_release, revision_roll_back
 from feedback.rounds.round import RoundOutcome, feedback_round
-from feedback.tasks import reindex_feedback
-from ragsite.core.errors import ConflictError, InvalidInputError
+from ragsite.core.errors import InvalidInputError
 from retrieval.services.write_lease import lease_take, space_lease
 from tests.factories import UserFactory
 from tests.feedback.rated import answered, liked, passage, rate, regular
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_questions_to_measure")]
 QUESTION = "How many books may I borrow?"
-
-
-@pytest.fixture(autouse=True)
-def no_questions_to_measure(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The guard has nothing to search, so no index is needed; tests/feedback/test_guard.py has one."""
-    monkeypatch.setattr("feedback.rounds.guard.RECENT_QUESTIONS", 0)
 
 
 @pytest.fixture
@@ -81,17 +73,6 @@ def test_a_second_round_without_new_ratings_makes_no_revision() -> None:
     assert feedback_state().version == version
 
 
-def test_the_next_revision_takes_the_place_of_the_last() -> None:
-    first, second = passage("Ten books."), passage("Four weeks.")
-    liked(QUESTION, first, by=1)
-    feedback_round()
-    liked(QUESTION, first, by=2)
-    liked("How long may I keep them?", second)
-    feedback_round()
-    assert {boost.passage.chunk_id for boost in live_boosts() if boost.passage} == {first.pk, second.pk}
-    assert list(Revision.objects.order_by("number").values_list("status", flat=True)) == ["superseded", "live"]
-
-
 def test_a_withdrawn_rating_takes_its_boost_along_at_once() -> None:
     message = answered(QUESTION, [passage("Ten books.")])
     rating = rate(message, 5)
@@ -110,15 +91,6 @@ def test_enough_people_lift_or_lower_a_document() -> None:
     feedback_round()
     priors = {boost.document_id: boost for boost in live_boosts() if boost.passage_id is None}
     assert priors[good.document_id].multiplier > 1.0 > priors[bad.document_id].multiplier
-
-
-def test_a_dry_run_keeps_nothing() -> None:
-    liked(QUESTION, passage("Ten books."), by=2)
-    outcome = feedback_round(dry_run=True)
-    assert (outcome.status, outcome.dry_run, outcome.counts["query_boosts"]) == ("live", True, 1)
-    assert not Revision.objects.exists()
-    assert not Evidence.objects.exists()
-    assert feedback_round().ratings == 2
 
 
 def test_only_one_round_runs_at_a_time() -> None:
@@ -155,79 +127,6 @@ def _lease_runs_out() -> None:
     WriteLease.objects.filter(space=rounds.LEASE).update(lease_expires_at=timezone.now() - timedelta(seconds=1))
 
 
-def test_a_round_whose_revision_could_not_be_stored_leaves_none_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    liked(QUESTION, passage("Ten books."), by=2)
-    with monkeypatch.context() as patch:
-        patch.setattr(rounds, "revision_go_live", lambda **_: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
-            feedback_round()
-    assert not Revision.objects.exists()
-    assert not Boost.objects.exists()
-    assert feedback_round().status == "live"
-
-
-# ------------------------------------------------------------------------------------------------ held and released
-def test_what_the_guard_refuses_is_held_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    held_for(monkeypatch, "nDCG@10 fell")
-    liked(QUESTION, passage("Ten books."), by=2)
-    outcome = feedback_round()
-    revision = Revision.objects.get()
-    assert (outcome.status, revision.status, revision.reason) == ("held", "held", "nDCG@10 fell")
-    assert feedback_state().live is None
-    assert snapshot_load().is_empty
-
-
-def test_the_same_proposal_is_not_held_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    held_for(monkeypatch, "nDCG@10 fell")
-    liked(QUESTION, passage("Ten books."), by=2)
-    first, second = feedback_round(), feedback_round()
-    assert (second.status, second.revision) == ("held", first.revision)
-    assert Revision.objects.count() == 1
-
-
-AWAY = "it could not be measured: the search index is away"
-
-
-def test_what_could_not_be_measured_is_measured_again_by_the_next_round(monkeypatch: pytest.MonkeyPatch) -> None:
-    liked(QUESTION, passage("Ten books."), by=2)
-    with monkeypatch.context() as patch:
-        held_for(patch, AWAY, not_measured=True)
-        assert feedback_round().status == "held"
-        assert feedback_round().status == "held"
-    assert Revision.objects.count() == 1
-    outcome = feedback_round()
-    assert (outcome.status, outcome.number) == ("live", 2)
-    first = Revision.objects.get(number=1)
-    assert (first.status, first.reason) == ("superseded", "Revision 2 took its place.")
-
-
-def test_what_a_figure_held_waits_for_a_person_until_golden_questions_change(
-    monkeypatch: pytest.MonkeyPatch, staff: User
-) -> None:
-    chunk = passage("Ten books.")
-    liked(QUESTION, chunk, by=2)
-    with monkeypatch.context() as patch:
-        held_for(patch, "nDCG@10 fell")
-        feedback_round()
-    assert (feedback_round().status, Revision.objects.count()) == ("held", 1)
-    RevisionEvent.log("golden_changed", by=staff)
-    assert (feedback_round().status, Revision.objects.count()) == ("live", 2)
-
-
-def test_what_was_rolled_back_stays_held_whether_it_was_measured_or_not(
-    monkeypatch: pytest.MonkeyPatch, staff: User
-) -> None:
-    liked(QUESTION, passage("Ten books."), by=2)
-    feedback_round()
-    revision_roll_back(revision=feedback_state().live, by=staff, why="Wrong results.")
-    with monkeypatch.context() as patch:
-        held_for(patch, AWAY, not_measured=True)
-        feedback_round()
-    outcome = feedback_round()
-    assert (outcome.status, Revision.objects.count()) == ("held", 2)
-    assert "rolled back" in outcome.reason
-
-
 def test_a_person_can_release_what_the_guard_held(monkeypatch: pytest.MonkeyPatch, staff: User) -> None:
     held_for(monkeypatch, "nDCG@10 fell")
     liked(QUESTION, passage("Ten books."), by=2)
@@ -244,28 +143,6 @@ def test_without_auto_live_a_good_revision_waits_for_a_person(rag_settings: Any,
     assert feedback_round().status == "proposed"
     revision_go_live(revision=Revision.objects.get(), by=staff)
     assert feedback_state().live is not None
-
-
-def test_what_was_proposed_goes_live_once_revisions_do_so_by_themselves(rag_settings: Any) -> None:
-    liked(QUESTION, passage("Ten books."), by=2)
-    rag_settings(feedback={"auto_live": False})
-    feedback_round()
-    rag_settings(feedback={"auto_live": True})
-    assert feedback_round().status == "live"
-    assert Revision.objects.get(number=1).status == "superseded"
-
-
-def test_a_revision_from_before_the_live_one_cannot_be_released(monkeypatch: pytest.MonkeyPatch, staff: User) -> None:
-    with monkeypatch.context() as patch:
-        held_for(patch, "churn")
-        liked(QUESTION, passage("Ten books."), by=2)
-        feedback_round()
-    liked("How long may I keep them?", passage("Four weeks."), by=2)
-    feedback_round()
-    old = Revision.objects.get(number=1)
-    assert old.status == "superseded"
-    with pytest.raises(ConflictError):
-        revision_release(revision=old, by=staff, why="Why not.")
 
 
 # ------------------------------------------------------------------------------------------------ rolled back
@@ -288,16 +165,6 @@ def test_rolling_back_makes_the_one_before_live(staff: User) -> None:
     assert feedback_state().version > version
     assert len(live_boosts()) == 1
     assert actions()[-1] == "rolled_back"
-
-
-def test_rolling_back_the_first_revision_leaves_no_boosts(staff: User) -> None:
-    liked(QUESTION, passage("Ten books."), by=2)
-    feedback_round()
-    revision = Revision.objects.get()
-    assert revision_roll_back(revision=revision, by=staff, why="All wrong.") is None
-    assert snapshot_load().is_empty
-    with pytest.raises(ConflictError):
-        revision_roll_back(revision=revision, by=staff, why="Again.")
 
 
 def test_one_user_cannot_lift_a_passage_by_asking_the_same_again_and_again() -> None:
@@ -330,14 +197,6 @@ def test_on_the_first_evening_of_a_site_everybody_counts_in_full() -> None:
     assert boost.multiplier == 2.0
 
 
-def test_votes_of_an_account_that_is_switched_off_do_not_count() -> None:
-    message = answered(QUESTION, [passage("Ten books.")])
-    rate(message, 5)
-    User.objects.filter(pk=message.session.user_id).update(is_active=False)
-    feedback_round()
-    assert live_boosts() == []
-
-
 # ------------------------------------------------------------------------------------------------ by hand
 def test_a_boost_by_hand_holds_at_once_and_is_audited(staff: User) -> None:
     chunk = passage("Ten books.")
@@ -367,15 +226,6 @@ def test_a_boost_by_hand_is_checked(staff: User, values: dict[str, Any], field: 
     assert field in error.value.fields
 
 
-# ------------------------------------------------------------------------------------------------ how it is started
-def test_the_command_tells_what_the_round_did() -> None:
-    liked(QUESTION, passage("Ten books."), by=2)
-    out = StringIO()
-    call_command("reindex_feedback", stdout=out)
-    assert "2 new or changed ratings" in out.getvalue()
-    assert "Revision 1 (live)" in out.getvalue()
-
-
 def test_the_commands_json_is_the_outcome() -> None:
     liked(QUESTION, passage("Ten books."), by=2)
     out = StringIO()
@@ -383,18 +233,3 @@ def test_the_commands_json_is_the_outcome() -> None:
     told = json.loads(out.getvalue())
     assert (told["status"], told["dry_run"], told["ratings"], told["counts"]["query_boosts"]) == ("live", True, 2, 1)
     assert not FeedbackState.objects.filter(live__isnull=False).exists()
-
-
-def test_the_round_of_an_account_that_is_gone_runs_all_the_same(staff: User) -> None:
-    gone = staff.pk
-    staff.delete()
-    liked(QUESTION, passage("Ten books."), by=2)
-    assert reindex_feedback(by=gone) == "live"
-    assert Revision.objects.get().made_by is None
-
-
-def test_the_round_runs_every_night_and_its_time_can_be_changed() -> None:
-    task = PeriodicTask.objects.get(task="feedback.tasks.reindex_feedback")
-    assert (task.enabled, task.crontab.hour) == (True, "3")
-    liked(QUESTION, passage("Ten books."), by=2)
-    assert reindex_feedback() == "live"

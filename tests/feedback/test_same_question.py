@@ -16,14 +16,6 @@ def same(question: str, known: str, *, cosine: float | None = None) -> bool:
     return KnownQuestions({1: wording(known, other)}).same(wording(question, vector)) == [1]
 
 
-@pytest.mark.parametrize(
-    "question",
-    ["how many BOOKS may I borrow", "How many books, may I borrow?!", "Ｈow many books may I borrow"],
-)
-def test_case_and_punctuation_make_no_difference(question: str) -> None:
-    assert same(question, "How many books may I borrow?")
-
-
 def test_what_is_asked_for_makes_another_question() -> None:
     assert not same("When does the shop open?", "Where does the shop open?")
 
@@ -51,7 +43,3 @@ def test_other_words_are_the_same_where_the_vectors_are_near() -> None:
 def test_a_number_a_negation_or_a_name_sets_questions_apart(one: str, other: str) -> None:
     assert differ(wording(one), wording(other))
     assert not same(one, other, cosine=0.999)
-
-
-def test_a_name_in_small_letters_is_the_same_name() -> None:
-    assert not differ(wording("where is the office in berlin"), wording("Where is the office in Berlin?"))

@@ -9,9 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feedback.ranking.boosts import (
-    DocumentBoost,
-    QueryBoost,
-    digest,
     document_boosts,
     query_boosts,
     query_multiplier,
@@ -44,10 +41,6 @@ def test_of_a_persons_votes_on_a_passage_the_newest_counts() -> None:
     assert (own.up, own.down, own.raters_up) == (0.5, 0.0, 1)
 
 
-def test_a_person_may_rate_fifty_questions_a_day() -> None:
-    assert len(one_voice([vote(question=question) for question in range(80)])) == 50
-
-
 def test_a_vote_counts_half_after_its_half_life() -> None:
     assert sums(vote(day=TODAY - 180)).up == pytest.approx(0.5)
     assert sums(vote(day=TODAY + 5)).up == 1.0
@@ -68,23 +61,12 @@ def test_a_site_without_old_accounts_has_no_newcomers() -> None:
     assert voters_of({1: TODAY, 2: TODAY - 7}, set(), today=TODAY).newcomers == {1}
 
 
-def test_one_persons_votes_count_once_for_a_document_whatever_the_question() -> None:
-    votes = one_voice([vote(question=question, passage=question) for question in range(10)])
-    own = document_sums(votes, Voters(), today=TODAY)[DOCUMENT]
-    assert (own.up, own.raters_up) == (1.0, 1)
-
-
 def test_many_people_on_one_document_on_one_day_are_a_burst() -> None:
     votes = [vote(number, question=number) for number in range(6)]
     (burst,) = find_bursts(votes, since=0)
     assert (burst.document, burst.day, burst.voices) == (DOCUMENT, TODAY, 6)
     assert find_bursts(votes[:5], since=0) == []
     assert find_bursts(votes, since=TODAY + 1) == []
-
-
-def test_a_document_that_many_vote_on_each_day_has_no_burst() -> None:
-    before = [vote(number, question=number, day=TODAY - 9) for number in range(3)]
-    assert find_bursts([*before, *(vote(number, question=number) for number in range(8))], since=TODAY) == []
 
 
 def test_two_votes_reach_the_bound_and_one_against_takes_one_back() -> None:
@@ -111,10 +93,3 @@ def test_multipliers_stay_within_their_bounds(given: list[tuple[int, float]]) ->
         assert 0.5 <= boost.multiplier <= 2.0
     for document in document_boosts(document_sums(votes, Voters(), today=TODAY)):
         assert 0.8 <= document.multiplier <= 1.25
-
-
-def test_the_digest_knows_the_same_boosts_in_any_order() -> None:
-    queries = [QueryBoost(1, 2, 1.501, 1, 0), QueryBoost(3, 4, 0.7, 0, 1)]
-    documents = [DocumentBoost(DOCUMENT, 1.1, 3, 0)]
-    assert digest(queries, documents) == digest([queries[1], QueryBoost(1, 2, 1.499, 2, 0)], documents)
-    assert digest(queries, documents) != digest(queries, [])

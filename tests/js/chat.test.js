@@ -4,11 +4,11 @@ import { beforeEach, describe, mock, test } from "node:test";
 import { element, frames, freshPage, serve, settled } from "./page.js";
 import { site } from "./site.js";
 
-const { Answer, withSources } = await site("chat/answer.js");
+const { Answer } = await site("chat/answer.js");
 const { Composer } = await site("chat/composer.js");
 const { decisionPath, planTasks, stepLabel } = await site("chat/path.js");
 const { SessionList } = await site("chat/sessions.js");
-const { SourcePanel, isWeb, placeIn, scoreShare, sectionIn, webPlace } = await site("chat/source_panel.js");
+const { isWeb, placeIn, scoreShare } = await site("chat/source_panel.js");
 const { loadMarkdown } = await site("chat/stream_text.js");
 const { watchStatus } = await site("chat/status.js");
 await loadMarkdown();
@@ -47,13 +47,6 @@ describe("an answer", () => {
     answer.apply(event);
     assert.equal(answer.status.textContent, status);
   });
-  test("tells that the question is on the way until the site has it", () => {
-    const { answer } = made();
-    answer.send();
-    assert.equal(answer.status.textContent, "Sending the question");
-    answer.apply({ type: "started", seq: 1, message_id: "m", session_id: "s", workflow: "corrective", user_message_id: "u" });
-    assert.equal(answer.status.textContent, "Reading the question");
-  });
   test("shows a plan until it is written", () => {
     const { answer } = made();
     answer.apply({ type: "tool_call", content: "plan", tool: "plan", step: step({ detail: { tasks: [{ id: "a", type: "rewrite", state: "done" }, { id: "b", type: "retrieve", state: "running" }] } }) });
@@ -75,15 +68,6 @@ describe("an answer", () => {
     assert.equal(status, heading);
     answer.after.querySelector(".notice .primary").click();
     assert.deepEqual(on.goOn.mock.calls[0].arguments, [answer]);
-  });
-  test("that goes on is live again, and nothing stands under it", () => {
-    const { answer } = finished({ status: "cut", status_reason: "Cut." });
-    answer.restart();
-    assert.equal(answer.isDone, false);
-    assert.equal(answer.after.textContent, "");
-    answer.apply({ type: "chunk", content: "30 days" });
-    answer.apply({ type: "done", message });
-    assert.equal(answer.isDone, true);
   });
   test("has its versions beside it", () => {
     const { answer, on } = finished({ versions: ["old", "m"] });
@@ -137,11 +121,6 @@ describe("an answer", () => {
     answer.openSource(1, null);
     assert.deepEqual(on.source.mock.calls.map(({ arguments: [, list, index] }) => [list.length, index]), [[1, 0], [2, 0]]);
   });
-  test("is copied with the sources it cites", () => {
-    const sources = [source, { ...source, marker: 2, cited: false }, { marker: 3, kind: "web", title: "Web", url: "https://x.test/", cited: true }];
-    assert.equal(withSources("30 days [1].", sources), "30 days [1].\n\n[1] Leave, p. 3, Leave › Days\n[3] Web, https://x.test/");
-    assert.equal(withSources("None.", []), "None.");
-  });
 });
 
 describe("a decision path", () => {
@@ -151,14 +130,6 @@ describe("a decision path", () => {
     [[{ kind: "original", text: "Days?" }], ["kind: original · text: Days?"]], [{ a: { b: 1 } }, ['{\n  "a": {\n    "b": 1\n  }\n}']], [0, ["0"]], [false, ["no"]],
     [null, []], ["", []], [[], []], [{}, []],
   ]) test(`a detail: ${JSON.stringify(value)}`, () => assert.deepEqual(detail({ key: value }), shown));
-  test("shows model calls in words", () => {
-    const call = { model: "m", prompt: "grade", started_ms: 0, ended_ms: 1500, prompt_tokens: 10, completion_tokens: 2 };
-    assert.deepEqual(detail({ model_calls: [call] }), ["m grade · 1.5 s · 10 → 2 tokens"]);
-  });
-  test("sums up what it took", () => {
-    const path = decisionPath([], { llm_calls: 1, llm_rounds: 2, first_token_ms: 900, prompt_tokens: 10, completion_tokens: 5, total_ms: 2300 });
-    assert.equal(path.querySelector(".path-usage").textContent, "1 model call · 2 rounds before the first word · first word after 900 ms · 15 tokens · 2.3 s in all");
-  });
   for (const [name, label] of [["hyde", "Imagine an answer"], ["some_new_step", "some new step"]]) test(`a step's label: ${label}`, () => assert.equal(stepLabel(name), label));
 });
 
@@ -175,22 +146,9 @@ describe("a source", () => {
     [{ kind: "web", url: "https://x.test" }, true], [{ kind: "web", url: "javascript:alert(1)" }, false], [{ kind: "web", url: "" }, false],
     [{ kind: "document", url: "https://x.test" }, false],
   ]) test(`${source.kind} ${source.url} is a web page: ${web}`, () => assert.equal(isWeb(source), web));
-  test("of the web is named by site and date", () => assert.equal(webPlace({ url: "https://www.x.test/a", published: "2025-01-01" }), "x.test · 2025-01-01"));
   for (const [heading, place] of [["Leave › Days", "Days"], ["Leave", ""], ["", ""], ["A › B", "A › B"]]) {
     test(`lies at ${JSON.stringify(heading)}: ${JSON.stringify(place)}`, () => assert.equal(placeIn({ title: "Leave", heading }), place));
   }
-  test("is cited in the section of the cited words, not in that where its passage begins", () => {
-    const text = "# Loans\n\n## §2 Number\n\nTwelve books.\n\n```\n# a comment\n```\n\n## **§5 Late return**\n\nEUR 0.30 a day.";
-    const cited = (/** @type {string} */ words) => sectionIn({ title: "Loans", text }, text.indexOf(words));
-    assert.deepEqual(["EUR", "Twelve", "## §2", "§5", "# a"].map(cited), ["§5 Late return", "§2 Number", "§2 Number", "§5 Late return", "§2 Number"]);
-    assert.equal(sectionIn({ title: "Loans", text }), "");
-    assert.equal(sectionIn({ title: "Loans", text: "No heading." }, 3), "");
-  });
-  test("lies below the document's first line, which holds its title", () => {
-    const place = { title: "學生宿舍申請辦法", heading: "北湖大學學生宿舍申請辦法 › 第三條" };
-    assert.equal(placeIn(place), "第三條");
-    assert.equal(placeIn({ ...place, heading: "第三條 › 附學生宿舍申請辦法" }), "第三條 › 附學生宿舍申請辦法");
-  });
   for (const [name, value, share] of [
     ["final", 0.5, 0.5], ["final", 1.7, 1], ["dense", -0.2, 0], ["bm25", 8, 0.5], ["boost", 1, 0.5], ["fused", 0.05, 0.5], ["fused", 3, 0.5],
   ]) test(`the bar of ${name} ${value}: ${share}`, () => assert.equal(scoreShare(name, value), share));
@@ -263,14 +221,6 @@ describe("the composer", () => {
     form.dispatchEvent(new Event("submit", { cancelable: true }));
     assert.deepEqual([onSend.mock.callCount(), onStop.mock.callCount()], [0, 1]);
   });
-  test("keeps a draft for each conversation", () => {
-    const { composer, write } = made();
-    write("half a question");
-    composer.useDraft("s");
-    assert.equal(composer.input.value, "");
-    composer.useDraft("new");
-    assert.equal(composer.input.value, "half a question");
-  });
   test("says how much too long a question is", () => {
     const { composer, write } = made();
     write("x".repeat(22));
@@ -302,13 +252,6 @@ describe("the composer", () => {
     const { form } = made({ workflows: ["corrective", "dual_loop"], web: { by_default } });
     assert.equal(form.querySelector("[data-collections]").textContent.includes("+ web"), says);
   });
-  test("a choice by effort takes the place of one by name, and is kept for this reader", () => {
-    localStorage.setItem("ragsite.workflow.ann", "react");
-    const { composer } = made();
-    composer.effort.choose("quick");
-    assert.equal(composer.settings().workflow, "corrective");
-    assert.deepEqual([localStorage.getItem("ragsite.effort.ann"), localStorage.getItem("ragsite.workflow.ann")], ["quick", null]);
-  });
   test("filters are chips; of one field there is one value, but for tags", () => {
     const { composer, form } = made();
     for (const [field, value] of [["department", "HR"], ["department", "Finance"], ["policy_year", 2025], ["tags", "pay"], ["tags", "leave"]]) composer.filters.toggle(field, value);
@@ -320,17 +263,6 @@ describe("the composer", () => {
     composer.useDraft("s");
     assert.equal(composer.settings().filters, undefined);
   });
-  test("the values to filter by are those of what would be searched", async () => {
-    const values = { department: [{ value: "HR", count: 2 }], doc_type: [], policy_year: [], tags: [] };
-    const { composer, calls } = made({
-      collections: [{ id: "c1", name: "policies", address: "ann/policies", owner: "ann" }], answers: { "GET /api/filters?collections=c1": values },
-    });
-    localStorage.setItem("ragsite.collections.ann", "[]");
-    composer.collections.add("c1");
-    const items = await composer.filters.items();
-    assert.deepEqual(items.slice(0, 2).map(({ heading, label, note }) => [heading, label, note]), [["Department", undefined, undefined], [undefined, "HR", "2"]]);
-    assert.ok(calls.some(({ call }) => call === "GET /api/filters?collections=c1"));
-  });
   test("files of the conversation are shown, and asked with", async () => {
     const rows = [{ id: "d1", file_name: "rules.md", status: "ready" }, { id: "d2", file_name: "scan.md", status: "failed", error: "It has a password." }];
     const { composer, form } = made({ answers: { "GET /api/attachments?session_id=s": { session_id: "s", documents: rows } } });
@@ -340,18 +272,6 @@ describe("the composer", () => {
     assert.deepEqual(form.querySelectorAll(".file-chip-name").map((name) => name.textContent), ["rules.md", "scan.md"]);
     assert.equal(form.querySelector(".is-failed .file-chip-state").textContent, "It has a password.");
     assert.equal(composer.settings().session_id, "s");
-  });
-  test("a file of a wrong kind says so and is not sent", async () => {
-    const { composer, form } = made();
-    await composer.attach([{ name: "photo.png", size: 10 }]);
-    assert.match(form.querySelector(".is-failed .file-chip-state").textContent, /cannot be read/);
-    assert.equal(composer.attachments.isSending, false);
-  });
-  test("kept collections are those that are still there, by id", async () => {
-    localStorage.setItem("ragsite.collections.ann", '["c1", "gone"]');
-    const { composer } = made({ collections: [{ id: "c1", name: "policies", address: "ann/policies", owner: "ann" }] });
-    await settled();
-    assert.deepEqual(composer.settings().collections, ["c1"]);
   });
 });
 
@@ -371,20 +291,6 @@ describe("the list of conversations", () => {
     const { list, titles } = await made();
     assert.deepEqual(titles(), ["Title 1", "Title 2"]);
     assert.deepEqual(list.querySelectorAll(".side-group").map((group) => group.textContent), ["Today"]);
-  });
-  test("an answer to an older search is not shown", async () => {
-    let late;
-    const { sessions, search, titles } = await made({
-      "GET /api/sessions?search=a": () => new Promise((resolve) => { late = resolve; }),
-      "GET /api/sessions?search=ab": { results: [row("2")], next: null },
-    });
-    search.value = "a";
-    const first = sessions.load();
-    search.value = "ab";
-    await sessions.load();
-    late({ results: [row("1")], next: null });
-    await first;
-    assert.deepEqual(titles(), ["Title 2"]);
   });
   test("the next page adds what is not there yet", async () => {
     const { sessions, titles } = await made({
@@ -406,29 +312,6 @@ describe("the list of conversations", () => {
     await settled();
     assert.equal(calls[0].call, "DELETE /api/sessions/1");
   });
-  test("deletes when its note is closed, or another one takes its place", async () => {
-    const { sessions, calls } = await made({ "DELETE /api/sessions/1": [204], "DELETE /api/sessions/2": [204] });
-    sessions.remove(row("1"));
-    sessions.remove(row("2"));
-    await settled();
-    assert.deepEqual(calls.map(({ call }) => call), ["DELETE /api/sessions/1"]);
-    document.querySelectorAll("#toasts button")[1].click();
-    await settled();
-    assert.deepEqual(calls.map(({ call }) => call), ["DELETE /api/sessions/1", "DELETE /api/sessions/2"]);
-  });
-  test("does not delete while its note is under the pointer or has the focus", async (t) => {
-    const { sessions, calls } = await made({ "DELETE /api/sessions/1": [204] });
-    t.mock.timers.enable({ apis: ["setTimeout"] });
-    sessions.remove(row("1"));
-    const note = document.querySelector("#toasts .toast");
-    note.matches = () => true;
-    for (let turn = 0; turn < 6; turn += 1) t.mock.timers.tick(10_000);
-    assert.equal(calls.length, 0);
-    note.matches = () => false;
-    t.mock.timers.tick(10_000);
-    await settled();
-    assert.equal(calls[0].call, "DELETE /api/sessions/1");
-  });
   test("undo brings it back and nothing is deleted", async (t) => {
     const { sessions, titles, calls } = await made();
     t.mock.timers.enable({ apis: ["setTimeout"] });
@@ -445,10 +328,6 @@ describe("the list of conversations", () => {
     await settled();
     assert.equal(calls[0].call, "DELETE /api/sessions/1");
   });
-  test("offers what can be done with each", async () => {
-    const { sessions } = await made();
-    assert.deepEqual(sessions.options(row("1")).map(({ label }) => label), ["Rename", "Pin", "Move to a folder…", "Share…", "Export as Markdown", "Archive", "Delete"]);
-  });
   test("pinned ones and folders come first; a folder is read when it is opened", async () => {
     const { sessions, list, titles, calls } = await made({
       "GET /api/sessions?folder=": { results: [{ ...row("1"), pinned: true }, row("2")], next: null },
@@ -463,14 +342,6 @@ describe("the list of conversations", () => {
     assert.equal(calls.at(-1).call, "GET /api/sessions?folder=Thesis+%26+co");
     await sessions.toggle("Thesis & co");
     assert.deepEqual(titles(), ["Title 1", "Title 2"]);
-  });
-  test("what is archived can be brought back at once", async () => {
-    const stored = { ...row("1"), archived: true, pinned: false };
-    const { sessions, calls } = await made({ "PATCH /api/sessions/1": stored });
-    await sessions.archive({ ...row("1"), pinned: true });
-    document.querySelector("#toasts button").click();
-    await settled();
-    assert.deepEqual(calls.filter(({ call }) => call.startsWith("PATCH")).map(({ body }) => body), [{ archived: true }, { archived: false, pinned: true }]);
   });
 });
 
@@ -502,11 +373,5 @@ describe("the banner", () => {
     assert.match(banner.textContent, /^No connection\./);
     watched.connection(true);
     assert.equal(banner.hidden, true);
-  });
-  test("signed out comes before all else", async () => {
-    const { banner, watched } = await made({ ...up, online: false });
-    watched.connection(false);
-    watched.signedOut();
-    assert.match(banner.textContent, /^You have been signed out\./);
   });
 });

@@ -5,9 +5,8 @@ import { element, freshPage, settled } from "./page.js";
 import { site } from "./site.js";
 
 const { Uploads } = await site("documents/uploads.js");
-const { Collections, isUnapproved, splitList, wantsReembedding } = await site("documents/collections.js");
-const { documentOptions, documentTasks, isWorking, statusBadge, yearFrom } = await site("documents/document_row.js");
-const { byAge } = await site("document_tasks.js");
+const { Collections, isUnapproved, wantsReembedding } = await site("documents/collections.js");
+const { documentOptions, documentTasks, isWorking, statusBadge } = await site("documents/document_row.js");
 
 /** Uploads whose calls are answered by the test: `sent[i].answer(status, body)`. */
 function uploads({ files = 3 } = {}) {
@@ -76,20 +75,6 @@ describe("uploading", () => {
     assert.equal(list.childElementCount, 1);
     assert.match(document.getElementById("toasts").textContent, /At most 1 files/);
   });
-  test("sends the form's fields that were filled in", () => {
-    const { queue, sent } = uploads();
-    queue.add([file("a.txt")]);
-    assert.deepEqual([...sent[0].form.keys()], ["collection", "file"]);
-  });
-  test("shows how far it is", () => {
-    const { queue, sent, list } = uploads();
-    queue.add([file("a.txt")]);
-    const progress = (loaded) => sent[0].upload.dispatchEvent(Object.assign(new Event("progress"), { lengthComputable: true, loaded, total: 4 }));
-    progress(1);
-    assert.match(list.textContent, /25 %/);
-    progress(4);
-    assert.match(list.textContent, /Storing/);
-  });
   for (const [outcome, note] of [["added", "Uploaded"], ["unchanged", "Already there"], ["retried", "Reading it again"]]) {
     test(`says what became of it: ${outcome}`, async () => {
       const { queue, sent, list, onStored } = uploads();
@@ -126,17 +111,6 @@ describe("uploading", () => {
   });
 });
 
-describe("a list in a field", () => {
-  const cases = [["a, b", ["a", "b"]], [" a ,, a;b ", ["a", "b"]], ["甲，乙、丙", ["甲", "乙", "丙"]], ["", []], ["two words", ["two words"]]];
-  for (const [text, items] of cases) test(JSON.stringify(text), () => assert.deepEqual(splitList(text), items));
-});
-
-describe("a year in a field", () => {
-  for (const [text, year] of [[" 2024 ", 2024], ["", null], ["  ", null], ["soon", "soon"], ["2024.5", "2024.5"]]) {
-    test(JSON.stringify(text), () => assert.equal(yearFrom(text), year));
-  }
-});
-
 describe("a collection", () => {
   const row = { id: "1", name: "policies", visibility: "public", approved: false, embedding_model: "lexical-1", groups: [], editor_groups: [], people: [], document_count: 0 };
   test("is unapproved when it is public and the site has not approved it", () => {
@@ -158,15 +132,6 @@ describe("a collection", () => {
     ["a new one, with it", { mayPublish: true }, null, ["private", "shared", "public"]],
     ["one that is public already", {}, row, ["private", "shared", "public"]],
   ]) test(`may be made public: ${name}`, () => assert.deepEqual(visibilities(collections(options).fields(collection)), wanted));
-
-  test("names whom it is shared with only when it is shared; who may change it may read it too", () => {
-    const input = (visibility) => collections().input({ name: "x", visibility, groups: "a, b", people: "eve", editors: "b, bob" });
-    assert.deepEqual(input("shared"), {
-      name: "x", visibility: "shared", groups: ["a", "b"], editor_groups: ["b"],
-      people: [{ username: "eve", role: "reader" }, { username: "bob", role: "editor" }],
-    });
-    assert.deepEqual(input("private"), { name: "x", visibility: "private" });
-  });
 });
 
 describe("a document", () => {
@@ -195,10 +160,5 @@ describe("a document", () => {
     assert.deepEqual(addresses({}), ["/?documents=1", "/?documents=1&task=summarise", "/?documents=1&task=list"]);
     assert.deepEqual(addresses({ superseded: true }), ["/?documents=1&task=summarise", "/?documents=1&task=list"]);
     assert.deepEqual(addresses({ status: "parsing" }), []);
-  });
-  test("is compared with a newer one, whichever was selected first", () => {
-    const old = { ...row, id: "2", superseded: true, policy_year: 2025, created_at: "2026" };
-    const dated = { ...row, id: "3", superseded: false, policy_year: 2024, created_at: "2026" };
-    assert.deepEqual(byAge([{ ...row, policy_year: 2025, created_at: "2025" }, dated, old]).map(({ id }) => id), ["2", "3", "1"]);
   });
 });

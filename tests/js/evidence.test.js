@@ -4,7 +4,7 @@ import { beforeEach, describe, test } from "node:test";
 import { freshPage, serve, settled } from "./page.js";
 import { site } from "./site.js";
 
-const { citedAt, hasPage, knownSpans, quotesFor } = await site("chat/evidence.js");
+const { citedAt, hasPage, quotesFor } = await site("chat/evidence.js");
 const { documentFigure } = await site("documents/content.js");
 const { markQuotes, markTexts } = await site("marks.js");
 const { h } = await site("dom.js");
@@ -27,9 +27,6 @@ describe("the texts that bear a statement out", () => {
     assert.deepEqual(quotesFor(message, source, first), ["Loans last four weeks."]);
     assert.deepEqual(quotesFor(message, source, second), ["Fines are 20 cents a day."]);
   });
-  test("are all of them for the source as a whole", () => {
-    assert.equal(quotesFor(message, source).length, 2);
-  });
   for (const [said, rows] of [
     ["Equipment 12 costs 120.", ["Name: Equipment 12; Amount: 120"]],
     ["Everything has a price.", ["Name | Amount\nName: Equipment 1; Amount: 10\nName: Equipment 12; Amount: 120"]],
@@ -40,7 +37,6 @@ describe("the texts that bear a statement out", () => {
       assert.deepEqual(quotesFor({ answer: `${said} [1]`, grounding }, { marker: 1, text }), rows);
     });
   }
-  test("are none while the answer is written", () => assert.deepEqual(quotesFor(null, source), []));
   test("are what an answer without a model quotes, where the server found it", () => {
     const quoting = { answer: "From the rules:\n\n- Fines are 20 cents a day. [1]", grounding: [] };
     assert.deepEqual(quotesFor(quoting, { ...source, spans: [{ page: null, boxes: [], start: 23, end: 48 }] }, 50), ["Fines are 20 cents a day."]);
@@ -62,14 +58,6 @@ describe("marks in a passage", () => {
   test("reach over rows of a table", () => {
     const { marks } = marked("| Item | Fine |\n| --- | --- |\n| Book | 20 cents |", ["Book 20 cents"]);
     assert.deepEqual(marks, ["Book", "20 cents"]);
-  });
-  test("of two texts that overlap are not put twice", () => {
-    const { root, marks } = marked("Loans last four weeks at most.", ["Loans last four weeks", "four weeks at most"]);
-    assert.equal(marks.join(""), "Loans last four weeks at most");
-    assert.equal(root.textContent, "Loans last four weeks at most.");
-  });
-  test("are found among letters of two code units, and of another length in small", () => {
-    assert.deepEqual(marked("𠮷野家借期為四週又兩天。İstanbul opens at nine.", ["借期為四週又兩天", "İSTANBUL OPENS AT NINE"]).marks, ["借期為四週又兩天", "İstanbul opens at nine"]);
   });
   test("are found in Chinese", () => assert.deepEqual(marked("借期为四周。逾期每天罚款两角。", ["逾期每天罚款两角"]).marks, ["逾期每天罚款两角"]));
   for (const quote of ["", "20", "Masters may borrow forty journals"]) {
@@ -98,16 +86,6 @@ describe("a document as it looks", () => {
     assert.equal(figure.querySelectorAll(".page-mark")[0].style.left, "10.000%");
     assert.match(figure.textContent, /Page 2 of 4/);
   });
-  test("is not asked where its texts stand when the answer knows that", async () => {
-    const spans = [{ page: 2, boxes: [[0.1, 0.2, 0.5, 0.25]], start: 0, end: 11 }, { page: 3, boxes: [[0, 0, 1, 1]], start: 12, end: 20 }];
-    const known = knownSpans({ text: "Four weeks. Not more.", spans }, ["Four weeks."]);
-    assert.equal(known.length, 1);
-    const calls = serve({ [content]: page });
-    const figure = documentFigure(pdf, { chunk: "c", quotes: ["Four weeks."], known: () => known[0].boxes });
-    await settled();
-    const [mark] = figure.querySelectorAll(".page-mark");
-    assert.deepEqual([mark.style.left, mark.style.width, calls.length], ["10.000%", "40.000%", 1]);
-  });
   test("of another kind opens at the part that holds the text, with a way to the others", async () => {
     const part = { ...page, page: null, part: 3 };
     const calls = serve({ [content]: part, "GET /api/documents/d/content?part=4": { ...part, part: 4 } });
@@ -134,9 +112,5 @@ describe("a quotation in a rendered document", () => {
     const part = table();
     assert.equal(markQuotes(part, ["Group: Staff members; Fee: 5; Open: Monday"])?.textContent, "Staff members");
     assert.deepEqual([...part.querySelectorAll("mark")].map((mark) => mark.textContent), ["Staff members", "5", "Monday"]);
-  });
-  test("may be none", () => {
-    assert.equal(markQuotes(table(), []), null);
-    assert.equal(markQuotes(table(), ["Group: Students of the house; Fee: 7"]), null);
   });
 });

@@ -1,10 +1,10 @@
 // Rating an answer or a source.
 import assert from "node:assert/strict";
 import { beforeEach, describe, test } from "node:test";
-import { element, freshPage, serve, settled } from "./page.js";
+import { freshPage, serve, settled } from "./page.js";
 import { site } from "./site.js";
 
-const { answerRating, sourceRating } = await site("chat/rating.js");
+const { answerRating } = await site("chat/rating.js");
 
 const ANSWER = "/api/messages/m/rating";
 const up = { score: 5, thumb: "up", tags: ["helpful"], comment: "yes" };
@@ -34,11 +34,6 @@ describe("an answer's thumbs", () => {
     assert.deepEqual(pressed(rating), ["true", "false"]);
     assert.equal(rating.form.hidden, true);
   });
-  test("turned round leave out the reasons of before and keep the comment", async () => {
-    const calls = serve({ [`PUT ${ANSWER}`]: { ...up, score: 1, thumb: "down" } });
-    await press(answerRating("m", up).down);
-    assert.deepEqual(calls[0].body, { thumb: "down", tags: [], comment: "yes" });
-  });
   test("pressed again take the rating back", async () => {
     const calls = serve({ [`DELETE ${ANSWER}`]: [204] });
     const rating = answerRating("m", up);
@@ -59,12 +54,6 @@ describe("an answer's thumbs", () => {
     await undo();
     assert.deepEqual(calls[1].body, { score: 5, tags: ["helpful"], comment: "yes" });
   });
-  test("can be undone: a first rating is taken back", async () => {
-    const calls = serve({ [`PUT ${ANSWER}`]: up, [`DELETE ${ANSWER}`]: [204] });
-    await press(answerRating("m", null).up);
-    await undo();
-    assert.equal(calls[1].call, `DELETE ${ANSWER}`);
-  });
 });
 
 describe("the form after a thumb down", () => {
@@ -82,19 +71,4 @@ describe("the form after a thumb down", () => {
     assert.deepEqual(boxes.filter((box) => box.checked).map((box) => box.value), ["outdated"]);
     assert.equal(form.querySelector("textarea").value, "yes");
   });
-  test("gives the focus back to the thumb when it is closed", async () => {
-    const { form } = await opened();
-    await press(form.querySelector("button"));
-    assert.equal(form.hidden, true);
-    assert.equal(document.activeElement.getAttribute("aria-label"), "Bad answer");
-  });
-});
-
-test("a source keeps its rating for when it is shown again", async () => {
-  const source = { marker: 2, rating: null };
-  serve({ "PUT /api/messages/m/sources/2/rating": up });
-  const row = element("div");
-  row.append(sourceRating("m", source));
-  await press(row.querySelector("button"));
-  assert.deepEqual(source.rating, up);
 });

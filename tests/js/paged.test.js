@@ -27,13 +27,6 @@ describe("a list in pages", () => {
     assert.equal(await list.more(), true);
     assert.deepEqual([ids(list), list.next, list.total], ["abc", null, 3]);
   });
-  test("after its last page has no more", async () => {
-    const calls = serve({ "GET /x": page("a") });
-    const list = new PagedRows();
-    await list.load("/x");
-    assert.equal(await list.more(), false);
-    assert.equal(calls.length, 1);
-  });
   for (const [name, answer] of [["answer", page("a")], ["error", [503, {}]]]) {
     test(`drops an ${name} to what was asked before`, async () => {
       const slow = late();

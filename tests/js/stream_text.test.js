@@ -27,11 +27,6 @@ describe("an answer's text", () => {
     const text = cases.filter(({ name }) => !name.includes("open")).map((one) => one.text).join("\n\n");
     assert.equal(drawn(...text), drawn(text));
   });
-  test("looks the same in two pieces", () => {
-    const text = "# A\n- b\n  - c\n\n|d|\n|-|\n|e [1]|\n\n```py\nf\n\ng\n```\n\n## h\n\n> i\n\n1. j\n\n   k";
-    const whole = drawn(text);
-    for (let cut = 1; cut < text.length; cut += 1) assert.equal(drawn(text.slice(0, cut), text.slice(cut)), whole);
-  });
   test("a number is a citation where there is such a source", () => {
     const prose = element("div");
     const stream = new StreamText(prose);
@@ -61,17 +56,6 @@ describe("drawing as it grows", () => {
     assert.equal(prose.childElementCount, 0);
     frames.draw();
     assert.equal(markup(prose), "<div><p>ab</p></div>");
-  });
-  test("leaves finished blocks as they are", () => {
-    const prose = element("div");
-    const stream = new StreamText(prose);
-    stream.push("one\n\ntwo\n\nthree");
-    frames.draw();
-    const [first] = prose.children;
-    stream.push(" four\n\nfive");
-    frames.draw();
-    assert.equal(prose.children[0], first);
-    assert.equal(markup(prose), "<div><p>one</p><p>two</p><p>three four</p><p>five</p></div>");
   });
 });
 

@@ -108,25 +108,12 @@ describe("events", () => {
     for (const event of [chunk(2), chunk(3)]) Socket.last.says(event);
     assert.deepEqual(told.events.map(({ seq }) => seq), [1, 2, 3]);
   });
-  test("the last one holds the whole answer and needs none before it", (t) => {
-    const { told } = opened(t);
-    for (const event of [started, done(9)]) Socket.last.says(event);
-    assert.deepEqual(told.events.map(({ type }) => type), ["started", "done"]);
-  });
 });
 
 describe("a question", () => {
   test("goes over the open socket", async (t) => {
     const { transport } = opened(t);
     await transport.ask(question);
-    assert.deepEqual(Socket.last.sent, [{ type: "ask", ...question }]);
-  });
-  test("waits for a socket that is being opened", async (t) => {
-    const { transport } = opened(t, { open: false });
-    const asked = transport.ask(question);
-    Socket.last.opens();
-    await passes(t, 50);
-    await asked;
     assert.deepEqual(Socket.last.sent, [{ type: "ask", ...question }]);
   });
   test("goes over HTTP when no socket opens in 4 s", async (t) => {
@@ -144,13 +131,6 @@ describe("a question", () => {
     await transport.ask(question);
     Socket.last.drops();
     assert.deepEqual(told.lost, [question]);
-  });
-  test("that was confirmed is not lost with the socket", async (t) => {
-    const { transport, told } = opened(t);
-    await transport.ask(question);
-    Socket.last.says(started);
-    Socket.last.drops();
-    assert.deepEqual(told.lost, []);
   });
   for (const [name, broken] of [
     ["cannot be sent", () => { throw new TypeError("network"); }],
@@ -192,14 +172,6 @@ describe("a socket that drops", () => {
     }
     assert.deepEqual(waits, [1000, 2000, 4000, 8000, 10_000, 10_000, 10_000]);
   });
-  test("is opened at once when the network is back", (t) => {
-    opened(t);
-    Socket.last.drops();
-    dispatchEvent(new Event("online"));
-    assert.equal(Socket.made.length, 2);
-    t.mock.timers.tick(20_000);
-    assert.equal(Socket.made.length, 2);
-  });
   test("for the third time in a row gives way to HTTP, where answers go on", async (t) => {
     const calls = serve({ "GET /api/messages/m/events": () => sse(chunk(2), done(3)) });
     const { told } = opened(t);
@@ -225,21 +197,6 @@ describe("a session that has ended", () => {
     await passes(t, 20_000);
     assert.equal(Socket.made.length, 1);
   });
-  test("while the browser has another one: the socket is opened again", async (t) => {
-    serve({ "GET /api/status": {} });
-    const { told } = opened(t);
-    Socket.last.drops(4401);
-    await passes(t, 0);
-    await passes(t, 1000);
-    assert.equal(told.states.at(-1), "lost");
-    assert.equal(Socket.made.length, 2);
-  });
-});
-
-test("an open socket is kept awake every 25 s", (t) => {
-  opened(t);
-  t.mock.timers.tick(50_000);
-  assert.deepEqual(Socket.last.sent, [{ type: "ping" }, { type: "ping" }]);
 });
 
 describe("stopping", () => {

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from chat.models import AnswerReview, DeskEvent, Message
+from chat.models import DeskEvent, Message
 from chat.review.records import answers_record
 from tests.factories import (
     CollectionFactory,
@@ -19,7 +18,6 @@ from tests.factories import (
     MessageFactory,
     RatingFactory,
     SourceFactory,
-    UserFactory,
 )
 from tests.review.people import client_of, person
 
@@ -75,24 +73,6 @@ def test_pages_are_keysets_and_meet_both_ways(client: Client) -> None:
     assert third["next"] is None
     back = client.get(third["previous"]).json()
     assert [row["message_id"] for row in back["results"]] == answers[2:4]
-
-
-@pytest.mark.parametrize("sort", ["newest", "oldest", "worst"])
-def test_every_order_has_pages(client: Client, sort: str) -> None:
-    for total_ms in (5, 31_000, 5, 40_000):
-        asked(usage={"total_ms": total_ms})
-    whole = listed(client, sort=sort)
-    page = client.get(ANSWERS, {"sort": sort, "page_size": 3}).json()
-    rest = client.get(page["next"]).json()
-    assert [row["message_id"] for row in page["results"] + rest["results"]] == whole
-    assert len(whole) == 4
-
-
-def test_the_worst_come_first_where_they_are_asked_for(client: Client) -> None:
-    good, slow, bad = asked(), asked(usage={"total_ms": 60_000}), asked()
-    RatingFactory(message=bad, score=1)
-    answers_record([bad.pk])
-    assert listed(client, sort="worst") == [str(bad.pk), str(slow.pk), str(good.pk)]
 
 
 def test_filters_take_what_they_name(client: Client) -> None:
@@ -171,15 +151,6 @@ def test_one_answer_has_the_message_and_its_ratings(client: Client, reviewer: Us
     assert DeskEvent.objects.filter(kind="read").count() == 1
 
 
-def test_the_conversation_before_an_answer_comes_along(client: Client) -> None:
-    first = asked("First?")
-    question = MessageFactory(question=True, text="Second?", session=first.session)
-    second = MessageFactory(session=first.session, reply_to=question)
-    answers_record([second.pk])
-    data = client.get(f"{ANSWERS}/{second.pk}").json()
-    assert [turn.get("text", turn.get("answer")) for turn in data["earlier"]] == ["First?", first.text]
-
-
 def test_a_mark_is_kept_with_its_history(client: Client, reviewer: User) -> None:
     answer, colleague = asked(), person("Curators")
     changes = {"state": "reviewed", "assignee": colleague.username, "note": " See HR. ", "labels": ["hr", "old  one"]}
@@ -209,26 +180,4 @@ def test_wrong_marks_are_refused_and_change_nothing(client: Client, changes: dic
     answer = asked()
     refused = client.patch(f"{ANSWERS}/{answer.pk}", changes, content_type="application/json")
     assert refused.status_code == 400
-    assert not DeskEvent.objects.exists()
-
-
-def test_nobody_without_a_role_gets_answers_to_do(client: Client) -> None:
-    answer, user = asked(), UserFactory(username="alice")
-    refused = client.patch(f"{ANSWERS}/{answer.pk}", {"assignee": user.username}, content_type="application/json")
-    assert refused.status_code == 400
-
-
-@pytest.mark.parametrize("message_id", ["question", "none"])
-def test_what_is_no_answer_is_not_there(client: Client, message_id: str) -> None:
-    answer = asked()
-    wanted = answer.reply_to_id if message_id == "question" else uuid4()
-    assert client.get(f"{ANSWERS}/{wanted}").status_code == 404
-    assert client.patch(f"{ANSWERS}/{wanted}", {}, content_type="application/json").status_code == 404
-
-
-def test_answers_go_with_their_conversation(client: Client) -> None:
-    answer = asked()
-    client.patch(f"{ANSWERS}/{answer.pk}", {"labels": ["hr"], "note": "x"}, content_type="application/json")
-    answer.session.user.delete()
-    assert not AnswerReview.objects.exists()
     assert not DeskEvent.objects.exists()

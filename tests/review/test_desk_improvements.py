@@ -108,27 +108,6 @@ def test_a_golden_question_is_made_told_on_the_answer_and_taken_back(answer: Mes
     assert client.post(undo).status_code == 404
 
 
-@pytest.mark.parametrize("expects", ["NO_ANSWER", "CLARIFY"])
-def test_no_answer_or_asking_back_may_be_what_is_right(answer: Message, chunks: list[Chunk], expects: str) -> None:
-    collection = chunks[0].document.collection_id
-    body = {"text": QUESTION, "document": [str(chunks[0].document_id)], "expects": expects, "collection": collection}
-    assert client_of(person("Curators")).post(golden_address(answer), body).status_code == 302
-    made = GoldenQuestion.objects.get()
-    assert (made.expects, made.relevant.count(), made.collection_id) == (expects, 0, collection)
-
-
-def test_another_document_is_searched_for_and_what_was_ticked_is_kept(answer: Message, chunks: list[Chunk]) -> None:
-    shared = chunks[0].document.collection
-    DocumentFactory(collection=shared, title="Interlibrary loan guide")
-    DocumentFactory(collection=CollectionFactory(owner=UserFactory(), visibility="private"), title="Secret loan guide")
-    client = client_of(person("Curators"))
-    body = {"text": "Changed words?", "document": [str(chunks[0].document_id)], "search": "loan guide"}
-    page = client.post(golden_address(answer), body).content.decode()
-    assert "Interlibrary loan guide" in page and "Secret" not in page
-    assert "Changed words?" in page and f'value="{chunks[0].document_id}" checked' in page
-    assert not GoldenQuestion.objects.exists()
-
-
 def test_what_can_not_be_a_golden_question_is_said(answer: Message, chunks: list[Chunk]) -> None:
     client = client_of(person("Curators"))
     other = DocumentFactory(collection=CollectionFactory(visibility="public", owner=None))
@@ -144,38 +123,6 @@ def test_what_can_not_be_a_golden_question_is_said(answer: Message, chunks: list
         assert (response.status_code, said in response.content.decode()) == (400, True), said
     assert client.get(f"{reverse(GOLDEN)}?answer=nonsense").status_code == 404
     assert not GoldenQuestion.objects.exists()
-
-
-# ------------------------------------------------------------------------------------------------ boosts by hand
-@pytest.mark.parametrize(
-    ("effect", "multiplier", "hide"), [("hide", 1.0, True), ("lower", 0.67, False), ("lift", 1.5, False)]
-)
-def test_a_passage_is_hidden_lowered_or_lifted_and_it_ends(
-    answer: Message, chunks: list[Chunk], effect: str, multiplier: float, hide: bool
-) -> None:
-    client = client_of(person("Curators"))
-    address = boost_address(chunks[0], answer)
-    assert QUESTION in client.get(address).content.decode(), "the reason is there already"
-    body = {"effect": effect, "why": "Of another library.", "days": "7", "part": "passage"}
-    assert client.post(address, body)["Location"] == reverse("review_answer", args=[answer.pk])
-    boost = ManualBoost.objects.get()
-    assert (boost.multiplier, boost.hide, boost.chunk_id) == (multiplier, hide, chunks[0].pk)
-    assert boost.expires_at is not None and (boost.expires_at - boost.created_at).days in (6, 7)
-    end = reverse("review_boost_end", args=[boost.pk])
-    assert end in client.get(reverse("review_answer", args=[answer.pk])).content.decode()
-    assert end in client.get(reverse("review_boosts")).content.decode()
-    assert client.post(end).status_code == 302
-    boost.refresh_from_db()
-    assert boost.ended_at is not None
-    assert "Of another library." in client.get(reverse("review_boosts") + "?state=ended").content.decode()
-    assert end not in client.get(reverse("review_boosts")).content.decode()
-
-
-def test_the_whole_document_may_be_meant_until_somebody_ends_it(answer: Message, chunks: list[Chunk]) -> None:
-    body = {"effect": "hide", "why": "Outdated.", "days": "", "part": "document"}
-    assert client_of(person("Curators")).post(boost_address(chunks[0], answer), body).status_code == 302
-    boost = ManualBoost.objects.get()
-    assert (boost.chunk_id, boost.expires_at) == (None, None)
 
 
 @pytest.mark.parametrize("wrong", [{"why": " "}, {"effect": "explode"}, {"days": "1000000"}, {"days": "x"}])

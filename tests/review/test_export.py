@@ -8,7 +8,6 @@ import json
 from typing import Any
 
 import pytest
-from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.test import AsyncClient
 
@@ -16,7 +15,7 @@ from chat.models import DeskEvent, Message
 from chat.review import export
 from chat.review.export import anonymised
 from chat.review.records import answers_record
-from tests.factories import MessageFactory, RatingFactory, SourceFactory, UserFactory
+from tests.factories import MessageFactory, SourceFactory, UserFactory
 from tests.review.people import person
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -89,28 +88,6 @@ async def test_no_cell_of_a_csv_is_a_formula(administrator: User, formulas: None
     cells = [cell for row in rows for cell in row]
     assert not [cell for cell in cells if cell.strip()[:1] in {"=", "+", "-", "@", "＝"}]
     assert any(cell == 'Plain, "it"\nis.' for cell in cells)
-
-
-async def test_what_raters_said_stands_beside_the_answer_and_is_no_formula(
-    administrator: User, own_name: Message
-) -> None:
-    await sync_to_async(RatingFactory)(
-        message=own_name, score=1, tags=["outdated", "incomplete"], comment="=Zebedee says: the fee is 12."
-    )
-    (line,) = await exported(administrator, format="jsonl")
-    row = json.loads(line)
-    assert (row["rating_tags"], row["comments"]) == (["incomplete", "outdated"], ["=Zebedee says: the fee is 12."])
-    (line,) = await exported(administrator, format="jsonl", names="0")
-    assert json.loads(line)["comments"] == ["=… says: the fee is 12."]
-    text = "".join(await exported(administrator, format="csv")).lstrip("\ufeff")
-    (cells,) = csv.DictReader(io.StringIO(text))
-    assert cells["comments"] == "'=Zebedee says: the fee is 12."
-
-
-async def test_an_export_of_nothing_has_its_columns(administrator: User) -> None:
-    (text,) = await exported(administrator, format="csv")
-    assert text.lstrip("\ufeff").startswith("message_id,session_id,created_at,user,question")
-    assert await exported(administrator, format="jsonl") == []
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ import pytest
 
 from chat.models import FilledPrompt, Message
 from chat.review.records import answers_record
-from chat.runs import answers
 from chat.runs.answers import Outcome, answer_finish, answer_lease
 from retrieval.prompting import PromptLibrary
 from retrieval.trace import ModelCall, StepRecord
@@ -72,13 +71,3 @@ def test_what_is_remembered_for_a_user_is_not_stored_in_a_prompt(rag_settings: A
     first, second = seen(asked(memories="- Where do you live? → In Aachen."), "Administrators")
     assert first["text"] and second["text"] is None
     assert not FilledPrompt.objects.get(name="plan").packed
-
-
-def test_of_a_long_prompt_and_of_many_calls_the_first_are_kept(
-    rag_settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(answers, "PROMPT_CHARS", 10)
-    monkeypatch.setattr(answers, "PROMPTS_KEPT", 1)
-    rag_settings(retention={"paths_days": 7})
-    (only,) = seen(asked(), "Administrators")
-    assert len(only["text"]) == 10

@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from chat.models import DeskEvent, Message
 from chat.review.records import answers_record
-from tests.factories import DecisionStepFactory, MessageFactory, SessionFactory, SourceFactory, UserFactory
+from tests.factories import MessageFactory, SessionFactory, UserFactory
 from tests.review.people import client_of
 
 pytestmark = pytest.mark.django_db
@@ -38,20 +38,6 @@ def test_an_answer_and_its_question_are_logged(keeper: Client, answer: Message) 
         DeskEvent.objects.all().delete()
         assert keeper.get(reverse("admin:chat_message_change", args=[message_id])).status_code == 200
         assert readings() == [("keeper", str(answer.pk))]
-
-
-def test_a_source_and_a_step_are_logged_for_their_answer(keeper: Client, answer: Message) -> None:
-    for part in (SourceFactory(message=answer), DecisionStepFactory(message=answer)):
-        DeskEvent.objects.all().delete()
-        address = reverse(f"admin:chat_{part._meta.model_name}_change", args=[part.pk])
-        assert keeper.get(address).status_code == 200
-        assert readings() == [("keeper", str(answer.pk))]
-
-
-def test_further_looks_are_one_reading(keeper: Client, answer: Message) -> None:
-    for _ in range(2):
-        keeper.get(reverse("admin:chat_message_change", args=[answer.pk]))
-    assert readings() == [("keeper", str(answer.pk))]
 
 
 def test_who_may_not_read_it_has_not_read_it(answer: Message) -> None:

@@ -17,9 +17,7 @@ from django.utils import timezone
 from chat.models import Message, Replay
 from chat.review.records import answers_record
 from chat.review.replay import replay_data
-from chat.review.replay.replay_run import as_asked
 from chat.review.replay.replays import replays_work
-from feedback.curation.curated import curated_save
 from feedback.models import Evidence, Rating
 from retrieval.models import Chunk, Memory
 from retrieval.workflows.corrective import WORKFLOW  # noqa: F401  (loaded before a test is timed)
@@ -89,17 +87,6 @@ async def test_both_answers_stand_side_by_side(desk: Desk, online: OllamaServer,
     assert "<ins>" in page.content.decode() and "ReAct" in page.content.decode()
 
 
-async def test_a_checked_answer_is_left_out(desk: Desk, online: OllamaServer, library: Chunk) -> None:  # noqa: F811
-    curator = await sync_to_async(person)("Curators")
-    await sync_to_async(curated_save)(by=curator, question=QUESTION, text="Checked: ten [1].", chunk_ids=[library.pk])
-    online.reply(structured=False, text="Undergraduates may borrow ten books for four weeks [1].")
-    answer = await sync_to_async(stored)()
-    data = await desk.ended((await desk.post(f"answers/{answer.pk}/replay")).json()["id"])
-    assert data["status"] == "complete", data["error"]
-    assert data["replay"]["curated"] is None
-    assert data["replay"]["answer"].startswith("Undergraduates may borrow")
-
-
 async def test_nothing_of_the_user_is_touched(desk: Desk, online: OllamaServer, library: Chunk) -> None:  # noqa: F811
     answer = await sync_to_async(stored)()
     await Memory.objects.acreate(user_id=answer.session.user_id, question="q", text="t", terms="t")
@@ -167,46 +154,6 @@ def test_a_collection_that_the_asker_lost_ends_it_with_a_sentence(desk: Desk) ->
     assert (replay.status, replay.error["code"]) == ("failed", "not_found")
 
 
-def test_the_files_of_the_conversation_are_searched(db: None) -> None:
-    answer = stored()
-    attached = CollectionFactory(
-        owner=answer.session.user, visibility="private", conversation_id=answer.session_id, name="conversation"
-    )
-    assert str(attached.pk) in as_asked(answer).question.scope.ids
-
-
-def test_history_ends_where_the_question_was_put(db: None) -> None:
-    session, now = SessionFactory(), timezone.now()
-
-    def said(minutes: int, **fields: Any) -> Message:
-        message: Message = MessageFactory(session=session, **fields)
-        Message.objects.filter(pk=message.pk).update(created_at=now + timedelta(minutes=minutes))
-        message.refresh_from_db()
-        return message
-
-    first = said(0, question=True, text="First?")
-    said(1, reply_to=first, text="The answer.")
-    second = said(2, question=True, text="Second?", follows=first)
-    answer = said(3, reply_to=second, text="Answer.")
-    said(5, question=True, text="Third?", follows=second)
-    asked = as_asked(Message.objects.get(pk=answer.pk)).question
-    assert [message.text for message in asked.history] == ["First?", "The answer."]
-
-
-async def test_the_model_that_is_named_writes(desk: Desk, online: OllamaServer, library: Chunk) -> None:  # noqa: F811
-    answer = await sync_to_async(stored)()
-    assert (await desk.post(f"answers/{answer.pk}/replay", {"model": "not-there"})).status_code == 400
-    name = (await _models())[0]
-    response = await desk.post(f"answers/{answer.pk}/replay", {"model": name})
-    assert (await desk.ended(response.json()["id"]))["replay"]["model"] == name
-
-
-async def _models() -> Any:
-    from retrieval.engine import get_engine
-
-    return (await get_engine().models.status()).models
-
-
 @pytest.mark.parametrize(
     "body",
     [
@@ -220,13 +167,6 @@ async def test_what_is_not_there_is_refused(desk: Desk, offline: None, body: Any
     assert not await Replay.objects.aexists()
 
 
-async def test_a_question_and_a_stranger_id_are_not_there(desk: Desk, offline: None) -> None:
-    answer = await sync_to_async(stored)()
-    for message_id in (uuid4(), answer.reply_to_id):
-        assert (await desk.post(f"answers/{message_id}/replay")).status_code == 404
-    assert (await desk.get(f"replays/{uuid4()}")).status_code == 404
-
-
 def test_a_replay_whose_process_died_is_begun_once_more_and_then_given_up(offline: None) -> None:
     answer = stored()
     silent = {"status": "running", "lease_token": uuid4(), "lease_expires_at": timezone.now() - timedelta(seconds=1)}
@@ -237,10 +177,3 @@ def test_a_replay_whose_process_died_is_begun_once_more_and_then_given_up(offlin
     lost.refresh_from_db()
     assert again.attempts == 2 and again.status in ("complete", "failed")
     assert (lost.status, lost.error["code"]) == ("failed", "internal")
-
-
-def test_a_deleted_conversation_takes_its_replays_along(db: None) -> None:
-    answer = stored()
-    Replay.objects.create(message=answer, question=QUESTION)
-    answer.session.delete()
-    assert not Replay.objects.exists()

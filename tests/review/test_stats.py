@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from datetime import date, datetime, timedelta
 from typing import Any
 
@@ -65,32 +64,6 @@ def test_a_day_counts_each_answer_once() -> None:
     assert [row["answers"] for row in by_collection] == [1, 1]
 
 
-def test_a_later_rating_counts_at_once() -> None:
-    answer = given_answer()
-    RatingFactory(message=answer, score=1)
-    answers_record([answer.pk])
-    assert got(client_of(person("Reviewers")), "stats")["totals"]["rated_bad"] == 1
-
-
-def test_times_are_told_as_percentiles_of_each_group() -> None:
-    for ms in (100, 200, 300, 400):
-        given_answer(usage={"total_ms": ms})
-    given_answer(workflow="react", usage={})
-    rows = got(client_of(person("Reviewers")), "stats", by="workflow")["rows"]
-    times = {row["key"]: row["total_ms"] for row in rows}
-    assert times == {"corrective": {"p50": 200, "p95": 400}, "react": {"p50": None, "p95": None}}
-
-
-def test_the_day_is_the_sites_own(settings: Any) -> None:
-    settings.TIME_ZONE = "Asia/Taipei"
-    with timezone.override("Asia/Taipei"):
-        answer = given_answer()
-        Message.objects.filter(pk=answer.pk).update(created_at=datetime.fromisoformat("2026-03-09T23:00:00+00:00"))
-        answers_record([answer.pk])
-        rows = got(client_of(person("Reviewers")), "stats", by="day")["rows"]
-    assert [row["key"] for row in rows if row["answers"]] == [TODAY]
-
-
 def test_who_sees_no_names_sees_a_private_collection_as_another_one() -> None:
     private = CollectionFactory(name="zebedees-drawer", visibility="private", owner=person())
     given_answer(collections=[private])
@@ -131,34 +104,3 @@ def test_the_dashboard_with_and_without_answers() -> None:
     given_answer(score=1)
     page = client.get("/review/dashboard/", {"from": "2026-03-01", "to": "2026-03-31"}).content.decode()
     assert "0 / 1" in page and "100.0 %" in page
-
-
-@pytest.mark.parametrize(
-    ("query", "problem"), [({"from": "nonsense"}, "Date has wrong format."), ({"wokflow": "react"}, "“wokflow”")]
-)
-def test_the_dashboard_says_what_is_wrong(query: dict[str, str], problem: str) -> None:
-    answer = client_of(person("Reviewers")).get("/review/dashboard/", query)
-    assert answer.status_code == 400
-    assert problem in html.unescape(answer.content.decode())
-
-
-# ------------------------------------------------------------------------------------------------ roles
-NOTHING = "00000000-0000-4000-8000-000000000000"
-PAGES = ["/review/dashboard/", "/review/replays/new/", f"/review/replays/{NOTHING}/"]
-READS = ["stats", "compare", f"replays/{NOTHING}"]
-WRITES = [f"answers/{NOTHING}/replay"]
-
-
-@pytest.mark.parametrize(("staff", "status"), [(True, 403), (False, 404)])
-def test_who_has_no_role_gets_nothing(staff: bool, status: int) -> None:
-    client = client_of(person(is_staff=staff))
-    assert {path: client.get(path).status_code for path in PAGES} == dict.fromkeys(PAGES, status)
-    assert {path: client.get(f"/api/review/{path}").status_code for path in READS} == dict.fromkeys(READS, status)
-    for path in WRITES:
-        assert client.post(f"/api/review/{path}", {}, content_type="application/json").status_code == status, path
-
-
-def test_strangers_sign_in_first() -> None:
-    client = client_of(None)
-    assert all("/accounts/login/" in client.get(path).headers["Location"] for path in PAGES)
-    assert {client.get(f"/api/review/{path}").status_code for path in READS} == {401}

@@ -161,10 +161,7 @@ class SearchSettings(Group):
 
 
 class RewriteSettings(Group):
-    env_prefix = "RAG_REWRITE_"
-
-    enabled: bool = True
-    """Search with other wordings, too."""
+    enabled: Annotated[bool, CONSTANT] = True
 
 
 class RerankSettings(Group):

@@ -210,8 +210,7 @@ class SiteSettings(Group):
 class LimitSettings(Group):
     env_prefix = "RAG_LIMIT_"
 
-    message_chars: Count = 8000
-    """The longest question, in characters."""
+    message_chars: Annotated[Count, CONSTANT] = 8000  # of a question
     questions_per_minute: Count = 30
     """Questions of one user in a minute."""
     answers_at_once: Count = 2

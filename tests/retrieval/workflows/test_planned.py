@@ -141,8 +141,8 @@ async def test_a_poor_result_is_mended_and_then_answered_from(online) -> None:
     assert steps(trace, "plan")[1].detail["remedy"] == "rewrite"
 
 
-async def test_at_the_limit_the_best_result_so_far_is_used(online, rag_settings) -> None:
-    rag_settings(planned={"max_retries": 1})
+async def test_at_the_limit_the_best_result_so_far_is_used(online, monkeypatch) -> None:
+    monkeypatch.setattr("retrieval.workflows.planned.MAX_RETRIES", 1)
     online.reply(match=PLANS, json=plan(task("t1", "retrieve", "Lakeside deposit")))
     online.reply(match=REFLECTS, json=reflection(7, completeness=3), times=1)
     online.reply(match=REFLECTS, json=reflection(3, completeness=1))
