@@ -169,15 +169,3 @@ async def test_where_nobody_signs_in_a_body_is_short_for_everybody(path: str) ->
 async def test_a_short_body_is_read_where_nobody_signs_in() -> None:
     short = await post(b"{" + b" " * (ANYBODYS - 2) + b"}", path="/api/auth/token", **{"Content-Type": JSON})
     assert list(short.json()["error"]["fields"]) == ["username", "password"]
-
-
-async def test_who_is_signed_in_may_send_more_json() -> None:
-    headers = await a_token() | {"Content-Type": JSON}
-    response = await post(b'{"name": "x"' + b" " * (1 << 20) + b"}", path="/api/collections", **headers)
-    assert response.status_code == 201
-
-
-async def test_only_forms_may_be_long() -> None:
-    headers = await a_token() | {"Content-Type": JSON, "Content-Length": str(100 * len(PIECE))}
-    response = await post(Sent(100), path="/api/chat", **headers)
-    assert (response.status_code, response.json()["error"]["code"]) == (413, "too_large")
