@@ -91,7 +91,7 @@ def test_a_whole_visit_in_chinese(open_page: OpenPage, site: Site, tmp_path: Pat
     answer = answered(page, "借期四週")
     no_english(page)
 
-    answer.get_by_role("button", name=re.compile("^來源 1：")).first.click()
+    answer.get_by_role("button", name=re.compile(r"^來源 \d：")).first.click()
     panel = page.get_by_role("complementary", name="圖書館借閱規則")
     expect(panel.get_by_role("img", name="《圖書館借閱規則》第 2 頁")).to_be_visible()
     expect(panel).to_contain_text("第 2 頁")
