@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import urllib.error
@@ -19,6 +20,7 @@ from django.contrib.auth import authenticate, get_user_model
 
 from ragsite.runtime import start_checks
 from ragsite.runtime.milvus_lite import LiteServer
+from ragsite.runtime.supervisor import HEAD_BYTES
 from tests.processes import alive, descendants, free_port, wait_until
 
 pytestmark = [
@@ -122,6 +124,15 @@ def test_the_terminal_gets_the_address_and_no_password_of_ours(site: Site) -> No
     # The supervisor looks for readiness now and then, so the site may be ready a moment before it says so.
     assert wait_until(lambda: f"http://127.0.0.1:{site.port}/" in log.read_text(), within_s=START_S)
     assert PASSWORD not in log.read_text()
+
+
+@pytest.mark.parametrize(
+    "head", ["GET /", "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: "], ids=("address", "header")
+)
+def test_a_head_that_does_not_end_is_refused(site: Site, head: str) -> None:
+    with socket.create_connection(("127.0.0.1", site.port), timeout=10) as client:
+        client.sendall(head.encode() + b"x" * HEAD_BYTES)
+        assert client.recv(100).startswith(b"HTTP/1.1 400 ")
 
 
 def test_a_second_instance_on_the_folder_is_refused(site: Site) -> None:
