@@ -81,15 +81,14 @@ def compression(name: str, cases: Sequence[Case], tokens: int) -> dict[str, obje
     asked = kept = before = after = whole = cut = 0
     for case in cases:
         given = case.pool[:PASSAGES]
-        excerpts = [one.candidate for one in compress_passages(case.question, given, tokens=10**6)]
+        excerpts = compress_passages(case.question, given, tokens=10**6)
         before += sum(estimate_tokens(one.chunk.text) for one in given)
         after += sum(estimate_tokens(one.chunk.text) for one in excerpts)
         if any(one.chunk_id == case.gold.chunk_id for one in given):
             asked += 1
             kept += _holds(excerpts, case)
         whole += _holds(order.fit(case.pool, tokens=tokens), case)
-        fitting = [one.candidate for one in compress_passages(case.question, case.pool, tokens=tokens)]
-        cut += _holds(order.fit(fitting, tokens=tokens), case)
+        cut += _holds(compress_passages(case.question, case.pool, tokens=tokens), case)
     return {
         "set": name, "questions": len(cases), "answers kept %": 100 * kept / max(asked, 1),
         "tokens left out %": 100 * (1 - after / max(before, 1)),

@@ -25,7 +25,7 @@ from retrieval.ports import Models
 from retrieval.search import fusion
 from retrieval.search.fusion import rrf_scores
 from retrieval.steps import memory as memory_step
-from retrieval.text.term_coverage import coverage, term_weights
+from retrieval.text.term_coverage import held_share, term_weights
 from retrieval.values import EmbeddingSpace, Exchange, Recall, RememberedFact
 
 MIN_SIMILARITY = 0.5  # cosine, from which a fact is near enough to the question
@@ -109,6 +109,6 @@ def _by_words(query: str, rows: Sequence[_Row]) -> list[str]:
     """Ids of the facts that hold enough of the query's terms, rare ones counting more; the best first."""
     terms = {row.id: frozenset(row.terms.split()) for row in rows}
     weights = term_weights(query, list(terms.values()))
-    shares = {fact_id: coverage(held, weights) for fact_id, held in terms.items()}
+    shares = {fact_id: held_share(weights, held) for fact_id, held in terms.items()}
     near = (fact_id for fact_id in shares if shares[fact_id] >= MIN_COVERAGE)
     return sorted(near, key=lambda fact_id: -shares[fact_id])

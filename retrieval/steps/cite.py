@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -22,7 +22,7 @@ from retrieval.text.analysis import analyze, query_terms
 from retrieval.text.language import detect_language
 from retrieval.text.numbers import known_numbers, stated_numbers
 from retrieval.text.sentences import sentence_spans
-from retrieval.text.term_coverage import rarity
+from retrieval.text.term_coverage import held_share, rarity
 from retrieval.values import Source, StoredChunk
 
 MARKER = r"[\[【]\s*+\d{1,3}(?:\s*+[,，、;；]\s*+\d{1,3})*+\s*+[\]】]"
@@ -111,12 +111,6 @@ def statement_weights(
     numbers = stated_numbers(statement)
     each = number_share / (1 - number_share) * (sum(weights.values()) or 1.0) / (len(numbers) or 1)
     return weights | {number_term(value): each for value in numbers}
-
-
-def held_share(weights: Mapping[str, float], terms: Set[str]) -> float:
-    """The share, 0..1, of the weight that is among `terms`."""
-    total = sum(weights.values())
-    return sum(weight for term, weight in weights.items() if term in terms) / total if total else 0.0
 
 
 def passage_terms(passage: StoredChunk) -> frozenset[str]:

@@ -15,13 +15,12 @@ from retrieval.ports import Prompt
 from retrieval.steps.answer import written_answer
 from retrieval.steps.cite import without_markers
 from retrieval.steps.deps import Deps
-from retrieval.steps.passages import compress_passages
+from retrieval.steps.passages import fit
 from retrieval.steps.step import step
 from retrieval.steps.writing import CitedWriter, author_of, write_by_model
 from retrieval.text.answer_language import NAMES
 from retrieval.text.quoting import neutralise, one_line, quote_history, quote_source
 from retrieval.text.sentences import split_sentences
-from retrieval.text.tokens import estimate_tokens
 from retrieval.trace import degrade
 from retrieval.values import Answer, Question, ScoredChunk, Source
 
@@ -61,18 +60,10 @@ async def write_on(deps: Deps, begun: Begun) -> Answer:
 
 
 def _passages(begun: Begun, *, tokens: int) -> str:
-    """Cut to what the beginning leaves of the window; each keeps its number."""
+    """As many as the beginning leaves room for in the window."""
     candidates = [ScoredChunk(chunk=source.chunk, scores=source.scores) for source in begun.sources]
-    excerpts = compress_passages(begun.question.text, candidates, tokens=tokens)
-    kept = {excerpt.candidate.chunk_id: excerpt.candidate.chunk for excerpt in excerpts}
-    quoted: list[str] = []
-    for source in begun.sources:
-        if source.chunk.chunk_id in kept:
-            text = quote_source(source.marker, kept[source.chunk.chunk_id])
-            tokens -= estimate_tokens(text) + 2
-            if tokens >= 0:
-                quoted.append(text)
-    return "\n\n".join(quoted)
+    kept = fit(candidates, tokens=tokens) if tokens else []
+    return "\n\n".join(quote_source(source.marker, source.chunk) for source in begun.sources[: len(kept)])
 
 
 def _prompt(deps: Deps, begun: Begun, passages: str) -> Prompt:

@@ -34,14 +34,13 @@ from retrieval.steps.schemas import (
 )
 from retrieval.steps.step import step
 from retrieval.text.quoting import label, one_line, quote_source
-from retrieval.text.term_coverage import best_window
 from retrieval.trace import note
 from retrieval.values import Question, ScoredChunk
 
 BOOST_SHARE = 0.5  # exponent of what ratings gave a candidate: how far it counts on after reranking; 0: not at all
 YES_SCORE = 6  # of TOP_SCORE, from which a model's score means yes
 FRAME_TOKENS = 1000  # of a judge's prompt, for all that is no passage
-SNIPPET_LENGTH = 500  # characters of each passage that a cross-encoder reads
+SNIPPET_CHARS = 2000  # of each passage that a cross-encoder is sent; it reads some 500 tokens
 YES, NO = 0.9, 0.1  # P(the passages answer) that stands for a model's word
 MISSING_CHARS = 300
 PASS_SCORE = 0.8  # a reflection at or above it: answer
@@ -135,7 +134,7 @@ async def rerank(deps: Deps, question: Question, passages: Sequence[ScoredChunk]
 async def _rerank(deps: Deps, text: str, passages: Sequence[ScoredChunk]) -> tuple[ScoredChunk, ...]:
     if deps.reranker is None:
         return tuple(passages)
-    snippets = await asyncio.to_thread(_snippets, text, passages)
+    snippets = [f"{label(passage.chunk)}\n{passage.chunk.text[:SNIPPET_CHARS]}" for passage in passages]
     ranked = rank(passages, await deps.reranker.rerank(text, snippets))
     note(
         "reranked",
@@ -145,11 +144,6 @@ async def _rerank(deps: Deps, text: str, passages: Sequence[ScoredChunk]) -> tup
         title=ranked[0].chunk.title,
     )
     return ranked
-
-
-def _snippets(text: str, passages: Sequence[ScoredChunk]) -> list[str]:
-    chunks = [passage.chunk for passage in passages]
-    return [f"{label(chunk)}\n{best_window(chunk.text, text, SNIPPET_LENGTH)}" for chunk in chunks]
 
 
 # ------------------------------------------------------------------------------------------------ judge

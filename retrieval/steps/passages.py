@@ -8,15 +8,15 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 from retrieval.steps.deps import Deps
 from retrieval.steps.step import step
 from retrieval.text.markdown import is_row, list_sign
 from retrieval.text.quoting import quote_source
-from retrieval.text.strips import recompose, split_strips
-from retrieval.text.term_coverage import coverage, full_text, term_weights, terms_of
+from retrieval.text.statements import headed_statements_of
+from retrieval.text.term_coverage import held_share, term_weights, terms_of
 from retrieval.text.tokens import estimate_tokens
 from retrieval.trace import note, skip
 from retrieval.values import ScoredChunk, SearchScope, StoredChunk
@@ -27,10 +27,8 @@ MOST_TOKENS = 1400  # of a passage with neighbours that were not found
 PRINTS_KEPT = 1024  # of passages that come up again and again
 MAX_GAP = 16  # characters of white space that the chunker leaves out between two chunks
 UNFINISHED_CHARS = 60  # a shorter last line without a full stop may be a label or a signature
-THRESHOLD = 0.3  # strips below this share of the best one of all are left out; 0: none
-MIN_STRIPS = 2  # of a passage that stay
-BESIDE = 0.5  # of the better neighbour's coverage that a strip is credited with
-RELATED = 0.6  # of the best strip of all: a passage that has one as good may explain, step by step, what is asked for
+THRESHOLD = 0.3  # statements below this share of the best one of all are left out; 0: none
+_GAPS = re.compile(r"…(?:\s*…)+")
 _ENDS = re.compile(r"[.!?。！？…；;][”’\"'」』）)\]】*_`]*$")
 _ANNOUNCES = re.compile(r"[:：,，、（(–—-]$")
 _GOES_ON = re.compile(r"[a-zà-öø-ÿ,;:.)\]，。；：、）】」』]")
@@ -243,61 +241,35 @@ def fit(ranked: Sequence[ScoredChunk], *, tokens: int) -> list[ScoredChunk]:
 async def compress(
     deps: Deps, question: str, passages: Sequence[ScoredChunk], *, room: int | None
 ) -> list[ScoredChunk]:
-    """The passages without the sentences that have nothing to do with the question; ids, places and scores stay.
-
-    Sources keep their whole text, and the decision path tells which places of it were read, so a citation still points
-    to the passage as it stands in the document. room: tokens that the prompt has; None: no model reads them.
-    """
+    """The passages without the sentences that have nothing to do with the question; ids, places and scores stay, and
+    sources keep their whole text. room: tokens that the prompt has; None: no model reads them."""
     if room is None or not passages:
         skip("no_model_reads" if passages else "nothing_found")
         return list(passages)
-    excerpts = await asyncio.to_thread(compress_passages, question, passages, tokens=room)
-    kept = {excerpt.candidate.chunk_id: excerpt for excerpt in excerpts}
+    kept = await asyncio.to_thread(compress_passages, question, passages, tokens=room)
+    ids = {passage.chunk_id for passage in kept}
     note(
         "compressed",
         before=sum(estimate_tokens(passage.chunk.text) for passage in passages),
-        after=sum(estimate_tokens(excerpt.candidate.chunk.text) for excerpt in excerpts),
-        kept={name: [list(place) for place in excerpt.places] for name, excerpt in kept.items() if excerpt.is_cut},
-        dropped=[passage.chunk_id for passage in passages if passage.chunk_id not in kept],
+        after=sum(estimate_tokens(passage.chunk.text) for passage in kept),
+        dropped=[passage.chunk_id for passage in passages if passage.chunk_id not in ids],
     )
-    return [excerpt.candidate for excerpt in excerpts]
+    return kept
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Excerpt:
-    """`candidate`: its text is the excerpt. `places`: character ranges of the whole passage's text."""
-
-    candidate: ScoredChunk
-    places: tuple[tuple[int, int], ...]
-    is_cut: bool
-
-
-def compress_passages(question: str, passages: Sequence[ScoredChunk], *, tokens: int) -> list[Excerpt]:
-    """Pure and deterministic. Strips far below the best one of all are left out, and of what remains the passages that
-    do not fit into `tokens`, the last ones first."""
-    weights = term_weights(question, [terms_of(full_text(passage.chunk)) for passage in passages])
-    scores = [_strip_scores(passage.chunk.text, weights) for passage in passages]
-    best = max((score for strips in scores for score in strips), default=0.0)
-    excerpts = [_excerpt(passage, strips, best) for passage, strips in zip(passages, scores, strict=True)]
-    return excerpts[: len(fit([excerpt.candidate for excerpt in excerpts], tokens=tokens))]
-
-
-def _strip_scores(text: str, weights: dict[str, float]) -> list[float]:
-    """Of each strip the share of the question's terms that it holds, rare ones weighing more, and a part of what its
-    better neighbour holds."""
-    held = [coverage(terms_of(text[strip.start : strip.end]), weights) for strip in split_strips(text)]
-    beside = [max(held[max(at - 1, 0) : at] + held[at + 1 : at + 2], default=0.0) for at in range(len(held))]
-    return [own + BESIDE * near for own, near in zip(held, beside, strict=True)]
-
-
-def _excerpt(passage: ScoredChunk, scores: Sequence[float], best: float) -> Excerpt:
-    """Strips not far below `best`, at least MIN_STRIPS; in a related passage also the neighbours of its best one."""
-    text, strips = passage.chunk.text, split_strips(passage.chunk.text)
-    ranked = sorted(range(len(scores)), key=lambda at: -scores[at])
-    kept = {at for at in ranked if scores[at] >= THRESHOLD * best} | set(ranked[:MIN_STRIPS])
-    if ranked and scores[ranked[0]] >= RELATED * best:
-        kept |= {ranked[0] - 1, ranked[0] + 1} & set(ranked)
-    if len(kept) == len(strips):
-        return Excerpt(candidate=passage, places=((0, len(text)),), is_cut=False)
-    cut, places = recompose(text, [strips[at] for at in sorted(kept)])
-    return Excerpt(candidate=replace(passage, chunk=replace(passage.chunk, text=cut)), places=places, is_cut=True)
+def compress_passages(question: str, passages: Sequence[ScoredChunk], *, tokens: int) -> list[ScoredChunk]:
+    """Statements far below the best one of all are left out, with "…" in their place; headings and heads of tables
+    stay, and what stands beside a statement that stays. Then as many passages as fit into `tokens`."""
+    weights = term_weights(question, [terms_of(passage.chunk.text) for passage in passages])
+    found = [headed_statements_of(passage.chunk.text) for passage in passages]
+    shares = [[held_share(weights, terms_of(statement.text)) for statement in own] for own in found]
+    least = THRESHOLD * max((share for own in shares for share in own), default=0.0)
+    compressed = []
+    for passage, statements, own in zip(passages, found, shares, strict=True):
+        text = passage.chunk.text
+        for at, statement in reversed(list(enumerate(statements))):
+            if max(own[max(0, at - 1) : at + 2]) < least and statement.kind != "code":
+                text = f"{text[: statement.start]}…{text[statement.end :]}"
+        chunk = replace(passage.chunk, text=_GAPS.sub("…", text))
+        compressed.append(replace(passage, chunk=chunk))
+    return fit(compressed, tokens=tokens)

@@ -18,7 +18,6 @@ from ragsite.core.wording import joined, worded
 from retrieval.steps.cite import (
     MARKER,
     Place,
-    held_share,
     number_term,
     numbers_of,
     overlap,
@@ -33,7 +32,8 @@ from retrieval.steps.step import step, try_call
 from retrieval.text.markdown import leading_signs
 from retrieval.text.numbers import known_numbers, stated_numbers
 from retrieval.text.quoting import one_line, quote_source
-from retrieval.text.strips import Strip, split_strips
+from retrieval.text.statements import Statement, headed_statements_of
+from retrieval.text.term_coverage import held_share
 from retrieval.text.tokens import estimate_tokens
 from retrieval.trace import degrade, note, skip
 from retrieval.values import Answer, GroundedSentence, SentenceEvidence, StoredChunk
@@ -70,24 +70,24 @@ def claims_of(answer: str) -> list[Claim]:
         text = answer[piece.start : piece.end]
         words = " ".join(_EMPHASIS.sub(" ", without_markers(text)).split())
         states = len(_WORD.findall(words)) > 1 and not words.rstrip("_ ").endswith(_STATES_NOTHING)
-        if states and piece.kind not in ("heading", "code"):
+        if states and piece.kind != "code":
             markers = tuple(dict.fromkeys(numbers_of("".join(_MARKER.findall(text)))))
             claims.append(Claim(words, piece.start, piece.end, markers))
     return claims
 
 
-def _pieces(answer: str) -> list[Strip]:
-    """Sentences; markers after a full stop belong to the sentence before it."""
-    pieces: list[Strip] = []
-    for strip in split_strips(answer):
-        start = strip.start
-        leading = _LEADING_MARKERS.match(answer[start : strip.end])
+def _pieces(answer: str) -> list[Statement]:
+    """Markers after a full stop belong to the sentence before it."""
+    pieces: list[Statement] = []
+    for piece in headed_statements_of(answer):
+        start = piece.start
+        leading = _LEADING_MARKERS.match(answer[start : piece.end])
         if leading and pieces and "\n" not in answer[pieces[-1].end : start]:
-            pieces[-1] = replace(pieces[-1], end=start + len(leading[0].rstrip()))
+            pieces[-1] = pieces[-1]._replace(end=start + len(leading[0].rstrip()))
             start += leading.end()
-        start += leading_signs(answer[start : strip.end])
-        if answer[start : strip.end].strip():
-            pieces.append(replace(strip, start=start))
+        start += leading_signs(answer[start : piece.end])
+        if answer[start : piece.end].strip():
+            pieces.append(piece._replace(start=start))
     return pieces
 
 

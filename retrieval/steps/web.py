@@ -20,8 +20,9 @@ from retrieval.providers import web_search as engine
 from retrieval.steps.deps import Deps
 from retrieval.steps.schemas import WebQuery
 from retrieval.steps.step import step, try_call
+from retrieval.text.analysis import query_terms
 from retrieval.text.quoting import one_line
-from retrieval.text.term_coverage import strong_terms, terms_of
+from retrieval.text.term_coverage import terms_of
 from retrieval.trace import degrade, note, skip
 from retrieval.values import Question, ScoredChunk, StoredChunk
 
@@ -38,10 +39,10 @@ def may_search_web(deps: Deps, question: Question) -> bool:
 
 
 def is_the_users(text: str, question: Question) -> bool:
-    """Whether every content word of a text stands in what the user has written in this conversation."""
+    """Whether every word of a text stands in what the user has written in this conversation."""
     opened = [question.open_clarification.question] if question.open_clarification else []
     own = terms_of("\n".join([question.text, *opened, *question.asked_before()]))
-    return bool(text) and all(term in own for term in strong_terms(text))
+    return bool(text) and all(term in own for term in query_terms(text))
 
 
 @step("web_search")

@@ -1,6 +1,8 @@
-"""What an extract may quote from a passage: sentences, list items, and table rows together with their header.
+"""What a text states: its sentences, list items, table rows and pieces of code, each with its place and its heading.
 
-A heading says nothing by itself, and a row without its header says nothing either: headings are left out, and the row
+The text may be a piece of any file, or an answer: a page's lines are indented, a table lacks its head, a dash stands
+below a sentence. So it is read line by line (`retrieval.text.markdown` reads whole Markdown files). A heading says
+nothing by itself, and a row without its header says nothing either: headings are left out, and the row
 `| Undergraduates | 12 |` under `| Borrower | Items |` becomes "Borrower: Undergraduates; Items: 12". Rows of
 spreadsheets and CSV files are written like that already.
 """
@@ -8,95 +10,136 @@ spreadsheets and CSV files are written like that already.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from itertools import groupby
-from typing import NamedTuple
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
 
 from retrieval.text.labelled_rows import CELL_END, HEAD_END, NAME_END, labelled_lines, labelled_row
 from retrieval.text.language import HAN_CHARACTER
-from retrieval.text.markdown import is_delimiter_row, list_sign, passage_blocks, row_cells, without_emphasis
-from retrieval.text.sentences import split_sentences
+from retrieval.text.markdown import inline_text, is_delimiter_row, is_row, list_sign, row_cells, without_emphasis
+from retrieval.text.sentences import sentence_spans
 
-_DIGIT = re.compile(r"\d")
+Kind = Literal["heading", "text", "table", "code"]
+_FENCE = re.compile(r"\s*(?:(?:[-*•+]|\d{1,3}[.)、])\s+)?(```|~~~)")
+_HEADING = re.compile(r"\s{0,3}#{1,6}\s+\S")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """`text[start:end]`: whole lines."""
+
+    kind: Kind
+    start: int
+    end: int
 
 
 class Statement(NamedTuple):
-    """On one line and without markup. heading: that it stands under in this text; empty where there is none."""
+    """text: on one line and without markup. heading: that it stands under in this text; empty where there is none.
+    start, end, kind: its place in the text, and what stands there."""
 
     heading: str
     text: str
+    start: int = 0
+    end: int = 0
+    kind: Kind = "text"
+
+
+def blocks_of(text: str) -> list[Block]:
+    """Runs of lines of one kind, in order; a heading and a list item begin one of their own. Together they hold every
+    line that is not blank."""
+    blocks: list[Block] = []
+    start, fence, goes_on = 0, "", False
+    for line in text.split("\n"):
+        end, kind = start + len(line), _kind_of(line)
+        opening = _FENCE.match(line)
+        if fence:
+            kind = "code"
+            fence = "" if line.strip().startswith(fence) else fence
+        elif opening:
+            kind, fence, goes_on = "code", opening[1], False
+        if kind is not None:
+            begins = not goes_on or kind != blocks[-1].kind or kind == "heading"
+            if begins or (kind == "text" and list_sign(line.lstrip())):
+                blocks.append(Block(kind, start, end))
+            else:
+                blocks[-1] = replace(blocks[-1], end=end)
+        goes_on = kind is not None and (kind != "code" or bool(fence))
+        start = end + 1
+    return blocks
+
+
+def _kind_of(line: str) -> Kind | None:
+    if not line.strip():
+        return None
+    if _HEADING.match(line):
+        return "heading"
+    return "table" if is_row(line) else "text"
+
+
+def heading_label(line: str) -> str:
+    """A heading's words without markup."""
+    return inline_text(line.strip().strip("#").strip())
 
 
 def headed_statements_of(text: str) -> list[Statement]:
     """Each statement of a Markdown or plain text, in order."""
     statements: list[Statement] = []
     heading = ""
-    for block in passage_blocks(text):
-        lines = block.content.split("\n")
+    for block in blocks_of(text):
+        source = text[block.start : block.end]
         if block.kind == "heading":
-            heading = block.label
+            heading = heading_label(source)
             continue
-        if block.kind == "table":
-            found = _rows(lines, headed=block.headed)
-        else:
-            found = _sentences(lines) if block.kind == "code" else _text(lines)
-        plain = (" ".join(without_emphasis(statement).split()) for statement in found)
-        statements.extend(Statement(heading, line) for line in plain if any(map(str.isalnum, line)))
+        found = {"table": _rows, "code": _code, "text": _sentences}[block.kind](source)
+        for start, end, words in found:
+            plain = " ".join(without_emphasis(words).split())
+            if any(map(str.isalnum, plain)):
+                statements.append(Statement(heading, plain, block.start + start, block.start + end, block.kind))
     return statements
 
 
-def _rows(lines: list[str], *, headed: bool) -> Iterator[str]:
+def _code(source: str) -> Iterator[tuple[int, int, str]]:
+    yield 0, len(source), source.replace("```", "").replace("~~~", "")
+
+
+def _rows(source: str) -> Iterator[tuple[int, int, str]]:
     """Rows with the header's names where the table has a header, else the cells alone."""
-    header = row_cells(lines[0]) if headed else []
-    for line in lines[2:] if headed else lines:
+    lines = list(_lines(source))
+    headed = len(lines) > 1 and is_delimiter_row(lines[1][2])
+    header = row_cells(lines[0][2]) if headed else []
+    for start, end, line in lines[2:] if headed else lines:
         cells = row_cells(line)
         if len(cells) == len(header):
-            yield _labelled(labelled_row(header, cells))
+            yield start, end, _in_own_script(labelled_row(header, cells))
         elif not is_delimiter_row(line):
-            yield _labelled(CELL_END.join(filter(None, cells)))
+            yield start, end, _in_own_script(CELL_END.join(filter(None, cells)))
 
 
-def _text(lines: list[str]) -> Iterator[str]:
-    """Sentences, and in them the rows of files that are tables, a line each."""
-    labelled = labelled_lines(lines)
-    kinds = ["labelled" if at in labelled else "bare" if HEAD_END in line else "" for at, line in enumerate(lines)]
-    at = 0
-    for kind, group in groupby(kinds):
-        part = lines[at : at + len(list(group))]
-        at += len(part)
-        if kind == "labelled":
-            yield from map(_labelled, part)
-        elif kind == "bare" and len(part) > 1:
-            table = _as_table(part)
-            yield from _rows(table, headed=is_delimiter_row(table[1]))
-        elif not kind or at not in labelled:  # the names of the columns say nothing by themselves
-            yield from _sentences(part)
+def _sentences(source: str) -> Iterator[tuple[int, int, str]]:
+    """Sentences of a paragraph whose lines may be wrapped, without a list's sign; of a file that is a table, its rows,
+    but not the names of its columns."""
+    lines = list(_lines(source))
+    labelled = labelled_lines([line for _, _, line in lines])
+    if labelled or any(HEAD_END in line for _, _, line in lines):
+        for at, (start, end, line) in enumerate(lines):
+            if at in labelled or at or not labelled:
+                yield start, end, _in_own_script(line.replace(HEAD_END, CELL_END))
+        return
+    sign = len(source) - len(source.lstrip())
+    sign += list_sign(source[sign:])
+    for sentence in sentence_spans(source[sign:]):
+        yield sign + sentence.start, sign + sentence.end, sentence.text
 
 
-def _as_table(rows: Sequence[str]) -> list[str]:
-    """Bare rows (`a | b`) as a Markdown table. Their first is its header where it has no figure, and all of a column
-    below have one: a column's type tells names from values."""
-    cells = [row.split(HEAD_END) for row in rows]
-    columns = zip(*cells[1:], strict=True) if len({len(row) for row in cells}) == 1 else ()
-    headed = not _DIGIT.search(rows[0]) and any(all(map(_DIGIT.search, column)) for column in columns)
-    table = [f"| {row.strip()} |" for row in rows]
-    return [table[0], "| --- " * len(cells[0]) + "|", *table[1:]] if headed else table
+def _lines(source: str) -> Iterator[tuple[int, int, str]]:
+    start = 0
+    for line in source.split("\n"):
+        yield start, start + len(line), line
+        start += len(line) + 1
 
 
-def _labelled(line: str) -> str:
+def _in_own_script(row: str) -> str:
     """The row with the signs of its own script behind names and cells."""
-    if not HAN_CHARACTER.search(line):
-        return line.strip()
-    return "；".join(piece.replace(NAME_END, "：", 1) for piece in line.strip().split(CELL_END))
-
-
-def _sentences(lines: list[str]) -> Iterator[str]:
-    """Sentences of a paragraph whose lines may be wrapped; each list item begins anew."""
-    paragraph: list[str] = []
-    for line in [*map(str.strip, lines), ""]:
-        sign = list_sign(line)
-        if paragraph and (sign or not line):
-            yield from split_sentences(" ".join(paragraph))
-            paragraph = []
-        if line:
-            paragraph.append(line[sign:])
+    if not HAN_CHARACTER.search(row):
+        return row.strip()
+    return "；".join(piece.replace(NAME_END, "：", 1) for piece in row.strip().split(CELL_END))

@@ -9,22 +9,14 @@ from hypothesis import strategies as st
 from retrieval.ingest.markdown import parse_markdown
 from retrieval.providers.chat import unfenced
 from retrieval.steps.verify import claims_of
-from retrieval.text.markdown import document_blocks, passage_blocks
+from retrieval.text.markdown import document_blocks
 from retrieval.text.quoting import neutralise
 from retrieval.text.sentences import split_sentences
-from retrieval.text.statements import headed_statements_of
-from retrieval.text.strips import split_strips
+from retrieval.text.statements import blocks_of, headed_statements_of
 
 
 def kinds(text: str) -> list[tuple[str, str]]:
-    return [(block.kind, text[block.start : block.end]) for block in passage_blocks(text)]
-
-
-def test_places_point_into_the_text_as_it_was_given() -> None:
-    text = "# Loans\r\n\r\nTen books.\r\n\r\n| a | b |\r\n|---|---|\r\n| 1 | 2 |\r\n"
-    assert [text[block.start : block.end].strip() for block in document_blocks(text)] == [
-        "# Loans", "Ten books.", "| a | b |\r\n|---|---|\r\n| 1 | 2 |",
-    ]  # fmt: skip
+    return [(block.kind, text[block.start : block.end]) for block in blocks_of(text)]
 
 
 def test_a_list_is_one_block_of_a_document_and_its_items_are_those_of_a_passage() -> None:
@@ -42,7 +34,7 @@ def test_code_of_a_list_item_is_code_and_what_follows_is_not() -> None:
 @settings(deadline=None)
 @given(st.text(alphabet="ab #|-`~>*1.\n\t\r<!\\", max_size=60))
 def test_blocks_of_a_passage_hold_every_line_and_none_twice(text: str) -> None:
-    blocks = passage_blocks(text)
+    blocks = blocks_of(text)
     places = [place for block in blocks for place in (block.start, block.end)]
     assert places == sorted(places)
     assert "".join(text[block.start : block.end] for block in blocks).split() == text.split() or (
@@ -51,7 +43,7 @@ def test_blocks_of_a_passage_hold_every_line_and_none_twice(text: str) -> None:
 
 
 FREEZES = [
-    (split_strips, "| a |\n|" + "-" * 5_000 + "x|\n"),
+    (blocks_of, "| a |\n|" + "-" * 5_000 + "x|\n"),
     (headed_statements_of, "| a |\n|" + "-" * 5_000 + "x|\n"),
     (lambda text: parse_markdown(text.encode()), "<!--" * 50_000),
     (lambda text: parse_markdown(text.encode()), "# " + "[" * 200_000),

@@ -18,9 +18,8 @@ from retrieval.ports import DocumentReader
 from retrieval.steps.deps import Deps
 from retrieval.steps.step import step, try_call
 from retrieval.text.answer_language import Language, in_script_of
-from retrieval.text.markdown import passage_blocks
 from retrieval.text.quoting import attribute, neutralise
-from retrieval.text.statements import headed_statements_of
+from retrieval.text.statements import blocks_of, headed_statements_of, heading_label
 from retrieval.text.tokens import estimate_tokens
 from retrieval.trace import note
 from retrieval.values import DocumentRef, Scores, SearchFilters, SearchScope, Source, StoredChunk
@@ -131,9 +130,10 @@ def _headed(text: str, known: Set[str]) -> Iterable[tuple[str, str]]:
     """(heading, the text below it) in order; the first heading may be empty. known: headings that the chunk is under,
     which stand in its text as lines like others."""
     heading, start = "", 0
-    for block in passage_blocks(text):
-        line = block.label if block.kind == "heading" else block.content.strip()
+    for block in blocks_of(text):
+        line = text[block.start : block.end].strip()
         alone = block.kind == "text" and "\n" not in line
+        line = heading_label(line) if block.kind == "heading" else line
         if block.kind == "heading" or (alone and (heading_level(line) > 0 or label_of(line) in known)):
             yield heading, text[start : block.start]
             heading, start = line, block.end

@@ -59,7 +59,7 @@ async def test_many_long_passages_are_cut_to_the_window(online: Any, rag_setting
     rag_settings(ollama={"num_ctx": 2048})
     online.reply(text="online.")
     long = tuple(
-        Source(marker=at, chunk=scored(at, "The fee is paid online. " * 200).chunk, scores=FIRST.scores)
+        Source(marker=at, chunk=scored(at, "The fee is paid online. " * 50).chunk, scores=FIRST.scores)
         for at in range(1, 7)
     )
     answer, _, _ = await continued(sources=long)
