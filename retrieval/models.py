@@ -23,6 +23,7 @@ name_validator = RegexValidator(
     r"^(?![0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\Z)[\w][\w .\-]{0,99}\Z",
     "Use letters, digits, spaces, dots, dashes and underscores; 100 characters at most, and not the form of an id.",
 )
+MAX_SOURCE_CHARS, MAX_KEY_CHARS = 100, 500  # of a document's name elsewhere; an index has no room for more
 SITE = "site:"  # in addresses of the site's own collections; no user name holds a colon
 
 
@@ -236,6 +237,41 @@ class Document(models.Model):
     def told_error(self) -> str:
         """In the active language."""
         return localized_text(self.error, self.error_wording)
+
+
+class DocumentKey(models.Model):
+    """What another system calls a document: a program that pushes it, or a source that is kept in step.
+
+    Several keys of one content share a document. Without one, what stands under the key could not be taken in.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    collection = models.ForeignKey(
+        Collection, on_delete=models.CASCADE, related_name="keys", verbose_name=_("collection")
+    )
+    source = models.CharField(
+        max_length=MAX_SOURCE_CHARS, help_text=_("The system's name; of a source that is kept in step, its id."),
+        verbose_name=_("source"))  # fmt: skip
+    key = models.CharField(max_length=MAX_KEY_CHARS, verbose_name=_("key"))
+    document = models.ForeignKey(
+        Document, null=True, blank=True, on_delete=models.CASCADE, related_name="keys", verbose_name=_("document")
+    )
+    brought = models.BooleanField(
+        default=False, help_text=_("The document came in by this key, and goes with it."), verbose_name=_("brought")
+    )
+    fingerprint = models.CharField(
+        max_length=200, blank=True, help_text=_("As the source told it at the last reading."),
+        verbose_name=_("fingerprint"))  # fmt: skip
+    missing_since = models.DateTimeField(null=True, blank=True, verbose_name=_("missing since"))
+
+    class Meta:
+        verbose_name = _("document key")
+        verbose_name_plural = _("document keys")
+        ordering = ["collection", "source", "key"]
+        constraints = [models.UniqueConstraint(fields=["collection", "source", "key"], name="document_key_once")]
+
+    def __str__(self) -> str:
+        return f"{self.source}: {self.key}"
 
 
 class Chunk(models.Model):

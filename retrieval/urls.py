@@ -1,7 +1,7 @@
 from django.urls import URLPattern, URLResolver, path
 
 from retrieval import views
-from retrieval.api import collections, document_content, documents, filters, memory, search, status
+from retrieval.api import collections, document_content, document_keys, documents, filters, memory, search, status
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("documents/", views.documents_page, name="documents"),
@@ -14,6 +14,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/documents", documents.DocumentsApi.as_view(), name="api_documents"),
     path("api/documents/bulk", documents.DocumentsBulkApi.as_view(), name="api_documents_bulk"),
     path("api/documents/usage", documents.DocumentsUsageApi.as_view(), name="api_documents_usage"),
+    path(
+        "api/documents/by-key/<slug:source>/<path:key>",
+        document_keys.DocumentByKeyApi.as_view(),
+        name="api_document_by_key",
+    ),
     path("api/documents/<uuid:document_id>", documents.DocumentApi.as_view(), name="api_document"),
     path("api/documents/<uuid:document_id>/chunks", documents.DocumentChunksApi.as_view(), name="api_document_chunks"),
     path(

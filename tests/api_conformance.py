@@ -36,6 +36,7 @@ REFUSED_BY_DATA = {  # operationId: what input is refused (400 or 415) though it
     "collections_create": "groups that the user is not in, or none for a shared collection",
     "documents_bulk": "what another action needs",
     "documents_change": "an old version for a document that no newer one replaces",
+    "documents_put_by_key": "a file whose content no reader takes, or whose hash is another one",
     "documents_upload": "a file whose content no reader takes",
     "filter_values": "more than 50 collections, in one text",
     "groups_change": "members that are not there",

@@ -61,7 +61,7 @@ from retrieval.services.documents import (
     document_reingest,
     document_update,
 )
-from retrieval.services.metadata import DocumentMetadata, metadata_from
+from retrieval.services.metadata import FIELDS, DocumentMetadata, metadata_from
 from retrieval.services.quotas import usage_of
 
 PERSONAL_COLLECTION = "uploads"  # each user's own, private: where POST /api/rag/upload puts files
@@ -100,9 +100,9 @@ class DocumentsApi(GenericAPIView[Document]):
         """Store files and queue their ingest. Files that are refused don't keep the others out."""
         refuse_unknown_fields(request, UploadSerializer)
         files = uploaded_files(request)
-        metadata = metadata_from(_form_values(request.POST))
+        metadata = metadata_from(form_values(request.POST))
         replaces = _replaced_in(request, files)
-        collection = replaces.collection if replaces else _collection_named_in(request)
+        collection = replaces.collection if replaces else collection_named_in(request)
         entries = documents_store(asking_user(request), files, collection, metadata, replaces=replaces)
         return Response({"documents": entries}, status=status.HTTP_202_ACCEPTED)
 
@@ -275,7 +275,7 @@ def _writable(request: Request, document_id: UUID) -> Document:
     return document
 
 
-def _collection_named_in(request: Request) -> Collection:
+def collection_named_in(request: Request) -> Collection:
     """Without a name it is the user's own, whatever else has the default's name."""
     user, name = asking_user(request), request.POST.get("collection", "").strip()
     if name:
@@ -301,9 +301,9 @@ def _replaced_in(request: Request, files: Sequence[UploadedFile]) -> Document | 
     return document
 
 
-def _form_values(data: QueryDict) -> dict[str, Any]:
+def form_values(data: QueryDict) -> dict[str, Any]:
     """The metadata fields of the form; `tags` may be sent many times, each with commas."""
-    values: dict[str, Any] = {name: data[name] for name in ("department", "doc_type", "policy_year") if name in data}
+    values: dict[str, Any] = {name: data[name] for name in FIELDS if name in data}
     if "tags" in data:
         values["tags"] = ",".join(str(value) for value in data.getlist("tags"))
     return values

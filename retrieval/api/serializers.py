@@ -217,6 +217,39 @@ class UploadSerializer(StrictSerializer):
     )
 
 
+class KeyedUploadSerializer(StrictSerializer):
+    """A file under another system's key. What is not given of the metadata stays as it is."""
+
+    file = serializers.FileField(required=False, help_text="May be left out where `content_hash` is that of last time.")
+    content_hash = serializers.RegexField(
+        r"^[0-9a-f]{64}$", required=False, help_text="SHA-256 of the file; a file of another one is refused."
+    )
+    collection = serializers.CharField(required=False, allow_blank=True, max_length=MAX_ADDRESS_CHARS)
+    title = serializers.CharField(required=False, allow_blank=True, max_length=300)
+    department = serializers.CharField(required=False, allow_blank=True, max_length=100)
+    doc_type = serializers.CharField(required=False, allow_blank=True, max_length=100)
+    policy_year = serializers.IntegerField(required=False, min_value=1000, max_value=9999)
+    tags = serializers.CharField(required=False, allow_blank=True, help_text="Parted by commas, or sent many times.")
+
+
+class KeyQuerySerializer(QuerySerializer):
+    collection = serializers.CharField(
+        required=False, allow_blank=True, max_length=MAX_ADDRESS_CHARS, default="", help_text=ADDRESS
+    )
+
+
+class KeyedDocumentSerializer(serializers.Serializer[Any]):
+    """What stands under the key now. outcome: `unchanged` reads and embeds nothing; `changed`: a new version, which
+    takes the former one's place when it is ready."""
+
+    id = serializers.UUIDField(source="document.id")
+    title = serializers.CharField(source="document.title")
+    status = serializers.ChoiceField(choices=Document.Status.choices, source="document.status")
+    collection = serializers.CharField(source="document.collection.name")
+    collection_id = serializers.UUIDField(source="document.collection_id")
+    outcome = serializers.ChoiceField(choices=["added", "changed", "unchanged", "retried"])
+
+
 class UploadedDocumentSerializer(serializers.Serializer[Any]):
     """One entry per file, in order. A refused file has no id, the status `failed`, and says why."""
 

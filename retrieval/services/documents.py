@@ -82,7 +82,7 @@ def document_create(
     limit = settings.RAG.ingest.max_file_mib
     if (upload.size or 0) > limit * MIB:
         raise TooLargeError(worded("“{name}” is larger than {limit} MiB; split it.", name=name, limit=limit))
-    digest = _digest(upload)
+    digest = content_digest(upload)
     if existing := Document.objects.filter(collection=collection, content_hash=digest).first():
         if replaces is not None:
             raise ConflictError(SAME_FILE if existing == replaces else _held(collection))
@@ -267,7 +267,7 @@ def _existing(document: Document, upload: File[bytes], queue: bool) -> DocumentC
     return DocumentCreated(document_retry(document=document, queue=queue), "retried")
 
 
-def _digest(upload: File[bytes]) -> str:
+def content_digest(upload: File[bytes]) -> str:
     """SHA-256 of the whole; leaves the file at its beginning. Raises UnsupportedFileError for what is no document."""
     upload.seek(0)
     refuse_foreign(upload.read(SNIFF_BYTES))

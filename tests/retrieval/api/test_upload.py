@@ -39,13 +39,13 @@ def test_upload_without_a_collection_goes_to_the_default_one(client: APIClient) 
 def test_collection_deleted_during_an_upload_is_404_and_leaves_no_file(
     client: APIClient, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
-    digest = documents._digest
+    digest = documents.content_digest
 
     def digest_then_delete(upload: Any) -> str:
         Collection.objects.all().delete()
         return digest(upload)
 
-    monkeypatch.setattr(documents, "_digest", digest_then_delete)
+    monkeypatch.setattr(documents, "content_digest", digest_then_delete)
     response = upload(client, collection="policies")
     assert (response.status_code, response.json()["error"]["code"]) == (404, "not_found")
     assert [path for path in settings.MEDIA_ROOT.rglob("*") if path.is_file()] == []
