@@ -14,6 +14,7 @@ from django.db.models.lookups import LessThan
 from chat.errors import MessageNotFoundError, SessionNotFoundError
 from chat.models import Message, Session
 from chat.ratings import get_ratings
+from ragsite.accounts.auth import bound_to, key_of
 from ragsite.core.errors import NotFoundError
 from ragsite.core.text import clean_text
 from ragsite.core.wording import worded
@@ -25,6 +26,12 @@ REMEMBERED = (Message.Status.COMPLETE, Message.Status.CUT, Message.Status.STOPPE
 
 
 # ------------------------------------------------------------------------------------------------ sessions
+def own_sessions(user: User) -> QuerySet[Session]:
+    """The user's; those that it began where they came in by an API key that is bound to collections."""
+    own = Session.objects.filter(user=user)
+    return own if bound_to(user) is None else own.filter(key=key_of(user))
+
+
 def session_list(
     *, user: User, search: str = "", archived: bool | None = None, folder: str | None = None
 ) -> QuerySet[Session]:
@@ -32,7 +39,7 @@ def session_list(
 
     archived: only those, or only the others. folder: of that name; "": in none.
     """
-    sessions = with_message_count(Session.objects.filter(user=user)).prefetch_related("shares")
+    sessions = with_message_count(own_sessions(user)).prefetch_related("shares")
     if archived is not None:
         sessions = sessions.filter(archived_at__isnull=not archived)
     if folder is not None:
@@ -53,7 +60,7 @@ def with_message_count(sessions: QuerySet[Session]) -> QuerySet[Session]:
 
 def folder_list(*, user: User) -> QuerySet[Session, Any]:
     """`{"name", "session_count"}` of the user's folders, by name; what is archived is in none of them."""
-    kept = Session.objects.filter(user=user, archived_at=None).exclude(folder="").order_by()
+    kept = own_sessions(user).filter(archived_at=None).exclude(folder="").order_by()
     return kept.values(name=F("folder")).annotate(session_count=Count("pk")).order_by("name")
 
 
@@ -86,12 +93,17 @@ def attachment_get(*, user: User, document_id: UUID) -> Document:
 
 def conversation_exists(*, user: User, session_id: UUID) -> bool:
     """Whether it is one of the user's sessions, or has files and is to begin with its first question."""
-    if Session.objects.filter(user=user, pk=session_id).exists():
+    if own_sessions(user).filter(pk=session_id).exists():
         return True
     return attached_collections(user).filter(conversation_id=session_id).exists()
 
 
 # ------------------------------------------------------------------------------------------------ messages
+def own_messages(user: User) -> QuerySet[Message]:
+    """Those of `own_sessions`."""
+    return Message.objects.filter(session__in=own_sessions(user))
+
+
 def _in_order(messages: QuerySet[Message]) -> QuerySet[Message]:
     """Questions by time, each followed by its answers: an answer written anew stays with its question."""
     return messages.annotate(asked_at=Coalesce("reply_to__created_at", "created_at")).order_by(
@@ -122,8 +134,8 @@ def _shown(session_id: UUID) -> QuerySet[Message]:
 
 def message_list(*, user: User, session: Session, superseded: bool = False) -> QuerySet[Message]:
     """The messages of one of the user's sessions in the order of the conversation. superseded: all versions."""
-    own = Message.objects.filter(session=session, session__user=user)
-    messages = own if superseded else _shown(session.pk).filter(session__user=user)
+    messages = Message.objects.filter(session=session) if superseded else _shown(session.pk)
+    messages = messages.filter(session__in=own_sessions(user))
     return _in_order(_with_details(messages, user))
 
 
@@ -135,7 +147,7 @@ def _versions(message: Message) -> Q:
 
 def version_list(*, user: User, message: Message) -> QuerySet[Message]:
     """All versions of a question or an answer, itself included, oldest first."""
-    found = Message.objects.filter(_versions(message), session__user=user)
+    found = own_messages(user).filter(_versions(message))
     return _with_details(found, user).order_by("created_at", "pk")
 
 
@@ -175,7 +187,7 @@ def shown_answer(question: Message) -> Message | None:
 
 def message_get(*, user: User, message_id: UUID) -> Message:
     """Raises MessageNotFoundError."""
-    message = _with_details(Message.objects.filter(pk=message_id, session__user=user), user).first()
+    message = _with_details(own_messages(user).filter(pk=message_id), user).first()
     if message is None:
         raise MessageNotFoundError
     return with_versions([message])[0]

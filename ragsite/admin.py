@@ -1,5 +1,5 @@
-"""The admin's name, its sign-in by the site's own page, the tokens of all accounts, to be revoked, and the page
-on which staff give out or delete all that is a person's."""
+"""The admin's name, its sign-in by the site's own page, the tokens and API keys of all accounts, to be revoked,
+and the page on which staff give out or delete all that is a person's."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ admin.site.unregister((SocialApp, SocialToken, SocialAccount, Authenticator, Use
 class ApiTokenAdmin(admin.ModelAdmin):
     """Deleting one revokes it."""
 
-    list_display = ("user", "name", "prefix", "created_at", "last_used_at")
+    list_display = ("user", "name", "prefix", "scopes", "created_at", "last_used_at", "expires_at")
     search_fields = ("user__username", "name", "prefix")
-    fields = readonly_fields = ("user", "name", "prefix", "created_at", "last_used_at")
+    fields = readonly_fields = (*list_display, "collection_ids", "keeps_conversations")
     date_hierarchy = "created_at"
 
     def has_add_permission(self, request: HttpRequest) -> bool:

@@ -150,7 +150,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
     # What comes through a proxy on this machine does not come from this machine.
     proxied = any(name in request.headers for name in PROXY_HEADERS)
     token = token_of_header(request.headers.get("Authorization", "").encode())
-    user = token.user if token else request.user
+    user = token.user if token and not token.scopes else request.user
     if (proxied or request.META.get("REMOTE_ADDR") not in LOOPBACK) and not user.is_staff:
         return json_error(PermissionDeniedError())
     return ExportToDjangoView(request)

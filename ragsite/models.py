@@ -84,18 +84,43 @@ class PersonalDataJob(Leased):
 
 
 class ApiToken(models.Model):
-    """A key for `Authorization: Token …`. Only its SHA-256 is kept; a key has 160 random bits and needs no salt.
+    """What a program sends as `Authorization: Bearer …`: the token of a sign-in, which may do all that its user may and
+    ends with a sign-out everywhere; or an API key, which has scopes and ends when it is revoked or expires.
 
-    prefix: the key's first characters, so that its owner can tell it from others.
+    Only its SHA-256 is kept: it has 160 random bits and needs no salt. prefix: its first characters, for its owner.
     """
+
+    class Scope(models.TextChoices):
+        READ = "read", _("Search, and read documents")
+        ASK = "ask", _("Ask questions, and read conversations")
+        WRITE = "write", _("Upload, change and delete documents")
+        REVIEW = "review", _("Work at the review desk, as far as the owner may")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens", verbose_name=_("user")
     )
     name = models.CharField(max_length=100, blank=True, verbose_name=_("name"))
-    prefix = models.CharField(max_length=8, verbose_name=_("prefix"))
+    prefix = models.CharField(max_length=12, verbose_name=_("prefix"))
     key_hash = models.CharField(max_length=64, unique=True, verbose_name=_("key hash"))
+    scopes = models.JSONField(
+        default=list,
+        blank=True,
+        help_text=_("What a key may do. Empty: the token of a sign-in."),
+        verbose_name=_("scopes"),
+    )
+    collection_ids = models.JSONField(
+        default=list,
+        blank=True,
+        help_text=_("The only collections that a key sees. Empty: all that its owner sees."),
+        verbose_name=_("collections"),
+    )
+    keeps_conversations = models.BooleanField(
+        default=False,
+        help_text=_("Questions asked through other programs' protocols stay in the owner's history."),
+        verbose_name=_("keeps conversations"),
+    )
+    expires_at = models.DateTimeField(null=True, blank=True, verbose_name=_("expires at"))
     created_at = models.DateTimeField(default=timezone.now, verbose_name=_("created at"))
     last_used_at = models.DateTimeField(null=True, blank=True, verbose_name=_("last used at"))
 
@@ -106,3 +131,12 @@ class ApiToken(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name or 'token'} ({self.prefix}…)"
+
+    @property
+    def scope_labels(self) -> list[str]:
+        """In the active language."""
+        return [str(self.Scope(scope).label) for scope in self.scopes]
+
+    @property
+    def has_expired(self) -> bool:
+        return self.expires_at is not None and self.expires_at <= timezone.now()

@@ -302,7 +302,10 @@ REST_FRAMEWORK = {
         "ragsite.accounts.auth.TokenOrBearerAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_PERMISSION_CLASSES": [
+        "rest_framework.permissions.IsAuthenticated",
+        "ragsite.accounts.auth.KeyHasScope",
+    ],
     "DEFAULT_PARSER_CLASSES": [
         "ragsite.core.api.json_parser.SafeJSONParser",  # the one reader of bodies; only uploads are forms
     ],

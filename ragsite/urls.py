@@ -15,6 +15,8 @@ from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from ragsite import health
 from ragsite.accounts import api, pages
+from ragsite.keys import api as keys_api
+from ragsite.keys import pages as key_pages
 from ragsite.schema_view import SchemaView
 
 _STARTED = timezone.now()
@@ -39,6 +41,8 @@ urlpatterns = [
     path("accounts/", pages.account, name="account"),
     path("accounts/tokens/<uuid:token_id>/revoke/", pages.revoke_token, name="token_revoke"),
     path("accounts/sign-out-everywhere/", pages.leave_everywhere, name="sign_out_everywhere"),
+    path("accounts/keys/new/", key_pages.new_key, name="key_new"),
+    path("accounts/keys/revoke-all/", key_pages.revoke_all, name="keys_revoke_all"),
     path("accounts/language/", pages.choose_language, name="set_language"),
     path("accounts/export/", pages.export, name="account_export"),
     path("accounts/delete/", pages.delete_account, name="account_delete"),
@@ -46,6 +50,8 @@ urlpatterns = [
     path("accounts/oidc/login/", pages.oidc_login),  # before allauth's, which it calls
     path("accounts/", include("allauth.urls")),
     path("api/auth/token", api.TokenApi.as_view(), name="auth_token"),
+    path("api/keys", keys_api.KeysApi.as_view(), name="api_keys"),
+    path("api/keys/<uuid:key_id>", keys_api.KeyApi.as_view(), name="api_key"),
     path("api/schema", SchemaView.as_view(), name="schema"),
     path("", include("retrieval.urls")),
     path("", include("feedback.urls")),

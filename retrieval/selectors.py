@@ -23,6 +23,7 @@ from django.contrib.auth.models import User as Account
 from django.db.models import Case, Count, F, Q, QuerySet, When
 from django.db.models.functions import Lower
 
+from ragsite.accounts.auth import bound_to
 from ragsite.core.database import database_call
 from ragsite.core.errors import InvalidInputError, NotFoundError
 from ragsite.core.wording import worded
@@ -61,14 +62,20 @@ def visible_collections(user: User) -> QuerySet[Collection]:
         rule |= Q(owner=user) | Q(visibility=Collection.Visibility.SHARED) & _shared_with(user)
         if user.is_staff:
             rule |= Q(owner=None)
-    return Collection.objects.filter(rule, conversation_id=None)
+    return Collection.objects.filter(rule, _bound(user), conversation_id=None)
 
 
 def attached_collections(user: User) -> QuerySet[Collection]:
     """Those that hold the files of the user's conversations."""
     if user is None or not user.is_authenticated:
         return Collection.objects.none()
-    return Collection.objects.filter(owner=user, conversation_id__isnull=False)
+    return Collection.objects.filter(_bound(user), owner=user, conversation_id__isnull=False)
+
+
+def _bound(user: User) -> Q:
+    """An API key that is bound to collections sees these alone."""
+    ids = bound_to(user)
+    return Q() if ids is None else Q(pk__in=ids)
 
 
 def _shared_with(user: Account) -> Q:
@@ -88,7 +95,7 @@ def owned_collections(user: User) -> QuerySet[Collection]:
     rule = Q(owner=user)
     if user.is_staff:
         rule |= Q(owner=None)
-    return Collection.objects.filter(rule, conversation_id=None)
+    return Collection.objects.filter(rule, _bound(user), conversation_id=None)
 
 
 def writable_collections(user: User) -> QuerySet[Collection]:
@@ -98,7 +105,7 @@ def writable_collections(user: User) -> QuerySet[Collection]:
     people = CollectionPerson.objects.filter(user=user, role=CollectionPerson.Role.EDITOR).values("collection")
     edited = Collection.objects.filter(editor_groups__user=user).values("pk")
     shared = Q(visibility=Collection.Visibility.SHARED) & (Q(pk__in=edited) | Q(pk__in=people))
-    return Collection.objects.filter(Q(pk__in=owned_collections(user).values("pk")) | shared)
+    return Collection.objects.filter(Q(pk__in=owned_collections(user).values("pk")) | shared, _bound(user))
 
 
 def collection_list(*, user: User) -> QuerySet[Collection]:

@@ -62,6 +62,7 @@ class KeepSerializer(StrictSerializer):
 class AttachmentsApi(APIView):
     """`/api/attachments`."""
 
+    scope, scope_to_change = "ask", "write"
     parser_classes = [FormParser]
 
     @extend_schema(
@@ -99,6 +100,8 @@ class AttachmentsApi(APIView):
 
 class AttachmentKeepApi(APIView):
     """`/api/attachments/{id}/keep`. 404 where it is not attached to a conversation of the caller."""
+
+    scope, scope_to_change = "ask", "write"
 
     @extend_schema(
         operation_id="attachments_keep",

@@ -27,6 +27,7 @@ from chat.runs.following import follow
 from chat.runs.run import session_group
 from chat.services.ask import ask
 from chat.services.stop import message_stop
+from ragsite.accounts.auth import ScopeError, require_scope
 from ragsite.core.api.fields import IdField, NoFieldsSerializer, StrictSerializer, WholeNumberField
 from ragsite.core.api.json_parser import InvalidJsonError, parse_json
 from ragsite.core.database import DatabaseAwayError, database_call, is_database_away
@@ -38,7 +39,7 @@ from ragsite.web.language import language_of
 
 logger = logging.getLogger(__name__)
 
-STRANGER, NOT_YOURS = 4401, 4404
+STRANGER, NOT_ALLOWED, NOT_YOURS = 4401, 4403, 4404
 BYTES_PER_CHAR = 12  # a character of JSON may be written as two \uXXXX
 ENVELOPE_BYTES = 64 * 1024  # collections, filters, options
 
@@ -75,6 +76,11 @@ class ChatConsumer(AsyncWebsocketConsumer):
         translation.activate(language_of(self.scope))  # for this socket's task and those that it starts
         if not self.user.is_authenticated:
             await self.close(code=STRANGER)
+            return
+        try:
+            require_scope(self.user, "ask")
+        except ScopeError:
+            await self.close(code=NOT_ALLOWED)
             return
         session_id = self.scope["url_route"]["kwargs"].get("session_id")
         if session_id:

@@ -48,6 +48,7 @@ class JsonOrEvents(DefaultContentNegotiation):
 class ChatView(APIView):
     """JSON in, JSON or events out."""
 
+    scope = "ask"
     content_negotiation_class = JsonOrEvents
 
 

@@ -32,6 +32,15 @@ class Session(models.Model):
     folder = models.CharField(
         max_length=100, blank=True, help_text=_("Its user's own; empty: in none."), verbose_name=_("folder")
     )
+    key = models.ForeignKey(
+        "ragsite.ApiToken",
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        help_text=_("The API key that it was begun with."),
+        verbose_name=_("key"),
+    )
     created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
     updated_at = models.DateTimeField(auto_now=True, verbose_name=_("updated at"))
 

@@ -56,6 +56,7 @@ class FirstRenderer(BaseContentNegotiation):
 class DeskView(APIView):
     """The base of every call of the desk. rights: what a call needs beside reading."""
 
+    scope = "review"
     content_negotiation_class = FirstRenderer
     rights: ClassVar[tuple[Right, ...]] = ()
     access: DeskAccess

@@ -31,6 +31,7 @@ from chat.models import Message, Session
 from chat.runs.answers import UNLEASED, answer_lease, answers_mark_interrupted
 from chat.runs.attachments import FINISHED
 from chat.runs.run import Run, detach
+from ragsite.accounts.auth import bound_to, key_of
 from ragsite.core.errors import InvalidInputError, PermissionDeniedError
 from ragsite.core.text import clean_line, clean_text
 from ragsite.core.wording import worded
@@ -220,7 +221,7 @@ def question_of(answer: Message, *, user: User, scope: SearchScope) -> Question:
         options=AnswerOptions(**request.get("options", {})),
         model=request.get("model", ""),
         open_clarification=None if is_first else selectors.open_clarification_before(asked),
-        user_id=str(user.pk),
+        user_id=str(user.pk) if bound_to(user) is None else "",  # what is remembered comes from any collection
         conversation_id=str(answer.session_id),
         answer_id=str(answer.pk),
         language=request.get("language", ""),
@@ -290,11 +291,11 @@ async def _model_chosen(model: str) -> str:
 def _session(*, user: User, session_id: UUID | None) -> Session:
     """The user's session, locked, or one that is not stored yet. Raises SessionNotFoundError, AnswerInProgressError."""
     if session_id is None:
-        return Session(user=user)
-    session = Session.objects.select_for_update().filter(user=user, pk=session_id).order_by().first()
+        return Session(user=user, key=key_of(user))
+    session = selectors.own_sessions(user).select_for_update().filter(pk=session_id).order_by().first()
     if session is None:
         if selectors.conversation_exists(user=user, session_id=session_id):
-            return Session(pk=session_id, user=user)
+            return Session(pk=session_id, user=user, key=key_of(user))
         raise SessionNotFoundError
     if session.messages.filter(status=Message.Status.STREAMING).exists():
         raise AnswerInProgressError

@@ -39,6 +39,8 @@ class RatingSerializer(serializers.Serializer[Rating]):
 class MessageRatingApi(APIView):
     """The user's rating of one answer; with `marker` in the address, of one of its sources."""
 
+    scope = "ask"
+
     @extend_schema(responses={200: RatingSerializer}, tags=["ratings"])
     def get(self, request: Request, message_id: UUID, marker: int | None = None) -> Response:
         """Your rating; 404 where you have not rated yet."""

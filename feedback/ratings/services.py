@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from chat.models import Message, Source
+from chat.selectors import own_messages
 from feedback.models import Rating
 from feedback.models.ratings import Thumb, thumb_of
 from ragsite.core.errors import ConflictError, InvalidInputError, NotFoundError
@@ -30,7 +31,7 @@ class RatingNotReadyError(ConflictError):
 
 def message_get(*, user: User, message_id: UUID) -> Message:
     """A message of one of the user's own sessions. Raises NotFoundError."""
-    message = Message.objects.filter(pk=message_id, session__user=user).first()
+    message = own_messages(user).filter(pk=message_id).first()
     if message is None:
         raise NotFoundError
     return message

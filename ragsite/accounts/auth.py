@@ -1,4 +1,8 @@
-"""Authentication by `Authorization: Token …` or `Authorization: Bearer …`, over HTTP and WebSocket."""
+"""Authentication by `Authorization: Token …` or `Authorization: Bearer …`, over HTTP and WebSocket; what a key may do.
+
+A key's user carries it (`key_of`). Its scopes are checked by `require_scope`, which each door calls once; the
+collections that it is bound to are part of the queries (`retrieval.selectors`, `chat.selectors`).
+"""
 
 from __future__ import annotations
 
@@ -14,23 +18,34 @@ from django.conf import settings
 from django.contrib.auth import get_user
 from django.core.handlers.asgi import ASGIRequest
 from django.db import DatabaseError
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from rest_framework.authentication import TokenAuthentication, get_authorization_header
 from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 
+from ragsite.core.errors import PermissionDeniedError
+from ragsite.core.wording import worded
 from ragsite.models import ApiToken
 
 logger = logging.getLogger(__name__)
 
 SCHEMES = (b"token", b"bearer")
-USE_NOTED_EVERY = timedelta(minutes=5)  # so that reading with a token does not write each time
+USE_NOTED_EVERY = timedelta(minutes=1)  # so that reading with a token does not write each time
 
 
 def token_hash(key: str) -> str:
     """What the database keeps of a key: its SHA-256, 64 hexadecimal digits."""
     return hashlib.sha256(key.encode()).hexdigest()
+
+
+def valid_tokens() -> QuerySet[ApiToken]:
+    """Those that have not expired, of accounts that are open."""
+    unexpired = Q(expires_at=None) | Q(expires_at__gt=Now())
+    return ApiToken.objects.filter(unexpired, user__is_active=True)
 
 
 def token_of_header(header: bytes) -> ApiToken | None:
@@ -42,10 +57,12 @@ def token_of_header(header: bytes) -> ApiToken | None:
 
 
 def _token_of_key(key: str) -> ApiToken | None:
-    tokens = ApiToken.objects.select_related("user").filter(key_hash=token_hash(key), user__is_active=True)
-    token = tokens.first()
+    token = valid_tokens().select_related("user").filter(key_hash=token_hash(key)).first()
+    if token is None:
+        return None
+    token.user.api_key = token if token.scopes else None  # type: ignore[attr-defined]
     now = timezone.now()
-    if token and (token.last_used_at is None or now - token.last_used_at > USE_NOTED_EVERY):
+    if token.last_used_at is None or now - token.last_used_at > USE_NOTED_EVERY:
         try:
             ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
         except DatabaseError as error:  # noting the use may fail; the call itself may still succeed
@@ -82,3 +99,44 @@ class TokenOrBearerAuthentication(TokenAuthentication):
         if token is None:
             raise AuthenticationFailed(_("This token is not valid; ask for a new one."))
         return token.user, token
+
+
+# ------------------------------------------------------------------------------------------------ what a key may do
+class ScopeError(PermissionDeniedError):
+    """403: the key is valid, but not for this."""
+
+    code = "scope_missing"
+    message = worded("An API key can't be used for this; sign in, or use a token.")
+
+
+def key_of(user: Any) -> ApiToken | None:
+    """The API key by which `user` came in; None for a session and for the token of a sign-in."""
+    return getattr(user, "api_key", None)
+
+
+def bound_to(user: Any) -> list[str] | None:
+    """Ids of the only collections that the user's key sees; None: it is bound to none, or there is no key."""
+    key = key_of(user)
+    return key.collection_ids or None if key else None
+
+
+def require_scope(user: Any, scope: str) -> None:
+    """Raises ScopeError where the user came in by a key that has not this scope; `""`: where by any key."""
+    key = key_of(user)
+    if key is None or scope in key.scopes:
+        return
+    if not scope:
+        raise ScopeError
+    raise ScopeError(worded("This API key lacks the scope “{scope}”; make one that has it.", scope=scope))
+
+
+class KeyHasScope(BasePermission):
+    """A view names the scope that its calls need, `scope`, and where those that change something need another one,
+    `scope_to_change`. Without a scope no key opens it."""
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        scope = getattr(view, "scope", "")
+        if request.method not in SAFE_METHODS:
+            scope = getattr(view, "scope_to_change", scope)
+        require_scope(request.user, scope)
+        return True

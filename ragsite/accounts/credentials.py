@@ -21,6 +21,7 @@ from django.db import Error
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
+from ragsite.accounts.auth import valid_tokens
 from ragsite.core.database import database_call
 from ragsite.core.errors import AppError
 from ragsite.core.wording import worded
@@ -47,7 +48,7 @@ Credential = QuerySet[Any]  # the row that a connection was opened with, and tha
 def credential_of(*, user: Any, auth: Any, session: Any) -> Credential | None:
     """`auth`: an ApiToken, or None where the session's cookie was used. None: there is nothing that could end."""
     if isinstance(auth, ApiToken):
-        return ApiToken.objects.filter(pk=auth.pk, user__is_active=True)
+        return valid_tokens().filter(pk=auth.pk)
     if session is None or not session.session_key or not user.is_authenticated:
         return None
     lasting = Session.objects.filter(session_key=session.session_key, expire_date__gt=Now())

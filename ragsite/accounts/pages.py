@@ -34,7 +34,7 @@ from ragsite.accounts.personal_data import (
     what_stays,
 )
 from ragsite.accounts.sessions import device_name, sign_out_everywhere
-from ragsite.accounts.tokens import TokenNotFoundError, token_list, token_revoke
+from ragsite.accounts.tokens import TokenNotFoundError, key_list, token_list, token_revoke
 from ragsite.core.api.user import asking_user
 from ragsite.core.localized import localized
 from ragsite.models import Account
@@ -68,6 +68,7 @@ def account(request: HttpRequest) -> HttpResponse:
     context = {
         "section": "account",
         "tokens": token_list(user=user),
+        "keys": key_list(user=user),
         "signed_in": [
             (session, device_name(session.user_agent)) for session in UserSession.objects.purge_and_list(user)
         ],
@@ -92,12 +93,12 @@ def choose_language(request: HttpRequest) -> HttpResponse:
 @require_POST
 @login_required
 def revoke_token(request: HttpRequest, token_id: UUID) -> HttpResponse:
-    """A token of one's own; somebody else's answers 404."""
+    """A token or API key of one's own; somebody else's answers 404."""
     try:
         token_revoke(user=asking_user(request), token_id=token_id)
     except TokenNotFoundError as error:
         raise Http404 from error
-    messages.success(request, _("The token is revoked."))
+    messages.success(request, _("It is revoked."))
     return redirect("account")
 
 

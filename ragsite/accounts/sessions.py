@@ -8,7 +8,7 @@ from django.contrib.sessions.models import Session
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from ragsite.models import ApiToken
+from ragsite.accounts.tokens import token_list
 
 BROWSERS = (  # what a browser calls itself; several claim to be others, so the order counts
     ("Edg", "Edge"), ("OPR", "Opera"), ("SamsungBrowser", "Samsung Internet"), ("MicroMessenger", "WeChat"),
@@ -31,11 +31,11 @@ def device_name(user_agent: str) -> str:
 
 @transaction.atomic
 def sign_out_everywhere(*, user: User) -> None:
-    """End all sessions and revoke all tokens of the account. What they have open ends within seconds
+    """End all sessions and revoke all tokens of the account; its API keys stay. What they have open ends within seconds
     (`ragsite.accounts.credentials`)."""
     for session in UserSession.objects.filter(user=user):
         session.end()
-    ApiToken.objects.filter(user=user).delete()
+    token_list(user=user).delete()
 
 
 def sessions_tidy() -> int:

@@ -16,6 +16,7 @@ from django.utils import translation
 
 from ragsite.accounts.adapters import groups_follow
 from ragsite.accounts.sessions import sign_out_everywhere
+from ragsite.accounts.tokens import keys_revoke
 from ragsite.models import Account
 
 
@@ -30,10 +31,13 @@ def connect() -> None:
 def _before_save(
     sender: type[User], instance: User, raw: bool, update_fields: Collection[str] | None, **kwargs: Any
 ) -> None:
-    """With a new password, and with a closed account, end its sessions and tokens. The session that changed it gets a
-    new row. By page, administration, command or shell; should the save fail, tokens are gone that could have stayed."""
+    """With a new password, and with a closed account, end its sessions and tokens; with the account its API keys, too.
+    The session that changed it gets a new row. By page, administration, command or shell; should the save fail, tokens
+    are gone that could have stayed."""
     if raw or instance.pk is None:
         return
+    if not instance.is_active:
+        keys_revoke(user=instance)
     if not instance.is_active or _changes_password(instance, update_fields):
         sign_out_everywhere(user=instance)
 

@@ -71,6 +71,8 @@ class DocumentContentSerializer(serializers.Serializer[Any]):
 class DocumentContentApi(APIView):
     """A part of a document as people read it, with the chunks that it was cut into."""
 
+    scope = "read"
+
     @extend_schema(
         operation_id="documents_content",
         parameters=[DocumentContentQuerySerializer],

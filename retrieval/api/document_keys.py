@@ -28,6 +28,7 @@ from retrieval.services.documents import content_digest, document_update
 class DocumentByKeyApi(APIView):
     """What another system calls by this key, in a collection that you may change (without a name: your `documents`)."""
 
+    scope = "write"
     parser_classes = [FormParser]
 
     @extend_schema(

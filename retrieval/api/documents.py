@@ -77,6 +77,7 @@ SANDBOX = "default-src 'none'; sandbox"
 class DocumentsApi(GenericAPIView[Document]):
     """The documents that the user may read, and the way in for new ones."""
 
+    scope, scope_to_change = "read", "write"
     queryset = Document.objects.none()
     serializer_class = DocumentSerializer
     parser_classes = [FormParser]
@@ -114,6 +115,7 @@ class RagUploadSerializer(StrictSerializer):
 class RagUploadApi(APIView):
     """The same into one collection of the user's own, for clients of an older front."""
 
+    scope = "write"
     parser_classes = [FormParser]
 
     @extend_schema(
@@ -135,6 +137,8 @@ class RagUploadApi(APIView):
 class DocumentsUsageApi(APIView):
     """How much of the site your documents take up."""
 
+    scope = "read"
+
     @extend_schema(operation_id="documents_usage", responses=DocumentsUsageSerializer)
     def get(self, request: Request) -> Response:
         usage = usage_of(asking_user(request))
@@ -147,6 +151,8 @@ class DocumentsUsageApi(APIView):
 
 class DocumentsBulkApi(APIView):
     """One action on many documents."""
+
+    scope = "write"
 
     @extend_schema(operation_id="documents_bulk", request=BulkSerializer, responses=BulkResultsSerializer)
     def post(self, request: Request) -> Response:
@@ -183,6 +189,8 @@ def _bulk_action(request: Request, asked: Mapping[str, Any]) -> Callable[[Docume
 class DocumentApi(APIView):
     """One document."""
 
+    scope, scope_to_change = "read", "write"
+
     @extend_schema(operation_id="documents_read", responses=DocumentSerializer)
     def get(self, request: Request, document_id: UUID) -> Response:
         document = document_get(user=request.user, document_id=document_id)
@@ -206,6 +214,7 @@ class DocumentApi(APIView):
 class DocumentChunksApi(GenericAPIView[Chunk]):
     """A document's chunks, in order."""
 
+    scope = "read"
     queryset = Chunk.objects.none()
     serializer_class = ChunkSerializer
 
@@ -217,6 +226,8 @@ class DocumentChunksApi(GenericAPIView[Chunk]):
 
 class DocumentFileApi(APIView):
     """The file as it was uploaded."""
+
+    scope = "read"
 
     @extend_schema(
         operation_id="documents_file",
@@ -245,6 +256,8 @@ class DocumentFileApi(APIView):
 
 class DocumentPictureApi(AsyncAPIView):
     """A page of a PDF as a picture."""
+
+    scope = "read"
 
     @extend_schema(
         operation_id="documents_page_picture",

@@ -59,6 +59,8 @@ class FilterValuesSerializer(serializers.Serializer[Any]):
 class FilterValuesApi(APIView):
     """`/api/filters`."""
 
+    scope = "read"
+
     @extend_schema(
         operation_id="filter_values", parameters=[FilterValuesQuerySerializer], responses=FilterValuesSerializer
     )

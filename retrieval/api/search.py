@@ -67,6 +67,8 @@ class SearchResultSerializer(serializers.Serializer[Any]):
 
 
 class SearchApi(APIView):
+    scope = "read"
+
     @extend_schema(operation_id="search", request=SearchInputSerializer, responses=SearchResultSerializer)
     async def post(self, request: Request) -> Response:
         """Search your own collections, those shared with your groups and those that the site has approved; or the

@@ -15,6 +15,8 @@ from retrieval.engine import get_engine
 class StatusApi(APIView):
     """What the model server offers now: pages say so when answers are made without a model."""
 
+    scope = "read"
+
     @extend_schema(
         operation_id="status",
         responses=inline_serializer(

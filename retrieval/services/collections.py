@@ -12,6 +12,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import F, Q
 from django.utils import timezone
 
+from ragsite.accounts.auth import bound_to
 from ragsite.core.errors import ConflictError, InvalidInputError, PermissionDeniedError
 from ragsite.core.text import clean_text
 from ragsite.core.wording import worded
@@ -35,7 +36,15 @@ def may_publish(user: User | AnonymousUser) -> bool:
 def collection_create(*, owner: User | None, name: str, **values: Any) -> Collection:
     """A new collection, private unless said otherwise; without an owner it is the site's. values: as the changes of
     `collection_update`, and raises."""
+    _refuse_bound(owner)
     return _change(Collection(owner=owner), {"name": name, **values}, by=owner)
+
+
+def _refuse_bound(user: User | None, collection: Collection | None = None) -> None:
+    """Raises PermissionDeniedError for an API key that is bound to other collections."""
+    ids = bound_to(user)
+    if ids is not None and (collection is None or str(collection.pk) not in ids):
+        raise PermissionDeniedError(worded("This API key is bound to other collections; name one of them."))
 
 
 def collection_update(*, collection: Collection, changes: Mapping[str, Any], by: User) -> Collection:
@@ -142,6 +151,7 @@ ATTACHED_NAME = "conversation "  # and the conversation's id; nobody sees it
 
 def collection_of_conversation(*, owner: User, conversation_id: UUID) -> Collection:
     """The private collection of a conversation's files, made with its first one. The caller knows whose it is."""
+    _refuse_bound(owner)
     name = f"{ATTACHED_NAME}{conversation_id}"
     collection, _ = Collection.objects.get_or_create(
         conversation_id=conversation_id, owner=owner, defaults={"name": name}
@@ -199,6 +209,7 @@ def collection_ensure(*, owner: User | None, name: str, **values: Any) -> Collec
     values: of a new one, as `collection_create` takes them, and raises.
     """
     if collection := Collection.objects.filter(owner=owner, name=clean_text(name, nul="\ufffd")).first():
+        _refuse_bound(owner, collection)
         return collection
     try:
         return collection_create(owner=owner, name=name, **values)
