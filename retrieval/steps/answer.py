@@ -20,7 +20,6 @@ from retrieval.steps.extract import quotations, versions_asked_for
 from retrieval.steps.judge import estimated
 from retrieval.steps.memory import quote_memories
 from retrieval.steps.passages import compress, order
-from retrieval.steps.phrases import phrase
 from retrieval.steps.step import step
 from retrieval.steps.verify import NOTHING_SUPPORTED, check_by_words, claims_of, verify
 from retrieval.steps.writing import (
@@ -33,7 +32,7 @@ from retrieval.steps.writing import (
     marked_shape,
     write_by_model,
 )
-from retrieval.text.answer_language import NAMES, Language
+from retrieval.text.answer_language import NAMES, Language, phrase
 from retrieval.text.quoting import one_line, quote_history, quote_source
 from retrieval.trace import degrade, note
 from retrieval.values import (

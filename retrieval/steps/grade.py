@@ -12,11 +12,23 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
 
+from pydantic import BaseModel
+
 from ragsite.core.wording import counted
 from retrieval.path_texts import path_text, reason_text
 from retrieval.steps.deps import Deadline, Deps
-from retrieval.steps.judge import MISSING_CHARS, YES_SCORE, check_score, estimated, quoted, rank, reranking_is_on
-from retrieval.steps.schemas import TOP_SCORE, AnswerGrade, DocumentVerdict
+from retrieval.steps.judge import (
+    MISSING_CHARS,
+    TOP_SCORE,
+    YES_SCORE,
+    Score,
+    SearchWords,
+    check_score,
+    estimated,
+    quoted,
+    rank,
+    reranking_is_on,
+)
 from retrieval.steps.step import step, try_call
 from retrieval.text.quoting import neutralise, one_line, quote_source
 from retrieval.trace import note, queue_model_call, skip
@@ -111,6 +123,13 @@ async def _graded(deps: Deps, question: Question, documents: Sequence[ScoredChun
     return grades
 
 
+class DocumentVerdict(BaseModel):
+    """Whether one document holds information that the answer needs, and how sure this judgement is."""
+
+    is_relevant: bool
+    confidence: Score
+
+
 async def _ask_each(
     deps: Deps, text: str, documents: Sequence[ScoredChunk]
 ) -> list[tuple[ScoredChunk, DocumentVerdict]]:
@@ -194,6 +213,13 @@ class AnswerAssessment:
     score: float = 0.0
     missing: str = ""
     reason: str = ""
+
+
+class AnswerGrade(BaseModel):
+    """How well the answer solves the question."""
+
+    score: Score
+    missing: SearchWords
 
 
 @step("reflect")

@@ -13,25 +13,17 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field
 
 from retrieval.answerability import estimate_answerability
 from retrieval.errors import ModelOutputError
 from retrieval.path_texts import path_text
 from retrieval.providers import rerank_http
+from retrieval.providers.reply_schema import exactly, limited, shaped
 from retrieval.steps.deps import Deps
 from retrieval.steps.passages import fit
-from retrieval.steps.schemas import (
-    TOP_SCORE,
-    CriteriaJudgement,
-    EvidenceReflection,
-    JudgedAs,
-    RetrievalJudgement,
-    SufficiencyVerdict,
-    Verdict,
-    exactly,
-    shaped,
-)
 from retrieval.steps.step import step
 from retrieval.text.quoting import label, one_line, quote_source
 from retrieval.trace import note
@@ -47,6 +39,15 @@ PASS_SCORE = 0.8  # a reflection at or above it: answer
 RETRY_SCORE = 0.5  # below it another way is tried; between the two the search is tuned
 WEIGHTS = (0.5, 0.3, 0.2)  # of relevance, completeness and factuality
 MOST_SHOWN = 10  # passages that a model reflects on in one call
+TOP_SCORE = 10  # of the whole numbers, from 0, that a model scores with
+CRITERIA = (
+    "topical_alignment", "intent_alignment", "key_entity_match", "direct_answerability", "coverage_depth",
+    "specificity_to_query", "temporal_fit", "language_terminology_alignment",
+)  # fmt: skip
+Verdict = Literal["ANSWER", "CLARIFY", "NO_ANSWER", "REFINE"]
+JudgedAs = Literal["answer", "no_answer", "ask_back"]
+Score = Annotated[int, limited(minimum=0, maximum=TOP_SCORE)]
+SearchWords = Annotated[str, limited(maxLength=60)]  # for what is missing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,6 +171,11 @@ async def judge(deps: Deps, question: Question, passages: Sequence[ScoredChunk])
     return assessed("judged_yes", "ANSWER", passages, named=named, score=YES)
 
 
+class SufficiencyVerdict(BaseModel):
+    verdict: Literal["SUFFICIENT", "INSUFFICIENT"]
+    missing: SearchWords = ""
+
+
 @step("assess", fallback=by_estimate)
 async def evaluate(deps: Deps, question: Question, passages: Sequence[ScoredChunk], *, most: int) -> Assessment:
     """ANSWER stands for sufficient, NO_ANSWER for insufficient. most: passages that the model is shown."""
@@ -207,6 +213,28 @@ def assessed(
     )
     reason = path_text(code, {"score": score})
     return Assessment(verdict=verdict, candidates=tuple(passages), reason=reason, missing=missing, named=named)
+
+
+class RetrievalJudgement(BaseModel):
+    """The passages are named before the verdict, so that a small model looks for one before it says whether there is
+    one."""
+
+    relevant_passages: list[int]
+    verdict: JudgedAs
+
+
+class PassageCriteria(BaseModel):
+    """The scores of the eight criteria in their order."""
+
+    passage: int
+    criteria: list[Score] = Field(
+        min_length=1, json_schema_extra={"minItems": len(CRITERIA), "maxItems": len(CRITERIA)}
+    )
+
+
+class CriteriaJudgement(BaseModel):
+    passages: list[PassageCriteria]
+    verdict: JudgedAs
 
 
 async def _verdict(deps: Deps, question: Question, passages: Sequence[ScoredChunk]) -> tuple[JudgedAs, Sequence[int]]:
@@ -257,6 +285,14 @@ async def reflected_by_estimate(
     probability = await estimated(deps, question, passages)
     note("reflected_by_estimate", score=round(probability, 3), outcome="pass", by_model=False)
     return Reflection(candidates=tuple(passages), score=probability, outcome="pass")
+
+
+class EvidenceReflection(BaseModel):
+    """Scores of the passages in their order, and of the whole."""
+
+    scores: list[Score]
+    completeness: Score
+    factuality: Score
 
 
 @step("reflect", fallback=reflected_by_estimate)

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import BaseModel
 
 from ragsite.core.errors import AppError
 from retrieval.errors import explained
+from retrieval.providers.reply_schema import limited
 from retrieval.steps.cite import without_markers
 from retrieval.steps.deps import Deps
-from retrieval.steps.schemas import ConsolidatedFact
 from retrieval.steps.step import step
 from retrieval.steps.verify import claims_of
 from retrieval.text.answer_language import NAMES
@@ -105,6 +108,12 @@ def quote_memories(facts: Sequence[RememberedFact], *, tokens: int = MEMORY_TOKE
             break
         lines.append(line)
     return "\n".join(lines) or NOTHING
+
+
+class ConsolidatedFact(BaseModel):
+    """What the answer says, in one short sentence that needs no context."""
+
+    fact: Annotated[str, limited(maxLength=160)]
 
 
 async def condensed_by_model(deps: Deps, question: str, answer: str) -> str:

@@ -10,22 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Annotated
+
+from pydantic import BaseModel
 
 from retrieval.errors import ModelOutputError
+from retrieval.providers.reply_schema import exactly, limited, shaped
 from retrieval.steps.deps import Deps
-from retrieval.steps.schemas import (
-    ClearQuery,
-    CondensedQuestion,
-    HypotheticalPassage,
-    RewrittenQueries,
-    RewrittenQuery,
-    StepBackQuery,
-    SubQueries,
-    exactly,
-    shaped,
-)
 from retrieval.steps.step import step
-from retrieval.text.quoting import label, neutralise, one_line, quote_history
+from retrieval.text.quoting import label, one_line, quote_history
 from retrieval.trace import note, skip
 from retrieval.values import Query, QueryKind, Question, ScoredChunk
 
@@ -34,13 +27,22 @@ QUERY_CHARS = 500
 NONE = "-"
 MAX_FAILED = 5  # documents that the model is shown
 FAILED_CHARS = 160  # of each one's text
-ANSWER_CHARS = 1200
 REASON_CHARS = 300
 MAX_KEYWORDS = 8
 SUB_QUERIES = 4  # parts at most
+QueryText = Annotated[str, limited(minLength=3, maxLength=200)]
+_Text = Annotated[str, limited(minLength=3, maxLength=400)]
+
+
+class ClearQuery(BaseModel):
+    query: QueryText
 
 
 # ------------------------------------------------------------------------------------------------ condense
+class CondensedQuestion(BaseModel):
+    standalone_question: _Text
+
+
 @step("condense", fallback=lambda deps, question: question)
 async def condense(deps: Deps, question: Question) -> Question:
     """The question with `condensed` filled in. Without a model it stays as it is: no rule tells a follow-up."""
@@ -79,6 +81,10 @@ def rewriting_is_on(deps: Deps, question: Question) -> bool:
     return deps.settings.rewrite.enabled if asked is None else asked
 
 
+class RewrittenQueries(BaseModel):
+    queries: list[QueryText]
+
+
 @step("rewrite", fallback=no_queries, optional=True)
 async def rewrite(deps: Deps, question: Question) -> tuple[Query, ...]:
     """Variants of the question, and its parts where it asks several things."""
@@ -113,6 +119,12 @@ async def rewrite_to_concepts(
     return queries
 
 
+class RewrittenQuery(BaseModel):
+    rewrite_reason: Annotated[str, limited(maxLength=160)] = ""
+    rewritten_query: QueryText
+    keywords: Annotated[list[Annotated[str, limited(minLength=1, maxLength=40)]], limited(minItems=1, maxItems=6)] = []
+
+
 @step("rewrite", fallback=no_queries, optional=True)
 async def rewrite_to_retry(
     deps: Deps, question: Question, *, tried: Sequence[str], failed: Sequence[tuple[ScoredChunk, str]]
@@ -141,23 +153,6 @@ async def rewrite_to_retry(
         queries=[query],
     )
     return (Query(query, kind="rewrite"),)
-
-
-@step("rewrite", fallback=no_queries, optional=True)
-async def rewrite_to_correct(
-    deps: Deps, question: Question, *, tried: Sequence[str], missing: str, answer: str
-) -> tuple[Query, ...]:
-    """Queries that look for what a rejected answer lacked."""
-    reply = await deps.complete(
-        "corrective_rewrite",
-        exactly(RewrittenQueries, "queries", VARIANTS),
-        answer=neutralise(answer)[:ANSWER_CHARS],
-        missing=one_line(missing) or NONE,
-        tried="; ".join(map(one_line, tried)),
-        variants=VARIANTS,
-        question=one_line(question.standalone),
-    )
-    return _noted(distinct(reply.queries, tried=tried)[:VARIANTS], missing=missing, corrective=True)
 
 
 def distinct(texts: Iterable[str], *, tried: Iterable[str] = ()) -> list[str]:
@@ -199,6 +194,10 @@ def _quote_failed(failed: Sequence[tuple[ScoredChunk, str]]) -> str:
 
 
 # ------------------------------------------------------------------------------------------------ hyde
+class HypotheticalPassage(BaseModel):
+    hypothetical_passage: _Text
+
+
 @step("hyde", fallback=lambda deps, question: (), optional=True)
 async def hyde(deps: Deps, question: Question) -> tuple[Query, ...]:
     """One query for the vector search alone; none where it is switched off."""
@@ -216,6 +215,10 @@ async def hyde(deps: Deps, question: Question) -> tuple[Query, ...]:
 # ------------------------------------------------------------------------------------------------ transform
 
 
+class SubQueries(BaseModel):
+    sub_queries: list[QueryText]
+
+
 @step("decompose", fallback=no_queries, optional=True)
 async def decompose(deps: Deps, question: Question) -> tuple[Query, ...]:
     """The simpler questions that a compound one is made of; a single one is no decomposition."""
@@ -228,6 +231,10 @@ async def decompose(deps: Deps, question: Question) -> tuple[Query, ...]:
     )
     texts = distinct(reply.sub_queries, tried=[question.standalone])[:SUB_QUERIES]
     return _noted(texts if len(texts) > 1 else (), "sub_query")
+
+
+class StepBackQuery(BaseModel):
+    step_back_query: QueryText
 
 
 @step("step_back", fallback=no_queries, optional=True)

@@ -3,9 +3,8 @@
 The fast model reads department, kind of document and year among the values that the documents in scope hold ("HR",
 人事), and the titles of some of them; no filter without evidence in the question's own words. Filters of the request
 always win. One that was read from the question is preferred, not strict: it may mean something else, so what it hides
-fills up what it leaves (`retrieval.steps.retrieve`). In `dual_loop` the model chooses a strategy, with the words of its
-search: the seed asks for each; both read the same conversation, so one call gives both.
-Source: seed 003 (routing); seed 001, `route_query` and `rewrite_query`.
+fills up what it leaves (`retrieval.steps.retrieve`).
+Source: seed 003 (routing).
 """
 
 from __future__ import annotations
@@ -15,24 +14,23 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Annotated, Literal
 
-from retrieval.errors import ModelOutputError
+from pydantic import BaseModel
+
+from retrieval.providers.reply_schema import limited, shaped
 from retrieval.steps.deps import Deps
-from retrieval.steps.memory import quote_memories
-from retrieval.steps.query import VARIANTS, condense, distinct, hyde, rewrite
-from retrieval.steps.schemas import ChosenRoute, QuestionFilters, QuestionRoute, StrategyName, shaped
+from retrieval.steps.query import condense, hyde, rewrite
 from retrieval.steps.step import step
 from retrieval.text.language import to_simplified
-from retrieval.text.quoting import one_line, quote_history
+from retrieval.text.quoting import one_line
 from retrieval.trace import note
-from retrieval.values import DocumentRef, DocumentTask, Query, Question, RememberedFact, SearchFilters, Vocabulary
+from retrieval.values import DocumentRef, DocumentTask, Query, Question, SearchFilters, Vocabulary
 
 MAX_LISTED = 60  # values of a kind that the model chooses among
 MAX_OFFERED = 40  # documents
 COMPARED = 2
 MIN_EVIDENCE = 2  # characters
-STANDALONE_CHARS = 500
-STRATEGIES: tuple[StrategyName, ...] = ("hierarchical_search", "direct_chunk_search", "web_search")
 _YEAR = re.compile(r"(?<!\d)((?:19|20)\d{2})(?!\d)")
 
 
@@ -140,6 +138,20 @@ def as_known(
     return Route(filters=known)
 
 
+class QuestionRoute(BaseModel):
+    """What the question says about the documents it is about, and what is asked of whole documents, by their numbers.
+
+    evidence: its own words that name department, kind or year. chat: nothing is asked of documents.
+    """
+
+    evidence: Annotated[str, limited(maxLength=120)] = ""
+    department: str = ""
+    doc_type: str = ""
+    policy_year: int | None = None
+    task: Literal["", "summarise", "list", "compare", "chat"] = ""
+    documents: Annotated[list[int], limited(maxItems=2)] = []
+
+
 @step("route", fallback=as_known, optional=True)
 async def route(
     deps: Deps, question: Question, known: SearchFilters, vocabulary: Vocabulary, offered: Sequence[DocumentRef]
@@ -185,7 +197,7 @@ def _listed(values: Iterable[object]) -> str:
     return "; ".join(one_line(str(value)) for value in list(values)[:MAX_LISTED]) or "-"
 
 
-def with_evidence(read: QuestionFilters, question: str, vocabulary: Vocabulary) -> SearchFilters:
+def with_evidence(read: QuestionRoute, question: str, vocabulary: Vocabulary) -> SearchFilters:
     """The documents' own values alone, and only if the words that are given as evidence stand in the question."""
     evidence, asked = fold(read.evidence), fold(question)
     if not MIN_EVIDENCE <= len(evidence) < len(asked) or evidence not in asked:
@@ -220,44 +232,3 @@ def fold(text: str) -> str:
 def years_in(text: str) -> list[int]:
     """The years 1900 to 2099 that a text names in digits, in order, each once."""
     return list(dict.fromkeys(int(year) for year in _YEAR.findall(fold(text))))
-
-
-# ------------------------------------------------------------------------------------------------ strategy
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Strategy:
-    """question: condensed where it needs the conversation. queries: other wordings of it."""
-
-    route: StrategyName
-    question: Question
-    queries: tuple[Query, ...] = ()
-
-
-def first_available(
-    deps: Deps, question: Question, available: Sequence[StrategyName], memories: Sequence[RememberedFact]
-) -> Strategy:
-    note("strategy", route=available[0], available=list(available), standalone_question=question.standalone)
-    return Strategy(route=available[0], question=question)
-
-
-@step("route", fallback=first_available, optional=True)
-async def choose_strategy(
-    deps: Deps, question: Question, available: Sequence[StrategyName], memories: Sequence[RememberedFact]
-) -> Strategy:
-    """One of the available strategies, or `direct`: no document is needed."""
-    routes = (*available, "direct")
-    reply = await deps.complete(
-        "dual_loop_route",
-        shaped(ChosenRoute, route={"enum": list(routes)}, queries={"minItems": VARIANTS, "maxItems": VARIANTS}),
-        memories=quote_memories(memories),
-        history=quote_history(question.history),
-        routes=", ".join(routes),
-        variants=VARIANTS,
-        question=one_line(question.standalone),
-    )
-    if reply.route not in routes:
-        raise ModelOutputError("route_not_available")
-    if question.history and not question.condensed:
-        question = replace(question, condensed=" ".join(reply.standalone_question.split())[:STANDALONE_CHARS])
-    note("strategy", route=reply.route, available=list(available), standalone_question=question.standalone)
-    texts = distinct(reply.queries, tried=[question.standalone])[:VARIANTS]
-    return Strategy(route=reply.route, question=question, queries=tuple(Query(text, kind="rewrite") for text in texts))

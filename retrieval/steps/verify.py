@@ -14,7 +14,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from pydantic import BaseModel
+
 from ragsite.core.wording import joined, worded
+from retrieval.providers.reply_schema import exactly
 from retrieval.steps.cite import (
     MARKER,
     Place,
@@ -27,7 +30,6 @@ from retrieval.steps.cite import (
     without_markers,
 )
 from retrieval.steps.deps import Deps
-from retrieval.steps.schemas import CheckedStatements, exactly
 from retrieval.steps.step import step, try_call
 from retrieval.text.markdown import leading_signs
 from retrieval.text.numbers import known_numbers, stated_numbers
@@ -160,6 +162,12 @@ async def verify(deps: Deps, answer: Answer, *, question: str) -> Answer:
     if grounding and weak == len(grounding) and _is_baseless(answer):
         return replace(answer, decision="NO_ANSWER", reason=NOTHING_SUPPORTED)
     return answer
+
+
+class CheckedStatements(BaseModel):
+    """Whether the passages say so, for each statement in their order; about two tokens a sentence."""
+
+    supported: list[bool]
 
 
 async def _model_verdicts(deps: Deps, answer: Answer, claims: Sequence[Claim], question: str) -> list[bool]:

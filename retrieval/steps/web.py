@@ -12,13 +12,16 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import BaseModel
 
 from retrieval.errors import WebSearchError
 from retrieval.path_texts import reason_text
 from retrieval.ports import SearchResult, WebResult
 from retrieval.providers import web_search as engine
+from retrieval.providers.reply_schema import limited
 from retrieval.steps.deps import Deps
-from retrieval.steps.schemas import WebQuery
 from retrieval.steps.step import step, try_call
 from retrieval.text.analysis import query_terms
 from retrieval.text.quoting import one_line
@@ -74,6 +77,10 @@ async def web_search(deps: Deps, question: Question, *, words: str = "") -> Sear
     found = [{"title": result.title, "url": result.url, "published": result.published} for result in results]
     note("web_found", query=query, engine=deps.web.name, results=found, count=len(found))
     return SearchResult(candidates=as_candidates(results))
+
+
+class WebQuery(BaseModel):
+    query: Annotated[str, limited(minLength=3, maxLength=120)]
 
 
 async def _query(deps: Deps, text: str) -> str:

@@ -1,14 +1,20 @@
 """The language to answer in: the question's; and its script: Traditional stays Traditional, Simplified Simplified.
 
+`phrases.json` has the sentences that the site itself says in an answer. One that leads into what follows ends in a
+colon: it states nothing that passages would have to bear out.
+
 Small models fall back to the script that they have seen most. Text is converted clause by clause, as it streams: a
 character's form depends on its neighbours (头发 頭髮, 发生 發生).
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from itertools import chain
+from pathlib import Path
 from typing import Literal
 
 from retrieval.text.language import HAN, SAMPLE_CHARS, chinese_variant, converted, detect_language, to_simplified
@@ -26,6 +32,7 @@ _CONFIGS = {"zh-hans": "t2s", "zh-hant": "s2tw"}
 # Simplified forms that are words of their own in Traditional text: no sign of the other script.
 _BOTH = frozenset("后里台干面系只余于谷征制准范丑卜仆冲出叶斗曲朴松板沈洒淀胡症致舍须郁钟才几了云吁回")
 _OPEN_CLAUSE = re.compile(rf"(?<![{HAN}])[{HAN}]+\Z")
+PHRASES = Path(__file__).with_name("phrases.json")
 MAX_HELD = 24  # characters of a clause that is waited for
 
 
@@ -42,6 +49,16 @@ def answer_language(question: str, *, earlier: Iterable[str] = (), reader: str =
             shown = (_script_shown(text[:SAMPLE_CHARS]) for text in chain((question,), earlier))
             return next(filter(None, shown), "zh-hant" if reader == "zh-hant" else "zh-hans")
     return "other"
+
+
+def phrase(which: str, language: Language, /, **values: object) -> str:
+    return _phrases()[which]["en" if language == "other" else language].format(**values)
+
+
+@lru_cache(maxsize=1)
+def _phrases() -> dict[str, dict[str, str]]:
+    phrases: dict[str, dict[str, str]] = json.loads(PHRASES.read_text(encoding="utf-8"))
+    return phrases
 
 
 def _script_shown(text: str) -> Language | None:

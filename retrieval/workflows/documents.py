@@ -27,10 +27,10 @@ from retrieval.steps.documents.read import (
     sources_of,
 )
 from retrieval.steps.documents.write import author_for, quote, say_also, say_why_not, write
-from retrieval.steps.phrases import phrase
 from retrieval.steps.step import step
 from retrieval.steps.verify import verify
 from retrieval.steps.writing import Author
+from retrieval.text.answer_language import phrase
 from retrieval.text.tokens import estimate_tokens
 from retrieval.trace import note
 from retrieval.values import Answer, DocumentTask, Question

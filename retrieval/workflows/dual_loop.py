@@ -27,31 +27,35 @@ sent, and condensed by a worker later.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
+from pydantic import BaseModel
 
 from ragsite.core.wording import worded
-from retrieval.errors import IndexUnavailableError
+from retrieval.errors import IndexUnavailableError, ModelOutputError
 from retrieval.path_texts import reason_text
 from retrieval.ports import SearchRequest, SearchResult
+from retrieval.providers.reply_schema import limited, shaped
 from retrieval.steps import memory
 from retrieval.steps.answer import ask_back, respond_directly, write_answer
 from retrieval.steps.deps import Deps
 from retrieval.steps.grade import AnswerAssessment, grade_answer
 from retrieval.steps.judge import Assessment, judge, rerank
 from retrieval.steps.passages import dedupe
-from retrieval.steps.phrases import phrase
-from retrieval.steps.query import own_words, rewrite_to_correct
+from retrieval.steps.query import VARIANTS, QueryText, distinct, own_words, rewrite_to_concepts
 from retrieval.steps.retrieve import breadth, search_documents
-from retrieval.steps.route import STRATEGIES, Strategy, choose_strategy, distinct_queries
-from retrieval.steps.schemas import StrategyName
+from retrieval.steps.route import distinct_queries
+from retrieval.steps.step import step
 from retrieval.steps.web import may_search_web, web_search
-from retrieval.trace import HeldBackTrace
+from retrieval.text.answer_language import phrase
+from retrieval.text.quoting import one_line, quote_history
+from retrieval.trace import HeldBackTrace, note
 from retrieval.values import Answer, Query, Question, RememberedFact, ScoredChunk
 from retrieval.workflows.workflow import (
     Asking,
@@ -64,6 +68,18 @@ from retrieval.workflows.workflow import (
 
 MAX_CORRECTIONS = 2  # times that a rejected answer is searched and written anew
 TIMEOUT_S = 240.0  # a whole answer
+STANDALONE_CHARS = 500
+StrategyName = Literal["hierarchical_search", "direct_chunk_search", "web_search", "direct"]
+STRATEGIES: tuple[StrategyName, ...] = ("hierarchical_search", "direct_chunk_search", "web_search")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strategy:
+    """question: condensed where it needs the conversation. queries: other wordings of it."""
+
+    route: StrategyName
+    question: Question
+    queries: tuple[Query, ...] = ()
 
 
 class State(Asking, total=False):
@@ -106,6 +122,45 @@ def wanting_web(question: Question) -> Question:
     return replace(question, options=replace(question.options, web_search=True))
 
 
+class ChosenRoute(BaseModel):
+    """Route and words of the search in one call: both read the same conversation."""
+
+    route: StrategyName
+    standalone_question: Annotated[str, limited(maxLength=400)] = ""
+    queries: list[QueryText] = []
+
+
+def first_available(
+    deps: Deps, question: Question, available: Sequence[StrategyName], memories: Sequence[RememberedFact]
+) -> Strategy:
+    note("strategy", route=available[0], available=list(available), standalone_question=question.standalone)
+    return Strategy(route=available[0], question=question)
+
+
+@step("route", fallback=first_available, optional=True)
+async def choose_strategy(
+    deps: Deps, question: Question, available: Sequence[StrategyName], memories: Sequence[RememberedFact]
+) -> Strategy:
+    """One of the available strategies, or `direct`: no document is needed."""
+    routes = (*available, "direct")
+    reply = await deps.complete(
+        "dual_loop_route",
+        shaped(ChosenRoute, route={"enum": list(routes)}, queries={"minItems": VARIANTS, "maxItems": VARIANTS}),
+        memories=memory.quote_memories(memories),
+        history=quote_history(question.history),
+        routes=", ".join(routes),
+        variants=VARIANTS,
+        question=one_line(question.standalone),
+    )
+    if reply.route not in routes:
+        raise ModelOutputError("route_not_available")
+    if question.history and not question.condensed:
+        question = replace(question, condensed=" ".join(reply.standalone_question.split())[:STANDALONE_CHARS])
+    note("strategy", route=reply.route, available=list(available), standalone_question=question.standalone)
+    texts = distinct(reply.queries, tried=[question.standalone])[:VARIANTS]
+    return Strategy(route=reply.route, question=question, queries=tuple(Query(text, kind="rewrite") for text in texts))
+
+
 async def route_query(state: State, runtime: Runtime[Deps]) -> State:
     """Decides; where the search with the user's own words is clearly good, its passages are used and no model is asked
     for a route."""
@@ -138,9 +193,9 @@ async def rewrite_query(state: State, runtime: Runtime[Deps]) -> State:
             queries = distinct_queries((*own_words(question), *variants))
             entry.note("queries_made", queries=[query.text for query in queries])
         return {"queries": queries, "asked_for": queries}
-    rejected, graded = state["drafts"][-1]
+    _, graded = state["drafts"][-1]
     tried = tuple(query.text for query in state["asked_for"])
-    fresh = await rewrite_to_correct(deps, question, tried=tried, missing=graded.missing, answer=rejected.text)
+    fresh = await rewrite_to_concepts(deps, question, tried=tried, missing=graded.missing)
     queries, route = fresh or (Query(question.standalone),), state["strategy"].route
     return {
         "queries": queries,

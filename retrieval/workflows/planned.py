@@ -6,29 +6,32 @@
                           │                └─ not good, and a retry is left ─┐          │ the model says that
                           └──────────────────────────── mend ◄───────────────┴──────────┘ the passages don't answer
 
-No plan is asked for where the search with the user's own words is clearly good. `execute` runs tasks that do not wait
-for each other side by side. `reflect` scores relevance, completeness and factuality; `mend` adds a task that searches
-another way, at most `max_retries` times: a medium result is searched for wider and by its parts, a poor one in other
-words, by text alone, and on the web where that is wanted. The best result so far is used. The seed's check of the
-answer is the mark that it begins with: what has been read is not taken back. Only a model's word refuses.
+No plan is asked for where the search with the user's own words is clearly good. Of a model's plan only what can run is
+kept: known types, and dependencies on tasks that stand before. `execute` runs tasks that do not wait for each other
+side by side. `reflect` scores relevance, completeness and factuality; `mend` adds a task that searches another way, at
+most `max_retries` times: a medium result is searched for wider and by its parts, a poor one in other words, by text
+alone, and on the web where that is wanted. The best result so far is used. The seed's check of the answer is the mark
+that it begins with: what has been read is not taken back. Only a model's word refuses.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from graphlib import TopologicalSorter
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
+from pydantic import BaseModel
 
 from ragsite.core.errors import AppError
-from retrieval.errors import IndexUnavailableError
+from retrieval.errors import IndexUnavailableError, ModelOutputError
 from retrieval.path_texts import path_text, reason_text
 from retrieval.ports import SearchRequest
+from retrieval.providers.reply_schema import limited, shaped
 from retrieval.search.fusion import reciprocal_rank_fusion
 from retrieval.steps.answer import as_sources, write_answer
 from retrieval.steps.deps import Deps
@@ -36,11 +39,12 @@ from retrieval.steps.extract import best_statements
 from retrieval.steps.judge import Outcome, Reflection, reflect, rerank
 from retrieval.steps.memory import consolidate_memory, quote_memories, recall_memory
 from retrieval.steps.passages import dedupe
-from retrieval.steps.plan import Plan, Task, make_plan, planned, single_search
 from retrieval.steps.query import condense, decompose, follow_up, hyde, own_words, rewrite, step_back
 from retrieval.steps.retrieve import breadth, search_documents
-from retrieval.steps.schemas import SEARCHES
+from retrieval.steps.step import step
 from retrieval.steps.web import may_search_web, web_search
+from retrieval.text.quoting import one_line, quote_history
+from retrieval.trace import note
 from retrieval.values import Query, Question, ScoredChunk
 from retrieval.workflows.workflow import (
     Asking,
@@ -51,6 +55,8 @@ from retrieval.workflows.workflow import (
 )
 
 TIMEOUT_S = 180.0  # a whole answer
+INPUT_CHARS = 400
+MAX_TASKS = 8  # of one plan
 MAX_CONCURRENCY = 4  # tasks at once
 MAX_RETRIES = 2  # that the plan is mended after a reflection
 TASK_TIMEOUT_S = 45.0  # one task
@@ -58,6 +64,10 @@ GAIN = 0.02  # of a reflection's score; a retry that adds less was in vain
 TIME_FOR_ANSWERING = 0.4  # share of the time limit that no retry may begin in
 WIDER = 3  # times as many candidates
 STATEMENTS = 2  # of earlier findings that a following query is made from
+SEARCHES = ("retrieve", "text_search", "vector_search", "wide_search", "web_search")
+TASK_TYPES = (*SEARCHES, "rewrite", "decompose", "step_back", "hyde", "rerank", "evaluate")
+QuestionType = Literal["factual", "multi_hop", "comparison", "multi_part", "troubleshooting"]
+Complexity = Literal["simple", "medium", "complex"]
 REWORDINGS = {"rewrite": rewrite, "decompose": decompose, "step_back": step_back, "hyde": hyde}
 LEGS: Mapping[str, tuple[Literal["dense", "bm25"], ...]] = {"text_search": ("bm25",), "vector_search": ("dense",)}
 # What a retry does, by how good the result is; the first that was not tried. Seed 002 §8.3.3, its table of remedies.
@@ -67,6 +77,30 @@ REMEDIES: Mapping[Outcome, tuple[Remedy, ...]] = {
     "tune": ("wide_search", "decompose", "web_search"),
     "retry": ("web_search", "rewrite", "text_search", "wide_search"),
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """Seed 002's Task. input: the words that it works on; empty: what the tasks before it found words for."""
+
+    id: str
+    type: str
+    input: str = ""
+    depends_on: tuple[str, ...] = ()
+    priority: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """rows: the tasks as the path shows them; a row's `state` and `note` change while they run."""
+
+    tasks: tuple[Task, ...]
+    rows: list[dict[str, Any]]
+
+    @property
+    def goals(self) -> tuple[str, ...]:
+        """What is searched for; more than one where the question has several sides."""
+        return tuple(dict.fromkeys(task.input for task in self.tasks if task.type in SEARCHES and task.input))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +145,76 @@ async def plan(state: State, runtime: Runtime[Deps]) -> State:
     web = may_search_web(deps, question)
     made = await make_plan(deps, condensed, web=web, memories=quote_memories(memories))
     return {**begun, "question": condensed, "first": first, "plan": made, "goals": made.goals}
+
+
+class DraftedTask(BaseModel):
+    id: Annotated[str, limited(minLength=1, maxLength=4)]
+    type: Annotated[str, limited(enum=list(TASK_TYPES))]
+    input: Annotated[str, limited(maxLength=200)] = ""
+    depends_on: Annotated[list[str], limited(maxItems=4)] = []
+    priority: Annotated[int, limited(minimum=0, maximum=9)] = 0
+
+
+class DraftedPlan(BaseModel):
+    query_type: Annotated[str, limited(enum=list(get_args(QuestionType)))] = ""
+    complexity: Annotated[str, limited(enum=list(get_args(Complexity)))] = ""
+    tasks: Annotated[list[DraftedTask], limited(minItems=1)]
+
+
+def single_search(deps: Deps, question: Question, *, web: bool, memories: str) -> Plan:
+    """One search with the user's own words."""
+    return planned([Task(id="t1", type="retrieve", input=question.standalone)], why="plan_by_rule")
+
+
+@step("plan", fallback=single_search)
+async def make_plan(deps: Deps, question: Question, *, web: bool, memories: str) -> Plan:
+    """web: whether tasks may search the web. memories: what is remembered of earlier answers, quoted."""
+    reply = await deps.complete(
+        "plan",
+        shaped(DraftedPlan, tasks={"maxItems": MAX_TASKS}),
+        history=quote_history(question.history),
+        memories=memories,
+        max_tasks=MAX_TASKS,
+        web="yes" if web else "no",
+        question=one_line(question.standalone),
+    )
+    tasks = runnable(reply.tasks, question.standalone, web=web)
+    if not any(task.type in SEARCHES for task in tasks):
+        raise ModelOutputError("plan_without_search")
+    return planned(tasks, why="plan_by_model", type=reply.query_type, complexity=reply.complexity)
+
+
+def planned(tasks: Sequence[Task], *, why: str, **detail: object) -> Plan:
+    """The plan, written into the running step's entry."""
+    rows: list[dict[str, Any]] = [
+        {
+            "id": task.id, "type": task.type, "input": task.input, "depends_on": list(task.depends_on),
+            "priority": task.priority, "state": "waiting", "note": "",
+        }
+        for task in tasks
+    ]  # fmt: skip
+    note(why, tasks=rows, order=[f"{task.id} {task.type}" for task in tasks], **detail)
+    return Plan(tasks=tuple(tasks), rows=rows)
+
+
+def runnable(drafted: Iterable[DraftedTask], question: str, *, web: bool) -> list[Task]:
+    """Tasks that can run, in the model's order: a task waits for those before it alone, so there is no circle."""
+    tasks: dict[str, Task] = {}
+    for draft in drafted:
+        kind, name = draft.type.strip().lower(), one_line(draft.id)[:20]
+        if kind not in TASK_TYPES or name in tasks or not name or (kind == "web_search" and not web):
+            continue
+        waits = tuple(dict.fromkeys(other for other in map(one_line, draft.depends_on) if other in tasks))
+        # A search that follows a rewording searches for its outcome; every other task needs words of its own.
+        follows = bool(waits) and kind in SEARCHES
+        tasks[name] = Task(
+            id=name,
+            type=kind,
+            input=one_line(draft.input)[:INPUT_CHARS] or ("" if follows else question),
+            depends_on=waits,
+            priority=draft.priority,
+        )
+    return list(tasks.values())[:MAX_TASKS]
 
 
 # ------------------------------------------------------------------------------------------------ the plan at work

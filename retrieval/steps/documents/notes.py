@@ -10,12 +10,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Annotated
+
+from pydantic import BaseModel
 
 from ragsite.core.wording import worded
 from retrieval.errors import ModelOutputError
+from retrieval.providers.reply_schema import limited, shaped
 from retrieval.steps.cite import align
 from retrieval.steps.deps import Deps
-from retrieval.steps.documents.compare import Row
+from retrieval.steps.documents.compare import Row, RowKind
 from retrieval.steps.documents.read import (
     MOST_SOURCES,
     Excerpt,
@@ -27,13 +31,27 @@ from retrieval.steps.documents.read import (
     read_parts,
     sources_of,
 )
-from retrieval.steps.schemas import POINT_CHARS, CheckedRows, DocumentNotes, DocumentRow, DocumentRows, shaped
 from retrieval.steps.step import step, try_call
 from retrieval.text.quoting import one_line
 from retrieval.trace import note
 
 NOTES_OF_PART = 6  # at most
+POINT_CHARS = 200  # of a note
 CUT_MARGIN = 3  # characters below the limit of a note's length from which it was cut
+
+
+PassageNumber = Annotated[int, limited(minimum=1, maximum=999)]
+
+
+class DocumentNote(BaseModel):
+    passage: PassageNumber
+    point: Annotated[str, limited(minLength=3, maxLength=POINT_CHARS)]
+
+
+class DocumentNotes(BaseModel):
+    """What a part of a document says, in the order of the passages; two or three hundred tokens."""
+
+    notes: list[DocumentNote]
 
 
 @step("compress")
@@ -81,6 +99,26 @@ def _borne_out(points: Sequence[tuple[int, str]], part: Sequence[Excerpt], quest
 
 
 # ------------------------------------------------------------------------------------------------ rows
+class DocumentRow(BaseModel):
+    """words: the date or time, the sum, or the name, address or number, copied exactly."""
+
+    passage: PassageNumber
+    kind: RowKind
+    words: Annotated[str, limited(minLength=1, maxLength=120)]
+
+
+class DocumentRows(BaseModel):
+    """A table has many."""
+
+    rows: Annotated[list[DocumentRow], limited(maxItems=24)]
+
+
+class CheckedRows(BaseModel):
+    """The numbers of the rows that are what their kind says."""
+
+    right: list[int]
+
+
 @step("compress")
 async def find_rows(
     deps: Deps, excerpts: Sequence[Excerpt], question: str, *, room: int

@@ -6,10 +6,10 @@ import pytest
 from django.conf import settings
 
 from retrieval.steps.deps import Deps
-from retrieval.steps.plan import make_plan
 from retrieval.steps.query import condense, decompose, hyde, own_words, rewrite, rewrite_to_concepts, step_back
 from retrieval.steps.route import Route, read_question
 from retrieval.values import HistoryMessage, Query, SearchFilters, Vocabulary
+from retrieval.workflows.planned import make_plan
 from tests.retrieval.steps.document_reader import MemoryReader
 from tests.retrieval.steps.fakes import HANDBOOK, ask, make_tools
 
