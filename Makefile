@@ -50,7 +50,14 @@ format: $(VENV)/.installed-dev ## format the code and mend what can be mended
 	$(PYTHON) -m ruff format $(OURS)
 
 messages: $(VENV)/.installed-dev ## collect the texts of the interface into the catalogues, and compile what is translated
-	$(PYTHON) manage.py messages
+	$(call texts,django,chat feedback ragsite retrieval templates)
+	$(call texts,djangojs,ragsite/web/static/js)
+
+define texts
+	$(PYTHON) -m babel.messages.frontend -q extract -F babel.cfg --add-location=file -o $(VENV)/$(1).pot $(2)
+	$(VENV)/bin/pybabel -q update -N --ignore-obsolete --ignore-pot-creation-date -w 110 -D $(1) -i $(VENV)/$(1).pot -d ragsite/locale
+	$(VENV)/bin/pybabel compile --statistics -D $(1) -d ragsite/locale
+endef
 
 pictures: $(VENV)/.installed-dev ## take the README's pictures of a running site (ARGS="http://127.0.0.1:8000 --password …")
 	@$(PYTHON) docs/pictures.py $(ARGS)

@@ -51,7 +51,7 @@ class SettingsAdmin(ConstanceAdmin):
     def get_config_value(self, name: str, options: Any, form: Any, initial: Any) -> dict[str, Any]:
         shown: dict[str, Any] = super().get_config_value(name, options, form, initial)
         if form.fields[name].disabled:
-            shown["help_text"] = f"{shown['help_text']}\n{_('It is set in the environment, which decides.')}"
+            shown["help_text"] += "\n" + _("It is set in the environment, which decides.")
         return shown
 
 

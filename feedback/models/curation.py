@@ -147,7 +147,8 @@ class ManualBoost(InForce):
         ]
 
     def __str__(self) -> str:
-        return f"{self.document.title[:60]}: {said('hidden') if self.hide else f'×{self.multiplier:g}'}"
+        effect = said("hidden") if self.hide else f"×{self.multiplier:g}"
+        return f"{self.document.title[:60]}: {effect}"
 
 
 class CuratedAnswer(InForce):
