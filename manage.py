@@ -14,7 +14,7 @@ def main() -> None:
     from django.db import DatabaseError
     from django.utils import translation
 
-    from ragsite.core.rag_settings import SettingsError
+    from ragsite.core.settings_group import SettingsError
 
     try:
         django.setup()

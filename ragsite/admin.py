@@ -19,22 +19,14 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.urls import path
-from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from rest_framework.authtoken.models import TokenProxy
 
 from ragsite.accounts.forms import PasswordOfAnotherForm, PersonalDataForm
-from ragsite.accounts.personal_data import (
-    LastAdministratorError,
-    deletion_start,
-    export_response,
-    what_goes,
-    what_stays,
-)
+from ragsite.accounts.personal_data import LastAdministratorError, deletion_start, export_response
 from ragsite.core.localized import localized
-from ragsite.core.read_only_admin import ReadOnlyAdmin
-from ragsite.models import ApiToken, PersonalDataJob
+from ragsite.models import ApiToken
 from ragsite.settings_admin import CrontabAdmin, RoundAdmin, SettingsAdmin
 
 __all__ = ["CrontabAdmin", "RoundAdmin", "SettingsAdmin"]  # registered where they are
@@ -61,16 +53,6 @@ class ApiTokenAdmin(admin.ModelAdmin):
 
     def has_change_permission(self, request: HttpRequest, obj: ApiToken | None = None) -> bool:
         return False
-
-
-@admin.register(PersonalDataJob)
-class PersonalDataJobAdmin(ReadOnlyAdmin, admin.ModelAdmin):
-    """Who asked for whose data, why, and whether it is done."""
-
-    list_display = ("created_at", "kind", "user_number", "requested_by", "reason", "finished_at")
-    list_filter = ("kind",)
-    search_fields = ("=user_number", "reason", "requested_by__username")
-    fields = ("created_at", "kind", "user_number", "requested_by", "reason", "finished_at")
 
 
 admin.site.unregister(User)
@@ -109,36 +91,32 @@ class PersonAdmin(UserAdmin):
         return [path("<int:user_id>/personal-data/", page, name="person_data"), *super().get_urls()]
 
     def personal_data(self, request: HttpRequest, user_id: int) -> HttpResponseBase:
-        """What is held of the person, and its export and deletion, each with a reason that is logged."""
-        if not request.user.has_perm("ragsite.handle_personal_data") or not isinstance(request.user, User):
+        """The export and deletion of what is held of the person, each with a reason that is logged."""
+        if not request.user.has_perm("ragsite.handle_personal_data"):
             raise PermissionDenied
         person = get_object_or_404(User, pk=user_id)
         form = PersonalDataForm(request.POST or None, username=person.username)
-        if request.method == "POST" and form.is_valid() and (done := self._do(request, request.user, person, form)):
+        if request.method == "POST" and form.is_valid() and (done := self._do(request, person, form)):
             return done
         context = self.admin_site.each_context(request) | {
             "title": gettext("Personal data of %(name)s") % {"name": person.username},
             "opts": self.opts,
             "person": person,
             "form": form,
-            "goes": what_goes(person),
-            "stays": what_stays(person),
         }
         return TemplateResponse(request, "admin/auth/user/personal_data.html", context)
 
-    def _do(self, request: HttpRequest, by: User, person: User, form: PersonalDataForm) -> HttpResponseBase | None:
+    def _do(self, request: HttpRequest, person: User, form: PersonalDataForm) -> HttpResponseBase | None:
         """None: it is refused, and the form says why."""
-        reason = form.cleaned_data["reason"]
+        reason = {"reason": form.cleaned_data["reason"]}
         if not form.deletes:
-            self.log_change(request, person, gettext("Personal data exported: %(reason)s") % {"reason": reason})
-            made = {"kind": PersonalDataJob.Kind.EXPORT, "user_number": person.pk, "finished_at": timezone.now()}
-            PersonalDataJob.objects.create(user=person, requested_by=by, reason=reason, **made)
+            self.log_change(request, person, gettext("Personal data exported: %(reason)s") % reason)
             return export_response(person)
         try:
-            deletion_start(user=person, by=by, reason=reason)
+            deletion_start(user=person)
         except LastAdministratorError as error:
             form.add_error(None, localized(error.message))
             return None
-        self.log_change(request, person, gettext("Personal data deleted: %(reason)s") % {"reason": reason})
+        self.log_change(request, person, gettext("Personal data deleted: %(reason)s") % reason)
         messages.success(request, gettext("The account is closed, and everything in it is being deleted."))
         return redirect("admin:auth_user_changelist")

@@ -1,5 +1,4 @@
-"""Tables of accounts beside allauth's: what people choose, API tokens, and the work of giving out or deleting all that
-is a person's. And the settings that administrators have changed."""
+"""Tables of accounts beside allauth's: what people have chosen, and API tokens."""
 
 from __future__ import annotations
 
@@ -7,80 +6,25 @@ import uuid
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from ragsite.core.leases import Leased
-
 
 class Account(models.Model):
-    """The language that a person has chosen, for letters to them. Without a row: none yet."""
+    """The language that a person has chosen, for letters to them, and that the account is to be deleted: a worker
+    does it, and begins anew where it was killed."""
 
     user = models.OneToOneField(
-        settings.AUTH_USER_MODEL,
-        on_delete=models.CASCADE,
-        primary_key=True,
-        related_name="account",
-        verbose_name=_("user"),
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="account"
     )
-    language = models.CharField(
-        max_length=10, blank=True, help_text=_("Empty: as the browser asks for."), verbose_name=_("language")
-    )
+    language = models.CharField(max_length=10, blank=True)
+    deletion_requested_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        verbose_name = _("account")
-        verbose_name_plural = _("accounts")
-
-    def __str__(self) -> str:
-        return f"{self._meta.verbose_name} {self.user_id}"
-
-
-class PersonalDataJob(Leased):
-    """The deletion of an account by a worker, which survives a restart; and the record that it, or an export by staff,
-    was done: no name, only the number of the account."""
-
-    class Kind(models.TextChoices):
-        EXPORT = "export", _("Export")
-        DELETION = "deletion", _("Deletion")
-
-    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    kind = models.CharField(max_length=10, choices=Kind, verbose_name=_("kind"))
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        null=True,
-        on_delete=models.SET_NULL,
-        related_name="personal_data_jobs",
-        verbose_name=_("user"),
-    )
-    user_number = models.BigIntegerField(
-        help_text=_("The account's number, also after its deletion."), verbose_name=_("user number")
-    )
-    requested_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        null=True,
-        on_delete=models.SET_NULL,
-        related_name="+",
-        help_text=_("The person, or who did it for them."),
-        verbose_name=_("requested by"),
-    )
-    reason = models.CharField(max_length=500, blank=True, verbose_name=_("reason"))
-    created_at = models.DateTimeField(default=timezone.now, verbose_name=_("created at"))
-    finished_at = models.DateTimeField(null=True, blank=True, verbose_name=_("finished at"))
-
-    class Meta:
-        verbose_name = _("personal data job")
-        verbose_name_plural = _("personal data jobs")
-        ordering = ["-created_at"]
         permissions = [("handle_personal_data", "Can export and delete all that is a person's")]
-        constraints = [
-            models.UniqueConstraint(
-                fields=["user", "kind"], condition=Q(finished_at=None), name="one_open_personal_data_job"
-            )
-        ]
 
     def __str__(self) -> str:
-        return f"{self.get_kind_display()} {self.user_number}"
+        return f"account {self.user_id}"
 
 
 class ApiToken(models.Model):

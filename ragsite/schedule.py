@@ -26,8 +26,8 @@ INTERVALS = (  # name, task, every, period, description
      "Replays whose process was stopped, or whose message was lost."),
     ("Tidy accounts", "ragsite.tasks.accounts_tidy", 1, "hours",
      "Deletes expired sessions, and attempts to sign in that count no longer."),
-    ("Resume personal data jobs", "ragsite.tasks.personal_data_next", 60, "seconds",
-     "Takes up deletions of a person's data whose worker died or whose message was lost."),
+    ("Delete accounts", "ragsite.tasks.deletions_do_task", 60, "seconds",
+     "Takes up deletions of accounts whose worker died or whose message was lost."),
     ("Find knowledge gaps", "feedback.tasks.gaps_refresh_task", 10, "minutes",
      "Unanswered questions are put into knowledge gaps, and those that were asked again are counted."),
 )  # fmt: skip

@@ -18,9 +18,11 @@ import dj_database_url
 from csp.constants import NONE, SELF
 from dotenv import dotenv_values
 
-from ragsite.core.rag_settings import RagSettings, SettingsError, SiteSettings, email_settings
-from ragsite.core.rag_settings.changeable import constance_config, constance_fields
+from ragsite.core.changeable import constance_config, constance_fields
+from ragsite.core.rag_settings import RagSettings
 from ragsite.core.redis_connection import lasting_connection
+from ragsite.core.settings_group import SettingsError
+from ragsite.core.site_settings import SiteSettings, email_settings
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 TESTING = "pytest" in sys.modules
@@ -75,14 +77,14 @@ ADMIN_PASSWORD = SITE.admin_password
 LOAD_SAMPLES = SITE.sample_data
 SIGNUP = SITE.signup
 SHARE_LINKS = SITE.share_links
-TRUSTED_PROXIES = SITE.trusted_proxies
+TRUSTED_PROXIES = [str(network) for network in SITE.trusted_proxies]
 REDIS_URL = SITE.redis_url
 RAG = RagSettings.from_env(ENVIRON, data_dir=str(DATA_DIR), prompts_dir=str(DATA_DIR / "prompts"))
 
 # What superusers may change while the site runs (ragsite/runtime/live_settings.py).
 CONSTANCE_BACKEND = "constance.backends.database.DatabaseBackend"
 CONSTANCE_CONFIG = constance_config(RAG)
-CONSTANCE_ADDITIONAL_FIELDS = constance_fields(RAG)
+CONSTANCE_ADDITIONAL_FIELDS = constance_fields()
 
 # ------------------------------------------------------------------------------------------------ Django
 DEBUG = False

@@ -15,7 +15,9 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django_celery_beat.models import ClockedSchedule, CrontabSchedule, IntervalSchedule, PeriodicTask, SolarSchedule
+from pydantic import ValidationError
 
+from ragsite.core.changeable import with_values
 from ragsite.runtime import live_settings
 
 
@@ -28,6 +30,15 @@ class SettingsForm(ConstanceForm):
         super().__init__(shown, *args, **kwargs)
         for name in locked:
             self.fields[name].disabled = True
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean()
+        for name in settings.CONSTANCE_CONFIG.keys() & cleaned.keys():
+            try:
+                with_values(settings.RAG, {name: cleaned[name]})
+            except ValidationError as error:
+                self.add_error(name, error.errors()[0]["msg"].removeprefix("Value error, "))
+        return cleaned
 
     def save(self) -> list[str]:
         """Returns the keys that were changed."""

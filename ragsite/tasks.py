@@ -10,7 +10,7 @@ from celery import shared_task
 from django.contrib.sessions.backends.db import SessionStore
 
 from ragsite.accounts.letters import letter_deliver
-from ragsite.accounts.personal_data import deletions_do, records_purge
+from ragsite.accounts.personal_data import deletions_do
 from ragsite.accounts.sessions import sessions_tidy
 from ragsite.retention import retention_work
 from retrieval.services.samples import samples_load
@@ -33,9 +33,9 @@ def samples_load_once() -> int:
 
 @shared_task
 def accounts_tidy() -> int:
-    """Expired sessions and old records. Returns how many rows."""
+    """Expired sessions. Returns how many browsers are forgotten."""
     SessionStore.clear_expired()
-    return sessions_tidy() + records_purge()
+    return sessions_tidy()
 
 
 @shared_task(**LETTER_RETRY)
@@ -50,7 +50,7 @@ def letter_send(to: str, subject: str, text: str) -> None:
 
 
 @shared_task
-def personal_data_next() -> int:
+def deletions_do_task() -> int:
     """Empty the accounts that are to be deleted. Returns how many are gone."""
     return deletions_do()
 

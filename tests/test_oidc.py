@@ -15,7 +15,8 @@ from allauth.socialaccount.models import SocialAccount
 from django.contrib.auth.models import Group, User
 from django.test import Client
 
-from ragsite.core.rag_settings import SettingsError, SiteSettings
+from ragsite.core.settings_group import SettingsError
+from ragsite.core.site_settings import SiteSettings
 from tests.factories import PASSWORD, UserFactory
 from tests.oidc_provider import CLIENT, SECRET, provider
 from tests.processes import free_port

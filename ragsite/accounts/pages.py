@@ -26,13 +26,7 @@ from django.views.i18n import set_language
 from requests import RequestException
 
 from ragsite.accounts.adapters import OIDC
-from ragsite.accounts.personal_data import (
-    LastAdministratorError,
-    deletion_start,
-    export_response,
-    what_goes,
-    what_stays,
-)
+from ragsite.accounts.personal_data import LastAdministratorError, deletion_start, export_response
 from ragsite.accounts.sessions import device_name, sign_out_everywhere
 from ragsite.accounts.tokens import TokenNotFoundError, key_list, token_list, token_revoke
 from ragsite.core.api.user import asking_user
@@ -132,11 +126,9 @@ def delete_account(request: HttpRequest) -> HttpResponse:
     context: dict[str, Any] = {}
     if request.method == "POST":
         try:
-            deletion_start(user=user, by=user)
+            deletion_start(user=user)
             logout(request)
             return render(request, "accounts/deleted.html")
         except LastAdministratorError as error:
             context["refusal"] = localized(error.message)
-    context["goes"] = what_goes(user)
-    context["stays"] = what_stays(user)
     return render(request, "accounts/delete.html", context)

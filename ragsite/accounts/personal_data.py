@@ -1,8 +1,8 @@
-"""All that is a person's: counted, given out as a ZIP, deleted.
+"""All that is a person's: given out as a ZIP, and deleted.
 
 Accounts import no other app, so tables are named by their labels here. An export is written while it is sent. A
 deletion begins at once and cannot be taken back: the account is closed in the same transaction, so that nothing new
-comes while a worker empties it in small steps; a row (`PersonalDataJob`) survives a restart and stays as the record.
+comes while a worker empties it in small steps. One that was killed, or two at once, do no harm: what is left goes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import logging
 import zipfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
-from datetime import timedelta
 from functools import reduce
 from itertools import chain
 from operator import or_
@@ -27,22 +26,18 @@ from django.contrib.auth.models import User
 from django.contrib.contenttypes.models import ContentType
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import transaction
-from django.db.models import SET_NULL, Q, QuerySet
+from django.db.models import Q, QuerySet
 from django.http import StreamingHttpResponse
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 from kombu.exceptions import OperationalError
 
 from ragsite.core.errors import PermissionDeniedError
-from ragsite.core.leases import Lease, LeaseLostError, run_out
 from ragsite.core.text import clean_file_name
 from ragsite.core.wording import worded
-from ragsite.models import PersonalDataJob
+from ragsite.models import Account
 
 logger = logging.getLogger(__name__)
-RECORD_KEPT = timedelta(days=365)
-LEASE_S = 120.0
 ROWS_AT_ONCE = 100  # read, or deleted with all that leans on them
 SENT_BYTES = 64 * 1024
 
@@ -50,7 +45,7 @@ OWNED = {  # the way from a row to its person → tables, in the order in which 
     "pk": ("auth.User",),
     "user": (
         "ragsite.Account", "account.EmailAddress", "mfa.Authenticator", "socialaccount.SocialAccount",
-        "usersessions.UserSession", "ragsite.ApiToken", "ragsite.PersonalDataJob", "chat.Session", "feedback.Rating",
+        "usersessions.UserSession", "ragsite.ApiToken", "chat.Session", "feedback.Rating",
         "retrieval.Memory", "retrieval.MemoryPreference",
     ),
     "owner": ("retrieval.Collection",),
@@ -67,7 +62,6 @@ LEFT_OUT = {"password", "key_hash", "session_key", "data", "vector", "lease_toke
 # Table → rows in one transaction; a document has up to thousands of chunks. What is left goes by cascade.
 ERASED = {"chat.Message": 100, "chat.Session": 50, "retrieval.Document": 5, "retrieval.Collection": 20}
 FORGOTTEN = "–"  # in place of a name
-DELETION = PersonalDataJob.Kind.DELETION
 
 
 class LastAdministratorError(PermissionDeniedError):
@@ -81,45 +75,6 @@ def _rows(label: str, user: User, *ways: str) -> QuerySet[Any]:
     persons = reduce(or_, (Q((way, user.pk)) for way in ways))
     rows: QuerySet[Any] = apps.get_model(label)._default_manager.filter(persons)
     return rows.order_by("pk")
-
-
-# ------------------------------------------------------------------------------------------------ counted
-def what_goes(user: User) -> list[str]:
-    """Sentences in the active language."""
-    sessions, messages = _rows("chat.Session", user).count(), _rows("chat.Message", user).count()
-    documents = _rows("retrieval.Document", user, "collection__owner").count()
-    memories, ratings = _rows("retrieval.Memory", user).count(), _rows("feedback.Rating", user).count()
-    tokens = _rows("ragsite.ApiToken", user).count()
-    counts = (
-        (sessions, ngettext("{count} conversation", "{count} conversations", sessions)),
-        (messages, ngettext("{count} question or answer", "{count} questions and answers", messages)),
-        (documents, ngettext("{count} document with its file", "{count} documents with their files", documents)),
-        (memories, ngettext("{count} memory", "{count} memories", memories)),
-        (ratings, ngettext("{count} rating", "{count} ratings", ratings)),
-        (tokens, ngettext("{count} API token", "{count} API tokens", tokens)),
-    )
-    return [sentence.format(count=count) for count, sentence in counts if count]
-
-
-def what_stays(user: User) -> list[str]:
-    """What the person did for others stays without their name. Sentences in the active language."""
-    given = _rows("retrieval.Document", user, "uploaded_by").exclude(collection__owner=user).count()
-    golden = _rows("feedback.GoldenQuestion", user, "message__session__user").count()
-    acts = 0
-    for model in (*apps.get_app_config("chat").get_models(), *apps.get_app_config("feedback").get_models()):
-        for field in model._meta.concrete_fields:
-            if field.related_model is User and getattr(field.remote_field, "on_delete", None) is SET_NULL:
-                acts += model._default_manager.filter(**{field.attname: user.pk}).count()
-    counts = (
-        (given, ngettext("{count} document that you put into a collection of others; it no longer names you",
-                         "{count} documents that you put into collections of others; they no longer name you", given)),
-        (golden, ngettext("{count} test question that reviewers made of a question of yours, without your name",
-                          "{count} test questions that reviewers made of questions of yours, without your name",
-                          golden)),
-        (acts, ngettext("{count} decision that you took as staff, without your name",
-                        "{count} decisions that you took as staff, without your name", acts)),
-    )  # fmt: skip
-    return [sentence.format(count=count) for count, sentence in counts if count]
 
 
 # ------------------------------------------------------------------------------------------------ given out
@@ -182,57 +137,45 @@ def export_pieces(user: User) -> Iterator[bytes]:
 
 # ------------------------------------------------------------------------------------------------ deleted
 @transaction.atomic
-def deletion_start(*, user: User, by: User, reason: str = "") -> None:
+def deletion_start(*, user: User) -> None:
     """Close the account now, and let a worker empty it. Raises LastAdministratorError."""
     administrators = User.objects.select_for_update().filter(is_superuser=True, is_active=True).order_by("pk")
     if [admin.pk for admin in administrators] == [user.pk]:
         raise LastAdministratorError
     user.is_active = False
     user.save(update_fields=["is_active"])  # ends its sessions and tokens, too (ragsite.accounts.signals)
-    made = {"user_number": user.pk, "requested_by": by, "reason": reason}
-    PersonalDataJob.objects.get_or_create(kind=DELETION, user=user, finished_at=None, defaults=made)
+    Account.objects.update_or_create(user=user, defaults={"deletion_requested_at": timezone.now()})
     transaction.on_commit(_wake)
 
 
 def _wake() -> None:
     """A worker takes what waits; without this message the next round does, within a minute."""
     with suppress(OperationalError, OSError):
-        current_app.send_task("ragsite.tasks.personal_data_next", retry=False)
+        current_app.send_task("ragsite.tasks.deletions_do_task", retry=False)
 
 
 def deletions_do() -> int:
     """Empty the accounts that wait for it, or that a dead worker left half empty. Returns how many are gone."""
-    gone = 0
-    waiting = PersonalDataJob.objects.filter(kind=DELETION, finished_at=None)
-    for job in waiting.filter(run_out()).select_related("user"):
-        lease = Lease(waiting, job.pk, seconds=LEASE_S)
-        if lease.take():
-            with suppress(LeaseLostError):  # another worker goes on
-                if job.user is not None:  # not deleted by other means
-                    _erase(job.user, lease)
-                gone += lease.release(finished_at=timezone.now())
-    return gone
+    waiting = User.objects.filter(account__deletion_requested_at__isnull=False)
+    return sum(_erase(user) for user in waiting)
 
 
-def _erase(user: User, lease: Lease) -> None:
-    """In short transactions; begun anew it goes on with what is left."""
+def _erase(user: User) -> bool:
+    """In short transactions; begun anew it goes on with what is left. False: another worker was faster."""
     _rows("retrieval.Document", user, "uploaded_by").exclude(collection__owner=user).update(uploaded_by=None)
     for label, at_once in ERASED.items():
         rows = _rows(label, user)
         while batch := list(rows.values_list("pk", flat=True)[:at_once]):
-            lease.renew()
-            with transaction.atomic():
-                rows.model._default_manager.filter(pk__in=batch).delete()
+            rows.model._default_manager.filter(pk__in=batch).delete()
     _forget_name(user)
-    lease.renew()
     with transaction.atomic():
         of_user = LogEntry.objects.filter(content_type=ContentType.objects.get_for_model(User), object_id=str(user.pk))
         of_user.update(object_repr="")
-        user.delete()
+        return bool(User.objects.filter(pk=user.pk).delete()[0])
 
 
 def _forget_name(user: User) -> None:
-    """In logs, which stay."""
+    """In the log of the desk, which stays."""
     name = user.get_username()
     events = apps.get_model("chat.DeskEvent")._default_manager
     events.filter(by=user).update(by_name=FORGOTTEN)
@@ -246,8 +189,3 @@ def _without(value: Any, name: str) -> Any:
     if isinstance(value, dict):
         return {key: _without(held, name) for key, held in value.items()}
     return FORGOTTEN if value == name else value
-
-
-def records_purge() -> int:
-    """Forget after a year that a deletion was done, or an export given to staff. Returns how many."""
-    return PersonalDataJob.objects.filter(finished_at__lt=timezone.now() - RECORD_KEPT).delete()[0]

@@ -29,16 +29,15 @@ from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
 from typing import Any
 
-from asgiref.sync import sync_to_async
-from django.db import Error, connections, models
+from django.db import Error, models
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
+from ragsite.core.database import database_call
 from ragsite.core.errors import ConflictError
 from ragsite.core.wording import worded
 
-RENEWALS = 3  # tries of `hold` within the time of a lease
-RETRY_S = 0.5  # after a database error while renewing
+RENEWALS = 6  # tries of `hold` within the time of a lease
 logger = logging.getLogger(__name__)
 
 
@@ -70,7 +69,7 @@ def run_out(*, at: datetime | None = None) -> Q:
 
 
 class Lease:
-    """The lease of one row, as its holder sees it. Synchronous; every method but `ensure` is one statement.
+    """The lease of one row, as its holder sees it. Every method is one statement.
 
     rows: a queryset of a `Leased` model; rows that it leaves out can't be taken, nor held.
     seconds: how long it lasts after each take and renewal, > 0.
@@ -133,33 +132,20 @@ class Lease:
     def _columns(self) -> dict[str, Any]:
         return {"lease_token": self.token, "lease_expires_at": timezone.now() + timedelta(seconds=self.seconds)}
 
-    def renew_or_reconnect(self) -> None:
-        """`renew`, on a new connection next time if this one has broken. Raises LeaseLostError, django.db.Error."""
-        try:
-            self.renew()
-        except Error:
-            connections[self.rows.db].close_if_unusable_or_obsolete()
-            raise
-
     def remaining_s(self) -> float:
         """Until it runs out unless it is renewed, ≤ 0 afterwards; asks this machine's clock, not the database."""
         return self._deadline - time.monotonic()
 
-    def ensure(self) -> None:
+    async def aensure(self) -> None:
         """Right before a write that no transaction guards (a file, Milvus). Raises LeaseLostError.
 
         Costs nothing while the lease lasts; one that ran out, as in a process that was stopped, has to be renewed.
         """
         if self.remaining_s() <= 0:
             try:
-                self.renew_or_reconnect()
+                await database_call(self.renew)
             except Error as error:
                 raise LeaseLostError from error
-
-    async def aensure(self) -> None:
-        """`ensure` off the event loop."""
-        if self.remaining_s() <= 0:
-            await sync_to_async(self.ensure)()
 
 
 @contextlib.asynccontextmanager
@@ -169,24 +155,19 @@ async def hold(lease: Lease) -> AsyncIterator[Lease]:
     Cancels the body and raises LeaseLostError once the lease is somebody else's, or has run out and could not be
     renewed. Database errors are waited out until then.
     """
-    lost: LeaseLostError | None = None
+    lost: Exception | None = None
 
     async def keep() -> None:
         nonlocal lost
-        pause_s = lease.seconds / RENEWALS
         while lost is None:
-            await asyncio.sleep(pause_s)
+            await asyncio.sleep(lease.seconds / RENEWALS)
             try:
-                await sync_to_async(lease.renew_or_reconnect)()
-                pause_s = lease.seconds / RENEWALS
+                await database_call(lease.renew)
             except LeaseLostError as error:
                 lost = error
             except Error as error:
                 logger.warning("%r could not be renewed: %s", lease, error)
-                pause_s = min(RETRY_S, max(lease.remaining_s(), 0))
-                if not pause_s:
-                    lost = LeaseLostError()
-                    lost.__cause__ = error
+                lost = error if lease.remaining_s() <= 0 else None
         logger.error("%r was lost: its work here ends", lease)
         scope.reschedule(asyncio.get_running_loop().time())  # cancels the body
 
@@ -198,9 +179,8 @@ async def hold(lease: Lease) -> AsyncIterator[Lease]:
             finally:
                 renewing.cancel()
                 await asyncio.wait([renewing])
-    except Exception as error:
-        if lost is None or error is lost:
+    except Exception:
+        if lost is None:
             raise
-        raise lost from lost.__cause__ or error
-    if lost is not None:  # and the body ignored the cancellation
-        raise lost
+    if lost is not None:  # also where the body ignored the cancellation
+        raise LeaseLostError from lost

@@ -21,12 +21,12 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Account',
             fields=[
-                ('user', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='account', serialize=False, to=settings.AUTH_USER_MODEL, verbose_name='user')),
-                ('language', models.CharField(blank=True, help_text='Empty: as the browser asks for.', max_length=10, verbose_name='language')),
+                ('user', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='account', serialize=False, to=settings.AUTH_USER_MODEL)),
+                ('language', models.CharField(blank=True, max_length=10)),
+                ('deletion_requested_at', models.DateTimeField(blank=True, null=True)),
             ],
             options={
-                'verbose_name': 'account',
-                'verbose_name_plural': 'accounts',
+                'permissions': [('handle_personal_data', "Can export and delete all that is a person's")],
             },
         ),
         migrations.CreateModel(
@@ -48,28 +48,6 @@ class Migration(migrations.Migration):
                 'verbose_name': 'API token',
                 'verbose_name_plural': 'API tokens',
                 'ordering': ['-created_at'],
-            },
-        ),
-        migrations.CreateModel(
-            name='PersonalDataJob',
-            fields=[
-                ('lease_token', models.UUIDField(blank=True, editable=False, help_text='Of the holder; new at each take.', null=True)),
-                ('lease_expires_at', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
-                ('kind', models.CharField(choices=[('export', 'Export'), ('deletion', 'Deletion')], max_length=10, verbose_name='kind')),
-                ('user_number', models.BigIntegerField(help_text="The account's number, also after its deletion.", verbose_name='user number')),
-                ('reason', models.CharField(blank=True, max_length=500, verbose_name='reason')),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now, verbose_name='created at')),
-                ('finished_at', models.DateTimeField(blank=True, null=True, verbose_name='finished at')),
-                ('requested_by', models.ForeignKey(help_text='The person, or who did it for them.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='requested by')),
-                ('user', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='personal_data_jobs', to=settings.AUTH_USER_MODEL, verbose_name='user')),
-            ],
-            options={
-                'verbose_name': 'personal data job',
-                'verbose_name_plural': 'personal data jobs',
-                'ordering': ['-created_at'],
-                'permissions': [('handle_personal_data', "Can export and delete all that is a person's")],
-                'constraints': [models.UniqueConstraint(condition=models.Q(('finished_at', None)), fields=('user', 'kind'), name='one_open_personal_data_job')],
             },
         ),
     ]

@@ -68,20 +68,11 @@ def kill_groups(processes: Sequence[subprocess.Popen[bytes]]) -> None:
 
 def trim_log(path: Path, *, max_bytes: int = LOG_MAX_BYTES) -> None:
     """Move a log that has grown too large to `<name>.1` and empty it in place: its writer keeps appending to it."""
-    try:
-        if path.stat().st_size <= max_bytes:
-            return
-    except FileNotFoundError:
-        return
-    shutil.copyfile(path, path.with_name(path.name + ".1"))
-    os.truncate(path, 0)
+    if path.exists() and path.stat().st_size > max_bytes:
+        shutil.copyfile(path, path.with_name(path.name + ".1"))
+        os.truncate(path, 0)
 
 
 def log_tail(path: Path, *, lines: int = 12) -> str:
     """The last lines of a log, for the message that says why a child would not run."""
-    try:
-        with path.open("rb") as log:
-            log.seek(max(0, path.stat().st_size - 8192))
-            return "\n".join(log.read().decode("utf-8", "replace").splitlines()[-lines:])
-    except FileNotFoundError:
-        return ""
+    return "\n".join(path.read_text("utf-8", "replace").splitlines()[-lines:]) if path.exists() else ""

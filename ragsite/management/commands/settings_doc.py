@@ -9,13 +9,14 @@ from django.conf import settings
 from django.core.management.base import BaseCommand
 from pydantic.fields import FieldInfo
 
-from ragsite.core.rag_settings import GROUPS, SiteSettings
+from ragsite.core.rag_settings import GROUPS
+from ragsite.core.site_settings import SiteSettings
 
 HEAD = """# Settings
 
-Made by `python manage.py settings_doc` from `ragsite/core/rag_settings/`; a test compares the two. Set a variable in
-the environment or in a `.env` file beside manage.py. A wrong value is refused at start, with the variable's name.
-Numbers that nobody would change are constants in the code, beside their use.
+Made by `python manage.py settings_doc` from `site_settings.py` and `rag_settings.py` in `ragsite/core`; a test compares
+them. Set a variable in the environment or in a `.env` file beside manage.py. A wrong value is refused at start, with
+the variable's name. Numbers that nobody would change are constants in the code, beside their use.
 
 | variable | default | meaning |
 |---|---|---|

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from pydantic import BaseModel
 
-from ragsite.core.rag_settings import OllamaSettings, RagSettings, SettingsError
+from ragsite.core.rag_settings import OllamaSettings, RagSettings
+from ragsite.core.settings_group import SettingsError
 from retrieval.errors import (
     ModelCutError,
     ModelError,

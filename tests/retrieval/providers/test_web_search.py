@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from ragsite.core.rag_settings import RagSettings, SettingsError
+from ragsite.core.rag_settings import RagSettings
+from ragsite.core.settings_group import SettingsError
 from retrieval.errors import WebSearchError
 from retrieval.ports import WebResult, WebSearcher
 from retrieval.providers import breaker, http_service, web_search

@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Self
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-SENTENCES = {  # what pydantic found wrong, in words that follow `VARIABLE=value`
-    "int_parsing": "is not a whole number",
-    "float_parsing": "is not a number",
-    "finite_number": "is not a number",
-    "bool_parsing": "is neither 1 nor 0",
-    "literal_error": "is not {expected}",
-    "greater_than": "must be above {gt:g}",
-    "greater_than_equal": "must be at least {ge:g}",
-    "less_than": "must be below {lt:g}",
-    "less_than_equal": "must be at most {le:g}",
-}
 CONSTANT = "constant"  # metadata of a field without a variable: only code gives it another value
-VERBATIM: dict[str, Any] = {"verbatim": True}  # `json_schema_extra` of a field whose white space is a part of it
 
 
 class SettingsError(ValueError):
@@ -32,7 +19,7 @@ class Group(BaseModel):
     """Settings that belong together. Frozen; a field's docstring is its line in docs/settings.md.
 
     A field's variable is the group's prefix and the field's name, or what `validation_alias` says; `Annotated` with
-    CONSTANT it has none. The value of a field with `repr=False` may hold a password: no error shows it.
+    CONSTANT it has none.
     """
 
     env_prefix: ClassVar[str] = ""
@@ -42,16 +29,16 @@ class Group(BaseModel):
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str]) -> Self:
-        """Read the group's variables; an empty one means the default. Raises SettingsError."""
-        values = {}
-        for name, variable in cls.variables().items():
-            if (text := environ.get(variable, "")).strip():
-                verbatim = cls.model_fields[name].json_schema_extra == VERBATIM
-                values[name] = text if verbatim else text.strip()
+        """Read the group's variables; an empty one means the default. Raises SettingsError, which shows no value."""
+        variables = cls.variables()
+        values = {name: text for name, variable in variables.items() if (text := environ.get(variable, "").strip())}
         try:
             return cls(**values)
         except ValidationError as error:
-            raise SettingsError(cls._sentence(error)) from None  # pydantic's own message would hold the value
+            fault = error.errors(include_url=False)[0]
+            reason = fault["msg"].removeprefix("Value error, ")
+            place = ".".join(variables.get(str(part), str(part)) for part in fault["loc"])
+            raise SettingsError(f"{place}: {reason}" if place else reason) from None
 
     @classmethod
     def variables(cls) -> dict[str, str]:
@@ -65,21 +52,6 @@ class Group(BaseModel):
     def replace(self, **changes: Any) -> Self:
         """A copy with other values, which are checked as at the start. Raises pydantic.ValidationError."""
         return type(self)(**{**dict(self), **changes})
-
-    @classmethod
-    def _sentence(cls, error: ValidationError) -> str:
-        """What is wrong, with the names of variables."""
-        fault, variables = error.errors(include_url=False)[0], cls.variables()
-        if fault["type"] == "value_error":
-            told = str(fault["ctx"]["error"])
-        else:
-            told = SENTENCES.get(fault["type"], fault["msg"]).format(**fault.get("ctx", {}))
-        if not fault["loc"]:  # of several fields together: the message names them
-            return re.sub(r"\w+", lambda word: variables.get(word[0], word[0]), told)
-        named = str(fault["loc"][0])
-        name = next(name for name, variable in variables.items() if named in (name, variable))
-        value = f"={fault['input']!r}" if cls.model_fields[name].repr else ""
-        return f"{variables[name]}{value} {told}"
 
 
 def is_address(text: str) -> bool:
@@ -95,6 +67,18 @@ def _check_address(text: str) -> str:
     if text and not is_address(text):
         raise ValueError("must be an address that starts with http:// or https://")
     return text
+
+
+def word_or_server(word: str, kind: str) -> AfterValidator:
+    """A field that is empty, the word, or the kind of a server and its address: `openai=http://…`."""
+
+    def check(text: str) -> str:
+        named, _, address = text.partition("=")
+        if text not in ("", word) and not (named == kind and is_address(address)):
+            raise ValueError(f"is neither {word} nor {kind}=URL")
+        return text
+
+    return AfterValidator(check)
 
 
 Count = Annotated[int, Field(ge=1)]

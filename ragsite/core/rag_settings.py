@@ -1,12 +1,26 @@
-"""The servers that the engine calls, reading files, searching, and the workflows."""
+"""Every variable of the engine, in one typed place: servers, reading files, searching, workflows, limits.
+
+`RagSettings.from_env(environ)` reads them once, at start. Each field of each group has a default and can be set by an
+environment variable. Numbers that nobody would change are constants beside their use.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from ragsite.core.rag_settings.fields import CONSTANT, Address, Count, Group, Seconds, Share, WholeNumber, is_address
+from ragsite.core.settings_group import (
+    CONSTANT,
+    Address,
+    Count,
+    Group,
+    Seconds,
+    Share,
+    WholeNumber,
+    word_or_server,
+)
 
 ServerAddress = tuple[Literal["ollama", "openai"], str]  # kind and URL
 
@@ -23,7 +37,9 @@ class OllamaSettings(Group):
     """With `openai`: the server's base address, e.g. http://127.0.0.1:8000/v1."""
     key: str = Field("", repr=False, validation_alias="RAG_MODEL_KEY")
     """With `openai`: its key, where it asks for one."""
-    embed_server: str = Field("", repr=False, validation_alias="RAG_EMBED_SERVER")
+    embed_server: Annotated[str, word_or_server("ollama", "openai")] = Field(
+        "", repr=False, validation_alias="RAG_EMBED_SERVER"
+    )
     """Another server for the embedding model: `ollama`, or `openai=URL`; empty: the same."""
     base_url: Address = Field("http://127.0.0.1:11434", min_length=1, repr=False, validation_alias="OLLAMA_BASE_URL")
     """Where Ollama listens."""
@@ -47,14 +63,6 @@ class OllamaSettings(Group):
     max_concurrency: Annotated[Count, CONSTANT] = 4  # calls at once from this process; the server queues without limit
     max_answer_tokens: Annotated[Count, CONSTANT] = 4096  # where num_ctx leaves so many; it can be continued
     keep_alive_s: Annotated[int, CONSTANT] = 600  # that Ollama keeps a model loaded after a call
-
-    @field_validator("embed_server")
-    @classmethod
-    def _is_server(cls, server: str) -> str:
-        kind, _, address = server.partition("=")
-        if server not in ("", "ollama") and not (kind == "openai" and is_address(address)):
-            raise ValueError("is neither ollama nor openai=URL")
-        return server
 
     @model_validator(mode="after")
     def _has_an_address(self) -> Self:
@@ -101,7 +109,9 @@ class WebSearchSettings(Group):
 
     env_prefix = "RAG_WEB_SEARCH_"
 
-    provider: str = Field("", repr=False, validation_alias="RAG_WEB_SEARCH")
+    provider: Annotated[str, word_or_server("google", "searxng")] = Field(
+        "", repr=False, validation_alias="RAG_WEB_SEARCH"
+    )
     """`searxng=URL` or `google`; empty: off."""
     google_api_key: str = Field("", repr=False, validation_alias="GOOGLE_API_KEY")
     """Key, with `google`."""
@@ -110,18 +120,10 @@ class WebSearchSettings(Group):
     by_default: bool = False
     """Search the web also for requests that do not say whether they want it."""
 
-    @field_validator("provider")
-    @classmethod
-    def _is_known(cls, provider: str) -> str:
-        kind, _, address = provider.partition("=")
-        if provider not in ("", "google") and not (kind == "searxng" and is_address(address)):
-            raise ValueError("is neither searxng=URL nor google")
-        return provider
-
     @model_validator(mode="after")
     def _google_is_whole(self) -> Self:
         if self.provider == "google" and not (self.google_api_key and self.google_cse_id):
-            raise ValueError("google_api_key and google_cse_id must be set where provider is google")
+            raise ValueError("GOOGLE_API_KEY and GOOGLE_CSE_ID must be set where RAG_WEB_SEARCH is google")
         return self
 
 
@@ -156,7 +158,7 @@ class SearchSettings(Group):
     @model_validator(mode="after")
     def _top_k_is_allowed(self) -> Self:
         if self.top_k > self.max_top_k:
-            raise ValueError(f"top_k must be at most {self.max_top_k}")
+            raise ValueError(f"RAG_SEARCH_TOP_K must be at most {self.max_top_k}")
         return self
 
 
@@ -246,3 +248,89 @@ class FeedbackSettings(Group):
 
     auto_live: bool = True
     """A revision that passes the guard goes live by itself."""
+
+
+# ------------------------------------------------------------------------------------------------ users
+Days = Annotated[int, Field(ge=0, le=36_500)]
+
+
+class LimitSettings(Group):
+    env_prefix = "RAG_LIMIT_"
+
+    message_chars: Annotated[Count, CONSTANT] = 8000  # of a question
+    questions_per_minute: Count = 30
+    """Questions of one user in a minute."""
+    answers_at_once: Count = 2
+    """Answers that are written at once for one user."""
+    answer_timeout_s: Annotated[Seconds, CONSTANT] = 300.0  # the whole of one answer; beyond it, it has failed
+
+
+class QuotaSettings(Group):
+    """What one user may take up. Staff and the site's own collections are free of it."""
+
+    env_prefix = "RAG_QUOTA_"
+
+    storage_mib: WholeNumber = 2048
+    """Uploaded files of one user together, in MiB; 0: no bound."""
+    documents: Annotated[WholeNumber, CONSTANT] = 2000  # of one user
+
+
+class RetentionSettings(Group):
+    """After how many days what people asked, and what was made of it, is deleted (docs/operations.md); 0: never."""
+
+    env_prefix = "RAGSITE_RETENTION_"
+
+    conversations_days: Days = 0
+    """Days after its last use that a conversation is deleted, with all that hangs on it; 0: never."""
+    archived_days: Days = 0
+    """Days after its last use that an archived conversation is deleted; 0: never."""
+    paths_days: Days = 0
+    """Days after an answer that its decision path is deleted, and the prompts of its model calls, which are stored only
+    where this is set; 0: never."""
+    desk_log_days: Days = 0
+    """Days that it is kept who read, changed and exported what at the review desk; 0: for good."""
+    evidence_days: Days = 0
+    """Days after a rating that what it says for ranking is deleted, while the rating stays; 0: never."""
+
+
+class RagSettings(BaseModel):
+    """The settings of retrieval and answering: all groups but the site's own."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    ollama: OllamaSettings = OllamaSettings()
+    milvus: MilvusSettings = MilvusSettings()
+    ingest: IngestSettings = IngestSettings()
+    search: SearchSettings = SearchSettings()
+    rewrite: RewriteSettings = RewriteSettings()
+    rerank: RerankSettings = RerankSettings()
+    compress: CompressSettings = CompressSettings()
+    verify: VerifySettings = VerifySettings()
+    answer: AnswerSettings = AnswerSettings()
+    corrective: CorrectiveSettings = CorrectiveSettings()
+    self_corrective: SelfCorrectiveSettings = SelfCorrectiveSettings()
+    memory: MemorySettings = MemorySettings()
+    feedback: FeedbackSettings = FeedbackSettings()
+    limits: LimitSettings = LimitSettings()
+    quotas: QuotaSettings = QuotaSettings()
+    retention: RetentionSettings = RetentionSettings()
+    web_search: WebSearchSettings = WebSearchSettings()
+    data_dir: str = "var"
+    prompts_dir: str = ""
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str], *, data_dir: str = "var", prompts_dir: str = "") -> Self:
+        """Read every group. Raises SettingsError with the name of the first wrong variable."""
+        groups: dict[str, Any] = {name: group.from_env(environ) for name, group in GROUPS.items()}
+        return cls(**groups, data_dir=data_dir, prompts_dir=prompts_dir)
+
+    def replace(self, **changes: Any) -> Self:
+        """A copy with other groups or folders. Raises pydantic.ValidationError."""
+        return type(self)(**{**dict(self), **changes})
+
+
+GROUPS: dict[str, type[Group]] = {
+    name: field.annotation
+    for name, field in RagSettings.model_fields.items()
+    if isinstance(field.annotation, type) and issubclass(field.annotation, Group)
+}

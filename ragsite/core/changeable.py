@@ -29,8 +29,6 @@ CHANGEABLE = (  # group.field, in the order of the page
     "retention.desk_log_days",
     "retention.evidence_days",
 )
-MODEL_CHARS = 200  # of the names of models, with commas
-MOST_NUMBER = 100_000  # where a setting has no bound of its own
 
 
 def changeable_fields() -> dict[str, tuple[str, str, FieldInfo]]:
@@ -42,19 +40,21 @@ def changeable_fields() -> dict[str, tuple[str, str, FieldInfo]]:
     return found
 
 
-def constance_config(rag: RagSettings) -> dict[str, tuple[Any, str, str]]:
-    """`CONSTANCE_CONFIG`: the operator's value, what the setting does, and the name of its field for forms."""
+def constance_config(rag: RagSettings) -> dict[str, tuple[Any, ...]]:
+    """`CONSTANCE_CONFIG`: the operator's value, what the setting does, and of choices the name of their field."""
     return {
-        variable: (getattr(getattr(rag, group), name), meaning_of(field), variable)
+        variable: (getattr(getattr(rag, group), name), meaning_of(field), *([variable] if _choices(field) else []))
         for variable, (group, name, field) in changeable_fields().items()
     }
 
 
-def constance_fields(rag: RagSettings) -> dict[str, tuple[str, dict[str, Any]]]:
-    """`CONSTANCE_ADDITIONAL_FIELDS`: a field for forms of each setting, with the bounds of its type."""
-    fields = {variable: _form_field(field) for variable, (_, _, field) in changeable_fields().items()}
-    fields["RAG_SEARCH_TOP_K"][1]["max_value"] = rag.search.max_top_k
-    return fields
+def constance_fields() -> dict[str, tuple[str, dict[str, Any]]]:
+    """`CONSTANCE_ADDITIONAL_FIELDS`: of settings that are a choice."""
+    return {
+        variable: ("django.forms.ChoiceField", {"choices": [(choice, choice) for choice in _choices(field)]})
+        for variable, (_, _, field) in changeable_fields().items()
+        if _choices(field)
+    }
 
 
 def meaning_of(field: FieldInfo) -> str:
@@ -70,17 +70,5 @@ def with_values(rag: RagSettings, values: Mapping[str, Any]) -> RagSettings:
     return rag
 
 
-def _form_field(field: FieldInfo) -> tuple[str, dict[str, Any]]:
-    kind: Any = field.annotation
-    if get_origin(kind) is not None:
-        return "django.forms.ChoiceField", {"choices": [(choice, choice) for choice in get_args(kind)]}
-    if kind is str:
-        return "django.forms.CharField", {"required": False, "max_length": MODEL_CHARS}
-    if kind is bool:
-        return "django.forms.BooleanField", {"required": False}
-    bounds = {"max_value": MOST_NUMBER}
-    for rule in field.metadata:
-        for ours, theirs in (("min_value", "ge"), ("max_value", "le")):
-            if (bound := getattr(rule, theirs, None)) is not None:
-                bounds[ours] = bound
-    return ("django.forms.IntegerField" if kind is int else "django.forms.FloatField"), dict(bounds)
+def _choices(field: FieldInfo) -> tuple[Any, ...]:
+    return get_args(field.annotation) if get_origin(field.annotation) is not None else ()

@@ -1,0 +1,148 @@
+"""The site itself: where it listens, who reaches it, how people sign in, and what it stores with whom."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+from urllib.parse import unquote, urlsplit
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, IPvAnyNetwork, field_validator
+
+from ragsite.core.settings_group import Address, Group
+
+
+def _split(names: Any) -> Any:
+    return (
+        [part for name in names.split(",") if (part := name.strip().rstrip("/"))] if isinstance(names, str) else names
+    )
+
+
+def _pairs(text: Any) -> Any:
+    """`it=Administrators, library=Reviewers`."""
+    if not isinstance(text, str):
+        return text
+    pairs = [part.partition("=") for part in text.split(",") if part.strip()]
+    return {name.strip(): unquote(value.strip()) for name, _, value in pairs}
+
+
+def _switch(text: Any) -> Any:
+    """1 and 0 in the words that people take for them; other words as they are."""
+    return {"true": "1", "yes": "1", "on": "1", "false": "0", "no": "0", "off": "0"}.get(str(text).lower(), text)
+
+
+class Oidc(BaseModel):
+    """issuer: its address, without /.well-known/…. groups: the claim with a person's groups. name: of the button."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    issuer: Address = Field(min_length=1)
+    client: str = Field(min_length=1)
+    secret: str = Field(min_length=1, repr=False)
+    groups: str = ""
+    name: str = "OpenID Connect"
+
+    def as_app(self) -> dict[str, Any]:
+        """As allauth has it."""
+        issuer = {"server_url": self.issuer.rstrip("/")}
+        names = {"provider_id": "oidc", "name": self.name}
+        return {**names, "client_id": self.client, "secret": self.secret, "settings": issuer}
+
+
+EMAIL_BACKEND = "django.core.mail.backends.{}.EmailBackend"
+EMAIL_PORTS = {"smtp": 587, "smtps": 465}
+EMAIL_TIMEOUT_S = 20  # of connecting, and of each answer of the mail server
+WRONG_EMAIL = "is not console:, smtp://user:password@host:587 or smtps://user:password@host:465"
+
+
+def email_settings(url: str) -> dict[str, Any]:
+    """Django's settings by name, of `EMAIL_URL`. A special character of user or password is written as %40 and the
+    like. Raises ValueError, whose message does not hold the address."""
+    if url in ("", "console:"):
+        return {"EMAIL_BACKEND": EMAIL_BACKEND.format("console"), "EMAIL_TIMEOUT": EMAIL_TIMEOUT_S}
+    try:
+        parts = urlsplit(url)
+        port = parts.port or EMAIL_PORTS[parts.scheme]
+    except (ValueError, KeyError):
+        raise ValueError(WRONG_EMAIL) from None
+    if not parts.hostname:
+        raise ValueError(WRONG_EMAIL)
+    return {
+        "EMAIL_BACKEND": EMAIL_BACKEND.format("smtp"),
+        "EMAIL_TIMEOUT": EMAIL_TIMEOUT_S,
+        "EMAIL_HOST": parts.hostname,
+        "EMAIL_PORT": port,
+        "EMAIL_HOST_USER": unquote(parts.username or ""),
+        "EMAIL_HOST_PASSWORD": unquote(parts.password or ""),
+        "EMAIL_USE_SSL": parts.scheme == "smtps",
+        "EMAIL_USE_TLS": parts.scheme == "smtp" and parts.query != "tls=0",
+    }
+
+
+# Django compares whole origins: one without its scheme would never be met, and say nothing.
+Origin = Annotated[str, Field(pattern=r"^https?://[^/\s?#@]+$")]
+
+
+class SiteSettings(Group):
+    """The web server, its database and broker, and who may reach it. Times are shown in the zone of `TZ`, as for any
+    program. A file in the data folder's `prompts` replaces the shipped prompt of the same name."""
+
+    env_prefix = "RAGSITE_"
+
+    data_dir: str = ""
+    """Folder of all embedded state: SQLite file, Milvus Lite data, uploads, broker files, logs; empty: `var` beside
+    manage.py."""
+    host: str = "127.0.0.1"
+    """Where the web server listens."""
+    port: int = Field(8000, gt=0, lt=65536)
+    """Port of the web server."""
+    admin_password: str = Field("", repr=False)
+    """Password of the user `admin` made at the first run; empty: generated and printed once."""
+    sample_data: bool = True
+    """0: the sample documents are not loaded."""
+    signup: Annotated[Literal["1", "0", "oidc"], BeforeValidator(_switch)] = "1"
+    """0: only an admin makes accounts; oidc: they are made by signing in with the provider alone."""
+    oidc: Annotated[Oidc | None, BeforeValidator(_pairs)] = Field(None, repr=False)
+    """A provider of OpenID Connect to sign in with: `issuer=https://id.example.org, client=ragsite, secret=…`, and, if
+    wanted, `groups=` with the name of the claim that holds a person's groups, and `name=` for the button. A comma in a
+    value is written as %2C."""
+    oidc_groups: Annotated[dict[str, str], BeforeValidator(_pairs)] = {}
+    """What the provider's groups are on this site: `it=Administrators, library=Reviewers`; set at each sign-in."""
+    share_links: bool = False
+    """1: conversations may be shared by a secret link, which anybody who has it can read, without an account."""
+    trusted_origins: Annotated[list[Origin], BeforeValidator(_split)] = []
+    """How people reach the site, with commas, such as https://rag.example.org or http://10.0.0.5:8000; links in letters
+    begin with the first. With one of https:// cookies are for HTTPS alone, and the proxy's `X-Forwarded-Proto` is
+    believed."""
+    trusted_proxies: Annotated[list[IPvAnyNetwork], BeforeValidator(_split)] = []
+    """Addresses and networks of proxies whose X-Forwarded-For and -Proto are believed, with commas."""
+    secret_key: str = Field("", repr=False)
+    """Signs cookies; several web machines need the same. Empty: made once and kept in the data folder."""
+    database_url: str = Field("", repr=False, validation_alias="DATABASE_URL")
+    """`postgresql://user:password@host/name`; empty: SQLite in the data folder."""
+    redis_url: str = Field("", pattern=r"^(rediss?://.+)?$", repr=False, validation_alias="REDIS_URL")
+    """Channel layer, cache and Celery broker; empty: in this process, and a broker of files."""
+    email_url: str = Field("", repr=False, validation_alias="EMAIL_URL")
+    """`smtp://user:password@host:587` (STARTTLS; with `?tls=0` none) or `smtps://user:password@host:465`; empty:
+    letters are written to the log of the worker."""
+    email_from: str = "Ragsite <ragsite@localhost>"
+    """The sender of letters, such as Ragsite <no-reply@example.org>."""
+
+    @property
+    def local_origin(self) -> str:
+        """Where a browser on this machine finds it."""
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104
+        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
+
+    @property
+    def https(self) -> bool:
+        return any(origin.startswith("https:") for origin in self.trusted_origins)
+
+    @property
+    def hosts(self) -> list[str]:
+        """As Django has it: all hosts below `*.example.org` are `.example.org`."""
+        return [str(urlsplit(origin).hostname).removeprefix("*") for origin in self.trusted_origins]
+
+    @field_validator("email_url")
+    @classmethod
+    def _is_an_email_address(cls, url: str) -> str:
+        email_settings(url)
+        return url
