@@ -15,6 +15,7 @@ from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
 
 from chat.compat.self_corrective import NODE_OF_STEP, WORKFLOW
+from chat.labels import script_efforts, script_labels
 from chat.messages.data import session_data
 from chat.models import Session
 from chat.services.attachments import MAX_FILES
@@ -24,7 +25,7 @@ from ragsite.core.storage import MIB
 from retrieval.ingest.sniff import EXTENSIONS
 from retrieval.selectors import collection_list
 from retrieval.services.samples import sample_questions
-from retrieval.workflows import available_workflows, get_workflow, self_corrective
+from retrieval.workflows import get_workflow, self_corrective
 
 STRICT_PASS_RATE = 0.8  # the same for the strict preset of the page
 RELAXED_PASS_RATE = 0.4  # and for the relaxed one
@@ -49,7 +50,8 @@ def chat_page(request: HttpRequest, session_id: uuid.UUID | None = None) -> Http
         "accept": list(EXTENSIONS),
         "self_corrective": reverse("self_corrective"),
         "suggestions": _suggestions(request),
-        "workflows": list(available_workflows()),
+        "workflows": script_efforts(),
+        "words": script_labels(),
         "default_workflow": settings.RAG.answer.workflow,
         "web_search": {"by_default": settings.RAG.web_search.by_default} if settings.RAG.web_search.provider else None,
     }
@@ -92,6 +94,7 @@ def self_corrective_page(request: HttpRequest) -> HttpResponse:
         },
         "graph": _graph_data(WORKFLOW),
         "node_of_step": NODE_OF_STEP,
+        "words": script_labels(),
     }
     return render(request, "chat/self_corrective.html", {"boot": boot, "section": "self_corrective"})
 

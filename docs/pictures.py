@@ -86,7 +86,7 @@ def decision_path(page: Page) -> None:
 def review_desk(page: Page) -> None:
     page.goto("/review/?sort=worst&decision=ANSWER&rating=bad")
     page.locator(".review-question").first.click()
-    page.locator(".timeline-step").first.wait_for()
+    page.locator(".path-step").first.wait_for()
     save(page, "review-answer")
 
 

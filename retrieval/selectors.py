@@ -236,13 +236,14 @@ def _scope_of(collections: Mapping[str, Collection | None]) -> SearchScope:
     return _scope({collection.pk: collection for collection in collections.values() if collection is not None}.values())
 
 
-def collection_ref(collection: Collection) -> CollectionRef:
-    """The engine's value of a collection."""
+def collection_ref(collection: Collection, *, documents: int = 0) -> CollectionRef:
+    """The engine's value of a collection. documents: that a search looks into."""
     return CollectionRef(
         id=str(collection.pk),
         name=collection.name,
         space=collection_space(collection),
         version=collection.version,
+        documents=documents,
         attached=collection.conversation_id is not None,
     )
 
@@ -260,7 +261,10 @@ def scope_of_documents(documents: Iterable[Document]) -> SearchScope:
 
 
 def _scope(collections: Iterable[Collection]) -> SearchScope:
-    return SearchScope(tuple(collection_ref(collection) for collection in collections))
+    found = list(collections)
+    searched = Document.objects.filter(collection__in=found, status=Document.Status.READY, superseded_at=None)
+    counts = dict(searched.order_by().values_list("collection").annotate(Count("pk")))
+    return SearchScope(tuple(collection_ref(one, documents=counts.get(one.pk, 0)) for one in found))
 
 
 # ------------------------------------------------------------------------------------------------ documents

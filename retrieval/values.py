@@ -37,6 +37,7 @@ class CollectionRef:
     name: str
     space: EmbeddingSpace | None  # None: nothing has been ingested yet
     version: int = 0  # grows with every change of its documents: the index state in cache keys
+    documents: int = 0  # that a search looks into
     attached: bool = False  # to the conversation: "this document" means one of it
 
 
@@ -49,6 +50,11 @@ class SearchScope:
     @property
     def ids(self) -> tuple[str, ...]:
         return tuple(ref.id for ref in self.collections)
+
+    @property
+    def documents(self) -> int:
+        """How many a search looks into."""
+        return sum(ref.documents for ref in self.collections)
 
     def beside(self, other: SearchScope) -> SearchScope:
         """Both of them; of a collection that is in both, the state that `other` knows."""

@@ -237,6 +237,9 @@ class AnswerSerializer(serializers.Serializer[Any]):
     )
     clarification = ClarificationSerializer(required=False, allow_null=True)
     sources = SourceSerializer(many=True, required=False)
+    found = serializers.ListField(
+        child=serializers.CharField(), required=False, help_text="How it was found, in three lines at most."
+    )
     decision_path = StepSerializer(many=True, required=False)
     usage = UsageSerializer(required=False)
     degraded = serializers.ListField(

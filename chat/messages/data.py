@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
+from chat.messages.found import found_lines
 from chat.messages.rendering import MARKER, render_answer, with_stop
 from chat.models import DecisionStep, Message, Session, Source
 from chat.ratings import Rating
@@ -60,7 +61,7 @@ def message_record(message: Message) -> dict[str, Any]:
 def localized_message(data: dict[str, Any], wordings: Wordings) -> dict[str, Any]:
     """An answer's `message_data` with the site's own sentences in the active language; what was answered stays."""
     shown = data | {name: localized(data[name], wordings) for name in SITE_TEXTS if data.get(name)}
-    return shown | {"status_reason": localized(status_reason(shown))}
+    return shown | {"status_reason": localized(status_reason(shown)), "found": found_lines(shown)}
 
 
 def status_reason(data: Mapping[str, Any]) -> str:

@@ -17,8 +17,8 @@ from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_http_methods
 from rest_framework.exceptions import ValidationError
 
+from chat import labels
 from chat.models import AnswerReview, DeskEvent, Message
-from chat.review import labels
 from chat.review.api import DaysQuery
 from chat.review.data import answer_detail, reasons_of
 from chat.review.marks import readings_log
@@ -221,7 +221,7 @@ def _reasons(row: AnswerReview) -> list[str]:
 
 def _status(row: AnswerReview) -> str:
     """What is unusual about how it ended."""
-    return "" if row.status == Message.Status.COMPLETE else labels.answer_status(row.status)
+    return "" if row.status == Message.Status.COMPLETE else labels.label(labels.STATUSES, row.status)
 
 
 # ------------------------------------------------------------------------------------------------ one answer
@@ -250,6 +250,7 @@ def answer_page(request: HttpRequest, *, access: DeskAccess, message_id: UUID) -
             "people": _people(),
             "labels": labels_found(),
             "rights": sorted(access.rights),
+            "words": labels.script_labels(),
         },
     }
     return render(request, "review/answer.html", context)

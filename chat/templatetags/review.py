@@ -8,8 +8,9 @@ from typing import Any
 from django import template
 from django.utils.translation import gettext as _
 
+from chat.labels import STATES, label, workflow_label
 from chat.messages.rendering import reachable
-from chat.review.labels import step_status, workflow_label
+from chat.models import Message
 from chat.review.roles import has_desk
 
 register = template.Library()
@@ -17,7 +18,7 @@ register.filter("has_desk", lambda user: has_desk(user))
 
 
 register.filter("workflow", workflow_label)
-register.filter("step_status", step_status)
+register.filter("step_status", lambda name: label(STATES, name))
 register.filter("reachable", reachable)
 _MARKUP = re.compile(
     r"!?\[([^\[\]\n]{1,200})\]\([^()\s]{1,500}\)"
@@ -27,6 +28,12 @@ _MARKUP = re.compile(
     re.M,
 )
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
+
+
+@register.filter
+def effort(answer: Message) -> str:
+    """How much was done for it: Quick, Careful or Thorough, else its workflow's name."""
+    return workflow_label(answer.workflow, answer.request.get("options"))
 
 
 @register.filter

@@ -203,7 +203,7 @@ class AnswerSettings(Group):
     workflow: Literal["corrective", "self_corrective", "dual_loop", "planned", "react"] = Field(
         "corrective", validation_alias="RAG_DEFAULT_WORKFLOW"
     )
-    """The workflow of questions that name none."""
+    """How much is done for a question that does not say: `corrective` is Careful, `dual_loop` Thorough."""
 
 
 class CorrectiveSettings(Group):

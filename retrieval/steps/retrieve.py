@@ -66,6 +66,7 @@ async def retrieve(deps: Deps, request: SearchRequest, *, purpose: str = "") -> 
         ],
         found=len(result.candidates),
         searched=len(request.queries),
+        documents=len(request.filters.documents) or request.scope.documents,
     )
     if result.degraded:
         degrade(joined("; ", result.degraded))

@@ -39,7 +39,7 @@ def test_an_answer_is_remembered_found_and_erased(open_page: OpenPage, tmp_path:
     sign_up(page)
     upload(page, tmp_path)
     page.goto("/")
-    choose_workflow(page, "Dual loop")
+    choose_workflow(page, "Thorough")
     expect(ask(page, QUESTION).get_by_role("button", name="Copy the answer")).to_be_visible()
 
     page.locator("summary.user-button").click()

@@ -56,7 +56,7 @@ def test_the_worst_answer_is_found_read_and_marked_by_keyboard(api: httpx.Client
     page.keyboard.press("Enter")
     expect(page.locator("#seen .question")).to_have_text(QUESTIONS[1])
     expect(page.locator("#ratings")).to_contain_text("Wrong.")
-    expect(page.locator(".timeline-step").first).to_be_visible()
+    expect(page.locator(".path-step").first).to_be_visible()
     expect(page.locator("#readers")).to_contain_text("admin")
     page.keyboard.press("n")
     page.get_by_role("dialog").locator("textarea").fill("The shed's page is out of date.")

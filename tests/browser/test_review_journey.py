@@ -89,12 +89,12 @@ def test_the_worst_answers_become_golden_questions_and_a_closed_gap(
     expect(page.get_by_role("main").get_by_role("listitem").filter(has_text=OPENS)).to_contain_text("Badly rated")
     page.get_by_role("link", name=OPENS).click()
     page.get_by_role("link", name="Replay", exact=True).click()
-    page.get_by_role("combobox", name="Workflow").select_option(label="Dual loop")
+    page.get_by_role("combobox", name="Workflow").select_option(label="Thorough")
     page.wait_for_load_state("load")
     page.get_by_role("button", name="Replay", exact=True).click()
-    expect(page.get_by_role("region", name="Both answers")).to_contain_text("Dual loop", timeout=60_000)
+    expect(page.get_by_role("region", name="Both answers")).to_contain_text("Thorough", timeout=60_000)
     page.get_by_role("main").get_by_role("link", name="The answer at the desk").last.click()
-    expect(page.get_by_role("list", name="Replays of it")).to_contain_text("Dual loop")
+    expect(page.get_by_role("list", name="Replays of it")).to_contain_text("Thorough")
 
     # two golden questions
     for question, button, made in (

@@ -6,7 +6,7 @@ import { site } from "./site.js";
 
 const { Answer } = await site("chat/answer.js");
 const { Composer } = await site("chat/composer.js");
-const { decisionPath, planTasks, stepLabel } = await site("chat/path.js");
+const { decisionPath, passageTable, planTasks } = await site("chat/path.js");
 const { SessionList } = await site("chat/sessions.js");
 const { isWeb, placeIn, scoreShare } = await site("chat/source_panel.js");
 const { loadMarkdown } = await site("chat/stream_text.js");
@@ -21,7 +21,7 @@ describe("an answer", () => {
   const source = { marker: 1, kind: "document", title: "Leave", heading: "Leave › Days", page: 3, text: "30 days.", url: "", cited: true, scores: {} };
   const message = {
     role: "assistant", session_id: "s", message_id: "m", status: "complete", decision: "ANSWER", answer: "30 days [1].", html: "", sources: [source],
-    decision_path: [step({})], usage: { total_ms: 1500 }, degraded: [], grounding: [], clarification: null, error: null, rating: null, model: "qwen3:4b",
+    decision_path: [step({})], usage: { total_ms: 1500 }, degraded: [], grounding: [], clarification: null, error: null, rating: null, model: "qwen3:4b", found: ["Searched 3 documents"],
   };
   const made = () => {
     const on = { source: mock.fn(), option: mock.fn(), regenerate: mock.fn(), goOn: mock.fn(), showVersion: mock.fn(), retry: mock.fn() };
@@ -56,16 +56,15 @@ describe("an answer", () => {
     assert.equal(answer.status.querySelectorAll(".plan-task").length, 0);
   });
   const fell = [{ step: "generate", reason: "Ollama stopped" }];
-  for (const [how, changes, heading] of [
-    ["cut", { status: "cut", degraded: fell }, "Cut at its length limit"],
-    ["stopped", { status: "stopped" }, "Stopped"],
-    ["model", { status: "interrupted", degraded: fell }, "Broken off"],
-    ["interrupted", { status: "interrupted" }, "Broken off"],
+  for (const [how, changes] of [
+    ["cut", { status: "cut", degraded: fell }],
+    ["stopped", { status: "stopped" }],
+    ["model", { status: "interrupted", degraded: fell }],
+    ["interrupted", { status: "interrupted" }],
   ]) test(`that is not complete says why, looks like it, and can go on: ${how}`, () => {
-    const { answer, on, after, status } = finished({ ...changes, status_reason: `Because of ${how}.` });
+    const { answer, on, after } = finished({ ...changes, status_reason: `Because of ${how}.` });
     assert.match(after, new RegExp(`Because of ${how}\\.`));
     assert.equal(answer.after.querySelectorAll(`.notice.is-${how}`).length, 1);
-    assert.equal(status, heading);
     answer.after.querySelector(".notice .primary").click();
     assert.deepEqual(on.goOn.mock.calls[0].arguments, [answer]);
   });
@@ -88,16 +87,13 @@ describe("an answer", () => {
     answer.after.querySelector("button").click();
     assert.equal(on.retry.mock.callCount(), 1);
   });
-  for (const [changes, status] of [
-    [{}, "Answered from 1 source"],
-    [{ sources: [] }, "Answered"],
-    [{ decision: "CLARIFY" }, "Asked back"],
-    [{ decision: "NO_ANSWER" }, "No answer found"],
-    [{ decision: null, usage: {} }, "How this was answered"],
-    [{ degraded: [{ step: "rerank", reason: "x" }] }, "Answered from 1 source"],
-    [{ model: "" }, "Quoted from 1 source"],
-    [{ decision_path: [] }, ""],
-  ]) test(`how it came about: ${status || "nothing"}`, () => assert.equal(finished(changes).status, status));
+  for (const [changes, shown] of [
+    [{}, ["Searched 3 documents", "All steps", 0]], [{ decision_path: [] }, ["Searched 3 documents", "", 0]], [{ found: undefined, decision_path: [] }, ["", "", 0]],
+  ]) test(`how it was found, with its steps a click away: ${shown}`, () => {
+    const { answer } = finished(changes);
+    const parts = [".found", ".found-all"].map((part) => answer.status.querySelector(part)?.textContent ?? "");
+    assert.deepEqual([...parts, answer.status.querySelectorAll(".path-step").length], shown);
+  });
   for (const [changes, notice] of [
     [{ status: "failed", error: { content: "No room." } }, /No room\./],
     [{ status: "failed" }, /The answer could not be written\./],
@@ -130,14 +126,19 @@ describe("a decision path", () => {
     [[{ kind: "original", text: "Days?" }], ["kind: original · text: Days?"]], [{ a: { b: 1 } }, ['{\n  "a": {\n    "b": 1\n  }\n}']], [0, ["0"]], [false, ["no"]],
     [null, []], ["", []], [[], []], [{}, []],
   ]) test(`a detail: ${JSON.stringify(value)}`, () => assert.deepEqual(detail({ key: value }), shown));
-  for (const [name, label] of [["hyde", "Imagine an answer"], ["some_new_step", "some new step"]]) test(`a step's label: ${label}`, () => assert.equal(stepLabel(name), label));
+  test("candidates are a table of ranks and scores by leg", () => {
+    const rows = [{ chunk_id: "abcdefghijk", ranks: { bm25: 1 }, scores: { final: 0.5 } }, { chunk_id: "x", ranks: { dense: 2 }, scores: {} }];
+    const [head, body] = passageTable("candidates", rows);
+    assert.deepEqual(head, ["Passage", "Final score", "Rank, Words", "Rank, Meaning"]);
+    assert.deepEqual(body, [["abcdefgh", 0.5, 1, undefined], ["x", undefined, undefined, 2]]);
+  });
 });
 
 describe("a plan", () => {
   const task = (id, ...depends_on) => ({ id, type: "retrieve", state: "waiting", depends_on });
   test("says each task's state and what came before it", () => {
     const card = planTasks([task("a"), { ...task("b", "a"), state: "done", duration_ms: 1500 }]).querySelectorAll(".plan-task")[1];
-    assert.deepEqual([".plan-state", ".plan-note"].map((part) => card.querySelector(part).textContent), ["Done · 1.5 s", "b · after a"]);
+    assert.deepEqual([".plan-state", ".plan-note"].map((part) => card.querySelector(part).textContent), ["done · 1.5 s", "b · after a"]);
   });
 });
 
@@ -155,6 +156,10 @@ describe("a source", () => {
 });
 
 describe("the composer", () => {
+  const QUICK = { rewrite: false, hyde: false, rerank: false };
+  const effort = (name, workflow, options = {}, is_effort = true) => ({ name, label: name, hint: "", workflow, options, is_effort });
+  const EFFORTS = [effort("quick", "corrective", QUICK), effort("careful", "corrective"), effort("thorough", "dual_loop")];
+  const offered = (...workflows) => [...EFFORTS.filter((one) => workflows.includes(one.workflow)), ...workflows.map((name) => effort(name, name, {}, false))];
   const PARTS = [
     ["textarea"], ["button", "data-send"], ["p", "data-counter"], ["button", "data-workflow"], ["button", "data-collections"], ["button", "data-filters"],
     ["ul", "data-files"], ["ul", "data-chips"], ["ul", "data-documents"], ["input", "data-choose"], ["button", "data-attach"],
@@ -166,7 +171,7 @@ describe("the composer", () => {
     const onSend = mock.fn(() => true);
     const onStop = mock.fn();
     const limits = { message_chars: 20, file_bytes: 1000, files: 3 };
-    const composer = new Composer(form, { workflows, limits, accept: [".md"], page: "/self-corrective-rag", web, username: "ann", onSend, onStop, ...on });
+    const composer = new Composer(form, { workflows: offered(...workflows), limits, accept: [".md"], page: "/self-corrective-rag", web, username: "ann", onSend, onStop, ...on });
     composer.useDraft("new");
     const write = (text) => {
       composer.input.value = text;
@@ -229,7 +234,7 @@ describe("the composer", () => {
   });
   for (const [name, kept, options, settings] of [
     ["nothing where nothing was chosen: the site has a default", {}, {}, {}],
-    ["a quick one, without the calls that look for better words", { "effort.ann": "quick" }, {}, { workflow: "corrective", options: { rewrite: false, hyde: false, rerank: false } }],
+    ["a quick one, without the calls that look for better words", { "effort.ann": "quick" }, {}, { workflow: "corrective", options: QUICK }],
     ["a thorough one", { "effort.ann": "thorough" }, {}, { workflow: "dual_loop" }],
     ["the reader's own choice, not another's of this browser", { "effort.bob": "quick" }, {}, {}],
     ["a workflow by its name, and the web", { "workflow.ann": "react", "web_search.ann": "1" }, { web: { by_default: false } }, { workflow: "react", options: { web_search: true } }],

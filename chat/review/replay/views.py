@@ -15,7 +15,7 @@ from rest_framework.response import Response
 
 from chat.api.serializers import AnswerSerializer, OptionsSerializer
 from chat.models import AnswerReview, Message, Replay
-from chat.review import labels
+from chat import labels
 from chat.review.api import DeskView, schema
 from chat.review.marks import readings_log
 from chat.review.pages import desk_page
@@ -189,11 +189,11 @@ def comparison(original: Mapping[str, Any], replay: Mapping[str, Any]) -> dict[s
     sources = source_differences(original, replay)
     old, new = (data.get("usage") or {} for data in (original, replay))
     return {
-        "decisions": [labels.decision_label(data["decision"] or "") for data in (original, replay)],
-        "statuses": [labels.answer_status(data["status"]) for data in (original, replay)],
+        "decisions": [labels.label(labels.DECISIONS, data["decision"] or "") for data in (original, replay)],
+        "statuses": [labels.label(labels.STATUSES, data["status"]) for data in (original, replay)],
         "words": text_differences(*(_DOCUMENT_LINK.sub(r"\1", data["answer"]) for data in (original, replay))),
         "same_text": original["answer"] == replay["answer"],
         "sources": [row | {"moved_down": -row["moved"]} for row in sources],
-        "steps": [row | {"label": labels.step_label(row["name"])} for row in step_differences(original, replay)],
+        "steps": [row | {"label": labels.label(labels.STEPS, row["name"])} for row in step_differences(original, replay)],
         "figures": [{"name": name, "original": old.get(name), "replay": new.get(name)} for name in FIGURES],
     }

@@ -66,7 +66,7 @@ declare namespace Api {
     decision: "ANSWER" | "CLARIFY" | "NO_ANSWER" | null; reason: string; workflow: string; model: string;
     answer: string; html: string; clarification: Clarification | null; sources: Source[]; decision_path: Step[];
     grounding: Statement[]; usage: Usage; curated?: { id: Id; by: string; on: string } | null;
-    degraded: { step: string; reason: string }[]; error: { code?: string; content?: string } | null; rating: Rating | null;
+    found: string[]; degraded: { step: string; reason: string }[]; error: { code?: string; content?: string } | null; rating: Rating | null;
   }
   type Message = Question | Answer;
   interface Session { id: Id; title: string; pinned: boolean; archived: boolean; folder: string; shared: string[]; created_at: Time; updated_at: Time }
@@ -168,11 +168,13 @@ declare namespace Boot {
   interface Suggestion { text: string; language: string }
   interface Graph { nodes: string[]; edges: { source: string; target: string; conditional?: boolean }[] }
 
+  interface Effort { name: string; label: string; hint: string; workflow: string; options: Api.Options; is_effort: boolean }
+
   type Named = Pick<Api.Session, "id" | "title"> & Partial<Api.Session>;
   interface Chat {
     session: Named | null; username: string;
     limits: { message_chars: number; file_bytes: number; files: number }; accept: string[]; self_corrective: string;
-    suggestions: Suggestion[]; workflows: string[]; default_workflow: string; web_search: { by_default: boolean } | null;
+    suggestions: Suggestion[]; workflows: Effort[]; default_workflow: string; web_search: { by_default: boolean } | null;
   }
   interface SelfCorrective {
     limits: { message_chars: number; top_k: number; rewrites: number }; suggestions: Suggestion[]; username: string;

@@ -195,18 +195,19 @@ export class Answer {
     for (const mark of this.text.querySelectorAll("mark")) mark.title = gettext("The passages do not clearly say this.");
   }
 
-  /** @param {Api.Answer} message */
-  showSummary(message) {
-    const { decision_path: steps, usage } = message;
+  /** How it was found; its steps are a click away. @param {Api.Answer} message */
+  showSummary({ found = [], decision_path: steps, usage, sources }) {
+    const lines = h("span", { class: "found" }, found.map((line) => h("span", {}, line)));
     if (!steps.length) {
-      replace(this.status);
+      replace(this.status, found.length ? lines : null);
       return;
     }
     const body = h("div", { class: "path-body" });
     const details = h("details", { class: "path-toggle" },
-      h("summary", {}, icon("path"), h("span", {}, outcomeOf(message)), icon("chevron")), body);
+      h("summary", {}, lines, h("span", { class: "found-all" }, gettext("All steps"), icon("chevron"))), body);
+    const titles = Object.fromEntries(sources.map(({ chunk_id: id, title }) => [id, title]));
     details.addEventListener("toggle", () => {
-      if (details.open && !body.childElementCount) body.append(decisionPath(steps, usage));
+      if (details.open && !body.childElementCount) body.append(decisionPath(steps, usage, titles));
     });
     replace(this.status, details);
   }
@@ -308,21 +309,6 @@ export class Answer {
       rateable ? rating.form : null,
     ]);
   }
-}
-
-/** What came of it, in a few words. @param {Api.Answer} message */
-function outcomeOf({ decision, status, curated, model, sources }) {
-  const cited = sources.filter((source) => source.cited).length;
-  if (curated) return gettext("A checked answer");
-  if (status === "cut") return gettext("Cut at its length limit");
-  if (status === "stopped") return gettext("Stopped");
-  if (INCOMPLETE.includes(status)) return gettext("Broken off");
-  if (decision === "CLARIFY") return gettext("Asked back");
-  if (decision === "NO_ANSWER") return gettext("No answer found");
-  if (decision !== "ANSWER") return gettext("How this was answered");
-  if (!cited) return gettext("Answered");
-  // No model: the banner says so once, and the path says why.
-  return model === "" ? ngettext("Quoted from {count} source", "Quoted from {count} sources", cited) : ngettext("Answered from {count} source", "Answered from {count} sources", cited);
 }
 
 /** @param {Api.PlanTask[]} tasks */

@@ -19,7 +19,7 @@ export class Composer extends QuestionBox {
   /**
    * @param {HTMLElement} form
    * @param {object} options
-   * @param {string[]} options.workflows
+   * @param {Boot.Effort[]} options.workflows
    * @param {string} [options.standard] the site's default workflow
    * @param {{message_chars: number, file_bytes: number, files: number}} options.limits characters of a question; of files
    * @param {string[]} options.accept suffixes of files, as ".pdf"

@@ -1,32 +1,7 @@
-// How much is done for an answer: in a person's words, with the workflows' own names one click deeper.
+// How much is done for an answer: in a person's words, with every workflow one click deeper.
 import { icon, replace } from "../dom.js";
 import { gettext } from "../i18n.js";
 import { menuButton } from "../ui.js";
-
-/**
- * An effort as what a question asks for. Quick is the corrective workflow without the calls that would improve its words.
- * @type {Record<string, {label: string, hint: string, workflow: string, options?: Api.Options}>}
- */
-export const EFFORTS = {
-  quick: {
-    label: gettext("Quick"), hint: gettext("Answers from the first search"), workflow: "corrective",
-    options: { rewrite: false, hyde: false, rerank: false },
-  },
-  careful: { label: gettext("Careful"), hint: gettext("Checks what it found, and searches again when that is weak"), workflow: "corrective" },
-  thorough: { label: gettext("Thorough"), hint: gettext("Checks its own answer before you see it; takes longer"), workflow: "dual_loop" },
-};
-/** @type {Record<string, [string, string]>} */
-const WORKFLOWS = {
-  corrective: [gettext("Corrective"), gettext("Checks what it found, and searches again when that is weak")],
-  self_corrective: [gettext("Self-corrective"), gettext("Grades every passage before answering")],
-  dual_loop: [gettext("Dual loop"), gettext("Checks its own answer against the sources")],
-  planned: [gettext("Planned"), gettext("Splits a question into steps")],
-  react: [gettext("ReAct"), gettext("Rewrites the query until what it finds is enough")],
-};
-/** The effort that means no more than this workflow; empty: the workflow goes by its own name. @param {string} workflow */
-function effortOf(workflow) {
-  return Object.keys(EFFORTS).find((name) => EFFORTS[name].workflow === workflow && !EFFORTS[name].options) || "";
-}
 
 /** @typedef {{get: (name: string) => string | null, set: (name: string, value: string | null) => void}} Kept the reader's last choices */
 
@@ -34,77 +9,77 @@ export class Effort {
   /**
    * @param {HTMLElement} button
    * @param {object} options
-   * @param {string[]} options.workflows
+   * @param {Boot.Effort[]} options.workflows efforts, and the workflows by their own names
    * @param {string} [options.standard] the site's workflow for questions that choose none
    * @param {string} options.page of the self-corrective workflow
    * @param {Kept} options.kept
    * @param {() => unknown} options.onChange
    */
-  constructor(button, { workflows, standard = workflows[0], page, kept, onChange }) {
+  constructor(button, { workflows, standard = "corrective", page, kept, onChange }) {
     this.button = button;
-    this.workflows = workflows;
+    this.all = workflows;
     this.page = page;
     this.kept = kept;
     this.onChange = onChange;
-    const workflow = kept.get("workflow");
-    /** Empty: the workflow was chosen by its own name. */
-    this.effort = kept.get("effort") || (workflow && workflows.includes(workflow) ? "" : effortOf(standard));
-    if (this.effort && !(EFFORTS[this.effort] && workflows.includes(EFFORTS[this.effort].workflow))) this.effort = "";
-    this.named = workflow && workflows.includes(workflow) ? workflow : standard;
+    const found = this.find(true, kept.get("effort")) ?? this.find(false, kept.get("workflow"));
+    /** Whether the reader has said how to be answered; else that is left to the site. */
+    this.chosen = Boolean(found);
+    this.now = found ?? this.effortOf(standard) ?? this.find(false, standard) ?? workflows[0];
     this.show();
     menuButton(button, () => this.items(), { align: "start", title: gettext("How much is done for an answer") });
   }
 
-  get workflow() {
-    return this.effort ? EFFORTS[this.effort].workflow : this.named;
+  /** @param {boolean} isEffort @param {string | null} name */
+  find(isEffort, name) {
+    return this.all.find((one) => one.is_effort === isEffort && one.name === name);
   }
 
-  /** Whether the reader has said how to be answered; else that is left to the site. */
-  get chosen() {
-    return Boolean(this.effort ? this.kept.get("effort") : this.kept.get("workflow"));
+  /** The effort that means no more than this workflow. @param {string} workflow */
+  effortOf(workflow) {
+    return this.all.find((one) => one.is_effort && one.workflow === workflow && !Object.keys(one.options).length);
+  }
+
+  get workflow() {
+    return this.now.workflow;
   }
 
   /** @returns {{workflow?: string, options: Api.Options}} */
   settings() {
-    return { ...(this.chosen ? { workflow: this.workflow } : {}), options: (this.effort && EFFORTS[this.effort].options) || {} };
+    return { ...(this.chosen ? { workflow: this.workflow } : {}), options: this.now.options };
   }
 
   show() {
-    const label = this.effort ? EFFORTS[this.effort].label : WORKFLOWS[this.named]?.[0] || this.named;
-    replace(this.button, icon("flow"), label, icon("chevron"));
+    replace(this.button, icon("flow"), this.now.label, icon("chevron"));
   }
 
-  /** @param {string} effort @param {string} [named] */
-  choose(effort, named) {
-    this.effort = effort;
-    this.named = named || this.named;
-    this.kept.set("effort", effort || null);
-    this.kept.set("workflow", effort ? null : this.named);
+  /** @param {Boot.Effort} one */
+  choose(one) {
+    this.now = one;
+    this.chosen = true;
+    this.kept.set("effort", one.is_effort ? one.name : null);
+    this.kept.set("workflow", one.is_effort ? null : one.name);
     this.show();
     this.onChange();
   }
 
-  /** @returns {Ui.MenuItem[]} */
-  items() {
-    return [
-      ...Object.entries(EFFORTS).filter(([, { workflow }]) => this.workflows.includes(workflow)).map(([name, { label, hint }]) => ({
-        label, hint, checked: name === this.effort, radio: true, run: () => this.choose(name),
-      })),
-      { heading: "" },
-      { label: gettext("Advanced"), icon: "settings", opens: () => this.advanced() },
-    ];
+  /** @param {Boot.Effort} one @returns {Ui.MenuItem} */
+  item(one, checked = one === this.now) {
+    return { label: one.label, hint: one.hint, checked, radio: true, run: () => this.choose(one) };
   }
 
   /** @returns {Ui.MenuItem[]} */
+  items() {
+    return [...this.all.filter((one) => one.is_effort).map((one) => this.item(one)), { heading: "" }, { label: gettext("Advanced"), icon: "settings", opens: () => this.advanced() }];
+  }
+
+  /** Every workflow; who chooses one that is an effort has chosen that. @returns {Ui.MenuItem[]} */
   advanced() {
+    const workflows = this.all.filter((one) => !one.is_effort);
     return [
       { label: gettext("Back"), icon: "left", back: true, opens: () => this.items() },
       { heading: gettext("Workflow") },
-      ...this.workflows.map((name) => ({
-        label: WORKFLOWS[name]?.[0] || name, hint: WORKFLOWS[name]?.[1], checked: !this.effort && name === this.named, radio: true,
-        run: () => this.choose("", name),
-      })),
-      { heading: gettext("Pages") },
+      ...workflows.map((one) => this.item(this.effortOf(one.name) ?? one)),
+      { heading: "" },
       { label: gettext("Self-corrective, step by step"), icon: "external", href: this.page },
     ];
   }

@@ -1,6 +1,6 @@
 // What happens now, in a person's words: from the event of a step that has ended to the line above the growing answer.
 import { gettext, ngettext } from "../i18n.js";
-import { stepLabel } from "./path.js";
+import { labelOf } from "../labels.js";
 
 /** @type {Record<string, string>} tool → the line while it is used */
 const TOOLS = {
@@ -24,7 +24,7 @@ const AFTER = {
  * @param {Extract<Api.Event, {type: "reasoning" | "tool_call"}>} event
  */
 export function liveLine(event) {
-  if (event.type === "tool_call") return TOOLS[event.tool] || event.content || stepLabel(event.tool);
+  if (event.type === "tool_call") return TOOLS[event.tool] || event.content || labelOf("steps", event.tool);
   const { name = "", status, detail = {} } = event.step ?? {};
   if (status === "skipped") return "";
   if (name === "retrieve" && detail.candidates?.length) {

@@ -1,57 +1,18 @@
 // The decision path: how an answer came about, step by step.
-import { capitalized, h, icon, seconds } from "../dom.js";
+import { h, icon, seconds } from "../dom.js";
 import { gettext, ngettext } from "../i18n.js";
+import { labelOf } from "../labels.js";
+import { scoreLabel } from "./source_panel.js";
 
-/** @type {Record<string, string>} */
-const LABELS = {
-  memory: gettext("Recall"), condense: gettext("Understand in context"), route: gettext("Choose the way"), plan: gettext("Plan"), rewrite: gettext("Rephrase"),
-  step_back: gettext("Step back"), decompose: gettext("Split the question"), hyde: gettext("Imagine an answer"), retrieve: gettext("Search"), fuse: gettext("Merge results"),
-  boost: gettext("Apply feedback"), dedupe: gettext("Remove repeats"), rerank: gettext("Rank"), assess: gettext("Judge the evidence"), grade: gettext("Grade passages"),
-  refine: gettext("Search again"), web_search: gettext("Search the web"), compress: gettext("Shorten"), order: gettext("Order"), clarify: gettext("Ask back"),
-  generate: gettext("Write"), verify: gettext("Check the answer"), reflect: gettext("Reflect"), consolidate: gettext("Remember"),
-};
-/** @type {Record<string, string>} */
-const STATUS = { ok: gettext("Done"), skipped: gettext("Skipped"), degraded: gettext("Fallback used"), failed: gettext("Failed") };
-
-/** @type {Record<string, string>} of a step's details; others are called by their names */
-const DETAILS = {
-  accepted: gettext("Accepted"), boosts: gettext("Boosts"),
-  by_model: gettext("By model"), cached: gettext("Cached"),
-  candidates: gettext("Candidates"), chunk_ids: gettext("Chunk ids"), cited: gettext("Cited"), complexity: gettext("Complexity"),
-  completeness: gettext("Completeness"), corrective: gettext("Corrective"), decision: gettext("Decision"),
-  documents: gettext("Documents"), dropped: gettext("Dropped"), engine: gettext("Engine"),
-  evidence: gettext("Evidence"), factuality: gettext("Factuality"), facts: gettext("Facts"), fact: gettext("Fact"),
-  filters: gettext("Filters"), found: gettext("Found"), from_model: gettext("From model"),
-  given: gettext("Given"), grounding: gettext("Grounding"), judge: gettext("Judge"),
-  kept: gettext("Kept"), keywords: gettext("Keywords"), legs: gettext("Legs"), lifted: gettext("Lifted"),
-  looked: gettext("Looked"), merged: gettext("Merged"), missing: gettext("Missing"), model: gettext("Model"),
-  model_calls: gettext("Model calls"), nearest: gettext("Nearest"), new: gettext("New"),
-  notes: gettext("Notes"), of: gettext("Of"), options: gettext("Options"),
-  original: gettext("Original"), outcome: gettext("Outcome"), partial: gettext("Partial"), pass_count: gettext("Pass count"),
-  pass_rate: gettext("Pass rate"), pass_threshold: gettext("Pass threshold"), passage: gettext("Passage"),
-  passed_in_all: gettext("Passed in all"), problems: gettext("Problems"), queries: gettext("Queries"), query: gettext("Query"),
-  reason: gettext("Reason"), relaxed: gettext("Relaxed"), relevance: gettext("Relevance"),
-  repairs: gettext("Repairs"), replaced: gettext("Replaced"), reranker: gettext("Reranker"), results: gettext("Results"),
-  retry: gettext("Retry"), revision: gettext("Revision"), rewrite: gettext("Rewrite"), rewrite_reason: gettext("Rewrite reason"),
-  rewritten: gettext("Rewritten"), route: gettext("Route"), score: gettext("Score"), scores: gettext("Scores"),
-  stage: gettext("Stage"), standalone_question: gettext("Standalone question"), statements: gettext("Statements"),
-  stop: gettext("Stop"), supported: gettext("Supported"), tasks: gettext("Tasks"), timings_ms: gettext("Timings ms"),
-  total_count: gettext("Total count"), tried: gettext("Tried"), type: gettext("Type"), verdict: gettext("Verdict"),
-  waited_for_index_s: gettext("Waited for index s"), why: gettext("Why"),
-};
-
-/** @param {string} key */
-export const detailLabel = (key) => DETAILS[key] || capitalized(key.replaceAll("_", " "));
-
-/** @param {string} name */
-export const stepLabel = (name) => LABELS[name] || name.replaceAll("_", " ");
+/** What passages are called, by chunk id, where their reader may know. @type {Record<string, string>} */
+let names = {};
 
 /**
  * A list of steps, each of which opens to its details. `total_ms` scales the bars.
- * @param {Api.Step[]} steps
- * @param {Api.Usage} usage
+ * @param {Api.Step[]} steps @param {Api.Usage} usage @param {Record<string, string>} passages titles by chunk id
  */
-export function decisionPath(steps, usage = {}) {
+export function decisionPath(steps, usage = {}, passages = {}) {
+  names = passages;
   const total = Math.max(usage.total_ms || 0, ...steps.map((step) => step.started_ms + step.duration_ms), 1);
   return h("div", { class: "path" },
     h("ol", { class: "path-steps" }, steps.map((step) => stepRow(step, total))),
@@ -66,8 +27,8 @@ function stepRow(step, total) {
   const details = Object.entries(step.detail || {}).filter(([, value]) => !isEmpty(value));
   const head = [
     h("span", { class: "path-dot", "aria-hidden": "true" }),
-    h("span", { class: "path-name" }, stepLabel(step.name)),
-    step.status === "ok" ? h("span", { class: "visually-hidden" }, STATUS.ok) : h("span", { class: "path-status" }, STATUS[step.status] || step.status),
+    h("span", { class: "path-name" }, labelOf("steps", step.name)),
+    step.status === "ok" ? h("span", { class: "visually-hidden" }, labelOf("states", "ok")) : h("span", { class: "path-status" }, labelOf("states", step.status)),
     h("span", { class: "path-time" }, seconds(step.duration_ms)),
     step.summary ? h("span", { class: "path-summary" }, step.summary) : null,
     h("span", { class: "path-track", "aria-hidden": "true" }, bar),
@@ -79,15 +40,57 @@ function stepRow(step, total) {
 }
 
 /** @param {unknown} value */
-export function isEmpty(value) {
+function isEmpty(value) {
   return value === null || value === "" || (typeof value === "object" && Object.keys(value).length === 0);
 }
 
 /** @param {[string, any]} entry */
-export function detailRow([key, value]) {
+function detailRow([key, value]) {
   const isPlan = key === "tasks" && Array.isArray(value) && value.every((task) => task?.id && task.type);
-  return h("div", { class: isPlan ? "is-wide" : null }, h("dt", {}, detailLabel(key)),
-    h("dd", {}, isPlan ? planTasks(value) : key === "model_calls" ? modelCalls(value) : detailValue(value)));
+  const rows = key === "model_calls" ? callTable(value) : passageTable(key, value);
+  const shown = isPlan ? planTasks(value) : rows ? table(labelOf("details", key), rows) : detailValue(value);
+  return h("div", { class: isPlan || rows ? "is-wide" : null }, h("dt", {}, labelOf("details", key)), h("dd", {}, shown));
+}
+
+/** @param {string} label @param {[string[], any[][]]} rows */
+function table(label, [head, rows]) {
+  return h("div", { class: "table-frame", tabindex: "0", role: "region", "aria-label": label }, h("table", { class: "path-table" },
+    h("thead", {}, h("tr", {}, head.map((name) => h("th", { scope: "col" }, name)))),
+    h("tbody", {}, rows.map((row) => h("tr", {}, row.map((cell) => h("td", {}, typeof cell === "number" && !Number.isInteger(cell) ? cell.toFixed(3) : cell ?? "–")))))));
+}
+
+/** @param {string} id */
+const passageName = (id) => names[id] ?? id.slice(0, 8);
+
+/**
+ * Details by passage: candidates with rank and score of each leg, scores, ratings' weight with where it comes from.
+ * @param {string} key @param {any} value @returns {[string[], any[][]] | null} head and rows
+ */
+export function passageTable(key, value) {
+  if (key === "candidates" && Array.isArray(value) && value.every((row) => row?.chunk_id)) {
+    const legs = [...new Set(value.flatMap((row) => Object.keys(row.ranks || {})))];
+    const scores = [...new Set(value.flatMap((row) => Object.keys(row.scores || {})))];
+    return [[gettext("Passage"), ...scores.map(scoreLabel), ...legs.map((leg) => gettext("Rank, {leg}", { leg: scoreLabel(leg) }))],
+      value.map((row) => [passageName(row.chunk_id), ...scores.map((name) => row.scores?.[name]), ...legs.map((leg) => row.ranks?.[leg])])];
+  }
+  if (value === null || typeof value !== "object" || Array.isArray(value)) return null;
+  if (key === "scores" && Object.values(value).every((score) => typeof score === "number")) {
+    return [[gettext("Passage"), gettext("Score")], Object.entries(value).sort((a, b) => b[1] - a[1]).map(([id, score]) => [passageName(id), score])];
+  }
+  if (key === "boosts" && Object.values(value).every((boost) => boost && typeof boost === "object")) {
+    return [[gettext("Passage"), gettext("Weight"), gettext("Why")], Object.entries(value).map(([id, { multiplier, origin }]) => [passageName(id), multiplier, origin])];
+  }
+  return null;
+}
+
+/** @param {(Api.ModelCall & {prefill_ms?: number | null, generation_ms?: number | null})[]} calls @returns {[string[], any[][]]} */
+function callTable(calls) {
+  return [[gettext("Model"), gettext("Prompt"), gettext("Began"), gettext("Took"), gettext("Reading"), gettext("Writing"), gettext("Tokens")],
+    calls.map((call) => [
+      [call.model || call.kind, call.error ? h("p", { class: "review-error" }, call.error) : null], call.prompt || "–", seconds(call.started_ms),
+      call.ended_ms === null ? gettext("not ended") : seconds(call.ended_ms - call.started_ms), seconds(call.prefill_ms) || "–", seconds(call.generation_ms) || "–",
+      call.prompt_tokens || call.completion_tokens ? `${call.prompt_tokens} → ${call.completion_tokens}` : "–",
+    ])];
 }
 
 /** @param {unknown} value @returns {Ui.Child} */
@@ -111,16 +114,6 @@ function isFlat(value) {
 /** @param {Record<string, unknown>} value */
 const pairs = (value) => Object.entries(value).filter(([, item]) => item !== null && item !== "").map(([name, item]) => `${name.replaceAll("_", " ")}: ${detailValue(item)}`);
 
-/** @param {Api.ModelCall[]} calls */
-function modelCalls(calls) {
-  return h("ul", { class: "path-values" }, calls.map((call) => h("li", {},
-    `${call.model || call.kind} `,
-    h("span", { class: "muted" }, [
-      call.prompt, call.ended_ms === null ? null : seconds(call.ended_ms - call.started_ms),
-      call.prompt_tokens ? gettext("{read} → {written} tokens", { read: call.prompt_tokens, written: call.completion_tokens }) : null, call.error,
-    ].filter(Boolean).join(" · ")))));
-}
-
 /** @param {Api.Usage} usage */
 function usageLine(usage) {
   const parts = [
@@ -134,15 +127,6 @@ function usageLine(usage) {
 }
 
 // ------------------------------------------------------------------------------------------------ a plan
-/** @type {Record<string, string>} */
-const TASK_TYPES = {
-  rewrite: gettext("Rephrase"), decompose: gettext("Split the question"), step_back: gettext("Step back"), hyde: gettext("Imagine an answer"),
-  retrieve: gettext("Search"), text_search: gettext("Search by words"), vector_search: gettext("Search by meaning"), wide_search: gettext("Search wider"),
-  web_search: gettext("Search the web"), rerank: gettext("Judge what was found"), evaluate: gettext("Judge what was found"),
-};
-/** @type {Record<string, string>} */
-const TASK_STATES = { waiting: gettext("Waiting"), running: gettext("Running"), done: gettext("Done"), failed: gettext("Failed"), late: gettext("Took too long") };
-
 /** @param {Api.PlanTask[]} tasks as the decision path's `plan` entry holds them */
 export function planTasks(tasks) {
   return h("ol", { class: "plan", "aria-label": gettext("Plan") }, tasks.map(taskCard));
@@ -152,8 +136,8 @@ export function planTasks(tasks) {
 function taskCard({ id, type, input, depends_on: after = [], state, note, duration_ms: duration }) {
   return h("li", { class: `plan-task is-${state}` },
     h("span", { class: "plan-dot", "aria-hidden": "true" }),
-    h("span", { class: "plan-type" }, TASK_TYPES[type] || type.replaceAll("_", " ")),
-    h("span", { class: "plan-state" }, [TASK_STATES[state] || state, state === "waiting" ? null : seconds(duration)].filter(Boolean).join(" · ")),
+    h("span", { class: "plan-type" }, labelOf("tasks", type)),
+    h("span", { class: "plan-state" }, [labelOf("task_states", state), state === "waiting" ? null : seconds(duration)].filter(Boolean).join(" · ")),
     input ? h("span", { class: "plan-input" }, input) : null,
     h("span", { class: "plan-note" }, [id, after.length ? gettext("after {tasks}", { tasks: after.join(", ") }) : null, note].filter(Boolean).join(" · ")));
 }

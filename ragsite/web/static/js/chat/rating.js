@@ -2,13 +2,9 @@
 import { api } from "../api.js";
 import { h, iconButton, replace } from "../dom.js";
 import { gettext } from "../i18n.js";
+import { labelOf } from "../labels.js";
 import { errorToast, toast } from "../ui.js";
 
-/** @type {Record<string, string>} */
-export const TAGS = {
-  helpful: gettext("Helpful"), accurate: gettext("Accurate"), wrong_source: gettext("Wrong source"), outdated: gettext("Outdated"), incomplete: gettext("Incomplete"),
-  wrong_reasoning: gettext("Wrong reasoning"), style: gettext("Style"), not_helpful: gettext("Not helpful"),
-};
 const REASONS = ["wrong_source", "outdated", "incomplete", "wrong_reasoning"];
 
 class Rating {
@@ -92,7 +88,7 @@ function openForm(form, rating, { tags, comment: written }) {
   };
   replace(form, h("form", { onsubmit: save, "aria-label": gettext("Rating") },
     h("fieldset", { class: "tags" }, h("legend", {}, gettext("Why?")),
-      REASONS.map((tag) => h("label", { class: "tag" }, h("input", { type: "checkbox", name: "tag", value: tag, checked: tags.includes(tag) }), h("span", {}, TAGS[tag])))),
+      REASONS.map((tag) => h("label", { class: "tag" }, h("input", { type: "checkbox", name: "tag", value: tag, checked: tags.includes(tag) }), h("span", {}, labelOf("tags", tag))))),
     comment,
     h("div", { class: "rating-actions" },
       h("button", { type: "button", class: "button quiet small", onclick: close }, gettext("Close")),

@@ -1,15 +1,15 @@
 // One answer at the desk: what its user saw, beside how it came about.
 import { Answer } from "../chat/answer.js";
 import { markTexts } from "../chat/evidence.js";
-import { TAGS } from "../chat/rating.js";
+import { decisionPath } from "../chat/path.js";
 import { isWeb, placeIn, scoreLabel, scoreShare, webPlace } from "../chat/source_panel.js";
 import { drawPassage, loadMarkdown } from "../chat/stream_text.js";
 import { bootData, byId, dateOf, h, icon, query, replace, seconds } from "../dom.js";
 import { DATES, LOCALE, gettext, ngettext } from "../i18n.js";
+import { labelOf } from "../labels.js";
 import { errorToast } from "../ui.js";
 import { listenForKeys } from "./keys.js";
 import { STATES, assignDialog, labelDialog, mark, noteDialog, setState } from "./marking.js";
-import { timeline } from "./timeline.js";
 
 await loadMarkdown().catch(() => {}); // without it passages are plain text
 /** @type {Boot.ReviewedAnswer} */
@@ -58,7 +58,7 @@ function draw(message, list) {
 
 // ------------------------------------------------------------------------------------------- how it came about
 replace(byId("path"), reviewed.message.decision_path.length
-  ? timeline(reviewed.message.decision_path, reviewed.message.usage, reviewed.passages)
+  ? decisionPath(reviewed.message.decision_path, {}, reviewed.passages)
   : h("p", { class: "muted" }, reviewed.path_deleted ? gettext("Its decision path was deleted: it is older than the site keeps them.") : gettext("No step is stored.")));
 replace(byId("usage"), usage(reviewed.message.usage));
 replace(byId("sources"), reviewed.message.sources.length
@@ -114,7 +114,7 @@ function showSource(evidence) {
 // ------------------------------------------------------------------------------------------- ratings, prompts, history
 replace(byId("ratings"), reviewed.ratings.length ? reviewed.ratings.map((rating) => h("li", {},
   h("strong", {}, `${rating.score}/5`), rating.source === null ? "" : ` ${gettext("for source {number}", { number: rating.source })}`,
-  rating.tags.length ? ` · ${rating.tags.map((tag) => TAGS[tag] ?? tag.replaceAll("_", " ")).join(", ")}` : "",
+  rating.tags.length ? ` · ${rating.tags.map((tag) => labelOf("tags", tag)).join(", ")}` : "",
   rating.user ? h("span", { class: "muted" }, ` · ${rating.user}`) : null,
   rating.comment ? h("p", { dir: "auto" }, rating.comment) : null)) : h("li", { class: "muted" }, gettext("Nobody has rated it.")));
 replace(byId("filled"), reviewed.filled_prompts.map(({ step, name, text }) => h("details", { class: "review-prompt" },

@@ -1,0 +1,122 @@
+"""What people are told that steps, efforts, workflows and reasons are called: one list, for the chat and for the desk.
+
+The scripts have it from the page's data (`script_labels`); docs/style.md says which word stands for what.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from retrieval.workflows import available_workflows
+
+Labels = dict[str, str | Promise]
+STEPS: Labels = {
+    "memory": _("Recall"), "condense": _("Understand the question"), "route": _("Choose the way"), "plan": _("Plan"),
+    "rewrite": _("Rephrase"), "step_back": _("Step back"), "decompose": _("Split the question"),
+    "hyde": _("Imagine an answer"), "retrieve": _("Search"), "fuse": _("Merge results"), "boost": _("Apply ratings"),
+    "dedupe": _("Remove repeats"), "rerank": _("Rank"), "assess": _("Judge the passages"),
+    "grade": _("Grade the documents"), "refine": _("Search again"), "web_search": _("Search the web"),
+    "compress": _("Shorten"), "order": _("Choose the passages"), "clarify": _("Ask back"), "generate": _("Write"),
+    "verify": _("Check the answer"), "reflect": _("Review the draft"), "consolidate": _("Remember"),
+}  # fmt: skip
+STATES: Labels = {
+    "ok": _("Done"), "skipped": _("Skipped"), "degraded": _("Fallback used"), "failed": _("Failed"),
+}  # fmt: skip
+DETAILS: Labels = {  # of a step; others are called by their names
+    "accepted": _("Accepted"), "boosts": _("Ratings' weight"), "by_model": _("By a model"), "cached": _("Cached"),
+    "candidates": _("Candidates"), "cited": _("Cited"), "complexity": _("Complexity"),
+    "completeness": _("Completeness"), "decision": _("Decision"), "documents": _("Documents"),
+    "dropped": _("Dropped"), "evidence": _("Evidence"), "factuality": _("Factuality"), "facts": _("Facts"),
+    "filters": _("Filters"), "found": _("Found"), "given": _("Given"), "grounding": _("Sentences"),
+    "kept": _("Kept"), "merged": _("Merged"), "missing": _("Missing"), "model": _("Model"),
+    "model_calls": _("Model calls"), "named": _("Named"), "options": _("Options"), "outcome": _("Outcome"),
+    "passage": _("Passage"), "problems": _("Problems"), "queries": _("Queries"), "query": _("Query"),
+    "reason": _("Reason"), "relaxed": _("Filters given up"), "relevance": _("Relevance"), "revision": _("Revision"),
+    "rewritten": _("Rewritten"), "route": _("Way"), "score": _("Score"), "scores": _("Scores"),
+    "standalone_question": _("Question in full"), "tasks": _("Tasks"), "timings_ms": _("Times in ms"),
+    "verdict": _("Verdict"),
+}  # fmt: skip
+TASKS: Labels = {  # of a plan
+    "rewrite": _("Rephrase"), "decompose": _("Split the question"), "step_back": _("Step back"),
+    "hyde": _("Imagine an answer"), "retrieve": _("Search"), "text_search": _("Search by words"),
+    "vector_search": _("Search by meaning"), "wide_search": _("Search wider"), "web_search": _("Search the web"),
+    "rerank": _("Judge what was found"), "evaluate": _("Judge what was found"),
+}  # fmt: skip
+TASK_STATES: Labels = {
+    "waiting": _("Waiting"), "running": _("Running"), "done": _("Done"), "failed": _("Failed"),
+    "late": _("Took too long"),
+}  # fmt: skip
+TAGS: Labels = {  # of a rating
+    "helpful": _("Helpful"), "accurate": _("Accurate"), "wrong_source": _("Wrong source"),
+    "outdated": _("Out of date"), "incomplete": _("Incomplete"), "wrong_reasoning": _("Wrong conclusion"),
+    "style": _("Style"), "not_helpful": _("Not helpful"),
+}  # fmt: skip
+DECISIONS: Labels = {
+    "ANSWER": _("Answered"), "CLARIFY": _("Asked back"), "NO_ANSWER": _("No answer found"),
+}  # fmt: skip
+STATUSES: Labels = {  # of an answer
+    "streaming": _("being written"), "complete": _("complete"), "cut": _("cut"), "stopped": _("stopped"),
+    "interrupted": _("broken off"), "failed": _("failed"),
+}  # fmt: skip
+FILTERS: Labels = {  # of a question's search
+    "department": _("Department"), "doc_type": _("Type"), "policy_year": _("Year"), "tags": _("Tags"),
+}  # fmt: skip
+REASONS: Labels = {  # why an answer is to be looked at
+    "badly_rated": _("Badly rated"), "flagged": _("Flagged by a user"), "cut": _("Cut or broken off"),
+    "no_answer": _("No answer found"), "weak": _("Weakly supported"), "degraded": _("Fallback used"), "slow": _("Slow"),
+}  # fmt: skip
+
+EFFORTS: dict[str, tuple[str | Promise, str | Promise, str, dict[str, bool]]] = {  # label, hint, workflow, options
+    "quick": (
+        _("Quick"), _("Answers from the first search"), "corrective", {"rewrite": False, "hyde": False, "rerank": False}
+    ),
+    "careful": (_("Careful"), _("Checks what it found, and searches again when that is weak"), "corrective", {}),
+    "thorough": (_("Thorough"), _("Checks its own answer before you see it; takes longer"), "dual_loop", {}),
+}  # fmt: skip
+WORKFLOWS: dict[str, tuple[str | Promise, str | Promise]] = {  # the two that are an effort go by its name
+    "corrective": EFFORTS["careful"][:2],
+    "self_corrective": (_("Self-corrective"), _("Grades every passage before answering")),
+    "dual_loop": EFFORTS["thorough"][:2],
+    "planned": (_("Planned"), _("Splits a question into steps")),
+    "react": (_("ReAct"), _("Rewrites the query until what it finds is enough")),
+}
+
+
+def label(labels: Labels, name: str) -> str:
+    return str(labels.get(name, name.replace("_", " ")))
+
+
+def workflow_label(name: str, options: dict[str, Any] | None = None) -> str:
+    """options: of the question; they tell a quick answer from a careful one."""
+    quick = EFFORTS["quick"]
+    if name == quick[2] and options and quick[3].items() <= options.items():
+        return str(quick[0])
+    return str(WORKFLOWS[name][0]) if name in WORKFLOWS else name.replace("_", " ")
+
+
+def filter_words(name: str, value: object) -> str:
+    shown = ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
+    return f"{label(FILTERS, name)}: {shown}"
+
+
+def script_labels() -> dict[str, Any]:
+    """For a page's data, in the active language."""
+    lists = {
+        "steps": STEPS, "states": STATES, "details": DETAILS, "tasks": TASKS, "task_states": TASK_STATES, "tags": TAGS,
+    }  # fmt: skip
+    return {kind: {name: str(text) for name, text in labels.items()} for kind, labels in lists.items()}
+
+
+def script_efforts() -> list[dict[str, Any]]:
+    """How much may be done for an answer: the efforts, then every workflow by its own name."""
+    rows = [(name, *effort, True) for name, effort in EFFORTS.items()]
+    rows += [(name, *WORKFLOWS[name], name, {}, False) for name in available_workflows()]
+    names = ("name", "label", "hint", "workflow", "options", "is_effort")
+    return [
+        dict(zip(names, row, strict=True)) | {"label": str(row[1]), "hint": str(row[2])}
+        for row in rows
+        if row[3] in available_workflows()
+    ]
