@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal, Protocol
 from uuid import UUID
 
@@ -26,6 +27,11 @@ class Rating(Protocol):
         """Which way the score points."""
         ...
 
+    @property
+    def moved(self) -> Mapping[str, Literal["up", "down"]]:
+        """Chunk id → where searches put it since, for this question; of the reader's own ratings alone."""
+        ...
+
 
 class Ratings(Protocol):
     """The ratings of all users."""
@@ -33,7 +39,7 @@ class Ratings(Protocol):
     def with_ratings(self, messages: QuerySet[Message], *, user: User | None = None) -> QuerySet[Message]:
         """Each message gets a list `shown_ratings` of Rating: this user's ratings of it, or everybody's.
 
-        One more query, however many messages; each rating has its user.
+        One more query, however many messages, and one for what this user's did; each rating has its user.
         """
         ...
 

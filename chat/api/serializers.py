@@ -178,6 +178,9 @@ class SourceSerializer(serializers.Serializer[Any]):
         "shares of the page, start and end as characters of `text`. Empty before the answer is done.",
     )
     rating = serializers.DictField(required=False, allow_null=True, help_text=OWN_RATING)
+    moved = serializers.CharField(
+        required=False, allow_null=True, help_text="up or down: what the caller's own rating did. Not in events."
+    )
 
 
 class StepSerializer(serializers.Serializer[Any]):

@@ -98,8 +98,14 @@ def _html(message: Message) -> str:
 
 def _answer_record(message: Message) -> dict[str, Any]:
     ratings = {rating.source_id: rating_data(rating) for rating in getattr(message, "shown_ratings", ())}
+    moved = {chunk: way for rating in getattr(message, "shown_ratings", ()) for chunk, way in rating.moved.items()}
     sources = [
-        {**_columns(source, SOURCE_FIELDS), "spans": source.spans or [], "rating": ratings.get(source.pk)}
+        {
+            **_columns(source, SOURCE_FIELDS),
+            "spans": source.spans or [],
+            "rating": ratings.get(source.pk),
+            "moved": moved.get(source.chunk_id),
+        }
         for source in message.sources.all()
     ]
     steps = [_columns(step, STEP_FIELDS) for step in message.decision_steps.all()]

@@ -57,9 +57,9 @@ def _fitting(answer: Data) -> str:
 def _outcome(answer: Data) -> str:
     cited = sum(source["cited"] for source in answer["sources"])
     match answer["status"], answer["decision"]:
-        case ("complete" | "cut" | "stopped"), "ANSWER" if cited and not answer["model"]:
+        case (("complete" | "cut" | "stopped"), "ANSWER") if cited and not answer["model"]:
             return ngettext("quoted from {count}", "quoted from {count}", cited).format(count=cited)
-        case ("complete" | "cut" | "stopped"), "ANSWER" if cited:
+        case (("complete" | "cut" | "stopped"), "ANSWER") if cited:
             return ngettext("answered from {count}", "answered from {count}", cited).format(count=cited)
         case "complete", "CLARIFY":
             return _("several answers fit, so it asks which is meant")

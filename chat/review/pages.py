@@ -162,7 +162,7 @@ def _filters(access: DeskAccess) -> dict[str, Filter]:
     def named(names: Mapping[str, Any]) -> list[tuple[str, str]]:
         return [(value, str(name)) for value, name in names.items()]
 
-    rated = {"bad": _("Badly rated (1–2)"), "good": _("Well rated (4–5)"), "any": _("Rated"), "none": _("Not rated")}
+    rated = {"bad": _("Badly rated"), "good": _("Well rated"), "any": _("Rated"), "none": _("Not rated")}
     known = [(str(row.pk), row.address) for row in collections_known(access.user)[:CHOICES]]
     workflows = [(name, labels.workflow_label(name)) for name in available_workflows()]
     return {

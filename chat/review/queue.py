@@ -254,7 +254,8 @@ def with_details(answers: QuerySet[AnswerReview]) -> QuerySet[AnswerReview]:
         .prefetch_related("labels", "collections")
         .only(
             *(field.attname for field in AnswerReview._meta.fields),
-            "message__text", "message__superseded", "message__usage", "message__workflow", "message__request", "message__reply_to__text",
+            "message__text", "message__superseded", "message__usage", "message__workflow", "message__request",
+            "message__reply_to__text",
             "assignee__username", "state_by__username",
             "user__username", "user__first_name", "user__last_name",
         )

@@ -80,3 +80,8 @@ class Rating(models.Model):
     def thumb(self) -> Thumb | None:
         """Which way the score points."""
         return thumb_of(self.score)
+
+    @property
+    def moved(self) -> dict[str, Thumb]:
+        """What the live revision does with the passages that it counted for or against, by chunk id."""
+        return {str(one.chunk): "up" if one.multiplier > 1 else "down" for one in getattr(self, "in_force", ())}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from django.contrib.auth.models import User
-from django.db.models import Prefetch, QuerySet
+from django.db.models import F, Prefetch, QuerySet
 
 from chat.models import Message
-from feedback.models import Rating
+from feedback.models import Evidence, Rating, Revision
 
 
 class ChatRatings:
@@ -14,5 +14,14 @@ class ChatRatings:
 
     def with_ratings(self, messages: QuerySet[Message], *, user: User | None = None) -> QuerySet[Message]:
         ratings = Rating.objects.filter(user=user) if user else Rating.objects.all()
-        prefetch = Prefetch("ratings", queryset=ratings.select_related("user"), to_attr="shown_ratings")
-        return messages.prefetch_related(prefetch)
+        ratings = ratings.select_related("user")
+        if user:  # what somebody's own did
+            ratings = ratings.prefetch_related(Prefetch("evidence", queryset=_in_force(), to_attr="in_force"))
+        return messages.prefetch_related(Prefetch("ratings", queryset=ratings, to_attr="shown_ratings"))
+
+
+def _in_force() -> QuerySet[Evidence]:
+    """With the chunk, and what the live revision multiplies it by for this question."""
+    return Evidence.objects.filter(
+        passage__boosts__revision__status=Revision.Status.LIVE, passage__boosts__question=F("question")
+    ).annotate(chunk=F("passage__chunk_id"), multiplier=F("passage__boosts__multiplier"))

@@ -94,8 +94,8 @@ def test_sign_up_upload_ask_cite_and_rate(open_page: OpenPage, tmp_path: Path) -
     answer.get_by_role("button", name="Bad answer").click()
     answer.get_by_text("Incomplete").click()
     answer.get_by_label("Comment").fill("What about postgraduates?")
-    answer.get_by_role("button", name="Save details").click()
-    expect(page.locator("#toasts")).to_contain_text("stored")
+    answer.get_by_role("button", name="Send", exact=True).click()
+    expect(page.locator("#toasts")).to_contain_text("Thanks; it counts from the next round.")
     page.reload()
     expect(page.get_by_role("button", name="Bad answer")).to_have_attribute("aria-pressed", "true")
 

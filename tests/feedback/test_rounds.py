@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
+from django.test import Client
 from django.utils import timezone
 
 from feedback.curation.manual import manual_boost_end, manual_boost_set
-from feedback.models import Boost, Evidence, FeedbackState, Revision, RevisionEvent
+from feedback.models import Boost, Evidence, FeedbackState, Rating, Revision, RevisionEvent
 from feedback.ranking.guard import GuardReport
 from feedback.ranking.same_question import wording
 from feedback.rounds import round as rounds
@@ -233,3 +234,17 @@ def test_the_commands_json_is_the_outcome() -> None:
     told = json.loads(out.getvalue())
     assert (told["status"], told["dry_run"], told["ratings"], told["counts"]["query_boosts"]) == ("live", True, 2, 1)
     assert not FeedbackState.objects.filter(live__isnull=False).exists()
+
+
+@pytest.mark.parametrize(("score", "way"), [(5, "up"), (1, "down")])
+def test_who_rated_sees_at_the_source_what_it_did(score: int, way: str) -> None:
+    message = answered(QUESTION, [passage("Ten books.")])
+    client = Client()
+    address = f"/api/messages/{message.pk}"
+    client.force_login(message.session.user)
+    rate(message, score, "wrong_source" if way == "down" else "accurate")
+    assert client.get(address).json()["sources"][0]["moved"] is None
+    feedback_round()
+    assert client.get(address).json()["sources"][0]["moved"] == way
+    Rating.objects.all().delete()
+    assert client.get(address).json()["sources"][0]["moved"] is None

@@ -16,8 +16,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from kombu.exceptions import OperationalError
 
-from chat.models import Message, Replay
 from chat import labels
+from chat.models import Message, Replay
 from chat.review.feedback_port import RevisionChoice, get_feedback
 from chat.review.replay.replay_run import MAX_ATTEMPTS, NO_REVISION, OPEN, replay_lease, replay_run
 from chat.review.roles import DeskAccess
@@ -145,7 +145,9 @@ def replays_of_answer(message_id: UUID) -> list[dict[str, Any]]:
             "id": replay.pk,
             "change": change_words(replay.change),
             "status": replay.get_status_display(),
-            "decisions": [labels.label(labels.DECISIONS, name) if name else "–" for name in replay.summary.get("decision", ())],
+            "decisions": [
+                labels.label(labels.DECISIONS, name) if name else "–" for name in replay.summary.get("decision", ())
+            ],
         }
         for replay in replays.order_by("-created_at", "id")[:LATEST]
     ]

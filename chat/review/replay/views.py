@@ -13,9 +13,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from chat import labels
 from chat.api.serializers import AnswerSerializer, OptionsSerializer
 from chat.models import AnswerReview, Message, Replay
-from chat import labels
 from chat.review.api import DeskView, schema
 from chat.review.marks import readings_log
 from chat.review.pages import desk_page
@@ -194,6 +194,8 @@ def comparison(original: Mapping[str, Any], replay: Mapping[str, Any]) -> dict[s
         "words": text_differences(*(_DOCUMENT_LINK.sub(r"\1", data["answer"]) for data in (original, replay))),
         "same_text": original["answer"] == replay["answer"],
         "sources": [row | {"moved_down": -row["moved"]} for row in sources],
-        "steps": [row | {"label": labels.label(labels.STEPS, row["name"])} for row in step_differences(original, replay)],
+        "steps": [
+            row | {"label": labels.label(labels.STEPS, row["name"])} for row in step_differences(original, replay)
+        ],
         "figures": [{"name": name, "original": old.get(name), "replay": new.get(name)} for name in FIGURES],
     }

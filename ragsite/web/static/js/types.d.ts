@@ -25,7 +25,8 @@ declare namespace Api {
     marker: number; kind: "document" | "web"; document_id: Id | null; chunk_id: string; title: string;
     page: number | null; heading: string; file_name: string; url: string; published: string; text: string;
     scores: Scores; cited: boolean; spans?: Span[];
-    rating?: Rating | null; // not in events
+    rating?: Rating | null; // neither is in events
+    moved?: Thumb | null;
   }
 
   interface Step {

@@ -5,7 +5,7 @@ import { copyText } from "../ui.js";
 import { liveLine } from "./live.js";
 import { decisionPath, planTasks } from "./path.js";
 import { citedAt, quotesFor } from "./evidence.js";
-import { answerRating } from "./rating.js";
+import { answerRating, effectOf } from "./rating.js";
 import { isWeb, placeIn, sectionIn, webPlace } from "./source_panel.js";
 import { dressProse } from "./prose.js";
 import { loadMarkdown, StreamText } from "./stream_text.js";
@@ -307,6 +307,8 @@ export class Answer {
         iconButton("retry", gettext("Write it again"), () => this.on.regenerate(this), { class: "small" }),
         rateable ? [rating.up, rating.down] : null),
       rateable ? rating.form : null,
+      ...(given ? this.sources.filter(effectOf).map((source) => h("p", { class: "rating-effect" }, source.moved === "up"
+        ? gettext("Your rating moved “{title}” up.", { title: source.title }) : gettext("Your rating moved “{title}” down.", { title: source.title }))) : []),
     ]);
   }
 }

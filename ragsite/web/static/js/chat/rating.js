@@ -34,8 +34,7 @@ class Rating {
   }
 
   /** Stores `input`, or takes the rating back when it is null. @param {Api.RatingInput | null} input */
-  async save(input, { undo = true } = {}) {
-    const before = this.rating;
+  async save(input) {
     try {
       this.rating = input === null ? await api.delete(this.url) : await api.put(this.url, input);
     } catch (error) {
@@ -45,9 +44,7 @@ class Rating {
       this.show();
     }
     this.onchange(this.rating);
-    if (!undo) return;
-    const back = () => this.save(before && { score: before.score, tags: before.tags, comment: before.comment }, { undo: false });
-    toast(input === null ? gettext("Rating taken back.") : gettext("Thank you, your rating is stored."), { action: { label: gettext("Undo"), run: back } });
+    toast(input === null ? gettext("Rating taken back.") : gettext("Thanks; it counts from the next round."));
   }
 }
 
@@ -57,42 +54,37 @@ export function sourceRating(messageId, source) {
   const rating = new Rating(`/api/messages/${messageId}/sources/${source.marker}/rating`, labels, source.rating, (now) => {
     source.rating = now;
   });
-  return h("div", { class: "source-rating" }, h("span", {}, gettext("Did this source help?")), rating.up, rating.down);
+  return h("div", { class: "source-rating" }, h("span", {}, effectOf(source) ?? gettext("Did this source help?")), rating.up, rating.down);
 }
 
-/** The thumbs, and the form that a thumb down opens. @param {Api.Id} messageId @param {Api.Rating | null} given */
+/** What the reader's rating has done since; nothing yet: null. @param {Api.Source} source */
+export function effectOf({ moved }) {
+  return moved ? (moved === "up" ? gettext("Your rating moved this source up.") : gettext("Your rating moved this source down.")) : null;
+}
+
+/** The thumbs, and the row that a thumb down opens. @param {Api.Id} messageId @param {Api.Rating | null} given */
 export function answerRating(messageId, given) {
-  const form = h("div", { class: "rating-form", hidden: true });
+  const row = h("div", { class: "rating-form", hidden: true });
   const labels = /** @type {[string, string]} */ ([gettext("Good answer"), gettext("Bad answer")]);
   const rating = new Rating(`/api/messages/${messageId}/rating`, labels, given, (now) => {
-    const asks = now?.thumb === "down" && form.hidden;
-    if (asks) openForm(form, rating, now);
-    else form.hidden = true;
+    if (now?.thumb === "down" && row.hidden) ask(row, rating, now);
+    else row.hidden = true;
   });
-  return { up: rating.up, down: rating.down, form };
+  return { up: rating.up, down: rating.down, form: row };
 }
 
-/** @param {HTMLElement} form @param {Rating} rating @param {Api.Rating} now */
-function openForm(form, rating, { tags, comment: written }) {
-  const comment = h("textarea", { class: "input", rows: 2, maxlength: 2000, placeholder: gettext("Anything else? (optional)"), "aria-label": gettext("Comment") });
-  comment.value = written;
-  const close = () => {
-    form.hidden = true;
-    rating.down.focus();
-  };
+/** @param {HTMLElement} row @param {Rating} rating @param {Api.Rating} now */
+function ask(row, rating, { tags, comment: written }) {
+  const comment = h("input", { class: "input", maxlength: 2000, placeholder: gettext("Anything else? (optional)"), "aria-label": gettext("Comment"), autocomplete: "off", value: written });
   /** @param {SubmitEvent & {target: HTMLFormElement}} event */
   const save = async (event) => {
     event.preventDefault();
     await rating.save({ thumb: "down", tags: new FormData(event.target).getAll("tag").map(String), comment: comment.value.trim() });
-    if (form.hidden) rating.down.focus();
+    if (row.hidden) rating.down.focus();
   };
-  replace(form, h("form", { onsubmit: save, "aria-label": gettext("Rating") },
-    h("fieldset", { class: "tags" }, h("legend", {}, gettext("Why?")),
-      REASONS.map((tag) => h("label", { class: "tag" }, h("input", { type: "checkbox", name: "tag", value: tag, checked: tags.includes(tag) }), h("span", {}, labelOf("tags", tag))))),
-    comment,
-    h("div", { class: "rating-actions" },
-      h("button", { type: "button", class: "button quiet small", onclick: close }, gettext("Close")),
-      h("button", { type: "submit", class: "button primary small" }, gettext("Save details")))));
-  form.hidden = false;
-  form.scrollIntoView({ block: "nearest" });
+  replace(row, h("form", { onsubmit: save, "aria-label": gettext("What was wrong?") },
+    REASONS.map((tag) => h("label", {}, h("input", { type: "checkbox", name: "tag", value: tag, checked: tags.includes(tag) }), h("span", {}, labelOf("tags", tag)))),
+    comment, h("button", { type: "submit", class: "button small" }, gettext("Send"))));
+  row.hidden = false;
+  row.scrollIntoView({ block: "nearest" });
 }

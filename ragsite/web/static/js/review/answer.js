@@ -75,6 +75,9 @@ function usage({ llm_calls: calls, llm_rounds: rounds, prompt_tokens: read, comp
   ].map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)));
 }
 
+/** @param {Api.GivenRating} rating */
+const verdictOf = ({ score }) => (score >= 4 ? gettext("Well rated") : score <= 2 ? gettext("Badly rated") : gettext("Rated in between"));
+
 /** @param {Api.Source} source */
 function sourceRow(source) {
   const boost = reviewed.message.decision_path.filter(({ name }) => name === "boost").map(({ detail }) => detail?.boosts?.[source.chunk_id]).findLast(Boolean);
@@ -91,7 +94,7 @@ function sourceRow(source) {
     h("summary", {}, h("span", { class: "source-number" }, source.marker),
       h("span", { class: "review-source-title" }, source.title, where ? h("span", { class: "muted" }, ` ${where}`) : null),
       source.cited ? h("span", { class: "chip" }, gettext("cited")) : null,
-      given.map((rating) => h("span", { class: "chip is-reason" }, `${rating.score}/5`)), icon("chevron")),
+      given.map((rating) => h("span", { class: "chip is-reason" }, verdictOf(rating))), icon("chevron")),
     h("blockquote", { class: "passage prose", dir: "auto" }, drawPassage(source.text)),
     scores.length ? h("dl", { class: "review-scores" }, scores) : null,
     boost ? h("p", { class: "muted" }, gettext("Feedback: {origin}.", { origin: boost.origin || boost.factor || "" })) : null,
@@ -113,7 +116,7 @@ function showSource(evidence) {
 
 // ------------------------------------------------------------------------------------------- ratings, prompts, history
 replace(byId("ratings"), reviewed.ratings.length ? reviewed.ratings.map((rating) => h("li", {},
-  h("strong", {}, `${rating.score}/5`), rating.source === null ? "" : ` ${gettext("for source {number}", { number: rating.source })}`,
+  h("strong", {}, verdictOf(rating)), rating.source === null ? "" : ` ${gettext("for source {number}", { number: rating.source })}`,
   rating.tags.length ? ` · ${rating.tags.map((tag) => labelOf("tags", tag)).join(", ")}` : "",
   rating.user ? h("span", { class: "muted" }, ` · ${rating.user}`) : null,
   rating.comment ? h("p", { dir: "auto" }, rating.comment) : null)) : h("li", { class: "muted" }, gettext("Nobody has rated it.")));
