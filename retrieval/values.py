@@ -12,6 +12,7 @@ from typing import Any, Literal
 Decision = Literal["ANSWER", "CLARIFY", "NO_ANSWER"]
 Level = Literal["chunks", "documents"]  # which rows of the index are searched
 LEXICAL_MODEL = "lexical-"  # what the names of the model-free embedder's spaces begin with
+HEADING_JOIN = " › "  # between the headings that a chunk stands under
 SUMMARY_SEQ = -1  # of a document's summary among its chunks' rows
 QueryKind = Literal["original", "condensed", "rewrite", "step_back", "sub_query", "hyde"]
 

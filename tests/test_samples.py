@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from retrieval.ingest.limits import ParseLimits
 from retrieval.ingest.reading import parse_file
 from retrieval.ingest.sniff import kind_by_name
 from retrieval.models import Collection, Document, IngestJob
@@ -35,7 +34,7 @@ def data_dir(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document["file"])
 async def test_every_file_can_be_read(document: dict[str, Any]) -> None:
     path = SAMPLES_DIR / document["file"]
-    parsed = parse_file(path, kind=kind_by_name(path.name), limits=ParseLimits())
+    parsed = parse_file(path, kind=kind_by_name(path.name))
     assert len(parsed.text) > 600
     assert "\ufffd" not in parsed.text
     name = {"en": "Northlake University", "zh-Hans": "北湖大学", "zh-Hant": "北湖大學"}[document["language"]]

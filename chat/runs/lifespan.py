@@ -20,7 +20,6 @@ from chat.runs.event_log import close_event_log
 from chat.runs.run import runs_interrupt, runs_shut_down
 from retrieval.engine import close_engine, warm_up
 from retrieval.ingest.reader import reader_warm_up
-from retrieval.services.document_pages import AT_ONCE as PAGES_AT_ONCE
 
 logger = logging.getLogger(__name__)
 
@@ -35,8 +34,8 @@ async def lifespan(scope: dict[str, Any], receive: Any, send: Any) -> None:
         warm_up()
         await _start()
         await send({"type": "lifespan.startup.complete"})
-        # For the first page of a PDF that somebody opens; a page and the next one are drawn side by side.
-        reader = asyncio.create_task(reader_warm_up(PAGES_AT_ONCE))
+        # For the first page of a PDF that somebody opens.
+        reader = asyncio.create_task(asyncio.to_thread(reader_warm_up))
         await receive()  # lifespan.shutdown
         reader.cancel()
         await _stop()

@@ -33,7 +33,7 @@ Line = list[Any]
 class PageLines:
     """Where a page's text stands. width, height: in points.
 
-    lines: [start, end, left, top, right, bottom, words] each: characters of the document's text, places in steps of the
+    lines: [start, end, left, top, right, bottom, words] each: characters of the page's text, places in steps of the
     page (`GRID`) from its top left corner; words: start and left side of each, one after the other.
     """
 

@@ -16,8 +16,8 @@ from typing import Literal
 from ragsite.core.rag_settings import IngestSettings
 from retrieval.ingest.blocks import BLOCK_SEPARATOR, Block, ParsedDocument
 from retrieval.text.tokens import estimate_tokens, estimate_word_pieces
+from retrieval.values import HEADING_JOIN
 
-HEADING_JOIN = " › "
 MAX_HEADING_CHARS = 500
 SMALL_SECTION = 4  # a section below 1/4 of a chunk joins its neighbour
 PAGE_BREAK_FROM = 2  # a chunk filled to 1/2 ends with its page, so that its citation names one page

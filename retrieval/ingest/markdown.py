@@ -23,18 +23,12 @@ def parse_markdown(data: bytes) -> ParsedDocument:
 
 def front_matter(text: str) -> tuple[dict[str, str], str]:
     """Title and abstracts out of a YAML head, and the text after it; ({}, text) where there is none."""
-    lines = text.split("\n")
-    if lines[0].rstrip(" \t") != FENCE:
+    head, end, rest = text.removeprefix(FENCE).partition(f"\n{FENCE}\n")
+    if not text.startswith(f"{FENCE}\n") or not end:
         return {}, text
-    end = next((at for at, line in enumerate(lines) if at and line.rstrip(" \t") == FENCE), 0)
-    if not end:
-        return {}, text
-    fields: dict[str, str] = {}
-    for line in lines[1:end]:
-        name, colon, value = line.partition(":")
-        if colon and name.rstrip(" \t") in (TITLE, *ABSTRACTS) and value.strip():
-            fields[name.rstrip(" \t")] = value.strip().strip("\"'")
-    return fields, "\n".join(lines[end + 1 :])
+    pairs = (line.partition(":")[::2] for line in head.split("\n"))
+    fields = {name.strip(): value.strip().strip("\"'") for name, value in pairs}
+    return {name: value for name, value in fields.items() if value and name in (TITLE, *ABSTRACTS)}, rest
 
 
 def _blocks(text: str) -> Iterator[Block]:

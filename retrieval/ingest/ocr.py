@@ -25,17 +25,12 @@ from retrieval.ingest.blocks import BLOCK_SEPARATOR, GRID, Block, BlockKind, Box
 from retrieval.ingest.headings import heading_level
 
 LANGUAGES = ("eng", "chi_sim", "chi_tra")  # those of them that are installed
-MAX_PAGES = 200
 DOTS_PER_INCH = 200
 MAX_PIXELS = 12_000_000  # of a page: pages may be metres long
 TIMEOUT_S = 270.0  # of a document: less than the process that reads it has
 PAGE_TIMEOUT_S = 60.0
 LEAST_CONFIDENCE = 5.0  # of a word, 0–100: below it is dirt and drawings
 _WIDE_BOTH = re.compile("[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]{2}")
-TOO_MANY = worded(
-    "The PDF has no text, only images (a scan), and more than {most} of them; split it, or run it through OCR first.",
-    most=MAX_PAGES,
-)
 TOO_SLOW = worded(
     "The PDF has no text, only images (a scan), and reading them takes too long; split it, or run it through OCR first."
 )
@@ -71,14 +66,11 @@ def read_pictures(
 ) -> tuple[tuple[Block, ...], tuple[PageLines, ...]]:
     """The text of a document whose pages are pictures, and where it stands.
 
-    Raises DocumentUnreadableError where there is too much of it.
+    Raises DocumentUnreadableError where that takes too long.
     """
-    if len(document) > MAX_PAGES:
-        raise DocumentUnreadableError(TOO_MANY)
     deadline = time.monotonic() + TIMEOUT_S
     blocks: list[Block] = []
     pages: list[PageLines] = []
-    start = 0
     for number in range(1, len(document) + 1):
         width, height, printed = 0.0, 0.0, list[_Printed]()
         try:
@@ -88,6 +80,7 @@ def read_pictures(
                 printed = list(_read(page, languages, deadline))
         except pypdfium2.PdfiumError:  # a broken page is empty
             pass
+        start = 0
         lines: list[Line] = []
         for level, paragraph in _paragraphs(printed):
             text, words = _placed(paragraph, start)
@@ -145,7 +138,7 @@ def _paragraphs(words: Sequence[_Printed]) -> Iterator[tuple[int, list[_Printed]
 
 
 def _placed(printed: Sequence[_Printed], start: int) -> tuple[str, list[Word]]:
-    """A paragraph's text on one line, and where its words stand. start: its place in the document's text."""
+    """A paragraph's text on one line, and where its words stand. start: its place in that of the page."""
     text, words = "", list[Word]()
     for word in printed:
         if text and not _WIDE_BOTH.fullmatch(text[-1] + word.text[0]):

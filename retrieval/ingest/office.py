@@ -27,21 +27,20 @@ from ragsite.core.wording import worded
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.blocks import Block, ParsedDocument, first_title
 from retrieval.ingest.headings import MAX_HEADING_CHARS, heading_level
-from retrieval.ingest.limits import ParseLimits, check_length, check_pages
 from retrieval.ingest.text import row_blocks
 
 _HEADING_STYLE = re.compile(r"(?:heading|标题|標題)\s*([1-9])", re.I)
 _TITLE_STYLES = ("title", "标题", "標題")
 RUNNING = (PP_PLACEHOLDER.DATE, PP_PLACEHOLDER.FOOTER, PP_PLACEHOLDER.HEADER, PP_PLACEHOLDER.SLIDE_NUMBER)
 _MADE_UP_TITLE = re.compile(r"^(PowerPoint\b|Slide\b|幻灯片|投影片|演示文稿)", re.I)  # what programs write
+MAX_CELLS = 5_000_000  # of a workbook, empty ones between filled ones included
 MAX_ROWS = 1_048_576  # the format's limit of a sheet; only a file made to do harm names a later row
 
 
 # ------------------------------------------------------------------------------------------------ Word
-def parse_docx(path: Path, limits: ParseLimits) -> ParsedDocument:
+def parse_docx(path: Path) -> ParsedDocument:
     document = docx.Document(str(path))
     blocks = tuple(_blocks(document))
-    check_length(sum(len(block.text) for block in blocks), limits)
     return ParsedDocument(blocks=blocks, title=(document.core_properties.title or "").strip() or first_title(blocks))
 
 
@@ -88,19 +87,16 @@ def _rows(table: Table) -> Iterator[str]:
 
 
 # ------------------------------------------------------------------------------------------------ PowerPoint
-def parse_pptx(path: Path, limits: ParseLimits) -> ParsedDocument:
+def parse_pptx(path: Path) -> ParsedDocument:
     """Hidden slides are left out, as in the show."""
     presentation = pptx.Presentation(str(path))
-    count = len(presentation.slides)
-    check_pages(count, limits)
     blocks: list[Block] = []
     for page, slide in enumerate(presentation.slides, 1):
         if slide.element.get("show") not in ("0", "false"):
             blocks += _slide_blocks(slide, page)
-            check_length(sum(len(block.text) for block in blocks), limits)
     title = (presentation.core_properties.title or "").strip()
     title = "" if _MADE_UP_TITLE.match(title) else title
-    return ParsedDocument(blocks=tuple(blocks), title=title or first_title(blocks), page_count=count)
+    return ParsedDocument(blocks=tuple(blocks), title=title or first_title(blocks), page_count=len(presentation.slides))
 
 
 def _slide_blocks(slide: Any, page: int) -> Iterator[Block]:
@@ -147,11 +143,11 @@ def _text(frame: Any) -> str:
 
 
 # ------------------------------------------------------------------------------------------------ Excel
-def parse_xlsx(path: Path, limits: ParseLimits) -> ParsedDocument:
-    """Raises DocumentUnreadableError as soon as a limit is passed."""
+def parse_xlsx(path: Path) -> ParsedDocument:
+    """Raises DocumentUnreadableError for too many cells."""
     with path.open("rb") as file:  # as an open file: a path would be judged by its extension once more
         workbook = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
-        cells = chars = 0
+        cells = 0
         blocks: list[Block] = []
         for sheet in workbook.worksheets:
             if sheet.sheet_state != "visible":
@@ -160,17 +156,12 @@ def parse_xlsx(path: Path, limits: ParseLimits) -> ParsedDocument:
             sheet.reset_dimensions()  # what the file declares may be far larger than what it holds
             for number, row in enumerate(sheet.iter_rows(), 1):
                 cells += len(row) or 1  # empty ones included
-                if cells > limits.max_cells or number > MAX_ROWS:
-                    reason = worded(
-                        "The workbook has more than {max_cells:,} cells; split it.", max_cells=limits.max_cells
-                    )
+                if cells > MAX_CELLS or number > MAX_ROWS:
+                    reason = worded("The workbook has more than {max_cells:,} cells; split it.", max_cells=MAX_CELLS)
                     raise DocumentUnreadableError(reason)
                 if any(map(cell_text, row)):
                     rows.append(row)
-            for block in _sheet_blocks(sheet.title, rows):
-                chars += len(block.text)
-                check_length(chars, limits)
-                blocks.append(block)
+            blocks += _sheet_blocks(sheet.title, rows)
         return ParsedDocument(blocks=tuple(blocks), title=(workbook.properties.title or "").strip())
 
 
@@ -193,12 +184,8 @@ def cell_text(cell: Any) -> str:
             return ""
         case bool():
             return "TRUE" if value else "FALSE"
-        case dt.datetime():
-            return value.date().isoformat() if value.time() == dt.time() else value.isoformat(" ", "seconds")
-        case dt.date():
-            return value.isoformat()
-        case dt.time():
-            return value.isoformat("seconds")
+        case dt.datetime() if value.time() == dt.time():
+            return value.date().isoformat()
         case int() | float():
             # 15 digits is what a spreadsheet shows: 0.1 + 0.2 is 0.3 there.
             return f"{value * 100:.12g}%" if "%" in (cell.number_format or "") else f"{value:.15g}"

@@ -69,8 +69,7 @@ def document_parts(document: ParsedDocument) -> tuple[DocumentPart, ...]:
     parts: list[DocumentPart] = []
     for number, page in enumerate(document.pages, 1):
         part = _part(number, by_page.get(number, []), parts[-1].char_end if parts else 0)
-        lines = tuple(_moved(line, part.char_start) for line in page.lines)
-        parts.append(replace(part, page=number, width=page.width, height=page.height, lines=lines))
+        parts.append(replace(part, page=number, width=page.width, height=page.height, lines=page.lines))
     return tuple(parts)
 
 
@@ -83,11 +82,6 @@ def _part(number: int, pieces: Sequence[_Piece], start: int) -> DocumentPart:
         blocks.append([piece.start - start, piece.end - start, piece.block.kind, piece.block.level, *columns])
     page = pieces[0].block.page if pieces else None
     return DocumentPart(number=number, char_start=start, char_end=end, page=page, blocks=tuple(blocks))
-
-
-def _moved(line: Line, start: int) -> Line:
-    begin, end, *box, words = line
-    return [begin - start, end - start, *box, [place if at % 2 else place - start for at, place in enumerate(words)]]
 
 
 def _runs(pieces: Sequence[_Piece]) -> Iterator[list[_Piece]]:

@@ -1,9 +1,9 @@
 """PDF through pdfium, with page numbers and the place of each word; scans through Tesseract (`ocr`).
 
-pdfium is not thread-safe: one process reads one file (`reader_process`).
+pdfium is not thread-safe: one process reads one file (`reader`).
 
-Headings are known by the file's bookmarks; where it has none, by their type (larger than the running text, or a bold
-line that begins with a section's number), and where all of it is set alike, by how they read.
+Headings are known by their type (larger than the running text, or a short bold line), and where all of it is set alike,
+by how they read. Paragraphs are parted by the gaps between them and by their type.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from ragsite.core.wording import worded
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.blocks import BLOCK_SEPARATOR, Block, Line, PageLines, ParsedDocument, lines_of
 from retrieval.ingest.headings import heading_level
-from retrieval.ingest.limits import ParseLimits, check_length, check_pages
 from retrieval.ingest.ocr import ocr_languages, read_pictures
 from retrieval.ingest.pdf_text import ROW, WIDE, Run, TextLine, joined, table_rows, text_lines, words
 
@@ -29,11 +28,12 @@ NOTHING_READ = worded("The PDF has no text, only images (a scan), and no words c
 PROTECTED = worded("The PDF is protected by a password; save it without one.")
 BROKEN = worded("The PDF is damaged and cannot be opened; save or download it again.")
 PDFIUM_PASSWORD = 4  # FPDF_ERR_PASSWORD
-MAX_OUTLINE_DEPTH = 15
 SAME_SIZE = 0.93  # of a heading's height: what is less is a level of its own
 LARGER = 1.12  # of the running text's height: a heading
 MAX_HEADING_CHARS = 120
-MAX_HEADING_SHARE = 0.25  # of a file's lines; where more look like headings, type tells nothing
+MAX_BOLD_CHARS = 60  # of a heading that is as large as the text: bold paragraphs have longer lines
+MAX_HEADING_SHARE = 0.25  # of a file's characters; where more look like headings, type tells nothing
+SET_APART = 0.35  # of a line's height, above the usual gap: a new paragraph
 REPEATED_SHARE = 0.6  # a first or last line on this share of the pages is a running header or footer
 MIN_PAGES_FOR_HEADERS = 4
 MAX_RUNNING_CHARS = 150
@@ -46,11 +46,12 @@ _MADE_UP = re.compile(
     re.I,
 )
 _NUMBERED = re.compile(r"(\d{1,2}(?:\.\d{1,2}){0,3})\.?\s+\S")
+_NUMBERED_TITLE = re.compile(r"(\d{1,2}(?:\.\d{1,2}){0,3})\.?\s+[^\W\d_a-z]")
 _SENTENCE_END = tuple("。！？；：.!?;:”」』）)")
 _WIDE_END, _WIDE_START = re.compile(f"[{WIDE}]$"), re.compile(f"^[{WIDE}]")
 
 
-def parse_pdf(path: Path, limits: ParseLimits) -> ParsedDocument:
+def parse_pdf(path: Path) -> ParsedDocument:
     """Raises DocumentUnreadableError: protected, damaged, or without a text layer."""
     try:
         document = pypdfium2.PdfDocument(path)
@@ -58,8 +59,7 @@ def parse_pdf(path: Path, limits: ParseLimits) -> ParsedDocument:
         protected = getattr(error, "err_code", None) == PDFIUM_PASSWORD
         raise DocumentUnreadableError(PROTECTED if protected else BROKEN) from error
     with document:
-        check_pages(len(document), limits)
-        lines = _lines_of_pages(document, limits)
+        lines = _lines_of_pages(document)
         blocks, pages = _read(document, _without_running_lines(lines)) if any(lines) else _scanned(document)
         title = document.get_metadata_value("Title").strip()
         title = "" if _MADE_UP.search(title) else title[:MAX_TITLE_CHARS]
@@ -70,11 +70,10 @@ def _read(
     document: pypdfium2.PdfDocument, pages: Sequence[Sequence[TextLine]]
 ) -> tuple[tuple[Block, ...], tuple[PageLines, ...]]:
     """The text, and where it stands."""
-    outline = _outline(document)
-    by_type = {} if outline else _headings_by_type(pages)
+    by_type = _headings_by_type(pages)
+    gap = _usual_gap(pages)
     blocks: list[Block] = []
     places: list[PageLines] = []
-    start = 0
     for number, lines in enumerate(pages, 1):
         try:
             page = document[number - 1]
@@ -82,9 +81,9 @@ def _read(
         except pypdfium2.PdfiumError:  # a broken page is empty
             places.append(PageLines(width=0.0, height=0.0))
             continue
+        start = 0
         stand: list[Line] = []
-        titles = outline.get(number, {}) if outline else None
-        for block, run in _page_blocks(lines, number, titles, by_type):
+        for block, run in _page_blocks(lines, number, gap, by_type):
             blocks.append(block)
             stand += lines_of(words(page, textpage, start, run))
             start += len(run.text) + len(BLOCK_SEPARATOR)
@@ -105,10 +104,10 @@ def _scanned(document: pypdfium2.PdfDocument) -> tuple[tuple[Block, ...], tuple[
     return blocks, pages
 
 
-def _lines_of_pages(document: pypdfium2.PdfDocument, limits: ParseLimits) -> list[list[TextLine]]:
+def _lines_of_pages(document: pypdfium2.PdfDocument) -> list[list[TextLine]]:
     """A broken page is empty; if all are, the document is reported as such."""
     pages: list[list[TextLine]] = []
-    chars = failures = 0
+    failures = 0
     for number in range(len(document)):
         lines: list[TextLine] = []
         try:
@@ -119,31 +118,10 @@ def _lines_of_pages(document: pypdfium2.PdfDocument, limits: ParseLimits) -> lis
             page.close()
         except pypdfium2.PdfiumError:
             failures += 1
-        chars += sum(len(line.text) for line in lines)
-        check_length(chars, limits)
         pages.append(lines)
     if failures == len(pages):
         raise DocumentUnreadableError(BROKEN)
     return pages
-
-
-def _outline(document: pypdfium2.PdfDocument) -> dict[int, dict[str, int]]:
-    """Page → {normalised title: level 1–6} of the bookmarks that have a page."""
-    outline: dict[int, dict[str, int]] = {}
-    try:
-        for bookmark in document.get_toc(max_depth=MAX_OUTLINE_DEPTH):
-            target = bookmark.get_dest()
-            index = target.get_index() if target else None
-            if index is not None:
-                outline.setdefault(index + 1, {})[_plain(bookmark.get_title())] = min(6, bookmark.level + 1)
-    except pypdfium2.PdfiumError:
-        return {}
-    return outline
-
-
-def _plain(text: str) -> str:
-    """For comparing a bookmark with a line: letters only, without the section's number."""
-    return re.sub(r"^[\d.]+|\W+", "", re.sub(r"^\s*[\dIVX]+(\.\d+)*\.?\s+", "", text)).casefold()
 
 
 def _without_running_lines(pages: Sequence[Sequence[TextLine]]) -> Sequence[Sequence[TextLine]]:
@@ -178,7 +156,7 @@ def _headings_by_type(pages: Sequence[Sequence[TextLine]]) -> dict[TextLine, int
         heights[round(line.height, 1)] += len(line.text)
     body = max(heights, key=heights.__getitem__, default=0.0)
     lines = [line for line in itertools.chain.from_iterable(pages) if _is_set_as_heading(line, body)]
-    if not body or len(lines) > MAX_HEADING_SHARE * sum(map(len, pages)):
+    if not body or sum(len(line.text) for line in lines) > MAX_HEADING_SHARE * heights.total():
         return {}
     sizes: list[float] = []
     for size in sorted({line.height for line in lines if not _NUMBERED.match(line.text)}, reverse=True):
@@ -191,7 +169,8 @@ def _headings_by_type(pages: Sequence[Sequence[TextLine]]) -> dict[TextLine, int
 def _is_set_as_heading(line: TextLine, body: float) -> bool:
     if len(line.text) > MAX_HEADING_CHARS or line.text.endswith(_SENTENCE_END) or not any(map(str.isalpha, line.text)):
         return False
-    return line.height > body * LARGER or (line.is_bold and bool(_NUMBERED.match(line.text)))
+    is_short = len(line.text) <= MAX_BOLD_CHARS or _NUMBERED.match(line.text) is not None
+    return line.height > body * LARGER or (line.is_bold and is_short)
 
 
 def _level(line: TextLine, sizes: Sequence[float], above: int) -> int:
@@ -202,9 +181,9 @@ def _level(line: TextLine, sizes: Sequence[float], above: int) -> int:
 
 # ------------------------------------------------------------------------------------------------ blocks
 def _page_blocks(
-    lines: Sequence[TextLine], page: int, titles: Mapping[str, int] | None, by_type: Mapping[TextLine, int]
+    lines: Sequence[TextLine], page: int, gap: float, by_type: Mapping[TextLine, int]
 ) -> Iterator[tuple[Block, Run]]:
-    """The page's headings and tables; what lies between is one block of joined lines. titles: of the bookmarks."""
+    """The page's headings, tables and paragraphs. gap: the usual one between lines."""
     rows = table_rows(lines)
     width = max((_width(line.text) for at, line in enumerate(lines) if at not in rows), default=0)
     for in_table, group in itertools.groupby(range(len(lines)), key=lambda at: at in rows):
@@ -213,18 +192,46 @@ def _page_blocks(
             yield Block(text=run.text, kind="table", page=page), run
             continue
         text: list[TextLine] = []
-        for line in (lines[at] for at in group):
-            if titles is not None:  # bookmarks decide; guessing would only add noise to them
-                level = titles.get(_plain(line.text), 0)
-            else:
-                level = by_type.get(line, 0) if by_type else heading_level(line.text)
+        for at in group:
+            line = lines[at]
+            if text and _is_apart(text[-1], line, gap):
+                yield _paragraph(text, page, width)
+                text = []
+            level = by_type.get(line, 0) if by_type else heading_level(line.text)
+            if not level and (not text or text[-1].text.endswith(_SENTENCE_END)):
+                level = _level_by_number(lines, at, width)
             if not level:
                 text.append(line)
                 continue
-            yield from _paragraph(text, page, width)
-            text = []
+            if text:
+                yield _paragraph(text, page, width)
+                text = []
             yield Block(text=line.text, kind="heading", level=level, label=line.text, page=page), line.run
-        yield from _paragraph(text, page, width)
+        if text:
+            yield _paragraph(text, page, width)
+
+
+def _usual_gap(pages: Sequence[Sequence[TextLine]]) -> float:
+    """Between two lines of a paragraph: few are nearer to each other; those of two columns lie beside each other."""
+    pairs = itertools.chain.from_iterable(map(itertools.pairwise, pages))
+    gaps = sorted(gap for first, second in pairs if (gap := first.bottom - second.top) > -first.height)
+    return gaps[len(gaps) // 4] if gaps else 0.0
+
+
+def _is_apart(first: TextLine, second: TextLine, gap: float) -> bool:
+    """In other type, or further from each other than lines of one paragraph."""
+    smaller, larger = sorted((first.height, second.height))
+    is_other = smaller < larger * SAME_SIZE or first.is_bold != second.is_bold
+    return is_other or first.bottom - second.top > gap + SET_APART * first.height
+
+
+def _level_by_number(lines: Sequence[TextLine], at: int, width: int) -> int:
+    """Of a short line with a number before its words ("3 Claims") where those beside it, as in a list, have none."""
+    line, beside = lines[at].text, [*lines[max(0, at - 1) : at], *lines[at + 1 : at + 2]]
+    match = _NUMBERED_TITLE.match(line)
+    if match is None or line.endswith(_SENTENCE_END) or _width(line) >= FULL_LINE_SHARE * width:
+        return 0
+    return 0 if any(_NUMBERED.match(other.text) for other in beside) else min(6, match[1].count(".") + 2)
 
 
 def _table(lines: Sequence[tuple[TextLine, int]]) -> Run:
@@ -242,16 +249,14 @@ def _table(lines: Sequence[tuple[TextLine, int]]) -> Run:
     return joined(cells[1:])
 
 
-def _paragraph(lines: Sequence[TextLine], page: int, width: int) -> Iterator[tuple[Block, Run]]:
+def _paragraph(lines: Sequence[TextLine], page: int, width: int) -> tuple[Block, Run]:
     """Lines that the page's width broke are joined, so that no word is torn; short lines stay lines."""
-    if not lines:
-        return
     parts: list[Run | str] = [lines[0].run]
     for previous, line in itertools.pairwise(lines):
         is_whole = previous.text.endswith(_SENTENCE_END) or _width(previous.text) < FULL_LINE_SHARE * width
         parts += ["\n" if is_whole else _space_between(previous.text, line.text), line.run]
     run = joined(parts)
-    yield Block(text=run.text, page=page), run
+    return Block(text=run.text, page=page), run
 
 
 def _space_between(first: str, second: str) -> str:

@@ -1,6 +1,6 @@
 """One page of a PDF as a picture.
 
-As `pdf`, it runs in a process of its own (`reader_process`): pdfium parses strangers' files and is not thread-safe.
+As `pdf`, it runs in a process of its own (`reader`): pdfium parses strangers' files and is not thread-safe.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import io
 from pathlib import Path
 
 import pypdfium2
-from PIL import Image
 
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.pdf import BROKEN
@@ -18,19 +17,15 @@ MAX_PIXELS = 16_000_000  # of a picture: pages may be metres long
 COMPRESSION = 3  # of PNG, 1–9: more costs three times as long for a tenth of the bytes
 
 
-class NoPageError(Exception):
-    """The file has no such page."""
-
-
 def page_picture(path: Path, number: int, width: int) -> bytes:
     """The page as PNG, `width` pixels wide. number: from 1.
 
-    Raises DocumentUnreadableError, NoPageError.
+    Raises DocumentUnreadableError; LookupError where the file has no such page.
     """
     try:
         with pypdfium2.PdfDocument(path) as document:
             if not 1 <= number <= len(document):
-                raise NoPageError
+                raise LookupError
             page = document[number - 1]
             points, height = page.get_size()
             if min(points, height) <= 0:
@@ -41,9 +36,3 @@ def page_picture(path: Path, number: int, width: int) -> bytes:
         raise DocumentUnreadableError(BROKEN) from error
     image.save(picture, "PNG", compress_level=COMPRESSION)
     return picture.getvalue()
-
-
-def warm_up() -> None:
-    """Load what a picture needs, once for all children of the process that calls this."""
-    Image.preinit()
-    Image.new("L", (8, 8)).save(io.BytesIO(), "PNG")

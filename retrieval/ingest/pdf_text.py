@@ -54,12 +54,15 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class TextLine:
-    """height: of its characters with ascender and descender, in points; 0: not known. cells: its parts that stand far
-    from each other; of several it may be a table's row."""
+    """height: of its characters with ascender and descender, in points; 0: not known. is_bold: all of it. top, bottom:
+    in points from the page's foot. cells: its parts that stand far from each other; of several it may be a table's row.
+    """
 
     run: Run
     height: float = 0.0
     is_bold: bool = False
+    top: float = 0.0
+    bottom: float = 0.0
     cells: tuple[Cell, ...] = ()
 
     @property
@@ -84,16 +87,19 @@ def text_lines(textpage: pypdfium2.PdfTextPage) -> Iterator[TextLine]:
             continue
         run = joined(parted)
         if run.text:
-            height, is_bold = _type_of(textpage, run.places[0])
-            yield TextLine(run, height, is_bold, _cells(textpage, run) if len(parted) == 1 else ())
+            first, last = (_box(textpage, run.places[at]) for at in (0, -1))
+            height = max(first.top - first.bottom, last.top - last.bottom)
+            is_bold = all(_is_bold(textpage, run.places[at]) for at in (0, -1))
+            cells = _cells(textpage, run) if len(parted) == 1 else ()
+            yield TextLine(run, height, is_bold, first.top, last.bottom, cells)
         parted = []
     if parted:
         yield TextLine(joined(parted))
 
 
 def words(page: pypdfium2.PdfPage, textpage: pypdfium2.PdfTextPage, start: int, run: Run) -> Iterator[Word]:
-    """Where the words of a text stand; one that a hyphen parted in its pieces. start: the text's place in the
-    document's."""
+    """Where the words of a text stand; one that a hyphen parted in its pieces. start: the text's place in that of the
+    page."""
     for match in _WORD.finditer(run.text):
         known = [at for at in range(*match.span()) if run.places[at] >= 0]
         if not known:
@@ -142,12 +148,10 @@ def _cells(textpage: pypdfium2.PdfTextPage, line: Run) -> tuple[Cell, ...]:
     return () if len(cells) == 2 and _LABEL.fullmatch(cells[0].run.text) else tuple(cells)
 
 
-def _type_of(textpage: pypdfium2.PdfTextPage, place: int) -> tuple[float, bool]:
-    """Height in points (0: not known) and boldness of a character."""
-    box, name = _box(textpage, place), ctypes.create_string_buffer(MAX_FONT_NAME)
+def _is_bold(textpage: pypdfium2.PdfTextPage, place: int) -> bool:
+    name = ctypes.create_string_buffer(MAX_FONT_NAME)
     length = pdfium_c.FPDFText_GetFontInfo(textpage, place, name, MAX_FONT_NAME, ctypes.c_int())
-    is_bold = bool(_BOLD.search(name.raw[: min(length, MAX_FONT_NAME)].decode("utf-8", "replace")))
-    return max(0.0, box.top - box.bottom), is_bold
+    return bool(_BOLD.search(name.raw[: min(length, MAX_FONT_NAME)].decode("utf-8", "replace")))
 
 
 def _box(textpage: pypdfium2.PdfTextPage, place: int) -> pdfium_c.FS_RECTF:

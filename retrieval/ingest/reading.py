@@ -1,11 +1,12 @@
 """One file in, its chunks, language and summary out: each kind of file has a parser that gives blocks.
 
 Hostile files can crash, hang or bloat every one of the parsers, and damaged ones make them raise anything: on a site
-this runs in the reader process, with limits (`retrieval.ingest.reader`). Plain Python without Django.
+this runs in a process of its own, with limits (`retrieval.ingest.reader`). Plain Python without Django.
 """
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,6 @@ from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.blocks import ParsedDocument
 from retrieval.ingest.chunking import Chunker, ChunkSize
 from retrieval.ingest.html import parse_html
-from retrieval.ingest.limits import ParseLimits, check_archive, check_length
 from retrieval.ingest.markdown import parse_markdown
 from retrieval.ingest.office import parse_docx, parse_pptx, parse_xlsx
 from retrieval.ingest.parts import ReadDocument, document_parts
@@ -33,26 +33,28 @@ TEXT_PARSERS: dict[FileKind, Callable[[bytes], ParsedDocument]] = {
     "html": parse_html,
     "csv": parse_csv,
 }
-FILE_PARSERS: dict[FileKind, Callable[[Path, ParseLimits], ParsedDocument]] = {
+FILE_PARSERS: dict[FileKind, Callable[[Path], ParsedDocument]] = {
     "pdf": parse_pdf,
     "docx": parse_docx,
     "pptx": parse_pptx,
     "xlsx": parse_xlsx,
 }
+MAX_CHUNKS = 50_000
+MAX_UNPACKED_MIB, MAX_ENTRIES = 400, 20_000  # of an archive
 LOOKED_AT_CHARS = 20_000
 MIN_CHARS, MAX_CHARS = 12, 600  # of a sentence that is quoted
 SUMMARY_TOKENS = 160  # of a document's summary, by which hierarchical search finds it
 
 
-def read_document(path: Path, *, kind: FileKind, limits: ParseLimits, size: ChunkSize) -> ReadDocument:
+def read_document(path: Path, *, kind: FileKind, size: ChunkSize) -> ReadDocument:
     """Raises DocumentUnreadableError, and for a damaged Office file whatever its library raises."""
-    parsed = parse_file(path, kind=kind, limits=limits)
+    parsed = parse_file(path, kind=kind)
     text = parsed.text
     chunker = Chunker(chunk_tokens=size.tokens, overlap_tokens=size.overlap, count_tokens=size.count_tokens)
     chunks = chunker.split(parsed)
-    if len(chunks) > limits.max_chunks:
+    if len(chunks) > MAX_CHUNKS:
         raise DocumentUnreadableError(
-            worded("The document makes more than {max_chunks:,} chunks; split it.", max_chunks=limits.max_chunks)
+            worded("The document makes more than {max_chunks:,} chunks; split it.", max_chunks=MAX_CHUNKS)
         )
     summary = ""
     if len(chunks) > 1:  # a single one stands for its document
@@ -68,20 +70,29 @@ def read_document(path: Path, *, kind: FileKind, limits: ParseLimits, size: Chun
     )
 
 
-def parse_file(path: Path, *, kind: FileKind, limits: ParseLimits) -> ParsedDocument:
+def parse_file(path: Path, *, kind: FileKind) -> ParsedDocument:
     """The document's blocks, after a look at what the file really is. Raises as `read_document`."""
     check_content(path, kind, is_text=kind in TEXT_PARSERS)
     if kind in TEXT_PARSERS:
-        check_length(path.stat().st_size // 4, limits)  # no encoding has more bytes in a character
         document = TEXT_PARSERS[kind](path.read_bytes())
-        check_length(len(document.text), limits)
     else:
         if kind in OFFICE_PARTS.values():
-            check_archive(path, limits)
-        document = FILE_PARSERS[kind](path, limits)
+            _check_archive(path)
+        document = FILE_PARSERS[kind](path)
     if not document.text.strip():
         raise DocumentUnreadableError(worded("The file holds no text."))
     return _unturned(document)
+
+
+def _check_archive(path: Path) -> None:
+    """Refuse one that unpacks to more than the limit, before it is unpacked. Raises DocumentUnreadableError."""
+    with zipfile.ZipFile(path) as archive:
+        entries = archive.infolist()
+    # Declared sizes can lie, but zipfile reads no more of an entry than it declares.
+    if sum(entry.file_size for entry in entries) > MAX_UNPACKED_MIB * 1024**2 or len(entries) > MAX_ENTRIES:
+        raise DocumentUnreadableError(
+            worded("The file unpacks to more than {max_unpacked_mib} MiB; split it.", max_unpacked_mib=MAX_UNPACKED_MIB)
+        )
 
 
 def _unturned(document: ParsedDocument) -> ParsedDocument:

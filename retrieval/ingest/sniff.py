@@ -35,13 +35,11 @@ PDF_HEADER_WITHIN = 1024  # bytes: readers accept junk before the header up to h
 SNIFF_BYTES = 4096
 OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # also of new formats with a password
 DAMAGED = "damaged zip"
-# Nothing that is text begins like this: programs, images, sound, archives
-_PROGRAM, _IMAGE, _ARCHIVE = worded("a program"), worded("an image"), worded("an archive")
-FOREIGN = {
-    b"\x7fELF": _PROGRAM, b"MZ\x90": _PROGRAM, b"\x89PNG": _IMAGE, b"\xff\xd8\xff": _IMAGE, b"GIF8": _IMAGE,
-    b"RIFF": worded("sound or video"), b"ID3": worded("sound"), b"\x1f\x8b": _ARCHIVE, b"7z\xbc\xaf": _ARCHIVE,
-    b"Rar!": _ARCHIVE, b"SQLite format 3\0": worded("a database"),
-}  # fmt: skip
+# Nothing that is text begins like this: programs, images, sound, archives, databases
+FOREIGN = (
+    b"\x7fELF", b"MZ\x90", b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF", b"ID3", b"\x1f\x8b", b"7z\xbc\xaf", b"Rar!",
+    b"SQLite format 3\0",
+)  # fmt: skip
 
 
 def kind_by_name(file_name: str) -> FileKind:
@@ -62,9 +60,8 @@ def kind_by_name(file_name: str) -> FileKind:
 
 def refuse_foreign(head: bytes) -> None:
     """Refuse at the door what is certainly no document. Raises UnsupportedFileError."""
-    for magic, noun in FOREIGN.items():
-        if head.startswith(magic):
-            raise UnsupportedFileError(worded("This file holds {noun}, not a document.", noun=noun))
+    if head.startswith(FOREIGN):
+        raise UnsupportedFileError(worded("This is a program, picture, sound or archive, not a document."))
 
 
 def check_content(path: Path, kind: FileKind, *, is_text: bool) -> None:

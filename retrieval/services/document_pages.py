@@ -1,6 +1,6 @@
 """Pages of stored PDF files as pictures.
 
-They are drawn by the reader processes, few at a time: somebody waits for them, and each takes up to a second of a
+They are drawn by processes that read files, few at a time: somebody waits for them, and each takes up to a second of a
 processor.
 """
 
@@ -14,15 +14,13 @@ from pathlib import Path
 
 from ragsite.core.errors import NotFoundError, UnavailableError
 from ragsite.core.wording import worded
-from retrieval.ingest.limits import MIB
-from retrieval.ingest.reader import ReaderGoneError, ask_reader
+from retrieval.ingest.pdf_page import page_picture
+from retrieval.ingest.reader import Bounds, in_fork
 from retrieval.ingest.sniff import MEDIA_TYPES
 from retrieval.models import Document
 
 AT_ONCE = 2
 TIMEOUT_S = 15.0  # of one page
-MEMORY_MIB = 1024  # address space of the process that draws it
-MOST_MIB = 32  # of a picture
 GONE = worded("The file of this document is gone.")
 NO_PAGE = worded("The file has no such page.")
 BUSY = worded("Too many pages are being drawn at the moment; try again shortly.")
@@ -34,15 +32,12 @@ async def page_draw(document: Document, number: int, *, width: int) -> bytes:
     path = _path(document)
     if not await asyncio.to_thread(path.exists):
         raise NotFoundError(GONE)
-    request = {"task": "picture", "path": str(path), "page": number, "width": width}
-    bounds = {"memory_mib": MEMORY_MIB, "cpu_s": math.ceil(TIMEOUT_S) + 1}
+    bounds = Bounds(cpu_s=math.ceil(TIMEOUT_S) + 1, timeout_s=TIMEOUT_S, memory_mib=1024, output_mib=32)
     async with _one_of_few():
         try:
-            return await ask_reader({**request, "bounds": bounds}, timeout_s=TIMEOUT_S, max_bytes=MOST_MIB * MIB)
+            return await in_fork(page_picture, path, number, width, bounds=bounds)
         except LookupError as error:
             raise NotFoundError(NO_PAGE) from error
-        except ReaderGoneError as error:
-            raise UnavailableError(worded("The page could not be drawn; try again.")) from error
 
 
 def _path(document: Document) -> Path:

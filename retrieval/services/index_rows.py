@@ -7,11 +7,10 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from retrieval.ingest.chunking import HEADING_JOIN
 from retrieval.models import Chunk, Document
 from retrieval.ports import Vectors
 from retrieval.text.analysis import terms_text
-from retrieval.values import SUMMARY_SEQ, IndexRow
+from retrieval.values import HEADING_JOIN, SUMMARY_SEQ, IndexRow
 
 
 def embedding_text(document: Document, chunk: Chunk) -> str:

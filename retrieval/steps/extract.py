@@ -17,7 +17,7 @@ from retrieval.text.answer_language import Language, in_script_of
 from retrieval.text.quoting import one_line
 from retrieval.text.statements import Statement, headed_statements_of
 from retrieval.text.term_coverage import term_weights
-from retrieval.values import Source, StoredChunk
+from retrieval.values import HEADING_JOIN, Source, StoredChunk
 
 SENTENCE_CHARS = 400
 _NOT_THE_TOPIC = re.compile(r"\d+|[\s\-–—_/,.:;()（）年版]+")
@@ -88,7 +88,9 @@ def best_statements(question: str, sources: Sequence[Source], *, most: int) -> l
 
 def _quotes(source: Source, rank: int) -> list[Quote]:
     chunk = source.chunk
-    statements = _answered(headed_statements_of(chunk.text)) or [Statement("", chunk.text)]
+    headings = chunk.heading.split(HEADING_JOIN)
+    own = [statement for statement in headed_statements_of(chunk.text) if statement.text not in headings]
+    statements = _answered(own) or [Statement("", chunk.text)]
     title = frozenset(analyze(f"{chunk.title} {chunk.heading}"))
     return [
         Quote(

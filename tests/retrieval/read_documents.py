@@ -9,7 +9,6 @@ from typing import Any
 from django.core.files.base import ContentFile
 
 from retrieval.ingest.chunking import ChunkSize
-from retrieval.ingest.limits import ParseLimits
 from retrieval.ingest.parts import ReadDocument
 from retrieval.ingest.reading import read_document
 from retrieval.ingest.sniff import MEDIA_TYPES, kind_by_name
@@ -22,7 +21,7 @@ def read(data: bytes, name: str, *, tokens: int = 120) -> ReadDocument:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "file"
         path.write_bytes(data)
-        return read_document(path, kind=kind_by_name(name), limits=ParseLimits(), size=ChunkSize(tokens, 20))
+        return read_document(path, kind=kind_by_name(name), size=ChunkSize(tokens, 20))
 
 
 def read_document_row(data: bytes, name: str, **fields: Any) -> Document:

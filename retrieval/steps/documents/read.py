@@ -22,10 +22,9 @@ from retrieval.text.quoting import attribute, neutralise
 from retrieval.text.statements import blocks_of, headed_statements_of, heading_label
 from retrieval.text.tokens import estimate_tokens
 from retrieval.trace import note
-from retrieval.values import DocumentRef, Scores, SearchFilters, SearchScope, Source, StoredChunk
+from retrieval.values import HEADING_JOIN, DocumentRef, Scores, SearchFilters, SearchScope, Source, StoredChunk
 
 MOST_CHUNKS = 4000  # of one document: about 2,000 pages of text
-HEADING_JOIN = " › "
 STATEMENT_CHARS = 400  # of a quoted sentence
 _LINK = re.compile(r"!?\[([^\[\]]{0,200})\]\([^()\s]{1,400}\)")  # Markdown's: its words are what is said
 MOST_SOURCES = 40  # passages that one answer may cite

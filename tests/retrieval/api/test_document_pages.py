@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -10,7 +9,6 @@ from django.contrib.auth.models import User
 from django.core.files.base import ContentFile
 from rest_framework.test import APIClient
 
-from retrieval.ingest import reader
 from retrieval.models import Document
 from retrieval.services import document_pages
 from tests.constants import constants
@@ -33,13 +31,6 @@ def stored(user: User, data: bytes, name: str = "loans.pdf", media_type: str = "
 
 def was_read(user: User, data: bytes) -> Document:
     return read_document_row(data, "loans.pdf", collection=CollectionFactory(owner=user, visibility="private"))
-
-
-@pytest.fixture(autouse=True)
-def reader_ready() -> None:
-    """Each call of a test client is a thread of its own, and a reader process that it starts ends with it."""
-    if not any(each.is_usable for each in reader._idle):
-        asyncio.run(reader.reader_warm_up())
 
 
 @pytest.fixture

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from retrieval.ingest.blocks import ParsedDocument
 from retrieval.ingest.html import parse_html
-from retrieval.ingest.limits import ParseLimits
 from retrieval.ingest.markdown import parse_markdown
 from retrieval.ingest.reading import parse_file
 from retrieval.ingest.sniff import kind_by_name
@@ -21,7 +22,7 @@ def headings(document: ParsedDocument) -> list[tuple[int, str]]:
 async def parsed(tmp_path: Path, name: str, data: bytes) -> ParsedDocument:
     path = tmp_path / name
     path.write_bytes(data)
-    return parse_file(path, kind=kind_by_name(name), limits=ParseLimits())
+    return parse_file(path, kind=kind_by_name(name))
 
 
 async def test_pdf_pages_are_numbered_from_one(tmp_path: Path) -> None:
@@ -46,8 +47,27 @@ async def test_pdf_headings_are_known_by_their_larger_type_and_levels_by_their_n
     assert headings(document) == [(1, "Thesis guide"), (2, "2 Form"), (3, "2.3 Tools"), (2, "3 Submission")]
 
 
-def tables(document: ParsedDocument) -> list[str]:
-    return [block.text for block in document.blocks if block.kind == "table"]
+CLAIM = [
+    "Claims for expenses have to be handed in within three weeks after the end",
+    "of the trip, with the receipts.",
+    "Others are not paid.",
+]
+
+
+@pytest.mark.parametrize("heading", ["# 3 Claims", "** 3 Claims", "\n3 Claims\n", "3 Claims"])
+async def test_a_heading_of_a_pdf_is_not_glued_to_its_first_sentence(tmp_path: Path, heading: str) -> None:
+    lines = ["Trips are booked by the travel desk, at least ten days before they begin.", heading, *CLAIM]
+    document = await parsed(tmp_path, "a.pdf", pdf_bytes(["\n".join(lines)]))
+    assert [(block.kind, block.text) for block in document.blocks] == [
+        ("paragraph", lines[0]), ("heading", "3 Claims"), ("paragraph", f"{CLAIM[0]} {CLAIM[1]}\n{CLAIM[2]}"),
+    ]  # fmt: skip
+
+
+async def test_paragraphs_of_a_pdf_are_parted_by_their_gap_and_by_their_type(tmp_path: Path) -> None:
+    page = "\n".join([*CLAIM[:2], "", *CLAIM[:2], "** Exceptions", *CLAIM[:2], "1. Hotels", "2. Trains"])
+    document = await parsed(tmp_path, "a.pdf", pdf_bytes([page]))
+    claim = " ".join(CLAIM[:2])
+    assert [block.text for block in document.blocks] == [claim, claim, "Exceptions", f"{claim}\n1. Hotels\n2. Trains"]
 
 
 async def test_rows_of_a_pdfs_table_have_their_cells_apart(tmp_path: Path) -> None:

@@ -47,10 +47,7 @@ def test_a_scan_is_read_with_its_pages_and_the_place_of_each_word() -> None:
 
 
 @needs_tesseract
-def test_too_many_pages_and_too_slow_ones_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ocr, "MAX_PAGES", 1)
-    with pytest.raises(DocumentUnreadableError, match="split it"):
-        read(scan(LINES, LINES), "scan.pdf")
+def test_too_slow_ones_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ocr, "TIMEOUT_S", -1.0)
     with pytest.raises(DocumentUnreadableError, match="takes too long"):
         read(scan(LINES), "scan.pdf")

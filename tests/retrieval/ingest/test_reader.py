@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest import reader
 from retrieval.ingest.chunking import ChunkSize
 from retrieval.ingest.parts import ReadDocument
-from retrieval.ingest.reader import read_file
+from retrieval.ingest.reader import Bounds, read_file
 from retrieval.ingest.reading import read_document
 from tests.constants import constants
 from tests.processes import alive, descendants, wait_until
@@ -27,22 +28,20 @@ TEXT = "# Loans\n\n" + "\n\n".join(
 LONG = b"Students may borrow ten books. " * 400_000  # seconds of work
 
 
-async def read(
-    tmp_path: Path, data: bytes, name: str = "a.md", size: ChunkSize = SIZE, **numbers: float
-) -> ReadDocument:
+async def read(tmp_path: Path, data: bytes, name: str = "a.md", size: ChunkSize = SIZE, **numbers: Any) -> ReadDocument:
     path = tmp_path / f"stored{Path(name).suffix}"
     path.write_bytes(data)
-    with constants(reader, **numbers):
+    with constants(reader, BOUNDS=Bounds(**numbers)):
         return await read_file(path, file_name=name, size=size)
 
 
-def reader_processes() -> list[int]:
-    return [pid for pid, command in descendants(os.getpid()).items() if reader.MODULE in command]
+def fork_servers() -> list[int]:
+    return [pid for pid, command in descendants(os.getpid()).items() if "forkserver" in command]
 
 
 async def test_document_comes_out_as_it_was_read(tmp_path: Path) -> None:
     read_there = await read(tmp_path, TEXT.encode())
-    read_here = read_document(tmp_path / "stored.md", kind="markdown", limits=reader.LIMITS, size=SIZE)
+    read_here = read_document(tmp_path / "stored.md", kind="markdown", size=SIZE)
     assert read_there == read_here
     assert len(read_there.chunks) > 5 and read_there.title == "Loans" and read_there.summary
 
@@ -50,33 +49,33 @@ async def test_document_comes_out_as_it_was_read(tmp_path: Path) -> None:
 async def test_reader_that_takes_too_long_is_killed(tmp_path: Path) -> None:
     await read(tmp_path, b"One.")
     with pytest.raises(DocumentUnreadableError, match="not done after 0 s"):
-        await read(tmp_path, LONG, "long.txt", PARSE_TIMEOUT_S=0.2)
-    assert wait_until(lambda: not any(map(descendants, reader_processes())), within_s=5)
+        await read(tmp_path, LONG, "long.txt", timeout_s=0.2)
+    assert wait_until(lambda: not any(map(descendants, fork_servers())), within_s=5)
     assert (await read(tmp_path, b"Two.")).chunks[0].text == "Two."
 
 
 async def test_reader_that_takes_too_much_memory_takes_only_itself_along(tmp_path: Path) -> None:
     with pytest.raises(DocumentUnreadableError, match="needs more memory"):
-        await read(tmp_path, LONG, "heavy.txt", PARSE_MEMORY_MIB=16)
+        await read(tmp_path, LONG, "heavy.txt", memory_mib=16)
     assert (await read(tmp_path, b"Two.")).chunks[0].text == "Two."
 
 
 async def test_reader_that_answers_too_much_is_not_listened_to(tmp_path: Path) -> None:
     with pytest.raises(DocumentUnreadableError, match="larger than 0 MiB"):
-        await read(tmp_path, TEXT.encode(), PARSE_OUTPUT_MIB=0)
+        await read(tmp_path, TEXT.encode(), output_mib=0)
     assert (await read(tmp_path, b"Two.")).chunks[0].text == "Two."
 
 
 async def test_processor_time_ends_a_reader_whose_worker_does_not(tmp_path: Path) -> None:
     with pytest.raises(DocumentUnreadableError, match="longer than 1 s"):
-        await read(tmp_path, LONG * 3, "long.txt", PARSE_CPU_S=1)
+        await read(tmp_path, LONG * 3, "long.txt", cpu_s=1)
 
 
 async def test_cancelled_reading_ends_its_process(tmp_path: Path) -> None:
     await read(tmp_path, b"One.")
     task = asyncio.create_task(read(tmp_path, LONG, "long.txt"))
-    assert await asyncio.to_thread(wait_until, lambda: any(map(descendants, reader_processes())), within_s=10)
-    children = [child for pid in reader_processes() for child in descendants(pid)]
+    assert await asyncio.to_thread(wait_until, lambda: any(map(descendants, fork_servers())), within_s=10)
+    children = [child for pid in fork_servers() for child in descendants(pid)]
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -85,8 +84,10 @@ async def test_cancelled_reading_ends_its_process(tmp_path: Path) -> None:
 
 async def test_reader_that_was_killed_meanwhile_is_replaced(tmp_path: Path) -> None:
     await read(tmp_path, b"One.")
-    for pid in reader_processes():
+    servers = fork_servers()
+    for pid in servers:
         os.kill(pid, signal.SIGKILL)
+    assert servers and wait_until(lambda: not any(map(alive, servers)), within_s=5)
     assert (await read(tmp_path, b"Two.")).chunks[0].text == "Two."
 
 

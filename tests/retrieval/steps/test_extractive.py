@@ -50,6 +50,12 @@ def test_a_table_row_carries_its_header_and_a_heading_is_no_statement() -> None:
     ]
 
 
+def test_a_heading_without_markup_is_not_quoted() -> None:
+    text = "Claims for expenses\n\nClaims are handed in within three weeks."
+    quoted = answer("claims for expenses", source(1, text, title="Claims for expenses"), sentences=2)
+    assert quoted == "- Claims are handed in within three weeks. [1]"
+
+
 def test_the_row_that_answers_is_quoted_with_its_marker() -> None:
     text = answer("How many items may undergraduate students borrow from the library?", source(1, LOANS))
     assert text.endswith("- Borrower: Undergraduate students; Items at once: 12 [1]")
