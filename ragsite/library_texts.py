@@ -43,6 +43,6 @@ LIVE_SETTINGS = (
 ROUNDS = (  # names of ragsite/schedule.py
     _("Delete files of conversations that never began"), _("Take answers in at the review desk"),
     _("Go on with replays"), _("Delete what is over"), _("Feedback round"), _("Find knowledge gaps"),
-    _("Tidy accounts"), _("Delete accounts"), _("Resume document ingest"), _("Check the memory"),
+    _("Tidy accounts"), _("Delete accounts"), _("Resume document ingest"),
     _("Check the index"),
 )  # fmt: skip

@@ -16,8 +16,6 @@ INTERVALS = (  # name, task, every, period, description
      "Takes up documents whose worker died or whose message was lost."),
     ("Check the index", "retrieval.tasks.index_check", 1, "days",
      "Compares the index with the database, and writes what is missing."),
-    ("Check the memory", "retrieval.tasks.memory_check", 1, "hours",
-     "Condenses and embeds facts whose message was lost, or that another model has embedded."),
     ("Delete files of conversations that never began", "chat.tasks.attachments_sweep_task", 6, "hours",
      "Files are attached before the first question; where none followed for two days, they go."),
     ("Take answers in at the review desk", "chat.tasks.answer_reviews_catch_up", 2, "minutes",

@@ -420,11 +420,6 @@ class Memory(models.Model):
     terms = models.TextField(
         blank=True, help_text=_("The distinct analysed terms of both, separated by spaces."), verbose_name=_("terms")
     )
-    draft = models.TextField(
-        blank=True,
-        help_text=_("The answer that a worker has yet to condense; empty once it has."),
-        verbose_name=_("draft"),
-    )
     embedding_model = models.CharField(
         max_length=200,
         blank=True,

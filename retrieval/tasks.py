@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
-from uuid import UUID
 
 from asgiref.sync import sync_to_async
 from celery import current_task, shared_task
@@ -17,7 +16,6 @@ from kombu.exceptions import OperationalError
 
 from retrieval.engine import close_engine, get_engine
 from retrieval.errors import EmbeddingUnavailableError, IndexUnavailableError
-from retrieval.memory.sync import memory_consolidate, memory_repair
 from retrieval.models import Collection
 from retrieval.services.index import collection_reembed, index_repair
 from retrieval.services.ingest import ingest_take_next
@@ -74,18 +72,6 @@ def collection_reembed_task(collection_id: str) -> str:
     """Embed a collection by the model that new ones get. The model that it has afterwards; "": it has gone."""
     collection = Collection.objects.filter(pk=collection_id).first()
     return _run(lambda: collection_reembed(collection=collection)).model if collection else ""
-
-
-@shared_task(**MAINTENANCE_RETRY)
-def memory_consolidate_task(memory_id: str) -> str:
-    """Condense what an answer left to be remembered. Safe to run twice; one that has gone is nothing."""
-    return _run(lambda: memory_consolidate(UUID(memory_id)))
-
-
-@shared_task(**MAINTENANCE_RETRY)
-def memory_check() -> int:
-    """Do what lost messages have left undone. How many facts."""
-    return _run(memory_repair)
 
 
 @worker_ready.connect

@@ -476,14 +476,13 @@ class Recall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """A question and the answer that it got. fact: what to remember of it, made without a model.
+    """A question, and what to remember of its answer.
 
     conversation_id, answer_id: UUIDs as text, by which it is withdrawn when either goes; empty: it comes from no
     conversation.
     """
 
     question: str
-    answer: str
     fact: str
     conversation_id: str = ""
     answer_id: str = ""

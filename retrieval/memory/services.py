@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Sequence
-from functools import partial
 from typing import Literal
 
 from django.contrib.auth.models import User
@@ -13,21 +12,22 @@ from django.db.models import F, OuterRef, Subquery
 from django.db.models.functions import Coalesce, Greatest
 from django.utils import timezone
 
-from ragsite.core.text import clean_line, clean_text
+from ragsite.core.text import clean_line
 from retrieval.memory.selectors import memory_enabled
 from retrieval.models import Memory, MemoryOrigin, MemoryPreference
-from retrieval.services.queueing import memory_consolidate_queue
 from retrieval.steps.memory import MAX_CHARS
 from retrieval.text.analysis import analyze
 from retrieval.values import Exchange
 
 MAX_PER_USER = 200  # facts; beyond it, the one that was of no use for longest is forgotten
 QUESTION_CHARS = 500
-DRAFT_CHARS = 4000
 
 
-def memory_remember(*, user_id: int, exchange: Exchange) -> Literal["added", "updated", "off"]:
-    """Keep the exchange's fact, in place of an older one that answers the same question.
+def memory_remember(
+    *, user_id: int, exchange: Exchange, embedding_model: str = "", vector: bytes = b""
+) -> Literal["added", "updated", "off"]:
+    """Keep the exchange's fact, in place of an older one that answers the same question. vector: the model's, float32;
+    empty: the fact is found by its words alone.
 
     Beyond the user's limit, what was of no use for longest is forgotten.
     """
@@ -41,7 +41,7 @@ def memory_remember(*, user_id: int, exchange: Exchange) -> Literal["added", "up
             known = next((memory for memory in own if _folded(memory.question) == _folded(question)), None)
             memory = known or Memory(user_id=user_id)
             memory.question, memory.text, memory.terms = question, text, terms_of(question, text)
-            memory.draft, memory.embedding_model, memory.vector = clean_text(exchange.answer)[:DRAFT_CHARS], "", b""
+            memory.embedding_model, memory.vector = embedding_model, vector
             memory.save()
             if exchange.answer_id:
                 MemoryOrigin.objects.get_or_create(
@@ -50,7 +50,6 @@ def memory_remember(*, user_id: int, exchange: Exchange) -> Literal["added", "up
                     defaults={"conversation_id": uuid.UUID(exchange.conversation_id)},
                 )
             _forget_surplus(user_id)
-            transaction.on_commit(partial(memory_consolidate_queue, memory_id=memory.pk))
     except IntegrityError:  # the account was deleted while its answer was written
         return "off"
     return "updated" if known else "added"

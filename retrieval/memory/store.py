@@ -71,10 +71,23 @@ class DatabaseMemoryStore:
         return Recall(facts=facts, degraded=degraded)
 
     async def remember(self, user_id: str, exchange: Exchange) -> Literal["added", "updated", "off"]:
+        model, vector = await self._embedded(f"{exchange.question}\n{exchange.fact}")
         try:
-            return await database_call(memory_remember, user_id=int(user_id), exchange=exchange)
+            return await database_call(
+                memory_remember, user_id=int(user_id), exchange=exchange, embedding_model=model, vector=vector
+            )
         except DatabaseError as error:
             raise UnavailableError(worded("The memory can't be written; try again shortly.")) from error
+
+    async def _embedded(self, text: str) -> tuple[str, bytes]:
+        """By which model, and its vector; both empty where none can be had in time."""
+        try:
+            async with asyncio.timeout(memory_step.TIMEOUT_S):
+                embedder = await self._models.default_embedder()
+                [vector] = await embedder.embed_documents([text])
+        except (EmbeddingUnavailableError, TimeoutError):
+            return "", b""
+        return embedder.space.model, vector.tobytes()
 
     async def _by_meaning(self, query: str, rows: Sequence[_Row]) -> tuple[list[str], str]:
         """Ids, nearest first, and why there may be too few."""

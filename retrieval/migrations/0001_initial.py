@@ -225,7 +225,6 @@ class Migration(migrations.Migration):
                 ('question', models.CharField(max_length=500, verbose_name='question')),
                 ('text', models.TextField(verbose_name='text')),
                 ('terms', models.TextField(blank=True, help_text='The distinct analysed terms of both, separated by spaces.', verbose_name='terms')),
-                ('draft', models.TextField(blank=True, help_text='The answer that a worker has yet to condense; empty once it has.', verbose_name='draft')),
                 ('embedding_model', models.CharField(blank=True, max_length=200, verbose_name='embedding model')),
                 ('vector', models.BinaryField(default=bytes)),
                 ('use_count', models.PositiveIntegerField(default=0, verbose_name='use count')),

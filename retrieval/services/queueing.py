@@ -36,11 +36,6 @@ def reembed_queue(*, collection_id: UUID) -> None:
     _send("retrieval.tasks.collection_reembed_task", str(collection_id))
 
 
-def memory_consolidate_queue(*, memory_id: UUID) -> None:
-    """A worker condenses a new fact."""
-    _send("retrieval.tasks.memory_consolidate_task", str(memory_id))
-
-
 def _send(task: str, *arguments: str | int) -> None:
     try:
         current_app.send_task(task, arguments, retry=False)

@@ -10,19 +10,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Annotated
-
-from pydantic import BaseModel
 
 from ragsite.core.errors import AppError
 from retrieval.errors import explained
-from retrieval.providers.reply_schema import limited
-from retrieval.steps.cite import without_markers
 from retrieval.steps.deps import Deps
 from retrieval.steps.step import step
 from retrieval.steps.verify import claims_of
-from retrieval.text.answer_language import NAMES
-from retrieval.text.quoting import neutralise, one_line
+from retrieval.text.quoting import one_line
 from retrieval.text.tokens import estimate_tokens
 from retrieval.trace import degrade, note, skip
 from retrieval.values import Answer, Exchange, Question, RememberedFact
@@ -59,8 +53,7 @@ async def recall_memory(deps: Deps, question: Question) -> tuple[RememberedFact,
 
 @step("consolidate")
 async def consolidate_memory(deps: Deps, question: Question, answer: Answer, *, accepted: bool = True) -> None:
-    """Writes the answer's fact down, unless the answer was not `accepted`. No model is called here: a worker condenses
-    the fact after the reader has the answer."""
+    """Writes the answer's fact down, unless the answer was not `accepted`."""
     if deps.memory is None or not question.user_id:
         skip("memory_nobody")
         return
@@ -69,7 +62,7 @@ async def consolidate_memory(deps: Deps, question: Question, answer: Answer, *, 
         return
     fact = cited_statement(answer.text)
     exchange = Exchange(
-        question=one_line(question.standalone), answer=answer.text, fact=fact,
+        question=one_line(question.standalone), fact=fact,
         conversation_id=question.conversation_id, answer_id=question.answer_id,
     )  # fmt: skip
     try:
@@ -108,24 +101,3 @@ def quote_memories(facts: Sequence[RememberedFact], *, tokens: int = MEMORY_TOKE
             break
         lines.append(line)
     return "\n".join(lines) or NOTHING
-
-
-class ConsolidatedFact(BaseModel):
-    """What the answer says, in one short sentence that needs no context."""
-
-    fact: Annotated[str, limited(maxLength=160)]
-
-
-async def condensed_by_model(deps: Deps, question: str, answer: str) -> str:
-    """One short sentence for the memory; empty: the model has none that could serve, keep the one there is.
-
-    Raises ModelError.
-    """
-    reply = await deps.complete(
-        "consolidate",
-        ConsolidatedFact,
-        language_name=NAMES[deps.language],
-        question=one_line(question),
-        answer=neutralise(without_markers(answer)),
-    )
-    return one_line(without_markers(reply.fact))[:MAX_CHARS]

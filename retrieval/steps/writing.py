@@ -9,12 +9,13 @@ Source: the reflection tokens of Self-RAG (Asai et al., ICLR 2024, arXiv:2310.11
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Literal, cast
+
+from pydantic_core import from_json
 
 from retrieval.errors import ModelCutError, ModelError
 from retrieval.path_texts import reason_text
@@ -30,9 +31,9 @@ Mark = Literal["answer", "no_answer", "ask_back"]
 MARKS: tuple[Mark, ...] = ("answer", "no_answer", "ask_back")
 _HEAD = re.compile(rf'\s*\[\s*"({"|".join(MARKS)})"\s*(?:,\s*"|\])')
 _HEAD_CHARS = 80  # a longer beginning without a mark is text
-_WHOLE = re.compile(r'(?:[^"\\]|\\(?:u[0-9a-fA-F]{4}|[^u]))*+')  # characters and escapes of a JSON string
-_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-_HIGH_SURROGATE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\Z")
+_BROKEN = re.compile(r'(\\["\\/bfnrtu])|\\.', re.DOTALL)  # escapes of JSON, and others
+_LONE_SURROGATE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}(?=[^\\]|\\[^u])")
+_CONTROL = re.compile(r"[\x00-\x1f]")
 HEARD_OUT = 40  # pieces behind a refusing mark: a reply that ends by itself leaves its connection open for the next
 
 
@@ -51,48 +52,40 @@ class MarkReader:
 
     def __init__(self) -> None:
         self.mark: Mark | None = None
-        self._held = ""
-        self._is_json = self._ended = False
+        self._reply = ""  # behind the mark: the JSON string so far
+        self._text = ""  # that was given back
+        self._is_json = False
 
     def feed(self, piece: str) -> str:
-        self._held += piece
-        if self.mark is None and not self._read_mark():
-            return ""
-        return self._string() if self._is_json else self._taken(len(self._held))
+        self._reply += piece
+        if self.mark is None:
+            self._read_mark()
+        return self._rest() if self.mark else ""
 
     def finish(self) -> str:
         """What was held back at the end: of a reply that ends before its mark, all of it."""
         self.mark = self.mark or "answer"
-        return "" if self._is_json else self._taken(len(self._held))
+        return self._rest()
 
-    def _read_mark(self) -> bool:
-        if match := _HEAD.match(self._held):
+    def _read_mark(self) -> None:
+        if match := _HEAD.match(self._reply):
             self.mark, self._is_json = cast("Mark", match[1]), True
-            self._ended = match[0].endswith("]")
-            self._taken(match.end())
-            return True
-        begun = self._held.lstrip()
-        if begun[:1] not in ("", "[") or len(begun) > _HEAD_CHARS:
+            self._reply = '"' + self._reply[match.end() :]
+        elif self._reply.lstrip()[:1] not in ("", "[") or len(self._reply) > _HEAD_CHARS:
             self.mark = "answer"
-        return self.mark is not None
 
-    def _string(self) -> str:
-        """Of the JSON string, up to its closing quotation mark or an escape that is not whole."""
-        if self._ended:
-            return ""
-        whole = _WHOLE.match(self._held)
-        raw = whole[0] if whole else ""
-        self._ended = self._held[len(raw) : len(raw) + 1] == '"'
-        if not self._ended and (half := _HIGH_SURROGATE.search(raw)):  # its other half is still to come
-            raw = raw[: half.start()]
-        self._taken(len(raw))
-        known = _ESCAPE.sub(lambda escape: escape[0] if escape[1] in '"\\/bfnrtu' else "", raw)
-        text = str(json.loads(f'"{known}"', strict=False))
-        return text.encode("utf-8", "replace").decode()  # half a pair can't be stored
+    def _rest(self) -> str:
+        before, self._text = self._text, self._decoded() if self._is_json else self._reply
+        return self._text[len(before) :]
 
-    def _taken(self, length: int) -> str:
-        text, self._held = self._held[:length], self._held[length:]
-        return text
+    def _decoded(self) -> str:
+        """Where no JSON can be read, as far as it could be."""
+        known = _BROKEN.sub(lambda found: found[1] or "", self._reply)
+        known = _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", _LONE_SURROGATE.sub("?", known))
+        try:
+            return str(from_json(known, allow_partial="trailing-strings"))
+        except ValueError:
+            return self._text
 
 
 # ------------------------------------------------------------------------------------------------ writers

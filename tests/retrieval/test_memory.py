@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,15 +11,12 @@ import pytest_asyncio
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.db import OperationalError
-from django.utils import timezone
 
 from ragsite.core.errors import UnavailableError
 from retrieval.engine import Engine, close_engine, get_engine
 from retrieval.memory.services import memories_forget, memory_remember, memory_switch
 from retrieval.memory.store import DatabaseMemoryStore
-from retrieval.memory.sync import memory_consolidate, memory_repair
 from retrieval.models import Memory
-from retrieval.providers.lexical import SPACE as LEXICAL
 from retrieval.values import Exchange
 from tests.factories import MemoryFactory, UserFactory
 
@@ -28,12 +24,9 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 
 LAKESIDE = Exchange(
     question="What is the deposit for a room in Lakeside hall?",
-    answer="The deposit is EUR 300 [1]. It is paid back [1].",
     fact="The deposit for a room in Lakeside hall is EUR 300.",
 )
-BOOKS = Exchange(
-    question="How many books may I borrow?", answer="Twelve [1].", fact="An undergraduate may borrow 12 books at once."
-)
+BOOKS = Exchange(question="How many books may I borrow?", fact="An undergraduate may borrow 12 books at once.")
 
 
 @pytest.fixture(autouse=True)
@@ -48,6 +41,13 @@ async def online_engine(milvus: Any, online: Any) -> AsyncIterator[Engine]:
     await close_engine()
 
 
+async def keep(engine: Engine, owner: User, *exchanges: Exchange) -> None:
+    """With vectors, as after an answer."""
+    assert engine.memory
+    for exchange in exchanges:
+        await engine.memory.remember(str(owner.pk), exchange)
+
+
 async def user() -> User:
     return await sync_to_async(UserFactory)()
 
@@ -56,28 +56,15 @@ async def remember(owner: User, *exchanges: Exchange) -> list[str]:
     return [await sync_to_async(memory_remember)(user_id=owner.pk, exchange=exchange) for exchange in exchanges]
 
 
-async def consolidate_all() -> None:
-    for pk in [pk async for pk in Memory.objects.values_list("pk", flat=True)]:
-        await memory_consolidate(pk)
-
-
 async def recalled(engine: Engine, owner: User, query: str, limit: int = 3) -> list[str]:
     assert engine.memory
     return [fact.text for fact in (await engine.memory.recall(str(owner.pk), query, limit=limit)).facts]
 
 
 # ------------------------------------------------------------------------------------------------ writing
-async def test_a_fact_stands_at_once_and_the_worker_is_told(queued: list[tuple[Any, ...]]) -> None:
-    owner = await user()
-    assert await remember(owner, LAKESIDE) == ["added"]
-    memory = await Memory.objects.aget()
-    assert (memory.text, memory.draft) == (LAKESIDE.fact, LAKESIDE.answer)
-    assert queued == [("retrieval.tasks.memory_consolidate_task", str(memory.pk))]
-
-
 async def test_the_same_question_takes_the_place_of_the_older() -> None:
     fact = "It is EUR 350 since May."
-    again = Exchange(question="what is the deposit for a room in  Lakeside hall", answer=fact, fact=fact)
+    again = Exchange(question="what is the deposit for a room in  Lakeside hall", fact=fact)
     assert await remember(await user(), LAKESIDE, again) == ["added", "updated"]
     assert (await Memory.objects.aget()).text == fact
 
@@ -88,7 +75,7 @@ async def test_beyond_the_limit_the_one_that_was_useless_for_longest_is_forgotte
     monkeypatch.setattr("retrieval.memory.services.MAX_PER_USER", 3)
     owner, other = await user(), await user()
     await sync_to_async(MemoryFactory)(user=other)
-    exchanges = [Exchange(question=f"Question {word}?", answer="a", fact=f"About {word}.")
+    exchanges = [Exchange(question=f"Question {word}?", fact=f"About {word}.")
                  for word in ("ships", "trees", "stones", "clouds")]  # fmt: skip
     await remember(owner, *exchanges[:3])
     first = await Memory.objects.filter(user=owner).order_by("created_at").afirst()
@@ -125,7 +112,6 @@ async def test_a_user_finds_their_own_facts_and_nobody_elses(engine: Engine) -> 
     owner, other = await user(), await user()
     await remember(owner, LAKESIDE)
     await remember(other, BOOKS)
-    await consolidate_all()
     assert await recalled(engine, owner, "deposit for a room in Lakeside") == [LAKESIDE.fact]
     assert await recalled(engine, other, "deposit for a room in Lakeside") == []
     assert await recalled(engine, other, "how many books may I borrow") == [BOOKS.fact]
@@ -135,8 +121,7 @@ async def test_a_fact_is_found_by_its_vector(online_engine: Engine, monkeypatch:
     monkeypatch.setattr("retrieval.memory.store.MIN_COVERAGE", 1.0)
     monkeypatch.setattr("retrieval.memory.store.MIN_SIMILARITY", 0.3)
     owner = await user()
-    await remember(owner, LAKESIDE, BOOKS)
-    await consolidate_all()
+    await keep(online_engine, owner, LAKESIDE, BOOKS)
     assert online_engine.memory
     recall = await online_engine.memory.recall(str(owner.pk), "deposit of Lakeside rooms please", limit=1)
     assert [fact.question for fact in recall.facts] == [LAKESIDE.question]
@@ -146,7 +131,6 @@ async def test_a_fact_is_found_by_its_vector(online_engine: Engine, monkeypatch:
 async def test_what_is_not_near_the_question_is_not_recalled(engine: Engine) -> None:
     owner = await user()
     await remember(owner, LAKESIDE)
-    await consolidate_all()
     assert await recalled(engine, owner, "Wi-Fi password expired") == []
 
 
@@ -160,57 +144,12 @@ async def test_a_database_that_is_away_is_an_error_of_ours(engine: Engine, monke
         await engine.memory.recall("1", "deposit", limit=3)
 
 
-# ------------------------------------------------------------------------------------------------ the worker
-async def test_the_model_condenses_the_answer_in_the_background(online_engine: Engine, online: Any) -> None:
-    short = "Lakeside hall: deposit EUR 300, paid back."
-    online.reply(match="condense a question", json={"fact": short})
-    owner = await user()
-    await remember(owner, LAKESIDE)
-    await consolidate_all()
-    memory = await Memory.objects.aget()
-    assert (memory.text, memory.draft, memory.embedding_model) == (short, "", "test-embed:latest")
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [{"status": 500, "error": "oom"}, {"text": "no json"}, {"json": {"wrong": 1}},
-     {"json": {"fact": ""}}],
-)  # fmt: skip
-async def test_a_model_that_fails_leaves_the_cited_sentence(
-    online_engine: Engine, online: Any, reply: dict[str, Any]
-) -> None:
-    online.reply(match="condense a question", **reply)
-    await remember(await user(), LAKESIDE)
-    await consolidate_all()
-    memory = await Memory.objects.aget()
-    assert (memory.text, memory.draft) == (LAKESIDE.fact, "")
-
-
-async def test_the_round_does_what_lost_messages_left_undone(engine: Engine) -> None:
-    owner = await user()
-    await remember(owner, LAKESIDE)
-    await Memory.objects.aupdate(updated_at=timezone.now() - timedelta(hours=1))
-    assert await memory_repair() == 1
-    memory = await Memory.objects.aget()
-    assert (memory.draft, memory.embedding_model) == ("", LEXICAL.model)
-
-
-async def test_facts_move_to_the_model_that_is_there_now(engine: Engine, ollama: Any, rag_settings: Any) -> None:
-    await remember(await user(), LAKESIDE)
-    await consolidate_all()
-    await close_engine()
-    rag_settings(ollama={"offline": "auto", "base_url": ollama.url})
-    await Memory.objects.aupdate(updated_at=timezone.now() - timedelta(hours=1))
-    assert await memory_repair() == 1
-    assert (await Memory.objects.aget()).embedding_model == "test-embed:latest"
-
-
+# ------------------------------------------------------------------------------------------------ without a model
 async def test_while_the_model_is_away_words_are_looked_for_and_it_says_so(
     online_engine: Engine, online: Any, rag_settings: Any
 ) -> None:
     owner = await user()
-    await remember(owner, LAKESIDE)
-    await consolidate_all()
+    await keep(online_engine, owner, LAKESIDE)
     await close_engine()
     rag_settings(ollama={"offline": "1"})
     memory = get_engine().memory
@@ -218,7 +157,6 @@ async def test_while_the_model_is_away_words_are_looked_for_and_it_says_so(
     recall = await memory.recall(str(owner.pk), LAKESIDE.question, limit=3)
     assert [fact.text for fact in recall.facts] == [LAKESIDE.fact]
     assert "words alone" in recall.degraded
-    assert await memory_repair() == 0  # it keeps its vector
 
 
 async def test_an_embedder_that_is_slow_is_not_waited_for(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,8 +165,7 @@ async def test_an_embedder_that_is_slow_is_not_waited_for(engine: Engine, monkey
             await asyncio.sleep(60)
 
     owner = await user()
-    await remember(owner, LAKESIDE)
-    await consolidate_all()
+    await keep(engine, owner, LAKESIDE)
     monkeypatch.setattr("retrieval.steps.memory.TIMEOUT_S", 0.05)
     recall = await DatabaseMemoryStore(models=Slow()).recall(str(owner.pk), LAKESIDE.question, limit=3)  # type: ignore[arg-type]
     assert recall.facts and "words alone" in recall.degraded

@@ -24,7 +24,7 @@ def owner() -> Any:
 def remember(owner: Any, conversation: str, *, question: str = "What is the fee?", fact: str = "It is EUR 5.") -> str:
     """The id of the answer that said so."""
     answer = str(uuid.uuid4())
-    exchange = Exchange(question=question, answer=fact, fact=fact, conversation_id=conversation, answer_id=answer)
+    exchange = Exchange(question=question, fact=fact, conversation_id=conversation, answer_id=answer)
     assert memory_remember(user_id=owner.pk, exchange=exchange) in ("added", "updated")
     return answer
 

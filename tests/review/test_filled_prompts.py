@@ -29,7 +29,7 @@ def asked(*, memories: str = "-") -> Message:
     assert answer_lease(answer.pk, run_id=run_id).take()
     plan = LIBRARY.template("plan")
     calls = [
-        LIBRARY.render("consolidate", answer=ANSWER, question="How many?", language_name="English"),
+        LIBRARY.render("grade_answer", passages="-", answer=ANSWER, question="How many?"),
         plan.render(dict.fromkeys(plan.variables, "x") | {"memories": memories}),
     ]
     steps = [
@@ -55,7 +55,7 @@ def test_each_call_is_stored_packed_and_shown_as_text(rag_settings: Any) -> None
     rag_settings(retention={"paths_days": 7})
     answer = asked()
     first, second = seen(answer, "Administrators")
-    assert (first["step"], first["call"], first["name"]) == (1, 0, "consolidate") and ANSWER in first["text"]
+    assert (first["step"], first["call"], first["name"]) == (1, 0, "grade_answer") and ANSWER in first["text"]
     assert (second["step"], second["name"]) == (2, "plan") and second["text"]
     page = client_of(person("Administrators")).get(f"/review/answers/{answer.pk}/").content.decode()
     assert ANSWER not in page and "alert(1)" in page  # as JSON, escaped
