@@ -32,7 +32,8 @@ _BOUNDARY = re.compile(
 _EAST_ASIAN_STOP = re.compile(r"[。！？；…]")
 _LIST_NUMBER = re.compile(r"\s*\d{1,3}")
 _FENCE = ("```", "~~~")
-_STATES_NOTHING = (":", "：", "?", "？")
+_ASKS = ("?", "？")
+_ANNOUNCES = (":", "：")
 
 
 class CitedStream:
@@ -70,7 +71,7 @@ class CitedStream:
         off; the sentence that it broke off in is not cited, as it may go on."""
         self._whole = whole
         rest = await self._read(last=True)
-        return self._shown(rest + (await self._citations("") if whole else "")).rstrip()
+        return self._shown(rest + (await self._citations("", last=True) if whole else "")).rstrip()
 
     def _shown(self, text: str) -> str:
         """Nothing is sent before the first word."""
@@ -119,7 +120,7 @@ class CitedStream:
         text = found["blank"] + found["stop"] + found["bar"] + found["gap"]
         if not self._is_end(found, rest[:1]):
             return self._within(found["before"], hints) + self._pass(text)
-        citations = await self._citations(found["stop"])
+        citations = await self._citations(found["stop"], last=last and not rest)
         self._pass(text)
         self._sentence = ""
         return citations + text
@@ -159,14 +160,15 @@ class CitedStream:
             self._after_row = is_row(before[-1])
         return text
 
-    async def _citations(self, closing: str) -> str:
-        """Of the sentence that has ended: " [1][3]", or nothing."""
+    async def _citations(self, closing: str, *, last: bool) -> str:
+        """Of the sentence that has ended: " [1][3]", or nothing. last: of the text, so a colon announces nothing."""
         text = self._sentence[leading_signs(self._sentence) :].strip()
         if not _WORD.search(text):
             return ""
         hints, self._hints = tuple(dict.fromkeys(self._hints)), []
         heads = is_row(self._line) and (not self._after_row or is_delimiter_row(self._line))
-        if heads or self._line.lstrip().startswith("#") or (text + closing).rstrip("*_ ").endswith(_STATES_NOTHING):
+        states_nothing = _ASKS if last else (*_ASKS, *_ANNOUNCES)
+        if heads or self._line.lstrip().startswith("#") or (text + closing).rstrip("*_ ").endswith(states_nothing):
             return ""
         markers = await self._align(text, hints)
         return " " + "".join(f"[{marker}]" for marker in markers) if markers else ""

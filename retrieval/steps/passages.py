@@ -23,7 +23,8 @@ from retrieval.values import ScoredChunk, SearchScope, StoredChunk
 
 LEAST = 8  # passages that a model is given where so many were found: the right one is often not among the first five
 MERGE_TOKENS = 640  # a passage made of neighbouring chunks that were found holds at most so many
-MOST_TOKENS = 1400  # of a passage with neighbours that were not found
+MOST_TOKENS = 512  # of a passage with neighbours that were not found
+CONTEXT_TOKENS = 2048  # of all passages, where LEAST of them fit: what the first token waits for is the prompt
 PRINTS_KEPT = 1024  # of passages that come up again and again
 MAX_GAP = 16  # characters of white space that the chunker leaves out between two chunks
 UNFINISHED_CHARS = 60  # a shorter last line without a full stop may be a label or a signature
@@ -203,7 +204,7 @@ async def order(
     has for them; None: no model reads them."""
     chosen, joined = choose(candidates, most=most), dict[str, list[str]]()
     if room is not None:
-        chosen, joined = await with_neighbours(deps, chosen, scope=scope, tokens=room)
+        chosen, joined = await with_neighbours(deps, chosen, scope=scope, tokens=min(room // 2, CONTEXT_TOKENS))
         chosen = fit_half(chosen, room=room)
     ids = [passage.chunk_id for passage in chosen]
     note("ordered", given=len(chosen), found=len(candidates), chunk_ids=ids, joined=joined)
@@ -220,7 +221,7 @@ def choose(candidates: Sequence[ScoredChunk], *, most: int) -> list[ScoredChunk]
 
 def fit_half(ranked: Sequence[ScoredChunk], *, room: int) -> list[ScoredChunk]:
     """The best ones that fit into half of `room`, in tokens; LEAST, where the whole of it holds so many."""
-    half = fit(ranked, tokens=room // 2)
+    half = fit(ranked, tokens=min(room // 2, CONTEXT_TOKENS))
     return half if len(half) >= LEAST else fit(ranked[:LEAST], tokens=room)
 
 

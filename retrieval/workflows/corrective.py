@@ -18,7 +18,8 @@ model round. `improve` looks for better words (condense, rewrite, HyDE, side by 
 where the estimate is low) and searches for all of them at once; where the model that routes says that whole documents
 are to be read, they are (`retrieval.workflows.documents`), and a greeting is replied to. `judge` gives a verdict in one
 short call; the writing model still has the last word on its yes. `refine` searches by text alone, then wider, then on
-the web where that is configured and wanted. Passages that a model has refused are not judged anew.
+the web where that is configured and wanted. Passages that a model has refused are not judged anew; after a refusal
+SECOND_LOOK new ones are shown, as each more is one more for a wrong yes.
 
 Only a model's word refuses or asks back. The estimate saves calls, and labels what is quoted without a model.
 Simplified from Yan et al., 2024, arXiv:2401.15884; the mark: Asai et al., 2024, arXiv:2310.11511.
@@ -57,6 +58,7 @@ from retrieval.workflows.workflow import (
     search_for,
 )
 
+SECOND_LOOK = 5  # passages that a model is shown once it has refused
 AHEAD_AFTER_S = 0.15  # that the writing has before better words are looked for beside it
 
 
@@ -109,6 +111,8 @@ async def _with_found(deps: Deps, state: State, candidates: Sequence[ScoredChunk
     hits = (*fresh, *(hit for hit in before if hit.chunk_id not in {one.chunk_id for one in fresh}))
     hits = tuple(sorted(hits, key=lambda hit: hit.chunk_id in refused))
     ranked = await rerank(deps, question, hits)
+    if refused:
+        ranked = ranked[:SECOND_LOOK]
     return {"hits": hits, "passages": tuple(await select_passages(deps, question, ranked))}
 
 

@@ -45,6 +45,7 @@ async def stream(pieces, align=seven) -> list[str]:
         ("12.", "12 [7]."),
         ("See [the rules](x) and [x].", "See [the rules](x) and [x] [7]."),
         ("Twelve books [1", "Twelve books [7]"),
+        ("Run it to restore the data:", "Run it to restore the data: [7]"),
     ],
 )
 async def test_markers_stand_at_the_end_of_each_sentence(text: str, cited: str) -> None:

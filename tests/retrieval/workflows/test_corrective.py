@@ -63,6 +63,16 @@ async def test_a_refusal_leads_to_better_words_a_judgement_and_another_writing(o
     assert events.kinds.count("sources") == 1
 
 
+async def test_after_a_refusal_a_model_looks_at_the_best_five_new_passages(online) -> None:
+    online.reply(match=WRITER, json=REFUSAL)
+    online.reply(match=JUDGE, json=judgement("no_answer"))
+    chunks = [chunk(number, f"The deposit in hall {number} is EUR {number}.") for number in range(20)]
+    await answer(CLEAR, chunks)
+    (first, *_), judged = prompts(online, WRITER), prompts(online, JUDGE)
+    assert first.count("EUR") == 12
+    assert [prompt.count("EUR") for prompt in judged] == [5]
+
+
 async def test_what_both_refuse_is_no_answer_which_quotes_the_nearest_passages(online) -> None:
     online.reply(match=JUDGE, json=judgement("no_answer"))
     online.reply(match=WRITER, json=REFUSAL)
