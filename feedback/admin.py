@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from feedback.curation.golden import golden_list
-from feedback.models import Evidence, GoldenQuestion, ManualBoost, Rating, Revision, RevisionEvent
+from feedback.models import Evidence, GoldenQuestion, ManualBoost, Rating, Revision
 from ragsite.core.api.user import asking_user
 from ragsite.core.read_only_admin import PartOfHistoryAdmin, ReadOnlyAdmin
 
@@ -56,26 +56,12 @@ class ManualBoostAdmin(PartOfHistoryAdmin, admin.ModelAdmin):
 
 @admin.register(GoldenQuestion)
 class GoldenQuestionAdmin(PartOfHistoryAdmin, admin.ModelAdmin):
-    """Of the collections that its reader may know of. They are made at the desk, or by `manage.py golden`."""
+    """Of the collections that its reader may know of. They are made at the desk, or read by `manage.py golden`."""
 
-    list_display = ["text", "set_name", "collection", "expects", "source", "enabled", "updated_at"]
-    list_filter = ["enabled", "expects", "source"]
+    list_display = ["text", "collection", "expects", "created_by", "updated_at"]
+    list_filter = ["expects"]
     list_select_related = ["collection__owner"]
-    search_fields = ["text__icontains_han", "set_name"]
+    search_fields = ["text__icontains_han"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[GoldenQuestion]:
         return golden_list(user=asking_user(request))
-
-
-@admin.register(RevisionEvent)
-class RevisionEventAdmin(PartOfHistoryAdmin, admin.ModelAdmin):
-    list_display = ["at", "action", "by", "because", "revision", "document_id"]
-    list_filter = ["action"]
-    list_select_related = ["by", "revision"]
-    date_hierarchy = "at"
-    fields = ["at", "action", "by", "because", "revision", "document_id"]
-    readonly_fields = ["because"]
-
-    @admin.display(description=_("Why"))
-    def because(self, row: RevisionEvent) -> str:
-        return row.why_said

@@ -16,8 +16,7 @@ from django.db.models.signals import post_delete, post_save, pre_delete
 from chat.ratings import use_ratings
 from chat.review.feedback_port import use_feedback
 from chat.review.records import answer_changed
-from feedback.curation.curated import curated_check, curated_forget
-from feedback.curation.curated_live import LiveCuratedAnswers
+from feedback.curation.curated import LiveCuratedAnswers
 from feedback.curation.for_desk import DeskFeedback
 from feedback.curation.gaps import gap_document_ready
 from feedback.models import Evidence, Rating
@@ -69,19 +68,15 @@ def _rating_deleted(sender: type[Model], instance: Rating, **_: Any) -> None:
 def _document_saved(
     sender: type[Model], instance: Document, update_fields: Collection[str] | None = None, **_: Any
 ) -> None:
-    """Its ingest is done: what was rated in it may stand in other chunks now. Or a newer version is in force."""
-    changed = set(update_fields or ())
-    if instance.status == Document.Status.READY and "status" in changed:
+    """Its ingest is done: what was rated in it may stand in other chunks now."""
+    if instance.status == Document.Status.READY and "status" in (update_fields or ()):
         transaction.on_commit(partial(document_relocate, instance.pk), robust=True)
         transaction.on_commit(partial(gap_document_ready, instance.pk), robust=True)
-    if instance.status == Document.Status.READY and changed & {"status", "superseded_at"}:
-        transaction.on_commit(partial(curated_check, instance.pk), robust=True)
 
 
 def _document_goes(sender: type[Model], instance: Document, **_: Any) -> None:
     rounds_wait()
     document_forget(instance.pk)
-    curated_forget(instance.pk)
 
 
 def _user_goes(sender: type[Model], instance: Any, **_: Any) -> None:

@@ -41,7 +41,7 @@ CARRIED = (
     "chat.Session", "chat.Message", "chat.Source", "chat.DecisionStep", "chat.Share",
     "chat.AnswerReview", "chat.ReviewedCollection", "chat.AnswerLabel", "chat.DeskEvent",
     "feedback.Rating", "feedback.RatedQuestion", "feedback.RatedPassage", "feedback.Evidence", "feedback.QuestionPair",
-    "feedback.GoldenQuestion", "feedback.GoldenRelevance", "feedback.CuratedAnswer", "feedback.CuratedSource",
+    "feedback.GoldenQuestion", "feedback.CuratedAnswer", "feedback.CuratedSource",
     "feedback.ManualBoost",
 )  # fmt: skip
 # What a new site finds out anew: it may have another embedding model.

@@ -142,7 +142,7 @@ def site_file(db: None, settings: Any, tmp_path: Path) -> Path:
         state_by=ben, note="right",
     )  # fmt: skip
     golden = GoldenQuestion.objects.create(text=QUESTION, collection=halls, message=answer, created_by=ben)
-    golden.relevant.create(document=document)
+    golden.documents.add(document)
     path = tmp_path / "site.zip"
     path.with_suffix(".json").write_text(json.dumps(carried_rows(), default=str))
     call_command("export_site", path)

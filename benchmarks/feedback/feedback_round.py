@@ -125,10 +125,10 @@ def go_live_with(entries: int) -> tuple[list[str], list[tuple[str, str]]]:
     from feedback.models import RatedPassage, RatedQuestion
     from feedback.ranking.boosts import digest
     from feedback.ranking.same_question import vector_encode
-    from feedback.rounds.live import boosts_of, feedback_state
+    from feedback.rounds.live import boosts_of, live_revision
     from feedback.rounds.revisions import revision_create, revision_go_live
 
-    queries, documents = boosts_of(feedback_state().live)
+    queries, documents = boosts_of(live_revision())
     queries = sorted(queries, key=lambda boost: -abs(boost.multiplier - 1.0))[:entries]
     with transaction.atomic():
         revision = revision_create(

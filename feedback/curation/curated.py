@@ -1,172 +1,153 @@
-"""Curated answers: written or checked by a curator for a question, given to whoever asks nearly the same. Audited.
+"""Curated answers: written or checked by a curator for a question, given to whoever asks the same.
 
-One is in force until a person withdraws it, it expires, or a passage that it cites is no longer there as it was.
+One is in force until a person withdraws it or it expires. It is given while each passage that it cites stands in its
+document word for word, and to those alone who may read all of them: nobody has checked it against anything else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from django.contrib.auth.models import User
-from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db import DatabaseError, transaction
+from django.db.models import Count, Exists, Max, OuterRef
 from django.utils import timezone
 
-from chat.messages.rendering import cited_markers
 from chat.models import Message
-from feedback.models import CuratedAnswer, CuratedSource, RevisionEvent
+from feedback.models import CuratedAnswer, CuratedSource
 from feedback.ranking.same_question import wording
 from feedback.rounds.deletions import one_at_a_time
-from ragsite.core.errors import ConflictError, InvalidInputError
-from ragsite.core.text import clean_text
+from feedback.rounds.live import Latest
+from ragsite.core.database import database_call
+from ragsite.core.errors import ConflictError, UnavailableError
 from ragsite.core.wording import worded
 from retrieval.models import Chunk
-from retrieval.selectors import visible_collections
+from retrieval.selectors import stored_chunk
+from retrieval.values import CuratedAnswer as Given
+from retrieval.values import CuratedBy, SearchScope
 
-MAX_QUESTION_CHARS = 600
-MAX_TEXT_CHARS = 20_000
-MAX_WORDINGS = 20
-MAX_SOURCES = 20
-LOGGED_CHARS = 300
-End = CuratedAnswer.End
+MOST = 5_000  # answers that are kept in memory, the newest
+Stamp = tuple[int, datetime | None, datetime | None]
 
 
+class Passage(NamedTuple):
+    document_id: UUID
+    title: str
+    text: str
+
+
+# ------------------------------------------------------------------------------------------------ by curators
 @transaction.atomic
 def curated_save(
     *,
     by: User,
     question: str,
     text: str,
-    chunk_ids: Sequence[UUID],
+    passages: Iterable[Passage],
     wordings: Sequence[str] = (),
     message: Message | None = None,
     expires_at: datetime | None = None,
-    replaces: CuratedAnswer | None = None,
+    answer: CuratedAnswer | None = None,
 ) -> CuratedAnswer:
-    """chunk_ids: of the passages under the markers of the text, from 1; each one that the curator may read, or that the
-    reviewed answer was given. Raises InvalidInputError; ConflictError where another one in force answers the question.
-    """
+    """passages: under the markers of the text, from 1. answer: one that is changed. Raises ConflictError where another
+    one in force answers the question."""
     one_at_a_time()  # another curator may be answering the same question
-    question, wordings = _line(question), [line for line in dict.fromkeys(map(_line, wordings)) if line]
-    text = clean_text(text).strip()
-    chunks = {chunk.pk: chunk for chunk in _readable(chunk_ids, by, message)}
-    _check(question, wordings, text, chunk_ids, chunks, expires_at)
-    others = CuratedAnswer.in_force().exclude(pk=replaces.pk) if replaces else CuratedAnswer.in_force()
-    if other := _nearly_the_same([question, *wordings], others):
-        raise ConflictError(
-            worded("“{question}” is answered by another curated answer: change or withdraw that one.", question=other)
-        )
-    if replaces is not None:
-        curated_end(answer=replaces, end=End.REPLACED, by=by)
-    answer = CuratedAnswer.objects.create(
-        question=question, wordings=wordings, text=text, message=message, created_by=by, expires_at=expires_at
-    )
+    answer = answer or CuratedAnswer(message=message)
+    others = CuratedAnswer.in_force().exclude(pk=answer.pk).values_list("question", "wordings")
+    own = {wording(line).words for line in (question, *wordings)}
+    for line in (line for other, more in others for line in (other, *more)):
+        if wording(line).words in own:
+            raise ConflictError(
+                worded(
+                    "“{question}” is answered by another curated answer: change or withdraw that one.", question=line
+                )
+            )
+    answer.question, answer.wordings, answer.text = question, list(wordings), text
+    answer.created_by, answer.expires_at = by, expires_at
+    answer.save()
+    answer.sources.all().delete()
     CuratedSource.objects.bulk_create(
-        CuratedSource(
-            answer=answer,
-            marker=marker,
-            document_id=chunks[key].document_id,
-            chunk_id=key,
-            title=chunks[key].document.title[:300],
-            text=chunks[key].text,
-        )
-        for marker, key in enumerate(chunk_ids, start=1)
+        CuratedSource(answer=answer, marker=marker, **passage._asdict()) for marker, passage in enumerate(passages, 1)
     )
-    _log(RevisionEvent.Action.CURATED_SET, answer, by=by)
     return answer
 
 
-@transaction.atomic
-def curated_end(*, answer: CuratedAnswer, end: str = End.BY_PERSON, by: User | None = None, why: str = "") -> None:
+def curated_end(*, answer: CuratedAnswer, by: User) -> None:
     """Raises ConflictError when it has ended already."""
     rows = CuratedAnswer.objects.filter(pk=answer.pk, ended_at=None)
-    if not rows.update(ended_at=timezone.now(), ended_by=by, end=end):
+    if not rows.update(ended_at=timezone.now(), ended_by=by):
         raise ConflictError(worded("This answer has been withdrawn already."))
-    answer.refresh_from_db()
-    _log(RevisionEvent.Action.CURATED_ENDED, answer, by=by, why=why)
 
 
-def curated_check(document_id: UUID) -> None:
-    """At the end of a document's ingest, when its chunks have other ids, or when a newer version takes its place. An
-    answer whose passage is not in force word for word is withdrawn: nobody has checked it against what holds today."""
-    cited = CuratedSource.objects.filter(document_id=document_id, answer__ended_at=None).select_related("answer")
-    for source in cited:
-        current = Chunk.objects.filter(document=document_id, document__superseded_at=None, text=source.text)
-        same = current.values_list("pk", flat=True).first()
-        if same is None:
-            _withdraw(source.answer, End.SOURCE_CHANGED)
-        elif same != source.chunk_id:
-            CuratedSource.objects.filter(pk=source.pk).update(chunk_id=same)
-
-
-def curated_forget(document_id: UUID) -> None:
-    """In the transaction that deletes the document."""
-    for answer in CuratedAnswer.objects.filter(ended_at=None, sources__document_id=document_id).distinct():
-        _withdraw(answer, End.SOURCE_GONE)
-
-
-def _withdraw(answer: CuratedAnswer, end: str) -> None:
-    try:
-        curated_end(answer=answer, end=end)
-    except ConflictError:  # by another of its sources, or by a person meanwhile
-        return
-
-
-def _readable(chunk_ids: Sequence[UUID], by: User, message: Message | None) -> QuerySet[Chunk]:
-    given = set(message.sources.values_list("chunk_id", flat=True)) if message else set()
-    seen = Q(document__collection__in=visible_collections(by)) | Q(
-        pk__in=[key for key in chunk_ids if str(key) in given]
+def curated_outdated(answers: Iterable[CuratedAnswer]) -> set[UUID]:
+    """Those that are not given, since a passage is not there any more as it was."""
+    stands = Chunk.objects.filter(document=OuterRef("document_id"), document__superseded_at=None, text=OuterRef("text"))
+    return set(
+        CuratedSource.objects.filter(~Exists(stands), answer__in=list(answers)).values_list("answer_id", flat=True)
     )
-    return Chunk.objects.filter(seen, pk__in=chunk_ids, document__status="ready").select_related("document")
 
 
-def _check(
-    question: str,
-    wordings: Sequence[str],
-    text: str,
-    chunk_ids: Sequence[UUID],
-    chunks: dict[UUID, Chunk],
-    expires_at: datetime | None,
-) -> None:
-    fields: dict[str, list[str]] = {}
-    if not 3 <= len(question) <= MAX_QUESTION_CHARS:
-        fields["question"] = [worded("From 3 to {most} characters.", most=MAX_QUESTION_CHARS)]
-    if len(wordings) > MAX_WORDINGS or any(len(line) > MAX_QUESTION_CHARS for line in wordings):
-        fields["wordings"] = [
-            worded("At most {lines} lines of {most} characters.", lines=MAX_WORDINGS, most=MAX_QUESTION_CHARS)
-        ]
-    if not 1 <= len(text) <= MAX_TEXT_CHARS:
-        fields["text"] = [worded("From 1 to {most} characters.", most=MAX_TEXT_CHARS)]
-    if not 1 <= len(chunk_ids) <= MAX_SOURCES or len(set(chunk_ids)) < len(chunk_ids):
-        fields["sources"] = [worded("From 1 to {most} passages, each once.", most=MAX_SOURCES)]
-    elif missing := [str(key) for key in chunk_ids if key not in chunks]:
-        fields["sources"] = [
-            worded("Not there any more, or not for you to read: {passages}.", passages=", ".join(missing[:3]))
-        ]
-    elif not (markers := cited_markers(text)) or max(markers) > len(chunk_ids):
-        fields.setdefault(
-            "text",
-            [worded("Cite the passages as [1] to [{last}]: each statement says where it stands.", last=len(chunk_ids))],
-        )
-    if expires_at is not None and expires_at <= timezone.now():
-        fields["expires_at"] = [worded("This moment has passed.")]
-    if fields:
-        raise InvalidInputError(fields=fields)
+# ------------------------------------------------------------------------------------------------ for searches
+class _Known(NamedTuple):
+    stamp: Stamp
+    answers: dict[tuple[str, ...], tuple[str, str]]  # by wording the answer's id and the wording itself
 
 
-def _nearly_the_same(wordings: Sequence[str], others: QuerySet[CuratedAnswer]) -> str:
-    """The wording of another answer that one of these nearly is; empty where there is none."""
-    known = [line for question, more in others.values_list("question", "wordings") for line in (question, *more)]
-    by_words = {wording(line).words: line for line in known}
-    return next((by_words[words] for words in (wording(line).words for line in wordings) if words in by_words), "")
+class LiveCuratedAnswers:
+    """`retrieval.ports.CuratedAnswers`: the wordings of those in force, kept in memory. What fits is read anew with its
+    passages, inside the asker's scope."""
+
+    def __init__(self) -> None:
+        self._known = Latest(_load)
+
+    async def find(self, question: str, scope: SearchScope) -> Given | None:
+        known = await self._known.get()
+        if not known.answers or not scope.collections:
+            return None
+        found = known.answers.get((await asyncio.to_thread(wording, question)).words)
+        if found is None:
+            return None
+        try:
+            return await database_call(_answer, *found, scope.ids)
+        except DatabaseError as error:
+            raise UnavailableError(worded("the database could not be read")) from error
 
 
-def _line(text: str) -> str:
-    return " ".join(clean_text(text).split())
+def _load(known: _Known | None) -> _Known:
+    """As in the database; the same object where nothing has changed."""
+    counted = CuratedAnswer.objects.aggregate(count=Count("pk"), changed=Max("updated_at"), ended=Max("ended_at"))
+    stamp = (counted["count"], counted["changed"], counted["ended"])
+    if known is not None and known.stamp == stamp:
+        return known
+    rows = CuratedAnswer.in_force().values_list("pk", "question", "wordings")[:MOST]
+    lines = [(str(key), line) for key, question, wordings in rows for line in (question, *wordings)]
+    return _Known(stamp, {wording(line).words: (key, line) for key, line in reversed(lines)})
 
 
-def _log(action: str, answer: CuratedAnswer, *, by: User | None, why: str = "") -> None:
-    detail = {"curated_answer": str(answer.pk), "question": answer.question[:LOGGED_CHARS], "end": answer.end}
-    RevisionEvent.log(action, by=by, why=why, detail=detail)
+def _answer(key: str, question: str, collection_ids: tuple[str, ...]) -> Given | None:
+    answer = CuratedAnswer.in_force().filter(pk=key).select_related("created_by").first()
+    if answer is None:
+        return None
+    readable = Chunk.objects.filter(
+        document__collection__in=list(map(UUID, collection_ids)), document__superseded_at=None
+    )
+    readable = readable.select_related("document").order_by("seq")
+    chunks = [readable.filter(document=source.document_id, text=source.text).first() for source in answer.sources.all()]
+    passages = tuple(stored_chunk(chunk) for chunk in chunks if chunk)
+    if len(passages) < len(chunks):
+        return None
+    by = answer.created_by
+    return Given(
+        checked=CuratedBy(
+            id=str(answer.pk),
+            by=(by.get_full_name() or by.get_username()) if by else worded("a curator"),
+            on=timezone.localdate(answer.updated_at).isoformat(),
+        ),
+        question=question,
+        text=answer.text,
+        passages=passages,
+    )

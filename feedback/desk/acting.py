@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
+from django import forms
 from django.contrib import messages
 from django.http import HttpRequest
 
@@ -28,6 +29,10 @@ def tell(request: HttpRequest, act: Callable[[], Any], done: str = "") -> None:
 
 def problem_sentence(error: AppError) -> str:
     return " ".join(problem_sentences(error))
+
+
+def form_problem(form: forms.Form) -> str:
+    return " ".join(str(problem) for problems in form.errors.values() for problem in problems)
 
 
 def answer_named(text: str) -> Message:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
+from django import forms
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
@@ -12,25 +14,58 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from chat.models import Message
 from chat.review.pages import desk_page
 from chat.review.queue import collections_known
 from chat.review.roles import DeskAccess
 from feedback.curation.manual import manual_boost_end, manual_boost_set
-from feedback.desk.acting import answer_named, problem_sentence, row_named, tell
+from feedback.desk.acting import answer_named, form_problem, row_named, tell
 from feedback.models import ManualBoost
 from feedback.ranking.same_question import MAX_CHARS
-from ragsite.core.errors import AppError, InvalidInputError, NotFoundError
-from ragsite.core.wording import worded
+from ragsite.core.errors import NotFoundError
 from retrieval.models import Chunk, Document
 from retrieval.selectors import as_uuid, visible_documents
 
 A_PAGE = 50
-LIFTED, LOWERED = 1.5, 0.67
-EFFECTS = {"hide": (1.0, True), "lower": (LOWERED, False), "lift": (LIFTED, False)}
+EFFECTS: dict[str, dict[str, Any]] = {
+    "hide": {"hide": True},
+    "lower": {"multiplier": 0.67},
+    "lift": {"multiplier": 1.5},
+}
 DAYS = (7, 30, 90, 365)
 DEFAULT_DAYS = 30
+
+
+class BoostForm(forms.Form):
+    """effect: by the button. part: passage or document. whom: question or all. days: empty: until somebody ends it."""
+
+    effect = forms.ChoiceField(choices=[(name, name) for name in EFFECTS])
+    part = forms.CharField(required=False)
+    whom = forms.CharField(required=False)
+    question = forms.CharField(max_length=MAX_CHARS, required=False)
+    days = forms.TypedChoiceField(choices=[("", ""), *((days, days) for days in DAYS)], required=False, coerce=int)
+    why = forms.CharField(max_length=500, error_messages={"required": gettext_lazy("Say why.")})
+
+    def clean(self) -> dict[str, Any]:
+        given = self.cleaned_data
+        given["question"] = " ".join(given.get("question", "").split()) if given.get("whom") == "question" else ""
+        if given.get("whom") == "question" and not given["question"]:
+            raise forms.ValidationError(_("Write the question that it holds for."))
+        return given
+
+    def save(self, *, document: Document, chunk: Chunk | None, access: DeskAccess) -> ManualBoost:
+        given = self.cleaned_data
+        return manual_boost_set(
+            document=document,
+            by=access.user,
+            chunk_id=chunk.pk if chunk and given["part"] != "document" else None,
+            question=given["question"],
+            why=given["why"],
+            expires_at=timezone.now() + timedelta(days=given["days"]) if given["days"] else None,
+            **EFFECTS[given["effect"]],
+        )
 
 
 @desk_page("curate", query=("state", "page"))
@@ -41,15 +76,12 @@ def boosts_list(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     in_force = ManualBoost.in_force().values("pk")
     rows = rows.exclude(pk__in=in_force) if ended else rows.filter(pk__in=in_force)
     page = Paginator(rows, A_PAGE).get_page(request.GET.get("page"))
-    readable = set(
-        visible_documents(access.user).filter(pk__in=[row.document_id for row in page]).values_list("pk", flat=True)
-    )
     context = {
         "section": "review",
         "desk_part": "boosts",
         "access": access,
         "page": page,
-        "rows": [{"boost": row, "readable": row.document_id in readable} for row in page],
+        "readable": visible_documents(access.user).in_bulk([row.document_id for row in page]),
         "ended": ended,
     }
     return render(request, "review/boosts.html", context)
@@ -57,21 +89,20 @@ def boosts_list(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
 
 @desk_page("curate", methods=("GET", "HEAD", "POST"))
 def boost_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
-    """?document=, ?chunk= (one passage of it) and ?answer= (where it was seen). The button says the effect."""
+    """?document=, ?chunk= (one passage of it) and ?answer= (where it was seen)."""
     document, chunk, answer = _asked(request, access)
-    problem = ""
-    if request.method == "POST":
-        try:
-            boost = _save(request, access, document, chunk)
-        except AppError as error:
-            problem = problem_sentence(error)
-        else:
-            messages.success(request, _("In force: searches see it in a moment."))
-            if answer is not None:
-                return redirect("review_answer", message_id=answer.pk)
-            return redirect(f"{reverse('review_boosts')}#boost-{boost.pk}")
-    asked_in_full = " ".join(answer.reply_to.text.split()) if answer and answer.reply_to else ""
-    asked = asked_in_full[:120]
+    asked = " ".join(answer.reply_to.text.split()) if answer and answer.reply_to else ""
+    back = reverse("review_answer", args=[answer.pk]) if answer else reverse("review_boosts")
+    shown = {
+        "question": asked[:MAX_CHARS],
+        "why": _("Seen for “{question}”").format(question=asked[:120]) if asked else "",
+        "days": str(DEFAULT_DAYS),
+    }
+    form = BoostForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        form.save(document=document, chunk=chunk, access=access)
+        messages.success(request, _("In force: searches see it in a moment."))
+        return redirect(back)
     context = {
         "section": "review",
         "access": access,
@@ -79,18 +110,14 @@ def boost_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         "collection": collections_known(access.user).filter(pk=document.collection_id).first(),
         "chunk": chunk,
         "answer": answer,
-        "back": reverse("review_answer", args=[answer.pk]) if answer else reverse("review_boosts"),
-        "why": request.POST.get("why") or (_("Seen for “{question}”").format(question=asked) if asked else ""),
-        "whole": request.POST.get("part") == "document" or chunk is None,
-        "question": request.POST.get("question", asked_in_full[:MAX_CHARS]),
-        "asked": bool(asked_in_full),
-        "for_all": request.POST.get("for") == "all",
+        "back": back,
+        "asked": bool(asked),
+        "shown": shown | request.POST.dict(),
         "days": DAYS,
-        "chosen_days": request.POST.get("days", str(DEFAULT_DAYS)),
-        "problem": problem,
-        "earlier": ManualBoost.in_force().select_related("document").filter(document=document),
+        "problem": form_problem(form),
+        "earlier": ManualBoost.in_force().filter(document=document),
     }
-    return render(request, "review/boost_new.html", context, status=400 if problem else 200)
+    return render(request, "review/boost_new.html", context, status=400 if form.errors else 200)
 
 
 @desk_page("curate", methods=("POST",))
@@ -108,34 +135,9 @@ def _asked(request: HttpRequest, access: DeskAccess) -> tuple[Document, Chunk | 
     Raises NotFoundError.
     """
     answer = answer_named(request.GET["answer"]) if request.GET.get("answer") else None
-    rows = Document.objects.select_related("collection__owner")
-    document = row_named(rows, as_uuid(request.GET.get("document", "")))
+    document = row_named(Document.objects.all(), as_uuid(request.GET.get("document", "")))
     cites = answer is not None and answer.sources.filter(document_id=document.pk).exists()
     if not cites and not visible_documents(access.user).filter(pk=document.pk).exists():
         raise NotFoundError
     key = as_uuid(request.GET.get("chunk", ""))
-    chunk = Chunk.objects.filter(pk=key, document=document).first() if key else None
-    return document, chunk, answer
-
-
-def _save(request: HttpRequest, access: DeskAccess, document: Document, chunk: Chunk | None) -> ManualBoost:
-    effect = EFFECTS.get(request.POST.get("effect", ""))
-    if effect is None:
-        raise InvalidInputError(worded("Choose whether to hide, lower or lift it."))
-    days = request.POST.get("days", "")
-    if days not in ("", *map(str, DAYS)):
-        raise InvalidInputError(worded("Choose until when it holds."))
-    multiplier, hide = effect
-    question = request.POST.get("question", "") if request.POST.get("for") == "question" else ""
-    if request.POST.get("for") == "question" and not question.strip():
-        raise InvalidInputError(worded("Write the question that it holds for."))
-    return manual_boost_set(
-        document=document,
-        by=access.user,
-        why=request.POST.get("why", ""),
-        chunk_id=chunk.pk if chunk and request.POST.get("part") != "document" else None,
-        multiplier=multiplier,
-        hide=hide,
-        question=question,
-        expires_at=timezone.now() + timedelta(days=int(days)) if days else None,
-    )
+    return document, Chunk.objects.filter(pk=key, document=document).first() if key else None, answer

@@ -17,7 +17,7 @@ from chat.review.roles import DeskAccess
 from feedback.desk.acting import tell
 from feedback.models import Boost, Revision
 from feedback.rounds.live import feedback_state
-from feedback.rounds.revisions import revision_hold, revision_release, revision_roll_back
+from feedback.rounds.revisions import revision_go_live, revision_roll_back
 from feedback.rounds.round import round_queue
 from ragsite.core.errors import NotFoundError
 
@@ -59,22 +59,18 @@ def revision_page(request: HttpRequest, *, access: DeskAccess, number: int) -> H
         "access": access,
         "revision": revision,
         "page": Paginator(differences(revision), A_PAGE).get_page(request.GET.get("page")),
-        "events": revision.events.select_related("by"),
-        "may_release": revision.status in (Status.PROPOSED, Status.HELD),
-        "may_hold": revision.status == Status.PROPOSED,
-        "may_roll_back": revision.status == Status.LIVE,
+        "waits": revision.status in (Status.PROPOSED, Status.HELD),
     }
     return render(request, "review/revision.html", context)
 
 
 @desk_page("curate", methods=("POST",))
 def revision_decide(request: HttpRequest, *, access: DeskAccess, number: int) -> HttpResponse:
-    """decision: release, hold, roll_back. why: kept in the log."""
+    """decision: release, roll_back. why: kept with the revision."""
     revision = _revision(number)
     why = request.POST.get("why", "").strip()[:MAX_WHY]
     decisions: dict[str, tuple[Callable[[], Any], str]] = {
-        "release": (lambda: revision_release(revision=revision, by=access.user, why=why), _("It is live.")),
-        "hold": (lambda: revision_hold(revision=revision, by=access.user, why=why), _("It is held.")),
+        "release": (lambda: revision_go_live(revision=revision, by=access.user, why=why), _("It is live.")),
         "roll_back": (
             lambda: revision_roll_back(revision=revision, by=access.user, why=why),
             _("It is rolled back: the one before it is live again."),

@@ -2,12 +2,12 @@
 
 ratings      Rating: of one answer or source, by one user
 evidence     RatedQuestion, QuestionPair, RatedPassage, Evidence: votes for or against passages
-revisions    Revision, Boost, RevisionEvent, FeedbackState: boosts made of the evidence, and which are live
+revisions    Revision, Boost, FeedbackState: boosts made of the evidence, and which are live
 gaps         KnowledgeGap, GapQuestion, GapDocument: what the documents do not answer, as to-dos
-curation     GoldenQuestion, GoldenRelevance, ManualBoost, CuratedAnswer, CuratedSource: what staff enter themselves
+curation     GoldenQuestion, ManualBoost, CuratedAnswer, CuratedSource: what staff enter themselves
 """
 
-from feedback.models.curation import CuratedAnswer, CuratedSource, GoldenQuestion, GoldenRelevance, ManualBoost
+from feedback.models.curation import CuratedAnswer, CuratedSource, GoldenQuestion, ManualBoost
 from feedback.models.evidence import (
     Evidence,
     QuestionPair,
@@ -16,7 +16,7 @@ from feedback.models.evidence import (
 )
 from feedback.models.gaps import GapDocument, GapQuestion, KnowledgeGap
 from feedback.models.ratings import Rating
-from feedback.models.revisions import Boost, FeedbackState, Revision, RevisionEvent, round_told
+from feedback.models.revisions import Boost, FeedbackState, Revision, round_told
 
 __all__ = [
     "Boost",
@@ -27,7 +27,6 @@ __all__ = [
     "GapDocument",
     "GapQuestion",
     "GoldenQuestion",
-    "GoldenRelevance",
     "KnowledgeGap",
     "ManualBoost",
     "QuestionPair",
@@ -35,6 +34,5 @@ __all__ = [
     "RatedQuestion",
     "Rating",
     "Revision",
-    "RevisionEvent",
     "round_told",
 ]

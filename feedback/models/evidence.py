@@ -15,60 +15,43 @@ from retrieval.models import Document
 
 
 class RatedQuestion(models.Model):
-    """A question that was rated: one row for all who asked it in the same words.
+    """A question that was rated: one row for all who asked it in the same words (`signature`: case, punctuation and the
+    Chinese script make no difference).
 
-    `signature` is made of the analysed terms in order, so case, punctuation, stop words and endings make no difference.
+    compared: whether it was compared with those before it (QuestionPair). vector: little-endian float16 numbers of a
+    unit vector; empty: not embedded.
     """
 
     id = models.BigAutoField(primary_key=True)
-    signature = models.CharField(max_length=32, unique=True, verbose_name=_("signature"))
-    text = models.TextField(help_text=_("As it was put first."), verbose_name=_("text"))
-    created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
-    compared = models.BooleanField(
-        default=False,
-        db_default=False,
-        help_text=_("Whether it was compared with those before it (QuestionPair)."),
-        verbose_name=_("compared"),
-    )
-
-    embedding_model = models.CharField(max_length=200, blank=True, verbose_name=_("embedding model"))
-    embedding_dim = models.PositiveIntegerField(null=True, blank=True, verbose_name=_("embedding dim"))
-    vector = models.BinaryField(
-        default=bytes, help_text="`dim` little-endian float16 numbers of a unit vector; empty: not embedded."
-    )
+    signature = models.CharField(max_length=32, unique=True)
+    text = models.TextField()
+    created_at = models.DateTimeField(auto_now_add=True)
+    compared = models.BooleanField(default=False, db_default=False)
+    embedding_model = models.CharField(max_length=200, blank=True)
+    embedding_dim = models.PositiveIntegerField(null=True)
+    vector = models.BinaryField(default=bytes)
 
     class Meta:
-        verbose_name = _("rated question")
-        verbose_name_plural = _("rated questions")
         ordering = ["pk"]
+        default_permissions = ()
 
     def __str__(self) -> str:
         return self.text[:80]
 
 
 class RatedPassage(models.Model):
-    """A chunk by what it says. Chunk ids follow a chunk's place, so a document that is read anew may give a passage
-    another id; a round then finds it by its text, and evidence on a text that is gone is left out."""
+    """A chunk by what it says: content_hash is of its text without white space. Chunk ids follow a chunk's place, so a
+    document that is read anew may give a passage another id; it is found again by its text, and evidence on a text that
+    is gone (chunk_id: None) is left out."""
 
     id = models.BigAutoField(primary_key=True)
-    document = models.ForeignKey(
-        Document, on_delete=models.CASCADE, related_name="rated_passages", verbose_name=_("document")
-    )
-    content_hash = models.CharField(
-        max_length=32, help_text=_("Of the text without white space."), verbose_name=_("content hash")
-    )
-    chunk_id = models.UUIDField(
-        null=True,
-        blank=True,
-        db_index=True,
-        help_text=_("Where it was found last; empty: its text is gone."),
-        verbose_name=_("chunk id"),
-    )
+    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="rated_passages")
+    content_hash = models.CharField(max_length=32)
+    chunk_id = models.UUIDField(null=True, db_index=True)
 
     class Meta:
-        verbose_name = _("rated passage")
-        verbose_name_plural = _("rated passages")
         ordering = ["pk"]
+        default_permissions = ()
         constraints = [
             models.UniqueConstraint(fields=["document", "content_hash"], name="rated_passage_text_per_document")
         ]
@@ -120,15 +103,14 @@ class QuestionPair(models.Model):
     about. decided_by: the model."""
 
     id = models.BigAutoField(primary_key=True)
-    first = models.ForeignKey(RatedQuestion, on_delete=models.CASCADE, related_name="+", verbose_name=_("first"))
-    second = models.ForeignKey(RatedQuestion, on_delete=models.CASCADE, related_name="+", verbose_name=_("second"))
-    same = models.BooleanField(verbose_name=_("same"))
-    decided_by = models.CharField(max_length=200, verbose_name=_("decided by"))
-    decided_at = models.DateTimeField(auto_now=True, verbose_name=_("decided at"))
+    first = models.ForeignKey(RatedQuestion, on_delete=models.CASCADE, related_name="+")
+    second = models.ForeignKey(RatedQuestion, on_delete=models.CASCADE, related_name="+")
+    same = models.BooleanField()
+    decided_by = models.CharField(max_length=200)
+    decided_at = models.DateTimeField(auto_now=True)
 
     class Meta:
-        verbose_name = _("question pair")
-        verbose_name_plural = _("question pairs")
+        default_permissions = ()
         constraints = [
             models.UniqueConstraint(fields=["first", "second"], name="question_pair_once"),
             models.CheckConstraint(condition=Q(first__lt=models.F("second")), name="question_pair_in_order"),

@@ -11,12 +11,11 @@ It is compared with the live revision by two kinds of questions:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from ragsite.core.wording import Sentence, joined, worded, wordings_of
+from ragsite.core.wording import Sentence, joined, worded
 from retrieval.evaluation.metrics import ndcg
 
 GOLDEN_MARGIN = 0.005  # nDCG@10, the mean over golden questions, may drop by this much
@@ -54,17 +53,16 @@ class Worse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuardReport:
-    """golden, recent: how many questions were measured. ndcg: mean over the golden ones, 0..1; drop: above 0 is worse,
-    with its interval. overlap: mean rank-biased overlap of the recent ones, 0..1. first_changed: how many of these
-    have another first result. reason: why the revision is held; empty: it passes. measured: False where something was
-    away, so that the same revision may pass another time."""
+    """golden, recent: how many questions were measured. ndcg: mean over the golden ones, 0..1; drop: above 0 is worse.
+    overlap: mean rank-biased overlap of the recent ones, 0..1. first_changed: how many of these have another first
+    result. reason: why the revision is held; empty: it passes. measured: False where something was away, so that the
+    same revision may pass another time."""
 
     golden: int = 0
     recent: int = 0
     ndcg_before: float | None = None
     ndcg_after: float | None = None
     drop: float | None = None
-    drop_interval: Sequence[float] | None = None
     overlap: float | None = None
     first_changed: int = 0
     worse: Sequence[Worse] = ()
@@ -75,9 +73,6 @@ class GuardReport:
     @property
     def passed(self) -> bool:
         return not self.reason
-
-    def as_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "passed": self.passed, "wordings": wordings_of(self.reason, self.notes)}
 
 
 def judge(questions: Sequence[Compared], *, untouched_golden: int = 0, untouched_recent: int = 0) -> GuardReport:
@@ -102,7 +97,6 @@ def judge(questions: Sequence[Compared], *, untouched_golden: int = 0, untouched
         ndcg_before=_mean(before),
         ndcg_after=_mean(after),
         drop=drop,
-        drop_interval=interval,
         overlap=overlap,
         first_changed=first_changed,
         worse=sorted(worse, key=lambda one: one.after - one.before)[:SHOWN],

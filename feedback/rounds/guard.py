@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import TypeVar
@@ -41,17 +41,15 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A question to measure. documents, chunks: id → grade of what is relevant, empty but for golden questions."""
+    """A question to measure. documents: ids of those that answer it; empty but for golden questions."""
 
     text: str
     scope: SearchScope
-    documents: Mapping[str, int] = field(default_factory=dict)
-    chunks: Mapping[str, int] = field(default_factory=dict)
+    documents: frozenset[str] = frozenset()
 
     def label(self, hit: Ranked) -> str:
-        """The id by which the hit is counted: relevant chunks count as themselves, beside relevant documents."""
-        by_document = hit.document_id in self.documents if self.chunks else bool(self.documents)
-        return hit.document_id if by_document and hit.chunk_id not in self.chunks else hit.chunk_id
+        """The id by which the hit is counted."""
+        return hit.document_id if self.documents else hit.chunk_id
 
 
 def guard_measure(new: Content, *, live: Content, report: Callable[[], None] = lambda: None) -> GuardReport:
@@ -73,7 +71,7 @@ def guard_measure(new: Content, *, live: Content, report: Callable[[], None] = l
     except (AppError, milvus_lite.MilvusLiteError) as error:
         reason = worded("it could not be measured: {error}", error=getattr(error, "message", None) or str(error))
         return GuardReport(reason=reason, measured=False)
-    golden = sum(bool(question.documents or question.chunks) for question in questions)
+    golden = sum(bool(question.documents) for question in questions)
     touched = sum(bool(question.relevant) for question in compared)
     recent, changed = len(questions) - golden, len(compared) - touched
     return judge(compared, untouched_golden=golden - touched, untouched_recent=recent - changed)
@@ -98,7 +96,7 @@ async def _compare(
             return None
         return Compared(
             question=question.text, before=rankings[0], after=rankings[1],
-            relevant={**question.documents, **question.chunks},
+            relevant=dict.fromkeys(question.documents, 1),
         )  # fmt: skip
 
     found = await asyncio.gather(*map(compare, questions))
@@ -114,15 +112,14 @@ def _ranking(question: Question, snapshot: Snapshot, own: Wording, hits: Sequenc
 
 # ------------------------------------------------------------------------------------------------ the questions
 def golden_questions() -> list[Question]:
-    """Those that are switched on and have something relevant that still exists."""
-    rows = GoldenQuestion.objects.filter(enabled=True, relevant__isnull=False).distinct().order_by("created_at", "pk")
-    chosen = _sample(list(rows.select_related("collection").prefetch_related("relevant")), GOLDEN_QUESTIONS)
+    """Those with documents that still exist."""
+    rows = GoldenQuestion.objects.filter(documents__isnull=False).distinct().order_by("created_at", "pk")
+    chosen = _sample(list(rows.select_related("collection").prefetch_related("documents")), GOLDEN_QUESTIONS)
     return [
         Question(
             text=row.text,
             scope=SearchScope((collection_ref(row.collection),)),
-            documents={str(item.document_id): item.grade for item in row.relevant.all() if item.chunk_id is None},
-            chunks={str(item.chunk_id): item.grade for item in row.relevant.all() if item.chunk_id is not None},
+            documents=frozenset(str(document.pk) for document in row.documents.all()),
         )
         for row in chosen
     ]

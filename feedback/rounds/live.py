@@ -45,9 +45,13 @@ logger = logging.getLogger(__name__)
 
 # ------------------------------------------------------------------------------------------------ from the database
 def feedback_state() -> FeedbackState:
-    """The one row that says what is live; made when it is not there yet."""
-    state, _ = FeedbackState.objects.select_related("live").get_or_create(pk=1)
+    """The one row; made when it is not there yet."""
+    state, _ = FeedbackState.objects.get_or_create(pk=1)
     return state
+
+
+def live_revision() -> Revision | None:
+    return Revision.objects.select_related("parent").filter(status=Revision.Status.LIVE).first()
 
 
 def version_bump() -> None:
@@ -58,10 +62,10 @@ def version_bump() -> None:
 
 def snapshot_load(held: Snapshot | None = None) -> Snapshot:
     """The live revision and the boosts by hand, as of `version`; `held` itself where that is still the one."""
-    state = FeedbackState.objects.select_related("live").filter(pk=1).first()
-    version, live = (state.version, state.live) if state else (0, None)
+    version = FeedbackState.objects.filter(pk=1).values_list("version", flat=True).first() or 0
     if held is not None and held.version == version:
         return held
+    live = live_revision()
     revision = str(live.pk) if live else ""
     return Snapshot(content_of(live), manual=manual_rules(), revision=revision, version=version)
 

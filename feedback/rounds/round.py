@@ -25,18 +25,18 @@ from django.db import DatabaseError, transaction
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
-from feedback.models import Evidence, FeedbackState, Revision, RevisionEvent
+from feedback.models import Evidence, FeedbackState, GoldenQuestion, Revision
 from feedback.ranking.boosts import DocumentBoost, QueryBoost, digest, document_boosts, query_boosts
 from feedback.ranking.guard import GuardReport
 from feedback.ranking.votes import Burst, Vote, document_sums, find_bursts, one_voice, passage_sums, voters_of
 from feedback.rounds.deletions import written
 from feedback.rounds.evidence import Gathered, day_of, evidence_gather
 from feedback.rounds.guard import guard_measure
-from feedback.rounds.live import boosts_of, content_make, content_of, feedback_state
+from feedback.rounds.live import boosts_of, content_make, content_of, live_revision
 from feedback.rounds.passages import passages_relocate
 from feedback.rounds.question_pairs import question_pairs_decide
 from feedback.rounds.questions import questions_embed
-from feedback.rounds.revisions import revision_create, revision_go_live, revisions_forget
+from feedback.rounds.revisions import revision_create, revision_go_live, revision_hold, revisions_forget
 from ragsite.core.errors import ConflictError, UnavailableError
 from ragsite.core.leases import Lease, LeaseLostError
 from ragsite.core.wording import Sentence, joined, worded, wordings_of
@@ -46,7 +46,6 @@ from retrieval.services.write_lease import lease_is_held, lease_release, lease_t
 LEASE = "feedback round"
 LEASE_S = 120.0  # a round that has not reported for this long is taken over
 BURSTS_SHOWN = 3
-GOLDEN_CHANGES = tuple(action for action in RevisionEvent.Action if action.startswith("golden_"))
 Status = Literal["live", "held", "proposed", "unchanged", "busy", "failed"]
 logger = logging.getLogger(__name__)
 
@@ -154,31 +153,30 @@ def feedback_round(*, by: User | None = None, dry_run: bool = False) -> RoundOut
 
 # ------------------------------------------------------------------------------------------------ its parts
 def _round(renew: Callable[[], None], by: User | None) -> RoundOutcome:
-    state = feedback_state()
+    live = live_revision()
     passages_relocate()
     gathered = evidence_gather(report=renew)
-    FeedbackState.objects.filter(pk=1).update(last_round_at=timezone.now())
     not_embedded, not_paired = questions_embed(report=renew), question_pairs_decide(report=renew)
-    proposal = proposal_make(state.live)
+    proposal = proposal_make(live)
     renew()
     outcome = RoundOutcome(
         status="unchanged", reason=worded("No boost changes."), ratings=gathered.ratings, evidence=gathered.evidence,
         notes=_notes(not_embedded, not_paired), counts=proposal.counts(),
     )  # fmt: skip
-    if proposal.digest == digest(*boosts_of(state.live)):
+    if proposal.digest == digest(*boosts_of(live)):
         return outcome
     waiting = _waiting(proposal)
     revision = waiting
     if waiting is None or _to_measure_again(waiting):
-        new, live = content_make(proposal.queries, proposal.documents), content_of(state.live)
-        report = guard_measure(new, live=live, report=renew)
+        new = content_make(proposal.queries, proposal.documents)
+        report = guard_measure(new, live=content_of(live), report=renew)
         if waiting is None or report.measured:  # else nothing new is known of it
             renew()
-            revision = written(partial(_decide, proposal, report, gathered, state, by))
+            revision = written(partial(_decide, proposal, report, gathered, live, by))
     assert revision is not None
     return replace(
         outcome, status=cast("Status", revision.status), reason=revision.reason, revision=str(revision.pk),
-        number=revision.number, guard=revision.guard, wordings=revision.guard.get("wordings", {}),
+        number=revision.number, guard=revision.guard, wordings=revision.wordings,
     )  # fmt: skip
 
 
@@ -204,10 +202,10 @@ def proposal_make(live: Revision | None) -> Proposal:
 
 
 def _decide(
-    proposal: Proposal, report: GuardReport, gathered: Gathered, state: FeedbackState, by: User | None
+    proposal: Proposal, report: GuardReport, gathered: Gathered, live: Revision | None, by: User | None
 ) -> Revision:
-    """The revision, with its boosts, its status and the switch of the pointer: all of it or nothing."""
-    if feedback_state().live_id != state.live_id:
+    """The revision, with its boosts and its status: all of it or nothing."""
+    if live_revision() != live:
         raise RoundLostError(worded("Another revision went live while this round was measured; start it again."))
     reasons = [report.reason] if report.reason else []
     reasons += [_burst_reason(burst) for burst in proposal.bursts[:BURSTS_SHOWN]]
@@ -217,11 +215,14 @@ def _decide(
             worded("It does the same as revision {number}, which was rolled back.", number=taken_back.number)
         )
     revision = revision_create(
-        queries=proposal.queries, documents=proposal.documents, digest=proposal.digest, guard=report.as_dict(),
+        queries=proposal.queries, documents=proposal.documents, digest=proposal.digest, guard=asdict(report),
+        wordings=wordings_of(report.reason, report.notes),
         summary={"ratings": gathered.ratings, "evidence": gathered.evidence, **proposal.counts()},
-        by=by and User.objects.filter(pk=by.pk).first(), held=joined("; ", reasons) if reasons else "",
+        by=by and User.objects.filter(pk=by.pk).first(),
     )  # fmt: skip
-    if not reasons and settings.RAG.feedback.auto_live:
+    if reasons:
+        revision = revision_hold(revision=revision, why=joined("; ", reasons))
+    elif settings.RAG.feedback.auto_live:
         revision = revision_go_live(revision=revision, why=worded("The guard let it pass."))
     revisions_forget()
     return revision
@@ -245,10 +246,10 @@ def _waiting(proposal: Proposal) -> Revision | None:
 
 
 def _to_measure_again(waiting: Revision) -> bool:
-    """Where it could not be measured then, or golden questions have changed since. What was rolled back waits for a
-    person."""
+    """Where it could not be measured then, or golden questions were added or changed since. What was rolled back waits
+    for a person."""
     rolled_back = Revision.objects.filter(status=Revision.Status.ROLLED_BACK, digest=waiting.digest).exists()
-    changed = RevisionEvent.objects.filter(action__in=GOLDEN_CHANGES, at__gt=waiting.created_at).exists()
+    changed = GoldenQuestion.objects.filter(updated_at__gt=waiting.created_at).exists()
     return not rolled_back and (changed or not waiting.guard.get("measured", True))
 
 

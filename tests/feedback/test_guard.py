@@ -9,7 +9,7 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
 
-from feedback.models import GoldenQuestion, GoldenRelevance, Revision
+from feedback.models import GoldenQuestion, Revision
 from feedback.ranking.guard import Compared, judge, rank_biased_overlap
 from feedback.rounds.guard import recent_questions
 from feedback.rounds.round import feedback_round
@@ -81,7 +81,7 @@ def chunk_of(collection: Collection, begin: str) -> Chunk:
 
 def golden(collection: Collection, chunk: Chunk, text: str = QUESTION) -> GoldenQuestion:
     question = GoldenQuestion.objects.create(text=text, collection=collection)
-    GoldenRelevance.objects.create(question=question, document=chunk.document, grade=1)
+    question.documents.add(chunk.document)
     return question
 
 

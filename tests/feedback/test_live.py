@@ -76,7 +76,7 @@ async def test_a_database_that_fails_keeps_the_last_revision(monkeypatch: pytest
     def away() -> Any:
         raise DatabaseError("gone")
 
-    monkeypatch.setattr(FeedbackState.objects, "select_related", lambda *_: away())
+    monkeypatch.setattr(FeedbackState.objects, "filter", lambda **_: away())
     for _ in range(3):
         assert (await ask(live, QUESTION, [hit(chunk)])).by_chunk
     with pytest.raises(UnavailableError):

@@ -6,10 +6,11 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.test import Client
 
-from feedback.models import Revision, RevisionEvent
-from feedback.rounds.live import feedback_state
+from feedback.models import Revision
+from feedback.rounds.live import live_revision
 from tests.factories import UserFactory
-from tests.feedback.staff import QUESTION, held_revision, live_revision
+from tests.feedback import staff
+from tests.feedback.staff import QUESTION, held_revision
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_questions_to_measure")]
 LIST = "/review/ratings/"
@@ -40,14 +41,14 @@ def page(desk: Client, address: str) -> str:
 
 
 def test_who_may_not_curate_decides_nothing(client: Client) -> None:
-    live_revision()
+    staff.live_revision()
     client.force_login(UserFactory())
     assert client.get(LIST).status_code == 404
     reviewer = UserFactory(is_staff=True)
     reviewer.groups.add(Group.objects.get(name="Reviewers"))
     client.force_login(reviewer)
     assert client.post(f"{LIST}1/decide/", {"decision": "roll_back"}).status_code == 403
-    assert feedback_state().live is not None
+    assert live_revision() is not None
 
 
 def test_a_revision_shows_what_it_changes_and_what_was_measured(desk: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,25 +65,25 @@ def test_a_held_revision_is_made_live_in_spite_of_the_guard(
 ) -> None:
     revision = held_revision(monkeypatch)
     desk.post(f"{LIST}1/decide/", {"decision": "release", "why": "The golden set is old."})
-    assert feedback_state().live == revision
-    event = RevisionEvent.objects.get(action="released")
-    assert (event.by, event.why) == (curator, "The golden set is old.")
+    assert live_revision() == revision
+    revision.refresh_from_db()
+    assert (revision.live_by, revision.reason) == (curator, "The golden set is old.")
 
 
 def test_the_live_revision_is_rolled_back(desk: Client) -> None:
-    live_revision()
+    staff.live_revision()
     desk.post(f"{LIST}1/decide/", {"decision": "roll_back", "why": "Wrong results."})
-    assert feedback_state().live is None
+    assert live_revision() is None
     assert Revision.objects.get().status == "rolled_back"
 
 
 def test_a_decision_that_comes_too_late_is_told(desk: Client) -> None:
-    live_revision()
+    staff.live_revision()
     desk.post(f"{LIST}1/decide/", {"decision": "roll_back"})
     response = desk.post(f"{LIST}1/decide/", {"decision": "roll_back"}, follow=True)
     assert "Revision 1 is not live." in response.content.decode()
 
 
 def test_a_question_is_shown_as_text(desk: Client) -> None:
-    live_revision(question=f"<script>alert(1)</script> {QUESTION}")
+    staff.live_revision(question=f"<script>alert(1)</script> {QUESTION}")
     assert "<script>alert" not in page(desk, f"{LIST}1/")

@@ -7,7 +7,7 @@ from django.urls import reverse
 
 from chat.models import Message
 from chat.review.records import answers_record
-from feedback.curation.curated import curated_save
+from feedback.curation.curated import Passage, curated_save
 from feedback.models import CuratedAnswer
 from retrieval.models import Chunk
 from tests.factories import UserFactory
@@ -58,7 +58,7 @@ def test_an_answer_leads_to_the_form_which_cites_only_what_its_text_cites(answer
     assert response.status_code == 302
     made = CuratedAnswer.objects.get()
     assert (made.text, made.wordings, made.message_id) == ("Ten books [1].", ["book limit"], answer.pk)
-    assert [(one.marker, one.chunk_id) for one in made.sources.all()] == [(1, chunks[1].pk)]
+    assert [(one.marker, one.text) for one in made.sources.all()] == [(1, chunks[1].text)]
     assert "Checked answers" in client.get(reverse("review_curated")).content.decode()
 
 
@@ -66,7 +66,7 @@ def test_the_form_says_what_is_wrong_and_keeps_what_was_written(answer: Message)
     client = client_of(person("Curators"))
     address = f"{reverse('review_curated_new')}?answer={answer.pk}"
     response = client.post(address, {"question": QUESTION, "text": "Nine [9]."})
-    assert response.status_code == 400 and "There is no passage [9]." in response.content.decode()
+    assert response.status_code == 400 and "none that is not there" in response.content.decode()
     assert "Nine [9]." in response.content.decode()
     past = client.post(address, {"question": QUESTION, "text": "Ten [2].", "expires_on": "2001-01-01"})
     assert list(past.context["form"].errors) == ["expires_on"]
@@ -76,16 +76,17 @@ def test_the_form_says_what_is_wrong_and_keeps_what_was_written(answer: Message)
     assert not CuratedAnswer.objects.exists()
 
 
-def test_changing_one_puts_another_in_its_place_and_withdrawing_ends_it(answer: Message, chunks: list[Chunk]) -> None:
+def test_one_is_changed_and_withdrawn(answer: Message, chunks: list[Chunk]) -> None:
     client = client_of(person("Curators"))
-    first = curated_save(by=person("Curators"), question=QUESTION, text="Ten [1].", chunk_ids=[chunks[1].pk])
-    address = f"{reverse('review_curated_new')}?replaces={first.pk}"
+    shown = Passage(chunks[1].document_id, "Loans", chunks[1].text)
+    first = curated_save(by=person("Curators"), question=QUESTION, text="Ten [1].", passages=[shown])
+    address = f"{reverse('review_curated_new')}?change={first.pk}"
     assert client.post(address, {"question": QUESTION, "text": "Ten books a term [1]."}).status_code == 302
     live = CuratedAnswer.objects.get(ended_at=None)
-    assert (live.text, CuratedAnswer.objects.get(pk=first.pk).end) == ("Ten books a term [1].", "replaced")
+    assert (live.pk, live.text) == (first.pk, "Ten books a term [1].")
     withdraw = reverse("review_curated_withdraw", args=[live.pk])
     assert client.get(withdraw).status_code == 405
     assert client.post(withdraw).status_code == 302
     live.refresh_from_db()
-    assert live.end == "person"
+    assert live.ended_at is not None
     assert QUESTION in client.get(reverse("review_curated") + "?state=ended").content.decode()
