@@ -36,7 +36,8 @@ from retrieval.services.documents import document_retry
 CARRIED = (
     "auth.Group", "auth.User", "ragsite.Account", "ragsite.ApiToken", "account.EmailAddress", "mfa.Authenticator",
     "socialaccount.SocialAccount",
-    "retrieval.Collection", "retrieval.CollectionPerson", "retrieval.Document", "retrieval.DocumentKey",
+    "retrieval.Collection", "retrieval.CollectionPerson", "retrieval.ShareReply", "retrieval.Document",
+    "retrieval.DocumentKey",
     "retrieval.Memory", "retrieval.MemoryOrigin", "retrieval.MemoryPreference",
     "chat.Session", "chat.Message", "chat.Source", "chat.DecisionStep", "chat.Share",
     "chat.AnswerReview", "chat.ReviewedCollection", "chat.AnswerLabel", "chat.DeskEvent",

@@ -144,6 +144,27 @@ class CollectionPerson(models.Model):
         return f"{self.user_id}, {self.get_role_display()}: {self.collection_id}"
 
 
+class ShareReply(models.Model):
+    """What somebody said to a share: whether their questions that name no collection search it."""
+
+    id = models.BigAutoField(primary_key=True)
+    collection = models.ForeignKey(
+        Collection, on_delete=models.CASCADE, related_name="share_replies", verbose_name=_("collection")
+    )
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="share_replies", verbose_name=_("user")
+    )
+    accepted = models.BooleanField(verbose_name=_("accepted"))
+
+    class Meta:
+        verbose_name = _("reply to a share")
+        verbose_name_plural = _("replies to shares")
+        constraints = [models.UniqueConstraint(fields=["collection", "user"], name="share_reply_once")]
+
+    def __str__(self) -> str:
+        return f"{self.user_id}, {self.accepted}: {self.collection_id}"
+
+
 def upload_path(document: Document, file_name: str) -> str:
     """Under the document's own id: names from users never make paths."""
     suffix = PurePosixPath(file_name).suffix.lower()[:10]

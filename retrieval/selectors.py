@@ -2,8 +2,8 @@
 
 A collection is visible to its owner, to the people and the members of the groups that it is shared with, and to
 everybody when it is public. Staff see the site's own collections too, but not other people's private ones. A public
-collection that the site has not approved is searched only where a question names it, and so is one that is shared with
-somebody by name: whom it is given to has not asked for it. What is attached to a conversation is its owner's alone:
+collection that the site has not approved is searched only where a question names it, and so is one that somebody else
+shares, until whom it is shared with has accepted it. What is attached to a conversation is its owner's alone:
 `attached_collections` has it, and nothing else here but the documents themselves.
 """
 
@@ -29,7 +29,7 @@ from ragsite.core.errors import InvalidInputError, NotFoundError
 from ragsite.core.wording import worded
 from retrieval.collection_addresses import read_address
 from retrieval.errors import CollectionNotFoundError
-from retrieval.models import Chunk, Collection, CollectionPerson, Document
+from retrieval.models import Chunk, Collection, CollectionPerson, Document, ShareReply
 from retrieval.values import (
     CollectionRef,
     DocumentRef,
@@ -86,6 +86,23 @@ def _shared_with(user: Account) -> Q:
 
 def _shared_with_groups(user: Account) -> Q:
     return Q(pk__in=Collection.objects.filter(groups__user=user).values("pk"))
+
+
+def unasked_collections(user: User) -> QuerySet[Collection]:
+    """Those that a question searches which names none: one's own, those that others share and one has accepted, and
+    public ones that the site has approved; for staff all of the site's too."""
+    rule = Q(owner=None) | Q(approved=True)
+    if user is not None and user.is_authenticated:
+        accepted = ShareReply.objects.filter(user=user, accepted=True).values("collection")
+        rule |= Q(owner=user) | Q(pk__in=accepted)
+    return visible_collections(user).filter(rule)
+
+
+def shares_unanswered(user: Account) -> QuerySet[Collection]:
+    """What others share with the user, who has neither accepted nor refused it."""
+    answered = ShareReply.objects.filter(user=user).values("collection")
+    shared = visible_collections(user).filter(visibility=Collection.Visibility.SHARED).exclude(owner=user)
+    return shared.exclude(owner=None).exclude(pk__in=answered).select_related("owner").order_by("-updated_at", "pk")
 
 
 def owned_collections(user: User) -> QuerySet[Collection]:
@@ -190,17 +207,11 @@ def is_approved(collection: Collection) -> bool:
 def scope_for(*, user: User, names: Sequence[str] = ()) -> SearchScope:
     """What `user` may search: the collections named, or without names what is searched unasked.
 
-    Unasked are searched one's own collections, those shared with one's groups, and public ones that the site has
-    approved; for staff all of the site's too. Others have to be named. Raises CollectionNotFoundError for an address
-    that means nothing that is visible.
+    Others than `unasked_collections` have to be named. Raises CollectionNotFoundError for an address that means nothing
+    that is visible.
     """
     if not names:
-        approved = Q(owner=None) | Q(approved=True)
-        if user is not None and user.is_authenticated:
-            shared = Q(visibility=Collection.Visibility.SHARED) & _shared_with_groups(user)
-            approved |= Q(owner=user) | shared
-        unasked = visible_collections(user).filter(approved)
-        return _scope(unasked.order_by("name", "created_at"))
+        return _scope(unasked_collections(user).order_by("name", "created_at"))
     return _scope_of(collections_find(user=user, names=names))
 
 

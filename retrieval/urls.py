@@ -5,6 +5,7 @@ from retrieval.api import collections, document_content, document_keys, document
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("documents/", views.documents_page, name="documents"),
+    path("documents/shares/<uuid:collection_id>/", views.share_reply, name="share_reply"),
     path("documents/search/", views.search_page, name="search"),
     path("documents/<uuid:document_id>/", views.document_page, name="document"),
     path("memory/", views.memory_page, name="memory"),

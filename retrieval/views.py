@@ -7,16 +7,19 @@ import uuid
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.http import urlencode
 from django.views.decorators.csrf import ensure_csrf_cookie
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_POST, require_safe
 
+from ragsite.core.api.user import asking_user
 from ragsite.core.errors import NotFoundError
 from retrieval.ingest.sniff import EXTENSIONS
 from retrieval.memory import services
-from retrieval.selectors import document_get
+from retrieval.selectors import document_get, shares_unanswered, visible_documents
 from retrieval.services import documents
-from retrieval.services.collections import may_publish
+from retrieval.services.collections import may_publish, share_answer
 
 
 @require_safe
@@ -35,7 +38,20 @@ def documents_page(request: HttpRequest) -> HttpResponse:
             "files": settings.RAG.ingest.max_files_per_upload,
         },
     }
-    return render(request, "documents/documents.html", {"boot": boot, "section": "documents"})
+    context = {"boot": boot, "section": "documents", "shares": shares_unanswered(asking_user(request))}
+    return render(request, "documents/documents.html", context)
+
+
+@require_POST
+@login_required
+def share_reply(request: HttpRequest, collection_id: uuid.UUID) -> HttpResponse:
+    """Whether the user's questions search what somebody shares with them."""
+    accepted = request.POST.get("accepted") == "1"
+    try:
+        collection = share_answer(user=asking_user(request), collection_id=collection_id, accepted=accepted)
+    except NotFoundError as error:
+        raise Http404 from error
+    return redirect(f"{reverse('documents')}?{urlencode({'collection': collection.address}) if accepted else ''}")
 
 
 @require_safe
@@ -48,7 +64,8 @@ def document_page(request: HttpRequest, document_id: uuid.UUID) -> HttpResponse:
     except NotFoundError as error:
         raise Http404 from error
     boot = {"id": str(document.pk), "collection": document.collection.address}
-    context = {"document": document, "boot": boot, "section": "documents"}
+    earlier = visible_documents(request.user).filter(newer_versions=document).first()
+    context = {"document": document, "earlier": earlier, "boot": boot, "section": "documents"}
     return render(request, "documents/document.html", context)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
@@ -23,7 +24,7 @@ from ragsite.core.wording import worded
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.models import Chunk, Collection, CollectionPerson, Document
 from retrieval.search.queries import query_text
-from retrieval.selectors import SORTS, VERSIONS, is_approved, writable_collections
+from retrieval.selectors import SORTS, VERSIONS, is_approved, unasked_collections, writable_collections
 from retrieval.values import FILTERS_MODES, SearchFilters
 
 _SAYS_NOTHING = rf"\s{CONTROL}\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff"
@@ -37,13 +38,21 @@ def _owns(collection: Collection, user: User) -> bool:
 
 
 def _may_edit(collection: Collection, context: dict[str, Any]) -> bool:
-    """Whether the asking user may change its documents; those of others that they may are looked up once."""
+    """Whether the asking user may change its documents."""
     user = context["request"].user
     if _owns(collection, user):
         return True
-    if "edited_collections" not in context:
-        context["edited_collections"] = set(writable_collections(user).values_list("pk", flat=True))
-    return collection.pk in context["edited_collections"]
+    return _is_among(collection, writable_collections, context)
+
+
+def _is_among(
+    collection: Collection, selector: Callable[[User], QuerySet[Collection]], context: dict[str, Any]
+) -> bool:
+    """Whether it is one of those that the selector gives for the asking user; they are looked up once."""
+    kept = context.setdefault("collections_of", {})
+    if selector not in kept:
+        kept[selector] = set(selector(context["request"].user).values_list("pk", flat=True))
+    return collection.pk in kept[selector]
 
 
 class NewerVersionSerializer(serializers.Serializer[Any]):
@@ -298,6 +307,7 @@ class CollectionSerializer(serializers.ModelSerializer[Collection]):
     """A collection. owner: null for the site's. version: grows with every change of its content.
 
     address: what names it and no other, for everybody. approved: public, and searched by questions that name none.
+    searched: by those of the asking user.
 
     editable: you may change its documents. owned: and the collection itself, and whom it is shared with; nobody else is
     told `editor_groups` and `people`.
@@ -307,6 +317,7 @@ class CollectionSerializer(serializers.ModelSerializer[Collection]):
     groups: Any = serializers.SlugRelatedField(many=True, read_only=True, slug_field="name")
     address = serializers.CharField(read_only=True, help_text="`owner/name`; `site:name` of the site's own.")
     approved = serializers.SerializerMethodField()
+    searched = serializers.SerializerMethodField()
     document_count = serializers.IntegerField(read_only=True)
     editor_groups = serializers.SerializerMethodField()
     people = serializers.SerializerMethodField()
@@ -316,14 +327,17 @@ class CollectionSerializer(serializers.ModelSerializer[Collection]):
     class Meta:
         model = Collection
         fields = [
-            "id", "name", "address", "description", "owner", "visibility", "approved", "groups", "document_count",
-            "embedding_model", "embedding_dim", "version", "editable",
+            "id", "name", "address", "description", "owner", "visibility", "approved", "searched", "groups",
+            "document_count", "embedding_model", "embedding_dim", "version", "editable",
             "owned", "editor_groups", "people", "created_at", "updated_at",
         ]  # fmt: skip
         read_only_fields = fields
 
     def get_approved(self, collection: Collection) -> bool:
         return is_approved(collection)
+
+    def get_searched(self, collection: Collection) -> bool:
+        return _is_among(collection, unasked_collections, cast(dict[str, Any], self.context))
 
     def get_editable(self, collection: Collection) -> bool:
         return _may_edit(collection, cast(dict[str, Any], self.context))
@@ -344,7 +358,8 @@ class CollectionSerializer(serializers.ModelSerializer[Collection]):
 class CollectionInputSerializer(StrictSerializer):
     """`groups`: names of groups that the user is in; `editor_groups`: those of them whose members may change its
     documents. One of them, or of `people`, is needed when the visibility is `shared`. `public` needs the permission
-    `retrieval.publish_collection`, which staff have. What is shared by name is searched by questions that name it."""
+    `retrieval.publish_collection`, which staff have. Questions that name none search what is shared once it is
+    accepted."""
 
     name = TextField(max_length=100)
     description = TextField(required=False, allow_blank=True, max_length=500)

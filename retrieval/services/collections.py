@@ -18,8 +18,14 @@ from ragsite.core.text import clean_text
 from ragsite.core.wording import worded
 from retrieval.collection_addresses import read_address
 from retrieval.errors import CollectionNotFoundError
-from retrieval.models import Collection, CollectionPerson, Document
-from retrieval.selectors import attached_collections, collection_find, owned_collections, writable_collections
+from retrieval.models import Collection, CollectionPerson, Document, ShareReply
+from retrieval.selectors import (
+    attached_collections,
+    collection_find,
+    collection_get,
+    owned_collections,
+    writable_collections,
+)
 
 TAKEN = worded("You already have a collection of this name.")
 PUBLISH = "retrieval.publish_collection"
@@ -121,6 +127,14 @@ def _share(collection: Collection, changes: Mapping[str, Any], by: User | None) 
     is_shared = people.exists() or Group.objects.filter(collections=collection).exists()
     if collection.visibility == Collection.Visibility.SHARED and not is_shared:
         _refuse("groups", [worded("Name at least one group or person to share with.")])
+
+
+def share_answer(*, user: User, collection_id: UUID, accepted: bool) -> Collection:
+    """Whether questions of `user` that name no collection search one that is shared with them; changed by the next
+    answer. Raises CollectionNotFoundError."""
+    collection = collection_get(user=user, name=str(collection_id))
+    ShareReply.objects.update_or_create(user=user, collection=collection, defaults={"accepted": accepted})
+    return collection
 
 
 def _refuse(field: str, reasons: Sequence[str]) -> None:

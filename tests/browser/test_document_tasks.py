@@ -38,7 +38,8 @@ def test_a_document_is_summarised_and_compared(open_page: Callable[..., Page], t
     expect(page.locator(".doc-tick")).to_have_count(2)
     for tick in page.locator(".doc-tick").all():
         tick.check()
-    page.get_by_role("link", name="Compare").click()
+    page.get_by_role("button", name="Ask", exact=True).click()
+    page.get_by_role("menuitem", name="Compare").click()
     expect(chips).to_have_count(3)
     page.get_by_role("button", name="Send the question").click()
     expect(page.get_by_text("A lost card costs EUR 12.").first).to_be_visible()

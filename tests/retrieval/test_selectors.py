@@ -10,7 +10,7 @@ from django.contrib.auth.models import AnonymousUser, Group, User
 
 from ragsite.core.errors import InvalidInputError, NotFoundError
 from retrieval.errors import CollectionNotFoundError
-from retrieval.models import Chunk, Collection, Document
+from retrieval.models import Chunk, Collection, Document, ShareReply
 from retrieval.selectors import (
     DatabaseChunkStore,
     chunk_list,
@@ -47,6 +47,8 @@ def test_scope_is_what_the_user_may_read(owner: User) -> None:
     member = UserFactory()
     member.groups.add(Group.objects.get(name="law"))
     assert scope_names(owner) == ["private", "public", "shared"]
+    assert scope_names(member) == ["public"]
+    ShareReply.objects.create(user=member, collection=Collection.objects.get(name="shared"), accepted=True)
     assert scope_names(member) == ["public", "shared"]
     assert scope_names(UserFactory()) == ["public"]
     assert scope_names(UserFactory(is_staff=True, is_superuser=True)) == ["public"]
@@ -71,6 +73,7 @@ def test_the_sites_public_collections_are_searched_by_everybody() -> None:
 def test_groups_of_a_collection_made_private_again_see_nothing(owner: User) -> None:
     member = UserFactory()
     member.groups.add(Group.objects.get(name="law"))
+    ShareReply.objects.create(user=member, collection=Collection.objects.get(name="shared"), accepted=True)
     Collection.objects.filter(name="shared").update(visibility="private")
     assert scope_names(member) == ["public"]
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group, User
+from django.test import Client
 from rest_framework.test import APIClient
 
 from retrieval.models import Collection
@@ -56,12 +57,32 @@ def test_an_editor_changes_the_documents_and_not_the_collection(
     assert editor.delete(f"/api/collections/{mine.pk}").status_code == 403
 
 
-def test_what_somebody_shares_by_name_is_searched_by_those_who_choose_it(
-    client: APIClient, mine: Collection, anna: User
+@pytest.mark.parametrize("by_group", [False, True])
+def test_what_somebody_shares_is_searched_once_it_is_accepted(
+    client: APIClient, client_of: Any, user: User, mine: Collection, anna: User, by_group: bool
 ) -> None:
-    share(client, mine, people=[person("anna")])
-    assert not scope_for(user=anna).collections
-    assert [ref.id for ref in scope_for(user=anna, names=[str(mine.pk)]).collections] == [str(mine.pk)]
+    law = Group.objects.create(name="law")
+    law.user_set.add(anna, user)
+    share(client, mine, **({"groups": ["law"]} if by_group else {"people": [person("anna")]}))
+    hers, offer = Client(), f"/documents/shares/{mine.pk}/"
+    hers.force_login(anna)
+
+    def searched() -> tuple[bool, bool]:
+        row = client_of(anna).get(f"/api/collections/{mine.pk}").json()
+        return row["searched"], scope_for(user=anna).ids == (str(mine.pk),)
+
+    assert offer in hers.get("/documents/").content.decode()
+    assert searched() == (False, False)
+    assert scope_for(user=anna, names=[str(mine.pk)]).ids == (str(mine.pk),)
+    hers.post(offer, {"accepted": "1"})
+    assert searched() == (True, True)
+    assert offer not in hers.get("/documents/").content.decode()
+    hers.post(offer, {"accepted": "0"})
+    assert searched() == (False, False)
+    hers.post(offer, {"accepted": "1"})
+    client.patch(f"/api/collections/{mine.pk}", {"visibility": "private"}, format="json")
+    assert not scope_for(user=anna).ids
+    assert hers.post(offer, {"accepted": "1"}).status_code == 404
 
 
 def test_a_name_that_is_shared_takes_nobodys_upload_and_no_approved_collections_place(

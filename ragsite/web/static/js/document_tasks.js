@@ -1,10 +1,12 @@
 // What can be asked of whole documents: its words, and the address of a conversation that begins with it.
 import { gettext } from "./i18n.js";
 
+const quoted = (/** @type {string[]} */ titles) => titles.map((title) => gettext("“{title}”", { title })).join(gettext(", "));
+
 /** Of a button, and the words that stand in the composer. @type {Record<Api.Task, {label: string, icon: string, words: (titles: string[]) => string}>} */
 export const TASKS = {
-  summarise: { label: gettext("Summarise"), icon: "flow", words: ([title]) => gettext("Summarise “{title}”.", { title }) },
-  list: { label: gettext("List deadlines, amounts or contacts"), icon: "clock", words: ([title]) => gettext("List the deadlines, amounts and contacts in “{title}”.", { title }) },
+  summarise: { label: gettext("Summarise"), icon: "flow", words: (titles) => gettext("Summarise {titles}.", { titles: quoted(titles) }) },
+  list: { label: gettext("List deadlines, amounts or contacts"), icon: "clock", words: (titles) => gettext("List the deadlines, amounts and contacts in {titles}.", { titles: quoted(titles) }) },
   compare: { label: gettext("Compare"), icon: "layers", words: ([older, newer]) => gettext("What differs between “{older}” and “{newer}”?", { older, newer }) },
 };
 

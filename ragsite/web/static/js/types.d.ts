@@ -70,7 +70,7 @@ declare namespace Api {
     found: string[]; degraded: { step: string; reason: string }[]; error: { code?: string; content?: string } | null; rating: Rating | null;
   }
   type Message = Question | Answer;
-  interface Session { id: Id; title: string; pinned: boolean; archived: boolean; folder: string; shared: string[]; created_at: Time; updated_at: Time }
+  interface Session { id: Id; title: string; collections: string[]; pinned: boolean; archived: boolean; folder: string; shared: string[]; created_at: Time; updated_at: Time }
   interface Folder { name: string; session_count: number }
   interface Share { scope: "site" | "link"; url: string; created_at: Time; expires_at: Time | null }
   interface Shares { shares: Share[]; links_allowed: boolean }
@@ -114,7 +114,7 @@ declare namespace Api {
   /** What tells one collection from the others. */
   interface CollectionName { id: Id; name: string; address: string; owner: string | null }
   interface Collection extends CollectionName {
-    description: string; visibility: "private" | "shared" | "public"; approved: boolean; groups: string[];
+    description: string; visibility: "private" | "shared" | "public"; approved: boolean; searched: boolean; groups: string[];
     document_count: number; embedding_model: string; editable: boolean; owned: boolean; editor_groups: string[];
     people: { username: string; role: "reader" | "editor" }[]; // both are told to its owner alone
   }

@@ -78,7 +78,7 @@ async function openSession(id, name = "", { push = true } = {}) {
   panel.close();
   transport.open(id);
   composer.setBusy(false);
-  composer.useDraft(id || "new");
+  composer.useDraft(id || "new", sessions.find(id)?.collections);
   sessions.setCurrent(id);
   showTitle(name);
   if (push) history.pushState({ id, name }, "", id ? `/chat/${id}/` : "/");
@@ -367,4 +367,4 @@ sessions.know(boot.session);
 sessions.load();
 const address = new URLSearchParams(location.search);
 openSession(boot.session?.id || null, boot.session?.title || "", { push: false });
-if (!boot.session && address.has("documents")) composer.begin(address).then(showWelcome).catch(errorToast);
+if (!boot.session && address.size) composer.begin(address).then(showWelcome).catch(errorToast);

@@ -49,8 +49,8 @@ export class Composer extends QuestionBox {
       get: (/** @type {string} */ name) => store.get(`${name}.${username}`),
       set: (/** @type {string} */ name, /** @type {string | null} */ value) => store.set(`${name}.${username}`, value),
     };
-    /** @type {Set<string>} */
-    this.collections = new Set(JSON.parse(this.kept.get("collections") || "[]"));
+    /** @type {Set<string> | null} addresses of those that this conversation searches; null: all that are searched unasked */
+    this.collections = null;
     const webChosen = this.kept.get("web_search");
     /** Whether the user wants the web; null: each workflow goes by its own rule. @type {boolean | null} */
     this.webChosen = webChosen ? webChosen === "1" : null;
@@ -84,17 +84,22 @@ export class Composer extends QuestionBox {
   }
 
   // ------------------------------------------------------------------------------------------- conversations
-  /** Shows the draft and the files of this session ("new" for none yet). @param {string} key */
-  useDraft(key) {
+  /** Shows the draft, the files and the places of this session ("new" for none yet). @param {string} key @param {string[]} collections */
+  useDraft(key, collections = []) {
     super.useDraft(key);
+    this.collections = collections.length ? new Set(collections) : null;
+    this.showPlaces?.();
     this.filters.clear();
     this.named.clear();
     void this.useFiles(key === "new" ? this.kept.get("files") : key);
     this.showChips();
   }
 
-  /** The documents, and the words, that the address of the page names. @param {URLSearchParams} address */
+  /** The collections, the documents, and the words, that the address of the page names. @param {URLSearchParams} address */
   async begin(address) {
+    const collections = address.getAll("collections");
+    if (collections.length) this.collections = new Set(collections);
+    this.showPlaces();
     const words = await this.named.name(address);
     if (!words) return;
     this.input.value = words;
@@ -161,7 +166,7 @@ export class Composer extends QuestionBox {
 
   // ------------------------------------------------------------------------------------------- the question
   canSend() {
-    return super.canSend() && !this.attachments?.isSending; // what is still being read on the site is waited for there
+    return super.canSend() && this.collections?.size !== 0 && !this.attachments?.isSending; // what is still being read on the site is waited for there
   }
 
   send() {
@@ -176,7 +181,7 @@ export class Composer extends QuestionBox {
     return {
       ...(workflow ? { workflow } : {}),
       ...(this.sessionId ? { session_id: this.sessionId } : {}),
-      ...(this.collections.size ? { collections: [...this.collections] } : {}),
+      ...(this.collections ? { collections: [...this.collections] } : {}),
       ...this.named.settings(),
       ...this.filters.settings(),
       ...(Object.keys(options).length ? { options } : {}),
@@ -186,7 +191,7 @@ export class Composer extends QuestionBox {
   /** Of `/api/filters`: for what would be searched. */
   filterQuery() {
     const asked = new URLSearchParams();
-    if (this.collections.size) asked.set("collections", [...this.collections].join(","));
+    if (this.collections) asked.set("collections", [...this.collections].join(","));
     if (this.sessionId) asked.set("session_id", this.sessionId);
     return asked.size ? `?${asked}` : "";
   }
@@ -218,37 +223,39 @@ export class Composer extends QuestionBox {
   pickCollections(button) {
     /** @type {Api.Collection[]} */
     let known = [];
+    const isSearched = (/** @type {Api.Collection} */ { address, searched }) => this.collections?.has(address) ?? searched;
     const labelOf = (/** @type {Api.Collection} */ row) => collectionLabel(row, known, this.username);
     const show = () => {
-      const chosen = [...this.collections];
-      const only = chosen.length === 1 ? known.find(({ id }) => id === chosen[0]) : undefined;
-      const label = chosen.length === 0 ? gettext("All collections") : only ? labelOf(only) : ngettext("{count} collection", "{count} collections", chosen.length);
+      const chosen = known.filter(isSearched);
+      if (known.length && this.collections?.size) this.collections = chosen.length ? new Set(chosen.map(({ address }) => address)) : null; // others have gone
+      const label = !this.collections ? gettext("All collections") : !chosen.length ? gettext("Choose a collection")
+        : chosen.length === 1 ? labelOf(chosen[0]) : ngettext("{count} collection", "{count} collections", chosen.length);
       replace(button, icon("folder"), this.searchesWeb ? gettext("{places} + web", { places: label }) : label, icon("chevron"));
+      this.showButton();
     };
-    const choose = (/** @type {Api.Id | null} */ id) => {
-      if (id === null) this.collections.clear();
-      else if (!this.collections.delete(id)) this.collections.add(id);
-      this.kept.set("collections", this.collections.size ? JSON.stringify([...this.collections]) : null);
+    /** @param {(row: Api.Collection) => boolean} holds */
+    const choose = (holds) => {
+      const differs = known.some((row) => holds(row) !== row.searched);
+      this.collections = differs ? new Set(known.filter(holds).map(({ address }) => address)) : null;
       show();
     };
-    const hintOf = (/** @type {Api.Collection} */ { document_count, visibility, owner, approved }) => [
+    const hintOf = (/** @type {Api.Collection} */ { document_count, searched }) => [
       ngettext("{count} document", "{count} documents", document_count),
-      visibility === "public" && !approved && owner !== this.username ? gettext("not approved by the site, searched only when chosen") : null,
+      searched ? null : gettext("searched only when chosen"),
     ].filter(Boolean).join(" · ");
     menuButton(button, () => [
-      { label: gettext("All collections"), checked: this.collections.size === 0, run: () => choose(null) },
+      { label: gettext("All collections"), checked: !this.collections, run: () => choose(this.collections ? ({ searched }) => searched : () => false) },
       ...known.map((row) => ({
-        label: labelOf(row), hint: hintOf(row), checked: this.collections.has(row.id), run: () => choose(row.id),
+        label: labelOf(row), hint: hintOf(row), checked: isSearched(row), run: () => choose((other) => isSearched(other) !== (other === row)),
       })),
       ...this.webItems(),
     ], { align: "start", title: gettext("Where to look"), keepOpen: true });
     const read = async () => {
       try {
         known = await fetchAll("/api/collections");
-        this.collections = new Set(known.map(({ id }) => id).filter((id) => this.collections.has(id)));
         show();
       } catch {
-        // The choice that was kept holds; the menu offers to search all again.
+        // What was chosen holds; the menu offers to search all again.
       }
     };
     void read();

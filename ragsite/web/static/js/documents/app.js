@@ -1,6 +1,6 @@
 // The documents page: collections at the side, uploads and the list with live progress.
 import { api } from "../api.js";
-import { bootData, bytes, byId, debounce, h, icon, iconButton, query, replace, store } from "../dom.js";
+import { bootData, bytes, byId, debounce, h, icon, iconButton, query, replace } from "../dom.js";
 import { LOCALE, gettext, ngettext } from "../i18n.js";
 import { Leaving } from "../leaving.js";
 import { PagedRows } from "../paged.js";
@@ -166,11 +166,15 @@ function showHeader() {
     menuButton(options, collections.options(row));
     buttons.push(options);
   }
-  replace(actions, row ? h("a", { class: "button small", href: "/", onclick: () => store.set(`collections.${boot.username}`, JSON.stringify([row.id])) }, icon("chat"), gettext("Ask this collection")) : null, buttons);
+  replace(actions, row ? h("a", { class: "button small", href: `/?collections=${encodeURIComponent(row.address)}` }, icon("chat"), gettext("Ask this collection")) : null, buttons);
   const readOnly = row !== undefined && !row.editable;
   byId("upload").hidden = readOnly;
   byId("read-only").hidden = !readOnly;
   byId("unapproved").hidden = !isUnapproved(row);
+  const unasked = byId("unasked", HTMLFormElement);
+  unasked.hidden = !(row?.visibility === "shared" && row.owner && !row.owned);
+  unasked.action = `/documents/shares/${row?.id}/`;
+  for (const part of unasked.querySelectorAll(/** @type {"p"} */ ("[data-searched]"))) part.hidden = part.dataset.searched !== (row?.searched ? "1" : "0");
   byId("reembed").hidden = !wantsReembedding(row, models);
   showTarget(row);
 }

@@ -113,7 +113,7 @@ export class Collections {
     const groups = this.groups();
     const editors = row ? [...row.editor_groups, ...row.people.filter(({ role }) => role === "editor").map(({ username }) => username)] : [];
     fields.push(
-      { name: "people", label: gettext("People"), value: row?.people.map(({ username }) => username).join(", "), optional: true, help: gettext("For a shared collection: whole user names, separated by commas. Their questions search it when they choose it.") },
+      { name: "people", label: gettext("People"), value: row?.people.map(({ username }) => username).join(", "), optional: true, help: gettext("For a shared collection: whole user names, separated by commas. Their questions search it once they have accepted it.") },
       { name: "groups", label: gettext("Groups"), value: row?.groups.join(", "), optional: true, help: groups.length ? gettext("For a shared collection, separated by commas. Yours: {groups}.", { groups: groups.join(", ") }) : gettext("For a shared collection, separated by commas.") },
       { name: "editors", label: gettext("Who may also change its documents"), value: editors.join(", "), optional: true, help: gettext("Names of those people and groups.") });
     return fields;

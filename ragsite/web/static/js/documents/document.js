@@ -1,6 +1,5 @@
 // One document's page: the document itself with its passages as an overlay, its state while it is read, its actions.
 import { api } from "../api.js";
-import { askAddress } from "../document_tasks.js";
 import { bootData, bytes, byId, h, icon, query, replace, store } from "../dom.js";
 import { gettext } from "../i18n.js";
 import { errorToast, menuButton } from "../ui.js";
@@ -31,10 +30,9 @@ async function showDocument() {
   problem.hidden = row.status !== "failed";
   query(problem, "p").textContent = row.error;
   replace(facts, row.superseded ? h("span", { class: "doc-badge" }, gettext("Earlier version")) : null, statusBadge(row), row.size_bytes ? h("span", { class: "doc-meta" }, bytes(row.size_bytes)) : null, metadataChips(row));
-  const changes = row.replaces && row.status === "ready" ? [{ label: gettext("What has changed"), icon: "layers", href: askAddress([row.replaces, row.id], "compare") }] : [];
-  replace(byId("tasks"), [...documentTasks(row), ...changes].map((task) => h("a", { class: "button small", href: task.href }, icon(task.icon), task.label)));
+  replace(byId("tasks"), documentTasks(row).map((task) => h("a", { class: "button small", href: task.href }, icon(task.icon), task.label)));
   if (isWorking(row)) setTimeout(showDocument, POLL_MS);
-  else if (wasWorking) showPart();
+  else if (wasWorking) location.reload();
 }
 
 // --------------------------------------------------------------------------------------------- the document itself

@@ -2,7 +2,7 @@
 import { TASKS, askAddress, byAge } from "../document_tasks.js";
 import { h, icon, replace } from "../dom.js";
 import { gettext, ngettext } from "../i18n.js";
-import { confirmDialog, errorToast, formDialog, toast } from "../ui.js";
+import { confirmDialog, errorToast, formDialog, menuButton, toast } from "../ui.js";
 import { METADATA, bulk, yearFrom } from "./document_row.js";
 import { splitList } from "./collections.js";
 
@@ -56,13 +56,11 @@ export class Selection {
     const rows = all.filter(({ id }) => this.ids.has(id));
     const changes = rows.every(({ editable }) => editable);
     const asks = count <= MOST_ASKED && rows.every(({ status }) => status === "ready");
-    const link = (/** @type {string} */ symbol, /** @type {string} */ label, /** @type {string} */ href) => h("a", { class: "button small", href }, icon(symbol), label);
     const button = (/** @type {string} */ symbol, /** @type {string} */ label, /** @type {() => unknown} */ run) => h("button", { type: "button", class: "button small", onclick: run }, icon(symbol), label);
     replace(this.element,
       h("strong", {}, ngettext("{count} selected", "{count} selected", count)),
       count < Math.min(all.length, MOST) ? button("check", gettext("Select all shown"), () => this.selectAll(all)) : null,
-      asks && rows.every(({ superseded }) => !superseded) ? link("chat", gettext("Ask about these"), askAddress(rows.map(({ id }) => id))) : null,
-      asks && count === 2 ? link(TASKS.compare.icon, TASKS.compare.label, askAddress(byAge(rows).map(({ id }) => id), "compare")) : null,
+      asks ? this.askMenu(byAge(rows)) : null,
       changes ? [
         button("folder", gettext("Move…"), () => this.move()),
         button("edit", gettext("Details…"), () => this.describe()),
@@ -70,6 +68,18 @@ export class Selection {
         button("trash", gettext("Delete…"), () => this.remove()),
       ] : null,
       button("close", gettext("Select none"), () => this.clear()));
+  }
+
+  /** What can be asked of all of them. @param {Api.Document[]} rows the older first */
+  askMenu(rows) {
+    const ids = rows.map(({ id }) => id);
+    const item = (/** @type {Api.Task} */ task) => ({ label: TASKS[task].label, icon: TASKS[task].icon, href: askAddress(ids, task) });
+    const ask = h("button", { type: "button", class: "button small" }, icon("chat"), gettext("Ask"), icon("chevron"));
+    menuButton(ask, [
+      rows.some(({ superseded }) => superseded) ? null : { label: gettext("Ask about these"), icon: "chat", href: askAddress(ids) },
+      item("summarise"), item("list"), rows.length === 2 ? item("compare") : null,
+    ], { align: "start" });
+    return ask;
   }
 
   /** @param {Api.Document[]} rows */
