@@ -43,6 +43,10 @@ class Ratings(Protocol):
         """
         ...
 
+    def checked_questions(self, *, user: User, limit: int) -> list[str]:
+        """Questions whose answers people have checked, newest first, of those that would be given to this user."""
+        ...
+
 
 _ratings: list[Ratings] = []  # one at most; filled in at start-up
 

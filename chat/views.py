@@ -20,17 +20,16 @@ from chat.messages.data import session_data
 from chat.models import Session
 from chat.services.attachments import MAX_FILES
 from chat.services.sharing import share_open, shared_entries
+from chat.services.suggestions import suggestions
+from ragsite.core.api.user import asking_user
 from ragsite.core.errors import NotFoundError
 from ragsite.core.storage import MIB
 from retrieval.ingest.sniff import EXTENSIONS
 from retrieval.selectors import collection_list
-from retrieval.services.samples import sample_questions
 from retrieval.workflows import get_workflow, self_corrective
 
 STRICT_PASS_RATE = 0.8  # the same for the strict preset of the page
 RELAXED_PASS_RATE = 0.4  # and for the relaxed one
-
-SUGGESTIONS = 6
 
 
 @require_safe
@@ -49,13 +48,13 @@ def chat_page(request: HttpRequest, session_id: uuid.UUID | None = None) -> Http
         },
         "accept": list(EXTENSIONS),
         "self_corrective": reverse("self_corrective"),
-        "suggestions": _suggestions(request),
         "workflows": script_efforts(),
         "words": script_labels(),
         "default_workflow": settings.RAG.answer.workflow,
         "web_search": {"by_default": settings.RAG.web_search.by_default} if settings.RAG.web_search.provider else None,
     }
-    return render(request, "chat/chat.html", {"boot": boot, "session": session, "section": "chat"})
+    context = {"boot": boot, "session": session, "suggestions": _suggestions(request), "section": "chat"}
+    return render(request, "chat/chat.html", context)
 
 
 @require_safe
@@ -70,7 +69,6 @@ def self_corrective_page(request: HttpRequest) -> HttpResponse:
             "top_k": settings.RAG.search.max_top_k,
             "rewrites": self_corrective.REWRITES_LIMIT,
         },
-        "suggestions": _suggestions(request),
         "username": request.user.get_username(),
         "collections": [
             {
@@ -96,7 +94,8 @@ def self_corrective_page(request: HttpRequest) -> HttpResponse:
         "node_of_step": NODE_OF_STEP,
         "words": script_labels(),
     }
-    return render(request, "chat/self_corrective.html", {"boot": boot, "section": "self_corrective"})
+    context = {"boot": boot, "suggestions": _suggestions(request), "section": "self_corrective"}
+    return render(request, "chat/self_corrective.html", context)
 
 
 @require_safe
@@ -128,7 +127,7 @@ def _shared(request: HttpRequest, share_id: uuid.UUID, *, signature: str | None 
 
 
 def _suggestions(request: HttpRequest) -> list[dict[str, str]]:
-    return sample_questions(request.user, language=get_language() or "", limit=SUGGESTIONS)
+    return suggestions(user=asking_user(request), language=get_language() or "")
 
 
 def _graph_data(workflow: str) -> dict[str, Any]:

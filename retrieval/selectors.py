@@ -286,6 +286,12 @@ def visible_documents(user: User) -> QuerySet[Document]:
     return Document.objects.filter(seen | attached).select_related("collection")
 
 
+def documents_unasked(user: User) -> QuerySet[Document]:
+    """Those that a question searches which names no collection."""
+    searched = Document.objects.filter(collection__in=unasked_collections(user).values("pk"))
+    return searched.filter(status=Document.Status.READY, superseded_at=None)
+
+
 def document_list(
     *,
     user: User,

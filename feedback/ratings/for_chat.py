@@ -6,7 +6,8 @@ from django.contrib.auth.models import User
 from django.db.models import F, Prefetch, QuerySet
 
 from chat.models import Message
-from feedback.models import Evidence, Rating, Revision
+from feedback.models import CuratedAnswer, CuratedSource, Evidence, Rating, Revision
+from retrieval.selectors import documents_unasked
 
 
 class ChatRatings:
@@ -18,6 +19,12 @@ class ChatRatings:
         if user:  # what somebody's own did
             ratings = ratings.prefetch_related(Prefetch("evidence", queryset=_in_force(), to_attr="in_force"))
         return messages.prefetch_related(Prefetch("ratings", queryset=ratings, to_attr="shown_ratings"))
+
+    def checked_questions(self, *, user: User, limit: int) -> list[str]:
+        searched = documents_unasked(user).values("pk")
+        elsewhere = CuratedSource.objects.exclude(document_id__in=searched).values("answer")
+        answers = CuratedAnswer.in_force().filter(sources__isnull=False).exclude(pk__in=elsewhere).distinct()
+        return list(answers.order_by("-created_at").values_list("question", flat=True)[:limit])
 
 
 def _in_force() -> QuerySet[Evidence]:

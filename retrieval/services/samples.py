@@ -17,7 +17,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from retrieval.models import Collection, Document
-from retrieval.selectors import visible_collections
+from retrieval.selectors import documents_unasked
 from retrieval.services.collections import collection_ensure
 from retrieval.services.documents import document_create, document_update
 from retrieval.services.metadata import DocumentMetadata
@@ -74,31 +74,16 @@ def samples_load(*, force: bool = False, queue: bool = True) -> SamplesLoaded:
     return SamplesLoaded(added=len(added), unchanged=len(outcomes) - len(added), document_ids=tuple(added))
 
 
-def sample_questions(user: User | AnonymousUser | None, *, language: str = "", limit: int = 9) -> list[dict[str, str]]:
-    """`{"text", "language"}` of questions that the samples answer, those in `language` (e.g. "zh-hant") first.
-
-    None where the user sees no sample collection with a document that is ready.
-    """
+def sample_questions(user: User | AnonymousUser | None) -> list[dict[str, str]]:
+    """`{"text", "language"}` of questions that the samples answer which are searched for the user."""
     names = [entry["name"] for entry in read_manifest()["collections"]]
-    ready = Document.objects.filter(status=Document.Status.READY).values("collection")
-    seen = visible_collections(user).filter(owner=None, name__in=names, pk__in=ready)
-    available = set(seen.values_list("name", flat=True))
-    wanted = language.lower() or "en"
-
-    def distance(entry: dict[str, Any]) -> int:
-        """0: the reader's language; 1: the same one in another script; 2: another one."""
-        of = entry["language"].lower()
-        return 0 if of == wanted else 1 if of.split("-")[0] == wanted.split("-")[0] else 2
-
-    offered = [
-        entry
+    searched = documents_unasked(user).filter(collection__owner=None, collection__name__in=names)
+    there = {f"{collection}/{file}" for collection, file in searched.values_list("collection__name", "file_name")}
+    return [
+        {"text": entry["question"], "language": entry["language"]}
         for entry in read_questions()
-        if entry.get("suggested")
-        and entry["expects"] == "ANSWER"
-        and {file.split("/")[0] for file in entry["documents"]} <= available
+        if entry.get("suggested") and entry["expects"] == "ANSWER" and there.issuperset(entry["documents"])
     ]
-    nearest = sorted(offered, key=distance)[:limit]
-    return [{"text": entry["question"], "language": entry["language"]} for entry in nearest]
 
 
 def _collection(entry: dict[str, Any]) -> Collection:

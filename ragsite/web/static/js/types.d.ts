@@ -166,7 +166,6 @@ declare namespace Api {
 
 /** What a view leaves in its page as JSON. */
 declare namespace Boot {
-  interface Suggestion { text: string; language: string }
   interface Graph { nodes: string[]; edges: { source: string; target: string; conditional?: boolean }[] }
 
   interface Effort { name: string; label: string; hint: string; workflow: string; options: Api.Options; is_effort: boolean }
@@ -175,10 +174,10 @@ declare namespace Boot {
   interface Chat {
     session: Named | null; username: string;
     limits: { message_chars: number; file_bytes: number; files: number }; accept: string[]; self_corrective: string;
-    suggestions: Suggestion[]; workflows: Effort[]; default_workflow: string; web_search: { by_default: boolean } | null;
+    workflows: Effort[]; default_workflow: string; web_search: { by_default: boolean } | null;
   }
   interface SelfCorrective {
-    limits: { message_chars: number; top_k: number; rewrites: number }; suggestions: Suggestion[]; username: string;
+    limits: { message_chars: number; top_k: number; rewrites: number }; username: string;
     collections: Api.CollectionName[]; defaults: Api.SelfCorrectiveNumbers; presets: Record<string, number>;
     graph: Graph; node_of_step: Record<string, string>;
   }

@@ -125,7 +125,7 @@ async function loadMessages(id) {
 }
 
 function showWelcome() {
-  thread.showWelcome(gettext("What would you like to know?"), gettext("Answers come from your documents, with the passages they rest on."), composer.named.documents.length ? null : boot.suggestions, ask);
+  thread.showWelcome(ask, composer.named.documents.length > 0);
 }
 
 // --------------------------------------------------------------------------------------------- asking

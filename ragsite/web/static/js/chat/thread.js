@@ -44,21 +44,13 @@ export class Thread {
   }
 
   // ------------------------------------------------------------------------------------------- whole states
-  /**
-   * @param {string} heading
-   * @param {string} text
-   * @param {Boot.Suggestion[] | null} suggestions null: documents are named, to be asked about
-   * @param {(question: string) => unknown} ask
-   */
-  showWelcome(heading, text, suggestions, ask) {
+  /** What stands where nothing has been asked yet. @param {(question: string) => unknown} ask @param {boolean} named documents are, to be asked about */
+  showWelcome(ask, named = false) {
     this.clear();
     this.scroll.classList.add("is-welcome");
-    this.list.append(h("div", { class: "welcome" }, h("h2", {}, heading), h("p", {}, text),
-      suggestions && (suggestions.length
-        ? h("ul", { class: "suggestions", "aria-label": gettext("Questions to start with") }, suggestions.map((suggestion) =>
-          h("li", {}, h("button", { type: "button", class: "suggestion", lang: suggestion.language, onclick: () => ask(suggestion.text) },
-            h("span", {}, suggestion.text), icon("right")))))
-        : h("a", { class: "button", href: "/documents/" }, icon("upload"), gettext("Add documents")))));
+    this.list.append(query(document, "#welcome", HTMLTemplateElement).content.cloneNode(true));
+    if (named) this.list.querySelector(".suggestions")?.remove();
+    for (const button of this.list.querySelectorAll(".suggestion")) button.addEventListener("click", () => ask(button.textContent?.trim() || ""));
   }
 
   showLoading() {

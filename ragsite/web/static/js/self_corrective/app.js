@@ -72,7 +72,7 @@ function startAnew() {
   clearDetails(gettext("Waiting for a question."));
   showChat();
   document.dispatchEvent(new CustomEvent("ragsite:navigated"));
-  thread.showWelcome(gettext("Graded before it is answered"), gettext("Ask, and watch each document being judged."), boot.suggestions, ask);
+  thread.showWelcome(ask);
   if (!matchMedia("(pointer: coarse)").matches) composer.input.focus({ preventScroll: true });
 }
 
