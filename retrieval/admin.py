@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin, messages
-from django.db.models import Count, Max, QuerySet
+from django.db.models import Count, QuerySet
 from django.http import HttpRequest
 from django.template.defaultfilters import filesizeformat
-from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 
 from ragsite.core.errors import AppError
 from ragsite.core.read_only_admin import PartOfHistoryAdmin, ReadOnlyAdmin, excerpt
-from retrieval.models import Chunk, Collection, Document, IngestJob, MemoryOwner, WriteLease
-from retrieval.selectors import visible_collections
+from retrieval.models import Collection, Document, IngestJob
 from retrieval.services.collections import collection_approve
 from retrieval.services.documents import document_delete, document_reingest
 from retrieval.services.queueing import reembed_queue
@@ -144,26 +143,6 @@ class DocumentAdmin(ActionsAdmin, admin.ModelAdmin):
         return excerpt(document.told_error) or "–"
 
 
-@admin.register(Chunk)
-class ChunkAdmin(PartOfHistoryAdmin, admin.ModelAdmin):
-    """Chunks of the collections that the reader may see."""
-
-    list_display = ["beginning", "document", "seq", "page", "heading", "token_count", "indexed"]
-    list_filter = ["indexed", "document__collection"]
-    list_select_related = ["document"]
-    search_fields = ["text__icontains_han", "heading__icontains_han", "document__title__icontains_han"]
-    date_hierarchy = "document__created_at"
-    show_full_result_count = False
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Chunk]:
-        """Being staff gives no view into what is written in other people's private collections."""
-        return Chunk.objects.filter(document__collection__in=visible_collections(request.user))
-
-    @admin.display(description=_("Text"))
-    def beginning(self, chunk: Chunk) -> str:
-        return excerpt(chunk.text)
-
-
 @admin.register(IngestJob)
 class IngestJobAdmin(PartOfHistoryAdmin, admin.ModelAdmin):
     """All jobs: who works on what, and why it failed."""
@@ -177,44 +156,3 @@ class IngestJobAdmin(PartOfHistoryAdmin, admin.ModelAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[IngestJob]:
         """Without those of files of people's conversations."""
         return super().get_queryset(request).filter(document__collection__conversation_id=None)
-
-
-@admin.register(WriteLease)
-class WriteLeaseAdmin(ReadOnlyAdmin, admin.ModelAdmin):
-    """Who writes into which index now."""
-
-    list_display = ["space", "holder", "lease_expires_at"]
-
-
-@admin.register(MemoryOwner)
-class MemoryOwnerAdmin(ReadOnlyAdmin, admin.ModelAdmin):
-    """How much is remembered for each user. What it says is theirs alone, so no page of the admin shows it."""
-
-    list_display = ["username", "remembered", "switched", "latest"]
-    search_fields = ["username"]
-    fields = ["username", "remembered", "switched", "latest"]
-    readonly_fields = ["username", "remembered", "switched", "latest"]
-    ordering = ["username"]
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[MemoryOwner]:
-        owners = super().get_queryset(request).select_related("memory_preference")
-        return owners.annotate(memory_count=Count("memories"), latest_memory=Max("memories__updated_at"))
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Accounts are deleted on their own page."""
-        return False
-
-    @admin.display(description=_("Remembered"), ordering="memory_count")
-    def remembered(self, owner: Any) -> int:
-        return int(owner.memory_count)
-
-    @admin.display(description=_("Switched"))
-    def switched(self, owner: MemoryOwner) -> str:
-        preference = getattr(owner, "memory_preference", None)
-        if preference is None:
-            return gettext("as the settings say")
-        return gettext("on") if preference.enabled else gettext("off")
-
-    @admin.display(description=_("Latest"), ordering="latest_memory")
-    def latest(self, owner: Any) -> Any:
-        return owner.latest_memory

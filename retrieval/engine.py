@@ -28,7 +28,6 @@ from retrieval.providers.web_search import make_web_searcher
 from retrieval.search.hybrid import HybridSearcher
 from retrieval.search.index import MilvusIndex, import_client, schema
 from retrieval.selectors import DatabaseChunkStore, DatabaseDocumentReader
-from retrieval.services.search_cache import CachedSearcher
 from retrieval.services.write_lease import write_lease
 from retrieval.steps.deps import Deps
 from retrieval.steps.retrieve import search_documents, search_preferring
@@ -143,8 +142,6 @@ def _new(rag: RagSettings) -> Engine:
         b=schema.BM25_B,
     )
     store = DatabaseChunkStore()
-    hybrid = HybridSearcher(index=index, store=store, models=models, settings=rag.search)
-    cached = CachedSearcher(hybrid, rag.search)
     return Engine(
         settings=rag,
         models=models,
@@ -152,7 +149,7 @@ def _new(rag: RagSettings) -> Engine:
         index=index,
         store=store,
         documents=DatabaseDocumentReader(),
-        searcher=cached,
+        searcher=HybridSearcher(index=index, store=store, models=models, settings=rag.search),
         boosts=_make_boosts[0](models) if _make_boosts else None,
         reranker=HttpReranker(rag.rerank) if rag.rerank.url else None,
         web=make_web_searcher(rag.web_search),

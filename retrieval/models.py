@@ -9,7 +9,7 @@ import uuid
 from pathlib import PurePosixPath
 
 from django.conf import settings
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import Group
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models import Q
@@ -243,7 +243,7 @@ class Document(models.Model):
         verbose_name_plural = _("documents")
         ordering = ["-created_at"]
         constraints = [
-            models.UniqueConstraint(fields=["collection", "content_hash"], name="document_content_once_per_collection"),
+            models.UniqueConstraint(fields=["collection", "content_hash"], name="document_content_once_per_collection")
         ]
         indexes = [
             models.Index(fields=["collection", "status"]),
@@ -302,27 +302,20 @@ class Chunk(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, editable=False)
-    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="chunks", verbose_name=_("document"))
-    seq = models.PositiveIntegerField(verbose_name=_("seq"))
-    text = models.TextField(verbose_name=_("text"))
+    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="chunks")
+    seq = models.PositiveIntegerField()
+    text = models.TextField()
     heading = models.CharField(
-        max_length=500,
-        blank=True,
-        help_text=_("Path of headings, outermost first, joined by ' › '."),
-        verbose_name=_("heading"),
+        max_length=500, blank=True, help_text=_("Path of headings, outermost first, joined by ' › '.")
     )
-    page = models.PositiveIntegerField(null=True, blank=True, verbose_name=_("page"))
-    page_end = models.PositiveIntegerField(null=True, blank=True, verbose_name=_("page end"))
-    char_start = models.PositiveIntegerField(default=0, verbose_name=_("char start"))
-    char_end = models.PositiveIntegerField(default=0, verbose_name=_("char end"))
-    token_count = models.PositiveIntegerField(default=0, verbose_name=_("token count"))
-    indexed = models.BooleanField(
-        default=False, help_text=_("Its vector is durably in Milvus."), verbose_name=_("indexed")
-    )
+    page = models.PositiveIntegerField(null=True, blank=True)
+    page_end = models.PositiveIntegerField(null=True, blank=True)
+    char_start = models.PositiveIntegerField(default=0)
+    char_end = models.PositiveIntegerField(default=0)
+    token_count = models.PositiveIntegerField(default=0)
+    indexed = models.BooleanField(default=False, help_text=_("Its vector is durably in Milvus."))
     embedded = models.BooleanField(
-        default=False,
-        help_text=_("The vector in Milvus, if one is there, is that of its present text and title."),
-        verbose_name=_("embedded"),
+        default=False, help_text=_("The vector in Milvus, if one is there, is that of its present text and title.")
     )
 
     class Meta:
@@ -343,15 +336,15 @@ class DocumentPart(models.Model):
     """
 
     id = models.BigAutoField(primary_key=True)
-    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="parts", verbose_name=_("document"))
-    number = models.PositiveIntegerField(verbose_name=_("number"))
-    char_start = models.PositiveIntegerField(verbose_name=_("char start"))
-    char_end = models.PositiveIntegerField(verbose_name=_("char end"))
-    page = models.PositiveIntegerField(null=True, blank=True, verbose_name=_("page"))
-    width = models.FloatField(null=True, blank=True, verbose_name=_("width"))
-    height = models.FloatField(null=True, blank=True, verbose_name=_("height"))
-    blocks = models.JSONField(default=list, blank=True, verbose_name=_("blocks"))
-    lines = models.JSONField(default=list, blank=True, verbose_name=_("lines"))
+    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="parts")
+    number = models.PositiveIntegerField()
+    char_start = models.PositiveIntegerField()
+    char_end = models.PositiveIntegerField()
+    page = models.PositiveIntegerField(null=True, blank=True)
+    width = models.FloatField(null=True, blank=True)
+    height = models.FloatField(null=True, blank=True)
+    blocks = models.JSONField(default=list, blank=True)
+    lines = models.JSONField(default=list, blank=True)
 
     class Meta:
         verbose_name = _("document part")
@@ -418,8 +411,8 @@ class IngestJob(Leased):
 class WriteLease(Leased):
     """The one writer of an embedding space (Milvus Lite loses concurrent writers' rows at a kill)."""
 
-    space = models.CharField(max_length=255, primary_key=True, verbose_name=_("space"))
-    holder = models.CharField(max_length=100, help_text=_("Host and process, for people."), verbose_name=_("holder"))
+    space = models.CharField(max_length=255, primary_key=True)
+    holder = models.CharField(max_length=100, help_text=_("Host and process, for people."))
 
     class Meta:
         verbose_name = _("write lease")
@@ -433,32 +426,22 @@ class Memory(models.Model):
     """A fact that an earlier answer gave a user, with the question it answered. Only that user sees it."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memories", verbose_name=_("user")
-    )
-    question = models.CharField(max_length=500, verbose_name=_("question"))
-    text = models.TextField(verbose_name=_("text"))
-    terms = models.TextField(
-        blank=True, help_text=_("The distinct analysed terms of both, separated by spaces."), verbose_name=_("terms")
-    )
-    embedding_model = models.CharField(
-        max_length=200,
-        blank=True,
-        verbose_name=_("embedding model"),
-    )
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memories")
+    question = models.CharField(max_length=500)
+    text = models.TextField()
+    terms = models.TextField(blank=True, help_text=_("The distinct analysed terms of both, separated by spaces."))
+    embedding_model = models.CharField(max_length=200, blank=True)
     vector = models.BinaryField(default=bytes)  # float32, of that model; empty where it is
-    use_count = models.PositiveIntegerField(default=0, verbose_name=_("use count"))
-    last_used_at = models.DateTimeField(null=True, blank=True, verbose_name=_("last used at"))
-    created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
-    updated_at = models.DateTimeField(auto_now=True, verbose_name=_("updated at"))
+    use_count = models.PositiveIntegerField(default=0)
+    last_used_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:
         verbose_name = _("memory")
         ordering = ["-updated_at", "pk"]
         verbose_name_plural = _("memories")
-        indexes = [
-            models.Index(fields=["user", "-updated_at"], name="memory_of_user"),
-        ]
+        indexes = [models.Index(fields=["user", "-updated_at"], name="memory_of_user")]
 
     def __str__(self) -> str:
         return f"{self._meta.verbose_name} {self.pk}"
@@ -468,9 +451,9 @@ class MemoryOrigin(models.Model):
     """An answer that a fact came from. The latest one gave it its words. Conversations are known by id alone."""
 
     id = models.BigAutoField(primary_key=True)
-    memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="origins", verbose_name=_("memory"))
-    conversation_id = models.UUIDField(db_index=True, verbose_name=_("conversation id"))
-    answer_id = models.UUIDField(db_index=True, verbose_name=_("answer id"))
+    memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="origins")
+    conversation_id = models.UUIDField(db_index=True)
+    answer_id = models.UUIDField(db_index=True)
 
     class Meta:
         verbose_name = _("memory origin")
@@ -486,14 +469,10 @@ class MemoryPreference(models.Model):
     """Whether answers are remembered for this user; without a row, as the settings say."""
 
     user = models.OneToOneField(
-        settings.AUTH_USER_MODEL,
-        on_delete=models.CASCADE,
-        primary_key=True,
-        related_name="memory_preference",
-        verbose_name=_("user"),
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="memory_preference"
     )
-    enabled = models.BooleanField(verbose_name=_("enabled"))
-    updated_at = models.DateTimeField(auto_now=True, verbose_name=_("updated at"))
+    enabled = models.BooleanField()
+    updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:
         verbose_name = _("memory preference")
@@ -501,12 +480,3 @@ class MemoryPreference(models.Model):
 
     def __str__(self) -> str:
         return f"{self._meta.verbose_name} {self.user_id}"
-
-
-class MemoryOwner(User):
-    """A user as the admin's memory page shows them: how much is remembered, never what."""
-
-    class Meta:
-        proxy = True
-        verbose_name = _("memory of a user")
-        verbose_name_plural = _("memories per user")

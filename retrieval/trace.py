@@ -17,7 +17,7 @@ import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from ragsite.core.wording import joined, worded
@@ -127,11 +127,7 @@ class Usage:
     total_ms: int
 
     def as_dict(self) -> dict[str, int | None]:
-        return {
-            "llm_calls": self.llm_calls, "llm_rounds": self.llm_rounds, "prompt_tokens": self.prompt_tokens,
-            "completion_tokens": self.completion_tokens, "first_token_ms": self.first_token_ms,
-            "total_ms": self.total_ms,
-        }  # fmt: skip
+        return asdict(self)
 
 
 class Trace:

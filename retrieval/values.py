@@ -6,7 +6,7 @@ A query is text that is searched for; a question is what the user asked. A chunk
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal
 
 Decision = Literal["ANSWER", "CLARIFY", "NO_ANSWER"]
@@ -401,11 +401,7 @@ class GroundedSentence:
     evidence: tuple[SentenceEvidence, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        return {
-            "sentence": self.sentence, "start": self.start, "end": self.end, "markers": list(self.markers),
-            "score": self.score, "supported": self.supported, "reason": self.reason,
-            "evidence": [{"marker": one.marker, "start": one.start, "end": one.end} for one in self.evidence],
-        }  # fmt: skip
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -417,7 +413,7 @@ class CuratedBy:
     on: str
 
     def as_dict(self) -> dict[str, str]:
-        return {"id": self.id, "by": self.by, "on": self.on}
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

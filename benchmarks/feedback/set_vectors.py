@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.support.kept_embeddings import KeptEmbedder, Kind
 from ragsite.core.rag_settings import OllamaSettings
-from retrieval.evaluation.embeddings import KeptEmbedder, Kind
 from retrieval.providers.registry import ModelRegistry
 
 Vector = NDArray[np.float32]

@@ -23,11 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.speed import peers
+from benchmarks.support.kept_embeddings import ModelsOfRun
 from benchmarks.support.tables import medians_ms, show
 from ragsite.core.rag_settings import RagSettings
 from ragsite.runtime.milvus_lite import ensure_server
 from retrieval.evaluation.collection import MemoryChunkStore
-from retrieval.evaluation.embeddings import ModelsOfRun
 from retrieval.ports import SearchRequest, Vectors
 from retrieval.providers.registry import ModelRegistry
 from retrieval.search import hybrid

@@ -153,7 +153,6 @@ class SearchSettings(Group):
     """How the vector and the BM25 scores are put together: both standardised over the window and added, or seed
     003's 0.2·dense + 1.0·BM25."""
     max_top_k: Annotated[Count, CONSTANT] = 50  # that a request may ask for
-    cache_ttl_s: Annotated[WholeNumber, CONSTANT] = 3600  # of the results of a search; 0: they are not kept
 
     @model_validator(mode="after")
     def _top_k_is_allowed(self) -> Self:

@@ -17,7 +17,6 @@ from tqdm import tqdm
 from ragsite.core.rag_settings import RagSettings
 from ragsite.runtime import milvus_lite
 from retrieval.evaluation.dataset import Dataset, LabelledDocument
-from retrieval.evaluation.embeddings import ModelsOfRun
 from retrieval.ingest.blocks import ParsedDocument
 from retrieval.ingest.chunking import Chunker, ChunkSize, chunk_size
 from retrieval.ingest.headings import plain_blocks
@@ -80,7 +79,7 @@ def index_of_its_own(settings: RagSettings) -> Iterator[str]:
 
 @asynccontextmanager
 async def throw_away_collection(
-    dataset: Dataset, *, settings: RagSettings, index: MilvusIndex, models: ModelsOfRun
+    dataset: Dataset, *, settings: RagSettings, index: MilvusIndex, models: Models
 ) -> AsyncIterator[ThrowAwayCollection]:
     """The set, ready to be searched; gone from the index afterwards, whatever happens.
 
@@ -95,8 +94,6 @@ async def throw_away_collection(
             batch = chunks[start : start + WRITE_BATCH]
             vectors = await embedder.embed_documents([embedding_text(chunk.document, chunk) for chunk in batch])
             await index.upsert(embedder.space, await asyncio.to_thread(index_rows, batch, vectors))
-        if questions := [query.text for query in dataset.queries if query.text.strip()]:
-            await embedder.embed_queries(questions)  # so that no stage's time holds it
         ref = CollectionRef(id=str(collection_id), name=dataset.name, space=embedder.space, version=1)
         yield ThrowAwayCollection(
             index=index,

@@ -20,7 +20,6 @@ def summary(evaluation: Evaluation) -> str:
     lines = [f"{evaluation.dataset}: {evaluation.queries} questions, embeddings by {evaluation.embedding_model}"]
     if evaluation.queries:
         lines += _table(evaluation.stages, lambda name, value: f"{value:.1f}" if _is_ms(name) else f"{value:.4f}")
-        lines.append("Latency without embedding the question itself.")
     else:
         lines.append("No question has a judged document: there is nothing to rank.")
     for stage, reasons in evaluation.fallbacks.items():

@@ -11,7 +11,6 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 from uuid import uuid4
 
@@ -20,7 +19,6 @@ from tqdm import tqdm
 from ragsite.core.rag_settings import RagSettings
 from retrieval.evaluation.collection import ThrowAwayCollection, throw_away_collection
 from retrieval.evaluation.dataset import Dataset, LabelledQuery
-from retrieval.evaluation.embeddings import KeptEmbedder, ModelsOfRun
 from retrieval.evaluation.metrics import RECALL_DEPTH, by_best_chunk, latency, measure
 from retrieval.ports import SearchRequest
 from retrieval.prompting import PromptLibrary
@@ -86,14 +84,14 @@ class Evaluation:
 
 
 async def evaluate(
-    dataset: Dataset, stages: Sequence[str], *, k: int, decisions: bool, settings: RagSettings, uri: str, vectors: Path
+    dataset: Dataset, stages: Sequence[str], *, k: int, decisions: bool, settings: RagSettings, uri: str
 ) -> Evaluation:
     """In an index of its own, gone afterwards. decisions: whether the default workflow is asked, too. uri: where Milvus
-    listens. vectors: the file that keeps embeddings.
+    listens.
 
     Raises EmbeddingUnavailableError, IndexUnavailableError, InvalidQueryError, ModelError, AppError.
     """
-    registry = ModelRegistry(settings.ollama)
+    models = ModelRegistry(settings.ollama)
     index = MilvusIndex(
         settings.milvus.replace(uri=uri, prefix=f"{settings.milvus.prefix}_evaluate_{uuid4().hex[:12]}"),
         uri=uri,
@@ -102,8 +100,6 @@ async def evaluate(
         b=schema.BM25_B,
     )
     try:
-        embedder = KeptEmbedder(await registry.default_embedder(), vectors)
-        models = ModelsOfRun(registry, embedder)
         async with throw_away_collection(dataset, settings=settings, index=index, models=models) as collection:
             deps = Deps(
                 settings=settings,
@@ -122,14 +118,14 @@ async def evaluate(
                 dataset=dataset.name,
                 queries=len(dataset.ranked),
                 k=k,
-                embedding_model=embedder.space.model,
+                embedding_model=(await models.default_embedder()).space.model,
                 stages=figures,
                 decisions=await _decided(deps, collection, dataset) if decisions else {},
                 fallbacks={stage: dict(reasons) for stage, reasons in fallbacks.items() if reasons},
             )
     finally:
         await index.close()
-        await registry.close()
+        await models.close()
 
 
 async def _ranked(

@@ -24,7 +24,7 @@ TIMEOUT_S = 15.0  # of one page
 GONE = worded("The file of this document is gone.")
 NO_PAGE = worded("The file has no such page.")
 BUSY = worded("Too many pages are being drawn at the moment; try again shortly.")
-_room: dict[asyncio.AbstractEventLoop, asyncio.Semaphore] = {}
+_room = asyncio.Semaphore(AT_ONCE)
 
 
 async def page_draw(document: Document, number: int, *, width: int) -> bytes:
@@ -52,15 +52,11 @@ def _path(document: Document) -> Path:
 @asynccontextmanager
 async def _one_of_few() -> AsyncIterator[None]:
     """Raises UnavailableError for one that waited longer than a page may take."""
-    loop = asyncio.get_running_loop()
-    for other in [other for other in _room if other.is_closed()]:
-        del _room[other]
-    room = _room.setdefault(loop, asyncio.Semaphore(AT_ONCE))
     try:
-        await asyncio.wait_for(room.acquire(), TIMEOUT_S)
+        await asyncio.wait_for(_room.acquire(), TIMEOUT_S)
     except TimeoutError as error:
         raise UnavailableError(BUSY) from error
     try:
         yield
     finally:
-        room.release()
+        _room.release()

@@ -3,7 +3,6 @@
 - `index_repair` compares every embedding space with its Milvus collection, writes what is missing and deletes what is
   surplus. Done at every start and once a day.
 - `index_rebuild` fills the next generation of each Milvus collection, then swaps it in.
-- `collection_reindex` writes one collection's rows over in place.
 - `collection_reembed` moves one collection into another embedding space, for instance out of the one it got offline:
   its rows are written beside the old ones, then the collection changes over, then the old rows go.
 
@@ -93,14 +92,15 @@ async def _repair(engine: Engine, space: EmbeddingSpace) -> SpaceRepair:
     )
 
 
-async def index_rebuild(*, report: Report = _silent) -> int:
-    """Rebuild every space; the number of rows written. `report`: how many more were written.
+async def index_rebuild(*, only: EmbeddingSpace | None = None, report: Report = _silent) -> int:
+    """Rebuild every space, or one; the number of rows written. `report`: how many more were written.
 
     Raises IndexUnavailableError, EmbeddingUnavailableError (a vector is missing and its model is away).
     """
     engine = get_engine()
     async with write_lease(MAINTENANCE, wait_s=MAINTENANCE_WAIT_S):
-        return sum([await _rebuild(engine, space, report) for space in await _spaces_in_use()])
+        spaces = [only] if only else await _spaces_in_use()
+        return sum([await _rebuild(engine, space, report) for space in spaces])
 
 
 async def _rebuild(engine: Engine, space: EmbeddingSpace, report: Report) -> int:
@@ -118,14 +118,6 @@ async def _rebuild(engine: Engine, space: EmbeddingSpace, report: Report) -> int
         written += await fill((expected - there) | (expected & changed))
         await index.trim_generation(generation, sorted(there - expected))
     return written
-
-
-async def collection_reindex(*, collection: Collection, space: EmbeddingSpace, report: Report = _silent) -> int:
-    """The number of rows written. Raises as `index_rebuild`."""
-    engine = get_engine()
-    async with write_lease(MAINTENANCE, wait_s=MAINTENANCE_WAIT_S):
-        row_ids = await _row_ids(collection.documents.all(), needed=True)
-        return await _write_rows(engine, space, row_ids, partial(engine.index.upsert, space), report)
 
 
 async def collection_reembed(*, collection: Collection, report: Report = _silent) -> EmbeddingSpace:

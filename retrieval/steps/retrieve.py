@@ -58,7 +58,6 @@ async def retrieve(deps: Deps, request: SearchRequest, *, purpose: str = "") -> 
         filters=request.filters.as_dict(),
         relaxed=list(result.relaxed),
         timings_ms={name: round(ms, 1) for name, ms in result.timings_ms.items()},
-        cached=bool(result.notes.get("cached")),
         notes=dict(result.notes),
         candidates=[
             {"chunk_id": hit.chunk_id, "ranks": dict(hit.ranks), "scores": hit.scores.as_dict()}

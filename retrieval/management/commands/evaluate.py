@@ -21,7 +21,6 @@ from retrieval.errors import ModelError
 from retrieval.evaluation import report
 from retrieval.evaluation.collection import index_of_its_own
 from retrieval.evaluation.dataset import DatasetError, DatasetMissingError, load_dataset
-from retrieval.evaluation.embeddings import EMBEDDINGS
 from retrieval.evaluation.runner import STAGES, Evaluation, UnknownStageError, evaluate, parse_stages
 
 USAGE_ERROR = 2
@@ -45,9 +44,6 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help=_("print the result as JSON"))
         parser.add_argument("--save", type=Path, metavar="FILE", help=_("store the result"))
         parser.add_argument("--compare", type=Path, metavar="FILE", help=_("print the change against a stored result"))
-        parser.add_argument(
-            "--cache", type=Path, metavar="DIR", help=_("where embeddings are kept (in the data folder)")
-        )
 
     def handle(self, *_: Any, **options: Any) -> None:
         try:
@@ -59,13 +55,10 @@ class Command(BaseCommand):
             raise CommandError(str(error), returncode=USAGE_ERROR if wrong_usage else 1) from error
         _check(options)
         logging.disable(logging.WARNING)  # fallbacks are counted and told below
-        vectors = (options["cache"] or Path(settings.DATA_DIR) / "cache") / EMBEDDINGS
         try:
             with index_of_its_own(settings.RAG) as uri:
-                work = evaluate(
-                    dataset, stages, k=options["k"], decisions=not options["no_decisions"], settings=settings.RAG,
-                    uri=uri, vectors=vectors,
-                )  # fmt: skip
+                decisions = not options["no_decisions"]
+                work = evaluate(dataset, stages, k=options["k"], decisions=decisions, settings=settings.RAG, uri=uri)
                 result = asyncio.run(_stoppable(work))
         except (AppError, ModelError, milvus_lite.MilvusLiteError) as error:
             raise CommandError(str(error)) from error

@@ -14,14 +14,14 @@ from ragsite.core.localized import said, said_count
 from retrieval.management.engine_command import EngineCommand
 from retrieval.models import Collection
 from retrieval.selectors import collection_named, collection_space
-from retrieval.services.index import Report, collection_reembed, collection_reindex, index_rebuild
+from retrieval.services.index import Report, collection_reembed, index_rebuild
 
 
 class Command(EngineCommand):
     help = _("Rebuild the search index from the database, without taking search away meanwhile.")
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--collection", default="", help=_("only this collection's rows; without it, all"))
+        parser.add_argument("--collection", default="", help=_("only the index that holds this one; without it, all"))
         parser.add_argument(
             "--reembed",
             action="store_true",
@@ -33,20 +33,19 @@ class Command(EngineCommand):
 
     async def _work(self, name: str, reembed: bool) -> None:
         with tqdm(unit="chunk", disable=not sys.stderr.isatty()) as bar:
-            if not name and not reembed:
-                chunks = await index_rebuild(report=bar.update)
-                self.stdout.write(_written("Milvus", chunks))
+            named = await sync_to_async(collection_named)(name) if name else None
+            if reembed:
+                embedded = Collection.objects.exclude(embedding_model="").order_by("name", "created_at")
+                for collection in [named] if named else [each async for each in embedded]:
+                    self.stdout.write(await _reembedded(collection, bar.update))
                 return
-            collections = await sync_to_async(_collections)(name)
-            for collection in collections:
-                self.stdout.write(await (_reembedded if reembed else _reindexed)(collection, bar.update))
-
-
-def _collections(name: str) -> list[Collection]:
-    """The one named, with chunks or without, whosever it is: the caller owns the machine."""
-    if name:
-        return [collection_named(name)]
-    return list(Collection.objects.exclude(embedding_model="").order_by("name", "created_at"))
+            space = collection_space(named) if named else None
+            written = 0 if named and space is None else await index_rebuild(only=space, report=bar.update)
+            title = named.name if named else "Milvus"
+            told = said_count(
+                "{name}: {count} chunk written anew", "{name}: {count} chunks written anew", written, name=title
+            )
+            self.stdout.write(told)
 
 
 async def _reembedded(collection: Collection, report: Report) -> str:
@@ -57,13 +56,3 @@ async def _reembedded(collection: Collection, report: Report) -> str:
     if space == before:
         return said("{name}: already embedded by {model}", name=name, model=space.model)
     return said("{name}: moved from {before} to {after}", name=name, before=before.model, after=space.model)
-
-
-async def _reindexed(collection: Collection, report: Report) -> str:
-    space = collection_space(collection)
-    written = await collection_reindex(collection=collection, space=space, report=report) if space else 0
-    return _written(collection.name, written)
-
-
-def _written(name: str, count: int) -> str:
-    return said_count("{name}: {count} chunk written anew", "{name}: {count} chunks written anew", count, name=name)

@@ -141,21 +141,18 @@ def test_a_missing_index_is_503_with_retry_after(
     assert response.json()["error"]["code"] == "index_unavailable"
 
 
-def test_a_search_is_cached_until_documents_or_permissions_change(
-    library: None, owner: User, client: APIClient
-) -> None:
+def test_a_search_follows_documents_and_permissions_at_once(library: None, owner: User, client: APIClient) -> None:
     api = APIClient()
     api.force_authenticate(owner)
 
-    def titles() -> tuple[bool, set[str]]:
-        body = search(api, query="books").json()
-        return bool(body["notes"].get("cached")), {candidate["title"] for candidate in body["candidates"]}
+    def titles() -> set[str]:
+        return {candidate["title"] for candidate in search(api, query="books").json()["candidates"]}
 
-    assert [titles(), titles()] == [(False, {"Loans", "Secret"}), (True, {"Loans", "Secret"})]
+    assert titles() == {"Loans", "Secret"}
     Collection.objects.filter(name="diary").update(owner=UserFactory())
-    assert titles() == (False, {"Loans"})
+    assert titles() == {"Loans"}
     document_delete(document=Document.objects.get(title="Loans"))
-    assert titles() == (False, set())
+    assert titles() == set()
 
 
 def test_what_users_rated_stands_in_the_scores_and_the_notes(library: None, client: APIClient) -> None:

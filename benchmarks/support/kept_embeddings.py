@@ -18,7 +18,6 @@ from retrieval.values import EmbeddingSpace
 
 Kind = Literal["document", "query"]  # models may embed them differently
 LOOKED_UP_AT_ONCE = 500
-EMBEDDINGS = "embeddings.sqlite3"  # in the folder `cache` of the data
 
 
 class KeptEmbedder:
@@ -69,7 +68,7 @@ class KeptEmbedder:
             for start in range(0, len(keys), LOOKED_UP_AT_ONCE):
                 page = keys[start : start + LOOKED_UP_AT_ONCE]
                 rows = database.execute(
-                    "SELECT key, vector FROM embedding WHERE model = ? AND dim = ? AND key IN"  # noqa: S608
+                    "SELECT key, vector FROM embedding WHERE model = ? AND dim = ? AND key IN"
                     f" ({','.join('?' * len(page))})",
                     [self.space.model, self.space.dim, *page],
                 )
