@@ -22,6 +22,7 @@ from chat.services.attachments import MAX_FILES
 from chat.services.sharing import share_open, shared_entries
 from chat.services.suggestions import suggestions
 from ragsite.core.api.user import asking_user
+from ragsite.core.api.user import asking_user
 from ragsite.core.errors import NotFoundError
 from ragsite.core.storage import MIB
 from retrieval.ingest.sniff import EXTENSIONS
@@ -48,6 +49,7 @@ def chat_page(request: HttpRequest, session_id: uuid.UUID | None = None) -> Http
         },
         "accept": list(EXTENSIONS),
         "self_corrective": reverse("self_corrective"),
+        "has_archive": Session.objects.filter(user=asking_user(request), archived_at__isnull=False).exists(),
         "workflows": script_efforts(),
         "words": script_labels(),
         "default_workflow": settings.RAG.answer.workflow,

@@ -11,6 +11,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("review/gaps/<int:gap_id>/change/", gap_pages.gap_change, name="review_gap_change"),
     path("review/gaps/<int:gap_id>/document/", gap_pages.gap_document, name="review_gap_document"),
     path("review/gaps/<int:gap_id>/ask/", gap_pages.gap_again, name="review_gap_ask"),
+    path("review/golden/", golden_pages.golden_page, name="review_golden"),
     path("review/golden/new/", golden_pages.golden_new, name="review_golden_new"),
     path("review/golden/<uuid:question_id>/undo/", golden_pages.golden_undo, name="review_golden_undo"),
     path("review/ratings/", revision_pages.revisions_list, name="review_revisions"),

@@ -37,7 +37,7 @@ from chat.review.queue import (
     todo_counts,
     with_details,
 )
-from chat.review.replay.replays import replays_of_answer
+from chat.review.replay.replays import replays_latest
 from chat.review.roles import DeskAccess, Right, desk_access, people_at_the_desk
 from chat.review.stats import NOTES, Days, compare_workflows, stats_by, totals
 from ragsite.core.api.fields import checked, unknown_fields
@@ -47,6 +47,7 @@ from retrieval.workflows import available_workflows
 
 CHOICES = 200  # of a filter
 EVENTS_A_PAGE = 100
+QUICK = ("state", "reason")
 View = Callable[..., HttpResponse]
 
 
@@ -123,13 +124,15 @@ def queue_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         "count": answers.count(),
         "next": _address(given | {"after": page.after}) if page.after else "",
         "previous": _address(given | {"before": page.before}) if page.before else "",
-        "queues": _queues(given),
+        "quick": _quick(given, filters),
         "active": [
             (filters[name].label, filters[name].value(value), _address({**given, name: ""}))
             for name, value in given.items()
             if name in filters
         ],
-        "filters": [(name, one, given.get(name, "")) for name, one in filters.items() if one.choices],
+        "filters": [
+            (name, one, given.get(name, "")) for name, one in filters.items() if one.choices and name not in QUICK
+        ],
         "given": given,
         "query": _query(given),
         "boot": {
@@ -199,15 +202,17 @@ def _address(given: Mapping[str, str], page: str = "") -> str:
     return f"{page}?{query}" if query else page
 
 
-def _queues(given: Mapping[str, str]) -> list[dict[str, Any]]:
-    """The ways into the queue that everybody needs, each with how much is to do there."""
-    counts, todo = todo_counts(), {"state": AnswerReview.State.TODO.value}
-    chosen = {name: value for name, value in given.items() if name != "sort"}
-    rows = [(_("All answers"), {}, None), (_("Not reviewed"), todo, counts["todo"])]
-    rows += [(str(name), {"reason": reason, **todo}, counts[reason]) for reason, name in labels.REASONS.items()]
+def _quick(given: Mapping[str, str], filters: Mapping[str, Filter]) -> list[tuple[str, Filter, str]]:
+    """State and reason stand beside the search, with how much is to do."""
+    counts = todo_counts()
+    todo = AnswerReview.State.TODO.value
+    states = [
+        (value, f"{name} ({counts['todo']})" if value == todo else name) for value, name in filters["state"].choices
+    ]
+    reasons = [(value, f"{name} ({counts[value]})") for value, name in filters["reason"].choices]
     return [
-        {"name": name, "address": _address(filters), "current": chosen == filters, "count": count}
-        for name, filters, count in rows
+        ("state", Filter(filters["state"].label, [("", _("All answers")), *states]), given.get("state", "")),
+        ("reason", Filter(filters["reason"].label, [("", _("Any reason")), *reasons]), given.get("reason", "")),
     ]
 
 
@@ -239,7 +244,7 @@ def answer_page(request: HttpRequest, *, access: DeskAccess, message_id: UUID) -
         "reasons": _reasons(row),
         "status": _status(row),
         "detail": detail,
-        "replays": replays_of_answer(message_id),
+        "replays": replays_latest(message=message_id),
         "back": _address(given),
         "before": _address(given, reverse("review_answer", args=[before])) if before else "",
         "after": _address(given, reverse("review_answer", args=[after])) if after else "",
@@ -287,7 +292,6 @@ def dashboard_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     }  # fmt: skip
     context = {
         "section": "review",
-        "desk_part": "dashboard",
         "access": access,
         "since": str(days.since),
         "until": str(days.until),
@@ -332,7 +336,7 @@ def log_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         }
         for event in page
     ]
-    context = {"section": "review", "desk_part": "log", "access": access, "page": page, "events": rows}
+    context = {"section": "review", "access": access, "page": page, "events": rows}
     return render(request, "review/log.html", context)
 
 

@@ -8,6 +8,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("review/answers/<uuid:message_id>/", pages.answer_page, name="review_answer"),
     path("review/dashboard/", pages.dashboard_page, name="review_dashboard"),
     path("review/log/", pages.log_page, name="review_log"),
+    path("review/replays/", replays.replays_page, name="review_replays"),
     path("review/replays/new/", replays.replay_new_page, name="review_replay_new"),
     path("review/replays/<uuid:replay_id>/", replays.replay_page, name="review_replay"),
     path("api/review/answers", api.AnswersApi.as_view(), name="api-review-answers"),

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from django import template
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.functional import Promise
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from chat.labels import STATES, label, workflow_label
 from chat.messages.rendering import reachable
 from chat.models import Message
-from chat.review.roles import has_desk
+from chat.review.roles import Right, desk_access, has_desk
 
 register = template.Library()
 register.filter("has_desk", lambda user: has_desk(user))
@@ -28,6 +33,61 @@ _MARKUP = re.compile(
     re.M,
 )
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
+
+
+class Place(NamedTuple):
+    """Of the desk, or a tab of one. pages: that belong to it, by the names of their addresses, the first one leads
+    there."""
+
+    name: str | Promise
+    pages: tuple[str, ...]
+    right: Right = "read"
+
+
+PLACES = (
+    Place(gettext_lazy("Queue"), ("review", "review_answer")),
+    Place(gettext_lazy("Gaps"), ("review_gaps", "review_gap")),
+    Place(
+        gettext_lazy("Answers & questions"),
+        ("review_curated", "review_curated_new", "review_golden", "review_golden_new"),
+        "curate",
+    ),
+    Place(
+        gettext_lazy("Feedback"), ("review_revisions", "review_revision", "review_boosts", "review_boost_new"), "curate"
+    ),
+    Place(gettext_lazy("Dashboard"), ("review_dashboard",)),
+    Place(gettext_lazy("Replays"), ("review_replays", "review_replay", "review_replay_new")),
+    Place(gettext_lazy("Log"), ("review_log",), "administer"),
+)
+TABS = {
+    "answers": (
+        Place(gettext_lazy("Checked answers"), ("review_curated",)),
+        Place(gettext_lazy("Golden questions"), ("review_golden",)),
+    ),
+    "feedback": (
+        Place(gettext_lazy("Rounds"), ("review_revisions",)), Place(gettext_lazy("Set by hand"), ("review_boosts",))
+    ),
+}  # fmt: skip
+
+
+@register.simple_tag(takes_context=True)
+def desk_places(context: dict[str, Any]) -> list[dict[str, Any]]:
+    """Where this person may go at the desk."""
+    request = context["request"]
+    access = desk_access(request.user)
+    return _links([place for place in PLACES if access.may(place.right)], request)
+
+
+@register.inclusion_tag("review/_tabs.html", takes_context=True)
+def desk_tabs(context: dict[str, Any], name: str) -> dict[str, Any]:
+    return {"tabs": _links(TABS[name], context["request"])}
+
+
+def _links(places: Sequence[Place], request: HttpRequest) -> list[dict[str, Any]]:
+    here = request.resolver_match.url_name if request.resolver_match else ""
+    return [
+        {"name": place.name, "address": reverse(place.pages[0]), "current": here in place.pages} for place in places
+    ]
 
 
 @register.filter

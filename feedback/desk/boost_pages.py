@@ -78,7 +78,6 @@ def boosts_list(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     page = Paginator(rows, A_PAGE).get_page(request.GET.get("page"))
     context = {
         "section": "review",
-        "desk_part": "boosts",
         "access": access,
         "page": page,
         "readable": visible_documents(access.user).in_bulk([row.document_id for row in page]),

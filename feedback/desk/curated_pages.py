@@ -101,7 +101,7 @@ def curated_list(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     in_force = CuratedAnswer.in_force().values("pk")
     rows = rows.exclude(pk__in=in_force) if ended else rows.filter(pk__in=in_force)
     page = Paginator(rows, A_PAGE).get_page(request.GET.get("page"))
-    context = {"section": "review", "desk_part": "curated", "access": access, "page": page, "ended": ended}
+    context = {"section": "review", "page": page, "ended": ended}
     return render(request, "review/curated.html", context | {"outdated": set() if ended else curated_outdated(page)})
 
 

@@ -49,7 +49,6 @@ def gaps_list(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     page = Paginator(gap_list(**chosen), A_PAGE).get_page(request.GET.get("page"))
     context = {
         "section": "review",
-        "desk_part": "gaps",
         "access": access,
         "page": page,
         "known": set(collections_known(access.user).values_list("pk", flat=True)),
@@ -72,7 +71,6 @@ def gap_page(request: HttpRequest, *, access: DeskAccess, gap_id: int) -> HttpRe
     documents = _documents(gap, access)
     context = {
         "section": "review",
-        "desk_part": "gaps",
         "access": access,
         "curates": curates,
         "gap": gap,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from django.contrib import messages
+from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
@@ -21,6 +22,7 @@ from ragsite.core.errors import AppError, InvalidInputError
 from retrieval.models import Document
 from retrieval.selectors import as_uuid, document_list
 
+A_PAGE = 50
 FOUND = 20
 MOST_COLLECTIONS = 100
 MOST_TICKED = 50
@@ -60,6 +62,14 @@ def golden_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         "most_chars": MAX_TEXT_CHARS,
     }
     return render(request, "review/golden_new.html", context, status=400 if problem else 200)
+
+
+@desk_page("curate", query=("page",))
+def golden_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
+    """What revisions and replays are measured on."""
+    rows = golden_list(user=access.user).select_related("collection", "created_by")
+    page = Paginator(rows, A_PAGE).get_page(request.GET.get("page"))
+    return render(request, "review/golden.html", {"section": "review", "page": page})
 
 
 @desk_page("curate", methods=("POST",))

@@ -41,7 +41,6 @@ def revisions_list(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     revisions = Revision.objects.select_related("made_by", "live_by")
     context = {
         "section": "review",
-        "desk_part": "ratings",
         "access": access,
         "state": state,
         "page": Paginator(revisions, A_PAGE).get_page(request.GET.get("page")),
@@ -55,7 +54,6 @@ def revision_page(request: HttpRequest, *, access: DeskAccess, number: int) -> H
     revision = _revision(number)
     context = {
         "section": "review",
-        "desk_part": "ratings",
         "access": access,
         "revision": revision,
         "page": Paginator(differences(revision), A_PAGE).get_page(request.GET.get("page")),

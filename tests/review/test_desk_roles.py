@@ -69,6 +69,7 @@ def calls(answer_id: str) -> dict[str, Call]:
         "review_answer": lambda client: client.get(f"/review/answers/{answer_id}/"),
         "review_log": lambda client: client.get("/review/log/"),
         "review_dashboard": lambda client: client.get("/review/dashboard/"),
+        "review_replays": lambda client: client.get("/review/replays/"),
         "review_replay_new": lambda client: client.get(f"/review/replays/new/?answer={answer_id}"),
         "review_replay": lambda client: client.get(f"/review/replays/{replay}/"),
         "api-review-answers": lambda client: client.get("/api/review/answers"),

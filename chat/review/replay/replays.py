@@ -137,19 +137,22 @@ def replay_get(replay_id: UUID) -> Replay:
     return replay
 
 
-def replays_of_answer(message_id: UUID) -> list[dict[str, Any]]:
-    """The latest replays of an answer: what was done otherwise, and what came of it."""
-    replays = Replay.objects.filter(message=message_id).defer("result", "wordings")
+def replays_latest(*, most: int = LATEST, **where: Any) -> list[dict[str, Any]]:
+    """Of an answer, or of all: what was asked, what was done otherwise, and what came of it."""
+    replays = Replay.objects.filter(**where).defer("result", "wordings").select_related("message__reply_to", "made_by")
     return [
         {
             "id": replay.pk,
+            "question": replay.message.reply_to.text if replay.message and replay.message.reply_to else "–",
+            "by": replay.made_by.username if replay.made_by else "–",
+            "made_at": replay.created_at,
             "change": change_words(replay.change),
             "status": replay.get_status_display(),
             "decisions": [
                 labels.label(labels.DECISIONS, name) if name else "–" for name in replay.summary.get("decision", ())
             ],
         }
-        for replay in replays.order_by("-created_at", "id")[:LATEST]
+        for replay in replays.order_by("-created_at", "id")[:most]
     ]
 
 

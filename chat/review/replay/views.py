@@ -29,6 +29,7 @@ from chat.review.replay.replays import (
     option_label,
     replay_get,
     replays_create,
+    replays_latest,
     revisions_offered,
 )
 from chat.review.roles import DeskAccess
@@ -40,6 +41,7 @@ from retrieval.api.serializers import FiltersSerializer, search_filters
 from retrieval.selectors import as_uuid
 from retrieval.workflows import available_workflows
 
+ON_A_PAGE = 100
 OPTIONS = ("rewrite", "hyde", "rerank", "web_search")
 _DOCUMENT_LINK = re.compile(r"\[([^\[\]\n]{1,300})\]\(/documents/[0-9a-f-]{36}/\)")
 
@@ -165,6 +167,11 @@ def replay_new_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse
         "boot": {"message_id": str(message.pk)},
     }
     return render(request, "review/replay_new.html", context)
+
+
+@desk_page()
+def replays_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
+    return render(request, "review/replays.html", {"section": "review", "replays": replays_latest(most=ON_A_PAGE)})
 
 
 @desk_page()

@@ -174,7 +174,7 @@ declare namespace Boot {
   interface Chat {
     session: Named | null; username: string;
     limits: { message_chars: number; file_bytes: number; files: number }; accept: string[]; self_corrective: string;
-    workflows: Effort[]; default_workflow: string; web_search: { by_default: boolean } | null;
+    workflows: Effort[]; default_workflow: string; has_archive: boolean; web_search: { by_default: boolean } | null;
   }
   interface SelfCorrective {
     limits: { message_chars: number; top_k: number; rewrites: number }; username: string;

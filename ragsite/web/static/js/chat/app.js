@@ -56,6 +56,7 @@ const composer = new Composer(byId("composer"), {
   onSend: ask, onStop: stop,
 });
 composer.input.addEventListener("input", () => { asksOnceLoaded = false; }); // other words wait for another Enter
+/** @type {SessionList} */
 const sessions = new SessionList(byId("session-list"), byId("session-search", HTMLInputElement), {
   onOpen: (session) => openSession(session.id, session.title),
   onGone: () => openSession(null),
@@ -91,6 +92,7 @@ async function openSession(id, name = "", { push = true } = {}) {
 /** @param {string} name */
 function showTitle(name) {
   title.textContent = name || (sessionId ? gettext("Conversation") : gettext("New conversation"));
+  byId("session-menu").hidden = !sessionId;
   document.title = name ? `${name} · Ragsite` : "Ragsite";
 }
 
@@ -356,14 +358,12 @@ for (const link of document.querySelectorAll(/** @type {"a"} */ ("[data-new-chat
   });
 }
 const sessionMenu = byId("session-menu");
-menuButton(sessionMenu, () => {
-  if (!sessionId) return [{ label: gettext("New conversation"), icon: "plus", run: () => openSession(null) }];
-  return sessions.options(sessions.find(sessionId) || { id: sessionId, title: title.textContent || "" });
-});
+menuButton(sessionMenu, () => (sessionId ? sessions.options(sessions.find(sessionId) || { id: sessionId, title: title.textContent || "" }) : []));
 replace(sessionMenu, icon("more"));
 
 history.replaceState({ id: boot.session?.id || null, name: boot.session?.title || "" }, "");
 sessions.know(boot.session);
+sessions.hasArchive = boot.has_archive;
 sessions.load();
 const address = new URLSearchParams(location.search);
 openSession(boot.session?.id || null, boot.session?.title || "", { push: false });

@@ -33,6 +33,7 @@ export class SessionList {
     /** @type {Map<string, PagedRows<Api.Session>>} the folders that are open */
     this.open = new Map();
     this.inArchive = false;
+    this.hasArchive = true;
     /** @type {Map<Api.Id, Named>} what was seen of them last */
     this.known = new Map();
     /** @type {Api.Id | null} */
@@ -133,7 +134,7 @@ export class SessionList {
       items.length ? h("ul", { class: "side-rows" }, items)
         : h("p", { class: "side-empty" }, searched ? gettext("Nothing found.") : this.inArchive ? gettext("The archive is empty.") : gettext("Your conversations will appear here.")),
       this.more(this.list),
-      grouped ? h("button", { type: "button", class: "side-link side-archive", onclick: () => this.showArchive(true) }, icon("archive"), h("span", { class: "text" }, gettext("Archive"))) : null);
+      grouped && this.hasArchive ? h("button", { type: "button", class: "side-link side-archive", onclick: () => this.showArchive(true) }, icon("archive"), h("span", { class: "text" }, gettext("Archive"))) : null);
   }
 
   /** Without those that are about to be deleted. @param {PagedRows<Api.Session>} rows */
@@ -201,6 +202,7 @@ export class SessionList {
   /** @param {Named} session */
   async archive(session) {
     const before = { archived: false, pinned: Boolean(session.pinned) };
+    this.hasArchive = true;
     await this.change(session, { archived: true });
     if (session.archived) toast(gettext("Conversation archived."), { action: { label: gettext("Undo"), run: () => this.change(session, before) } });
   }

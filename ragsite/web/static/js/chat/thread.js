@@ -41,6 +41,7 @@ export class Thread {
     this.jump.hidden = true;
     replace(this.list);
     this.scroll.classList.remove("is-welcome");
+    this.scroll.setAttribute("tabindex", "0"); // what scrolls is reached by the keyboard
   }
 
   // ------------------------------------------------------------------------------------------- whole states
@@ -48,6 +49,7 @@ export class Thread {
   showWelcome(ask, named = false) {
     this.clear();
     this.scroll.classList.add("is-welcome");
+    this.scroll.removeAttribute("tabindex");
     this.list.append(query(document, "#welcome", HTMLTemplateElement).content.cloneNode(true));
     if (named) this.list.querySelector(".suggestions")?.remove();
     for (const button of this.list.querySelectorAll(".suggestion")) button.addEventListener("click", () => ask(button.textContent?.trim() || ""));

@@ -127,7 +127,7 @@ filters.addEventListener("submit", () => {
     if (!field.value || (field.name === "sort" && field.value === "newest")) field.disabled = true; // an address to read
   }
 });
-query(filters, "[name=sort]", HTMLSelectElement).addEventListener("change", () => filters.requestSubmit());
+for (const choice of filters.querySelectorAll(".review-sort select")) choice.addEventListener("change", () => filters.requestSubmit());
 addEventListener("pageshow", () => {
   for (const field of filters.querySelectorAll(/** @type {"input"} */ ("input, select"))) field.disabled = false;
 });
