@@ -22,7 +22,6 @@ from chat.services.attachments import MAX_FILES
 from chat.services.sharing import share_open, shared_entries
 from chat.services.suggestions import suggestions
 from ragsite.core.api.user import asking_user
-from ragsite.core.api.user import asking_user
 from ragsite.core.errors import NotFoundError
 from ragsite.core.storage import MIB
 from retrieval.ingest.sniff import EXTENSIONS
