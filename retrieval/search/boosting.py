@@ -18,6 +18,7 @@ BOOST_TIMEOUT_S = 2.0  # waiting for what ratings say
 
 LOWEST_SCORE = 0.26  # of the last of a hundred hits; the first has 1. Why: `rank_with_boosts`
 NO_BOOST = Boost()
+MOST_READ = 2  # times as many as the candidates: the best ranked whose texts are read, since some may have been deleted
 Hit = ScoredChunk | TailHit
 
 
@@ -40,47 +41,25 @@ class AnswerRevision:
         return self._revision
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Boosted:
-    """candidates: best first. lifted: ids of those that came up from the tail. hidden: ids of those left out."""
-
-    candidates: tuple[ScoredChunk, ...]
-    lifted: tuple[str, ...] = ()
-    hidden: tuple[str, ...] = ()
-
-
-async def put_boosts(result: SearchResult, boosts: Boosts, *, store: ChunkStore, scope: SearchScope) -> Boosted:
-    """The result's candidates, as many as before where enough is left, in the order that the boosts give them."""
-    hits: Sequence[Hit] = (*result.candidates, *result.tail_hits)
-    if not boosts.by_chunk:
-        normalize = _Normalizer(hits)
-        scored = (
-            replace(hit, scores=replace(hit.scores, standing=normalize(hit), boost=NO_BOOST.multiplier))
-            for hit in result.candidates
-        )
-        return Boosted(candidates=tuple(scored))
-    hidden = tuple(hit.chunk_id for hit in hits if boosts.by_chunk.get(hit.chunk_id, NO_BOOST).hide)
-    ranked = rank_with_boosts([hit for hit in hits if hit.chunk_id not in hidden], boosts, pool=hits)
-    chosen: list[ScoredChunk] = []
-    lifted: list[str] = []
-    texts: set[str] = set()
-    begin = 0
-    while begin < len(ranked) and len(chosen) < len(result.candidates):
-        batch = ranked[begin : begin + len(result.candidates) - len(chosen)]
-        begin += len(batch)
-        unread = [place.chunk_id for place in batch if isinstance(place.hit, TailHit)]
-        chunks = await store.fetch(unread, scope=scope) if unread else {}
-        for place in batch:
-            from_tail = isinstance(place.hit, TailHit)
-            if from_tail and place.chunk_id not in chunks:  # deleted, or not for this user
-                continue
-            chunk = place.hit.chunk if isinstance(place.hit, ScoredChunk) else chunks[place.chunk_id]
-            if (text := "".join(chunk.text.split()).casefold()) not in texts:
-                texts.add(text)
-                chosen.append(ScoredChunk(chunk=chunk, scores=place.scores(), ranks=place.hit.ranks))
-                if from_tail:
-                    lifted.append(place.chunk_id)
-    return Boosted(candidates=tuple(chosen), lifted=tuple(lifted), hidden=hidden)
+async def put_boosts(
+    result: SearchResult, boosts: Boosts, *, store: ChunkStore, scope: SearchScope
+) -> tuple[tuple[ScoredChunk, ...], list[str]]:
+    """The result's candidates, as many as before where enough is left, in the order that the boosts give them; and the
+    ids of those that came up from the tail."""
+    wanted, chunks = len(result.candidates), {hit.chunk_id: hit.chunk for hit in result.candidates}
+    ranked = [
+        place
+        for place in rank_with_boosts((*result.candidates, *result.tail_hits), boosts)
+        if not boosts.by_chunk.get(place.chunk_id, NO_BOOST).hide
+    ]
+    raised = [place.chunk_id for place in ranked[: MOST_READ * wanted] if place.chunk_id not in chunks]
+    read = await store.fetch(raised, scope=scope) if raised and boosts.by_chunk else {}  # not what is deleted or hidden
+    places = [place for place in ranked if place.chunk_id in chunks or place.chunk_id in read][:wanted]
+    candidates = (
+        ScoredChunk(chunk={**read, **chunks}[place.chunk_id], scores=place.scores(), ranks=place.hit.ranks)
+        for place in places
+    )
+    return tuple(candidates), [place.chunk_id for place in places if place.chunk_id in read]
 
 
 @dataclass(frozen=True, slots=True)

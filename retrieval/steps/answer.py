@@ -25,14 +25,12 @@ from retrieval.steps.verify import NOTHING_SUPPORTED, check_by_words, claims_of,
 from retrieval.steps.writing import (
     AnswerWriter,
     Author,
-    CitedWriter,
     Ended,
-    MarkedWriter,
     author_of,
     marked_shape,
     write_by_model,
 )
-from retrieval.text.answer_language import NAMES, Language, phrase
+from retrieval.text.answer_language import NAMES, Language, in_script, phrase
 from retrieval.text.quoting import one_line, quote_history, quote_source
 from retrieval.trace import degrade, note
 from retrieval.values import (
@@ -86,7 +84,7 @@ async def write_from(
         shown = await compress(deps, question.standalone, passages, room=author.room)
     kept = {passage.chunk_id for passage in shown}
     sources = as_sources([passage for passage in passages if passage.chunk_id in kept])
-    writer = MarkedWriter(deps, sources=sources, question=question.standalone, released=released)
+    writer = AnswerWriter(deps, sources=sources, question=question.standalone, marked=True, released=released)
     answer = await generate(deps, question, shown, sources, author, writer, may_ask_back=may_ask_back)
     answer = await verify(deps, answer, question=question.standalone)
     if not answer.model or not answer.text or (answer.partial and answer.decision == "ANSWER"):
@@ -101,12 +99,11 @@ async def write_from(
 
 async def with_more(deps: Deps, answer: Answer, text: str) -> Answer:
     """The answer with more said behind it, whose markers are of its sources."""
-    writer = AnswerWriter(deps)
-    writer.text = answer.text
-    await writer.write(text)
-    await writer.finish()
-    cited = cited_markers(writer.text)
-    return replace(answer, text=writer.text, sources=marked_cited(answer.sources, cited))
+    text = in_script(text if answer.text else text.lstrip(), deps.language)
+    if text:
+        await deps.trace.emit_chunk(text)
+    text = answer.text + text
+    return replace(answer, text=text, sources=marked_cited(answer.sources, cited_markers(text)))
 
 
 @step("generate")
@@ -116,7 +113,7 @@ async def generate(
     passages: Sequence[ScoredChunk],
     sources: tuple[Source, ...],
     author: Author,
-    writer: MarkedWriter,
+    writer: AnswerWriter,
     *,
     may_ask_back: bool = False,
 ) -> Answer:
@@ -285,7 +282,7 @@ async def respond_directly(deps: Deps, question: Question, memories: Sequence[Re
             question=one_line(question.standalone),
         )
 
-    writer = CitedWriter(deps, sources=(), question=question.standalone)  # takes the model's markers out
+    writer = AnswerWriter(deps, sources=(), question=question.standalone)  # takes the model's markers out
     ended = await write_by_model(deps, await author_of(deps, prompt), prompt, writer)
     if ended.failure:
         degrade(ended.failure)

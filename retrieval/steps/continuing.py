@@ -17,7 +17,7 @@ from retrieval.steps.cite import without_markers
 from retrieval.steps.deps import Deps
 from retrieval.steps.passages import fit
 from retrieval.steps.step import step
-from retrieval.steps.writing import CitedWriter, author_of, write_by_model
+from retrieval.steps.writing import AnswerWriter, author_of, write_by_model
 from retrieval.text.answer_language import NAMES
 from retrieval.text.quoting import neutralise, one_line, quote_history, quote_source
 from retrieval.text.sentences import split_sentences
@@ -78,7 +78,7 @@ def _prompt(deps: Deps, begun: Begun, passages: str) -> Prompt:
     )
 
 
-class ContinuedWriter(CitedWriter):
+class ContinuedWriter(AnswerWriter):
     """Writes behind the beginning. `text` is the whole answer."""
 
     def __init__(self, deps: Deps, begun: Begun) -> None:

@@ -99,12 +99,12 @@ async def boost(deps: Deps, request: SearchRequest, result: SearchResult) -> Sea
     try:
         async with asyncio.timeout(deps.deadline.limit(BOOST_TIMEOUT_S)):
             boosts = await _boosts(deps, request.queries[0].text, (*result.candidates, *result.tail_hits))
-            boosted = await put_boosts(result, boosts, store=deps.store, scope=request.scope)
+            candidates, lifted = await put_boosts(result, boosts, store=deps.store, scope=request.scope)
     except (AppError, TimeoutError) as error:
         reason = explained(error) or "ratings_late"
         degrade(reason)
         return replace(result, degraded=(*result.degraded, reason_text(reason)))
-    shown = {candidate.chunk_id for candidate in boosted.candidates}
+    shown = {candidate.chunk_id for candidate in candidates}
     payload = {
         chunk_id: {"multiplier": round(boost.multiplier, 3), "origin": boost.origin}
         for chunk_id, boost in boosts.by_chunk.items()
@@ -112,7 +112,7 @@ async def boost(deps: Deps, request: SearchRequest, result: SearchResult) -> Sea
     }
     note(
         "boosted" if payload else "not_boosted",
-        boosts=payload, revision=boosts.revision, lifted=list(boosted.lifted), rated=len(payload), found=len(shown),
+        boosts=payload, revision=boosts.revision, lifted=lifted, rated=len(payload), found=len(shown),
     )  # fmt: skip
     if boosts.degraded:
         degrade(boosts.degraded)
@@ -120,7 +120,7 @@ async def boost(deps: Deps, request: SearchRequest, result: SearchResult) -> Sea
     total = round(result.timings_ms.get("total", 0.0) + spent, 2)
     return replace(
         result,
-        candidates=boosted.candidates,
+        candidates=candidates,
         timings_ms={**result.timings_ms, "boost": spent, "total": total},
         degraded=(*result.degraded, boosts.degraded) if boosts.degraded else result.degraded,
         notes={**result.notes, "boosts": payload} if payload else result.notes,
@@ -149,28 +149,19 @@ async def search_again(
     *,
     filters: SearchFilters,
     number: int,
-    missing: str = "",
 ) -> SearchResult:
-    """What the stage finds. Filters of the request itself are kept at every stage. number: of the round, from 1.
-    missing: what the judge found missing; it is searched for, too."""
-    queries = await refine(deps, queries, stage, number=number, missing=missing)
+    """What the stage finds. Filters of the request itself are kept at every stage. number: of the round, from 1."""
+    async with deps.trace.step("refine"):
+        note("refined", stage=stage, purpose=PURPOSE[stage], number=number)
     if stage == "web":
         return await web_search(deps, question)
     settings = deps.settings
     wanted = settings.rerank.max_candidates * (WIDER if stage == "wide" else 1)
     request = SearchRequest(
-        queries=queries if stage == "wide" else tuple(query for query in queries if not query.vector_only),
+        queries=tuple(query for query in queries if stage == "wide" or not query.vector_only),
         scope=question.scope,
         filters=question.filters if stage == "wide" else filters,
         top_k=min(wanted, settings.search.max_top_k),
         stages=("dense", "bm25") if stage == "wide" else ("bm25",),
     )
     return await search_documents(deps, request, purpose=PURPOSE[stage])
-
-
-@step("refine")
-async def refine(deps: Deps, queries: Sequence[Query], stage: Stage, *, number: int, missing: str) -> tuple[Query, ...]:
-    """What the round searches for: the queries so far, and what is missing."""
-    note("refined", stage=stage, purpose=PURPOSE[stage], number=number, missing=missing)
-    known = {query.text for query in queries}
-    return (*queries, Query(missing, kind="rewrite")) if missing and missing not in known else tuple(queries)

@@ -76,18 +76,6 @@ def distinct_queries(queries: tuple[Query, ...]) -> tuple[Query, ...]:
 
 
 # ------------------------------------------------------------------------------------------------ without a model
-async def prefer_named_year(deps: Deps, question: Question) -> Question:
-    """With the one year that the question names in digits, where documents in scope are of that year, as a preferred
-    filter: "under the 2025 regulations". Two years are a comparison."""
-    years = years_in(question.standalone)
-    if len(years) != 1 or question.filters.policy_year is not None:
-        return question
-    if years[0] not in (await deps.store.vocabulary(question.scope)).policy_years:
-        return question
-    named = SearchFilters(policy_year=years[0]).in_mode("prefer")
-    return replace(question, filters=merge(question.filters, named))
-
-
 def bound_by_choice(question: Question) -> Question:
     """Where the message is one of the options of the question asked back: together with the question that it was about,
     and its documents as a strict filter. Any other message is one of the conversation."""

@@ -36,7 +36,6 @@ from retrieval.text.numbers import known_numbers, stated_numbers
 from retrieval.text.quoting import one_line, quote_source
 from retrieval.text.statements import Statement, headed_statements_of
 from retrieval.text.term_coverage import held_share
-from retrieval.text.tokens import estimate_tokens
 from retrieval.trace import degrade, note, skip
 from retrieval.values import Answer, GroundedSentence, SentenceEvidence, StoredChunk
 
@@ -51,7 +50,6 @@ REFUTED_CAP = 0.2  # the most that a statement gets with a number that no passag
 WEAK_CAP = 0.4  # and with one that only the question has, or one wrong number beside a right one
 NOTHING_SUPPORTED = worded("no passage bears out any sentence of the answer")
 BASELESS = 0.3  # score below which a sentence is not only weak: another number, or nearly no words in common
-STATEMENT_CHARS = 600
 MAX_SENTENCES = 40  # of one answer that are checked
 
 
@@ -145,7 +143,13 @@ async def verify(deps: Deps, answer: Answer, *, question: str) -> Answer:
     )
     if settings.by_model and claims:
         verdicts = await _model_verdicts(deps, answer, claims, question)
-        grounding = [_lowered(*pair) for pair in zip(grounding, verdicts, strict=True)]
+        grounding = [
+            # A model that is easily pleased proves nothing: it can only lower what the words say.
+            sentence
+            if supported or sentence.supported is False
+            else replace(sentence, supported=False, reason=sentence.reason or worded("the model finds it unsupported"))
+            for sentence, supported in zip(grounding, verdicts, strict=True)
+        ]
     if answer.partial and grounding and not answer.text[grounding[-1].end :].strip():
         # The sentence that a model broke off in lacks words, and the citation at its end.
         grounding[-1] = replace(grounding[-1], score=None, supported=None, reason=worded("the answer broke off in it"))
@@ -172,41 +176,22 @@ class CheckedStatements(BaseModel):
 
 async def _model_verdicts(deps: Deps, answer: Answer, claims: Sequence[Claim], question: str) -> list[bool]:
     """Of each claim whether the passages that it cites support it, as the fast model says; where it fails, yes."""
-    reply = await try_call(deps, _ask(deps, answer, claims, question), optional=True)
-    if reply is None:
-        return [True] * len(claims)
-    if len(reply.supported) == len(claims) and (len(claims) == 1 or any(reply.supported)):
-        return list(reply.supported)
-    degrade("verdicts_missing" if len(reply.supported) != len(claims) else "verdicts_all_no")
-    return [True] * len(claims)
-
-
-async def _ask(deps: Deps, answer: Answer, claims: Sequence[Claim], question: str) -> CheckedStatements:
-    passages = _cited_passages(answer, claims, tokens=(await deps.models.chat("fast")).prompt_budget // 2)
-    return await deps.complete(
+    cited = [source for source in answer.sources if source.cited] or answer.sources
+    statements = (one_line(claim.text) + "".join(f" [{marker}]" for marker in claim.markers) for claim in claims)
+    call = deps.complete(
         "verify",
         exactly(CheckedStatements, "supported", len(claims)),
-        passages="\n\n".join(passages),
-        statements="\n".join(f"{number}. {_quoted(claim)}" for number, claim in enumerate(claims, start=1)),
+        passages="\n\n".join(quote_source(source.marker, source.chunk) for source in cited),
+        statements="\n".join(f"{number}. {statement}" for number, statement in enumerate(statements, start=1)),
         count=len(claims),
         question=one_line(question),
     )
-
-
-def _cited_passages(answer: Answer, claims: Sequence[Claim], *, tokens: int) -> list[str]:
-    """Quoted, as many as fit; all where nothing is cited."""
-    cited = {marker for claim in claims for marker in claim.markers}
-    passages: list[str] = []
-    for source in answer.sources:
-        quoted = quote_source(source.marker, source.chunk)
-        tokens -= estimate_tokens(quoted) + 2
-        if (not cited or source.marker in cited) and (tokens >= 0 or not passages):
-            passages.append(quoted)
-    return passages
-
-
-def _quoted(claim: Claim) -> str:
-    return one_line(claim.text)[:STATEMENT_CHARS] + "".join(f" [{marker}]" for marker in claim.markers)
+    reply = await try_call(deps, call, optional=True)
+    if reply is not None and len(reply.supported) == len(claims) and (len(claims) == 1 or any(reply.supported)):
+        return reply.supported
+    if reply is not None:
+        degrade("verdicts_missing" if len(reply.supported) != len(claims) else "verdicts_all_no")
+    return [True] * len(claims)
 
 
 def check_by_words(
@@ -228,22 +213,13 @@ def check_by_words(
                 score=None if found.score is None else round(found.score, 3),
                 supported=supported,
                 reason="" if supported else found.reason or worded("the passages hold too few of its words"),
-                evidence=_evidence(list(cited), found),
+                # Of a sentence that cites nothing there is none to show.
+                evidence=tuple(
+                    SentenceEvidence(list(cited)[at], place.start, place.end) for at, place in found.places if cited
+                ),
             )
         )
     return checked
-
-
-def _evidence(cited: Sequence[int], found: Support) -> tuple[SentenceEvidence, ...]:
-    """Of a sentence that cites nothing there is none to show."""
-    return tuple(SentenceEvidence(cited[at], place.start, place.end) for at, place in found.places if cited)
-
-
-def _lowered(sentence: GroundedSentence, verdict: bool) -> GroundedSentence:
-    """A model that is easily pleased proves nothing: it can only lower what the words say."""
-    if verdict or sentence.supported is False:
-        return sentence
-    return replace(sentence, supported=False, reason=sentence.reason or worded("the model finds it unsupported"))
 
 
 def _is_baseless(answer: Answer) -> bool:

@@ -92,89 +92,62 @@ class MarkReader:
 
 
 class AnswerWriter:
-    """Emits an answer's pieces, a Chinese one in the script of the answer's language. `text`: what has been emitted."""
+    """Emits a model's answer, a Chinese one in the script of the answer's language. Each sentence gets the citations of
+    the passages that bear it out, when it is complete; the model's own markers are a hint (`retrieval.steps.cite`).
 
-    def __init__(self, deps: Deps) -> None:
+    text: what has been emitted. marked: the reply begins with a mark, which is held back until it is read; sources go
+    to the reader before the first word of an answer, not at all where the model refuses. released: called before that
+    word.
+    """
+
+    def __init__(
+        self,
+        deps: Deps,
+        *,
+        sources: Sequence[Source],
+        question: str,
+        marked: bool = False,
+        released: Callable[[], object] | None = None,
+    ) -> None:
         self.text = ""
+        self.aligner = Aligner(sources, question=question, models=deps.models)
         self._trace = deps.trace
+        self._sources = tuple(sources)
+        self._released = released
+        self._reader = MarkReader() if marked else None
         self._script = ScriptKeeper(deps.language)
+        self._cited = CitedStream(self.aligner, markers={source.marker for source in sources})
+
+    @property
+    def mark(self) -> Mark | None:
+        return self._reader.mark if self._reader else None
 
     @property
     def refuses(self) -> bool:
         """Whether nothing more is to be read of the reply."""
-        return False
-
-    def read(self, piece: str) -> str:
-        """The text in a piece of the model's reply."""
-        return piece
-
-    def read_end(self) -> str:
-        return ""
+        return self.mark in ("no_answer", "ask_back")
 
     async def write(self, piece: str) -> None:
-        await self._emit(self._script.feed(piece))
+        """A piece of the model's reply."""
+        text = self._reader.feed(piece) if self._reader else piece
+        if not self.refuses:
+            await self._emit(await self._cited.feed(self._script.feed(text)))
 
     async def finish(self, *, whole: bool = True) -> None:
-        await self._emit(self._script.finish())
+        rest = self._reader.finish() if self._reader else ""
+        if not self.refuses:
+            last = await self._cited.feed(self._script.feed(rest) + self._script.finish())
+            await self._emit(last + await self._cited.finish(whole=whole))
 
     async def _emit(self, content: str) -> None:
         content = content if self.text else content.lstrip()
-        if content:
-            self.text += content
-            await self._trace.emit_chunk(content)
-
-
-class CitedWriter(AnswerWriter):
-    """Sets the citations of a model's answer: each sentence gets those of the passages that bear it out, when it is
-    complete. The model's own markers are a hint (`retrieval.steps.cite`)."""
-
-    def __init__(self, deps: Deps, *, sources: Sequence[Source], question: str) -> None:
-        super().__init__(deps)
-        self.aligner = Aligner(sources, question=question, models=deps.models)
-        self._cited = CitedStream(self.aligner, markers={source.marker for source in sources})
-
-    async def write(self, piece: str) -> None:
-        await self._emit(await self._cited.feed(self._script.feed(piece)))
-
-    async def finish(self, *, whole: bool = True) -> None:
-        last = await self._cited.feed(self._script.finish())
-        await self._emit(last + await self._cited.finish(whole=whole))
-
-
-class MarkedWriter(CitedWriter):
-    """Holds the mark back until it is read (`retrieval.steps.writing`). Sources go to the reader before the first
-    word of an answer, not at all where the model refuses. released: called before that word."""
-
-    def __init__(
-        self, deps: Deps, *, sources: Sequence[Source], question: str, released: Callable[[], object] | None = None
-    ) -> None:
-        super().__init__(deps, sources=sources, question=question)
-        self._sources = tuple(sources)
-        self._released = released
-        self._reader = MarkReader()
-
-    @property
-    def mark(self) -> Mark | None:
-        return self._reader.mark
-
-    @property
-    def refuses(self) -> bool:
-        return self.mark in ("no_answer", "ask_back")
-
-    def read(self, piece: str) -> str:
-        text = self._reader.feed(piece)
-        return "" if self.refuses else text
-
-    def read_end(self) -> str:
-        text = self._reader.finish()
-        return "" if self.refuses else text
-
-    async def _emit(self, content: str) -> None:
-        if content.strip() and not self.text:
+        if content and not self.text and self._reader:
             if self._released:
                 self._released()
             await self._trace.choose_sources(self._sources)
-        await super()._emit(content)
+        if content:
+            self.text += content
+            await self._trace.emit_chunk(content)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,7 +201,7 @@ async def write_by_model(
         stream: AsyncGenerator[str, None] = author.model.stream(prompt(), shape=shape)
         async with asyncio.timeout(deps.deadline.remaining()), aclosing(stream) as pieces:
             async for piece in pieces:
-                await writer.write(writer.read(piece))
+                await writer.write(piece)
                 refused += writer.refuses
                 if refused > HEARD_OUT:
                     break
@@ -236,7 +209,6 @@ async def write_by_model(
         failure, cut = error.reason, isinstance(error, ModelCutError)
     except TimeoutError:
         failure = reason_text("time_was_over")
-    await writer.write(writer.read_end())
     await writer.finish(whole=not failure)
     if not writer.text and not writer.refuses:
         failure = failure or reason_text("empty_answer")

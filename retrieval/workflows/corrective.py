@@ -249,7 +249,6 @@ async def refine(state: State, runtime: Runtime[Deps]) -> State:
         stage,
         filters=state["filters"],
         number=len(tried) + 1,
-        missing=state["assessment"].missing if "assessment" in state else "",
     )
     return {"tried": (*tried, stage), **await _with_found(deps, state, found.candidates)}
 

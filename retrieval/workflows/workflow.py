@@ -20,7 +20,7 @@ from retrieval.steps.deps import Deps
 from retrieval.steps.judge import estimated
 from retrieval.steps.query import own_words
 from retrieval.steps.retrieve import breadth, search_documents
-from retrieval.steps.route import bound_by_choice, prefer_named_year
+from retrieval.steps.route import bound_by_choice
 from retrieval.steps.verify import verify
 from retrieval.text.answer_language import Language, answer_language
 from retrieval.trace import Trace
@@ -81,7 +81,6 @@ class Workflow:
             return await answer_from_documents(deps, question, question.task)
         if ready := await curated_answer(deps, question):
             return ready
-        question = await prefer_named_year(deps, question)
         state = await self.graph.ainvoke({"question": question}, {"recursion_limit": RECURSION_LIMIT}, context=deps)
         answer: Answer = state["answer"]
         return answer

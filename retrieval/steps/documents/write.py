@@ -15,7 +15,7 @@ from retrieval.steps.answer import with_more, written_answer
 from retrieval.steps.deps import Deps
 from retrieval.steps.documents.compare import Quoted
 from retrieval.steps.step import step
-from retrieval.steps.writing import Author, CitedWriter, author_of, write_by_model
+from retrieval.steps.writing import AnswerWriter, Author, author_of, write_by_model
 from retrieval.text.answer_language import NAMES
 from retrieval.text.quoting import one_line
 from retrieval.trace import degrade, note
@@ -39,7 +39,7 @@ async def write(
     otherwise: Callable[[], Quoted],
 ) -> Answer:
     """By the model. `otherwise`: the answer where there is none, or it fails before its first word."""
-    writer = CitedWriter(deps, sources=sources, question=question)
+    writer = AnswerWriter(deps, sources=sources, question=question)
     if author.model:
         await deps.trace.choose_sources(sources)
     ended = await write_by_model(deps, author, lambda: _prompt(deps, prompt, question, passages), writer)
