@@ -39,7 +39,7 @@ def session_list(
 
     archived: only those, or only the others. folder: of that name; "": in none.
     """
-    sessions = with_message_count(own_sessions(user)).prefetch_related("shares")
+    sessions = with_message_count(own_sessions(user).filter(kept=True)).prefetch_related("shares")
     if archived is not None:
         sessions = sessions.filter(archived_at__isnull=not archived)
     if folder is not None:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from datetime import timedelta
 
 from asgiref.sync import sync_to_async
 from celery import shared_task
 from django.db import close_old_connections
+from django.utils import timezone
 
 from chat.review.records import answers_catch_up
 from chat.review.replay.replays import replays_queue, replays_work
 from chat.services.attachments import attachments_sweep
+from chat.services.retention import sessions_erase, unkept_over
 from retrieval.engine import close_engine
 
 MOST, WITHIN_S = 20_000, 90.0  # a round; the next one goes on two minutes after it began
+UNKEPT_FOR = timedelta(minutes=10)  # so that an answer that asked back is known when its reply comes
 REPLAYS_S = 60.0  # then documents that wait to be read get their turn
 
 logger = logging.getLogger(__name__)
@@ -39,6 +43,12 @@ def replays_work_task() -> bool:
 def attachments_sweep_task() -> int:
     """Delete files that were attached to conversations which never began. Of how many."""
     return attachments_sweep()
+
+
+@shared_task
+def conversations_forget() -> int:
+    """Delete conversations that are not to be kept. Returns how many."""
+    return sum(sessions_erase(lambda: unkept_over(timezone.now() - UNKEPT_FOR)))
 
 
 async def _replays() -> bool:

@@ -23,6 +23,7 @@ from chat.api.sessions import (
 )
 from chat.compat.rag import RagQueryApi, RagQueryStreamApi
 from chat.compat.self_corrective import SelfCorrectiveApi
+from chat.openai.api import ChatCompletionsApi, ModelApi, ModelsApi
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("chat.review.urls")),
@@ -35,6 +36,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/self-corrective-rag", SelfCorrectiveApi.as_view(), name="api-self-corrective-rag"),
     path("api/rag/query", RagQueryApi.as_view(), name="api-rag-query"),
     path("api/rag/query-stream", RagQueryStreamApi.as_view(), name="api-rag-query-stream"),
+    path("v1/models", ModelsApi.as_view(), name="openai-models"),
+    path("v1/models/<path:name>", ModelApi.as_view(), name="openai-model"),
+    path("v1/chat/completions", ChatCompletionsApi.as_view(), name="openai-chat-completions"),
     path("api/attachments", AttachmentsApi.as_view(), name="api-attachments"),
     path("api/attachments/<uuid:document_id>/keep", AttachmentKeepApi.as_view(), name="api-attachment-keep"),
     path("api/sessions", SessionListApi.as_view(), name="api-sessions"),

@@ -18,6 +18,8 @@ INTERVALS = (  # name, task, every, period, description
      "Compares the index with the database, and writes what is missing."),
     ("Delete files of conversations that never began", "chat.tasks.attachments_sweep_task", 6, "hours",
      "Files are attached before the first question; where none followed for two days, they go."),
+    ("Forget conversations that are not kept", "chat.tasks.conversations_forget", 5, "minutes",
+     "Those of API keys whose owners do not keep them, ten minutes after their last answer."),
     ("Take answers in at the review desk", "chat.tasks.answer_reviews_catch_up", 2, "minutes",
      "Answers that ended without a sign get their rows."),
     ("Go on with replays", "chat.tasks.replays_work_task", 2, "minutes",

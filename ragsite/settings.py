@@ -377,6 +377,7 @@ LOGGING = {
         # pymilvus logs a traceback for every failed call, also where the caller handles it
         "pymilvus": {"level": "CRITICAL"},
         "httpx": {"level": "WARNING"},
+        "httpx2": {"level": "WARNING"},
         "httpcore": {"level": "WARNING"},
         "jieba": {"level": "WARNING"},
     },

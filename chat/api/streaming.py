@@ -86,7 +86,12 @@ def event_stream(
             # Without an id: the answer goes on, and who signs in again may follow it from the last event that has one.
             yield f"data: {json.dumps(last, ensure_ascii=False)}\n\n"
 
-    response = StreamingHttpResponse(lines(), content_type=f"{EVENT_STREAM}; charset=utf-8")
+    return streamed(lines())
+
+
+def streamed(lines: AsyncIterator[str]) -> StreamingHttpResponse:
+    """Server-Sent Events, sent as they come."""
+    response = StreamingHttpResponse(lines, content_type=f"{EVENT_STREAM}; charset=utf-8")
     response["Cache-Control"] = "no-cache, no-transform"
     response["X-Accel-Buffering"] = "no"  # proxies would hold the chunks back
     return response
@@ -102,7 +107,13 @@ async def finished_message(request: Request, message_id: UUID) -> dict[str, Any]
 
     Raises AnswerFailedError with the failure's own status, MessageNotFoundError, SignedOutError.
     """
-    event = await unless_signed_out(final_event(message_id), credential_of_request(request))
+    return await message_of_end(
+        message_id, await unless_signed_out(final_event(message_id), credential_of_request(request))
+    )
+
+
+async def message_of_end(message_id: UUID, event: Event) -> dict[str, Any]:
+    """Of an answer's last event. Raises AnswerFailedError, MessageNotFoundError."""
     if event["type"] == "done":
         message: dict[str, Any] = event["message"]
         return message

@@ -32,6 +32,11 @@ class Session(models.Model):
     folder = models.CharField(
         max_length=100, blank=True, help_text=_("Its user's own; empty: in none."), verbose_name=_("folder")
     )
+    kept = models.BooleanField(
+        default=True,
+        help_text=_("Otherwise it is in no list, and is deleted minutes after its last answer."),
+        verbose_name=_("kept"),
+    )
     key = models.ForeignKey(
         "ragsite.ApiToken",
         null=True,

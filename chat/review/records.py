@@ -56,7 +56,8 @@ def _message_saved(sender: type[Model], instance: Message, raw: bool = False, **
 
 
 def ended_answers() -> QuerySet[Message]:
-    return Message.objects.filter(role=Message.Role.ASSISTANT).exclude(status=Message.Status.STREAMING)
+    answers = Message.objects.filter(role=Message.Role.ASSISTANT, session__kept=True)
+    return answers.exclude(status=Message.Status.STREAMING)
 
 
 @transaction.atomic

@@ -48,7 +48,7 @@ from retrieval.selectors import (
     scope_of_documents,
 )
 from retrieval.text import quoting
-from retrieval.values import AnswerOptions, DocumentTask, Question, SearchFilters, SearchScope
+from retrieval.values import AnswerOptions, DocumentTask, HistoryMessage, Question, SearchFilters, SearchScope
 
 TITLE_CHARS = 80
 SHOWN_MODELS = 20
@@ -64,15 +64,17 @@ async def ask(
     request: Mapping[str, Any],
     regenerated: Message | None = None,
     edited: Message | None = None,
+    kept: bool = True,
 ) -> Run:
     """Store the question and begin to answer it; the answer's events are in the log under the id of `run.message`.
 
     request: how to answer, as JSON (`RequestSerializer`): workflow, collections, filters, filters_mode, options, model,
-    task, documents; what is absent is the site's default. session_id: of a session, or of files that were attached to
-    a conversation which begins with this question.
+    task, documents, history; what is absent is the site's default. session_id: of a session, or of files that were
+    attached to a conversation which begins with this question.
     regenerated: the question of this answer is answered again; its answers so far are kept, superseded.
     edited: the question is another version of this one, which is kept with what follows it, superseded. Either is asked
     as it was before, but for what `request` holds.
+    kept: whether a new conversation is.
 
     Raises MessageTooLargeError, InvalidInputError, CollectionNotFoundError, SessionNotFoundError,
     AnswerInProgressError, TooManyQuestionsError, TooManyAnswersError.
@@ -91,6 +93,7 @@ async def ask(
             request={**request, "language": language} if language else request,
             regenerated=regenerated,
             edited=edited,
+            kept=kept,
         )
     )
 
@@ -119,6 +122,7 @@ def _answer_create(
     request: Mapping[str, Any],
     regenerated: Message | None,
     edited: Message | None,
+    kept: bool,
 ) -> Run:
     """Store the question, unless there is a row of it, and the empty answer."""
     before = regenerated or (selectors.shown_answer(edited) if edited else None)
@@ -131,7 +135,7 @@ def _answer_create(
     try:
         with transaction.atomic():
             lock_asking(user)
-            session = _session(user=user, session_id=session_id)
+            session = _session(user=user, session_id=session_id, kept=kept)
             check_limits(user)
             session.workflow, session.collections = workflow, asked_with.get("collections", [])
             session.title = session.title or Truncator(clean_line(text)).chars(TITLE_CHARS)
@@ -207,10 +211,15 @@ def question_of(answer: Message, *, user: User, scope: SearchScope) -> Question:
     assert asked is not None
     documents, filters = tuple(request.get("documents", ())), request.get("filters", {})
     is_first = asked.follows_id is None
+    if "history" in request:  # of a client that sends all of a conversation each time
+        history = tuple(HistoryMessage(**message) for message in request["history"])
+    else:
+        history = () if is_first else selectors.history_before(asked, limit=quoting.HISTORY_MESSAGES)
+    remembers = answer.session.kept and bound_to(user) is None  # what is remembered comes from any collection
     return Question(
         text=asked.text,
         scope=scope,
-        history=() if is_first else selectors.history_before(asked, limit=quoting.HISTORY_MESSAGES),
+        history=history,
         task=DocumentTask(request["task"], documents) if request.get("task") else None,
         filters=replace(
             SearchFilters(**{**filters, "tags": tuple(filters.get("tags", ()))}).in_mode(
@@ -221,7 +230,7 @@ def question_of(answer: Message, *, user: User, scope: SearchScope) -> Question:
         options=AnswerOptions(**request.get("options", {})),
         model=request.get("model", ""),
         open_clarification=None if is_first else selectors.open_clarification_before(asked),
-        user_id=str(user.pk) if bound_to(user) is None else "",  # what is remembered comes from any collection
+        user_id=str(user.pk) if remembers else "",
         conversation_id=str(answer.session_id),
         answer_id=str(answer.pk),
         language=request.get("language", ""),
@@ -288,10 +297,10 @@ async def _model_chosen(model: str) -> str:
     raise InvalidInputError(fields={"model": [worded("One of {known}.", known=known)]})
 
 
-def _session(*, user: User, session_id: UUID | None) -> Session:
+def _session(*, user: User, session_id: UUID | None, kept: bool) -> Session:
     """The user's session, locked, or one that is not stored yet. Raises SessionNotFoundError, AnswerInProgressError."""
     if session_id is None:
-        return Session(user=user, key=key_of(user))
+        return Session(user=user, key=key_of(user), kept=kept)
     session = selectors.own_sessions(user).select_for_update().filter(pk=session_id).order_by().first()
     if session is None:
         if selectors.conversation_exists(user=user, session_id=session_id):

@@ -24,6 +24,12 @@ def conversations_over(before: datetime) -> QuerySet[Session]:
     return _unheld().filter(archived_at=None, updated_at__lt=before)
 
 
+def unkept_over(before: datetime) -> QuerySet[Session]:
+    """Of programs that keep theirs themselves."""
+    written = Message.objects.filter(status=Message.Status.STREAMING, session=OuterRef("pk"))
+    return Session.objects.filter(~Exists(written), kept=False, updated_at__lt=before)
+
+
 def archived_over(before: datetime) -> QuerySet[Session]:
     return _unheld().filter(archived_at__lt=before, updated_at__lt=before)
 

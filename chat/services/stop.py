@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Any
 from uuid import UUID
 
 from channels.layers import get_channel_layer
@@ -14,9 +17,13 @@ from redis.exceptions import RedisError
 from chat import selectors
 from chat.models import Message
 from chat.runs.answers import answer_stop_silent
-from chat.runs.following import final_event
-from chat.runs.run import STOP, run_find, stop_group
+from chat.runs.event_log import FINAL_TYPES, Event
+from chat.runs.following import final_event, follow
+from chat.runs.run import STOP, Run, detach, run_find, stop_group
+from chat.services.ask import ask
+from ragsite.accounts.credentials import Credential, while_signed_in
 from ragsite.core.database import database_call
+from ragsite.core.errors import AppError
 
 logger = logging.getLogger(__name__)
 
@@ -31,6 +38,33 @@ async def message_stop(*, user: User, message_id: UUID) -> None:
     message = await database_call(selectors.message_get, user=user, message_id=message_id)
     if message.status == Message.Status.STREAMING or message.lease_token:
         await run_stop(message_id)
+
+
+async def ask_or_stop(**arguments: Any) -> Run:
+    """As `ask`, for a caller that owns the answer: one that leaves meanwhile stops it, too."""
+    asking = asyncio.create_task(ask(**arguments))
+    try:
+        return await asyncio.shield(asking)
+    except asyncio.CancelledError:
+        detach(_stop_begun(asking))
+        raise
+
+
+async def _stop_begun(asking: asyncio.Task[Run]) -> None:
+    with suppress(AppError):
+        await run_stop((await asking).message.pk)
+
+
+async def follow_or_stop(message_id: UUID, credential: Credential | None) -> AsyncIterator[Event | None]:
+    """As `follow`, for a caller that owns the answer: who leaves before its end stops it. Raises SignedOutError."""
+    ended = False
+    try:
+        async for event in while_signed_in(follow(message_id), credential):
+            ended = event is not None and event["type"] in FINAL_TYPES
+            yield event
+    finally:
+        if not ended:
+            detach(run_stop(message_id))
 
 
 async def run_stop(message_id: UUID) -> None:

@@ -60,7 +60,8 @@ logger = logging.getLogger(__name__)
 def unanswered(since: Any) -> QuerySet[Message]:
     """Answers that got no answer, a failed or a badly rated one; not those that were written anew."""
     bad = Rating.objects.filter(message=OuterRef("pk"), source=None, score__lte=BAD_SCORE).exclude(tags=ONLY_STYLE)
-    answers = Message.objects.filter(role=Message.Role.ASSISTANT, superseded=False, created_at__gte=since)
+    kept = Message.objects.filter(session__kept=True)
+    answers = kept.filter(role=Message.Role.ASSISTANT, superseded=False, created_at__gte=since)
     poor = Q(decision=Message.Decision.NO_ANSWER) | Q(status=Message.Status.FAILED) | Q(Exists(bad))
     return answers.filter(poor, reply_to__isnull=False)
 

@@ -129,7 +129,9 @@ def recent_questions() -> list[Question]:
     """What users asked lately, each wording once, in the collections that its answer was looked for in."""
     since = timezone.now() - timedelta(days=RECENT_DAYS)
     rows = Message.objects.filter(role=Message.Role.ASSISTANT, decision=Message.Decision.ANSWER, created_at__gte=since)
-    rows = rows.filter(request__documents__isnull=True)  # what is asked of one document is no search
+    rows = rows.filter(
+        session__kept=True, request__documents__isnull=True
+    )  # what is asked of one document is no search
     newest = rows.exclude(reply_to=None).order_by("-created_at").values_list("pk", "reply_to__text")
     distinct = {" ".join(text.casefold().split()): key for key, text in newest[: RECENT_QUESTIONS * 20] if text.strip()}
     chosen = _sample(sorted(distinct.values()), RECENT_QUESTIONS)

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+import uvicorn
 from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import User
 from django.test import AsyncClient
 
 from chat.runs.run import runs_shut_down
-from ragsite.accounts.tokens import token_create
+from ragsite.accounts.tokens import key_create, token_create
 from ragsite.asgi import application
 from retrieval.trace import Trace
 from retrieval.values import Answer, Clarification, Question, Scores, Source, StoredChunk
@@ -120,6 +121,24 @@ def limits(settings: Any) -> Any:
 @pytest.fixture
 def user(transactional_db: None) -> User:
     return UserFactory()
+
+
+def program_key(user: User, *scopes: str, **values: Any) -> str:
+    """An API key."""
+    return key_create(user=user, name="program", scopes=scopes, **values)[1]
+
+
+@pytest.fixture
+async def site_url(transactional_db: None) -> AsyncIterator[str]:
+    """The whole application, served on a port of this machine in this process."""
+    config = uvicorn.Config(application, port=0, http="h11", lifespan="off", log_level="error")
+    server = uvicorn.Server(config)
+    serving = asyncio.create_task(server.serve())
+    while not server.started:
+        await asyncio.sleep(0.01)
+    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    server.should_exit = True
+    await serving
 
 
 @pytest.fixture

@@ -107,7 +107,7 @@ def _with_retry_after(response: Any, error: AppError) -> Any:
 
 def page_error(request: HttpRequest, error: AppError) -> Any:
     """For a person a page, for a program the form."""
-    if request.path.startswith(("/api/", "/healthz", "/readyz")):
+    if request.path.startswith(("/api/", "/v1/", "/healthz", "/readyz")):
         return json_error(error)
     context = {"status": error.status, "message": localized(error.message)}
     return _with_retry_after(render(request, "error.html", context, status=error.status), error)

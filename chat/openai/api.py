@@ -1,0 +1,139 @@
+"""OpenAI's API at `/v1`: models, and chat completions. Any client of OpenAI's asks the site by it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.http import StreamingHttpResponse
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from chat import selectors
+from chat.api.streaming import EVENT_STREAM, ChatView, message_of_end, streamed
+from chat.models import Message
+from chat.openai.completions import Chunks, completion, error_body, options_of
+from chat.openai.serializers import MODEL, ChatCompletionSerializer, ModelNotFoundError, model_names, model_request
+from chat.runs.event_log import Event
+from chat.services.stop import ask_or_stop, follow_or_stop
+from ragsite.accounts.auth import key_of
+from ragsite.accounts.credentials import SignedOutError, credential_of_request
+from ragsite.core.api.error_responses import exception_handler
+from ragsite.core.api.user import asking_user
+from ragsite.core.database import database_call
+from ragsite.core.localized import localized
+from retrieval.selectors import collection_list, collections_find
+
+COLLECTIONS_LISTED = 100
+CONTINUED = timedelta(days=1)  # a conversation that is kept goes on as one for this long
+LOOKED_AT = 10  # answers
+
+
+class OpenAIView(ChatView):
+    """Errors as OpenAI's clients read them."""
+
+    def get_exception_handler(self) -> Callable[[Exception, dict[str, Any]], Response | None]:
+        return openai_errors
+
+
+def openai_errors(error: Exception, context: dict[str, Any]) -> Response | None:
+    response = exception_handler(error, context)
+    if response is not None:
+        response.data = error_body(response.data["error"], status=response.status_code)
+    return response
+
+
+class ModelsApi(OpenAIView):
+    @extend_schema(operation_id="openai_models", responses=OpenApiTypes.OBJECT, tags=["openai"])
+    def get(self, request: Request) -> Response:
+        """`ragsite`, how carefully it is to answer, each workflow, and each collection that you see."""
+        seen = collection_list(user=asking_user(request))[:COLLECTIONS_LISTED]
+        names = [*model_names(), *(f"{MODEL}:{collection.address}" for collection in seen)]
+        return Response({"object": "list", "data": [_model(name) for name in names]})
+
+
+class ModelApi(OpenAIView):
+    @extend_schema(operation_id="openai_model", responses=OpenApiTypes.OBJECT, tags=["openai"])
+    def get(self, request: Request, name: str) -> Response:
+        asked = model_request(name).get("collections", ())
+        if any(collection is None for collection in collections_find(user=asking_user(request), names=asked).values()):
+            raise ModelNotFoundError
+        return Response(_model(name))
+
+
+def _model(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "ragsite"}
+
+
+class ChatCompletionsApi(OpenAIView):
+    @extend_schema(
+        operation_id="openai_chat_completions",
+        request=ChatCompletionSerializer,
+        responses={(200, "application/json"): OpenApiTypes.OBJECT, (200, EVENT_STREAM): OpenApiTypes.STR},
+        tags=["openai"],
+    )
+    async def post(self, request: Request) -> Response | StreamingHttpResponse:
+        """An answer to the last message. Who closes the connection stops it."""
+        serializer = ChatCompletionSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        given, asked, user = serializer.validated_data, serializer.asked(), asking_user(request)
+        key = key_of(user)
+        session_id = await database_call(_continued, user, asked["request"]["history"]) if key else None
+        kept = key is not None and key.keeps_conversations
+        run = await ask_or_stop(user=user, session_id=session_id, kept=kept, **asked)
+        events = follow_or_stop(run.message.pk, credential_of_request(request))
+        about = {"model": given["model"], "site": request.build_absolute_uri("/")}
+        if given["stream"]:
+            with_usage = (given.get("stream_options") or {}).get("include_usage", False)
+            return streamed(_lines(events, str(run.message.pk), with_usage=with_usage, **about))
+        last: Event = {}
+        async for event in events:
+            last = event or last
+        return Response(completion(await message_of_end(run.message.pk, last), **about))
+
+
+async def _lines(
+    events: AsyncIterator[Event | None], message_id: str, *, model: str, site: str, with_usage: bool
+) -> AsyncIterator[str]:
+    """Server-Sent Events as OpenAI sends them; comments while nothing happens."""
+    chunks = Chunks(message_id, model=model)
+    yield _line(chunks.delta(role="assistant", content=""))
+    try:
+        async for event in events:
+            match event:
+                case None:
+                    yield ": keep-alive\n\n"
+                case {"type": "chunk", "content": content}:
+                    yield _line(chunks.delta(content=content))
+                case {"type": "done", "message": message}:
+                    for chunk in chunks.last(message, site=site, with_usage=with_usage):
+                        yield _line(chunk)
+                    yield "data: [DONE]\n\n"
+                case {"type": "error", "code": code, "content": content}:
+                    yield _line(error_body({"code": code, "message": content, "fields": {}}, status=500))
+    except SignedOutError as error:
+        yield _line(error_body(localized(error.as_dict())["error"], status=error.status))
+
+
+def _line(body: Mapping[str, Any]) -> str:
+    return f"data: {json.dumps(body, ensure_ascii=False)}\n\n"
+
+
+def _continued(user: Any, history: list[dict[str, str]]) -> UUID | None:
+    """The conversation of this key that ends as `history` does; None: another one begins."""
+    if [said["role"] for said in history[-2:]] != ["user", "assistant"]:
+        return None
+    own = selectors.own_messages(user).filter(session__key=key_of(user), role=Message.Role.ASSISTANT, superseded=False)
+    recent = own.filter(created_at__gt=timezone.now() - CONTINUED, reply_to__text=history[-2]["text"])
+    last = recent.exclude(status=Message.Status.STREAMING).exclude(reply_to__followed_by__isnull=False)
+    for answer in last.order_by("-created_at")[:LOOKED_AT]:
+        content = answer.text + options_of({"clarification": answer.clarification})
+        if content.strip() == history[-1]["text"].strip():
+            return answer.session_id
+    return None

@@ -1,0 +1,123 @@
+"""What OpenAI's clients send, as what `chat.services.ask` takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rest_framework import serializers
+
+from chat.api.serializers import RequestSerializer
+from ragsite.core.api.fields import FlagField, StrictSerializer, TextField, WholeNumberField
+from ragsite.core.errors import InvalidInputError, NotFoundError, TooLargeError
+from ragsite.core.text import clean_text
+from ragsite.core.wording import worded
+from retrieval.api.serializers import QuestionField
+from retrieval.text.quoting import HISTORY_MESSAGES
+from retrieval.workflows import available_workflows
+
+MODEL = "ragsite"  # the site's default workflow
+EFFORTS: Mapping[str, Mapping[str, Any]] = {  # as the chat page has them
+    "quick": {"workflow": "corrective", "options": {"rewrite": False, "hyde": False, "rerank": False}},
+    "careful": {"workflow": "corrective"},
+    "thorough": {"workflow": "dual_loop"},
+}
+MESSAGES_CHARS = 400_000  # all texts of a request together
+# What clients send without being asked. The site's own settings decide these, and tools are the site's.
+IGNORED = frozenset({
+    "temperature", "top_p", "max_tokens", "max_completion_tokens", "stop", "presence_penalty", "frequency_penalty",
+    "logit_bias", "logprobs", "top_logprobs", "seed", "user", "metadata", "store", "service_tier", "reasoning_effort",
+    "verbosity", "parallel_tool_calls", "tools", "tool_choice", "response_format", "prompt_cache_key",
+    "safety_identifier",
+})  # fmt: skip
+
+
+class ModelNotFoundError(NotFoundError):
+    code = "model_not_found"
+    message = worded("There is no such model; GET /v1/models lists them.")
+
+
+def model_names() -> list[str]:
+    """Without those of collections, `ragsite:<collection>`."""
+    return [MODEL, *(f"{MODEL}/{name}" for name in (*EFFORTS, *available_workflows()))]
+
+
+def model_request(model: str) -> dict[str, Any]:
+    """How to answer, of `ragsite[/effort or workflow][:collection]`. Raises ModelNotFoundError."""
+    name, _, collection = model.partition(":")
+    if name not in model_names():
+        raise ModelNotFoundError(fields={"model": [model]})
+    way = name.removeprefix(MODEL).removeprefix("/")
+    request = dict(EFFORTS.get(way, {"workflow": way} if way else {}))
+    return request | ({"collections": [collection]} if collection else {})
+
+
+class StreamOptionsSerializer(StrictSerializer):
+    include_usage = FlagField(required=False, default=False)
+    include_obfuscation = FlagField(required=False, default=False)
+
+
+class ChatCompletionSerializer(RequestSerializer):
+    """OpenAI's parameters; those that the site decides itself are taken and ignored. Beside them, by `extra_body`, the
+    fields of `POST /api/chat`."""
+
+    workflow = None  # type: ignore[assignment]  # the model says it
+    model = TextField(max_length=500, help_text="`ragsite`, `ragsite/quick`, `ragsite:<collection>` …")
+    messages = serializers.ListField(
+        child=serializers.DictField(), allow_empty=False, help_text="The last one is the question."
+    )
+    n = WholeNumberField(required=False, min_value=1, max_value=1)
+    stream_options = StreamOptionsSerializer(required=False, allow_null=True)
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, Mapping):
+            data = {name: value for name, value in data.items() if name not in IGNORED}
+        return super().to_internal_value(data)
+
+    def validate_messages(self, messages: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+        """`{"role", "text"}` of what was asked and answered, oldest first. Instructions of the client are left out: the
+        site has its own."""
+        texts = [{"role": str(message.get("role")), "text": _text(message.get("content"))} for message in messages]
+        if sum(len(message["text"]) for message in texts) > MESSAGES_CHARS:
+            raise TooLargeError(
+                worded("These messages are too long; send at most {most:,} characters.", most=MESSAGES_CHARS)
+            )
+        if texts[-1]["role"] != "user":
+            raise _refused(worded("The last message must be the user's question."))
+        QuestionField().run_validation(texts[-1]["text"])
+        return [message for message in texts if message["role"] in ("user", "assistant") and message["text"]]
+
+    def asked(self) -> dict[str, Any]:
+        """Arguments of `ask`."""
+        given = self.request()
+        chosen = model_request(given.pop("model"))
+        *earlier, question = self.validated_data["messages"]
+        request = {**chosen, **given, "history": earlier[-HISTORY_MESSAGES:]}
+        if options := {**chosen.get("options", {}), **given.get("options", {})}:
+            request["options"] = options
+        if collections := [*chosen.get("collections", ()), *given.get("collections", ())]:
+            request["collections"] = collections
+        return {"text": question["text"], "request": request}
+
+
+def _text(content: Any) -> str:
+    """Of a string, or of parts of which each is a text. Raises InvalidInputError."""
+    match content:
+        case None:
+            return ""
+        case str():
+            return clean_text(content)
+        case list():
+            return "\n".join(_text(part) if isinstance(part, str) else _text_of_part(part) for part in content)
+    raise _refused(worded("The content of a message is a text, or a list of texts."))
+
+
+def _text_of_part(part: Any) -> str:
+    match part:
+        case {"type": "text", "text": str(text)} | {"type": "refusal", "refusal": str(text)}:
+            return clean_text(text)
+    raise _refused(worded("Only text is taken here; upload files as documents."))
+
+
+def _refused(sentence: str) -> InvalidInputError:
+    return InvalidInputError(sentence, fields={"messages": [sentence]})
