@@ -94,16 +94,6 @@ def test_it_goes_on_to_the_page_that_asked_and_to_no_other_site() -> None:
     assert client.get(back).headers["Location"] == "/"
 
 
-def test_an_answer_of_the_provider_is_worth_nothing_in_another_browser_or_twice() -> None:
-    client = Client()
-    back = callback_of("mei", client)
-    assert Client().get(back).status_code == 401 and not User.objects.exists()
-    client.get(back)
-    again = Client()
-    again.get(back)
-    assert not is_in(again)
-
-
 # ------------------------------------------------------------------------------------------------ linked accounts
 def test_it_is_linked_to_the_account_whose_address_both_sides_have_confirmed() -> None:
     user = UserFactory(username="owner", email="mei@example.org")

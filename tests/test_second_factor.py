@@ -84,22 +84,6 @@ def test_the_administration_asks_for_it_too(guarded: User, secret: str) -> None:
     assert client.get("/admin/").status_code == 200
 
 
-def test_a_code_opens_the_door_once(guarded: User, secret: str) -> None:
-    code = code_of(secret)
-    first, second = password_given(guarded), password_given(guarded)
-    first.post("/accounts/2fa/authenticate/", {"code": code})
-    second.post("/accounts/2fa/authenticate/", {"code": code})
-    assert is_in(first) and not is_in(second)
-
-
-def test_a_recovery_code_opens_the_door_once(guarded: User) -> None:
-    code = Authenticator.objects.get(user=guarded, type="recovery_codes").wrap().get_unused_codes()[0]
-    first, second = password_given(guarded), password_given(guarded)
-    first.post("/accounts/2fa/authenticate/", {"code": code})
-    second.post("/accounts/2fa/authenticate/", {"code": code})
-    assert is_in(first) and not is_in(second)
-
-
 def test_a_token_comes_by_password_and_code(guarded: User, secret: str) -> None:
     assert ask_token(guarded, code="000000").status_code == 403
     token = ask_token(guarded, code=code_of(secret)).json()["token"]
@@ -118,14 +102,6 @@ def test_codes_cannot_be_guessed(guarded: User, secret: str) -> None:
     client = password_given(guarded)
     page = client.post("/accounts/2fa/authenticate/", {"code": code_of(secret)})
     assert page.status_code == 200 and not is_in(client)
-
-
-def test_a_new_password_leaves_the_second_factor(guarded: User) -> None:
-    guarded.set_password("a quite different phrase")
-    guarded.save()
-    client = Client()
-    client.post("/accounts/login/", {"username": guarded.username, "password": "a quite different phrase"})
-    assert not is_in(client)
 
 
 def test_staff_take_it_away_from_who_has_lost_it_and_it_is_logged(guarded: User) -> None:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
@@ -37,80 +33,10 @@ from tests.factories import (
     SourceFactory,
     UserFactory,
 )
-from tests.processes import wait_until
 from tests.test_up import PASSWORD as ADMIN_PASSWORD
-from tests.test_up import START_S, Site, environment, start
 
 TEXT = "# Deposits\n\nThe deposit for a room in the hall of residence is EUR 300.\n"
 QUESTION = "How much is the deposit for a room in the hall of residence?"
-
-
-def manage(site: Site, *arguments: str | Path) -> str:
-    command = [sys.executable, "manage.py", *map(str, arguments)]
-    env = environment(site.data_dir, site.port)
-    return subprocess.run(command, env=env, check=True, capture_output=True, text=True).stdout
-
-
-def call(site: Site, method: str, path: str, **options: Any) -> Any:
-    response = httpx.request(method, f"http://127.0.0.1:{site.port}{path}", timeout=60, **options)
-    assert response.is_success, response.text
-    return response.json()
-
-
-def signed_in(site: Site) -> dict[str, str]:
-    token = call(site, "POST", "/api/auth/token", json={"username": "admin", "password": ADMIN_PASSWORD})["token"]
-    return {"Authorization": f"Token {token}"}
-
-
-def started(data_dir: Path) -> Site:
-    site = start(data_dir)
-    assert wait_until(site.is_ready, within_s=START_S)
-    return site
-
-
-def stop(site: Site) -> None:
-    site.process.send_signal(signal.SIGTERM)
-    site.process.wait(30)
-
-
-def all_ready(site: Site, headers: dict[str, str]) -> bool:
-    documents = call(site, "GET", "/api/documents", headers=headers)["results"]
-    return [document["status"] for document in documents] == ["ready"]
-
-
-@pytest.mark.timeout(240)
-@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-def test_a_site_goes_on_in_another_folder(tmp_path: Path) -> None:
-    """Who had an account there signs in here, finds the document, and sees the conversation as it was."""
-    for name in ("old", "new"):
-        (tmp_path / name).mkdir()
-    old = started(tmp_path / "old")
-    try:
-        headers = signed_in(old)
-        files = {"file": ("deposits.md", TEXT.encode())}
-        call(old, "POST", "/api/documents", headers=headers, files=files, data={"collection": "halls"})
-        assert wait_until(lambda: all_ready(old, headers), within_s=60)
-        message = call(old, "POST", "/api/chat", headers=headers, json={"message": QUESTION})
-        address = f"/api/messages/{message['message_id']}"
-        call(old, "PUT", f"{address}/rating", headers=headers, json={"score": 5, "tags": ["accurate"]})
-        before = call(old, "GET", address, headers=headers)
-    finally:
-        stop(old)
-    manage(old, "export_site", tmp_path / "site.zip")
-    new = Site(old.process, tmp_path / "new", old.port)
-    manage(new, "migrate")
-    assert "reads anew: 1." in manage(new, "import_site", tmp_path / "site.zip")
-    new = started(tmp_path / "new")
-    try:
-        headers = headers | signed_in(new)  # and the former token still opens it
-        assert wait_until(lambda: all_ready(new, headers), within_s=60)
-        after = call(new, "GET", address, headers=headers)
-        assert after == before
-        assert (after["rating"]["score"], after["sources"][0]["cited"]) == (5, True)
-        again = call(new, "POST", "/api/chat", headers=headers, json={"message": QUESTION})
-        assert again["sources"][0]["chunk_id"] == before["sources"][0]["chunk_id"]
-    finally:
-        stop(new)
 
 
 # ------------------------------------------------------------------------------------------------ in this process

@@ -195,12 +195,3 @@ async def test_files_go_with_their_conversation(api: Api, workflow: ScriptedWork
     left = Document.objects.values_list("pk", flat=True)
     assert [key async for key in left] == [other.pk]
     assert not await Message.objects.aexists()
-
-
-def test_a_file_is_kept_in_a_collection_of_the_user(user: User, client_of: Any) -> None:
-    client, document = client_of(user), attached(user)
-    kept = client.post(f"/api/attachments/{document.pk}/keep", {"collection": "contracts"}, format="json")
-    assert (kept.status_code, kept.json()["collection"]) == (200, "contracts")
-    assert [row["id"] for row in client.get("/api/documents").json()["results"]] == [str(document.pk)]
-    assert client.get("/api/collections").json()["results"][0]["name"] == "contracts"
-    assert client.post(f"/api/attachments/{document.pk}/keep", {}, format="json").status_code == 404

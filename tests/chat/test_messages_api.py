@@ -27,18 +27,6 @@ async def test_strangers_get_404_by_every_call(api: Api, other_api: Api, workflo
             assert "error" in response.json()
 
 
-async def test_stop_keeps_what_was_written(api: Api, workflow: ScriptedWorkflow) -> None:
-    workflow.hold(1)
-    response = await api.ask(stream=True)
-    async for event in events_of(response):
-        if event["type"] == "chunk":
-            break
-    stopped = (await api.call("post", f"/api/messages/{event['message_id']}/stop")).json()
-    assert workflow.cancelled == 1
-    assert (stopped["status"], stopped["answer"]) == ("stopped", "Undergraduates may ")
-    assert [source["cited"] for source in stopped["sources"]] == [False]
-
-
 async def test_regenerated_answer_supersedes_the_old_one(api: Api, workflow: ScriptedWorkflow) -> None:
     old = (await api.ask(options={"top_k": 3})).json()
     workflow.chunks = ("Twelve.",)

@@ -8,7 +8,6 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.test import Client
 from django.utils import timezone
 
 from chat.models import Message, Replay
@@ -24,7 +23,7 @@ from feedback.curation.gaps import (
 )
 from feedback.models import GapQuestion, KnowledgeGap
 from retrieval.models import Document
-from tests.factories import CollectionFactory, DocumentFactory, MessageFactory, SessionFactory, UserFactory
+from tests.factories import CollectionFactory, DocumentFactory, MessageFactory, SessionFactory
 from tests.feedback.rated import rate
 from tests.review.people import ROLES, client_of, person
 
@@ -174,12 +173,3 @@ def test_roles_read_and_curators_work(who: str) -> None:
     assert client.get(address).status_code == 200
     changed = client.post(f"{address}change/", {"state": "closed"}).status_code
     assert changed == (403 if who == "Reviewers" else 302)
-
-
-def test_a_stranger_finds_no_gaps() -> None:
-    unanswered()
-    gaps_refresh()
-    client = Client()
-    client.force_login(UserFactory())
-    assert client.get("/review/gaps/").status_code == 404
-    assert client.get(f"/review/gaps/{gap_of().pk}/").status_code == 404

@@ -60,14 +60,6 @@ def test_by_a_name_that_several_have_each_means_the_one_they_know(wages: Documen
     assert GoldenQuestion.objects.get().collection == own.collection
 
 
-def test_the_desk_takes_it_back_for_those_alone_who_know_it(question: GoldenQuestion, owner: User) -> None:
-    undo = reverse("review_golden_undo", args=[question.pk])
-    for by, status in ((person("Curators"), 404), (person("Reviewers"), 403), (owner, 302)):
-        client = Client()
-        client.force_login(by)
-        assert client.post(undo).status_code == status
-
-
 def test_the_administration_shows_it_to_those_alone_who_know_it(question: GoldenQuestion, owner: User) -> None:
     few = UserFactory(is_staff=True)
     few.user_permissions.set(Permission.objects.filter(content_type__model__in=["goldenquestion"]))

@@ -23,13 +23,6 @@ def made(title: str, collection: Collection, *, chunks: int = 3, **fields: objec
     return document
 
 
-async def test_chunks_come_in_order_up_to_the_limit() -> None:
-    document = await sync_to_async(made)("Rules", await sync_to_async(CollectionFactory)(), chunks=5)
-    scope, reader = await sync_to_async(scope_for)(user=None), DatabaseDocumentReader()
-    first = await reader.chunks(str(document.pk), scope=scope, limit=3)
-    assert [chunk.text for chunk in first] == [f"Rules {seq}" for seq in range(3)]
-
-
 async def test_what_somebody_may_not_read_is_not_there() -> None:
     owner, stranger = await sync_to_async(UserFactory)(), await sync_to_async(UserFactory)()
     private = await sync_to_async(CollectionFactory)(owner=owner, visibility="private")

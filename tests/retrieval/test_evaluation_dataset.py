@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import pytest
@@ -56,27 +55,6 @@ def test_what_is_malformed_is_named(tmp_path: Path, broken: dict[str, str], mess
 
 
 # ------------------------------------------------------------------------------------------------ metrics
-DISCOUNT = [1 / math.log2(rank + 1) for rank in range(1, 12)]
-
-
-def test_a_document_found_second_scores_its_discount() -> None:
-    result = measure({"q": {"right": 1}}, {"q": ["wrong", "right"]}, k=10)
-    assert result["ndcg@10"] == pytest.approx(DISCOUNT[1])
-    assert result["mrr"] == pytest.approx(0.5)
-    assert (result["recall@10"], result["recall@100"]) == (1.0, 1.0)
-
-
-def test_grades_count_as_gains() -> None:
-    result = measure({"q": {"good": 2, "fair": 1}}, {"q": ["fair", "good"]}, k=10)
-    assert result["ndcg@10"] == pytest.approx((1 + 2 * DISCOUNT[1]) / (2 + DISCOUNT[1]))
-
-
-def test_recall_is_cut_off_at_k_and_at_100() -> None:
-    found = [f"wrong{number}" for number in range(10)] + ["right"]
-    result = measure({"q": {"right": 1, "missed": 1}}, {"q": found}, k=10)
-    assert (result["recall@10"], result["recall@100"], result["ndcg@10"]) == (0.0, 0.5, 0.0)
-
-
 def test_a_query_that_found_nothing_counts_as_zero() -> None:
     result = measure({"a": {"d": 1}, "b": {"d": 1}}, {"a": ["d"], "b": []}, k=10)
     assert result["ndcg@10"] == pytest.approx(0.5)

@@ -172,16 +172,6 @@ async def test_a_re_embedding_that_breaks_off_leaves_the_old_vectors_in_use(
     assert len(await found(get_engine(), "borrowing books")) == 3
 
 
-async def test_what_was_cached_while_rows_were_missing_is_not_found_after_the_repair(engine: Engine) -> None:
-    await library()
-    await index_repair()
-    lost = sorted(await chunk_ids())[0]
-    await engine.index.delete_chunks(LEXICAL, [lost])
-    assert len(await found(engine, "borrowing books")) == 2
-    await index_repair()
-    assert len(await found(engine, "borrowing books")) == 3
-
-
 async def test_a_collection_does_not_lose_its_model_because_the_server_is_away(
     engine: Engine, ollama: OllamaServer, rag_settings: Any
 ) -> None:

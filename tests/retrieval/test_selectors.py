@@ -85,13 +85,6 @@ def test_unknown_and_invisible_names_are_refused_alike(owner: User, names: list[
     assert caught.value.fields == {"collections": [name for name in names if name != "public"]}
 
 
-def test_name_means_the_own_collection_first_then_the_sites(owner: User) -> None:
-    sites = CollectionFactory(name="public")
-    own = Collection.objects.get(name="public", owner=owner)
-    assert scope_for(user=owner, names=["public"]).ids == (str(own.pk),)
-    assert scope_for(user=UserFactory(), names=["public"]).ids == (str(sites.pk),)
-
-
 def test_commands_see_everything(owner: User) -> None:
     assert [ref.name for ref in scope_for_all().collections] == ["private", "public", "shared"]
     assert [ref.name for ref in scope_for_all(names=["private"]).collections] == ["private"]
@@ -169,12 +162,6 @@ def test_everybodys_searches_look_into_public_collections_of_the_site_or_approve
 
 
 # ------------------------------------------------------------------------------------------------ the engine's side
-
-
-@pytest.mark.django_db(transaction=True)
-async def test_an_empty_scope_gives_no_chunk() -> None:
-    inside, _ = await make_two_chunks()
-    assert await DatabaseChunkStore().fetch([str(inside.pk)], scope=SearchScope(())) == {}
 
 
 @pytest.mark.django_db(transaction=True)

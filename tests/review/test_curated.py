@@ -10,7 +10,6 @@ from chat.review.records import answers_record
 from feedback.curation.curated import Passage, curated_save
 from feedback.models import CuratedAnswer
 from retrieval.models import Chunk
-from tests.factories import UserFactory
 from tests.feedback.rated import answered, passage
 from tests.review.people import client_of, person
 
@@ -38,11 +37,6 @@ def test_only_curators_may(answer: Message, role: str, status: int) -> None:
         f"{reverse('review_curated_new')}?answer={answer.pk}",
     ):
         assert client.get(address).status_code == status, address
-
-
-def test_others_find_nothing(answer: Message) -> None:
-    client = client_of(UserFactory())
-    assert client.get(reverse("review_curated")).status_code == 404
 
 
 def test_an_answer_leads_to_the_form_which_cites_only_what_its_text_cites(answer: Message, chunks: list[Chunk]) -> None:

@@ -17,7 +17,7 @@ from retrieval.engine import close_engine
 from retrieval.ingest.blocks import Block, ParsedDocument
 from retrieval.ingest.chunking import Chunker, chunk_size
 from retrieval.models import Chunk, Document
-from retrieval.services.documents import document_create, document_reingest, document_update
+from retrieval.services.documents import document_create
 from retrieval.services.ingest import document_ingest
 from retrieval.text.tokens import estimate_word_pieces
 from tests.factories import CollectionFactory
@@ -67,22 +67,3 @@ async def test_the_context_of_the_collections_model_bounds_its_chunks(site: Olla
     assert await document_ingest(document.pk) == "ready"
     await document.arefresh_from_db()
     assert await most_pieces() <= ROOM
-
-
-@pytest.mark.django_db(transaction=True)
-async def test_a_document_of_other_chunks_stays_until_it_is_read_anew(
-    site: OllamaServer, rag_settings: Callable[..., None]
-) -> None:
-    site.add_model("all-minilm", "embedding", context_length=0)
-    document = await add()
-    await document_ingest(document.pk)
-    before = await Chunk.objects.acount()
-    site.add_model("all-minilm", "embedding", context_length=CONTEXT)
-    await close_engine()  # the next one asks the server anew
-    document = await Document.objects.aget()
-    await sync_to_async(document_update)(document=document, changes={"title": "Another title"})
-    assert (await document_ingest(document.pk), await Chunk.objects.acount()) == ("ready", before)
-    await sync_to_async(document_reingest)(document=document)
-    assert await document_ingest(document.pk) == "ready"
-    assert await most_pieces() <= ROOM
-    assert await Chunk.objects.acount() > before

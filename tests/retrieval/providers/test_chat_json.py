@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from typing import Any, Literal
+from typing import Literal
 
 import pytest
 from pydantic import BaseModel, Field
 
 from retrieval.errors import ModelError, ModelOutputError, ModelTimeoutError, ModelUnavailableError
-from retrieval.providers.reply_schema import LIST_ENTRIES, STRING_CHARS, reply_schema
 from tests.ollama_server import OllamaServer
 from tests.retrieval.providers.conftest import RegistryMaker, make_prompt
 
@@ -112,34 +110,3 @@ async def test_slow_structured_calls_do_not_open_the_circuit(ollama: OllamaServe
 
 
 # ------------------------------------------------------------------------------------------------ the schema of a reply
-class Note(BaseModel):
-    text: str = Field(default="", description="Why")
-
-
-class Reply(BaseModel):
-    reason: str = Field(default="", title="The reason", json_schema_extra={"maxLength": 60})
-    verdict: Literal["yes", "no"]
-    year: int | None = None
-    notes: list[Note] = Field(default_factory=list)
-    scores: list[int] = Field(json_schema_extra={"minItems": 3, "maxItems": 3})
-
-
-def shape_of(schema: type[BaseModel]) -> dict[str, Any]:
-    return dict(reply_schema(schema))
-
-
-def test_all_fields_are_required_in_the_order_of_the_class() -> None:
-    assert shape_of(Reply)["required"] == ["reason", "verdict", "year", "notes", "scores"]
-    assert list(shape_of(Reply)["properties"]) == shape_of(Reply)["required"]
-
-
-def test_parts_stand_where_they_are_used() -> None:
-    note = shape_of(Reply)["properties"]["notes"]["items"]
-    assert note["required"] == ["text"]
-    assert note["additionalProperties"] is False
-    assert "$" not in json.dumps(shape_of(Reply))
-
-
-def test_texts_and_lists_without_a_limit_get_one() -> None:
-    notes = shape_of(Reply)["properties"]["notes"]
-    assert (notes["maxItems"], notes["items"]["properties"]["text"]["maxLength"]) == (LIST_ENTRIES, STRING_CHARS)

@@ -198,10 +198,6 @@ def vocabulary_of(chunks: Sequence[StoredChunk]) -> Vocabulary:
     )
 
 
-def with_corrective(rag: RagSettings, **numbers: Any) -> RagSettings:
-    return rag.replace(corrective=rag.corrective.replace(**numbers))
-
-
 HANDBOOK = (
     chunk(1, "An undergraduate may borrow 12 books at once. The loan period is four weeks.",
           title="Library Loan Regulations (2025)", department="Library", doc_type="regulation", policy_year=2025),

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from retrieval.steps.verify import BASELESS, support
@@ -83,19 +81,6 @@ def test_a_wrong_number_is_baseless_but_beside_a_right_one_or_the_questions_own_
     assert found.score is not None
     assert found.score < 0.45
     assert (found.score < BASELESS) is baseless
-
-
-def test_time_grows_with_the_text_alone() -> None:
-    """Per character at most a few times as much in a text ten times as long."""
-
-    def seconds(times: int) -> float:
-        hard = "一十" * 40 * times + " 1.1.1" * 20 * times + "[1, [" * 40 * times + "and one hundred " * 20 * times
-        begun = time.perf_counter()
-        score(hard, hard)
-        return time.perf_counter() - begun
-
-    seconds(1)
-    assert seconds(20) < 100 * max(seconds(2), 0.005)
 
 
 # ------------------------------------------------------------------------------------------------ numbers

@@ -181,14 +181,6 @@ async def test_words_of_a_rejected_answer_do_not_go_out_to_the_web(online) -> No
     assert "NLU-E107" not in " ".join(web.queries)
 
 
-async def test_a_request_that_wants_no_web_search_gets_none(online) -> None:
-    web = MemoryWeb()
-    online.reply(match=JUDGE, json=judgement("no_answer"))
-    question = ask(UNKNOWN, options=AnswerOptions(web_search=False))
-    result, _, _ = await answer(question, chunks=HANDBOOK[3:4], web=web)
-    assert (result.decision, web.queries) == ("NO_ANSWER", [])
-
-
 # ------------------------------------------------------------------------------------------------ the outer loop
 async def test_a_rejected_answer_is_never_sent_and_searched_anew_with_other_words(online, asked) -> None:
     online.reply(match=ROUTE, json=route("direct_chunk_search"))
@@ -269,17 +261,6 @@ async def test_a_memory_that_is_away_is_done_without(online) -> None:
     result, trace, _ = await answer(DEPOSIT, memory=memory)
     assert result.decision == "ANSWER"
     assert {"memory", "consolidate"} <= {entry["step"] for entry in trace.degraded}
-
-
-async def test_a_memory_that_is_switched_off_is_neither_read_nor_written(online) -> None:
-    _, trace, _ = await answer(DEPOSIT, memory=Remembering(enabled=False))
-    assert [steps(trace, name)[0].status for name in ("memory", "consolidate")] == ["skipped", "skipped"]
-
-
-async def test_nothing_is_remembered_for_nobody(online) -> None:
-    memory = Remembering()
-    await answer(ask(DEPOSIT), memory=memory)
-    assert not memory.asked and not memory.kept
 
 
 # ------------------------------------------------------------------------------------------------ when things fail

@@ -141,17 +141,6 @@ async def test_a_poor_result_is_mended_and_then_answered_from(online) -> None:
     assert steps(trace, "plan")[1].detail["remedy"] == "rewrite"
 
 
-async def test_at_the_limit_the_best_result_so_far_is_used(online, monkeypatch) -> None:
-    monkeypatch.setattr("retrieval.workflows.planned.MAX_RETRIES", 1)
-    online.reply(match=PLANS, json=plan(task("t1", "retrieve", "Lakeside deposit")))
-    online.reply(match=REFLECTS, json=reflection(7, completeness=3), times=1)
-    online.reply(match=REFLECTS, json=reflection(3, completeness=1))
-    online.reply(structured=False, text=GOOD)
-    result, trace, _ = await answer(VAGUE)
-    assert len(steps(trace, "plan")) == 2
-    assert result.decision == "ANSWER"
-
-
 async def test_what_nothing_answers_gets_no_answer_after_the_retries(online) -> None:
     result, trace, events = await answer(UNKNOWN)
     assert result.decision == "NO_ANSWER"
@@ -183,14 +172,6 @@ async def test_nothing_that_documents_hold_goes_out_to_the_web(online) -> None:
 
 
 # ------------------------------------------------------------------------------------------------ the answer
-async def test_a_mark_that_refuses_is_searched_for_again_and_nothing_of_it_shown(online) -> None:
-    online.reply(structured=False, json=["no_answer", ""], times=1)
-    online.reply(structured=False, text=GOOD)
-    result, trace, events = await answer(CLEAR)
-    assert result.text == events.text == GOOD
-    assert len(steps(trace, "plan")) == 2
-
-
 # ------------------------------------------------------------------------------------------------ without a model
 
 

@@ -84,15 +84,6 @@ async def test_a_question_that_nothing_answers_gets_no_answer(online) -> None:
     assert "generate" not in names(trace)
 
 
-async def test_the_writing_model_has_the_last_word_on_what_is_sufficient(online) -> None:
-    online.reply(match="SUFFICIENT", json=ENOUGH)
-    online.reply(structured=False, json=["no_answer", ""])
-    result, _, events = await answer(CLEAR)
-    assert (result.decision, result.reason) == ("NO_ANSWER", "the passages do not answer")
-    assert "EUR 300" in result.text == events.text, "the nearest passages are quoted"
-    assert any(source.cited for source in result.sources)
-
-
 # ------------------------------------------------------------------------------------------------ the web
 WEB = AnswerOptions(web_search=True)
 ABSENT = "How much does parking at Lakeside cost a day?"

@@ -104,15 +104,6 @@ async def test_a_request_decides_how_many_must_pass(online, pass_rate: float, re
     assert len(steps(trace, "rewrite")) == rewrites
 
 
-async def test_the_writing_model_has_the_last_word_on_what_has_passed(online) -> None:
-    online.reply(match=GRADE, json=verdict(True))
-    online.reply(structured=False, json=["no_answer", ""])
-    result, _, events = await answer(DEPOSIT)
-    assert (result.decision, result.reason) == ("NO_ANSWER", "the passages do not answer")
-    assert "EUR 300" in result.text == events.text, "the nearest passages are quoted"
-    assert any(source.cited for source in result.sources)
-
-
 # ------------------------------------------------------------------------------------------------ the web
 WEB = AnswerOptions(web_search=True)
 CUP = WebResult(title="Cup final", url="https://x.test/cup", snippet="FC Nord won the football cup last year.")
@@ -148,11 +139,6 @@ async def test_a_follow_up_is_graded_as_the_question_that_it_means(online) -> No
 
 
 # ------------------------------------------------------------------------------------------------ without a model
-
-
-async def test_a_request_says_how_many_documents_are_graded(offline) -> None:
-    _, trace, _ = await answer(ask(LOANS, options=AnswerOptions(top_k=1)))
-    assert steps(trace, "grade")[0].detail["total_count"] == 1
 
 
 class NearAndFar(MemorySearcher):
