@@ -319,7 +319,7 @@ class BoostSource(Protocol):
 
 
 class CuratedAnswers(Protocol):
-    """Answers that people have written beforehand (`feedback.curation.curated_live`)."""
+    """Answers that people have written beforehand (`feedback.curation.curated`)."""
 
     async def find(self, question: str, scope: SearchScope) -> CuratedAnswer | None:
         """The one for a question nearly identical to this one, all of whose passages are in the scope and as they were

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
-from feedback.curation.curated_live import LiveCuratedAnswers
 
+from feedback.curation.curated import LiveCuratedAnswers
 from ragsite.core.errors import UnavailableError
 from tests.chat.conftest import Api
 from tests.factories import UserFactory
