@@ -29,8 +29,8 @@ from retrieval.search.hybrid import HybridSearcher
 from retrieval.search.index import MilvusIndex, import_client, schema
 from retrieval.selectors import DatabaseChunkStore, DatabaseDocumentReader
 from retrieval.services.write_lease import write_lease
-from retrieval.steps.deps import Deps
 from retrieval.steps.retrieve import search_documents, search_preferring
+from retrieval.steps.step import Deps
 from retrieval.text import analysis
 from retrieval.trace import Trace
 from retrieval.workflows import NAMES, get_workflow

@@ -207,7 +207,7 @@ async def on_set(name: str, options: argparse.Namespace) -> list[tuple[str, str,
     from retrieval.evaluation.collection import MemoryChunkStore
     from retrieval.prompting import PromptLibrary
     from retrieval.providers.registry import ModelRegistry
-    from retrieval.steps.deps import Deps
+    from retrieval.steps.step import Deps
     from retrieval.values import CollectionRef, EmbeddingSpace, SearchScope
     from retrieval.workflows import get_workflow
 

@@ -39,7 +39,7 @@ from retrieval.errors import ModelError
 from retrieval.memory.services import answer_memories_forget
 from retrieval.providers.registry import ChosenModel
 from retrieval.steps.continuing import Begun
-from retrieval.steps.deps import Deps
+from retrieval.steps.step import Deps
 from retrieval.trace import EventSink, StepRecord, Trace
 from retrieval.values import Answer, Question, Source
 from retrieval.workflows import get_workflow

@@ -25,11 +25,11 @@ from retrieval.prompting import PromptLibrary
 from retrieval.providers.registry import ModelRegistry
 from retrieval.search.hybrid import HybridSearcher
 from retrieval.search.index import MilvusIndex, only_writer, schema
-from retrieval.steps.deps import Deps
 from retrieval.steps.judge import judge, rerank
 from retrieval.steps.query import hyde, rewrite
 from retrieval.steps.retrieve import search_documents
-from retrieval.text.answer_language import answer_language
+from retrieval.steps.step import Deps
+from retrieval.text.language import answer_language
 from retrieval.trace import Trace
 from retrieval.values import Query, Question, ScoredChunk
 from retrieval.workflows import DEFAULT_WORKFLOW, get_workflow

@@ -25,7 +25,7 @@ from retrieval.ports import Models
 from retrieval.search import fusion
 from retrieval.search.fusion import rrf_scores
 from retrieval.steps import memory as memory_step
-from retrieval.text.term_coverage import held_share, term_weights
+from retrieval.text.analysis import held_share, term_weights
 from retrieval.values import EmbeddingSpace, Exchange, Recall, RememberedFact
 
 MIN_SIMILARITY = 0.5  # cosine, from which a fact is near enough to the question

@@ -15,12 +15,11 @@ from ragsite.core.wording import joined, worded
 from retrieval.path_texts import reason_text
 from retrieval.ports import Prompt
 from retrieval.steps.cite import cited_markers
-from retrieval.steps.deps import Deps
 from retrieval.steps.extract import quotations, versions_asked_for
 from retrieval.steps.judge import estimated
 from retrieval.steps.memory import quote_memories
 from retrieval.steps.passages import compress, order
-from retrieval.steps.step import step
+from retrieval.steps.step import Deps, step
 from retrieval.steps.verify import NOTHING_SUPPORTED, check_by_words, claims_of, verify
 from retrieval.steps.writing import (
     AnswerWriter,
@@ -30,7 +29,7 @@ from retrieval.steps.writing import (
     marked_shape,
     write_by_model,
 )
-from retrieval.text.answer_language import NAMES, Language, in_script, phrase
+from retrieval.text.language import NAMES, Language, in_script, phrase
 from retrieval.text.quoting import one_line, quote_history, quote_source
 from retrieval.trace import degrade, note
 from retrieval.values import (

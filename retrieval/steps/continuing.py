@@ -14,11 +14,10 @@ from retrieval.path_texts import reason_text
 from retrieval.ports import Prompt
 from retrieval.steps.answer import written_answer
 from retrieval.steps.cite import without_markers
-from retrieval.steps.deps import Deps
 from retrieval.steps.passages import fit
-from retrieval.steps.step import step
+from retrieval.steps.step import Deps, step
 from retrieval.steps.writing import AnswerWriter, author_of, write_by_model
-from retrieval.text.answer_language import NAMES
+from retrieval.text.language import NAMES
 from retrieval.text.quoting import neutralise, one_line, quote_history, quote_source
 from retrieval.text.sentences import split_sentences
 from retrieval.trace import degrade

@@ -12,11 +12,10 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from retrieval.steps.route import fold, years_in
-from retrieval.text.analysis import analyze
-from retrieval.text.answer_language import Language, in_script_of
+from retrieval.text.analysis import analyze, term_weights
+from retrieval.text.language import Language, in_script_of
 from retrieval.text.quoting import one_line
 from retrieval.text.statements import Statement, headed_statements_of
-from retrieval.text.term_coverage import term_weights
 from retrieval.values import HEADING_JOIN, Source, StoredChunk
 
 SENTENCE_CHARS = 400

@@ -16,7 +16,6 @@ from pydantic import BaseModel
 
 from ragsite.core.wording import counted
 from retrieval.path_texts import path_text, reason_text
-from retrieval.steps.deps import Deadline, Deps
 from retrieval.steps.judge import (
     MISSING_CHARS,
     TOP_SCORE,
@@ -29,7 +28,7 @@ from retrieval.steps.judge import (
     rank,
     reranking_is_on,
 )
-from retrieval.steps.step import step, try_call
+from retrieval.steps.step import Deadline, Deps, step, try_call
 from retrieval.text.quoting import neutralise, one_line, quote_source
 from retrieval.trace import note, queue_model_call, skip
 from retrieval.values import Answer, Question, ScoredChunk

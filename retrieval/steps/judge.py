@@ -17,14 +17,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from retrieval.answerability import estimate_answerability
 from retrieval.errors import ModelOutputError
 from retrieval.path_texts import path_text
 from retrieval.providers import rerank_http
 from retrieval.providers.reply_schema import exactly, limited, shaped
-from retrieval.steps.deps import Deps
+from retrieval.steps.estimate import estimate_answerability
 from retrieval.steps.passages import fit
-from retrieval.steps.step import step
+from retrieval.steps.step import Deps, step
 from retrieval.text.quoting import label, one_line, quote_source
 from retrieval.trace import note
 from retrieval.values import Question, ScoredChunk

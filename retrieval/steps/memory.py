@@ -13,8 +13,7 @@ from collections.abc import Sequence
 
 from ragsite.core.errors import AppError
 from retrieval.errors import explained
-from retrieval.steps.deps import Deps
-from retrieval.steps.step import step
+from retrieval.steps.step import Deps, step
 from retrieval.steps.verify import claims_of
 from retrieval.text.quoting import one_line
 from retrieval.text.tokens import estimate_tokens

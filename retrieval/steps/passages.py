@@ -11,12 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from retrieval.steps.deps import Deps
-from retrieval.steps.step import step
-from retrieval.text.markdown import is_row, list_sign
+from retrieval.steps.step import Deps, step
+from retrieval.text.analysis import held_share, term_weights, terms_of
 from retrieval.text.quoting import quote_source
-from retrieval.text.statements import headed_statements_of
-from retrieval.text.term_coverage import held_share, term_weights, terms_of
+from retrieval.text.statements import headed_statements_of, list_sign
+from retrieval.text.tables import is_row
 from retrieval.text.tokens import estimate_tokens
 from retrieval.trace import note, skip
 from retrieval.values import ScoredChunk, SearchScope, StoredChunk

@@ -16,8 +16,7 @@ from pydantic import BaseModel
 
 from retrieval.errors import ModelOutputError
 from retrieval.providers.reply_schema import exactly, limited, shaped
-from retrieval.steps.deps import Deps
-from retrieval.steps.step import step
+from retrieval.steps.step import Deps, step
 from retrieval.text.quoting import label, one_line, quote_history
 from retrieval.trace import note, skip
 from retrieval.values import Query, QueryKind, Question, ScoredChunk

@@ -18,8 +18,7 @@ from retrieval.errors import explained
 from retrieval.path_texts import reason_text
 from retrieval.ports import Searcher, SearchRequest, SearchResult
 from retrieval.search.boosting import BOOST_TIMEOUT_S, put_boosts
-from retrieval.steps.deps import Deps
-from retrieval.steps.step import step
+from retrieval.steps.step import Deps, step
 from retrieval.steps.web import may_search_web, web_search
 from retrieval.trace import degrade, note
 from retrieval.values import Boosts, Query, Question, ScoredChunk, SearchFilters, TailHit

@@ -19,9 +19,8 @@ from typing import Annotated, Literal
 from pydantic import BaseModel
 
 from retrieval.providers.reply_schema import limited, shaped
-from retrieval.steps.deps import Deps
 from retrieval.steps.query import condense, hyde, rewrite
-from retrieval.steps.step import step
+from retrieval.steps.step import Deps, step
 from retrieval.text.language import to_simplified
 from retrieval.text.quoting import one_line
 from retrieval.trace import note

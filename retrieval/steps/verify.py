@@ -29,13 +29,11 @@ from retrieval.steps.cite import (
     statement_weights,
     without_markers,
 )
-from retrieval.steps.deps import Deps
-from retrieval.steps.step import step, try_call
-from retrieval.text.markdown import leading_signs
+from retrieval.steps.step import Deps, step, try_call
+from retrieval.text.analysis import held_share
 from retrieval.text.numbers import known_numbers, stated_numbers
 from retrieval.text.quoting import one_line, quote_source
-from retrieval.text.statements import Statement, headed_statements_of
-from retrieval.text.term_coverage import held_share
+from retrieval.text.statements import Statement, headed_statements_of, leading_signs
 from retrieval.trace import degrade, note, skip
 from retrieval.values import Answer, GroundedSentence, SentenceEvidence, StoredChunk
 

@@ -21,11 +21,9 @@ from retrieval.path_texts import reason_text
 from retrieval.ports import SearchResult, WebResult
 from retrieval.providers import web_search as engine
 from retrieval.providers.reply_schema import limited
-from retrieval.steps.deps import Deps
-from retrieval.steps.step import step, try_call
-from retrieval.text.analysis import query_terms
+from retrieval.steps.step import Deps, step, try_call
+from retrieval.text.analysis import query_terms, terms_of
 from retrieval.text.quoting import one_line
-from retrieval.text.term_coverage import terms_of
 from retrieval.trace import degrade, note, skip
 from retrieval.values import Question, ScoredChunk, StoredChunk
 

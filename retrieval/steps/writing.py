@@ -20,10 +20,9 @@ from pydantic_core import from_json
 from retrieval.errors import ModelCutError, ModelError
 from retrieval.path_texts import reason_text
 from retrieval.ports import ChatModel, Prompt
-from retrieval.steps.cite import Aligner
-from retrieval.steps.cited_stream import CitedStream
-from retrieval.steps.deps import Deps
-from retrieval.text.answer_language import ScriptKeeper
+from retrieval.steps.cite import Aligner, CitedStream
+from retrieval.steps.step import Deps
+from retrieval.text.language import ScriptKeeper
 from retrieval.text.tokens import estimate_tokens
 from retrieval.values import Source
 

@@ -15,10 +15,11 @@ server's `whitespace` tokenizer leave it as it is. Connectors inside codes becom
 from __future__ import annotations
 
 import logging
+import math
 import re
 import threading
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 from typing import Any
 
@@ -116,6 +117,32 @@ def _terms(text: str, chinese: Callable[[str], Iterable[str]]) -> Iterator[str]:
         else:
             terms = _bigram_terms(token, whole=kind == "hangul")
         yield from filter(None, map(_clean, terms))
+
+
+def term_weights(question: str, pool: Sequence[Set[str]]) -> dict[str, float]:
+    """The question's terms and what each weighs: inverse document frequency among the texts of `pool`.
+
+    A term that none of them holds weighs most: that is how a question which the documents don't answer shows itself.
+    """
+    terms = dict.fromkeys(query_terms(question))
+    return {term: rarity(sum(term in held for held in pool), len(pool)) for term in terms}
+
+
+def rarity(holding: float, texts: int) -> float:
+    """Inverse document frequency of a term that `holding` of `texts` texts have: above 0, the highest for none."""
+    return math.log(1 + (texts + 1) / (holding + 0.5))
+
+
+def held_share(weights: Mapping[str, float], terms: Set[str]) -> float:
+    """The share, 0..1, of the weight that is among `terms`."""
+    total = sum(weights.values())
+    return sum(weight for term, weight in weights.items() if term in terms) / total if total else 0.0
+
+
+@lru_cache(maxsize=4096)
+def terms_of(text: str) -> frozenset[str]:
+    """The same chunks come up again and again, within one answer and from one answer to the next."""
+    return frozenset(analyze(text))
 
 
 def warm_up() -> None:

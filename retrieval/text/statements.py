@@ -1,7 +1,7 @@
 """What a text states: its sentences, list items, table rows and pieces of code, each with its place and its heading.
 
 The text may be a piece of any file, or an answer: a page's lines are indented, a table lacks its head, a dash stands
-below a sentence. So it is read line by line (`retrieval.text.markdown` reads whole Markdown files). A heading says
+below a sentence. So it is read line by line (`retrieval.ingest.markdown` reads whole Markdown files). A heading says
 nothing by itself, and a row without its header says nothing either: headings are left out, and the row
 `| Undergraduates | 12 |` under `| Borrower | Items |` becomes "Borrower: Undergraduates; Items: 12". Rows of
 spreadsheets and CSV files are written like that already.
@@ -14,14 +14,34 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
-from retrieval.text.labelled_rows import CELL_END, HEAD_END, NAME_END, labelled_lines, labelled_row
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from retrieval.text.emphasis import cjk_emphasis
 from retrieval.text.language import HAN_CHARACTER
-from retrieval.text.markdown import inline_text, is_delimiter_row, is_row, list_sign, row_cells, without_emphasis
 from retrieval.text.sentences import sentence_spans
+from retrieval.text.tables import (
+    CELL_END,
+    HEAD_END,
+    NAME_END,
+    is_delimiter_row,
+    is_row,
+    labelled_lines,
+    labelled_row,
+    row_cells,
+)
 
 Kind = Literal["heading", "text", "table", "code"]
 _FENCE = re.compile(r"\s*(?:(?:[-*•+]|\d{1,3}[.)、])\s+)?(```|~~~)")
 _HEADING = re.compile(r"\s{0,3}#{1,6}\s+\S")
+MAX_LABEL_CHARS = 300  # characters of a heading that are read for inline markup: links in links take quadratic time
+_ANCHOR = re.compile(r"\{:? ?#[^{}\s]* ?\}\Z")
+# Wider than Markdown's own: "•" and "3、" are what people and models write.
+_LIST_SIGN = re.compile(r"(?:[-*•+]|\d{1,3}[.)、])\s+")
+_SIGNS = re.compile(r"\s*(?:(?:[-*•+]|\d{1,3}[.)、]|>|#{1,6})\s+)+")
+_MARKUP = frozenset("\\`*_[]<>&!{}")
+_EMPHASIS = re.compile(r"\*\*|__|`")
+_inline = MarkdownIt("commonmark").use(cjk_emphasis)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,3 +163,36 @@ def _in_own_script(row: str) -> str:
     if not HAN_CHARACTER.search(row):
         return row.strip()
     return "；".join(piece.replace(NAME_END, "：", 1) for piece in row.strip().split(CELL_END))
+
+
+# ------------------------------------------------------------------------------------------------ inside a line
+def list_sign(line: str) -> int:
+    """The length of the sign that begins a list item, with the blanks after it; 0 where there is none."""
+    match = _LIST_SIGN.match(line)
+    return match.end() if match else 0
+
+
+def leading_signs(text: str) -> int:
+    """The length of all signs in front of a line's words: of lists, quotations and headings, and the blanks between."""
+    match = _SIGNS.match(text)
+    return match.end() if match else 0
+
+
+def without_emphasis(text: str) -> str:
+    """Without `**`, `__` and backticks."""
+    return _EMPHASIS.sub("", text)
+
+
+def inline_text(markdown: str) -> str:
+    """A line's words: links by their text, without emphasis, HTML and a closing `{#anchor}`."""
+    line = markdown[:MAX_LABEL_CHARS].rstrip()
+    if _MARKUP.isdisjoint(line):  # most headings
+        return " ".join(line.split())
+    words = "".join(map(_words, _inline.parseInline(_ANCHOR.sub("", line))[0].children or ()))
+    return " ".join(words.split())
+
+
+def _words(token: Token) -> str:
+    if token.type == "html_inline":
+        return ""
+    return " " if token.type in ("softbreak", "hardbreak") else token.content

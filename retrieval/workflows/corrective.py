@@ -40,12 +40,12 @@ from retrieval.errors import ModelError
 from retrieval.path_texts import reason_text
 from retrieval.steps import judge as judging
 from retrieval.steps.answer import ask_back, respond_directly, select_passages, write_from
-from retrieval.steps.deps import Deps
 from retrieval.steps.judge import Assessment, estimated, rerank, reranking_is_on
 from retrieval.steps.passages import dedupe
 from retrieval.steps.query import own_words
 from retrieval.steps.retrieve import Stage, search_again, stages
 from retrieval.steps.route import BetterWords, look_for_better_words
+from retrieval.steps.step import Deps
 from retrieval.steps.web import may_search_web
 from retrieval.values import Query, ScoredChunk, SearchFilters
 from retrieval.workflows.documents import answer_from_documents

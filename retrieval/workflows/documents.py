@@ -15,7 +15,6 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
-from retrieval.steps.deps import Deps
 from retrieval.steps.documents.compare import Comparison, compare, differences, listing, outline, titles
 from retrieval.steps.documents.notes import find_rows, take_notes
 from retrieval.steps.documents.read import (
@@ -27,10 +26,10 @@ from retrieval.steps.documents.read import (
     sources_of,
 )
 from retrieval.steps.documents.write import author_for, quote, say_also, say_why_not, write
-from retrieval.steps.step import step
+from retrieval.steps.step import Deps, step
 from retrieval.steps.verify import verify
 from retrieval.steps.writing import Author
-from retrieval.text.answer_language import phrase
+from retrieval.text.language import phrase
 from retrieval.text.tokens import estimate_tokens
 from retrieval.trace import note
 from retrieval.values import Answer, DocumentTask, Question

@@ -44,16 +44,15 @@ from retrieval.ports import SearchRequest, SearchResult
 from retrieval.providers.reply_schema import limited, shaped
 from retrieval.steps import memory
 from retrieval.steps.answer import ask_back, respond_directly, write_answer
-from retrieval.steps.deps import Deps
 from retrieval.steps.grade import AnswerAssessment, grade_answer
 from retrieval.steps.judge import Assessment, judge, rerank
 from retrieval.steps.passages import dedupe
 from retrieval.steps.query import VARIANTS, QueryText, distinct, own_words, rewrite_to_concepts
 from retrieval.steps.retrieve import breadth, search_documents
 from retrieval.steps.route import distinct_queries
-from retrieval.steps.step import step
+from retrieval.steps.step import Deps, step
 from retrieval.steps.web import may_search_web, web_search
-from retrieval.text.answer_language import phrase
+from retrieval.text.language import phrase
 from retrieval.text.quoting import one_line, quote_history
 from retrieval.trace import HeldBackTrace, note
 from retrieval.values import Answer, Query, Question, RememberedFact, ScoredChunk

@@ -34,14 +34,13 @@ from retrieval.ports import SearchRequest
 from retrieval.providers.reply_schema import limited, shaped
 from retrieval.search.fusion import reciprocal_rank_fusion
 from retrieval.steps.answer import as_sources, write_answer
-from retrieval.steps.deps import Deps
 from retrieval.steps.extract import best_statements
 from retrieval.steps.judge import Outcome, Reflection, reflect, rerank
 from retrieval.steps.memory import consolidate_memory, quote_memories, recall_memory
 from retrieval.steps.passages import dedupe
 from retrieval.steps.query import condense, decompose, follow_up, hyde, own_words, rewrite, step_back
 from retrieval.steps.retrieve import breadth, search_documents
-from retrieval.steps.step import step
+from retrieval.steps.step import Deps, step
 from retrieval.steps.web import may_search_web, web_search
 from retrieval.text.quoting import one_line, quote_history
 from retrieval.trace import note

@@ -30,11 +30,11 @@ from langgraph.runtime import Runtime
 from retrieval.ports import SearchRequest
 from retrieval.steps import web
 from retrieval.steps.answer import write_answer
-from retrieval.steps.deps import Deps
 from retrieval.steps.judge import Assessment, evaluate
 from retrieval.steps.passages import dedupe
 from retrieval.steps.query import own_words, rewrite_to_concepts, rewriting_is_on
 from retrieval.steps.retrieve import breadth, search_documents
+from retrieval.steps.step import Deps
 from retrieval.values import Query, ScoredChunk
 from retrieval.workflows.workflow import Asking, Workflow, has_documents, refuse
 

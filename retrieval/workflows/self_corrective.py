@@ -35,11 +35,11 @@ from retrieval.ports import SearchRequest
 from retrieval.steps import grade as grading
 from retrieval.steps import query, web
 from retrieval.steps.answer import write_answer
-from retrieval.steps.deps import Deps
 from retrieval.steps.grade import DocumentGrade, Graded, grade_key
 from retrieval.steps.passages import dedupe
 from retrieval.steps.query import rewrite_to_retry
 from retrieval.steps.retrieve import search_documents
+from retrieval.steps.step import Deps
 from retrieval.values import Query, Question, ScoredChunk
 from retrieval.workflows.workflow import Asking, Workflow, has_documents, refuse
 

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.answerability import LIST_LENGTH, estimate_answerability
-from retrieval.answerability.estimate import read_signals
 from retrieval.ports import SearchRequest
+from retrieval.steps.estimate import LIST_LENGTH, estimate_answerability, read_signals
 from retrieval.values import Query, ScoredChunk, Scores, StoredChunk
 from tests.retrieval.steps.fakes import HANDBOOK, SCOPE, MemorySearcher
 

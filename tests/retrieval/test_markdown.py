@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrieval.ingest.markdown import parse_markdown
+from retrieval.ingest.markdown import document_blocks, parse_markdown
 from retrieval.providers.chat import unfenced
 from retrieval.steps.verify import claims_of
-from retrieval.text.markdown import document_blocks
 from retrieval.text.quoting import neutralise
 from retrieval.text.sentences import split_sentences
 from retrieval.text.statements import blocks_of, headed_statements_of

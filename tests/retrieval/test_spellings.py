@@ -6,8 +6,8 @@ import re
 
 import pytest
 
+from retrieval.lookups import either_script
 from retrieval.models import Document
-from retrieval.text.language import either_script
 from tests.factories import DocumentFactory
 
 

@@ -18,7 +18,7 @@ REFUSED = ("django", "rest_framework", "celery", "channels")
 PLAIN = (
     "ragsite.core.errors", "ragsite.core.rag_settings", "ragsite.core.text", "feedback.ranking",
     "retrieval.values", "retrieval.ports", "retrieval.trace", "retrieval.errors", "retrieval.prompting",
-    "retrieval.text", "retrieval.search", "retrieval.answerability", "retrieval.providers", "retrieval.steps",
+    "retrieval.text", "retrieval.search", "retrieval.providers", "retrieval.steps",
     "retrieval.workflows", "retrieval.ingest",
 )
 
@@ -69,7 +69,7 @@ def test_the_plain_part_imports_and_answers_without_any_framework() -> None:
     assert child.returncode == 0, child.stderr
     report = json.loads(child.stdout)
     assert report["frameworks"] == []
-    assert len(report["imported"]) > 100
+    assert len(report["imported"]) > 80
     assert report["decision"] == "ANSWER"
     assert "EUR 55" in report["text"]
     assert {"retrieve", "assess", "generate"} <= set(report["steps"])

@@ -36,7 +36,7 @@ from retrieval.errors import ModelError
 from retrieval.ports import BoostSource, Models
 from retrieval.providers.registry import ChosenModel
 from retrieval.selectors import documents_named, scope_as_asked, scope_attached, scope_of_documents
-from retrieval.steps.deps import Deps
+from retrieval.steps.step import Deps
 from retrieval.text import quoting
 from retrieval.trace import Trace
 from retrieval.values import (

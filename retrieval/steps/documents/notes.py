@@ -18,7 +18,6 @@ from ragsite.core.wording import worded
 from retrieval.errors import ModelOutputError
 from retrieval.providers.reply_schema import limited, shaped
 from retrieval.steps.cite import align
-from retrieval.steps.deps import Deps
 from retrieval.steps.documents.compare import Row, RowKind
 from retrieval.steps.documents.read import (
     MOST_SOURCES,
@@ -31,7 +30,7 @@ from retrieval.steps.documents.read import (
     read_parts,
     sources_of,
 )
-from retrieval.steps.step import step, try_call
+from retrieval.steps.step import Deps, step, try_call
 from retrieval.text.quoting import one_line
 from retrieval.trace import note
 

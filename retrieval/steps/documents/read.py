@@ -15,9 +15,8 @@ from typing import Any, Generic, TypeVar
 from ragsite.core.wording import worded
 from retrieval.ingest.headings import heading_level
 from retrieval.ports import DocumentReader
-from retrieval.steps.deps import Deps
-from retrieval.steps.step import step, try_call
-from retrieval.text.answer_language import Language, in_script_of
+from retrieval.steps.step import Deps, step, try_call
+from retrieval.text.language import Language, in_script_of
 from retrieval.text.quoting import attribute, neutralise
 from retrieval.text.statements import blocks_of, headed_statements_of, heading_label
 from retrieval.text.tokens import estimate_tokens

@@ -12,11 +12,10 @@ from collections.abc import Callable
 from retrieval.path_texts import reason_text
 from retrieval.ports import Prompt
 from retrieval.steps.answer import with_more, written_answer
-from retrieval.steps.deps import Deps
 from retrieval.steps.documents.compare import Quoted
-from retrieval.steps.step import step
+from retrieval.steps.step import Deps, step
 from retrieval.steps.writing import AnswerWriter, Author, author_of, write_by_model
-from retrieval.text.answer_language import NAMES
+from retrieval.text.language import NAMES
 from retrieval.text.quoting import one_line
 from retrieval.trace import degrade, note
 from retrieval.values import Answer, Source

@@ -13,7 +13,7 @@ from ragsite.core.rag_settings import RagSettings
 from retrieval.ports import Models, SearchRequest, SearchResult, WebResult
 from retrieval.prompting import PromptLibrary
 from retrieval.providers.registry import ModelRegistry
-from retrieval.steps.deps import Deps
+from retrieval.steps.step import Deps
 from retrieval.text.analysis import analyze
 from retrieval.trace import StepRecord, Trace
 from retrieval.values import (

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from retrieval.steps.cited_stream import CitedStream
+from retrieval.steps.cite import CitedStream
 from retrieval.steps.verify import claims_of
 
 SEEN: list[tuple[str, tuple[int, ...]]] = []

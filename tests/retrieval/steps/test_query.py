@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from django.conf import settings
 
-from retrieval.steps.deps import Deps
 from retrieval.steps.query import condense, decompose, hyde, own_words, rewrite, rewrite_to_concepts, step_back
 from retrieval.steps.route import Route, read_question
+from retrieval.steps.step import Deps
 from retrieval.values import HistoryMessage, Query, SearchFilters, Vocabulary
 from retrieval.workflows.planned import make_plan
 from tests.retrieval.steps.document_reader import MemoryReader

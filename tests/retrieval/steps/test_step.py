@@ -9,8 +9,7 @@ import pytest
 from django.conf import settings
 
 from retrieval.errors import IndexUnavailableError, ModelOutputError
-from retrieval.steps.deps import Deadline, Deps
-from retrieval.steps.step import step
+from retrieval.steps.step import Deadline, Deps, step
 from retrieval.trace import Trace, note, skip
 from tests.retrieval.steps.fakes import make_tools
 

@@ -1,10 +1,11 @@
-"""Rows of a table as text that can be understood without its head, and back: `Name: Mei; Books: 10`.
+"""Rows of Markdown's tables, and rows as text that can be understood without the head: `Name: Mei; Books: 10`.
 
 Spreadsheets and CSV files are read, searched and cited in this form, and shown as the table that they are.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -12,6 +13,7 @@ MOST_COLUMNS = 200  # of a table that is shown as one
 CELL_END = "; "
 NAME_END = ": "
 HEAD_END = " | "
+_CELL_BORDER = re.compile(r"(?<!\\)\|")
 
 
 def head_line(columns: Sequence[str]) -> str:
@@ -54,3 +56,21 @@ def labelled_lines(lines: Sequence[str]) -> frozenset[int]:
 def _first_name(line: str) -> str:
     name, end, _ = line.lstrip().partition(NAME_END)
     return name if end else ""
+
+
+# ------------------------------------------------------------------------------------------------ of Markdown
+def is_row(line: str) -> bool:
+    """Whether a line looks like a row of a table."""
+    return line.lstrip().startswith("|")
+
+
+def is_delimiter_row(line: str) -> bool:
+    """`|---|:--:|`: what stands between a table's head and its rows."""
+    return "--" in line and not line.strip().strip("|:- \t")
+
+
+def row_cells(line: str) -> list[str]:
+    """`| a | b \\| c |` → ["a", "b | c"]."""
+    row = line.strip().removeprefix("|")
+    cells = [cell.strip().replace("\\|", "|") for cell in _CELL_BORDER.split(row)]
+    return cells[:-1] if len(cells) > 1 and not cells[-1] else cells
