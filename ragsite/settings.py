@@ -329,6 +329,7 @@ SPECTACULAR_SETTINGS = {
     "POSTPROCESSING_HOOKS": ["drf_spectacular.hooks.postprocess_schema_enums", "ragsite.schema_view.blank_fits_once"],
     "ENUM_NAME_OVERRIDES": {  # else several fields named alike get names made of a hash
         "DocumentStatusEnum": "retrieval.models.Document.Status",
+        "SourceKindEnum": "retrieval.models.SyncSource.Kind",
         "RunStatusEnum": "chat.models.Replay.Status",
         "GapStateEnum": "feedback.models.KnowledgeGap.State",
         "ReviewStateEnum": "chat.models.AnswerReview.State",
@@ -380,5 +381,7 @@ LOGGING = {
         "httpx2": {"level": "WARNING"},
         "httpcore": {"level": "WARNING"},
         "jieba": {"level": "WARNING"},
+        "dulwich": {"level": "WARNING"},
+        "trafilatura": {"level": "CRITICAL"},  # pages without a main text are told where they are read
     },
 }

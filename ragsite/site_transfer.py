@@ -37,6 +37,7 @@ CARRIED = (
     "auth.Group", "auth.User", "ragsite.Account", "ragsite.ApiToken", "account.EmailAddress", "mfa.Authenticator",
     "socialaccount.SocialAccount",
     "retrieval.Collection", "retrieval.CollectionPerson", "retrieval.ShareReply", "retrieval.Document",
+    "retrieval.SyncSource",
     "retrieval.DocumentKey",
     "retrieval.Memory", "retrieval.MemoryOrigin", "retrieval.MemoryPreference",
     "chat.Session", "chat.Message", "chat.Source", "chat.DecisionStep", "chat.Share",

@@ -13,6 +13,7 @@ class RetrievalConfig(AppConfig):
 
         CharField.register_lookup(IContainsHan)
         TextField.register_lookup(IContainsHan)
-        from retrieval.services import deletion  # models can be imported only now
+        from retrieval.services import deletion, sync_sources  # models can be imported only now
 
         deletion.connect()
+        sync_sources.connect()

@@ -295,6 +295,49 @@ class DocumentKey(models.Model):
         return f"{self.source}: {self.key}"
 
 
+class SyncSource(Leased):
+    """A place elsewhere whose files are kept in step with a collection, in the name of its owner.
+
+    `credentials` are encrypted (`ragsite.core.sealed`). A run holds the lease; `report` tells of the last one.
+    """
+
+    class Kind(models.TextChoices):
+        FOLDER = "folder", _("Folder")
+        WEB = "web", _("Web pages")
+        GIT = "git", _("Git repository")
+        S3 = "s3", _("S3 store")
+        WEBDAV = "webdav", _("WebDAV folder")
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    name = models.CharField(max_length=100, verbose_name=_("name"))
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="sync_sources", verbose_name=_("owner")
+    )
+    collection = models.ForeignKey(
+        Collection, on_delete=models.CASCADE, related_name="sync_sources", verbose_name=_("collection")
+    )
+    kind = models.CharField(max_length=10, choices=Kind, verbose_name=_("kind"))
+    address = models.CharField(max_length=1000, verbose_name=_("address"))
+    options = models.JSONField(default=dict, blank=True, verbose_name=_("options"))
+    credentials = models.TextField(blank=True, editable=False)
+    every_hours = models.PositiveSmallIntegerField(
+        default=24, help_text=_("Hours between two runs; 0: only by hand."), verbose_name=_("every hours")
+    )
+    version = models.CharField(
+        max_length=200, blank=True, editable=False, help_text="Of the whole, when all of it was taken in."
+    )
+    report = models.JSONField(default=dict, blank=True, editable=False)
+    created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
+
+    class Meta:
+        verbose_name = _("source")
+        verbose_name_plural = _("sources")
+        ordering = ["name", "pk"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class Chunk(models.Model):
     """The unit that is indexed and cited.
 

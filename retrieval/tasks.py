@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
+from uuid import UUID
 
 from asgiref.sync import sync_to_async
 from celery import current_task, shared_task
@@ -21,6 +22,7 @@ from retrieval.services.index import collection_reembed, index_repair
 from retrieval.services.ingest import ingest_take_next
 from retrieval.services.ingest_jobs import turns
 from retrieval.services.queueing import ingest_queue
+from retrieval.sync.run import LIMIT_S, source_run
 from retrieval.values import EmbeddingSpace
 
 logger = logging.getLogger(__name__)
@@ -72,6 +74,12 @@ def collection_reembed_task(collection_id: str) -> str:
     """Embed a collection by the model that new ones get. The model that it has afterwards; "": it has gone."""
     collection = Collection.objects.filter(pk=collection_id).first()
     return _run(lambda: collection_reembed(collection=collection)).model if collection else ""
+
+
+@shared_task(soft_time_limit=LIMIT_S, time_limit=LIMIT_S + 60)
+def sync_source_run(source_id: str, dry_run: bool = False) -> None:
+    """Look a source through; nothing where a run of it is under way, or it has gone."""
+    source_run(source_id=UUID(source_id), dry_run=dry_run)
 
 
 @worker_ready.connect

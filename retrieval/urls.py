@@ -1,12 +1,24 @@
 from django.urls import URLPattern, URLResolver, path
 
 from retrieval import views
-from retrieval.api import collections, document_content, document_keys, documents, filters, memory, search, status
+from retrieval.api import (
+    collections,
+    document_content,
+    document_keys,
+    documents,
+    filters,
+    memory,
+    search,
+    status,
+    sync_sources,
+)
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("documents/", views.documents_page, name="documents"),
     path("documents/shares/<uuid:collection_id>/", views.share_reply, name="share_reply"),
     path("documents/search/", views.search_page, name="search"),
+    path("documents/sources/", views.sources_page, name="sources"),
+    path("documents/sources/<uuid:source_id>/", views.source_act, name="source_act"),
     path("documents/<uuid:document_id>/", views.document_page, name="document"),
     path("memory/", views.memory_page, name="memory"),
     path("api/memory", memory.MemoriesApi.as_view(), name="api_memories"),
@@ -35,6 +47,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     ),
     path("api/collections", collections.CollectionsApi.as_view(), name="api_collections"),
     path("api/collections/<path:name>", collections.CollectionApi.as_view(), name="api_collection"),
+    path("api/sync-sources", sync_sources.SyncSourcesApi.as_view(), name="api_sync_sources"),
+    path("api/sync-sources/<uuid:source_id>", sync_sources.SyncSourceApi.as_view(), name="api_sync_source"),
+    path("api/sync-sources/<uuid:source_id>/run", sync_sources.SyncSourceRunApi.as_view(), name="api_sync_source_run"),
     path("api/rag/upload", documents.RagUploadApi.as_view(), name="api_rag_upload"),
     path("api/status", status.StatusApi.as_view(), name="api_status"),
     path("api/filters", filters.FilterValuesApi.as_view(), name="api_filters"),

@@ -5,21 +5,34 @@ from __future__ import annotations
 import uuid
 
 from django.conf import settings
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import urlencode
+from django.utils.translation import gettext as _
 from django.views.decorators.csrf import ensure_csrf_cookie
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from ragsite.core.api.user import asking_user
-from ragsite.core.errors import NotFoundError
+from ragsite.core.errors import AppError, NotFoundError
+from ragsite.core.localized import localized
+from retrieval.api.sync_sources import SyncSourceSerializer
 from retrieval.ingest.sniff import EXTENSIONS
 from retrieval.memory import services
+from retrieval.models import SyncSource
 from retrieval.selectors import document_get, shares_unanswered, visible_documents
 from retrieval.services import documents
 from retrieval.services.collections import may_publish, share_answer
+from retrieval.services.sync_sources import (
+    sync_source_create,
+    sync_source_delete,
+    sync_source_get,
+    sync_source_list,
+    sync_source_start,
+    sync_source_update,
+)
 
 
 @require_safe
@@ -90,3 +103,59 @@ def memory_page(request: HttpRequest) -> HttpResponse:
     """What earlier answers have left for this user, and the switch."""
     boot = {"max_per_user": services.MAX_PER_USER}
     return render(request, "memory/memory.html", {"boot": boot, "section": "memory"})
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def sources_page(request: HttpRequest) -> HttpResponse:
+    """The user's sources with their last runs, and the form for a new one, which stays filled in where it is wrong."""
+    user, problems = asking_user(request), []
+    if request.method == "POST":
+        sent = request.POST.dict()
+        sent.pop("csrfmiddlewaretoken", None)
+        try:
+            row = sync_source_create(owner=user, **{"kind": "", "collection": "", **sent})
+            sync_source_start(row=row)
+            return redirect("sources")
+        except AppError as error:
+            problems = _sentences(error)
+    context = {
+        "section": "documents",
+        "rows": [SyncSourceSerializer(row).data for row in sync_source_list(user=user)],
+        "kinds": [choice for choice in SyncSource.Kind.choices if choice[0] != "folder" or user.is_staff],
+        "given": request.POST,
+        "problems": problems,
+    }
+    return render(request, "documents/sources.html", context, status=400 if problems else 200)
+
+
+@require_POST
+@login_required
+def source_act(request: HttpRequest, source_id: uuid.UUID) -> HttpResponse:
+    """Run it, dry or not; change its schedule or credentials; delete it."""
+    try:
+        row = sync_source_get(user=asking_user(request), source_id=source_id)
+    except NotFoundError as error:
+        raise Http404 from error
+    match request.POST.get("action"):
+        case "delete":
+            sync_source_delete(row=row)
+            messages.success(request, _("The source is deleted; its documents stay."))
+        case "run" | "dry_run" as action:
+            sync_source_start(row=row, dry_run=action == "dry_run")
+            messages.success(request, _("A worker begins as soon as it can."))
+        case _:
+            names = ["every_hours", *(("username", "password") if request.POST.get("password") else ())]
+            try:
+                sync_source_update(row=row, changes={name: request.POST.get(name, "") for name in names})
+                messages.success(request, _("Saved."))
+            except AppError as error:
+                messages.error(request, " ".join(_sentences(error)))
+    return redirect("sources")
+
+
+def _sentences(error: AppError) -> list[str]:
+    """What is wrong with each field, else with all of it, in the active language."""
+    fields = {} if isinstance(error, NotFoundError) else error.fields
+    told = [sentence for sentences in fields.values() for sentence in sentences]
+    return [str(localized(sentence)) for sentence in told or [error.message]]

@@ -60,7 +60,7 @@ def test_a_superusers_change_counts_at_once_and_is_logged(settings: Any) -> None
 @pytest.mark.parametrize(
     ("name", "value"),
     [("RAG_SEARCH_TOP_K", 51), ("RAG_SEARCH_TOP_K", 0), ("RAG_SEARCH_TOP_K", "many"),
-     ("RAG_CORRECTIVE_GOOD_SCORE", 1.1), ("RAG_DEFAULT_WORKFLOW", "other")],
+     ("RAG_LIMIT_QUESTIONS_PER_MINUTE", 0), ("RAG_DEFAULT_WORKFLOW", "other")],
 )  # fmt: skip
 def test_a_value_out_of_bounds_is_refused_beside_its_field(settings: Any, name: str, value: Any) -> None:
     page = save(client_of(is_superuser=True), **{name: value})

@@ -48,7 +48,7 @@ OWNED = {  # the way from a row to its person → tables, in the order in which 
         "usersessions.UserSession", "ragsite.ApiToken", "chat.Session", "feedback.Rating",
         "retrieval.Memory", "retrieval.MemoryPreference",
     ),
-    "owner": ("retrieval.Collection",),
+    "owner": ("retrieval.Collection", "retrieval.SyncSource"),
     "collection__owner": ("retrieval.Document",),
     "uploaded_by": ("retrieval.Document",),
     "session__user": ("chat.Message",),
@@ -58,7 +58,7 @@ OWNED = {  # the way from a row to its person → tables, in the order in which 
     "by": ("chat.DeskEvent",),
 }  # fmt: skip
 # Secrets, and what is the site's own.
-LEFT_OUT = {"password", "key_hash", "session_key", "data", "vector", "lease_token", "lease_expires_at"}
+LEFT_OUT = {"password", "key_hash", "session_key", "data", "vector", "lease_token", "lease_expires_at", "credentials"}
 # Table → rows in one transaction; a document has up to thousands of chunks. What is left goes by cascade.
 ERASED = {"chat.Message": 100, "chat.Session": 50, "retrieval.Document": 5, "retrieval.Collection": 20}
 FORGOTTEN = "–"  # in place of a name

@@ -17,8 +17,6 @@ CHANGEABLE = (  # group.field, in the order of the page
     "ollama.chat_model",
     "ollama.fast_model",
     "search.top_k",
-    "corrective.good_score",
-    "corrective.weak_score",
     "web_search.by_default",
     "memory.enabled",
     "feedback.auto_live",

@@ -210,10 +210,8 @@ class CorrectiveSettings(Group):
 
     env_prefix = "RAG_CORRECTIVE_"
 
-    good_score: Share = 0.4
-    """Without a model: the estimated probability from which what is quoted counts as an answer."""
-    weak_score: Share = 0.35
-    """Below it better words are looked for beside the first writing."""
+    good_score: Annotated[Share, CONSTANT] = 0.4  # without a model: from which what is quoted counts as an answer
+    weak_score: Annotated[Share, CONSTANT] = 0.35  # below it better words are looked for beside the first writing
     max_refine_rounds: Annotated[WholeNumber, CONSTANT] = 3  # that it searches again before it gives up
     context_passages: Annotated[Count, CONSTANT] = 12  # given to the model, as far as half of its context holds them
     timeout_s: Annotated[Seconds, CONSTANT] = 180.0  # of a whole answer

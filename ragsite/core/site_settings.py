@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 from urllib.parse import unquote, urlsplit
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, IPvAnyNetwork, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, IPvAnyNetwork, StringConstraints, field_validator
 
 from ragsite.core.settings_group import Address, Group
 
@@ -114,8 +114,14 @@ class SiteSettings(Group):
     believed."""
     trusted_proxies: Annotated[list[IPvAnyNetwork], BeforeValidator(_split)] = []
     """Addresses and networks of proxies whose X-Forwarded-For and -Proto are believed, with commas."""
+    inner_hosts: Annotated[list[Annotated[str, StringConstraints(to_lower=True)]], BeforeValidator(_split)] = []
+    """Hosts, addresses and networks inside that sources and webhooks may reach, with commas: wiki.example.org,
+    10.0.0.7; none else that leads inwards is called."""
+    source_folders: Annotated[list[str], BeforeValidator(_split)] = []
+    """Folders of the workers' machines, with commas, below which staff may name sources that are kept in step."""
     secret_key: str = Field("", repr=False)
-    """Signs cookies; several web machines need the same. Empty: made once and kept in the data folder."""
+    """Signs cookies and encrypts stored credentials; several machines need the same. Empty: made once and kept in the
+    data folder."""
     database_url: str = Field("", repr=False, validation_alias="DATABASE_URL")
     """`postgresql://user:password@host/name`; empty: SQLite in the data folder."""
     redis_url: str = Field("", pattern=r"^(rediss?://.+)?$", repr=False, validation_alias="REDIS_URL")

@@ -29,6 +29,15 @@ BREAKS = HEADINGS.keys() | frozenset(
 
 def parse_html(data: bytes) -> ParsedDocument:
     """Raises DocumentUnreadableError."""
+    root = html_tree(data)
+    title = _SPACES.sub(" ", root.findtext(".//title") or "").strip()
+    reader = _Reader()
+    reader.read(root)
+    return ParsedDocument(blocks=tuple(reader.blocks), title=title or first_title(reader.blocks))
+
+
+def html_tree(data: bytes) -> lxml_html.HtmlElement:
+    """In whatever encoding. Raises DocumentUnreadableError."""
     text = _XML_DECLARATION.sub("", readable_text(data, markup=True))
     parser = lxml_html.HTMLParser(huge_tree=True, remove_comments=True)
     try:
@@ -37,10 +46,7 @@ def parse_html(data: bytes) -> ParsedDocument:
         raise DocumentUnreadableError(worded("This HTML file holds no text.")) from error
     if any("depth" in entry.message for entry in parser.error_log):
         raise DocumentUnreadableError(worded("This HTML file nests its elements too deeply to be read."))
-    title = _SPACES.sub(" ", root.findtext(".//title") or "").strip()
-    reader = _Reader()
-    reader.read(root)
-    return ParsedDocument(blocks=tuple(reader.blocks), title=title or first_title(reader.blocks))
+    return root
 
 
 class _Reader:

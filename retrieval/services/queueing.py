@@ -36,6 +36,11 @@ def reembed_queue(*, collection_id: UUID) -> None:
     _send("retrieval.tasks.collection_reembed_task", str(collection_id))
 
 
+def sync_queue(*, source_id: UUID, dry_run: bool) -> None:
+    """A worker looks a source through."""
+    _send("retrieval.tasks.sync_source_run", str(source_id), dry_run)
+
+
 def _send(task: str, *arguments: str | int) -> None:
     try:
         current_app.send_task(task, arguments, retry=False)

@@ -1,0 +1,222 @@
+"""One run of a source: look at everything, read what has another fingerprint, delete what two looks have not found.
+
+    entries ─► same fingerprint ─► nothing
+            └► new or another one ─► read ─► `document_put`: the same content embeds nothing
+    not listed: marked at the first look that saw the whole, deleted at the next
+
+A source that is away, or of which only a part was seen, deletes nothing. Every write is in a transaction that holds the
+source's lease, so that nothing comes in for a source that was deleted meanwhile.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import PurePath
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.core.files.base import ContentFile
+from django.db import transaction
+from django.utils import timezone
+
+from ragsite.core.errors import AppError, QuotaExceededError, StorageFullError, TooLargeError, UnsupportedFileError
+from ragsite.core.leases import Lease, LeaseLostError
+from ragsite.core.storage import MIB
+from ragsite.core.text import clean_text
+from ragsite.core.wording import worded, wording_of
+from retrieval.ingest.sniff import EXTENSIONS
+from retrieval.models import MAX_KEY_CHARS, DocumentKey, SyncSource
+from retrieval.selectors import writable_collections
+from retrieval.services.document_keys import document_put, key_delete
+from retrieval.sync.kinds import source_open
+from retrieval.sync.source import TOO_LARGE, Entry, ListingCutError, Source, SourceAwayError
+
+RUN_S = 900.0  # after which a run leaves the rest to the next one
+LIMIT_S = 1000  # after which a call that hangs is broken off, and the lease
+LEASE_S = 1200.0  # nobody else begins before
+MOST_LISTED = 100_000
+MOST_READ = 2000  # entries of one run
+ERRORS_TOLD = 20
+TOLD_EVERY_S = 2.0
+NOTHING_LISTED = worded("The source lists nothing, though it held something before; nothing is deleted for it.")
+NOT_ALLOWED = worded("The owner may not change the collection any more.")
+logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Report:
+    """What a run did; a dry one what it would do. left: to be read by the next run. missing: not found at the first
+    look. skipped: not of a kind that the site reads."""
+
+    dry_run: bool = False
+    started_at: str = ""
+    finished_at: str = ""
+    looked_at: int = 0
+    unchanged: int = 0
+    added: int = 0
+    changed: int = 0
+    deleted: int = 0
+    missing: int = 0
+    skipped: int = 0
+    failed: int = 0
+    left: int = 0
+    error: Mapping[str, Any] | None = None
+    errors: list[Mapping[str, Any]] = field(default_factory=list)
+
+
+def source_run(*, source_id: UUID, dry_run: bool = False) -> Report | None:
+    """None where another run is at it, or the source is gone."""
+    lease = Lease(SyncSource.objects.all(), source_id, seconds=LEASE_S)
+    if not lease.take():
+        return None
+    row = SyncSource.objects.select_related("owner", "collection__owner").get(pk=source_id)
+    run = _Run(row, lease, Report(dry_run=dry_run, started_at=timezone.now().isoformat()))
+    version = row.version
+    try:
+        if version_seen := run.work():
+            version = version_seen
+    except LeaseLostError:
+        return None
+    except AppError as error:
+        run.report.error = _told(error.message)
+    except Exception as error:  # a worker's outermost loop: also the time limit of its task
+        logger.exception("source %s: the run broke off", source_id)
+        run.report.error = _told(worded("The run broke off ({kind}).", kind=type(error).__name__))
+    finally:
+        run.report.finished_at = timezone.now().isoformat()
+        lease.release(report=asdict(run.report), version=version)
+    return run.report
+
+
+class _Run:
+    def __init__(self, row: SyncSource, lease: Lease, report: Report) -> None:
+        self.row, self.lease, self.report = row, lease, report
+        self.ends_at, self.told_at = time.monotonic() + RUN_S, 0.0
+        keys = DocumentKey.objects.filter(collection=row.collection, source=str(row.pk)).select_related("document")
+        self.known = {key.key: key for key in keys}
+        self.most_bytes = settings.RAG.ingest.max_file_mib * MIB
+
+    def work(self) -> str:
+        """The source's version where all of it was taken in. Raises AppError, LeaseLostError."""
+        allowed = writable_collections(self.row.owner).filter(pk=self.row.collection_id).exists()
+        if not allowed or not self.row.owner.is_active or (self.row.kind == "folder" and not self.row.owner.is_staff):
+            raise SourceAwayError(NOT_ALLOWED)
+        source = source_open(self.row)
+        try:
+            version = source.version()
+            if version and version == self.row.version:
+                there = {key for key, row in self.known.items() if row.missing_since is None}
+                self.report.looked_at = self.report.unchanged = len(there)
+                self._missing(there)
+                return version
+            seen, is_whole = self._look(source)
+        finally:
+            source.close()
+        if is_whole:
+            if self.known and not seen:
+                raise SourceAwayError(NOTHING_LISTED)
+            self._missing(seen)
+        done = is_whole and not (self.report.left or self.report.failed or self.report.dry_run)
+        return version if done else ""
+
+    def _look(self, source: Source) -> tuple[set[str], bool]:
+        """The keys that are there, and whether those are all."""
+        seen: set[str] = set()
+        try:
+            for entry in source.entries({key: row.fingerprint for key, row in self.known.items()}):
+                if time.monotonic() > self.ends_at or len(seen) >= MOST_LISTED:
+                    return seen, False
+                if any(part.startswith(".") for part in entry.key.split("/")):
+                    continue
+                seen.add(entry.key)
+                self._take(source, entry)
+                self._tell()
+        except ListingCutError:
+            return seen, False
+        return seen, True
+
+    def _take(self, source: Source, entry: Entry) -> None:
+        report, row = self.report, self.known.get(entry.key)
+        report.looked_at += 1
+        if row is not None and row.missing_since is not None and not report.dry_run:
+            DocumentKey.objects.filter(pk=row.pk).update(missing_since=None)
+        if PurePath(entry.name).suffix.lower() not in EXTENSIONS:
+            report.skipped += 1
+        elif row is not None and entry.fingerprint and entry.fingerprint == row.fingerprint and not entry.problem:
+            report.unchanged += 1
+        elif entry.problem is None and report.added + report.changed + report.failed >= MOST_READ:
+            report.left += 1
+        elif report.dry_run and not entry.problem:
+            report.added, report.changed = report.added + (row is None), report.changed + (row is not None)
+        else:
+            try:
+                self._put(source, entry)
+            except (QuotaExceededError, StorageFullError, LeaseLostError):
+                raise
+            except AppError as error:
+                report.failed += 1
+                if len(report.errors) < ERRORS_TOLD:
+                    report.errors.append({"key": entry.key[:MAX_KEY_CHARS], **_told(error.message)})
+                if isinstance(error, TooLargeError | UnsupportedFileError) and not report.dry_run:
+                    self._remember(entry)
+
+    def _put(self, source: Source, entry: Entry) -> None:
+        if entry.problem is not None:
+            raise entry.problem
+        if len(entry.key) > MAX_KEY_CHARS or clean_text(entry.key) != entry.key:
+            raise SourceAwayError(worded("The name is too long, or holds characters that cannot be stored."))
+        if entry.size > self.most_bytes:
+            raise TooLargeError(TOO_LARGE)
+        data = source.read(entry, self.most_bytes)
+        with transaction.atomic():
+            self.lease.check()
+            put = document_put(
+                collection=self.row.collection, source=str(self.row.pk), key=entry.key, upload=ContentFile(data),
+                file_name=entry.name, by=self.row.owner, fingerprint=entry.fingerprint,
+            )  # fmt: skip
+        if put.outcome == "unchanged":
+            self.report.unchanged += 1
+        elif entry.key in self.known:
+            self.report.changed += 1
+        else:
+            self.report.added += 1
+
+    def _remember(self, entry: Entry) -> None:
+        """What can't be taken in is not read again until it changes; what stood under the key before stays."""
+        with transaction.atomic():
+            self.lease.check()
+            DocumentKey.objects.update_or_create(
+                collection=self.row.collection, source=str(self.row.pk), key=entry.key[:MAX_KEY_CHARS],
+                defaults={"fingerprint": entry.fingerprint, "missing_since": None},
+            )  # fmt: skip
+
+    def _missing(self, seen: set[str]) -> None:
+        for key, row in self.known.items():
+            if key in seen:
+                continue
+            if row.missing_since is None:
+                self.report.missing += 1
+            else:
+                self.report.deleted += 1
+            if not self.report.dry_run:
+                with transaction.atomic():
+                    self.lease.check()
+                    if row.missing_since is None:
+                        DocumentKey.objects.filter(pk=row.pk).update(missing_since=timezone.now())
+                    else:
+                        key_delete(row=row)
+            self._tell()
+
+    def _tell(self) -> None:
+        """Progress, for the page."""
+        if time.monotonic() > self.told_at + TOLD_EVERY_S:
+            self.told_at = time.monotonic()
+            self.lease.held().update(report=asdict(self.report))
+
+
+def _told(text: str) -> dict[str, Any]:
+    return {"error": text, "wording": wording_of(text)}

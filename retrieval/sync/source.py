@@ -1,0 +1,93 @@
+"""What every kind of source is: it lists entries, each with a fingerprint, and reads one. Everything else is shared."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import Any
+
+from ragsite.core.errors import AppError, ConflictError, TooLargeError, UnavailableError
+from ragsite.core.outgoing import Answer, fetch, guarded_pools
+from ragsite.core.wording import worded
+
+TOO_LARGE = worded("This file is larger than the site takes.")
+
+
+class SourceAwayError(UnavailableError):
+    """It can't be looked at, or not as a whole: nothing is deleted for it."""
+
+    code = "source_away"
+    message = worded("The source cannot be read at the moment; nothing is deleted for it.")
+
+
+class SourceKindMissingError(ConflictError):
+    code = "source_kind_missing"
+    message = worded("Sources of this kind need packages of their own: pip install -c constraints.txt -e '.[sources]'")
+
+
+class ListingCutError(Exception):
+    """The bound of a source was reached: what was not listed may still be there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """key: what names it, whatever becomes of it. name: as of a file. fingerprint: another one after each change; ""
+    where none is known. content: where listing has read it already. problem: it is there, but can't be read."""
+
+    key: str
+    fingerprint: str = ""
+    name: str = ""
+    size: int = 0
+    content: bytes | None = None
+    problem: AppError | None = None
+
+
+@dataclass(slots=True)
+class Source:
+    """The base of the kinds. options, credentials (`username`, `password`): as the person has entered them."""
+
+    address: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    credentials: Mapping[str, str] = field(default_factory=dict)
+    pools: Any = field(default_factory=guarded_pools)
+
+    def version(self) -> str:
+        """Of the whole; the same one: nothing has changed. "" where that can't be told."""
+        return ""
+
+    def entries(self, known: Mapping[str, str]) -> Iterator[Entry]:
+        """known: fingerprints by key, of last time. Raises SourceAwayError, ListingCutError."""
+        raise NotImplementedError
+
+    def read(self, entry: Entry, most_bytes: int) -> bytes:
+        """Raises AppError."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        self.pools.clear()
+
+    def get(
+        self, url: str, *, most_bytes: int, method: str = "GET", headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+    ) -> Answer:  # fmt: skip
+        """An answer that is a success and whole. Raises SourceAwayError, TooLargeError."""
+        answer = fetch(self.pools, method, url, most_bytes=most_bytes, headers=headers, body=body)
+        if answer.status >= 300:
+            raise SourceAwayError(worded("The source answers with status {status}.", status=answer.status))
+        if answer.is_cut:
+            raise TooLargeError(TOO_LARGE)
+        return answer
+
+    def basic_auth(self) -> dict[str, str]:
+        if not self.credentials.get("username"):
+            return {}
+        pair = f"{self.credentials['username']}:{self.credentials.get('password', '')}".encode()
+        return {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
+
+
+def check_installed(module: str) -> None:
+    """Raises SourceKindMissingError."""
+    if find_spec(module) is None:
+        raise SourceKindMissingError

@@ -1,0 +1,436 @@
+"""Sources that are kept in step: each kind, what is deleted and what never is, and abuse."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, make_server
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django_celery_beat.models import PeriodicTask
+from dulwich.objects import Blob, Commit, Tree
+from dulwich.repo import Repo
+from dulwich.server import DictBackend
+from dulwich.web import make_wsgi_chain
+from rest_framework.test import APIClient
+
+from retrieval.models import Document, DocumentKey, IngestJob, SyncSource
+from retrieval.sync import run, web
+from retrieval.sync.run import Report, source_run
+from retrieval.sync.s3 import S3Source
+from tests.factories import UserFactory
+from tests.web_server import Page, WebServer
+
+pytestmark = pytest.mark.django_db(transaction=True)
+ADDRESS = "/api/sync-sources"
+
+
+@pytest.fixture(autouse=True)
+def _site(settings: Any, tmp_path: Path, queued: list[Any], uploads: None) -> None:
+    inner, folders = ["127.0.0.1"], [str(tmp_path / "files")]
+    settings.SITE = settings.SITE.model_copy(update={"inner_hosts": inner, "source_folders": folders})
+    (tmp_path / "files").mkdir()
+
+
+@pytest.fixture
+def server() -> Iterator[WebServer]:
+    with WebServer() as running:
+        yield running
+
+
+@pytest.fixture
+def owner(db: None) -> User:
+    return UserFactory(is_staff=True)
+
+
+@pytest.fixture
+def api(owner: User) -> APIClient:
+    client = APIClient()
+    client.force_authenticate(owner)
+    return client
+
+
+@pytest.fixture
+def make(api: APIClient) -> Callable[..., Any]:
+    def source(kind: str, address: str | Path, **values: Any) -> Any:
+        body = {"name": "a source", "kind": kind, "address": str(address), "collection": "synced", **values}
+        response = api.post(ADDRESS, body, format="json")
+        assert response.status_code == 201, response.json()
+        return response.json()["id"]
+
+    return source
+
+
+def look(source_id: str, **options: Any) -> Report:
+    report = source_run(source_id=source_id, **options)  # type: ignore[arg-type]
+    assert report is not None
+    return report
+
+
+def found(report: Report) -> dict[str, int]:
+    names = ("added", "changed", "unchanged", "deleted", "missing", "skipped", "failed", "left")
+    return {name: count for name in names if (count := getattr(report, name))}
+
+
+def names() -> list[str]:
+    return sorted(Document.objects.filter(superseded_at=None).values_list("file_name", flat=True))
+
+
+# ------------------------------------------------------------------------------------------------ a folder
+def test_a_folder_is_followed_and_what_is_gone_at_two_looks_is_deleted(make: Any, tmp_path: Path) -> None:
+    files = tmp_path / "files"
+    (files / "sub").mkdir()
+    for name in ("a.md", "sub/b.txt", "picture.png", ".hidden.md"):
+        (files / name).write_text(f"This is {name}.")
+    source = make("folder", files)
+    assert found(look(source, dry_run=True)) == {"added": 2, "skipped": 1} and not Document.objects.exists()
+    assert found(look(source)) == {"added": 2, "skipped": 1} and names() == ["a.md", "b.txt"]
+    jobs = IngestJob.objects.count()
+    assert found(look(source)) == {"unchanged": 2, "skipped": 1} and IngestJob.objects.count() == jobs
+    (files / "a.md").write_text("Now it is another one.")
+    (files / "sub" / "b.txt").unlink()
+    assert found(look(source)) == {"changed": 1, "missing": 1, "skipped": 1}
+    assert found(look(source, dry_run=True))["deleted"] == 1 and "b.txt" in names()
+    assert found(look(source)) == {"unchanged": 1, "deleted": 1, "skipped": 1} and names() == ["a.md"]
+
+
+def test_what_was_missing_once_and_is_there_again_stays(make: Any, tmp_path: Path) -> None:
+    for name in ("a.md", "b.md"):
+        (tmp_path / "files" / name).write_text(name)
+    source = make("folder", tmp_path / "files")
+    look(source)
+    for there in (False, True, False):
+        (tmp_path / "files" / "b.md").rename(tmp_path / "b.md") if not there else (tmp_path / "b.md").rename(
+            tmp_path / "files" / "b.md"
+        )
+        assert "deleted" not in found(look(source))
+    assert names() == ["a.md", "b.md"]
+
+
+def test_a_folder_that_is_away_or_suddenly_empty_deletes_nothing(make: Any, tmp_path: Path) -> None:
+    files = tmp_path / "files" / "mounted"
+    files.mkdir()
+    (files / "a.md").write_text("A.")
+    source = make("folder", files)
+    look(source)
+    files.rename(tmp_path / "files" / "unmounted")
+    for _ in range(2):
+        assert "mounted?" in look(source).error["error"]  # type: ignore[index]
+    files.mkdir()
+    for _ in range(2):
+        assert "lists nothing" in look(source).error["error"]  # type: ignore[index]
+    assert names() == ["a.md"] and DocumentKey.objects.get().missing_since is None
+
+
+def test_no_link_leads_out_of_a_folder(make: Any, tmp_path: Path) -> None:
+    (tmp_path / "secret.md").write_text("secret")
+    (tmp_path / "files" / "a.md").write_text("A.")
+    os.symlink(tmp_path / "secret.md", tmp_path / "files" / "link.md")
+    os.symlink(tmp_path, tmp_path / "files" / "up")
+    look(make("folder", tmp_path / "files"))
+    assert names() == ["a.md"]
+
+
+def test_only_staff_name_folders_and_only_below_those_of_the_operator(api: APIClient, tmp_path: Path) -> None:
+    body = {"name": "x", "kind": "folder", "collection": "synced", "address": str(tmp_path / "files" / ".." / "other")}
+    assert list(api.post(ADDRESS, body, format="json").json()["error"]["fields"]) == ["address"]
+    client = APIClient()
+    client.force_authenticate(UserFactory())
+    body["address"] = str(tmp_path / "files")
+    assert client.post(ADDRESS, body, format="json").status_code == 403
+
+
+def test_a_run_is_bounded_and_the_next_one_goes_on(make: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    for n in range(5):
+        (tmp_path / "files" / f"{n}.md").write_text(f"{n} books.")
+    monkeypatch.setattr(run, "MOST_READ", 3)
+    source = make("folder", tmp_path / "files")
+    assert found(look(source)) == {"added": 3, "left": 2}
+    assert found(look(source)) == {"added": 2, "unchanged": 3}
+
+
+def test_what_cannot_be_taken_in_is_told_and_not_read_again(make: Any, tmp_path: Path, api: APIClient) -> None:
+    (tmp_path / "files" / "a.md").write_bytes(b"\x89PNG\r\n\x1a\n")
+    source = make("folder", tmp_path / "files")
+    assert found(look(source)) == {"failed": 1}
+    told = api.get(f"{ADDRESS}/{source}").json()["report"]
+    assert told["errors"] == [{"key": "a.md", "error": "This is a program, picture, sound or archive, not a document."}]
+    assert found(look(source)) == {"unchanged": 1}
+
+
+def test_a_source_that_is_deleted_while_it_runs_brings_nothing_more(
+    make: Any, tmp_path: Path, monkeypatch: Any
+) -> None:
+    for n in range(5):
+        (tmp_path / "files" / f"{n}.md").write_text(f"{n} books.")
+    source, put = make("folder", tmp_path / "files"), run.document_put
+
+    def put_then_delete(**values: Any) -> Any:
+        done = put(**values)
+        if values["key"] == "1.md":
+            SyncSource.objects.all().delete()
+        return done
+
+    monkeypatch.setattr(run, "document_put", put_then_delete)
+    assert source_run(source_id=source) is None
+    assert (
+        names() == ["0.md", "1.md"]
+        and not DocumentKey.objects.exists()
+        and not PeriodicTask.objects.filter(task="retrieval.tasks.sync_source_run")
+    )
+
+
+def test_an_owner_who_may_not_change_the_collection_any_more_brings_nothing(
+    make: Any, tmp_path: Path, owner: User
+) -> None:
+    (tmp_path / "files" / "a.md").write_text("A.")
+    source = make("folder", tmp_path / "files")
+    User.objects.filter(pk=owner.pk).update(is_staff=False)
+    assert look(source).error and not Document.objects.exists()
+
+
+# ------------------------------------------------------------------------------------------------ the web
+def page(text: str, links: str = "") -> Page:
+    main = f"<article><h1>{text}</h1><p>{text} is told here in a sentence that is long enough to be one.</p></article>"
+    return 200, {"Content-Type": "text/html"}, f"<title>{text}</title><nav>Menu {links}</nav>{main}".encode()
+
+
+def test_pages_are_followed_within_their_path_depth_and_robots(make: Any, server: WebServer) -> None:
+    links = (
+        '<a href="b.html#x">b</a><a href="/docs/no.html">n</a><a href="/else/">e</a><a href="http://x.example/">x</a>'
+    )
+    server.pages |= {
+        "/robots.txt": (200, {}, b"User-agent: *\nDisallow: /docs/no.html"),
+        "/docs/": page("Loans", links),
+        "/docs/b.html": page("Fees", '<a href="c.html">c</a>'),
+        "/docs/c.html": page("Deep"),
+        "/docs/no.html": page("Forbidden"),
+        "/else/": page("Else"),
+    }
+    server.pages["/docs/b.html"][1]["ETag"] = '"v1"'
+    source = make("web", f"{server.url}/docs/", depth=1)
+    assert found(look(source)) == {"added": 2}
+    with Document.objects.get(file_name="b.md").file.open("rb") as file:
+        text = file.read().decode()
+    assert text.startswith("# Fees") and "Menu" not in text
+    server.asked.clear()
+    assert found(look(source)) == {"unchanged": 2}
+    asked = {path: headers.get("If-None-Match") for _, path, headers, _ in server.asked}
+    assert asked == {"/robots.txt": None, "/docs/": None, "/docs/b.html": '"v1"'}
+
+
+def test_a_page_that_fails_for_now_is_not_taken_for_gone(make: Any, server: WebServer) -> None:
+    server.pages |= {"/docs/": page("Loans", '<a href="b.html">b</a>'), "/docs/b.html": page("Fees")}
+    source = make("web", f"{server.url}/docs/")
+    look(source)
+    server.pages["/docs/b.html"] = (503, {}, b"")
+    assert [found(look(source)) for _ in range(2)] == [{"unchanged": 1, "failed": 1}] * 2
+    del server.pages["/docs/b.html"]
+    assert [found(look(source)) for _ in range(2)] == [{"unchanged": 1, "missing": 1}, {"unchanged": 1, "deleted": 1}]
+
+
+def test_a_sitemap_of_a_million_lines_is_read_up_to_the_bound(
+    make: Any, server: WebServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = f"<url><loc>{server.url}/p%d</loc><lastmod>2026-01-01</lastmod></url>\n"
+    body = "<urlset xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'>" + "".join(line % n for n in range(1_000_000))
+    server.pages["/sitemap.xml"] = (200, {}, body.encode())
+    server.pages |= {f"/p{n}": page(f"Page {n}") for n in range(3)}
+    source = make("web", f"{server.url}/sitemap.xml", most_pages=3)
+    assert found(look(source)) == {"added": 3}
+    server.asked.clear()
+    assert found(look(source)) == {"unchanged": 3} and len(server.asked) == 2  # no page with the same day
+    monkeypatch.setattr(web, "SITEMAP_BYTES", 5000)
+    SyncSource.objects.update(options={"most_pages": 2000})
+    report = look(source)  # cut off in the middle: what stands behind is not gone
+    assert "missing" not in found(report) and report.error is None
+
+
+def test_a_page_that_redirects_inwards_is_told(make: Any, server: WebServer) -> None:
+    server.pages["/docs/"] = (302, {"Location": "http://169.254.169.254/latest/meta-data/"}, b"")
+    assert "own network" in look(make("web", f"{server.url}/docs/")).error["error"]  # type: ignore[index]
+
+
+# ------------------------------------------------------------------------------------------------ Git
+class _Quiet(WSGIRequestHandler):
+    def log_message(self, *_: Any) -> None: ...
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Iterator[tuple[Repo, str]]:
+    repo = Repo.init_bare(str(tmp_path / "repo.git"), mkdir=True)
+    server = make_server("127.0.0.1", 0, make_wsgi_chain(DictBackend({"/repo.git": repo})), handler_class=_Quiet)
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+    yield repo, f"http://127.0.0.1:{server.server_port}/repo.git"
+    server.shutdown()
+    server.server_close()
+    repo.close()
+
+
+def commit(repo: Repo, files: dict[str, tuple[int, bytes]]) -> None:
+    tree = Tree()
+    for name, (mode, data) in files.items():
+        blob = Blob.from_string(data)
+        repo.object_store.add_object(blob)
+        tree.add(name.encode(), mode, blob.id)
+    made = Commit()
+    made.tree, made.message, made.author, made.committer = tree.id, b"x", b"A <a@b>", b"A <a@b>"
+    made.author_time = made.commit_time = 0
+    made.author_timezone = made.commit_timezone = 0
+    for one in (tree, made):
+        repo.object_store.add_object(one)
+    repo.refs[b"refs/heads/main"] = made.id
+    repo.refs.set_symbolic_ref(b"HEAD", b"refs/heads/main")
+
+
+def test_a_repository_is_read_without_a_checkout_and_its_links_lead_nowhere(
+    make: Any, repository: tuple[Repo, str]
+) -> None:
+    repo, url = repository
+    files = {"a.md": (0o100644, b"# A"), "out.md": (0o120000, b"../../../etc/passwd"), "x.md": (0o100755, b"# X")}
+    commit(repo, files)
+    source = make("git", url)
+    assert found(look(source)) == {"added": 2} and names() == ["a.md", "x.md"]
+    assert found(look(source)) == {"unchanged": 2}
+    commit(repo, {"a.md": (0o100644, b"# A, changed")})
+    assert found(look(source)) == {"changed": 1, "missing": 1}
+    assert found(look(source)) == {"unchanged": 1, "deleted": 1}  # the commit is the same: its second look
+
+
+def test_a_repository_that_is_not_there_is_told(make: Any, server: WebServer) -> None:
+    assert "cannot be read" in look(make("git", f"{server.url}/none.git")).error["error"]  # type: ignore[index]
+
+
+# ------------------------------------------------------------------------------------------------ S3 and WebDAV
+def test_a_request_is_signed_as_amazon_documents_it() -> None:
+    """Authenticating Requests: GET Bucket (List Objects)."""
+    keys = {"username": "AKIAIOSFODNN7EXAMPLE", "password": "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"}
+    headers = S3Source("https://x/y", {}, keys)._signed(
+        "examplebucket.s3.amazonaws.com", "/", "max-keys=2&prefix=J", datetime(2013, 5, 24, tzinfo=UTC)
+    )
+    assert headers["Authorization"].endswith("34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7")
+
+
+def listing(*keys: str, token: str = "") -> Page:
+    rows = "".join(f"<Contents><Key>{key}</Key><ETag>&quot;1&quot;</ETag><Size>3</Size></Contents>" for key in keys)
+    more = f"<IsTruncated>true</IsTruncated><NextContinuationToken>{token}</NextContinuationToken>" if token else ""
+    return 200, {}, f'<ListBucketResult xmlns="http://s3/">{rows}{more}</ListBucketResult>'.encode()
+
+
+def test_a_bucket_is_listed_page_by_page_below_its_prefix(make: Any, server: WebServer) -> None:
+    server.pages |= {
+        "/bucket?list-type=2&prefix=docs%2F": listing("docs/a b.md", "docs/", token="t"),
+        "/bucket?continuation-token=t&list-type=2&prefix=docs%2F": listing("docs/b.md"),
+        "/bucket/docs/a%20b.md": (200, {}, b"# A"),
+        "/bucket/docs/b.md": (200, {}, b"# B"),
+    }
+    source = make("s3", f"{server.url}/bucket/docs/", username="key", password="secret")
+    assert found(look(source)) == {"added": 2}
+    assert all(
+        headers["Authorization"].startswith("AWS4-HMAC-SHA256 Credential=key/") for *_, headers, _ in server.asked
+    )
+    assert found(look(source)) == {"unchanged": 2}
+
+
+def test_a_store_that_hangs_is_given_up_and_deletes_nothing(
+    make: Any, server: WebServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.pages |= {"/bucket?list-type=2&prefix=": listing("a.md"), "/bucket/a.md": (200, {}, b"# A")}
+    source = make("s3", f"{server.url}/bucket")
+    look(source)
+    monkeypatch.setattr("ragsite.core.outgoing.READ_S", 0.3)
+    server.hangs = True
+    for _ in range(2):
+        assert "does not answer" in look(source).error["error"]  # type: ignore[index]
+    assert names() == ["a.md"]
+
+
+def test_a_webdav_folder_is_walked(make: Any, server: WebServer) -> None:
+    folder_type = "<d:resourcetype><d:collection/></d:resourcetype>"
+
+    def listed(folder: str, *items: str) -> Page:
+        rows = "".join(
+            f"<d:response><d:href>{folder}{item}</d:href><d:propstat><d:prop>"
+            f"{'<d:getetag>1</d:getetag>' if item[-1:] not in ('', '/') else folder_type}"
+            "</d:prop></d:propstat></d:response>"
+            for item in items
+        )
+        return 207, {}, f'<d:multistatus xmlns:d="DAV:">{rows}</d:multistatus>'.encode()
+
+    server.pages |= {
+        "/dav/": listed("/dav/", "", "a%20b.md", "sub/", "../out.md"),
+        "/dav/sub/": listed("/dav/sub/", "", "c.md"),
+        "/dav/a%20b.md": (200, {}, b"# A"),
+        "/dav/sub/c.md": (200, {}, b"# C"),
+    }
+    answer = server.answer
+    server.answer = lambda method, path, headers: (  # type: ignore[method-assign]
+        answer(method, path, headers) if headers.get("Authorization") == "Basic bWU6cHc=" else (401, {}, b"")
+    )
+    source = make("webdav", f"{server.url}/dav", username="me", password="pw")
+    report = look(source)
+    assert report.error is None and found(report) == {"added": 2}
+    assert sorted(DocumentKey.objects.values_list("key", flat=True)) == ["a b.md", "sub/c.md"]
+
+
+# ------------------------------------------------------------------------------------------------ rows
+def test_credentials_are_encrypted_and_never_told(make: Any, api: APIClient) -> None:
+    source = make("s3", "https://s3.example.org/bucket", username="key", password="hunter2")
+    row = SyncSource.objects.get(pk=source)
+    told = api.get(f"{ADDRESS}/{source}").json()
+    assert told["has_credentials"] and "hunter2" not in json.dumps(told) + row.credentials
+    assert not api.patch(f"{ADDRESS}/{source}", {"username": "", "password": ""}, format="json").json()[
+        "has_credentials"
+    ]
+
+
+def test_the_schedule_is_a_row_of_beat(make: Any, api: APIClient, queued: list[Any]) -> None:
+    source = make("s3", "https://s3.example.org/bucket", every_hours=6)
+    task = PeriodicTask.objects.get(task="retrieval.tasks.sync_source_run")
+    assert (task.enabled, task.interval.every, json.loads(task.args)) == (True, 6, [source])
+    api.patch(f"{ADDRESS}/{source}", {"every_hours": 0}, format="json")
+    task.refresh_from_db()
+    assert not task.enabled
+    assert api.post(f"{ADDRESS}/{source}/run", {"dry_run": True}, format="json").status_code == 202
+    assert queued == [("retrieval.tasks.sync_source_run", source, True)]
+    assert api.delete(f"{ADDRESS}/{source}").status_code == 204 and not PeriodicTask.objects.filter(pk=task.pk).exists()
+
+
+def test_a_source_is_its_owners_alone(make: Any) -> None:
+    source, client = make("s3", "https://s3.example.org/bucket"), APIClient()
+    client.force_authenticate(UserFactory(is_staff=True))
+    assert client.get(ADDRESS).json()["count"] == 0
+    for call in (client.get, client.patch, client.delete):
+        assert call(f"{ADDRESS}/{source}").status_code == 404
+    assert client.post(f"{ADDRESS}/{source}/run").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "address", ["ftp://x/y", "file:///etc", "https://me:pw@x.example/", "nonsense", "http://[", "https://x:0/"]
+)
+def test_an_address_that_is_none_is_refused(api: APIClient, address: str) -> None:
+    body = {"name": "x", "kind": "webdav", "collection": "synced", "address": address}
+    assert list(api.post(ADDRESS, body, format="json").json()["error"]["fields"]) == ["address"]
+
+
+def test_the_page_makes_runs_and_deletes_a_source(client: Client, owner: User, queued: list[Any]) -> None:
+    client.force_login(owner)
+    form = {"kind": "s3", "name": "Store", "address": "nonsense", "collection": "synced", "every_hours": "24"}
+    assert "Give an address" in client.post("/documents/sources/", form).content.decode()
+    client.post("/documents/sources/", {**form, "address": "https://s3.example.org/bucket"})
+    row = SyncSource.objects.get()
+    assert "https://s3.example.org/bucket" in client.get("/documents/sources/").content.decode()
+    client.post(f"/documents/sources/{row.pk}/", {"action": "dry_run"})
+    assert queued[-1] == ("retrieval.tasks.sync_source_run", str(row.pk), True)
+    client.force_login(UserFactory())
+    assert client.post(f"/documents/sources/{row.pk}/", {"action": "delete"}).status_code == 404
+    client.force_login(owner)
+    client.post(f"/documents/sources/{row.pk}/", {"action": "delete"})
+    assert not SyncSource.objects.exists()

@@ -1,0 +1,99 @@
+"""No request to an address that somebody entered leads inwards, unless the operator names the host."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from ragsite.core import outgoing
+from ragsite.core.outgoing import InwardAddressError, UnreachableError, fetch, guarded_pools, is_inward
+from ragsite.core.sealed import SealBrokenError, seal, unseal
+from tests.web_server import WebServer
+
+
+@pytest.fixture
+def web() -> Iterator[WebServer]:
+    with WebServer() as server:
+        yield server
+
+
+@pytest.fixture
+def inner_hosts(settings: Any) -> Any:
+    def allow(*hosts: str) -> None:
+        settings.SITE = settings.SITE.model_copy(update={"inner_hosts": list(hosts)})
+
+    return allow
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["10.0.0.1", "127.0.0.1", "169.254.169.254", "192.168.1.1", "100.64.0.1", "0.0.0.0", "224.0.0.1", "::1", "::",
+     "fe80::1%eth0", "fc00::1", "fec0::1", "::ffff:10.0.0.1", "2002:a00:1::", "64:ff9b::a9fe:a9fe", "ff02::1"],
+)  # fmt: skip
+def test_these_addresses_lead_inwards(address: str) -> None:
+    assert is_inward(address)
+
+
+@pytest.mark.parametrize("address", ["93.184.216.34", "2606:2800:220:1::1", "64:ff9b::5db8:d822"])
+def test_these_lead_outwards(address: str) -> None:
+    assert not is_inward(address)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "2130706433", "0x7f.1", "[::1]", "127.0.0.1."])
+def test_no_spelling_of_an_inner_host_is_called(web: WebServer, host: str) -> None:
+    with pytest.raises((InwardAddressError, UnreachableError)):
+        fetch(guarded_pools(), "GET", f"http://{host}:{web.port}/", most_bytes=10)
+    assert web.asked == []
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.0/8", "localhost"])
+def test_a_host_that_the_operator_names_is(web: WebServer, inner_hosts: Any, host: str) -> None:
+    inner_hosts(host)
+    name = "localhost" if host == "localhost" else "127.0.0.1"
+    web.pages["/"] = (200, {}, b"hello")
+    answer = fetch(guarded_pools(), "GET", f"http://{name}:{web.port}/", most_bytes=3)
+    assert (answer.status, answer.body, answer.is_cut) == (200, b"hel", True)
+
+
+@pytest.mark.parametrize("target", ["http://169.254.169.254/latest/meta-data/", "http://[::1]/", "file:///etc/passwd"])
+def test_no_redirect_leads_inwards(web: WebServer, inner_hosts: Any, target: str) -> None:
+    inner_hosts("127.0.0.1")
+    web.pages["/"] = (302, {"Location": target}, b"")
+    with pytest.raises((InwardAddressError, UnreachableError)):
+        fetch(guarded_pools(), "GET", f"http://127.0.0.1:{web.port}/", most_bytes=10)
+
+
+def test_what_was_checked_is_what_is_connected_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name that has another address a moment later gains nothing by it."""
+    given = iter(["93.184.216.34", "127.0.0.1"])
+    place = lambda *_, **__: [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (next(given), 80))]  # noqa: E731
+    monkeypatch.setattr(outgoing.socket, "getaddrinfo", place)
+    connected: list[Any] = []
+
+    def connect(address: Any, *_: Any) -> None:
+        connected.append(address)
+        raise OSError("no way out of a test")
+
+    monkeypatch.setattr(outgoing, "create_connection", connect)
+    with pytest.raises(UnreachableError):
+        fetch(guarded_pools(), "GET", "http://rebinding.example.org/", most_bytes=10)
+    assert connected == [("93.184.216.34", 80)]
+
+
+def test_a_body_that_drips_is_given_up(web: WebServer, inner_hosts: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    inner_hosts("127.0.0.1")
+    monkeypatch.setattr(outgoing, "WHOLE_S", 0.3)
+    web.drips = True
+    with pytest.raises(UnreachableError):
+        fetch(guarded_pools(), "GET", f"http://127.0.0.1:{web.port}/", most_bytes=1000)
+
+
+def test_a_secret_is_read_by_the_key_alone_that_sealed_it(settings: Any) -> None:
+    sealed = seal({"password": "pw"})
+    assert "pw" not in sealed and unseal(sealed) == {"password": "pw"}
+    settings.SECRET_KEY = "another"
+    with pytest.raises(SealBrokenError):
+        unseal(sealed)
