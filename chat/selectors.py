@@ -12,8 +12,8 @@ from django.db.models.functions import Coalesce
 from django.db.models.lookups import LessThan
 
 from chat.errors import MessageNotFoundError, SessionNotFoundError
+from chat.feedback import get_feedback
 from chat.models import Message, Session
-from chat.ratings import get_ratings
 from ragsite.accounts.auth import bound_to, key_of
 from ragsite.core.errors import NotFoundError
 from ragsite.core.text import clean_text
@@ -116,7 +116,7 @@ def _with_details(messages: QuerySet[Message], user: User | None) -> QuerySet[Me
     messages = messages.select_related("session", "reply_to").prefetch_related("sources", "decision_steps")
     if user is None:
         return messages
-    return get_ratings().with_ratings(messages, user=user)
+    return get_feedback().with_ratings(messages, user=user)
 
 
 def _shown(session_id: UUID) -> QuerySet[Message]:

@@ -56,7 +56,7 @@ class ManualBoostAdmin(PartOfHistoryAdmin, admin.ModelAdmin):
 
 @admin.register(GoldenQuestion)
 class GoldenQuestionAdmin(PartOfHistoryAdmin, admin.ModelAdmin):
-    """Of the collections that its reader may know of. They are made at the desk, or read by `manage.py golden`."""
+    """Of the collections that its reader may know of. They are made at the desk."""
 
     list_display = ["text", "collection", "expects", "created_by", "updated_at"]
     list_filter = ["expects"]

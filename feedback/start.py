@@ -13,14 +13,12 @@ from django.db import transaction
 from django.db.models import Model
 from django.db.models.signals import post_delete, post_save, pre_delete
 
-from chat.ratings import use_ratings
-from chat.review.feedback_port import use_feedback
+from chat.feedback import use_feedback
 from chat.review.records import answer_changed
 from feedback.curation.curated import LiveCuratedAnswers
-from feedback.curation.for_desk import DeskFeedback
 from feedback.curation.gaps import gap_document_ready
+from feedback.for_chat import ChatFeedback
 from feedback.models import Evidence, Rating
-from feedback.ratings.for_chat import ChatRatings
 from feedback.rounds.deletions import rounds_wait
 from feedback.rounds.evidence import answer_touch
 from feedback.rounds.live import LiveBoosts
@@ -33,8 +31,7 @@ from retrieval.models import Document
 def connect() -> None:
     use_boosts(LiveBoosts)
     use_curated_answers(LiveCuratedAnswers)
-    use_ratings(ChatRatings())
-    use_feedback(DeskFeedback())
+    use_feedback(ChatFeedback())
     post_save.connect(_rating_saved, sender=Rating, dispatch_uid="feedback.rating_saved")
     post_delete.connect(_rating_deleted, sender=Rating, dispatch_uid="feedback.rating_deleted")
     post_save.connect(_document_saved, sender=Document, dispatch_uid="feedback.document_saved")

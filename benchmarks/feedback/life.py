@@ -119,7 +119,7 @@ def live_through(world: World, scene: Scene, *, rounds: int, seed: int) -> Life:
             _attack(world, hostile, targets, rank, ledger, draw)
         made = draft(ledger, corpus, [*people, *hostile], today=FIRST_DAY + last, since=FIRST_DAY + live_since)
         report = guarded(world, recent, live, made.snapshot, golden=scene.golden)
-        if report.passed and not made.burst:
+        if not report.reason and not made.burst:
             live, live_since = made.snapshot, last
         else:
             held.append(report.reason or "a burst")

@@ -7,10 +7,10 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
+from chat.feedback import Rating
 from chat.messages.found import found_lines
 from chat.messages.rendering import MARKER, render_answer, with_stop
 from chat.models import DecisionStep, Message, Session, Source
-from chat.ratings import Rating
 from ragsite.core.localized import localized
 from ragsite.core.text import clean_json, clean_text
 from ragsite.core.wording import Wordings, worded, wordings_of

@@ -10,9 +10,9 @@ from uuid import UUID
 from django.conf import settings
 from django.utils import timezone
 
+from chat.feedback import Rating, get_feedback
 from chat.messages.data import message_data
 from chat.models import AnswerReview, DeskEvent, Message
-from chat.ratings import Rating, get_ratings
 from chat.review.queue import collections_known
 from chat.review.records import REASONS
 from chat.review.roles import DeskAccess
@@ -69,7 +69,7 @@ def reasons_of(row: AnswerReview) -> list[str]:
 def answer_detail(row: AnswerReview, *, access: DeskAccess) -> dict[str, Any]:
     """The row with the whole answer, its conversation so far, ratings, prompts, and what was done at the desk."""
     messages = Message.objects.filter(pk=row.message_id).select_related("reply_to", "session")
-    answer = get_ratings().with_ratings(messages.prefetch_related("sources", "decision_steps")).get()
+    answer = get_feedback().with_ratings(messages.prefetch_related("sources", "decision_steps")).get()
     question, data, events = answer.reply_to, message_for_desk(answer), row.events.order_by("-at", "-id")
     return {
         **review_data(row, access=access),

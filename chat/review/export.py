@@ -13,8 +13,8 @@ from uuid import UUID
 from django.contrib.auth.models import User
 from django.db.models import Prefetch
 
+from chat.feedback import Rating, get_feedback
 from chat.models import AnswerReview, Message, Source
-from chat.ratings import Rating, get_ratings
 from chat.review.data import review_data
 from chat.review.queue import answers_page, answers_queue, with_details
 from chat.review.roles import DeskAccess, desk_access
@@ -57,7 +57,7 @@ def _batch(
     cited = Prefetch("message__sources", queryset=Source.objects.filter(cited=True).only("message_id", "title"))
     answers = with_details(answers_queue(access=access, chosen=chosen)).prefetch_related(cited)
     page, _, after = answers_page(answers, sort=chosen.get("sort", "newest"), size=BATCH, after=cursor)
-    rated = get_ratings().with_ratings(Message.objects.filter(pk__in=[row.message_id for row in page]).only("pk"))
+    rated = get_feedback().with_ratings(Message.objects.filter(pk__in=[row.message_id for row in page]).only("pk"))
     ratings: dict[UUID, list[Rating]] = {message.pk: message.shown_ratings for message in rated}  # type: ignore[attr-defined]
     return [_data(row, ratings.get(row.message_id, []), access=access, names=names) for row in page], after
 

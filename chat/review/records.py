@@ -16,8 +16,8 @@ from django.db import transaction
 from django.db.models import Model, Prefetch, QuerySet
 from django.db.models.signals import post_save
 
+from chat.feedback import Rating, get_feedback
 from chat.models import AnswerReview, Message, ReviewedCollection, Source
-from chat.ratings import Rating, get_ratings
 from retrieval.models import Collection, Document
 from retrieval.selectors import as_uuid
 
@@ -68,7 +68,7 @@ def answers_record(message_ids: Sequence[UUID]) -> int:
     """
     messages = ended_answers().filter(pk__in=message_ids).select_related("session").only(*READ)
     documents = Prefetch("sources", Source.objects.only("message", "document_id").order_by())
-    answers = list(get_ratings().with_ratings(messages.prefetch_related(documents)).order_by("created_at", "pk"))
+    answers = list(get_feedback().with_ratings(messages.prefetch_related(documents)).order_by("created_at", "pk"))
     known = list(AnswerReview.objects.select_for_update().filter(message__in=answers).values_list("pk", flat=True))
     rows = AnswerReview.objects.bulk_create(
         [_row(answer) for answer in answers], update_conflicts=True, unique_fields=["message"], update_fields=MADE

@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef
 
+from chat.feedback import get_feedback
 from chat.models import AnswerReview, Message, Source
-from chat.ratings import get_ratings
 from retrieval.selectors import documents_unasked
 from retrieval.services.samples import sample_questions
 from retrieval.text.language import detect_language
@@ -19,7 +19,7 @@ GOOD = 4  # of 5
 def suggestions(*, user: User, language: str) -> list[dict[str, str]]:
     """`{"text", "language"}`: those with a checked answer, the user's own that were rated well, then the sample's; only
     those in the reader's language, where there are any."""
-    answered = [*get_ratings().checked_questions(user=user, limit=LOOKED_AT), *_rated_well(user)]
+    answered = [*get_feedback().checked_questions(user=user, limit=LOOKED_AT), *_rated_well(user)]
     offered = [{"text": text, "language": detect_language(text)} for text in dict.fromkeys(answered)]
     offered += [entry for entry in sample_questions(user) if entry["text"] not in answered]
     near = [entry for entry in offered if _base(entry["language"]) == _base(language or "en")]

@@ -17,24 +17,20 @@ from typing import Any
 from uuid import UUID
 
 import numpy as np
-from django.core.cache import cache
 from django.db import transaction
 from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 from numpy.typing import NDArray
 
 from chat.models import Message, Replay
-from chat.review.replay.replay_run import OPEN
 from chat.review.replay.replays import replays_create
-from chat.review.roles import DeskAccess, desk_access, people_at_the_desk
+from chat.review.roles import DeskAccess, desk_access
 from feedback.models import GapDocument, GapQuestion, KnowledgeGap, Rating
 from feedback.models.ratings import BAD_SCORE
 from feedback.ranking.same_question import vector_decode, vector_encode
 from feedback.rounds.evidence import searched_for
 from feedback.rounds.questions import signature, with_engine
-from ragsite.core.errors import AppError, InvalidInputError
-from ragsite.core.text import clean_text
-from ragsite.core.wording import worded
+from ragsite.core.errors import AppError
 from retrieval.engine import Engine
 from retrieval.errors import EmbeddingUnavailableError
 from retrieval.models import Collection, Document
@@ -47,9 +43,7 @@ DAYS = 90  # questions of the last days
 MOST_QUESTIONS = 2000  # placed at once, the newest
 OVERLAP, COSINE = 0.5, 0.8
 MAX_TERMS = 96
-MAX_NOTE_CHARS = 4000
 ASKED_AGAIN = 200  # wordings of a gap at once, the most asked first
-FRESH_S = 120  # within which a process does not look for new questions again
 ONLY_STYLE = [Rating.Tag.STYLE.value]  # the knowledge was there
 State = KnowledgeGap.State
 Vector = NDArray[np.float32]
@@ -64,14 +58,6 @@ def unanswered(since: Any) -> QuerySet[Message]:
     answers = kept.filter(role=Message.Role.ASSISTANT, superseded=False, created_at__gte=since)
     poor = Q(decision=Message.Decision.NO_ANSWER) | Q(status=Message.Status.FAILED) | Q(Exists(bad))
     return answers.filter(poor, reply_to__isnull=False)
-
-
-def gaps_refresh_if_due() -> None:
-    """What a page shows is two minutes old at most."""
-    if cache.add("feedback.gaps.fresh", True, FRESH_S):
-        gaps_refresh()
-    else:
-        gap_results_take()
 
 
 def gaps_refresh() -> int:
@@ -166,7 +152,7 @@ def _collection(request: Mapping[str, Any]) -> UUID | None:
 
 
 # ------------------------------------------------------------------------------------------------ read
-def gap_list(*, state: str = "", assignee: str = "", search: str = "") -> QuerySet[KnowledgeGap]:
+def gap_list(*, state: str = "", assignee: str = "") -> QuerySet[KnowledgeGap]:
     """The largest first, with `called` (its newest question), `count`, `people`, `newest_at`, `wordings`, `asked_again`
     and `answered` (of these). assignee: a user name, "-" for nobody."""
     newest = GapQuestion.objects.filter(gap=OuterRef("pk")).order_by("-message__created_at", "-pk")
@@ -184,32 +170,16 @@ def gap_list(*, state: str = "", assignee: str = "", search: str = "") -> QueryS
         gaps = gaps.filter(state=state)
     if assignee:
         gaps = gaps.filter(assignee=None) if assignee == "-" else gaps.filter(assignee__username=assignee)
-    if search.strip():
-        gaps = gaps.filter(pk__in=GapQuestion.objects.filter(
-            message__reply_to__text__icontains_han=search.strip()[:200]).values("gap"))  # fmt: skip
     return gaps.order_by(F("count").desc(), F("newest_at").desc(nulls_last=True), "-pk")
 
 
 # ------------------------------------------------------------------------------------------------ work
-@transaction.atomic
-def gap_mark(*, access: DeskAccess, gap: KnowledgeGap, changes: Mapping[str, str]) -> KnowledgeGap:
-    """changes: any of `state`, `assignee` (a user name, "" for nobody) and `note`. Raises InvalidInputError."""
+def gap_mark(*, access: DeskAccess, gap: KnowledgeGap, **changes: Any) -> None:
+    """changes: any of `state`, `assignee` and `note`."""
     access.require("curate")
-    gap = KnowledgeGap.objects.select_for_update(of=("self",)).get(pk=gap.pk)
-    if (state := changes.get("state", gap.state)) != gap.state:
-        if state not in State.values:
-            raise InvalidInputError(fields={"state": [worded("There is no such state; choose another one.")]})
-        gap.state, gap.state_by, gap.state_at, gap.reopened = state, access.user, timezone.now(), False
-    if "assignee" in changes:
-        gap.assignee = people_at_the_desk().filter(username=changes["assignee"]).first()
-        if changes["assignee"] and gap.assignee is None:
-            raise InvalidInputError(fields={"assignee": [worded("Nobody of that name works at the review desk.")]})
-    if "note" in changes:
-        gap.note = clean_text(changes["note"]).strip()
-        if len(gap.note) > MAX_NOTE_CHARS:
-            raise InvalidInputError(fields={"note": [worded("Use at most {most} characters.", most=MAX_NOTE_CHARS)]})
-    gap.save(update_fields=["state", "state_by", "state_at", "reopened", "assignee", "note"])
-    return gap
+    if changes.get("state", gap.state) != gap.state:
+        changes |= {"state_by": access.user, "state_at": timezone.now(), "reopened": False}
+    KnowledgeGap.objects.filter(pk=gap.pk).update(**changes)
 
 
 @transaction.atomic
@@ -221,7 +191,7 @@ def gap_document_add(*, access: DeskAccess, gap: KnowledgeGap, document: Documen
         gap=gap, document=document, defaults={"added_by": access.user, "asked": False}
     )
     if close:
-        gap_mark(access=access, gap=gap, changes={"state": State.CLOSED})
+        gap_mark(access=access, gap=gap, state=State.CLOSED)
     if document.status == Document.Status.READY:
         transaction.on_commit(lambda: gap_document_ready(document.pk), robust=True)
     return added
@@ -265,11 +235,6 @@ def gap_results_take() -> None:
         question.gap.questions.filter(key=question.key).update(answered=answered)
         if not answered and question.gap.state == State.CLOSED:
             _reopen(question.gap)
-
-
-def gap_is_asking(gap: KnowledgeGap) -> bool:
-    """Whether its questions are being asked again just now."""
-    return gap.questions.filter(replay__status__in=OPEN).exists()
 
 
 def _reopen(gap: KnowledgeGap) -> None:

@@ -1,29 +1,26 @@
-"""Golden questions: what a revision is measured on. Made from a reviewed answer, or read from a file. One expects
-documents, or `NO_ANSWER` or `CLARIFY`; then it has no document, and no search is measured on it.
+"""Golden questions: what a revision is measured on. Made from a reviewed answer. One expects documents, or
+`NO_ANSWER` or `CLARIFY`; then it has no document, and no search is measured on it.
 
 Who may not know of a collection knows none of its golden questions and makes none there: `golden_list` and
-`golden_save` see to it, for pages, files and administration alike.
+`golden_save` see to it, for pages and administration alike.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Q, QuerySet
-from rest_framework import serializers
+from django.db.models import QuerySet
 
 from chat.models import Message
 from chat.review.queue import collections_known
 from feedback.models import GoldenQuestion
 from feedback.rounds.deletions import one_at_a_time
-from ragsite.core.errors import AppError, InvalidInputError
+from ragsite.core.errors import InvalidInputError
 from ragsite.core.text import clean_text
 from ragsite.core.wording import worded
 from retrieval.models import Collection, Document
-from retrieval.selectors import as_uuid, collection_named
 
 MAX_TEXT_CHARS = 4000
 MAX_DOCUMENTS = 100
@@ -76,56 +73,3 @@ def _check(text: str, collection: Collection, documents: Sequence[Document], exp
         fields["documents"] = [worded("Tick documents of one collection.")]
     if fields:
         raise InvalidInputError(fields=fields)
-
-
-# ------------------------------------------------------------------------------------------------ files
-class GoldenLine(serializers.Serializer[GoldenQuestion]):
-    """A line of a file. documents: each by its id, or its file name or title, which only one of the collection has."""
-
-    question = serializers.CharField()
-    collection = serializers.CharField()
-    documents = serializers.ListField(child=serializers.CharField(), default=list)
-    expects = serializers.ChoiceField(Expected.choices, default=Expected.ANSWER)
-
-
-@transaction.atomic
-def golden_import(*, content: str, by: User) -> int:
-    """JSONL, a GoldenLine each. All lines, or none: raises InvalidInputError whose fields are `line 3` and so on.
-
-    Returns how many there are.
-    """
-    lines = [(number, line) for number, line in enumerate(content.split("\n"), start=1) if line.strip()]
-    errors: dict[str, list[str]] = {}
-    for number, line in lines:
-        try:
-            _line_save(line, by)
-        except (ValueError, RecursionError, serializers.ValidationError) as error:
-            errors[f"line {number}"] = [str(error)]
-        except AppError as error:
-            errors[f"line {number}"] = [error.message, *(text for texts in error.fields.values() for text in texts)]
-    if errors:
-        raise InvalidInputError(worded("Nothing was imported: see the lines."), fields=errors)
-    return len(lines)
-
-
-def _line_save(line: str, by: User) -> None:
-    read = GoldenLine(data=json.loads(line))
-    read.is_valid(raise_exception=True)
-    given = read.validated_data
-    collection = collection_named(given["collection"], among=collections_known(by))
-    documents = [_document(name, collection) for name in given["documents"]]
-    golden_save(
-        by=by, text=given["question"], collection=collection, documents=documents, expects=given["expects"]
-    )  # fmt: skip
-
-
-def _document(name: str, collection: Collection) -> Document:
-    """Raises InvalidInputError."""
-    key = as_uuid(name)
-    called = Q(pk=key) if key else Q(file_name=name) | Q(title=name)
-    found = list(Document.objects.filter(called, collection=collection)[:2])
-    if len(found) != 1:
-        raise InvalidInputError(
-            worded("The collection {name} has not one document {document}.", name=collection.name, document=name)
-        )
-    return found[0]

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
-from uuid import UUID
 
 from django import forms
 from django.contrib import messages
+from django.core.paginator import Paginator
+from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
 
 from chat.models import Message
 from chat.review.pages import problem_sentences
 from feedback.rounds.evidence import searched_for
-from ragsite.core.errors import AppError, NotFoundError
+from ragsite.core.errors import AppError
 from retrieval.selectors import as_uuid
+
+A_PAGE = 50
 
 
 def tell(request: HttpRequest, act: Callable[[], Any], done: str = "") -> None:
@@ -36,9 +40,9 @@ def form_problem(form: forms.Form) -> str:
 
 
 def answer_named(text: str) -> Message:
-    """The answer of this id, with its question. Raises NotFoundError."""
+    """The answer of this id, with its question, else 404."""
     answers = Message.objects.filter(role=Message.Role.ASSISTANT).select_related("reply_to")
-    answer: Message = row_named(answers, as_uuid(text))
+    answer: Message = get_object_or_404(answers, pk=as_uuid(text))
     return answer
 
 
@@ -47,9 +51,8 @@ def question_of(answer: Message) -> str:
     return searched_for([answer.pk]).get(answer.pk) or (answer.reply_to.text if answer.reply_to else "")
 
 
-def row_named(rows: Any, key: UUID | int | None) -> Any:
-    """Raises NotFoundError."""
-    row = rows.filter(pk=key).first() if key else None
-    if row is None:
-        raise NotFoundError
-    return row
+def in_force_page(request: HttpRequest, rows: QuerySet[Any]) -> dict[str, Any]:
+    """Rows of `InForce` for a list: those in force, or ?state=ended the others."""
+    ended, in_force = request.GET.get("state") == "ended", rows.model.in_force().values("pk")
+    rows = rows.exclude(pk__in=in_force) if ended else rows.filter(pk__in=in_force)
+    return {"page": Paginator(rows, A_PAGE).get_page(request.GET.get("page")), "ended": ended}

@@ -8,9 +8,8 @@ from uuid import UUID
 
 from django import forms
 from django.contrib import messages
-from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -21,14 +20,13 @@ from chat.review.pages import desk_page
 from chat.review.queue import collections_known
 from chat.review.roles import DeskAccess
 from feedback.curation.manual import manual_boost_end, manual_boost_set
-from feedback.desk.acting import answer_named, form_problem, row_named, tell
+from feedback.desk.acting import answer_named, form_problem, in_force_page, tell
 from feedback.models import ManualBoost
 from feedback.ranking.same_question import MAX_CHARS
 from ragsite.core.errors import NotFoundError
 from retrieval.models import Chunk, Document
 from retrieval.selectors import as_uuid, visible_documents
 
-A_PAGE = 50
 EFFECTS: dict[str, dict[str, Any]] = {
     "hide": {"hide": True},
     "lower": {"multiplier": 0.67},
@@ -71,18 +69,10 @@ class BoostForm(forms.Form):
 @desk_page("curate", query=("state", "page"))
 def boosts_list(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     """In force, or ?state=ended. Titles of documents that this person may not read are left out."""
-    ended = request.GET.get("state") == "ended"
-    rows = ManualBoost.objects.select_related("document", "created_by", "ended_by").order_by("-created_at", "pk")
-    in_force = ManualBoost.in_force().values("pk")
-    rows = rows.exclude(pk__in=in_force) if ended else rows.filter(pk__in=in_force)
-    page = Paginator(rows, A_PAGE).get_page(request.GET.get("page"))
-    context = {
-        "section": "review",
-        "access": access,
-        "page": page,
-        "readable": visible_documents(access.user).in_bulk([row.document_id for row in page]),
-        "ended": ended,
-    }
+    rows = ManualBoost.objects.select_related("document", "created_by", "ended_by")
+    shown = in_force_page(request, rows)
+    readable = visible_documents(access.user).in_bulk([row.document_id for row in shown["page"]])
+    context = {"section": "review", "access": access, "readable": readable, **shown}
     return render(request, "review/boosts.html", context)
 
 
@@ -121,7 +111,7 @@ def boost_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
 
 @desk_page("curate", methods=("POST",))
 def boost_end(request: HttpRequest, *, access: DeskAccess, boost_id: UUID) -> HttpResponse:
-    boost = row_named(ManualBoost.objects, boost_id)
+    boost = get_object_or_404(ManualBoost.objects, pk=boost_id)
     done = _("Ended: the document is ranked as ratings say again.")
     tell(request, lambda: manual_boost_end(boost=boost, by=access.user), done)
     answer = as_uuid(request.POST.get("answer", ""))
@@ -134,7 +124,7 @@ def _asked(request: HttpRequest, access: DeskAccess) -> tuple[Document, Chunk | 
     Raises NotFoundError.
     """
     answer = answer_named(request.GET["answer"]) if request.GET.get("answer") else None
-    document = row_named(Document.objects.all(), as_uuid(request.GET.get("document", "")))
+    document = get_object_or_404(Document.objects.all(), pk=as_uuid(request.GET.get("document", "")))
     cites = answer is not None and answer.sources.filter(document_id=document.pk).exists()
     if not cites and not visible_documents(access.user).filter(pk=document.pk).exists():
         raise NotFoundError

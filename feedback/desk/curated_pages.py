@@ -8,9 +8,8 @@ from uuid import UUID
 
 from django import forms
 from django.contrib import messages
-from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -20,14 +19,13 @@ from chat.models import Message
 from chat.review.pages import desk_page
 from chat.review.roles import DeskAccess
 from feedback.curation.curated import Passage, curated_end, curated_outdated, curated_save
-from feedback.desk.acting import answer_named, problem_sentence, question_of, row_named, tell
+from feedback.desk.acting import answer_named, in_force_page, problem_sentence, question_of, tell
 from feedback.models import CuratedAnswer
 from ragsite.core.errors import AppError
 from ragsite.core.text import clean_text
 from retrieval.models import Chunk
 from retrieval.selectors import as_uuid
 
-A_PAGE = 50
 MAX_WORDINGS = 20
 
 
@@ -96,20 +94,17 @@ class CuratedForm(forms.Form):
 
 @desk_page("curate", query=("state", "page"))
 def curated_list(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
-    ended = request.GET.get("state") == "ended"
-    rows = CuratedAnswer.objects.select_related("created_by", "ended_by")
-    in_force = CuratedAnswer.in_force().values("pk")
-    rows = rows.exclude(pk__in=in_force) if ended else rows.filter(pk__in=in_force)
-    page = Paginator(rows, A_PAGE).get_page(request.GET.get("page"))
-    context = {"section": "review", "page": page, "ended": ended}
-    return render(request, "review/curated.html", context | {"outdated": set() if ended else curated_outdated(page)})
+    shown = in_force_page(request, CuratedAnswer.objects.select_related("created_by", "ended_by"))
+    context = {"section": "review", **shown}
+    return render(request, "review/curated.html", context | {"outdated": curated_outdated(shown["page"])})
 
 
 @desk_page("curate", methods=("GET", "HEAD", "POST"))
 def curated_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     """?answer= the reviewed answer, or ?change= a curated one: their passages can be cited."""
-    key = as_uuid(request.GET.get("change", ""))
-    answer: CuratedAnswer | None = row_named(CuratedAnswer.objects.filter(ended_at=None), key) if key else None
+    answer: CuratedAnswer | None = None
+    if changed := request.GET.get("change"):
+        answer = get_object_or_404(CuratedAnswer, pk=as_uuid(changed), ended_at=None)
     message = None if answer else answer_named(request.GET.get("answer", ""))
     passages = _passages_of(answer) if answer else _passages_given(message) if message else {}
     initial = _initial(answer) if answer else _proposed(message) if message else {}
@@ -128,7 +123,7 @@ def curated_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
 
 @desk_page("curate", methods=("POST",))
 def curated_withdraw(request: HttpRequest, *, access: DeskAccess, curated_id: UUID) -> HttpResponse:
-    answer = row_named(CuratedAnswer.objects, curated_id)
+    answer = get_object_or_404(CuratedAnswer.objects, pk=curated_id)
     done = _("Withdrawn: the question is answered from the documents again.")
     tell(request, lambda: curated_end(answer=answer, by=access.user), done)
     return redirect("review_curated")

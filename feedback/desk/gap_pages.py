@@ -6,43 +6,42 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode
 
+from django import forms
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from chat.review.pages import desk_page
 from chat.review.queue import collections_known
+from chat.review.replay.replay_run import OPEN
 from chat.review.roles import DeskAccess, people_at_the_desk
 from feedback.curation.gaps import (
     gap_ask_again,
     gap_document_add,
-    gap_is_asking,
     gap_list,
     gap_mark,
     gap_results_take,
-    gaps_refresh_if_due,
+    gaps_refresh,
 )
-from feedback.desk.acting import row_named, tell
+from feedback.desk.acting import A_PAGE, form_problem, tell
 from feedback.models import KnowledgeGap
 from ragsite.core.errors import InvalidInputError
 from ragsite.core.text import clean_file_name
 from ragsite.core.wording import worded
 from retrieval.models import Document
-from retrieval.selectors import as_uuid, document_list, visible_documents, writable_collections
+from retrieval.selectors import as_uuid, visible_documents, writable_collections
 from retrieval.services.documents import document_create
 
-A_PAGE = 50
 CHOICES = 200
-FOUND_DOCUMENTS = 20
-FILTERS = ("state", "assignee", "search")
+FILTERS = ("state", "assignee")
 
 
 @desk_page(query=(*FILTERS, "page"))
 def gaps_list(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     """Open ones, or ?state=closed."""
-    gaps_refresh_if_due()
+    gaps_refresh()
     chosen = {name: request.GET.get(name, "") for name in FILTERS}
     if chosen["state"] not in KnowledgeGap.State.values:
         chosen["state"] = KnowledgeGap.State.OPEN
@@ -60,30 +59,23 @@ def gaps_list(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     return render(request, "review/gaps.html", context)
 
 
-@desk_page(query=("page", "document"))
+@desk_page(query=("page",))
 def gap_page(request: HttpRequest, *, access: DeskAccess, gap_id: int) -> HttpResponse:
-    """?document= looks for documents that are there already."""
     gap_results_take()
-    gap: Any = row_named(gap_list(), gap_id)
+    gap: Any = get_object_or_404(gap_list(), pk=gap_id)
     questions = gap.questions.select_related("message__reply_to").order_by("answered", "-message__created_at")
-    query = request.GET.get("document", "")
-    curates = access.may("curate")
     documents = _documents(gap, access)
     context = {
         "section": "review",
         "access": access,
-        "curates": curates,
+        "curates": access.may("curate"),
         "gap": gap,
         "states": KnowledgeGap.State.choices,
         "page": Paginator(questions, A_PAGE).get_page(request.GET.get("page")),
-        "waits": gap_is_asking(gap) or any(row["reading"] for row in documents),
+        "waits": gap.questions.filter(replay__status__in=OPEN).exists() or any(row["reading"] for row in documents),
         "documents": documents,
         "targets": writable_collections(access.user).filter(conversation_id=None).distinct()[:CHOICES],
         "people": _people(),
-        "document_query": query,
-        "found": list(document_list(user=access.user, search=query[:200], versions="current")[:FOUND_DOCUMENTS])
-        if query.strip() and curates
-        else [],
     }
     return render(request, "review/gap.html", context)
 
@@ -114,36 +106,40 @@ def _acting(view: Callable[..., str]) -> Callable[..., HttpResponse]:
 
     @desk_page("curate", methods=("POST",))
     def act(request: HttpRequest, *, access: DeskAccess, gap_id: int) -> HttpResponse:
-        gap = row_named(gap_list(), gap_id)
+        gap = get_object_or_404(gap_list(), pk=gap_id)
         tell(request, lambda: view(request, access=access, gap=gap))
         return redirect("review_gap", gap_id=gap.pk)
 
     return act
 
 
+class GapForm(forms.Form):
+    """What is left out stays as it is."""
+
+    state = forms.ChoiceField(choices=KnowledgeGap.State.choices, required=False)
+    assignee = forms.ModelChoiceField(people_at_the_desk(), to_field_name="username", required=False)
+    note = forms.CharField(max_length=4000, required=False)
+
+
 @_acting
 def gap_change(request: HttpRequest, *, access: DeskAccess, gap: KnowledgeGap) -> str:
-    names = (name for name in ("state", "assignee", "note") if name in request.POST)
-    gap_mark(access=access, gap=gap, changes={name: request.POST[name] for name in names})
+    form = GapForm(request.POST)
+    if not form.is_valid():
+        raise InvalidInputError(form_problem(form))
+    gap_mark(
+        access=access, gap=gap, **{name: value for name, value in form.cleaned_data.items() if name in request.POST}
+    )
     return _("Saved.")
 
 
 @_acting
 def gap_document(request: HttpRequest, *, access: DeskAccess, gap: KnowledgeGap) -> str:
     """A file, or `existing`: the id of a document that this person may read."""
-    document = _existing(request, access) if request.POST.get("existing") else _uploaded(request, access)
+    document = _uploaded(request, access)
     gap_document_add(access=access, gap=gap, document=document, close="close" in request.POST)
     if document.status == Document.Status.READY:
         return _("Its questions are being asked again.")
     return _("The document is being read; then its questions are asked again by themselves.")
-
-
-def _existing(request: HttpRequest, access: DeskAccess) -> Document:
-    key = as_uuid(request.POST["existing"])
-    document = visible_documents(access.user).filter(pk=key).first() if key else None
-    if document is None:
-        raise InvalidInputError(fields={"existing": [worded("There is no such document; choose another one.")]})
-    return document
 
 
 def _uploaded(request: HttpRequest, access: DeskAccess) -> Document:

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 
 from chat.models import Message
@@ -16,13 +16,12 @@ from chat.review.pages import desk_page
 from chat.review.queue import collections_known
 from chat.review.roles import DeskAccess
 from feedback.curation.golden import MAX_TEXT_CHARS, NO_COLLECTION, NO_DOCUMENT, golden_list, golden_save
-from feedback.desk.acting import answer_named, problem_sentence, question_of, row_named
+from feedback.desk.acting import A_PAGE, answer_named, problem_sentence, question_of
 from feedback.models import GoldenQuestion
 from ragsite.core.errors import AppError, InvalidInputError
 from retrieval.models import Document
 from retrieval.selectors import as_uuid, document_list
 
-A_PAGE = 50
 FOUND = 20
 MOST_COLLECTIONS = 100
 MOST_TICKED = 50
@@ -74,7 +73,7 @@ def golden_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
 
 @desk_page("curate", methods=("POST",))
 def golden_undo(request: HttpRequest, *, access: DeskAccess, question_id: UUID) -> HttpResponse:
-    question: GoldenQuestion = row_named(golden_list(user=access.user), question_id)
+    question: GoldenQuestion = get_object_or_404(golden_list(user=access.user), pk=question_id)
     answer_id = question.message_id
     question.delete()
     messages.success(request, _("The golden question was taken back."))

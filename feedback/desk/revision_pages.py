@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 
 from chat.review.pages import desk_page
 from chat.review.roles import DeskAccess
-from feedback.desk.acting import tell
+from feedback.desk.acting import A_PAGE, tell
 from feedback.models import Boost, Revision
 from feedback.rounds.live import feedback_state
 from feedback.rounds.revisions import revision_go_live, revision_roll_back
 from feedback.rounds.round import round_queue
 from ragsite.core.errors import NotFoundError
 
-A_PAGE = 50
 MAX_WHY = 500
 Status = Revision.Status
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(NamedTuple):
     """A boost beside the same one of the revision that was live before; 1: there was or is none."""
 
     boost: Boost
@@ -51,7 +48,8 @@ def revisions_list(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
 @desk_page("curate", query=("page",))
 def revision_page(request: HttpRequest, *, access: DeskAccess, number: int) -> HttpResponse:
     """What it changes, what was measured, and what may be decided."""
-    revision = _revision(number)
+    revisions = Revision.objects.select_related("made_by", "live_by")
+    revision = get_object_or_404(revisions, number=number)
     context = {
         "section": "review",
         "access": access,
@@ -65,7 +63,7 @@ def revision_page(request: HttpRequest, *, access: DeskAccess, number: int) -> H
 @desk_page("curate", methods=("POST",))
 def revision_decide(request: HttpRequest, *, access: DeskAccess, number: int) -> HttpResponse:
     """decision: release, roll_back. why: kept with the revision."""
-    revision = _revision(number)
+    revision = get_object_or_404(Revision, number=number)
     why = request.POST.get("why", "").strip()[:MAX_WHY]
     decisions: dict[str, tuple[Callable[[], Any], str]] = {
         "release": (lambda: revision_go_live(revision=revision, by=access.user, why=why), _("It is live.")),
@@ -82,33 +80,23 @@ def revision_decide(request: HttpRequest, *, access: DeskAccess, number: int) ->
 
 @desk_page("curate", methods=("POST",))
 def round_decide(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
-    """decision: run."""
-    if request.POST.get("decision") != "run":
-        raise NotFoundError
     tell(request, partial(round_queue, by=access.user), _("A round was started; its outcome will stand here."))
     return redirect("review_revisions")
 
 
 def differences(revision: Revision) -> Sequence[Difference]:
     """From its parent, the largest first."""
-    columns = ("question_id", "passage_id", "document_id")
-    rows = revision.boosts.select_related("question", "document")
-    own = {tuple(getattr(boost, name) for name in columns): boost for boost in rows}
-    before: dict[Any, Boost] = {}
-    if revision.parent_id:
-        of_parent = Boost.objects.filter(revision=revision.parent_id).select_related("question", "document")
-        before = {tuple(getattr(boost, name) for name in columns): boost for boost in of_parent}
+    own, before = (
+        {
+            (boost.question_id, boost.passage_id, boost.document_id): boost
+            for boost in Boost.objects.filter(revision=key).select_related("question", "document")
+        }
+        for key in (revision.pk, revision.parent_id)
+    )
+    pairs = [(before.get(key), own.get(key)) for key in own | before]
     found = [
-        Difference(boost, before[key].multiplier if key in before else 1.0, boost.multiplier)
-        for key, boost in own.items()
+        Difference(new or old, old.multiplier if old else 1.0, new.multiplier if new else 1.0)  # type: ignore[arg-type]
+        for old, new in pairs
     ]
-    found += [Difference(boost, boost.multiplier, 1.0) for key, boost in before.items() if key not in own]
     changed = [one for one in found if round(one.before, 2) != round(one.after, 2)]
     return sorted(changed, key=lambda one: -abs(one.after - one.before))
-
-
-def _revision(number: int) -> Revision:
-    revision = Revision.objects.select_related("made_by", "live_by", "parent").filter(number=number).first()
-    if revision is None:
-        raise NotFoundError
-    return revision

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 
-from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
@@ -36,9 +35,9 @@ class GoldenQuestion(models.Model):
     documents = models.ManyToManyField(
         Document, blank=True, related_name="golden_questions", verbose_name=_("documents that answer it")
     )
-    message = models.ForeignKey(
-        Message, null=True, blank=True, on_delete=models.SET_NULL, related_name="golden_questions",
-        help_text=_("The reviewed answer that it was made from."), verbose_name=_("message"))  # fmt: skip
+    message = models.ForeignKey(  # the reviewed answer that it was made from
+        Message, null=True, on_delete=models.SET_NULL, related_name="golden_questions", verbose_name=_("message")
+    )
     created_by = who(_("created by"))
     created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
     updated_at = models.DateTimeField(auto_now=True, verbose_name=_("updated at"))
@@ -53,24 +52,19 @@ class GoldenQuestion(models.Model):
 
 
 class ManualBoost(InForce):
-    """Lifts, lowers or hides a document or one chunk of it, whatever ratings say. It takes effect at once."""
+    """Lifts, lowers or hides a document or one chunk of it, whatever ratings say. It takes effect at once.
+
+    question: for this one alone, and the same in nearly the same words; empty: for every question.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     document = models.ForeignKey(
         Document, on_delete=models.CASCADE, related_name="manual_boosts", verbose_name=_("document")
     )
-    chunk_id = models.UUIDField(
-        null=True, blank=True, help_text=_("Empty: the whole document."), verbose_name=_("chunk id")
-    )
-    multiplier = models.FloatField(
-        default=1.0, validators=[MinValueValidator(0.5), MaxValueValidator(2.0)], verbose_name=_("multiplier")
-    )
-    hide = models.BooleanField(default=False, help_text=_("Never shown as a source."), verbose_name=_("hide"))
-    question = models.CharField(
-        max_length=600, blank=True, default="",
-        help_text=_("For this question alone, and the same in nearly the same words; empty: for every question."),
-        verbose_name=_("question"),
-    )  # fmt: skip
+    chunk_id = models.UUIDField(null=True, verbose_name=_("chunk id"))  # None: the whole document
+    multiplier = models.FloatField(default=1.0, verbose_name=_("multiplier"))
+    hide = models.BooleanField(default=False, verbose_name=_("hide"))
+    question = models.CharField(max_length=600, blank=True, default="", verbose_name=_("question"))
     why = models.CharField(max_length=500, verbose_name=_("why"))
 
     class Meta:

@@ -24,24 +24,21 @@ class KnowledgeGap(models.Model):
         OPEN = "open", _("Open")
         CLOSED = "closed", _("Closed")
 
-    collection = models.ForeignKey(
-        Collection, null=True, blank=True, on_delete=models.SET_NULL, related_name="knowledge_gaps",
-        help_text=_("Empty: more than one was searched."), verbose_name=_("collection"),
-    )  # fmt: skip
+    collection = models.ForeignKey(  # None: more than one was searched
+        Collection, null=True, on_delete=models.SET_NULL, related_name="knowledge_gaps"
+    )
     terms = models.TextField(blank=True)
     vector = models.BinaryField(default=bytes)
     vector_model = models.CharField(max_length=200, blank=True)
-    state = models.CharField(max_length=10, choices=State, default=State.OPEN, verbose_name=_("state"))
+    state = models.CharField(max_length=10, choices=State, default=State.OPEN)
     state_by = who(_("state set by"))
-    state_at = models.DateTimeField(default=timezone.now, verbose_name=_("state set at"))
+    state_at = models.DateTimeField(default=timezone.now)
     reopened = models.BooleanField(default=False)
     assignee = who(_("assignee"))
-    note = models.TextField(blank=True, max_length=4000, verbose_name=_("note"))
-    created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
+    note = models.TextField(blank=True, max_length=4000)
+    created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
-        verbose_name = _("knowledge gap")
-        verbose_name_plural = _("knowledge gaps")
         ordering = ["-id"]
         default_permissions = ()
 
@@ -63,8 +60,6 @@ class GapQuestion(models.Model):
     replay = models.ForeignKey(Replay, null=True, on_delete=models.SET_NULL, related_name="+")
 
     class Meta:
-        verbose_name = _("question of a gap")
-        verbose_name_plural = _("questions of gaps")
         ordering = ["-message__created_at", "-id"]
         default_permissions = ()
 
@@ -82,8 +77,6 @@ class GapDocument(models.Model):
     asked = models.BooleanField(default=False)
 
     class Meta:
-        verbose_name = _("document of a gap")
-        verbose_name_plural = _("documents of gaps")
         ordering = ["-id"]
         default_permissions = ()
         constraints = [models.UniqueConstraint(fields=["gap", "document"], name="gap_document_once")]

@@ -52,13 +52,7 @@ class Rating(models.Model):
     comment = models.TextField(blank=True, max_length=2000, verbose_name=_("comment"))
     created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
     updated_at = models.DateTimeField(auto_now=True, verbose_name=_("updated at"))
-    attributed_at = models.DateTimeField(
-        null=True,
-        blank=True,
-        editable=False,
-        help_text=_("The `updated_at` that its evidence was drawn from."),
-        verbose_name=_("attributed at"),
-    )
+    attributed_at = models.DateTimeField(null=True, editable=False)  # the `updated_at` that its evidence was drawn from
 
     class Meta:
         verbose_name = _("rating")

@@ -36,30 +36,14 @@ class Revision(models.Model):
         ROLLED_BACK = "rolled_back", _("Rolled back")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    number = models.PositiveIntegerField(
-        unique=True, help_text=_("1, 2, 3 … in the order of making."), verbose_name=_("number")
-    )
-    parent = models.ForeignKey(
-        "self",
-        null=True,
-        blank=True,
-        on_delete=models.SET_NULL,
-        related_name="children",
-        help_text=_("Live when made."),
-        verbose_name=_("parent"),
+    number = models.PositiveIntegerField(unique=True, verbose_name=_("number"))  # 1, 2, 3 … in the order of making
+    parent = models.ForeignKey(  # live when it was made
+        "self", null=True, on_delete=models.SET_NULL, related_name="children", verbose_name=_("parent")
     )
     status = models.CharField(max_length=12, choices=Status, default=Status.PROPOSED, verbose_name=_("status"))
-    digest = models.CharField(
-        max_length=64, db_index=True, help_text=_("The same for the same boosts."), verbose_name=_("digest")
-    )
-    summary = models.JSONField(
-        default=dict,
-        help_text=_("Counts: boosts, ratings, evidence."),
-        verbose_name=_("summary"),
-    )
-    guard = models.JSONField(
-        default=dict, blank=True, help_text=_("What was measured before it might go live."), verbose_name=_("guard")
-    )
+    digest = models.CharField(max_length=64, db_index=True)  # the same for the same boosts
+    summary = models.JSONField(default=dict)  # counts: boosts, ratings, evidence
+    guard = models.JSONField(default=dict)  # what was measured before it might go live
     reason = models.CharField(
         max_length=500, blank=True, help_text=_("Why it has its status."), verbose_name=_("reason")
     )

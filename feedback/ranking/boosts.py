@@ -89,14 +89,6 @@ def noticeable(multiplier: float, least_effect: float = LEAST_EFFECT) -> bool:
 def digest(queries: Iterable[QueryBoost], documents: Iterable[DocumentBoost]) -> str:
     """The same for the same boosts, in whatever order: 32 hexadecimal digits. Multipliers count to two decimals, so
     that votes which fade by a day make no new revision."""
-    rows = sorted(f"{one[:2]}" for one in _rounded(queries, documents))
-    return hashlib.blake2b("\n".join(rows).encode(), digest_size=16).hexdigest()
-
-
-def _rounded(
-    queries: Iterable[QueryBoost], documents: Iterable[DocumentBoost]
-) -> Iterable[tuple[tuple[object, ...], float]]:
-    for query in queries:
-        yield (query.question, query.passage), round(query.multiplier, 2)
-    for document in documents:
-        yield (str(document.document),), round(document.multiplier, 2)
+    rows = [f"{boost.question} {boost.passage} {boost.multiplier:.2f}" for boost in queries]
+    rows += [f"{boost.document} {boost.multiplier:.2f}" for boost in documents]
+    return hashlib.blake2b("\n".join(sorted(rows)).encode(), digest_size=16).hexdigest()

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -43,20 +44,12 @@ class Compared:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Worse:
-    """A golden question with its nDCG@TOP, 0..1."""
-
-    question: str
-    before: float
-    after: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class GuardReport:
     """golden, recent: how many questions were measured. ndcg: mean over the golden ones, 0..1; drop: above 0 is worse.
     overlap: mean rank-biased overlap of the recent ones, 0..1. first_changed: how many of these have another first
-    result. reason: why the revision is held; empty: it passes. measured: False where something was away, so that the
-    same revision may pass another time."""
+    result. worse: golden questions with their nDCG. reason: why the revision is held; empty: it passes. measured: False
+    where something was away, so that the same revision may pass another time.
+    """
 
     golden: int = 0
     recent: int = 0
@@ -65,14 +58,10 @@ class GuardReport:
     drop: float | None = None
     overlap: float | None = None
     first_changed: int = 0
-    worse: Sequence[Worse] = ()
+    worse: Sequence[Mapping[str, Any]] = ()
     reason: str = ""
     notes: Sequence[str] = ()
     measured: bool = True
-
-    @property
-    def passed(self) -> bool:
-        return not self.reason
 
 
 def judge(questions: Sequence[Compared], *, untouched_golden: int = 0, untouched_recent: int = 0) -> GuardReport:
@@ -86,11 +75,11 @@ def judge(questions: Sequence[Compared], *, untouched_golden: int = 0, untouched
     overlap = _mean([*overlaps, *[1.0] * untouched_recent])
     first_changed = sum(list(question.before[:1]) != list(question.after[:1]) for question in recent)
     reasons = [*_golden_reason(drop, interval), *_recent_reasons(overlap, first_changed, len(recent))]
-    worse = [
-        Worse(question=question.question, before=round(was, 4), after=round(now, 4))
+    worse = sorted(
+        (round(now, 4), round(was, 4), question.question)
         for question, was, now in zip(golden, before, after, strict=True)
         if now < was - NOTICEABLE
-    ]
+    )
     return GuardReport(
         golden=len(golden) + untouched_golden,
         recent=len(recent) + untouched_recent,
@@ -99,7 +88,7 @@ def judge(questions: Sequence[Compared], *, untouched_golden: int = 0, untouched
         drop=drop,
         overlap=overlap,
         first_changed=first_changed,
-        worse=sorted(worse, key=lambda one: one.after - one.before)[:SHOWN],
+        worse=[{"question": question, "before": was, "after": now} for now, was, question in worse[:SHOWN]],
         reason=joined("; ", reasons) if reasons else "",
         notes=() if golden or untouched_golden else (NO_GOLDEN,),
     )

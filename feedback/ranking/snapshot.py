@@ -12,7 +12,7 @@ from typing import Protocol
 
 from feedback.ranking.boosts import QUERY_BOUND, DocumentBoost, QueryBoost
 from feedback.ranking.same_question import KnownQuestions, Wording
-from ragsite.core.wording import Sentence, counted, joined, worded
+from ragsite.core.wording import Sentence, joined, worded
 from retrieval.values import Boost, Boosts, EmbeddingSpace
 
 
@@ -137,23 +137,13 @@ def _with_document(multiplier: float, prior: float) -> float:
 
 
 # ------------------------------------------------------------------------------------------------ for people
-def _people(count: int) -> Sentence:
-    return counted("{count} person", "{count} people", count)
-
-
 def _query_origin(boosts: Sequence[QueryBoost]) -> Sentence:
     up, down = max(boost.raters_up for boost in boosts), max(boost.raters_down for boost in boosts)
-    parts = [worded("{people} found this useful for similar questions", people=_people(up))] if up else []
-    if down:
-        parts.append(worded("{people} did not find this useful for similar questions", people=_people(down)))
-    return joined("; ", parts)
+    return worded("rated for questions like this: {up} for it, {down} against it", up=up, down=down)
 
 
 def _document_origin(boost: DocumentBoost) -> Sentence:
-    people = _people(boost.raters_up + boost.raters_down)
-    if boost.multiplier >= 1.0:
-        return worded("its document is rated better than others, by {people}", people=people)
-    return worded("its document is rated worse than others, by {people}", people=people)
+    return worded("its document is rated: {up} for it, {down} against it", up=boost.raters_up, down=boost.raters_down)
 
 
 def _rule_origin(rule: ManualRule) -> Sentence:

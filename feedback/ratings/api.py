@@ -10,8 +10,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from chat.selectors import message_get
 from feedback.models import Rating
-from feedback.ratings.services import MAX_COMMENT_CHARS, message_get, rating_delete, rating_get, rating_set
+from feedback.ratings.services import MAX_COMMENT_CHARS, rating_delete, rating_set
 from ragsite.core.api.fields import StrictSerializer, TextField, WholeNumberField, checked
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
@@ -40,12 +41,6 @@ class MessageRatingApi(APIView):
     """The user's rating of one answer; with `marker` in the address, of one of its sources."""
 
     scope = "ask"
-
-    @extend_schema(responses={200: RatingSerializer}, tags=["ratings"])
-    def get(self, request: Request, message_id: UUID, marker: int | None = None) -> Response:
-        """Your rating; 404 where you have not rated yet."""
-        rating = rating_get(user=asking_user(request), message_id=message_id, marker=marker)
-        return Response(RatingSerializer(rating).data)
 
     @extend_schema(request=RatingInputSerializer, responses={200: RatingSerializer, **errors(409)}, tags=["ratings"])
     def put(self, request: Request, message_id: UUID, marker: int | None = None) -> Response:

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from chat.models import Message, Source
-from chat.selectors import own_messages
+from chat.selectors import message_get
 from feedback.models import Rating
 from feedback.models.ratings import Thumb, thumb_of
 from ragsite.core.errors import ConflictError, InvalidInputError, NotFoundError
@@ -27,23 +27,6 @@ class NotRateableError(InvalidInputError):
 class RatingNotReadyError(ConflictError):
     code = "answer_not_finished"
     message = worded("This answer is still being written; rate it when it is finished.")
-
-
-def message_get(*, user: User, message_id: UUID) -> Message:
-    """A message of one of the user's own sessions. Raises NotFoundError."""
-    message = own_messages(user).filter(pk=message_id).first()
-    if message is None:
-        raise NotFoundError
-    return message
-
-
-def rating_get(*, user: User, message_id: UUID, marker: int | None = None) -> Rating:
-    """The user's own rating. Raises NotFoundError, also where nothing has been rated yet."""
-    message = message_get(user=user, message_id=message_id)
-    rating = Rating.objects.filter(user=user, message=message, source=_source(message, marker)).first()
-    if rating is None:
-        raise NotFoundError(worded("You have not rated this yet."))
-    return rating
 
 
 @transaction.atomic

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -29,21 +28,16 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 CHANGED = Q(attributed_at=None) | ~Q(attributed_at=F("updated_at"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gathered:
-    """How many ratings were looked at, and how many rows of evidence they gave."""
-
-    ratings: int = 0
-    evidence: int = 0
-
-
 def answer_touch(*, user_id: int, message_id: UUID) -> None:
     """Have the evidence of this user's rating of the whole answer drawn anew."""
     Rating.objects.filter(user=user_id, message=message_id, source=None).update(attributed_at=None)
 
 
-def evidence_gather(*, report: Callable[[], None] = lambda: None) -> Gathered:
-    """Bring all evidence up to date, batch by batch; `report` is called between them. Killed, the next call goes on."""
+def evidence_gather(*, report: Callable[[], None] = lambda: None) -> tuple[int, int]:
+    """Bring all evidence up to date, batch by batch; `report` is called between them. Killed, the next call goes on.
+
+    Returns how many ratings were looked at, and how many rows of evidence they gave.
+    """
     ratings = evidence = 0
     waiting = Rating.objects.filter(CHANGED).order_by("updated_at", "pk").values_list("message_id", flat=True)
     messages = list(dict.fromkeys(waiting.iterator()))
@@ -51,7 +45,7 @@ def evidence_gather(*, report: Callable[[], None] = lambda: None) -> Gathered:
         counts = written(partial(_draw, messages[start : start + BATCH]))
         ratings, evidence = ratings + counts[0], evidence + counts[1]
         report()
-    return Gathered(ratings=ratings, evidence=evidence)
+    return ratings, evidence
 
 
 def _draw(message_ids: Sequence[UUID]) -> tuple[int, int]:

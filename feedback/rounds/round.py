@@ -30,7 +30,7 @@ from feedback.ranking.boosts import DocumentBoost, QueryBoost, digest, document_
 from feedback.ranking.guard import GuardReport
 from feedback.ranking.votes import Burst, Vote, document_sums, find_bursts, one_voice, passage_sums, voters_of
 from feedback.rounds.deletions import written
-from feedback.rounds.evidence import Gathered, day_of, evidence_gather
+from feedback.rounds.evidence import day_of, evidence_gather
 from feedback.rounds.guard import guard_measure
 from feedback.rounds.live import boosts_of, content_make, content_of, live_revision
 from feedback.rounds.passages import passages_relocate
@@ -155,12 +155,12 @@ def feedback_round(*, by: User | None = None, dry_run: bool = False) -> RoundOut
 def _round(renew: Callable[[], None], by: User | None) -> RoundOutcome:
     live = live_revision()
     passages_relocate()
-    gathered = evidence_gather(report=renew)
+    ratings, evidence = evidence_gather(report=renew)
     not_embedded, not_paired = questions_embed(report=renew), question_pairs_decide(report=renew)
     proposal = proposal_make(live)
     renew()
     outcome = RoundOutcome(
-        status="unchanged", reason=worded("No boost changes."), ratings=gathered.ratings, evidence=gathered.evidence,
+        status="unchanged", reason=worded("No boost changes."), ratings=ratings, evidence=evidence,
         notes=_notes(not_embedded, not_paired), counts=proposal.counts(),
     )  # fmt: skip
     if proposal.digest == digest(*boosts_of(live)):
@@ -172,7 +172,7 @@ def _round(renew: Callable[[], None], by: User | None) -> RoundOutcome:
         report = guard_measure(new, live=content_of(live), report=renew)
         if waiting is None or report.measured:  # else nothing new is known of it
             renew()
-            revision = written(partial(_decide, proposal, report, gathered, live, by))
+            revision = written(partial(_decide, proposal, report, outcome, live, by))
     assert revision is not None
     return replace(
         outcome, status=cast("Status", revision.status), reason=revision.reason, revision=str(revision.pk),
@@ -202,7 +202,7 @@ def proposal_make(live: Revision | None) -> Proposal:
 
 
 def _decide(
-    proposal: Proposal, report: GuardReport, gathered: Gathered, live: Revision | None, by: User | None
+    proposal: Proposal, report: GuardReport, outcome: RoundOutcome, live: Revision | None, by: User | None
 ) -> Revision:
     """The revision, with its boosts and its status: all of it or nothing."""
     if live_revision() != live:
@@ -217,7 +217,7 @@ def _decide(
     revision = revision_create(
         queries=proposal.queries, documents=proposal.documents, digest=proposal.digest, guard=asdict(report),
         wordings=wordings_of(report.reason, report.notes),
-        summary={"ratings": gathered.ratings, "evidence": gathered.evidence, **proposal.counts()},
+        summary={"ratings": outcome.ratings, "evidence": outcome.evidence, **outcome.counts},
         by=by and User.objects.filter(pk=by.pk).first(),
     )  # fmt: skip
     if reasons:

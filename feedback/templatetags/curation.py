@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
 from uuid import UUID
 
 from django import template
@@ -18,23 +17,17 @@ MADE_SHOWN = 10
 register = template.Library()
 
 
-class Made(NamedTuple):
-    """told: a sentence. undo: where a POST takes it back."""
-
-    told: str
-    undo: str
-
-
 @register.simple_tag
-def made_of(message_id: UUID, user: User) -> list[Made]:
-    """Its golden questions that this person may know, and the boosts by hand in force on what it was given."""
+def made_of(message_id: UUID, user: User) -> list[dict[str, str]]:
+    """Its golden questions that this person may know, and the boosts by hand in force on what it was given: what was
+    made (`told`), and where a POST takes it back (`undo`)."""
     expected = {
         GoldenQuestion.Expected.ANSWER: _("Golden question: these documents are expected"),
         GoldenQuestion.Expected.CLARIFY: _("Golden question: that it asks back"),
         GoldenQuestion.Expected.NO_ANSWER: _("Golden question: that there is no answer"),
     }
     made = [
-        Made(expected[GoldenQuestion.Expected(row.expects)], reverse("review_golden_undo", args=[row.pk]))
+        {"told": expected[GoldenQuestion.Expected(row.expects)], "undo": reverse("review_golden_undo", args=[row.pk])}
         for row in golden_list(user=user).filter(message=message_id).order_by("created_at")[:MADE_SHOWN]
     ]
     given = Source.objects.filter(message=message_id, document_id__isnull=False).values_list("document_id", flat=True)
@@ -43,5 +36,5 @@ def made_of(message_id: UUID, user: User) -> list[Made]:
         text = told.format(title=boost.document.title[:60], factor=f"{boost.multiplier:g}")
         if boost.question:
             text = _("{made}, for “{question}”").format(made=text, question=boost.question[:60])
-        made.append(Made(text, reverse("review_boost_end", args=[boost.pk])))
+        made.append({"told": text, "undo": reverse("review_boost_end", args=[boost.pk])})
     return made

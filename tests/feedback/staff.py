@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from feedback.models import Revision
-from feedback.ranking.guard import GuardReport, Worse
+from feedback.ranking.guard import GuardReport
 from feedback.rounds import round as rounds
 from feedback.rounds.round import feedback_round
 from retrieval.models import Chunk
@@ -30,7 +30,7 @@ def held_revision(monkeypatch: pytest.MonkeyPatch, question: str = "How long may
         ndcg_before=0.81,
         ndcg_after=0.64,
         drop=0.17,
-        worse=[Worse(question="When does the library open?", before=1.0, after=0.43)],
+        worse=[{"question": "When does the library open?", "before": 1.0, "after": 0.43}],
         reason="nDCG@10 on the golden questions drops by 0.1700, more than 0.005",
     )
     with monkeypatch.context() as patch:

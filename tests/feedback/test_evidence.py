@@ -70,5 +70,5 @@ def test_a_round_that_breaks_off_loses_and_doubles_nothing(monkeypatch: pytest.M
     with pytest.raises(KilledError):
         evidence_gather(report=killed)
     assert Evidence.objects.count() == 2
-    assert evidence_gather().ratings == 3
+    assert evidence_gather()[0] == 3
     assert Evidence.objects.count() == 5

@@ -35,7 +35,7 @@ def compared(before: str, after: str, relevant: str = "") -> Compared:
 def test_golden_questions_that_get_worse_hold_it_and_are_named() -> None:
     report = judge([compared("a b", "b a", "a")] * 3)
     assert "golden" in report.reason
-    assert [(one.before, one.after) for one in report.worse][:1] == [(1.0, pytest.approx(0.6309, abs=1e-4))]
+    assert [(one["before"], one["after"]) for one in report.worse][:1] == [(1.0, pytest.approx(0.6309, abs=1e-4))]
 
 
 def test_other_lists_for_most_recent_questions_hold_it() -> None:

@@ -61,7 +61,7 @@ async def test_ratings_lift_a_passage_for_the_question_and_say_why() -> None:
     boosts = await ask(source(), "how many books may I borrow", [hit(chunk)])
     boost = boosts.by_chunk[str(chunk.pk)]
     assert boost.multiplier > 1.4
-    assert boost.origin == "2 people found this useful for similar questions"
+    assert boost.origin == "rated for questions like this: 2 for it, 0 against it"
     assert boosts.revision
 
 

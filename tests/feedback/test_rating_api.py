@@ -11,7 +11,7 @@ from rest_framework.test import APIClient
 
 from chat.models import Message
 from feedback.models import Rating
-from feedback.rounds.evidence import Gathered, evidence_gather
+from feedback.rounds.evidence import evidence_gather
 from tests.factories import DocumentFactory, RatingFactory, SourceFactory, UserFactory
 
 
@@ -38,7 +38,6 @@ def test_a_source_is_rated_by_its_marker(client: APIClient, answer: Message) -> 
     source = SourceFactory(message=answer, marker=2)
     assert client.put(rating_url(answer, 2), {"score": 2}).status_code == 200
     assert Rating.objects.get().source == source
-    assert client.get(rating_url(answer)).status_code == 404
 
 
 def test_an_answer_and_a_source_whose_document_was_deleted_can_be_rated(client: APIClient, answer: Message) -> None:
@@ -47,7 +46,7 @@ def test_an_answer_and_a_source_whose_document_was_deleted_can_be_rated(client: 
     document.delete()
     answers = [client.put(rating_url(answer, marker), {"score": 5}).status_code for marker in (None, 1)]
     assert answers == [200, 200]
-    assert evidence_gather() == Gathered(ratings=2, evidence=0)
+    assert evidence_gather() == (2, 0)
 
 
 def test_delete_takes_the_rating_back_and_can_be_repeated(client: APIClient, answer: Message) -> None:
@@ -56,7 +55,7 @@ def test_delete_takes_the_rating_back_and_can_be_repeated(client: APIClient, ans
     assert not Rating.objects.exists()
 
 
-@pytest.mark.parametrize("method", ["get", "put", "delete"])
+@pytest.mark.parametrize("method", ["put", "delete"])
 @pytest.mark.parametrize("marker", [None, 1])
 def test_a_stranger_sees_the_same_as_where_nothing_is(answer: Message, method: str, marker: int | None) -> None:
     SourceFactory(message=answer, marker=1)

@@ -72,7 +72,7 @@ VARIABLES = {
     "history": "User: hello", "question": "What is the fee?", "passages": "[1] Fees\nIt is 5.", "variants": 3,
     "rows": "1. EUR 5",
     "sub_queries": 4, "query": "fee amount", "attempts": "1. fees", "tried": "fees", "missing": "amount",
-    "max_tasks": 8, "departments": "Library; HR", "documents": "1. Fees",
+    "max_tasks": 8, "other": "What does it cost?", "departments": "Library; HR", "documents": "1. Fees",
     "doc_types": "policy; form", "policy_years": "2024; 2025",
     "web": "no",
     "parts": "- the fee", "count": 5,

@@ -20,9 +20,9 @@ from django.conf import settings
 from django.utils import timezone
 
 from chat import selectors
+from chat.feedback import get_feedback
 from chat.messages.data import answer_as_stored
 from chat.models import Message, Replay
-from chat.review.feedback_port import get_feedback
 from chat.review.replay.differences import is_supported
 from chat.runs.run import INTERNAL, MODEL_AWAY, TIMED_OUT
 from ragsite.core.database import DatabaseAwayError, database_call, is_database_away

@@ -17,8 +17,8 @@ from django.utils.translation import gettext as _
 from kombu.exceptions import OperationalError
 
 from chat import labels
+from chat.feedback import get_feedback
 from chat.models import Message, Replay
-from chat.review.feedback_port import RevisionChoice, get_feedback
 from chat.review.replay.replay_run import MAX_ATTEMPTS, NO_REVISION, OPEN, replay_lease, replay_run
 from chat.review.roles import DeskAccess
 from ragsite.core.database import database_call
@@ -51,7 +51,7 @@ def change_check(change: Mapping[str, Any]) -> None:
             fields={"model": [worded("The model server has no model of this name; choose one that it lists.")]}
         )
     revision = change.get("revision", NO_REVISION)
-    if revision != NO_REVISION and revision not in {str(choice.id) for choice in revisions_offered()}:
+    if revision != NO_REVISION and revision not in {str(one.pk) for one in revisions_offered()}:
         raise InvalidInputError(fields={"revision": [worded("There is no such revision; choose another one.")]})
 
 
@@ -69,7 +69,7 @@ def models_listed() -> list[str]:
     return async_to_sync(names)()
 
 
-def revisions_offered() -> Sequence[RevisionChoice]:
+def revisions_offered() -> Sequence[Any]:
     return get_feedback().revisions(limit=REVISIONS_OFFERED)
 
 

@@ -7,7 +7,6 @@ import logging
 from argparse import ArgumentParser
 from typing import Any
 
-from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
 
 from feedback.models import Revision, round_told
@@ -22,17 +21,13 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--dry-run", action="store_true", help="show what would change, and keep nothing of it")
-        parser.add_argument("--by", metavar="USERNAME", default="", help="who runs it, for the log; else the schedule")
         parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
 
     def handle(self, *_: Any, **options: Any) -> None:
         if options["json"]:
             logging.disable(logging.WARNING)
-        by = User.objects.filter(username=options["by"]).first() if options["by"] else None
-        if options["by"] and by is None:
-            raise CommandError(said("There is no user {name}.", name=options["by"]))
         try:
-            outcome = feedback_round(by=by, dry_run=options["dry_run"])
+            outcome = feedback_round(dry_run=options["dry_run"])
         except AppError as error:
             raise CommandError(str(localized(error.message))) from error
         if options["json"]:

@@ -1,17 +1,24 @@
-"""Ratings as `chat.ratings` needs them: beside the messages that they are of."""
+"""Ratings and revisions as `chat.feedback` needs them."""
 
 from __future__ import annotations
+
+from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db.models import F, Prefetch, QuerySet
 
 from chat.models import Message
 from feedback.models import CuratedAnswer, CuratedSource, Evidence, Rating, Revision
+from feedback.ranking.snapshot import Content, Snapshot
+from feedback.rounds.live import SnapshotBoosts, content_of, manual_rules
+from ragsite.core.errors import NotFoundError
+from ragsite.core.wording import worded
+from retrieval.ports import BoostSource, Models
 from retrieval.selectors import documents_unasked
 
 
-class ChatRatings:
-    """`chat.ratings.Ratings` over the table of ratings."""
+class ChatFeedback:
+    """`chat.feedback.Feedback` over the tables of feedback."""
 
     def with_ratings(self, messages: QuerySet[Message], *, user: User | None = None) -> QuerySet[Message]:
         ratings = Rating.objects.filter(user=user) if user else Rating.objects.all()
@@ -25,6 +32,18 @@ class ChatRatings:
         elsewhere = CuratedSource.objects.exclude(document_id__in=searched).values("answer")
         answers = CuratedAnswer.in_force().filter(sources__isnull=False).exclude(pk__in=elsewhere).distinct()
         return list(answers.order_by("-created_at").values_list("question", flat=True)[:limit])
+
+    def revisions(self, *, limit: int) -> list[Revision]:
+        return list(Revision.objects.defer("guard")[:limit])
+
+    def boosts_of(self, revision: UUID | None, *, models: Models) -> BoostSource:
+        if revision is None:
+            return SnapshotBoosts(snapshot=Snapshot(Content()), models=models)
+        row = Revision.objects.filter(pk=revision).first()
+        if row is None:
+            raise NotFoundError(worded("There is no such revision; choose another one."))
+        snapshot = Snapshot(content_of(row), revision=str(row.pk), manual=manual_rules())
+        return SnapshotBoosts(snapshot=snapshot, models=models)
 
 
 def _in_force() -> QuerySet[Evidence]:

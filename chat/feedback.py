@@ -1,0 +1,53 @@
+"""What conversations and the desk need to know of ratings; `feedback` provides it at start."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+from uuid import UUID
+
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+
+from chat.models import Message
+from retrieval.ports import BoostSource, Models
+
+Rating = Any  # a row of `feedback.models.Rating`
+
+
+class Feedback(Protocol):
+    def with_ratings(self, messages: QuerySet[Message], *, user: User | None = None) -> QuerySet[Message]:
+        """Each message gets a list `shown_ratings` of Rating: this user's ratings of it, or everybody's.
+
+        One more query, however many messages, and one for what this user's did; each rating has its user.
+        """
+        ...
+
+    def checked_questions(self, *, user: User, limit: int) -> list[str]:
+        """Questions whose answers people have checked, newest first, of those that would be given to this user."""
+        ...
+
+    def revisions(self, *, limit: int) -> Sequence[Any]:
+        """Revisions of boosts (`id`, `number`, `get_status_display`), the newest first."""
+        ...
+
+    def boosts_of(self, revision: UUID | None, *, models: Models) -> BoostSource:
+        """Those of a stored revision, with the boosts by hand that are in force; None: none at all.
+
+        Reads the database. Raises NotFoundError.
+        """
+        ...
+
+
+_feedback: list[Feedback] = []  # one at most; filled in at start-up
+
+
+def use_feedback(feedback: Feedback) -> None:
+    _feedback[:] = [feedback]
+
+
+def get_feedback() -> Feedback:
+    """Raises LookupError before `use_feedback` was called, which the app `feedback` does when it is ready."""
+    if not _feedback:
+        raise LookupError("Nothing provides ratings: the app 'feedback' is not installed.")
+    return _feedback[0]
