@@ -12,7 +12,6 @@ def main() -> None:
     import django
     from django.core.management import execute_from_command_line
     from django.db import DatabaseError
-    from django.utils import translation
 
     from ragsite.core.settings_group import SettingsError
 
@@ -20,9 +19,6 @@ def main() -> None:
         django.setup()
         gc.freeze()
         gc.enable()
-        from ragsite.core.localized import language_of_terminal
-
-        translation.activate(language_of_terminal(os.environ))
         execute_from_command_line(sys.argv)
     except SettingsError as error:
         sys.exit(f"{error} (environment, or .env beside manage.py)")

@@ -23,7 +23,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from rest_framework.authtoken.models import TokenProxy
 
-from ragsite.accounts.forms import PasswordOfAnotherForm, PersonalDataForm
+from ragsite.accounts.forms import PersonalDataForm
 from ragsite.accounts.personal_data import LastAdministratorError, deletion_start, export_response
 from ragsite.core.localized import localized
 from ragsite.models import ApiToken
@@ -63,7 +63,6 @@ class PersonAdmin(UserAdmin):
     """Django's, with the page of a person's data."""
 
     change_form_template = "admin/auth/user/change_form.html"
-    change_password_form = PasswordOfAnotherForm
     actions = ("take_second_factors",)
 
     @admin.action(description=_("Take the second factors away, of who has lost them"), permissions=["change"])

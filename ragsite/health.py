@@ -13,11 +13,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import redis.asyncio
-from asgiref.sync import sync_to_async
 from channels.layers import get_channel_layer
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.db import Error as DatabaseError
-from django.db import connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_safe
@@ -52,7 +51,7 @@ async def healthz(request: HttpRequest) -> JsonResponse:
 async def readyz(request: HttpRequest) -> JsonResponse:
     """200 when the site can do its work, else 503; with each dependency's state.
 
-    `ok`; `offline` (Ollama away, answers are extractive, or web search failing: still ready); `down`.
+    `ok`; `offline` (Ollama away, answers are extractive: still ready); `down`.
     """
     checks: dict[str, Check] = {
         "database": _database,
@@ -62,8 +61,6 @@ async def readyz(request: HttpRequest) -> JsonResponse:
         "storage": _storage,
         "channel_layer": _channel_layer,
     }
-    if settings.RAG.web_search.provider:
-        checks["web_search"] = _web_search
     states = await asyncio.gather(*(_state(name, check) for name, check in checks.items()))
     dependencies = dict(zip(checks, states, strict=True))
     ready = all(state["state"] != "down" for state in states)
@@ -88,11 +85,7 @@ async def _state(name: str, check: Check) -> dict[str, Any]:
 
 
 async def _database() -> str:
-    def ask() -> None:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
-
-    await sync_to_async(ask)()
+    await User.objects.aexists()
     return ""
 
 
@@ -110,12 +103,6 @@ async def _ollama() -> str:
     return "" if status.reachable else "not reachable; answers are extractive until it is"
 
 
-async def _web_search() -> str:
-    """What its calls have shown: a probe that came every few seconds would use up the engine's allowance."""
-    web = get_engine().web
-    return "failed several times in a row; answers do without it meanwhile" if web and web.is_failing else ""
-
-
 async def _broker() -> str:
     if settings.REDIS_URL:
         async with redis.asyncio.from_url(settings.REDIS_URL, socket_timeout=CHECK_TIMEOUT_S) as client:
@@ -128,8 +115,7 @@ async def _broker() -> str:
 async def _storage() -> str:
     free_mib = await asyncio.to_thread(storage.free_mib)
     if free_mib < storage.MIN_FREE_MIB:
-        kept = storage.MIN_FREE_MIB
-        raise NotReadyError(f"the disk is full: {free_mib:.0f} MiB are left, nothing is taken in below {kept}")
+        raise NotReadyError(f"the disk is full: {free_mib:.0f} MiB are left")
     return ""
 
 

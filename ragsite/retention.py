@@ -5,7 +5,6 @@ Nothing is remembered of a run: what is over is looked for anew, so that it may 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from functools import partial
@@ -36,11 +35,6 @@ KINDS: dict[str, tuple[Over, Erase]] = {  # by the name of the age in the settin
     "desk_log": (log_over, log_erase),
     "evidence": (evidence_over, evidence_erase),
 }
-logger = logging.getLogger(__name__)
-
-
-class RetentionError(Exception):
-    """Some kinds could not be deleted, which the message names; the log says why."""
 
 
 def age_of(kind: str) -> int:
@@ -56,21 +50,11 @@ def rows_over(kind: str, *, now: datetime) -> QuerySet[Any]:
 
 
 def retention_work() -> Iterator[tuple[str, int]]:
-    """Delete all that is over now, in short transactions; after each its kind and how many rows went.
-
-    A kind that fails leaves the others theirs; then RetentionError is raised at the end.
-    """
-    now, failed = timezone.now(), []
+    """Delete all that is over now, in short transactions; after each its kind and how many rows went."""
+    now = timezone.now()
     if not age_of("paths"):
         prompts_erase()
     for kind, (_, erase) in KINDS.items():
-        if not age_of(kind):
-            continue
-        try:
+        if age_of(kind):
             for count in erase(partial(rows_over, kind, now=now)):
                 yield kind, count
-        except Exception:  # the worker's outermost loop: the other kinds are deleted, the next night tries again
-            logger.exception("%s could not be deleted for their age", kind)
-            failed.append(kind)
-    if failed:
-        raise RetentionError(", ".join(failed))

@@ -11,32 +11,21 @@ from django.db.models.signals import post_migrate
 
 # What waits longer than its period is of no more use than the next one.
 SECONDS = {"seconds": 1, "minutes": 60, "hours": 3_600, "days": 86_400}
-INTERVALS = (  # name, task, every, period, description
-    ("Resume document ingest", "retrieval.tasks.ingest_resume", 30, "seconds",
-     "Takes up documents whose worker died or whose message was lost."),
-    ("Check the index", "retrieval.tasks.index_check", 1, "days",
-     "Compares the index with the database, and writes what is missing."),
-    ("Delete files of conversations that never began", "chat.tasks.attachments_sweep_task", 6, "hours",
-     "Files are attached before the first question; where none followed for two days, they go."),
-    ("Forget conversations that are not kept", "chat.tasks.conversations_forget", 5, "minutes",
-     "Those of API keys whose owners do not keep them, ten minutes after their last answer."),
-    ("Take answers in at the review desk", "chat.tasks.answer_reviews_catch_up", 2, "minutes",
-     "Answers that ended without a sign get their rows."),
-    ("Go on with replays", "chat.tasks.replays_work_task", 2, "minutes",
-     "Replays whose process was stopped, or whose message was lost."),
-    ("Tidy accounts", "ragsite.tasks.accounts_tidy", 1, "hours",
-     "Deletes expired sessions, and attempts to sign in that count no longer."),
-    ("Delete accounts", "ragsite.tasks.deletions_do_task", 60, "seconds",
-     "Takes up deletions of accounts whose worker died or whose message was lost."),
-    ("Find knowledge gaps", "feedback.tasks.gaps_refresh_task", 10, "minutes",
-     "Unanswered questions are put into knowledge gaps, and those that were asked again are counted."),
-)  # fmt: skip
-NIGHTLY = (  # name, task, hour, minute, description
-    ("Feedback round", "feedback.tasks.reindex_feedback", 3, 15,
-     "Turns new ratings into boosts, once a night. Change the schedule here."),
-    ("Delete what is over", "ragsite.tasks.retention_nightly", 4, 20,
-     "What is older than the settings RAGSITE_RETENTION_… say. Change the schedule here."),
-)  # fmt: skip
+INTERVALS = (  # name, task, every, period
+    ("Resume document ingest", "retrieval.tasks.ingest_resume", 30, "seconds"),
+    ("Check the index", "retrieval.tasks.index_check", 1, "days"),
+    ("Delete files of conversations that never began", "chat.tasks.attachments_sweep_task", 6, "hours"),
+    ("Forget conversations that are not kept", "chat.tasks.conversations_forget", 5, "minutes"),
+    ("Take answers in at the review desk", "chat.tasks.answer_reviews_catch_up", 2, "minutes"),
+    ("Go on with replays", "chat.tasks.replays_work_task", 2, "minutes"),
+    ("Tidy accounts", "ragsite.tasks.accounts_tidy", 1, "hours"),
+    ("Delete accounts", "ragsite.tasks.deletions_do_task", 60, "seconds"),
+    ("Find knowledge gaps", "feedback.tasks.gaps_refresh_task", 10, "minutes"),
+)
+NIGHTLY = (  # name, task, hour, minute
+    ("Feedback round", "feedback.tasks.reindex_feedback", 3, 15),
+    ("Delete what is over", "ragsite.tasks.retention_nightly", 4, 20),
+)
 
 
 def connect(app: AppConfig) -> None:
@@ -48,14 +37,13 @@ def _make(using: str, **_: Any) -> None:
     from django_celery_beat.models import CrontabSchedule, IntervalSchedule, PeriodicTask
 
     tasks = PeriodicTask.objects.using(using)
-    for name, task, every, period, description in INTERVALS:
+    for name, task, every, period in INTERVALS:
         interval, _made = IntervalSchedule.objects.using(using).get_or_create(every=every, period=period)
-        expiry = every * SECONDS[period]
-        defaults = {"task": task, "interval": interval, "expire_seconds": expiry, "description": description}
+        defaults = {"task": task, "interval": interval, "expire_seconds": every * SECONDS[period]}
         tasks.get_or_create(name=name, defaults=defaults)
-    for name, task, hour, minute, description in NIGHTLY:
+    for name, task, hour, minute in NIGHTLY:
         crontab, _made = CrontabSchedule.objects.using(using).get_or_create(
             minute=str(minute), hour=str(hour), day_of_week="*", day_of_month="*", month_of_year="*",
             timezone=settings.TIME_ZONE,
         )  # fmt: skip
-        tasks.get_or_create(name=name, defaults={"task": task, "crontab": crontab, "description": description})
+        tasks.get_or_create(name=name, defaults={"task": task, "crontab": crontab})

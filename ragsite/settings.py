@@ -71,10 +71,6 @@ def redis_channel_layer(url: str) -> dict[str, Any]:
 
 # ------------------------------------------------------------------------------------------------ Ragsite's own
 DATA_DIR = Path(SITE.data_dir or BASE_DIR / "var").expanduser().resolve()
-HOST = SITE.host
-PORT = SITE.port
-ADMIN_PASSWORD = SITE.admin_password
-LOAD_SAMPLES = SITE.sample_data
 SIGNUP = SITE.signup
 SHARE_LINKS = SITE.share_links
 TRUSTED_PROXIES = [str(network) for network in SITE.trusted_proxies]
@@ -90,8 +86,8 @@ CONSTANCE_ADDITIONAL_FIELDS = constance_fields()
 DEBUG = False
 SECRET_KEY = _secret_key(DATA_DIR)
 ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", *SITE.hosts]
-if HOST not in ("0.0.0.0", "::"):  # noqa: S104
-    ALLOWED_HOSTS.append(HOST)
+if SITE.host not in ("0.0.0.0", "::"):  # noqa: S104
+    ALLOWED_HOSTS.append(SITE.host)
 CSRF_TRUSTED_ORIGINS = SITE.trusted_origins
 ROOT_URLCONF = "ragsite.urls"
 ASGI_APPLICATION = "ragsite.asgi.application"
@@ -129,7 +125,7 @@ MIDDLEWARE = [
     "django_prometheus.middleware.PrometheusBeforeMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "servestatic.middleware.ServeStaticMiddleware",  # first: scripts, styles and fonts need no policy of their own
-    "ragsite.web.security.ContentSecurityPolicyMiddleware",
+    "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -227,15 +223,11 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = SITE.https
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
-# No inline script, nothing from elsewhere; `ragsite.web.security` adds what depends on the request.
+# No inline script, nothing from elsewhere.
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": [SELF],
-        "script-src": [SELF],
-        "style-src": [SELF],
         "img-src": [SELF, "data:"],
-        "font-src": [SELF],
-        "connect-src": [SELF],
         "object-src": [NONE],
         "base-uri": [SELF],
         "form-action": [SELF],

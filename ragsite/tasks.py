@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import logging
-from smtplib import SMTPException, SMTPRecipientsRefused
+from smtplib import SMTPException
 from time import monotonic
 
 from celery import shared_task
@@ -15,7 +14,6 @@ from ragsite.accounts.sessions import sessions_tidy
 from ragsite.retention import retention_work
 from retrieval.services.samples import samples_load
 
-logger = logging.getLogger(__name__)
 RETENTION_S = 60.0  # then other work gets its turn
 LETTER_RETRY = {
     "autoretry_for": (SMTPException, OSError),
@@ -40,13 +38,8 @@ def accounts_tidy() -> int:
 
 @shared_task(**LETTER_RETRY)
 def letter_send(to: str, subject: str, text: str) -> None:
-    """Send an e-mail; tried again for a quarter of an hour while the mail server is away."""
-    try:
-        letter_deliver(to, subject, text)
-    except SMTPRecipientsRefused as refusal:
-        if any(code < 500 for code, _ in refusal.recipients.values()):
-            raise  # greylisting and the like: later it may be taken
-        logger.warning("the mail server refuses the recipient of an e-mail for good")
+    """Send an e-mail; tried again for a quarter of an hour while the mail server is away or refuses."""
+    letter_deliver(to, subject, text)
 
 
 @shared_task

@@ -1,5 +1,7 @@
 """All addresses of the site. Each app brings its own."""
 
+from csp.constants import SELF, UNSAFE_INLINE
+from csp.decorators import csp_update
 from django.contrib import admin
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
@@ -30,6 +32,9 @@ def script_texts(request: HttpRequest) -> HttpResponseBase:
     return JavaScriptCatalog.as_view(packages=["ragsite"])(request)
 
 
+# Swagger UI writes style attributes while it draws; its scripts are files of ours.
+docs = csp_update({"style-src": [SELF, UNSAFE_INLINE]})(SpectacularSwaggerSplitView.as_view(url_name="schema"))
+
 urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
@@ -56,7 +61,7 @@ urlpatterns = [
     path("", include("retrieval.urls")),
     path("", include("feedback.urls")),
     path("", include("chat.urls")),
-    path("api/docs", SpectacularSwaggerSplitView.as_view(url_name="schema"), name="docs"),
+    path("api/docs", docs, name="docs"),
 ]
 
 handler400 = "ragsite.core.api.error_responses.bad_request"

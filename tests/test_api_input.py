@@ -15,6 +15,7 @@ BAD_JSON = {
     "Infinity is not": "[-Infinity]",
     "too long": "9" * 5000,
     "not UTF-8": b"\xff",
+    "half a surrogate pair": '{"title": "\\ud800"}',
 }
 
 

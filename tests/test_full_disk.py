@@ -10,14 +10,12 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.db import DatabaseError, connection, transaction
 from rest_framework.test import APIClient
 
 from ragsite import health
 from ragsite.core import storage
-from ragsite.core.api.error_responses import exception_handler
 from retrieval.models import Document
-from tests.factories import ChunkFactory, UserFactory
+from tests.factories import UserFactory
 
 
 @pytest.fixture
@@ -67,22 +65,4 @@ async def test_readyz_tells_that_the_disk_is_full(small_disk: Path, monkeypatch:
     monkeypatch.setattr(storage, "MIN_FREE_MIB", 64)
     told = await health._state("storage", health._storage)
     assert told["state"] == "down"
-    assert told["reason"] == "the disk is full: 1 MiB are left, nothing is taken in below 64"
-
-
-@pytest.fixture
-def full_database(transactional_db: None) -> Iterator[None]:
-    if connection.vendor != "sqlite":
-        pytest.skip("SQLite can be told how large it may become")
-    with connection.cursor() as cursor:
-        cursor.execute("PRAGMA max_page_count = 1")  # it becomes what the file has
-        yield
-        cursor.execute("PRAGMA max_page_count = 1073741823")
-
-
-def test_full_database_is_507(full_database: None) -> None:
-    with pytest.raises(DatabaseError) as caught, transaction.atomic():
-        ChunkFactory(text="x" * 3_000_000)
-    response = exception_handler(caught.value, {})
-    assert response is not None
-    assert (response.status_code, response.data["error"]["code"]) == (507, "storage_full")
+    assert told["reason"] == "the disk is full: 1 MiB are left"

@@ -81,9 +81,8 @@ def test_questions_are_suggested_only_where_the_samples_can_be_seen(client: Clie
 def test_every_page_forbids_inline_and_foreign_scripts(client: Client, user: Any, path: str) -> None:
     policy = client.get(path).headers["Content-Security-Policy"]
     rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
-    assert rules["default-src"] == rules["script-src"] == rules["style-src"] == "'self'"
+    assert rules["default-src"] == "'self'" and not rules.keys() & {"script-src", "style-src", "connect-src"}
     assert rules["object-src"] == rules["frame-ancestors"] == "'none'"
-    assert rules["connect-src"] == "'self' ws://testserver"
 
 
 # E-mails bring their style along.

@@ -11,7 +11,7 @@ import pytest
 from django.apps import apps
 from django.core.files.base import ContentFile
 from django.core.management import call_command
-from django.utils import timezone, translation
+from django.utils import timezone
 
 from chat.models import (
     AnswerReview,
@@ -189,17 +189,12 @@ def test_the_desks_log_goes_by_its_age(rag_settings: Any) -> None:
 
 
 # ------------------------------------------------------------------------------------------------ told
-@pytest.mark.parametrize(
-    ("language", "told"),
-    [("en", "conversations: 2 are older than 30 days"), ("zh-hant", "conversations：2 筆超過 30 天")],
-)
-def test_a_dry_run_tells_and_deletes_nothing(rag_settings: Any, language: str, told: str) -> None:
+def test_a_dry_run_tells_and_deletes_nothing(rag_settings: Any) -> None:
     rag_settings(retention={"conversations_days": 30})
     for days in (0, 100, 200):
         conversation(at=NOW - timedelta(days=days))
     before = rows_of_all_tables()
     out = io.StringIO()
-    with translation.override(language):
-        call_command("retention", "--dry-run", stdout=out)
-    assert told in out.getvalue()
+    call_command("retention", "--dry-run", stdout=out)
+    assert "conversations: 2 are older than 30 days" in out.getvalue()
     assert rows_of_all_tables() == before

@@ -23,7 +23,7 @@ from django.db.models.functions import Now
 
 from ragsite.accounts.auth import valid_tokens
 from ragsite.core.database import database_call
-from ragsite.core.errors import AppError
+from ragsite.core.errors import NotAuthenticatedError
 from ragsite.core.wording import worded
 from ragsite.models import ApiToken
 
@@ -34,11 +34,9 @@ SIGNED_OUT = 4401  # the close code of a WebSocket
 Item = TypeVar("Item")
 
 
-class SignedOutError(AppError):
+class SignedOutError(NotAuthenticatedError):
     """The session or token of an open connection has ended."""
 
-    code = "not_authenticated"
-    status = 401
     message = worded("You have been signed out; sign in again.")
 
 

@@ -6,7 +6,6 @@ from typing import Any
 
 from allauth.account.forms import LoginForm
 from django import forms
-from django.contrib.auth.forms import AdminPasswordChangeForm
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -21,23 +20,6 @@ class SignInForm(LoginForm):
 
     def add_prefix(self, field_name: str) -> str:
         return super().add_prefix("username" if field_name == "login" else field_name)
-
-
-class PasswordOfAnotherForm(AdminPasswordChangeForm):
-    """Of the administration. Django joins a help text of it at import, in English for good."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        if choice := self.fields.get("usable_password"):
-            choice.help_text = " ".join(
-                (
-                    _(
-                        "Whether the user will be able to authenticate using a password or not. If disabled, they may "
-                        "still be able to authenticate using other backends, such as Single Sign-On or LDAP."
-                    ),
-                    _("If disabled, the current password for this user will be lost."),
-                )
-            )
 
 
 class PersonalDataForm(forms.Form):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from smtplib import SMTPException
 
 from celery import current_app
 from django.conf import settings
@@ -15,16 +14,12 @@ GOOD_FOR_S = 24 * 3600  # in the queue; the links in it do not live longer
 
 
 def letter_queue(to: str, subject: str, text: str) -> None:
-    """A worker sends it; while the broker is away, this process does, once. text: in the reader's language."""
+    """A worker sends it. text: in the reader's language."""
     try:
         task = "ragsite.tasks.letter_send"
         current_app.send_task(task, (to, subject, text), retry=False, expires=GOOD_FOR_S)
     except (OperationalError, OSError) as away:
-        logger.warning("the broker is away, an e-mail is sent at once: %s", away)
-        try:
-            letter_deliver(to, subject, text)
-        except (SMTPException, OSError) as error:
-            logger.warning("an e-mail is lost, broker and mail server are away: %s", error)
+        logger.error("an e-mail is lost, the broker is away: %s", away)
 
 
 def letter_deliver(to: str, subject: str, text: str) -> None:

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ragsite.core.text import encodable
-from ragsite.core.wording import Sentence, worded
+from ragsite.core.wording import worded
 
 
 class AppError(Exception):
@@ -32,7 +31,7 @@ class AppError(Exception):
         retry_after_s: int | None = None,
     ) -> None:
         self.message = message or self.message
-        self.fields = _encodable(dict(fields or {}))
+        self.fields = dict(fields or {})
         self.retry_after_s = retry_after_s
         super().__init__(self.message)
 
@@ -41,27 +40,20 @@ class AppError(Exception):
         return {"error": {"code": self.code, "message": self.message, "fields": self.fields}}
 
 
-def _encodable(value: Any) -> Any:
-    """Fields quote what was sent; half a surrogate pair in it could not be sent back, and becomes a question mark."""
-    match value:
-        case Mapping():
-            return {_encodable(name): _encodable(item) for name, item in value.items()}
-        case list() | tuple():
-            return [_encodable(item) for item in value]
-        case Sentence():
-            return value
-        case str():
-            return encodable(value)
-        case _:
-            return value
-
-
 class InvalidInputError(AppError):
     """400; `fields` says what is wrong with which input."""
 
     code = "invalid"
     status = 400
     message: str = worded("Some of the input is not valid; see the fields.")
+
+
+class NotAuthenticatedError(AppError):
+    """401."""
+
+    code = "not_authenticated"
+    status = 401
+    message: str = worded("Sign in, or send a token.")
 
 
 class PermissionDeniedError(AppError):

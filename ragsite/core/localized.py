@@ -25,15 +25,6 @@ def said_count(one: str, many: str, count: int, **values: Any) -> str:
     return str(localized(counted(one, many, count, **values)))
 
 
-def language_of_terminal(environ: Mapping[str, str]) -> str:
-    """The site's language for a command, by the locale of the terminal: `zh_TW.UTF-8` is zh-hant."""
-    locale = next((environ[name] for name in ("LC_ALL", "LC_MESSAGES", "LANG") if environ.get(name)), "")
-    language, _, place = locale.partition(".")[0].replace("-", "_").lower().partition("_")
-    if language != "zh":
-        return settings.LANGUAGE_CODE
-    return "zh-hant" if place in ("tw", "hk", "mo", "hant") else "zh-hans"
-
-
 def localized_text(text: str, wording: Wording | None) -> str:
     """A stored text in the active language, where it is known what it was made of."""
     return text if wording is None or not text or _is_english() else say(wording, translation)

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import errno
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 from django.conf import settings
-from django.db import DatabaseError
 
 from ragsite.core.errors import StorageFullError
 
 MIB = 1024 * 1024
 MIN_FREE_MIB = 64  # with less room than this nothing new is taken in
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
-SQLITE_FULL = ("database or disk is full", "disk i/o error", "unable to open database file")
-POSTGRES_DISK_FULL = "53100"  # SQLSTATE
 
 
 def free_mib() -> float:
     """What is left on the disk of the data, or of the uploads where that is another one."""
-    return min(shutil.disk_usage(folder).free for folder in _folders()) / MIB
+    folders = [Path(settings.DATA_DIR), Path(settings.MEDIA_ROOT)]
+    return min(shutil.disk_usage(folder).free for folder in folders if folder.exists()) / MIB
 
 
 def is_full(*, room_mib: float = 0.0) -> bool:
@@ -40,21 +37,5 @@ def is_lack_of_room(error: BaseException | None) -> bool:
     while error is not None:
         if isinstance(error, StorageFullError) or (isinstance(error, OSError) and error.errno in NO_SPACE):
             return True
-        if isinstance(error, DatabaseError) and _database_is_full(error):
-            return True
         error = error.__cause__
     return False
-
-
-def _database_is_full(error: DatabaseError) -> bool:
-    message = str(error).lower()
-    if message.startswith(SQLITE_FULL):
-        # SQLite has only the first for a full disk itself; its files beside the database fail with the others.
-        return message.startswith(SQLITE_FULL[0]) or is_full()
-    return getattr(error.__cause__, "sqlstate", "") == POSTGRES_DISK_FULL
-
-
-def _folders() -> Iterator[Path]:
-    """What is not made yet will be made in the nearest folder above it."""
-    for folder in (Path(settings.DATA_DIR), Path(settings.MEDIA_ROOT)):
-        yield next(place for place in (folder, *folder.parents) if place.exists())

@@ -49,18 +49,11 @@ def clean_text(text: str, *, nul: str = "") -> str:
 
 def clean_json(value: Any) -> Any:
     """The value as plain JSON: NaN and infinities become None, unknown objects their text."""
-    kind = type(value)  # most values are of these, and patterns ask each of its abstract class
-    if kind is str:
-        return clean_text(value)
-    if kind is dict:
-        return {clean_text(str(key)): clean_json(item) for key, item in value.items()}
-    if kind is list:
-        return [clean_json(item) for item in value]
     match value:
-        case None | bool() | int():
-            return value
         case str():
             return clean_text(value)
+        case None | bool() | int():
+            return value
         case float():
             return value if math.isfinite(value) else None
         case Mapping():

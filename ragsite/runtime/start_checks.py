@@ -65,22 +65,13 @@ def claimed_folder(data_dir: Path) -> Iterator[None]:
 def check_port(host: str, port: int) -> None:
     """Raises StartError when the web server could not listen there."""
     try:
-        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[
-            0
-        ]
+        family = socket.getaddrinfo(host, port)[0][0]
+        socket.create_server((host, port), family=family).close()
     except OSError as error:
-        raise StartError(f"RAGSITE_HOST={host!r} is not an address of this machine ({error.strerror}).") from error
-    with socket.socket(family, kind) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(address)
-        except PermissionError as error:
-            raise StartError(f"Port {port} needs more rights: set RAGSITE_PORT to one above 1023.") from error
-        except OSError as error:
-            raise StartError(
-                f"Port {port} on {host} cannot be used ({error.strerror}): stop the program that has it, "
-                "or set RAGSITE_PORT to another port."
-            ) from error
+        raise StartError(
+            f"Port {port} on {host} cannot be used ({error.strerror}): stop the program that has it, "
+            "or set RAGSITE_PORT or RAGSITE_HOST to another one."
+        ) from error
 
 
 def make_secret_key(data_dir: Path) -> None:

@@ -11,22 +11,18 @@ import asyncio
 import json
 import os
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack, suppress
-from tempfile import SpooledTemporaryFile
+from contextlib import suppress
 from typing import IO, Any
 
 from django.conf import settings
-from django.core.exceptions import RequestAborted
 from django.core.handlers.asgi import ASGIHandler
 from django.db import Error as DatabaseError
 from django.utils import translation
-from rest_framework.exceptions import NotAuthenticated
 
-from ragsite.core.api.error_responses import CODES, as_app_error
+from ragsite.core.api.error_responses import as_app_error
 from ragsite.core.database import database_call, own_database_thread
-from ragsite.core.errors import AppError, StorageFullError, TooLargeError
+from ragsite.core.errors import AppError, NotAuthenticatedError, TooLargeError
 from ragsite.core.localized import localized
-from ragsite.core.storage import is_lack_of_room
 from ragsite.core.wording import worded
 from ragsite.web.language import language_of
 
@@ -47,33 +43,13 @@ class Handler(ASGIHandler):
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
         body = _Body(scope, receive, self._is_signed_in)
-        try:
-            async with own_database_thread():
-                length = _header(scope, b"content-length")
-                await body.allow(int(length) if length.isdigit() else 0)
+        async with own_database_thread():
+            length = _header(scope, b"content-length")
+            await body.allow(int(length) if length.isdigit() else 0)
+            if body.refused is None:
                 await self.handle(scope, body.receive, send)
-        except _RefusedError as refused:
-            await _answer(refused, scope, receive, send)
-
-    async def read_body(self, receive: Any) -> IO[bytes]:
-        """As Django's, which leaves the file open where it can't be received to its end."""
-        try:
-            with ExitStack() as closing:
-                body = closing.enter_context(SpooledTemporaryFile(max_size=settings.FILE_UPLOAD_MAX_MEMORY_SIZE))
-                more = True
-                while more:
-                    message = await receive()
-                    if message["type"] == "http.disconnect":
-                        raise RequestAborted
-                    body.write(message.get("body", b""))
-                    more = message.get("more_body", False)
-                closing.pop_all()
-        except OSError as error:
-            if not is_lack_of_room(error):
-                raise
-            raise _RefusedError(StorageFullError()) from error
-        body.seek(0)
-        return body
+        if body.refused is not None:
+            await _answer(body.refused, scope, receive, send)
 
     def create_request(self, scope: Mapping[str, Any], body_file: IO[bytes]) -> Any:
         """A body sent in chunks gets its length: REST framework takes a request without one for one without a body."""
@@ -85,9 +61,10 @@ class Handler(ASGIHandler):
 
 
 class _Body:
-    """Counts what is received, and raises _RefusedError before more of it is."""
+    """Counts what is received. refused: why no more of it is; for Django the client has gone then."""
 
     def __init__(self, scope: Scope, receive: Any, is_signed_in: IsSignedIn) -> None:
+        self.refused: AppError | None = None
         self._scope, self._receive, self._is_signed_in = scope, receive, is_signed_in
         self._count, self._allowed = 0, ANYBODYS
 
@@ -95,32 +72,25 @@ class _Body:
         message: dict[str, Any] = await self._receive()
         self._count += len(message.get("body", b""))
         await self.allow(self._count)
-        return message
+        return message if self.refused is None else {"type": "http.disconnect"}
 
     async def allow(self, size: int) -> None:
-        """Raises _RefusedError where so many bytes are too many, from this client or from anybody."""
+        """Refuse where so many bytes are too many, from this client or from anybody."""
         if size <= self._allowed:
             return
         most = _most(self._scope)
         if size > most:
-            raise _RefusedError(TooLargeError(worded("The request is too large; send less at once.")))
+            self.refused = TooLargeError(worded("The request is too large; send less at once."))
+            return
         try:
-            signed_in = await database_call(self._is_signed_in, self._scope)
+            if await database_call(self._is_signed_in, self._scope):
+                self._allowed = most
+            else:
+                self.refused = NotAuthenticatedError()
         except DatabaseError as error:
-            if (away := as_app_error(error)) is None:
+            self.refused = as_app_error(error)
+            if self.refused is None:
                 raise
-            raise _RefusedError(away) from error
-        if not signed_in:
-            raise _RefusedError(None)
-        self._allowed = most
-
-
-class _RefusedError(Exception):
-    """Before any answer has begun. error: what is answered; None: sign in first."""
-
-    def __init__(self, error: AppError | None) -> None:
-        super().__init__()
-        self.error = error
 
 
 def _most(scope: Scope) -> int:
@@ -137,22 +107,19 @@ def _header(scope: Mapping[str, Any], name: bytes) -> bytes:
     return next((value for key, value in scope["headers"] if key == name), b"")
 
 
-async def _answer(refused: _RefusedError, scope: Scope, receive: Any, send: Any) -> None:
+async def _answer(refused: AppError, scope: Scope, receive: Any, send: Any) -> None:
     """The connection ends with it, once the client has stopped sending, or after LINGER_S.
 
     Closed at once, with more on its way, it would be reset, and the answer lost with it: nginx made 502 of each.
     """
     headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
+    if refused.status == 401:
+        headers.append((b"www-authenticate", b"Token"))
     with translation.override(language_of(scope)):
-        if refused.error is not None:
-            status, told = refused.error.status, localized(refused.error.as_dict())
-        else:
-            status = 401
-            told = {"error": {"code": CODES[401], "message": str(NotAuthenticated().detail), "fields": {}}}
-            headers.append((b"www-authenticate", b"Token"))
+        told = localized(refused.as_dict())
     body = json.dumps(told).encode()
     headers.append((b"content-length", str(len(body)).encode()))
-    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.start", "status": refused.status, "headers": headers})
     await send({"type": "http.response.body", "body": body, "more_body": True})
     with suppress(TimeoutError):  # it sends on, or keeps the connection: now it is closed
         await asyncio.wait_for(_receive_the_rest(receive), LINGER_S)

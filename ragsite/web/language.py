@@ -1,25 +1,15 @@
-"""The language of who is at the other end of a WebSocket."""
+"""The language of who is at the other end of a call."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 
-from django.conf import settings
-from django.http import HttpRequest
+from django.core.handlers.asgi import ASGIRequest
 from django.utils import translation
 
 
 def language_of(scope: Mapping[str, Any]) -> str:
-    """The cookie of the language switch, else `Accept-Language`."""
-    headers = {name: value.decode("latin-1") for name, value in scope.get("headers", ())}
-    request = HttpRequest()
-    request.META["HTTP_ACCEPT_LANGUAGE"] = headers.get(b"accept-language", "")
-    try:
-        cookies = SimpleCookie(headers.get(b"cookie", ""))
-    except CookieError:
-        cookies = SimpleCookie()
-    if chosen := cookies.get(settings.LANGUAGE_COOKIE_NAME):
-        request.COOKIES[settings.LANGUAGE_COOKIE_NAME] = chosen.value
-    return translation.get_language_from_request(request)
+    """The cookie of the language switch, else `Accept-Language`, of an ASGI scope."""
+    return translation.get_language_from_request(ASGIRequest({"method": "GET", **scope}, io.BytesIO()))

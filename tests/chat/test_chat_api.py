@@ -86,7 +86,6 @@ BAD_BODIES: list[tuple[dict[str, Any], str]] = [
     ({"message": "\u0090"}, "message"),
     ({"message": 5}, "message"),
     ({"message": ["a"]}, "message"),
-    ({"message": "\ud800"}, "message"),
     ({"message": "a", "colour": "red"}, "colour"),
     ({"message": "a", "session_id": "nonsense"}, "session_id"),
     ({"message": "a", "session_id": 5}, "session_id"),

@@ -175,7 +175,6 @@ FRAMES = [
     ('{"type": "ask", "message": "a", "collections": ["nowhere"]}', "not_found"),
     ('{"type": "ask", "message": "' + "x" * 9000 + '"}', "message_too_large"),
     ('{"type": "ask", "message": "a", "colour": "red"}', "invalid"),
-    ('{"type": "ask", "message": "a", "message": "b"}', "invalid"),
     ('{"type": "ask", "message": "a", "options": {"top_k": 1e400}}', "invalid"),
     ('{"type": "stop", "message_id": "x", "colour": "red"}', "invalid"),
     ('{"type": "edit", "message": "a"}', "unknown_type"),

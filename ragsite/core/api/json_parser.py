@@ -1,7 +1,8 @@
 """JSON from outside: request bodies, WebSocket frames and uploaded lines are all read here.
 
 What is refused, each with one sentence and never with an exception of Python's own: nesting beyond the interpreter's
-stack, and numbers that no double or no `int` can hold (1e400, NaN, Infinity, thousands of digits).
+stack, numbers that no double or no `int` can hold (1e400, NaN, Infinity, thousands of digits), and half a surrogate
+pair, which has no form in UTF-8: no answer could quote it.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ class InvalidJsonError(ValueError):
 def parse_json(text: str | bytes) -> Any:
     """The value. Raises InvalidJsonError."""
     try:
-        return json.loads(text, parse_float=_finite, parse_constant=_finite)
+        value = json.loads(text, parse_float=_finite, parse_constant=_finite)
+        json.dumps(value, ensure_ascii=False).encode()
+        return value
     except RecursionError as error:
         raise InvalidJsonError(worded("This JSON is nested too deeply.")) from error
     except ValueError as error:  # also of bytes that are not UTF-8, and of an `int` with too many digits

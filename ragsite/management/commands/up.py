@@ -6,6 +6,7 @@ import logging
 import os
 import shutil
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,10 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand
 from django.db import connections
-from django.utils.translation import gettext as _
 from filelock import FileLock
 from kombu.exceptions import OperationalError
 
 from ragsite.celery import app as celery_app
-from ragsite.core.localized import said
 from ragsite.runtime import start_checks
 from ragsite.runtime.start_checks import ADMIN_NAME, StartError
 from ragsite.runtime.supervisor import MilvusLite, Supervisor, programs
@@ -28,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 
 class Command(BaseCommand):
-    help = _("Start web, worker, beat and Milvus Lite; Ctrl-C stops them all.")
+    help = "Start web, worker, beat and Milvus Lite; Ctrl-C stops them all."
     requires_system_checks: list[str] = []  # they import the whole site, which the web process does anyway
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -36,7 +35,7 @@ class Command(BaseCommand):
         try:
             start_checks.make_folders(data_dir)
             with start_checks.claimed_folder(data_dir):
-                start_checks.check_port(settings.HOST, settings.PORT)
+                start_checks.check_port(settings.SITE.host, settings.SITE.port)
                 start_checks.check_broker(settings.REDIS_URL)
                 start_checks.make_secret_key(data_dir)
                 _collect_static_files()
@@ -53,42 +52,33 @@ class Command(BaseCommand):
         supervisor.handle_signals()
         try:
             if not settings.RAG.milvus.uri:
-                supervisor.add(MilvusLite(data_dir, port=settings.RAG.milvus.lite_port, on_restart=_queue_index_check))
+                restarted = partial(_send, "retrieval.tasks.index_check")
+                supervisor.add(MilvusLite(data_dir, port=settings.RAG.milvus.lite_port, on_restart=restarted))
             start_checks.migrate()
-            self._first_login(start_checks.make_admin(settings.ADMIN_PASSWORD))
+            self._first_login(start_checks.make_admin(settings.SITE.admin_password))
             connections.close_all()  # nothing here needs the database any more
             for program in programs(
                 data_dir=data_dir,
                 base_dir=settings.BASE_DIR,
-                host=settings.HOST,
-                port=settings.PORT,
+                host=settings.SITE.host,
+                port=settings.SITE.port,
                 workers=settings.RAG.ingest.workers,
                 environ=settings.ENVIRON,
             ):
                 supervisor.add(program)
-            self._queue_samples()
-            supervisor.run(when_ready=lambda: self._say(said("Ragsite is ready at {url} (Ctrl-C stops it).", url=url)))
-            self._say(said("Stopping …"))
+            if settings.SITE.sample_data:
+                _send("ragsite.tasks.samples_load_once")
+            supervisor.run(when_ready=lambda: self._say(f"Ragsite is ready at {url} (Ctrl-C stops it)."))
+            self._say("Stopping …")
         finally:
             supervisor.stop()
-        self._say(said("Stopped."))
+        self._say("Stopped.")
 
     def _first_login(self, made_up: str | None) -> None:
         if made_up == "":
-            self._say(said("First login: {name}, with the password of RAGSITE_ADMIN_PASSWORD.", name=ADMIN_NAME))
+            self._say(f"First login: {ADMIN_NAME}, with the password of RAGSITE_ADMIN_PASSWORD.")
         elif made_up:
-            self._say(
-                said(
-                    "First login, shown only this once:\n\n    user      {name}\n    password  {password}\n",
-                    name=ADMIN_NAME,
-                    password=made_up,
-                )
-            )
-
-    def _queue_samples(self) -> None:
-        """By name, and through the broker: the worker has the site loaded, and nobody waits for it."""
-        if settings.LOAD_SAMPLES:
-            _send("ragsite.tasks.samples_load_once")
+            self._say(f"First login, shown only this once:\n\n    user      {ADMIN_NAME}\n    password  {made_up}\n")
 
     def _say(self, line: str) -> None:
         self.stdout.write(line)
@@ -113,12 +103,8 @@ def _collect_static_files() -> None:
         ) from error
 
 
-def _queue_index_check() -> None:
-    _send("retrieval.tasks.index_check")
-
-
 def _send(task: str) -> None:
-    """A broker that goes away must not end the site: what is left undone is done at the next start."""
+    """By name: the worker has the site loaded. A broker that goes away must not end the site."""
     try:
         celery_app.send_task(task, retry=False)
     except (OperationalError, OSError) as error:
