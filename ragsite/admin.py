@@ -14,7 +14,7 @@ from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
@@ -78,12 +78,6 @@ class PersonAdmin(UserAdmin):
         """The page of a person's data deletes, in small steps that leave nothing behind; a cascade would lock the
         database for as long as it takes, and forget files and the index."""
         return False
-
-    def delete_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:
-        """The address that Django's administration has for it leads to that page."""
-        person = get_object_or_404(User, pk=object_id if object_id.isdecimal() else None)
-        messages.info(request, gettext("An account is deleted here, with everything in it and for a reason."))
-        return redirect("admin:person_data", person.pk)
 
     def get_urls(self) -> list[Any]:
         page = self.admin_site.admin_view(self.personal_data)

@@ -1,4 +1,4 @@
-"""Tables of accounts beside allauth's: what people have chosen, and API tokens."""
+"""Tables of accounts beside allauth's: deletions that wait, and API tokens."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Account(models.Model):
-    """The language that a person has chosen, for letters to them, and that the account is to be deleted: a worker
-    does it, and begins anew where it was killed."""
+    """That a person's account is to be deleted: a worker does it, and begins anew where it was killed."""
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="account"
     )
-    language = models.CharField(max_length=10, blank=True)
     deletion_requested_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

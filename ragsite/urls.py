@@ -12,7 +12,7 @@ from django.views.decorators.cache import cache_control
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import last_modified
 from django.views.generic.base import RedirectView
-from django.views.i18n import JavaScriptCatalog
+from django.views.i18n import JavaScriptCatalog, set_language
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from ragsite import health
@@ -48,7 +48,7 @@ urlpatterns = [
     path("accounts/sign-out-everywhere/", pages.leave_everywhere, name="sign_out_everywhere"),
     path("accounts/keys/new/", key_pages.new_key, name="key_new"),
     path("accounts/keys/revoke-all/", key_pages.revoke_all, name="keys_revoke_all"),
-    path("accounts/language/", pages.choose_language, name="set_language"),
+    path("accounts/language/", set_language, name="set_language"),
     path("accounts/export/", pages.export, name="account_export"),
     path("accounts/delete/", pages.delete_account, name="account_delete"),
     path("accounts/sessions/", pages.leave_others, name="sign_out_others"),

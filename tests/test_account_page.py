@@ -1,4 +1,4 @@
-"""What an account's page offers: its language, and where one is signed in."""
+"""What an account's page offers: where one is signed in."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import pytest
 from allauth.usersessions.models import UserSession
 from django.test import Client
 
-from ragsite.models import Account
 from tests.factories import PASSWORD, UserFactory
 
 pytestmark = pytest.mark.django_db
@@ -23,12 +22,6 @@ def browser(user: Any, agent: str = FIREFOX) -> Client:
     client = Client(headers={"User-Agent": agent})
     client.post("/accounts/login/", {"username": user.username, "password": PASSWORD})
     return client
-
-
-def test_the_language_of_the_sign_up_is_the_accounts(client: Client) -> None:
-    client.post("/accounts/language/", {"language": "zh-hans"})
-    client.post("/accounts/signup/", {"username": "王小明", "password1": PASSWORD, "password2": PASSWORD})
-    assert Account.objects.get(user__username="王小明").language == "zh-hans"
 
 
 # ------------------------------------------------------------------------------------------------ signed-in browsers

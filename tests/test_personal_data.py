@@ -55,7 +55,7 @@ def site(monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path) -> list
 def person(**values: Any) -> User:
     """Somebody with a row of every kind."""
     user: User = UserFactory(**values)
-    Account.objects.create(user=user, language="en")
+    Account.objects.create(user=user)
     EmailAddress.objects.create(user=user, email=f"{user.pk}@example.org", verified=True, primary=True)
     session = SessionFactory(user=user, title="图书馆 fees / deposit")
     question = MessageFactory(session=session, question=True)

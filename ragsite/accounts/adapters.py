@@ -22,11 +22,9 @@ from django.contrib.auth.models import Group, User
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.shortcuts import render
-from django.utils import translation
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from ragsite.accounts.letters import letter_queue, site_origin
-from ragsite.models import Account
 
 OIDC = "oidc"  # id of the one provider that the environment names
 
@@ -68,38 +66,19 @@ class AccountAdapter(DefaultAccountAdapter):
         """Of this host alone: `next` leads nowhere else."""
         return url_has_allowed_host_and_scheme(url, allowed_hosts={self.request.get_host()})
 
-    def add_message(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
-        """Pages say who is signed in; they need not be told that somebody has."""
-        template = kwargs.get("message_template") or (args[1] if len(args) > 1 else "")
-        if template not in ("account/messages/logged_in.txt", "account/messages/logged_out.txt"):
-            super().add_message(request, *args, **kwargs)
-
     # -------------------------------------------------------------------------------------------- letters
     def send_password_reset_mail(self, user: AbstractBaseUser, email: str, context: dict[str, Any]) -> None:
         """Who comes by a provider alone has no password here that could be forgotten."""
         if user.has_usable_password():
             super().send_password_reset_mail(user, email, context)
 
-    def send_notification_mail(
-        self,
-        template_prefix: str,
-        user: AbstractBaseUser,
-        context: dict[str, Any] | None = None,
-        email: str | None = None,
-    ) -> None:
-        super().send_notification_mail(template_prefix, user, {"user": user, **(context or {})}, email)
-
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
-        """In the account's language, with links to the site as it is called by itself."""
+        """With links to the site as it is called by itself."""
         origin = site_origin()
         links = {name: _moved(value, origin) for name, value in context.items() if name.endswith("_url")}
         site = SimpleNamespace(name="Ragsite", domain=origin)
-        user = context.get("user")
-        account = Account.objects.filter(user=user).first() if isinstance(user, User) else None
-        language = account.language if account else ""
-        with translation.override(language or translation.get_language()):
-            context = {"request": self.request, "email": email, "current_site": site, **context, **links}
-            message = self.render_mail(template_prefix, email, context)
+        context = {"request": self.request, "email": email, "current_site": site, **context, **links}
+        message = self.render_mail(template_prefix, email, context)
         letter_queue(email, str(message.subject), str(message.body))
 
 

@@ -22,7 +22,6 @@ from django.urls import reverse_lazy
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
-from django.views.i18n import set_language
 from requests import RequestException
 
 from ragsite.accounts.adapters import OIDC
@@ -31,7 +30,6 @@ from ragsite.accounts.sessions import device_name, sign_out_everywhere
 from ragsite.accounts.tokens import TokenNotFoundError, key_list, token_list, token_revoke
 from ragsite.core.api.user import asking_user
 from ragsite.core.localized import localized
-from ragsite.models import Account
 
 
 def doors(request: HttpRequest) -> dict[str, Any]:
@@ -72,15 +70,6 @@ def account(request: HttpRequest) -> HttpResponse:
         "has_oidc": SocialAccount.objects.filter(user=user).exists(),
     }
     return render(request, "accounts/account.html", context)
-
-
-@require_POST
-def choose_language(request: HttpRequest) -> HttpResponse:
-    """The language switch of all pages: Django's, and with an account its letters follow."""
-    language = request.POST.get("language", "")
-    if request.user.is_authenticated and language in dict(settings.LANGUAGES):
-        Account.objects.update_or_create(user=request.user, defaults={"language": language})
-    return set_language(request)
 
 
 # ------------------------------------------------------------------------------------------------ signing out

@@ -1,4 +1,4 @@
-"""What follows a sign-in, a sign-up and a new password, by whatever door."""
+"""What follows a sign-in and a new password, by whatever door."""
 
 from __future__ import annotations
 
@@ -6,25 +6,21 @@ from collections.abc import Collection
 from typing import Any
 
 from allauth.account.signals import user_logged_in as allauth_logged_in
-from allauth.account.signals import user_signed_up
 from allauth.usersessions.models import UserSession
 from django.contrib.auth.models import User
 from django.contrib.auth.signals import user_logged_in
 from django.db.models.signals import pre_save
 from django.http import HttpRequest
-from django.utils import translation
 
 from ragsite.accounts.adapters import groups_follow
 from ragsite.accounts.sessions import sign_out_everywhere
 from ragsite.accounts.tokens import keys_revoke
-from ragsite.models import Account
 
 
 def connect() -> None:
     """Called once, when the apps are ready."""
     pre_save.connect(_before_save, sender=User, dispatch_uid="ragsite.signing_out")
     user_logged_in.connect(_signed_in, dispatch_uid="ragsite.signed_in")
-    user_signed_up.connect(_signed_up, dispatch_uid="ragsite.signed_up")
     allauth_logged_in.connect(_signed_in_by_provider, dispatch_uid="ragsite.signed_in_by_provider")
 
 
@@ -56,10 +52,6 @@ def _signed_in(sender: Any, request: HttpRequest | None, user: User, **kwargs: A
     if request is not None:
         request.user = user  # a request that no middleware has seen has none
         UserSession.objects.create_from_request(request)
-
-
-def _signed_up(sender: Any, request: HttpRequest, user: User, **kwargs: Any) -> None:
-    Account.objects.get_or_create(user=user, defaults={"language": translation.get_language() or ""})
 
 
 def _signed_in_by_provider(sender: Any, user: User, sociallogin: Any = None, **kwargs: Any) -> None:

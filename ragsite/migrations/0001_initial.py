@@ -22,7 +22,6 @@ class Migration(migrations.Migration):
             name='Account',
             fields=[
                 ('user', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='account', serialize=False, to=settings.AUTH_USER_MODEL)),
-                ('language', models.CharField(blank=True, max_length=10)),
                 ('deletion_requested_at', models.DateTimeField(blank=True, null=True)),
             ],
             options={
