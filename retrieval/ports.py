@@ -68,7 +68,7 @@ class ChatModel(Protocol):
         ...
 
     async def complete_json(self, prompt: Prompt, schema: type[Schema]) -> Schema:
-        """A validated object. One repair attempt, then ModelOutputError."""
+        """A validated object. Raises ModelOutputError, too."""
         ...
 
 
@@ -80,10 +80,6 @@ class Embedder(Protocol):
 
     async def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """float32, shape (len(texts), dim), unit length, in order."""
-        ...
-
-    async def embed_query(self, text: str) -> NDArray[np.float32]:
-        """float32, shape (dim,), unit length."""
         ...
 
     async def embed_queries(self, texts: Sequence[str]) -> Vectors:
@@ -109,7 +105,7 @@ class ModelStatus:
 class Models(Protocol):
     """The models that can be used at this moment (`retrieval.providers.registry`)."""
 
-    async def status(self, *, refresh: bool = False) -> ModelStatus: ...
+    async def status(self) -> ModelStatus: ...
 
     async def chat(self, role: Literal["answer", "fast"], *, name: str = "") -> ChatModel:
         """`name`: this model in place of the role's. Raises ModelUnavailableError when there is none."""
@@ -157,11 +153,6 @@ class WebSearcher(Protocol):
     @property
     def name(self) -> str: ...
 
-    @property
-    def is_failing(self) -> bool:
-        """Whether it kept failing and is left alone for a while; known without asking it."""
-        ...
-
     async def search(self, query: str, *, limit: int) -> tuple[WebResult, ...]:
         """At most `limit` results, best first. Empty: looked, and found nothing. Raises WebSearchError."""
         ...
@@ -190,7 +181,7 @@ class ChunkIndex(Protocol):
 
     async def delete_collection(self, space: EmbeddingSpace, collection_id: str) -> None: ...
 
-    async def chunk_ids(self, space: EmbeddingSpace, *, document_id: str | None = None) -> set[str]: ...
+    async def chunk_ids(self, space: EmbeddingSpace) -> set[str]: ...
 
     async def vectors(self, space: EmbeddingSpace, chunk_ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """The stored vectors, shape (dim,), of those chunks that are there."""

@@ -106,8 +106,8 @@ class AtOnce:
     async def embedder(self, space: object) -> AtOnce:
         return self
 
-    async def embed_query(self, text: str) -> Any:
-        return self._vector
+    async def embed_queries(self, texts: Sequence[str]) -> Any:
+        return np.stack([self._vector for _ in texts])
 
 
 def _unit(count: int) -> Any:

@@ -73,9 +73,6 @@ class MadeVectors:
 
     embed_queries = embed_documents
 
-    async def embed_query(self, text: str) -> Vector:
-        return self._known[text]
-
 
 def make_corpus(size: int, queries: int) -> Corpus:
     """Words by Zipf's law without the most frequent, stop words in any language; vectors at random. Always the same."""

@@ -74,9 +74,6 @@ class InstantModels:
     async def embed_queries(self, texts: Sequence[str]) -> Vectors:
         return np.stack([self._vector(text) for text in texts])
 
-    async def embed_query(self, text: str) -> Any:
-        return self._vector(text)
-
     def _vector(self, text: str) -> Any:
         if text not in self._known:
             seed = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")

@@ -47,9 +47,6 @@ class KeptEmbedder:
     async def embed_queries(self, texts: Sequence[str]) -> Vectors:
         return await self._embed("query", texts, self._embedder.embed_queries)
 
-    async def embed_query(self, text: str) -> NDArray[np.float32]:
-        return np.asarray((await self.embed_queries([text]))[0], dtype=np.float32)
-
     async def _embed(
         self, kind: Kind, texts: Sequence[str], embed: Callable[[Sequence[str]], Awaitable[Vectors]]
     ) -> Vectors:

@@ -202,6 +202,7 @@ async def query_vector(
     if space is None:
         return None, ""
     try:
-        return await (await models.embedder(space)).embed_query(query), ""
+        embedder = await models.embedder(space)
+        return (await embedder.embed_queries([query]))[0], ""
     except EmbeddingUnavailableError as error:
         return None, worded("rated questions were compared by words alone: {reason}", reason=error.reason)

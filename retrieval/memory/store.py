@@ -98,7 +98,7 @@ class DatabaseMemoryStore:
                     ids = [row.id for row in rows if row.model == model]
                     vectors = np.array([np.frombuffer(row.vector, np.float32) for row in rows if row.model == model])
                     embedder = await self._models.embedder(EmbeddingSpace(model, vectors.shape[1]))
-                    cosines = vectors @ await embedder.embed_query(query)
+                    cosines = vectors @ (await embedder.embed_queries([query]))[0]
                     scores |= {key: float(cosine) for key, cosine in zip(ids, cosines, strict=True)}
         except EmbeddingUnavailableError as error:
             return [], worded("looked for words alone: {reason}", reason=error.message)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from dataclasses import replace
 
 from pydantic import ValidationError
 
@@ -18,7 +16,6 @@ from retrieval.errors import (
     ModelError,
     ModelInterruptedError,
     ModelOutputError,
-    ModelTimeoutError,
     ModelUnavailableError,
 )
 from retrieval.ports import Prompt, Schema
@@ -34,10 +31,6 @@ BETWEEN_TOKENS_TIMEOUT_S = 30.0  # a stream silent for longer has broken off
 STREAM_TIMEOUT_S = 240.0  # the whole of one streamed answer
 OVERRUN = 8  # pieces beyond the limit of tokens after which a server is taken not to heed it
 FENCE, THINK, END_OF_THOUGHT = "```", "<think>", "</think>"
-REPAIR = (
-    "That was not usable: {problem}\nAnswer again, with one JSON object and nothing else, that fits this JSON schema:\n"
-    "{schema}"
-)
 
 
 class ServedChatModel:
@@ -68,37 +61,22 @@ class ServedChatModel:
                 yield piece
 
     async def complete_json(self, prompt: Prompt, schema: type[Schema]) -> Schema:
-        """A validated object within `structured_timeout_s`, repair attempt included."""
-        limit_s = self._settings.structured_timeout_s
-        try:
-            async with asyncio.timeout(limit_s):
-                return await self._validated(prompt, schema)
-        except TimeoutError as error:  # tells nothing about the server: a slow model writes long replies slowly
-            raise self._timed_out(limit_s) from error
-
-    async def _validated(self, prompt: Prompt, schema: type[Schema]) -> Schema:
+        """A validated object within `structured_timeout_s`."""
         call = ChatCall(
             messages=[("system", prompt.system), ("human", prompt.user)],
             max_tokens=min(self._settings.max_answer_tokens, ANSWER_ROOM),
             schema=reply_schema(schema),
             is_judgement=True,
         )
-        text = await self._whole(prompt, call)
+        async with self._server.in_time(self._settings.structured_timeout_s):
+            text = await self._whole(prompt, call)
         try:
             return schema.model_validate_json(unfenced(text))
         except ValidationError as error:
-            problem = describe(error)
-        # The prompt stays as it was, so that the server's prompt cache serves the second attempt.
-        repair = REPAIR.format(problem=problem, schema=json.dumps(call.schema, ensure_ascii=False))
-        if _tokens(prompt) + estimate_tokens(text) + estimate_tokens(repair) <= self.prompt_budget:
-            call = replace(call, messages=[*call.messages, ("ai", text), ("human", repair)])
-            try:
-                return schema.model_validate_json(unfenced(await self._whole(prompt, call)))
-            except ValidationError as error:
-                problem = describe(error)
-        raise ModelOutputError(
-            worded("model '{name}' answered in the wrong form: {problem}", name=self.name, problem=problem)
-        )
+            fault = error.errors()[0]
+            problem = f"{'.'.join(map(str, fault['loc'])) or 'answer'}: {fault['msg']}"[:300]
+            reason = worded("model '{name}' answered in the wrong form: {problem}", name=self.name, problem=problem)
+            raise ModelOutputError(reason) from error
 
     async def _whole(self, prompt: Prompt, call: ChatCall) -> str:
         """The whole text, be it cut at its limit."""
@@ -156,7 +134,7 @@ class ServedChatModel:
                         has_text = has_text or bool(text.strip())
                         yield text
         except TimeoutError:
-            failure = self._timed_out(limit_s)
+            failure = self._server.timed_out(limit_s)
         except ModelError as error:
             failure = error
         if not end and not failure:
@@ -170,10 +148,6 @@ class ServedChatModel:
         if end == "length":
             limit = asked.max_tokens
             raise ModelCutError(worded("the answer was cut at its limit of {limit} tokens", limit=limit))
-
-    def _timed_out(self, limit_s: float) -> ModelTimeoutError:
-        reason = worded("{label} timed out after {limit_s:g} s", label=self._server.label, limit_s=limit_s)
-        return ModelTimeoutError(reason)
 
 
 class ThinkingFilter:
@@ -211,9 +185,3 @@ def unfenced(text: str) -> str:
     if len(inner) < 2 * len(FENCE) or not (inner.startswith(FENCE) and inner.endswith(FENCE)):
         return text
     return inner[len(FENCE) : -len(FENCE)].removeprefix("json").strip()
-
-
-def describe(error: ValidationError) -> str:
-    """The first mistakes, in words for the model and for the decision path."""
-    mistakes = [f"{'.'.join(map(str, item['loc'])) or 'answer'}: {item['msg']}" for item in error.errors()[:3]]
-    return "; ".join(mistakes)[:300]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,14 +9,14 @@ from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from ragsite.core.wording import worded
-from retrieval.errors import EmbeddingUnavailableError, ModelError, ModelTimeoutError
+from retrieval.errors import EmbeddingUnavailableError, ModelError
 from retrieval.ports import Vectors
 from retrieval.providers.breaker import CircuitBreaker
 from retrieval.providers.server import ModelServer
 from retrieval.trace import ModelCall, model_call
 from retrieval.values import EmbeddingSpace
 
-EMBED_BATCH_SIZE = 32  # texts in one call; halved where a call takes too long
+EMBED_BATCH_SIZE = 16  # texts in one call: few enough for a model without a GPU
 QUERY_VECTORS_KEPT = 512
 VectorCache = LRUCache[tuple[EmbeddingSpace, str], NDArray[np.float32]]  # of one event loop: it has no lock
 
@@ -54,7 +53,6 @@ class ServedEmbedder:
     ) -> None:
         self._space, self._server, self._breaker, self._cache = space, server, breaker, cache
         self._timeout_s = timeout_s
-        self._batch_size = EMBED_BATCH_SIZE
         self._query_prefix, self._document_prefix = prefixes(space.model)
 
     @property
@@ -62,31 +60,14 @@ class ServedEmbedder:
         return self._space
 
     async def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """A batch that takes too long is halved: without a GPU a model may embed ten texts in time, but not 32."""
-        rows: list[Vectors] = [np.zeros((0, self._space.dim), dtype=np.float32)]
-        start = 0
-        while start < len(texts):
-            batch = [self._document_prefix + text for text in texts[start : start + self._batch_size]]
-            try:
-                rows.append(await self._embed(batch))
-            except EmbeddingUnavailableError as error:
-                if len(batch) == 1 or not isinstance(error.__cause__, ModelTimeoutError):
-                    raise
-                self._batch_size = len(batch) // 2
-            else:
-                start += len(batch)
-        return np.concatenate(rows)
-
-    async def embed_query(self, text: str) -> NDArray[np.float32]:
-        return np.asarray((await self.embed_queries([text]))[0], dtype=np.float32)
+        return await self._in_batches([self._document_prefix + text for text in texts])
 
     async def embed_queries(self, texts: Sequence[str]) -> Vectors:
         vectors = {text: self._cache.get((self._space, text)) for text in texts}
         missing = [text for text, vector in vectors.items() if vector is None]
-        for start in range(0, len(missing), EMBED_BATCH_SIZE):
-            batch = missing[start : start + EMBED_BATCH_SIZE]
-            for text, vector in zip(batch, await self._embed([self._query_prefix + t for t in batch]), strict=True):
-                vectors[text] = self._cache[self._space, text] = vector
+        made = await self._in_batches([self._query_prefix + text for text in missing])
+        for text, vector in zip(missing, made, strict=True):
+            vectors[text] = self._cache[self._space, text] = vector
         return np.array([vectors[text] for text in texts], dtype=np.float32).reshape(len(texts), self._space.dim)
 
     async def measure(self) -> int:
@@ -96,27 +77,20 @@ class ServedEmbedder:
             raise EmbeddingUnavailableError(worded("model '{model}' gave an empty embedding", model=self._space.model))
         return len(rows[0])
 
-    async def _embed(self, texts: list[str]) -> Vectors:
-        return unit_vectors(await self._rows(texts), count=len(texts), space=self._space)
+    async def _in_batches(self, texts: list[str]) -> Vectors:
+        rows: list[list[float]] = []
+        for start in range(0, len(texts), EMBED_BATCH_SIZE):
+            rows += await self._rows(texts[start : start + EMBED_BATCH_SIZE])
+        return unit_vectors(rows, count=len(texts), space=self._space)
 
     async def _rows(self, texts: list[str]) -> list[list[float]]:
         """One call, through the gate and into the trace. Raises EmbeddingUnavailableError."""
         try:
             with model_call(ModelCall(kind="embed", model=self._space.model)):
-                async with self._breaker.call(wait_s=self._timeout_s):
-                    return await self._in_time(texts)
+                async with self._breaker.call(wait_s=self._timeout_s), self._server.in_time(self._timeout_s):
+                    return await self._server.embed(self._space.model, texts)
         except ModelError as error:
             raise EmbeddingUnavailableError(error.reason) from error
-
-    async def _in_time(self, texts: list[str]) -> list[list[float]]:
-        try:
-            async with asyncio.timeout(self._timeout_s):
-                return await self._server.embed(self._space.model, texts)
-        except TimeoutError as error:
-            label, limit_s = self._server.label, self._timeout_s
-            raise ModelTimeoutError(
-                worded("{label} timed out after {limit_s:g} s", label=label, limit_s=limit_s)
-            ) from error
 
 
 def prefixes(model: str) -> tuple[str, str]:

@@ -20,9 +20,11 @@ def address_of(url: httpx.URL) -> str:
     return url.host if url.port is None else f"{url.host}:{url.port}"
 
 
-def quick_tls_context(url: httpx.URL) -> ssl.SSLContext:
-    """Loading the certificates takes long enough to be felt, so plain HTTP goes without."""
-    return ssl.create_default_context() if url.scheme == "https" else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+@lru_cache(maxsize=1)
+def tls_context() -> ssl.SSLContext:
+    """Certifi's certificates, or those that SSL_CERT_FILE or SSL_CERT_DIR name; reading them takes longer than most
+    calls."""
+    return httpx.create_ssl_context(trust_env=True)
 
 
 async def request(method: str, url: httpx.URL, *, limit_s: float, label: str, json: Any = None) -> tuple[int, bytes]:
@@ -30,7 +32,7 @@ async def request(method: str, url: httpx.URL, *, limit_s: float, label: str, js
 
     Raises ModelTimeoutError, ModelUnavailableError; ModelOutputError as soon as the body is too large.
     """
-    tls, received = await asyncio.to_thread(_tls_context), bytearray()
+    tls, received = await asyncio.to_thread(tls_context), bytearray()
     try:
         async with (
             asyncio.timeout(limit_s),
@@ -48,10 +50,3 @@ async def request(method: str, url: httpx.URL, *, limit_s: float, label: str, js
     except httpx.HTTPError as error:
         reason = worded("{label} is not reachable at {server}", label=label, server=address_of(url))
         raise ModelUnavailableError(reason) from error
-
-
-@lru_cache(maxsize=1)
-def _tls_context() -> ssl.SSLContext:
-    """Certifi's certificates, or those that SSL_CERT_FILE or SSL_CERT_DIR name; reading them takes longer than most
-    calls."""
-    return httpx.create_ssl_context(trust_env=True)

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from retrieval.ports import Vectors
 from retrieval.text.analysis import analyze
@@ -35,9 +34,6 @@ class LexicalEmbedder:
 
     async def embed_documents(self, texts: Sequence[str]) -> Vectors:
         return await asyncio.to_thread(embed_texts, list(texts))
-
-    async def embed_query(self, text: str) -> NDArray[np.float32]:
-        return np.asarray((await self.embed_queries([text]))[0], dtype=np.float32)
 
     async def embed_queries(self, texts: Sequence[str]) -> Vectors:
         return await self.embed_documents(texts)

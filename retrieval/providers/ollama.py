@@ -19,7 +19,7 @@ from tenacity import retry, retry_if_exception, stop_after_attempt
 from ragsite.core.rag_settings import OllamaSettings
 from ragsite.core.wording import worded
 from retrieval.errors import ModelMissingError
-from retrieval.providers.http_service import address_of, quick_tls_context
+from retrieval.providers.http_service import address_of, tls_context
 from retrieval.providers.server import (
     CONNECT_TIMEOUT_S,
     TEMPERATURE,
@@ -56,7 +56,6 @@ class OllamaServer(ModelServer):
     """Proxies of the environment are not used."""
 
     label = "Ollama"
-    late = (TimeoutError, httpx.ReadTimeout)
     closed = CLOSED
     away = (httpx.TransportError, httpx.InvalidURL, OSError)
     refused = (ResponseError, httpx.HTTPStatusError)
@@ -65,7 +64,7 @@ class OllamaServer(ModelServer):
         url = httpx.URL(settings.base_url)
         self.address = address_of(url)
         self._settings = settings
-        verify = quick_tls_context(url)
+        verify = tls_context()
         timeout = httpx.Timeout(None, connect=CONNECT_TIMEOUT_S)
         self._transport = httpx.AsyncHTTPTransport(verify=verify)  # one pool for all clients
         self._client: dict[str, Any] = {

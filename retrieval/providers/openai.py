@@ -17,7 +17,7 @@ from langchain_openai.chat_models.base import BaseChatOpenAI
 from ragsite.core.rag_settings import OllamaSettings
 from ragsite.core.wording import worded
 from retrieval.errors import ModelMissingError
-from retrieval.providers.http_service import address_of, quick_tls_context
+from retrieval.providers.http_service import address_of, tls_context
 from retrieval.providers.server import (
     CONNECT_TIMEOUT_S,
     TEMPERATURE,
@@ -37,7 +37,6 @@ class OpenAIServer(ModelServer):
     """Proxies of the environment are not used."""
 
     label: str = worded("the model server")
-    late = (TimeoutError, openai.APITimeoutError)
     closed = (httpx2.HTTPError,)
     away = (openai.APIConnectionError,)
     refused = (openai.APIError,)
@@ -47,7 +46,7 @@ class OpenAIServer(ModelServer):
         address = httpx.URL(url)
         self.address = address_of(address)
         timeout = httpx2.Timeout(None, connect=CONNECT_TIMEOUT_S)
-        http = httpx2.AsyncClient(timeout=timeout, trust_env=False, verify=quick_tls_context(address))
+        http = httpx2.AsyncClient(timeout=timeout, trust_env=False, verify=tls_context())
         key = settings.key or "none"
         self._client = openai.AsyncOpenAI(base_url=url, api_key=key, max_retries=RETRIES, http_client=http)
         # Given these, LangChain makes no clients of its own, which would load certificates each time.

@@ -57,11 +57,11 @@ class Connection:
         self.chat_breaker, self.embed_breaker = CircuitBreaker(limit=limit), CircuitBreaker(limit=limit)
         self._listing, self._asked_at, self._asking = Listing(), float("-inf"), asyncio.Lock()
 
-    async def listing(self, *, refresh: bool = False) -> Listing:
-        """Callers share a request. Never raises. refresh: as of now."""
+    async def listing(self) -> Listing:
+        """Callers share a request. Never raises."""
         called_at = time.monotonic()
         async with self._asking:
-            if self._asked_at < called_at - (0.0 if refresh else LISTED_EVERY_S):
+            if self._asked_at < called_at - LISTED_EVERY_S:
                 asked_at = time.monotonic()
                 try:
                     self._listing = Listing(await self.server.models())
@@ -116,13 +116,13 @@ class ModelRegistry:
             self._connections[address] = Connection(server, limit=self._settings.max_concurrency)
         return self._connections[address]
 
-    async def status(self, *, refresh: bool = False) -> ModelStatus:
+    async def status(self) -> ModelStatus:
         """Never raises. `reason` also tells which of the configured models is missing."""
         if self._settings.offline == "1":
             return ModelStatus(reachable=False, offline_forced=True, reason=FORCED_OFFLINE)
         connections = {role: self._connection(role) for role in ROLES}
         distinct = list(dict.fromkeys(connections.values()))
-        asked = await asyncio.gather(*(connection.listing(refresh=refresh) for connection in distinct))
+        asked = await asyncio.gather(*(connection.listing() for connection in distinct))
         listings = dict(zip(distinct, asked, strict=True))
         names: dict[Role, str] = {}
         problems: list[str] = []

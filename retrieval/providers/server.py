@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -66,12 +66,11 @@ class ModelServer(ABC):
     """Belongs to one event loop. Raises the `ModelError`s of `retrieval.errors`, nothing else.
 
     label: its name for people; address: host and port for people, never a password.
-    late, closed, away, refused: what its clients raise.
+    closed, away, refused: what its clients raise.
     """
 
     label: str
     address: str
-    late: ClassVar[Errors]
     closed: ClassVar[Errors]
     away: ClassVar[Errors]
     refused: ClassVar[Errors]
@@ -82,9 +81,22 @@ class ModelServer(ABC):
 
     async def models(self) -> tuple[ServedModel, ...]:
         """All that it has. Raises ModelTimeoutError where it is too slow to list them."""
-        with self.explained():
-            async with asyncio.timeout(LIST_TIMEOUT_S):
+        async with self.in_time(LIST_TIMEOUT_S):
+            with self.explained():
                 return await self.listed()
+
+    @asynccontextmanager
+    async def in_time(self, limit_s: float) -> AsyncIterator[None]:
+        """Raises ModelTimeoutError where the body takes longer."""
+        try:
+            async with asyncio.timeout(limit_s):
+                yield
+        except TimeoutError as error:
+            raise self.timed_out(limit_s) from error
+
+    def timed_out(self, limit_s: float) -> ModelTimeoutError:
+        reason = worded("{label} timed out after {limit_s:g} s", label=self.label, limit_s=limit_s)
+        return ModelTimeoutError(reason)
 
     @abstractmethod
     async def listed(self) -> tuple[ServedModel, ...]:
@@ -111,9 +123,6 @@ class ModelServer(ABC):
         label = self.label
         try:
             yield
-        except self.late as error:
-            reason = worded("{label} timed out after {limit_s:g} s", label=label, limit_s=LIST_TIMEOUT_S)
-            raise ModelTimeoutError(reason) from error
         except self.closed as error:
             raise ModelUnavailableError(worded("{label} closed the connection", label=label)) from error
         except self.away as error:

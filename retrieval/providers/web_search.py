@@ -63,10 +63,6 @@ class SearchEngine:
     def name(self) -> str:
         return f"{self.label} at {address_of(self._url)}"
 
-    @property
-    def is_failing(self) -> bool:
-        return self._breaker.is_open
-
     async def search(self, query: str, *, limit: int) -> tuple[WebResult, ...]:
         """At most `limit` results, best first, each page once. Raises WebSearchError."""
         query = " ".join(query.split())[:MAX_QUERY_CHARS]

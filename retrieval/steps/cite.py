@@ -231,7 +231,7 @@ class Aligner:
     async def _nearest(self, embedder: Embedder, sentence: str, hints: Collection[int]) -> Sequence[int]:
         if self._vectors is None:
             self._vectors = await embedder.embed_documents([source.chunk.text for source in self._sources])
-        cosines = self._vectors @ await embedder.embed_query(sentence)
+        cosines = self._vectors @ (await embedder.embed_queries([sentence]))[0]
         nearest = int(cosines.argmax())
         return [
             source.marker

@@ -13,6 +13,7 @@ from chat.models import Message
 from ragsite.core.rag_settings import MilvusSettings
 from retrieval.engine import close_engine, get_engine
 from retrieval.models import Chunk, Memory
+from retrieval.providers import registry
 from retrieval.text.analysis import terms_text
 from retrieval.values import IndexRow
 from tests.chat.conftest import Api, events_of, types
@@ -126,9 +127,11 @@ async def test_the_dual_loop_remembers_for_the_one_who_asked_alone(
     assert memory.text == "Undergraduates may borrow ten books for four weeks."
 
 
-async def test_a_question_may_choose_the_model_that_writes(api: Api, online: OllamaServer, library: Chunk) -> None:
+async def test_a_question_may_choose_the_model_that_writes(
+    api: Api, online: OllamaServer, library: Chunk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "LISTED_EVERY_S", 0.0)
     online.add_model("other")
-    await get_engine().models.status(refresh=True)
     _answer_with(online)
     message = (await api.ask("How many books may undergraduates borrow from the library?", model="other")).json()
     assert (message["decision"], message["model"]) == ("ANSWER", "other:latest")
@@ -139,6 +142,5 @@ async def test_a_question_may_choose_the_model_that_writes(api: Api, online: Oll
     stored = await Message.objects.aget(pk=message["message_id"])
     assert stored.request["model"] == "other:latest"
     online.remove_model("other")
-    await get_engine().models.status(refresh=True)
     again = await api.call("post", f"/api/messages/{message['message_id']}/regenerate", {})
     assert again.json()["model"] == CHAT_MODEL

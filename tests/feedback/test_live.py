@@ -23,9 +23,6 @@ QUESTION = "How many books may I borrow?"
 class Embedder:
     """Every text is the same to it."""
 
-    async def embed_query(self, text: str) -> Any:
-        return np.asarray([1.0, 0.0], dtype=np.float32)
-
     async def embed_queries(self, texts: Sequence[str]) -> Any:
         return np.asarray([[1.0, 0.0]] * len(texts), dtype=np.float32)
 

@@ -111,7 +111,6 @@ async def test_deletes_by_chunk_document_and_collection(index: MilvusIndex) -> N
     assert await index.chunk_ids(SPACE) == {three.chunk_id, four.chunk_id}
     await index.delete_collection(SPACE, other)
     assert await index.chunk_ids(SPACE) == {three.chunk_id}
-    assert await index.chunk_ids(SPACE, document_id=three.document_id) == {three.chunk_id}
 
 
 async def test_spaces_whose_names_look_alike_are_apart(index: MilvusIndex) -> None:

@@ -136,10 +136,9 @@ class MilvusIndex:
                 await self._change(right, "flush", alias, slow=True)
 
     # -------------------------------------------------------------------------------------------- reading
-    async def chunk_ids(self, space: EmbeddingSpace, *, document_id: str | None = None) -> set[str]:
-        """All ids of a space, or those of a document."""
-        clause = f"document_id == {identifier(document_id)}" if document_id else ""
-        return await self._ids(self.alias(space), clause)
+    async def chunk_ids(self, space: EmbeddingSpace) -> set[str]:
+        """All ids of a space."""
+        return await self._ids(self.alias(space), "")
 
     async def vectors(self, space: EmbeddingSpace, chunk_ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """The stored vectors of those chunks that are there."""

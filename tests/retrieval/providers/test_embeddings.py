@@ -40,7 +40,7 @@ async def test_all_query_variants_go_in_one_call_and_known_ones_in_none(
     model = await embedder(registry)
     first = await model.embed_queries(["refund", "tuition", "refund"])
     assert first.shape == (3, EMBED_DIM)
-    again = await model.embed_query("tuition")
+    again = (await model.embed_queries(["tuition"]))[0]
     assert np.array_equal(again, first[1])
     assert [request.body["input"] for request in ollama.embeds] == [["refund", "tuition"]]
 
@@ -65,15 +65,7 @@ async def test_every_failure_has_its_reason(
     ollama.reply(endpoint="embed", **reply)
     model = await embedder(registry, embed_timeout_s=0.2 if "delay_s" in reply else 20)
     with pytest.raises(EmbeddingUnavailableError, match=reason):
-        await model.embed_query("text")
-
-
-async def test_a_batch_that_takes_too_long_is_halved(ollama: OllamaServer, registry: RegistryMaker) -> None:
-    ollama.reply(endpoint="embed", delay_s=30, times=1)
-    model = await embedder(registry, embed_timeout_s=2)
-    vectors = await model.embed_documents(["one", "two", "three", "four"])
-    assert vectors.shape == (4, EMBED_DIM)
-    assert [len(request.body["input"]) for request in ollama.embeds] == [4, 2, 2]
+        await model.embed_queries(["text"])
 
 
 async def test_queries_and_documents_get_the_prefixes_that_the_model_was_trained_with(
@@ -81,7 +73,7 @@ async def test_queries_and_documents_get_the_prefixes_that_the_model_was_trained
 ) -> None:
     ollama.add_model("nomic-embed-text", "embedding", dim=8)
     model = await registry().embedder(EmbeddingSpace("nomic-embed-text:latest", 8))
-    await model.embed_query("refund")
+    await model.embed_queries(["refund"])
     await model.embed_documents(["refund"])
     assert [request.body["input"] for request in ollama.embeds] == [
         ["search_query: refund"],

@@ -107,7 +107,7 @@ async def test_texts_are_embedded_whole_in_order_by_the_model_that_is_named(
     assert (embedder.space.model, embedder.space.dim) == (EMBED_MODEL, EMBED_DIM)
     vectors = await embedder.embed_documents(["refund", "tuition"])
     assert ollama.embeds[-1].body["input"] == ["refund", "tuition"]
-    assert np.allclose(await embedder.embed_query("tuition"), vectors[1])
+    assert np.allclose(await embedder.embed_queries(["tuition"]), vectors[1])
 
 
 async def test_models_may_come_from_several_servers(ollama: OllamaServer, registry: RegistryMaker) -> None:

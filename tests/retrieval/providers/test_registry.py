@@ -104,7 +104,7 @@ async def test_status_never_raises(
 
 async def test_forced_offline_never_calls_the_server(ollama: OllamaServer, registry: RegistryMaker) -> None:
     models = registry(offline="1")
-    status = await models.status(refresh=True)
+    status = await models.status()
     assert (status.reachable, status.offline_forced) == (False, True)
     with pytest.raises(ModelUnavailableError, match="RAG_OFFLINE=1"):
         await models.chat("answer")

@@ -122,7 +122,6 @@ class MemoryWeb:
     error: Exception | None = None
     asked: list[tuple[str, int]] = field(default_factory=list)
     name: str = "SearXNG at test"
-    is_failing: bool = False
 
     async def search(self, query: str, *, limit: int) -> tuple[WebResult, ...]:
         self.asked.append((query, limit))

@@ -86,8 +86,7 @@ class Meaning:
     async def embed_documents(self, texts) -> np.ndarray:
         return np.array([[1.0, 0.0] if "resit" in text or "补考" in text else [0.0, 1.0] for text in texts])
 
-    async def embed_query(self, text: str) -> np.ndarray:
-        return (await self.embed_documents([text]))[0]
+    embed_queries = embed_documents
 
 
 async def test_in_another_language_the_nearest_by_vectors_is_cited() -> None:
