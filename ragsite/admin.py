@@ -27,9 +27,9 @@ from ragsite.accounts.forms import PersonalDataForm
 from ragsite.accounts.personal_data import LastAdministratorError, deletion_start, export_response
 from ragsite.core.localized import localized
 from ragsite.models import ApiToken
-from ragsite.settings_admin import CrontabAdmin, RoundAdmin, SettingsAdmin
+from ragsite.settings_admin import SettingsAdmin
 
-__all__ = ["CrontabAdmin", "RoundAdmin", "SettingsAdmin"]  # registered where they are
+__all__ = ["SettingsAdmin"]  # registered where it is
 admin.site.site_header = "Ragsite"
 admin.site.site_title = "Ragsite"
 admin.site.index_title = _("Conversations, documents, ratings")

@@ -1,4 +1,4 @@
-"""What superusers change while the site runs: settings, and when it does what again and again."""
+"""The settings that superusers change while the site runs."""
 
 from __future__ import annotations
 
@@ -10,11 +10,7 @@ from constance.forms import ConstanceForm
 from constance.models import Constance
 from django.conf import settings
 from django.contrib import admin
-from django.db.models import Model
-from django.http import HttpRequest
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
-from django_celery_beat.models import ClockedSchedule, CrontabSchedule, IntervalSchedule, PeriodicTask, SolarSchedule
 from pydantic import ValidationError
 
 from ragsite.core.changeable import with_values
@@ -52,7 +48,7 @@ class SettingsForm(ConstanceForm):
         return changed
 
 
-admin.site.unregister([Config, PeriodicTask, CrontabSchedule, ClockedSchedule, IntervalSchedule, SolarSchedule])
+admin.site.unregister([Config])
 
 
 @admin.register(Config)
@@ -64,28 +60,3 @@ class SettingsAdmin(ConstanceAdmin):
         if form.fields[name].disabled:
             shown["help_text"] += "\n" + _("It is set in the environment, which decides.")
         return shown
-
-
-@admin.register(PeriodicTask)
-class RoundAdmin(admin.ModelAdmin):
-    """The rounds come with the program; here they are switched on and off, and get another time."""
-
-    list_display = ("named", "enabled", "crontab", "interval", "last_run_at")
-    fields = ("named", "crontab", "interval", "enabled", "last_run_at")
-    readonly_fields = ("named", "last_run_at")
-
-    @admin.display(description=gettext_lazy("Name"), ordering="name")
-    def named(self, row: PeriodicTask) -> str:
-        """`ragsite.schedule` has named them, in English."""
-        return _(row.name)
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
-
-
-@admin.register(CrontabSchedule)
-class CrontabAdmin(admin.ModelAdmin):
-    fields = ("minute", "hour", "day_of_month", "month_of_year", "day_of_week", "timezone")

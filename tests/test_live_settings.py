@@ -24,9 +24,9 @@ def own_settings(settings: Any) -> Iterator[None]:
     """What is stored in a test ends with it."""
     settings.ENVIRON, settings.RAG = {}, settings.RAG
     ContentType.objects.clear_cache()  # that of the page's log is made in a test's transaction
-    live_settings._state.checked = float("-inf")
+    live_settings._taken_up, live_settings._looked_at = {}, float("-inf")
     yield
-    live_settings._state.checked = float("-inf")
+    live_settings._taken_up, live_settings._looked_at = {}, float("-inf")
     ContentType.objects.clear_cache()
 
 
@@ -89,7 +89,7 @@ def test_another_process_takes_it_up_when_it_looks(settings: Any) -> None:
     stored(RAG_SEARCH_TOP_K=9)
     live_settings.refresh()
     assert settings.RAG.search.top_k == 5  # it has just looked
-    live_settings._state.checked = float("-inf")
+    live_settings._looked_at = float("-inf")
     live_settings.refresh()
     assert settings.RAG.search.top_k == 9
 

@@ -22,7 +22,7 @@ from django.test import AsyncClient, Client
 from chat.models import Message, Session
 from feedback.models import Evidence, GoldenQuestion, RatedPassage, RatedQuestion, Rating
 from ragsite.accounts import personal_data
-from ragsite.accounts.personal_data import deletion_start, deletions_do, export_pieces
+from ragsite.accounts.personal_data import deletion_start, deletions_do, export_file
 from ragsite.models import Account, ApiToken
 from retrieval.models import Collection, Document, Memory
 from tests.factories import (
@@ -94,7 +94,8 @@ def sure(client: Client) -> Client:
 
 
 def archive_of(user: User) -> zipfile.ZipFile:
-    return zipfile.ZipFile(io.BytesIO(b"".join(export_pieces(user))))
+    with export_file(user) as file:
+        return zipfile.ZipFile(io.BytesIO(file.read()))
 
 
 # ------------------------------------------------------------------------------------------------ export
@@ -224,6 +225,7 @@ def test_staff_give_out_and_delete_a_persons_data_with_a_reason_that_is_kept() -
     assert "This field is required" in client.post(address, {"action": "export"}).content.decode()
     given = client.post(address, {"action": "export", "reason": "letter of 3 May"})
     assert given.streaming and given.headers["Content-Type"] == "application/zip"
+    given.close()
     wrong = client.post(address, {"action": "deletion", "reason": "letter of 4 May", "name": "somebody"})
     assert wrong.status_code == 200 and User.objects.get(pk=user.pk).is_active
     client.post(address, {"action": "deletion", "reason": "letter of 4 May", "name": user.username})

@@ -1,22 +1,23 @@
 """All that is a person's: given out as a ZIP, and deleted.
 
-Accounts import no other app, so tables are named by their labels here. An export is written while it is sent. A
+Accounts import no other app, so tables are named by their labels here. An export is made whole, then sent. A
 deletion begins at once and cannot be taken back: the account is closed in the same transaction, so that nothing new
 comes while a worker empties it in small steps. One that was killed, or two at once, do no harm: what is left goes.
 """
 
 from __future__ import annotations
 
-import io
 import json
 import logging
+import shutil
 import zipfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from functools import reduce
 from itertools import chain
 from operator import or_
-from typing import Any
+from tempfile import TemporaryFile
+from typing import IO, Any
 
 from asgiref.sync import sync_to_async
 from celery import current_app
@@ -78,36 +79,23 @@ def _rows(label: str, user: User, *ways: str) -> QuerySet[Any]:
 
 
 # ------------------------------------------------------------------------------------------------ given out
-class _Pieces(io.RawIOBase):
-    """The file that the archive is written to: holds what was not sent yet."""
-
-    def __init__(self) -> None:
-        self.held = bytearray()
-
-    def write(self, data: Any) -> int:
-        self.held += data
-        return len(data)
-
-    def take(self) -> bytes:
-        taken, self.held = bytes(self.held), bytearray()
-        return taken
-
-
 def export_response(user: User) -> StreamingHttpResponse:
-    """The ZIP as a download, of any size in constant memory."""
+    """The ZIP as a download."""
+    file = export_file(user)
+
+    async def pieces() -> AsyncIterator[bytes]:
+        while piece := await sync_to_async(file.read)(SENT_BYTES):
+            yield piece
+
     headers = {"Content-Disposition": 'attachment; filename="ragsite-data.zip"', "X-Content-Type-Options": "nosniff"}
-    return StreamingHttpResponse(_sent(user), content_type="application/zip", headers=headers)
+    response = StreamingHttpResponse(pieces(), content_type="application/zip", headers=headers)
+    response._resource_closers.append(file.close)  # as Django's own FileResponse, which reads on the event loop
+    return response
 
 
-async def _sent(user: User) -> AsyncIterator[bytes]:
-    pieces = export_pieces(user)
-    while piece := await sync_to_async(lambda: next(pieces, b""))():
-        yield piece
-
-
-def export_pieces(user: User) -> Iterator[bytes]:
-    """The bytes of the ZIP: a JSON file for each table, and the documents as they were uploaded. None is empty."""
-    file = _Pieces()
+def export_file(user: User) -> IO[bytes]:
+    """The ZIP, which goes when it is closed: a JSON file for each table, and the documents as they were uploaded."""
+    file = TemporaryFile()  # noqa: SIM115 -- the caller reads and closes it
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=3) as archive:
         for label in dict.fromkeys(chain.from_iterable(OWNED.values())):
             names = [field.attname for field in apps.get_model(label)._meta.concrete_fields]
@@ -118,21 +106,17 @@ def export_pieces(user: User) -> Iterator[bytes]:
                     text = json.dumps(row, ensure_ascii=False, indent=2, cls=DjangoJSONEncoder)
                     entry.write(f"{mark}\n{text}".encode())
                     mark = ","
-                    if len(file.held) >= SENT_BYTES:
-                        yield file.take()
                 entry.write(b"[]\n" if mark == "[" else b"\n]\n")
         for document in _rows("retrieval.Document", user).exclude(file="").iterator(chunk_size=ROWS_AT_ONCE):
             name = f"documents/{document.pk.hex[:8]}-{clean_file_name(document.file_name)[-120:]}"
             try:
-                with document.file.open("rb") as content, archive.open(name, "w") as entry:
-                    while data := content.read(SENT_BYTES):
-                        entry.write(data)
-                        if file.held:
-                            yield file.take()
+                with document.file.open("rb") as content, archive.open(name, "w", force_zip64=True) as entry:
+                    shutil.copyfileobj(content, entry)
             except (OSError, ValueError) as error:  # who opens the archive sees that something is missing
                 logger.warning("The file of document %s is not in an export: %s", document.pk, error)
                 archive.writestr(f"{name}.txt", _("This file could not be read."))
-    yield file.take()
+    file.seek(0)
+    return file
 
 
 # ------------------------------------------------------------------------------------------------ deleted

@@ -1,19 +1,16 @@
 """The one kind of lease: the right to work on a row of the database until a moment that its holder keeps moving.
 
-A holder that was killed leaves a lease that runs out. One that was only stopped (SIGSTOP, a blocked event loop, a
-database that was away) wakes up with a token; whoever took the row over since has written another one. Every write
-names the token, so that what a late holder writes changes nothing ("fencing token").
+A holder that was killed leaves a lease that runs out. One that was only stopped (SIGSTOP, a blocked event loop) wakes
+up with a token; whoever took the row over since has written another one. Every write names the token, so that what a
+late holder writes changes nothing ("fencing token").
 
     lease = Lease(IngestJob.objects.all(), job_id, seconds=60)
     if lease.take(state="running"):                 # one conditional UPDATE: one of many wins
         async with hold(lease):                     # renews; cancels the body when the lease is lost
-            ...
             with transaction.atomic():
                 lease.check()                       # locks the row; raises LeaseLostError
                 ...                                 # writes that belong to the work
         lease.release(state="done")
-
-The clocks of the machines that share a database have to agree within a few seconds, as NTP keeps them.
 """
 
 from __future__ import annotations
@@ -83,27 +80,18 @@ class Lease:
         self.token = token or uuid.uuid4()
         self._deadline = 0.0
 
-    def __repr__(self) -> str:
-        return f"<Lease of {self.rows.model.__name__} {self.pk}>"
-
     def columns(self) -> dict[str, Any]:
         """For creating a row that is held from the beginning: `Message.objects.create(…, **lease.columns())`."""
         self._deadline = time.monotonic() + self.seconds
         return self._columns()
 
     def take(self, **values: Any) -> bool:
-        """True when nobody held the row, or the holder's time was over; then `values` are written with it.
-
-        Taking again what this token holds renews it, so that a take whose reply was lost can be repeated.
-        """
+        """True when nobody held the row, or the holder's time was over; then `values` are written with it."""
         free = self.rows.filter(run_out() | Q(lease_token=self.token), pk=self.pk)
         return self._written(free, values)
 
     def renew(self, **values: Any) -> None:
-        """Prolong it, and write `values` with it. Raises LeaseLostError.
-
-        Also after it ran out, as long as nobody has taken the row: then nobody can have worked on it meanwhile.
-        """
+        """Prolong it, also after it ran out as long as nobody took it, and write `values`. Raises LeaseLostError."""
         if not self._written(self.held(), values):
             raise LeaseLostError
 
@@ -123,11 +111,9 @@ class Lease:
 
     def _written(self, rows: QuerySet[Any], values: dict[str, Any]) -> bool:
         deadline = time.monotonic() + self.seconds  # before it is sent: the statement may wait for a lock
-        if rows.update(**self._columns(), **values):
-            self._deadline = deadline
-            return True
-        self._deadline = 0.0
-        return False
+        is_held = bool(rows.update(**self._columns(), **values))
+        self._deadline = deadline if is_held else 0.0
+        return is_held
 
     def _columns(self) -> dict[str, Any]:
         return {"lease_token": self.token, "lease_expires_at": timezone.now() + timedelta(seconds=self.seconds)}
@@ -137,10 +123,7 @@ class Lease:
         return self._deadline - time.monotonic()
 
     async def aensure(self) -> None:
-        """Right before a write that no transaction guards (a file, Milvus). Raises LeaseLostError.
-
-        Costs nothing while the lease lasts; one that ran out, as in a process that was stopped, has to be renewed.
-        """
+        """Right before a write that no transaction guards (a file, Milvus). Raises LeaseLostError."""
         if self.remaining_s() <= 0:
             try:
                 await database_call(self.renew)
@@ -166,9 +149,9 @@ async def hold(lease: Lease) -> AsyncIterator[Lease]:
             except LeaseLostError as error:
                 lost = error
             except Error as error:
-                logger.warning("%r could not be renewed: %s", lease, error)
+                logger.warning("the lease of %s could not be renewed: %s", lease.pk, error)
                 lost = error if lease.remaining_s() <= 0 else None
-        logger.error("%r was lost: its work here ends", lease)
+        logger.error("the lease of %s was lost: its work here ends", lease.pk)
         scope.reschedule(asyncio.get_running_loop().time())  # cancels the body
 
     try:

@@ -1,17 +1,4 @@
-"""The one place where odd characters of text from outside are dealt with. Plain Python, no Django.
-
-clean_text       for the database: no NUL (PostgreSQL refuses it), no lone surrogate (it has no UTF-8 form)
-clean_json       the same for a whole JSON value; and no NaN, no foreign type
-clean_line       for one line that people read: clean_text, white space is single spaces, nothing turns text around
-is_seen          whether a text shows anything
-clean_file_name  the name of an uploaded file
-without_hidden   for text that is judged or quoted: nothing in it that is not seen
-unix_lines       line ends are \\n
-spreadsheet_cell for a cell of a CSV file: never a formula
-encodable        can be written as UTF-8: of the above only the surrogates
-unturned         for a document's text: nothing is shown backwards
-shortened        no longer than so many characters
-"""
+"""The one place where odd characters of text from outside are dealt with. Plain Python, no Django."""
 
 from __future__ import annotations
 

@@ -8,7 +8,6 @@ as it holds the object. A stored value that can't be used is left out and logged
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Set
 from typing import Any
@@ -20,24 +19,11 @@ from django.db import Error as DatabaseError
 from pydantic import ValidationError
 
 from ragsite.core.changeable import with_values
-from ragsite.core.rag_settings import RagSettings
 
 REFRESH_S = 2.0  # how often a process looks whether something was changed
 logger = logging.getLogger(__name__)
-
-
-class _State:
-    """Of this process. operators: the environment's settings; made: what was last made of them, with `stored`."""
-
-    def __init__(self) -> None:
-        self.operators: RagSettings = settings.RAG
-        self.made: RagSettings | None = None
-        self.stored: dict[str, Any] = {}
-        self.checked = float("-inf")
-        self.lock = threading.Lock()
-
-
-_state = _State()
+_taken_up: dict[str, Any] = {}  # what is stored and in force in this process
+_looked_at = float("-inf")
 
 
 def locked_settings() -> Set[str]:
@@ -50,30 +36,22 @@ def refresh(*, at_once: bool = False) -> None:
 
     Where it can't be read, the settings stay as they are. Not within a transaction that a failed read would break.
     """
-    if not at_once and time.monotonic() - _state.checked < REFRESH_S:
+    global _taken_up, _looked_at
+    if not at_once and time.monotonic() - _looked_at < REFRESH_S:
         return
-    if not _state.lock.acquire(blocking=at_once):
-        return  # another thread looks just now
+    _looked_at = time.monotonic()
+    names = settings.CONSTANCE_CONFIG.keys() - locked_settings()
     try:
-        names = settings.CONSTANCE_CONFIG.keys() - locked_settings()
-        _take_up(dict(Constance.objects.filter(key__in=names).order_by("key").values_list("key", "value")))
+        stored = dict(Constance.objects.filter(key__in=names).order_by("key").values_list("key", "value"))
     except DatabaseError as error:
         logger.warning("The stored settings could not be read, going on with the last ones: %s", error)
-    finally:
-        _state.checked = time.monotonic()
-        _state.lock.release()
-
-
-def _take_up(stored: dict[str, str]) -> None:
-    if settings.RAG is not _state.made:
-        _state.operators = settings.RAG
-    elif stored == _state.stored:
         return
-    rag = _state.operators
+    if stored == _taken_up:
+        return
+    rag = settings.OPERATORS_RAG
     for name, text in stored.items():
         try:
             rag = with_values(rag, {name: loads(text)})
         except (ValidationError, ValueError) as error:
             logger.warning("%s is left out, which was set to %s: %s", name, text[:200], error)
-    _state.stored, _state.made = stored, rag
-    settings.RAG = rag
+    settings.RAG, _taken_up = rag, stored
