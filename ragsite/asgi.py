@@ -1,6 +1,7 @@
 """The ASGI application: HTTP by Django, WebSocket by Channels, and the start and end of a web process."""
 
 import os
+from typing import Any
 
 import django
 
@@ -12,6 +13,7 @@ from django.conf import settings  # noqa: E402
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware  # noqa: E402
 
 from chat.api.ws_auth import TokenOrCookieAuth  # noqa: E402
+from chat.mcp.door import application as mcp  # noqa: E402
 from chat.routing import websocket_urlpatterns  # noqa: E402
 from chat.runs.lifespan import lifespan  # noqa: E402
 from ragsite import urls  # noqa: E402, F401  -- all pages: else the first request imports them, on the event loop
@@ -19,9 +21,16 @@ from ragsite.accounts.auth import is_signed_in  # noqa: E402
 from ragsite.accounts.credentials import ClosesWhenSignedOut  # noqa: E402
 from ragsite.web.handler import Handler  # noqa: E402
 
+site = Handler(is_signed_in)
+
+
+async def http(scope: dict[str, Any], receive: Any, send: Any) -> None:
+    await (mcp if scope["path"].rstrip("/") == "/mcp" else site)(scope, receive, send)
+
+
 routes = ProtocolTypeRouter(
     {
-        "http": Handler(is_signed_in),
+        "http": http,
         "websocket": TokenOrCookieAuth(ClosesWhenSignedOut(URLRouter(websocket_urlpatterns))),
         "lifespan": lifespan,
     }

@@ -371,6 +371,7 @@ LOGGING = {
         "pymilvus": {"level": "CRITICAL"},
         "httpx": {"level": "WARNING"},
         "httpx2": {"level": "WARNING"},
+        "mcp": {"level": "WARNING"},
         "httpcore": {"level": "WARNING"},
         "jieba": {"level": "WARNING"},
         "dulwich": {"level": "WARNING"},

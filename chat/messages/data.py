@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
+from urllib.parse import urljoin
 from uuid import UUID
 
 from chat.feedback import Rating
@@ -231,6 +232,13 @@ def source_data(source: values.Source) -> dict[str, Any]:
         "cited": source.cited,
         "spans": [],
     }
+
+
+def evidence_address(source: Mapping[str, Any], *, site: str) -> str:
+    """Of a web page its own; else the document's page, where the passage is marked."""
+    if source["kind"] == "web":
+        return str(source["url"])
+    return urljoin(site, f"/documents/{source['document_id']}/#chunk-{source['chunk_id']}")
 
 
 def source_value(row: Source) -> values.Source:

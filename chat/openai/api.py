@@ -83,10 +83,8 @@ class ChatCompletionsApi(OpenAIView):
         serializer = ChatCompletionSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         given, asked, user = serializer.validated_data, serializer.asked(), asking_user(request)
-        key = key_of(user)
-        session_id = await database_call(_continued, user, asked["request"]["history"]) if key else None
-        kept = key is not None and key.keeps_conversations
-        run = await ask_or_stop(user=user, session_id=session_id, kept=kept, **asked)
+        session_id = await database_call(_continued, user, asked["request"]["history"]) if key_of(user) else None
+        run = await ask_or_stop(user=user, session_id=session_id, **asked)
         events = follow_or_stop(run.message.pk, credential_of_request(request))
         about = {"model": given["model"], "site": request.build_absolute_uri("/")}
         if given["stream"]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any
-from urllib.parse import urljoin
 
+from chat.messages.data import evidence_address
 from chat.messages.rendering import MARKER
 
 RAGSITE = ("decision", "clarification", "status", "sources", "decision_path", "degraded", "usage", "message_id")
@@ -83,13 +83,6 @@ def _citation(source: Mapping[str, Any], places: Mapping[int, tuple[int, int]], 
     return {
         "start_index": start, "end_index": end, "title": source["title"], "url": evidence_address(source, site=site),
     }  # fmt: skip
-
-
-def evidence_address(source: Mapping[str, Any], *, site: str) -> str:
-    """Of a web page its own; else the document's page, where the passage is marked."""
-    if source["kind"] == "web":
-        return str(source["url"])
-    return urljoin(site, f"/documents/{source['document_id']}/#chunk-{source['chunk_id']}")
 
 
 def ragsite(message: Mapping[str, Any]) -> dict[str, Any]:

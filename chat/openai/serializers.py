@@ -7,7 +7,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from chat.api.serializers import RequestSerializer
+from chat.api.serializers import EFFORTS, RequestSerializer
 from ragsite.core.api.fields import FlagField, StrictSerializer, TextField, WholeNumberField
 from ragsite.core.errors import InvalidInputError, NotFoundError, TooLargeError
 from ragsite.core.text import clean_text
@@ -17,11 +17,6 @@ from retrieval.text.quoting import HISTORY_MESSAGES
 from retrieval.workflows import available_workflows
 
 MODEL = "ragsite"  # the site's default workflow
-EFFORTS: Mapping[str, Mapping[str, Any]] = {  # as the chat page has them
-    "quick": {"workflow": "corrective", "options": {"rewrite": False, "hyde": False, "rerank": False}},
-    "careful": {"workflow": "corrective"},
-    "thorough": {"workflow": "dual_loop"},
-}
 MESSAGES_CHARS = 400_000  # all texts of a request together
 # What clients send without being asked. The site's own settings decide these, and tools are the site's.
 IGNORED = frozenset({

@@ -21,6 +21,7 @@ from chat.runs.event_log import FINAL_TYPES, Event
 from chat.runs.following import final_event, follow
 from chat.runs.run import STOP, Run, detach, run_find, stop_group
 from chat.services.ask import ask
+from ragsite.accounts.auth import key_of
 from ragsite.accounts.credentials import Credential, while_signed_in
 from ragsite.core.database import database_call
 from ragsite.core.errors import AppError
@@ -40,9 +41,11 @@ async def message_stop(*, user: User, message_id: UUID) -> None:
         await run_stop(message_id)
 
 
-async def ask_or_stop(**arguments: Any) -> Run:
-    """As `ask`, for a caller that owns the answer: one that leaves meanwhile stops it, too."""
-    asking = asyncio.create_task(ask(**arguments))
+async def ask_or_stop(*, user: User, **arguments: Any) -> Run:
+    """As `ask`, for a program that owns the answer: one that leaves meanwhile stops it, too. The conversation is kept
+    only where the owner of the API key wants it."""
+    key = key_of(user)
+    asking = asyncio.create_task(ask(user=user, kept=key is not None and key.keeps_conversations, **arguments))
     try:
         return await asyncio.shield(asking)
     except asyncio.CancelledError:

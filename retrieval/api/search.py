@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from adrf.views import APIView
@@ -74,15 +74,19 @@ class SearchApi(APIView):
         """Search your own collections, those shared with your groups and those that the site has approved; or the
         collections named."""
         asked = checked(SearchInputSerializer, request.data)
-        scope = await sync_to_async(_scope)(user=asking_user(request), names=asked.get("collections", []))
-        search = SearchRequest(
-            queries=(Query(asked["query"]),),
-            scope=scope,
-            filters=search_filters(asked.get("filters", {})).in_mode(asked.get("filters_mode", "strict")),
-            top_k=asked.get("top_k", settings.RAG.search.top_k),
-            stages=_legs(asked.get("stages", [HYBRID])),
-        )
-        return Response(search_data(await search_as_answered(search)))
+        return Response(await search_answered(user=asking_user(request), asked=asked))
+
+
+async def search_answered(*, user: User, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """asked: as `SearchInputSerializer` gives it. Raises CollectionNotFoundError."""
+    search = SearchRequest(
+        queries=(Query(asked["query"]),),
+        scope=await sync_to_async(_scope)(user=user, names=asked.get("collections", [])),
+        filters=search_filters(asked.get("filters", {})).in_mode(asked.get("filters_mode", "strict")),
+        top_k=asked.get("top_k", settings.RAG.search.top_k),
+        stages=_legs(asked.get("stages", [HYBRID])),
+    )
+    return search_data(await search_as_answered(search))
 
 
 def _legs(stages: Sequence[str]) -> tuple[Literal["dense", "bm25"], ...]:

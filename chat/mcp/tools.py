@@ -1,0 +1,199 @@
+"""What agents may do at `/mcp`: tools and resources of the Model Context Protocol.
+
+A tool names the scope that its caller's key needs; who calls is in the request's scope (`chat.mcp.door`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from functools import wraps
+from typing import Annotated, Any, Literal, ParamSpec, TypeVar
+from uuid import UUID
+
+from django.contrib.auth.models import User
+from django.utils import translation
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
+from mcp_types import ToolAnnotations
+from pydantic import Field
+
+from chat.api.serializers import EFFORTS, AskSerializer
+from chat.api.streaming import message_of_end
+from chat.messages.data import evidence_address
+from chat.runs.event_log import Event
+from chat.services.stop import ask_or_stop, follow_or_stop
+from ragsite.accounts.auth import require_scope
+from ragsite.accounts.credentials import credential_of
+from ragsite.core.api.error_responses import as_app_error
+from ragsite.core.api.fields import checked
+from ragsite.core.database import database_call, own_database_thread
+from ragsite.core.localized import localized
+from ragsite.web.language import language_of
+from retrieval.api.search import SearchInputSerializer, search_answered
+from retrieval.models import Document
+from retrieval.selectors import chunk_list, collection_list, document_get
+
+CHUNKS_AT_ONCE = 200  # of a document
+COLLECTIONS_LISTED = 200
+DOCUMENT_URI = "ragsite://documents/{document_id}"
+SHOWN = ("document_id", "title", "page", "heading", "text")
+READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+COLLECTIONS = Field(description="Addresses, as list_collections tells them. None: all that are searched unasked.")
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+Call = Callable[Arguments, Awaitable[Result]]
+server = MCPServer(
+    "ragsite",
+    title="Ragsite",
+    instructions="Answers from the organisation's own documents, with their sources. `ask` writes an answer and says "
+    "when the documents have none; `search` gives passages.",
+    subscriptions=False,
+    log_level="WARNING",
+)
+
+
+def for_scope(scope: str, refusal: type[Exception] = ToolError) -> Callable[[Call[..., Result]], Call[..., Result]]:
+    """Of each call: the scope is checked, calls to the database have a thread, what is wrong is told in a sentence."""
+
+    def decorator(call: Call[..., Result]) -> Call[..., Result]:
+        @wraps(call)
+        async def checked_call(*args: Any, ctx: Context[Any, Any], **kwargs: Any) -> Result:
+            try:
+                with translation.override(language_of(_scope(ctx))):
+                    require_scope(caller(ctx), scope)
+                    async with own_database_thread():
+                        return await call(*args, ctx=ctx, **kwargs)
+            except Exception as error:
+                if (known := as_app_error(error)) is None:
+                    raise
+                told = "; ".join(f"{name}: {reason}" for name, reason in localized(known.fields).items())
+                raise refusal(f"{localized(known.message)} {told}".strip()) from error
+
+        return checked_call
+
+    return decorator
+
+
+def _scope(ctx: Context[Any, Any]) -> Mapping[str, Any]:
+    scope: Mapping[str, Any] = ctx.request_context.request.scope  # type: ignore[union-attr]
+    return scope
+
+
+def caller(ctx: Context[Any, Any]) -> User:
+    user: User = _scope(ctx)["ragsite"].user
+    return user
+
+
+# ------------------------------------------------------------------------------------------------ tools
+@server.tool(annotations=READS)
+@for_scope("read")
+async def search(
+    query: str,
+    ctx: Context[Any, Any],
+    collections: Annotated[list[str], COLLECTIONS] = [],  # noqa: B006 -- the schema's default; nobody changes it
+    top_k: Annotated[int, Field(ge=1, le=50)] = 8,
+) -> dict[str, Any]:
+    """Passages of documents that match, best first, each with the resource that its document is."""
+    asked = checked(SearchInputSerializer, {"query": query, "collections": collections, "top_k": top_k})
+    found = await search_answered(user=caller(ctx), asked=asked)
+    passages = [
+        {name: str(row[name]) if name == "document_id" else row[name] for name in SHOWN}
+        | {"uri": DOCUMENT_URI.format(document_id=row["document_id"])}
+        for row in found["candidates"]
+    ]
+    return {"passages": passages, "degraded": found["degraded"]}
+
+
+@server.tool(annotations=ToolAnnotations(read_only_hint=False, open_world_hint=False))
+@for_scope("ask")
+async def ask(
+    question: str,
+    ctx: Context[Any, Any],
+    collections: Annotated[list[str], COLLECTIONS] = [],  # noqa: B006
+    effort: Literal["quick", "careful", "thorough"] | None = None,
+    conversation: Annotated[str | None, Field(description="To go on with one: what an earlier answer told.")] = None,
+) -> dict[str, Any]:
+    """An answer in Markdown with [1] markers, and its sources. `decision` is ANSWER, CLARIFY (it asks back: ask again
+    in the same conversation) or NO_ANSWER (the documents do not hold it)."""
+    given = {
+        "message": question,
+        "collections": collections,
+        "session_id": conversation,
+        **EFFORTS.get(effort or "", {}),
+    }
+    serializer = AskSerializer(data=given)
+    serializer.is_valid(raise_exception=True)
+    run = await ask_or_stop(user=caller(ctx), **serializer.asked())
+    credential = credential_of(user=caller(ctx), auth=_scope(ctx)["ragsite"], session=None)
+    last: Event = {}
+    async for event in follow_or_stop(run.message.pk, credential):
+        if event and event["type"] in ("reasoning", "tool_call"):
+            await ctx.report_progress(event["seq"], message=event["content"])
+        last = event or last
+    message = await message_of_end(run.message.pk, last)
+    site = str(ctx.request_context.request.base_url)  # type: ignore[union-attr]
+    return {
+        "answer": message["answer"],
+        "decision": message["decision"],
+        "clarification": message["clarification"],
+        "sources": [
+            {name: source[name] for name in ("marker", "title", "page", "heading", "text", "cited")}
+            | {"url": evidence_address(source, site=site)}
+            for source in message["sources"]
+        ],
+        "conversation": message["session_id"],
+    }
+
+
+@server.tool(annotations=READS)
+@for_scope("read")
+async def get_document(
+    document_id: UUID,
+    ctx: Context[Any, Any],
+    first: Annotated[int, Field(ge=0, description="To go on: `next` of the call before.")] = 0,
+) -> dict[str, Any]:
+    """A document's text, in the pieces that it is searched by, and what is known of it."""
+    return await database_call(_document_data, caller(ctx), document_id, first)
+
+
+def _document_data(user: User, document_id: UUID, first: int) -> dict[str, Any]:
+    document = document_get(user=user, document_id=document_id)
+    chunks = list(chunk_list(user=user, document_id=document_id)[first : first + CHUNKS_AT_ONCE])
+    after = first + len(chunks)
+    return {
+        "title": document.title,
+        "collection": document.collection.address,
+        "status": document.status,
+        **{name: getattr(document, name) for name in ("department", "doc_type", "policy_year", "tags", "summary")},
+        "passages": [{name: getattr(chunk, name) for name in ("page", "heading", "text")} for chunk in chunks],
+        "next": after if after < document.chunk_count else None,
+    }
+
+
+@server.tool(annotations=READS)
+@for_scope("read")
+async def list_collections(ctx: Context[Any, Any]) -> dict[str, Any]:
+    """The collections of documents that you see, by the addresses that search and ask take."""
+
+    def listed() -> list[dict[str, Any]]:
+        rows: list[Any] = list(collection_list(user=caller(ctx))[:COLLECTIONS_LISTED])
+        return [
+            {"address": row.address, "description": row.description, "documents": row.document_count} for row in rows
+        ]
+
+    return {"collections": await database_call(listed)}
+
+
+# ------------------------------------------------------------------------------------------------ resources
+@server.resource(DOCUMENT_URI, name="document", title="Document", mime_type="text/markdown")
+@for_scope("read", ResourceNotFoundError)
+async def document(document_id: UUID, ctx: Context[Any, Any]) -> str:
+    """A document's text."""
+
+    def read() -> tuple[Document, list[str]]:
+        texts = chunk_list(user=caller(ctx), document_id=document_id).values_list("text", flat=True)
+        return document_get(user=caller(ctx), document_id=document_id), list(texts)
+
+    row, texts = await database_call(read)
+    return "\n\n".join([f"# {row.title}", *texts])
