@@ -13,21 +13,6 @@ from drf_spectacular.views import SpectacularAPIView
 from rest_framework.request import Request
 
 
-def blank_fits_once(result: Any, **kwargs: Any) -> Any:
-    """A hook of drf-spectacular. It writes a string with a pattern that may be blank as `oneOf` with the empty string,
-    which a pattern that takes the empty string makes unfulfillable: `anyOf` says what is meant."""
-    waiting = [result]
-    while waiting:
-        match waiting.pop():
-            case dict() as part:
-                if part.get("oneOf", [])[1:] == [{"type": "string", "maxLength": 0}]:
-                    part["anyOf"] = part.pop("oneOf")
-                waiting.extend(part.values())
-            case list() as parts:
-                waiting.extend(parts)
-    return result
-
-
 @cache
 def api_schema() -> dict[str, Any]:
     """The whole schema, built once per process: it takes most of a second and depends on the code alone."""

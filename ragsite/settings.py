@@ -318,7 +318,6 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "POSTPROCESSING_HOOKS": ["drf_spectacular.hooks.postprocess_schema_enums", "ragsite.schema_view.blank_fits_once"],
     "ENUM_NAME_OVERRIDES": {  # else several fields named alike get names made of a hash
         "DocumentStatusEnum": "retrieval.models.Document.Status",
         "SourceKindEnum": "retrieval.models.SyncSource.Kind",

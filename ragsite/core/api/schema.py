@@ -124,6 +124,12 @@ class ApiSchema(AutoSchema):
             schema.update(getattr(field, "schema_rules", {}))
         return schema
 
+    def _insert_field_validators(self, field: Any, schema: dict[str, Any]) -> None:
+        """The pattern of a text takes the empty one, too: it needs no second option, of which `oneOf` takes but one."""
+        super()._insert_field_validators(field, schema)
+        if "pattern" in schema.get("oneOf", [{}])[0]:
+            schema.update(schema.pop("oneOf")[0])
+
     def _get_request_for_media_type(self, serializer: Any, direction: Any = "request") -> Any:
         """Fields of a PATCH may be left out only where the view says so, by `partial=True`."""
         if self.method != "PATCH" or getattr(serializer, "partial", False):
