@@ -97,7 +97,6 @@ class ModelStatus:
     chat_model: str = ""
     fast_model: str = ""
     embed_model: str = ""
-    models: tuple[str, ...] = ()
     chat_models: tuple[str, ...] = ()
     reason: str = ""
 

@@ -54,4 +54,4 @@ def test_an_unknown_field_is_named(client: APIClient, call: str, path: str, form
 def test_a_form_that_is_none_is_refused_in_one_sentence(client: APIClient) -> None:
     response = client.post("/api/documents", b"hello", content_type="multipart/form-data")
     assert response.status_code == 400
-    assert response.json()["error"]["message"].startswith("This form cannot be read")
+    assert response.json()["error"]["code"] == "invalid" and response.json()["error"]["message"]

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
+from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -14,7 +15,6 @@ from rest_framework.views import APIView
 from chat import selectors
 from chat.services.attachments import attachment_keep, attachments_open
 from ragsite.core.api.fields import QuerySerializer, StrictSerializer, TextField, checked
-from ragsite.core.api.form_parser import FormParser
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 from retrieval.api.documents import documents_store, refuse_unknown_fields, uploaded_files
@@ -63,7 +63,7 @@ class AttachmentsApi(APIView):
     """`/api/attachments`."""
 
     scope, scope_to_change = "ask", "write"
-    parser_classes = [FormParser]
+    parser_classes = [MultiPartParser]
 
     @extend_schema(
         operation_id="attachments_list",

@@ -22,6 +22,7 @@ class AppError(Exception):
     code = "error"
     status = 400
     message: str = worded("The request could not be carried out.")
+    retry_after_s: int | None = None
 
     def __init__(
         self,
@@ -32,7 +33,7 @@ class AppError(Exception):
     ) -> None:
         self.message = message or self.message
         self.fields = dict(fields or {})
-        self.retry_after_s = retry_after_s
+        self.retry_after_s = retry_after_s or self.retry_after_s
         super().__init__(self.message)
 
     def as_dict(self) -> dict[str, Any]:
@@ -130,8 +131,4 @@ class UnavailableError(AppError):
     code = "unavailable"
     status = 503
     message: str = worded("A part of the site is not reachable at the moment; try again shortly.")
-
-    def __init__(
-        self, message: str | None = None, *, fields: Mapping[str, Any] | None = None, retry_after_s: int | None = 5
-    ) -> None:
-        super().__init__(message, fields=fields, retry_after_s=retry_after_s)
+    retry_after_s = 5

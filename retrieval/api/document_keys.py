@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import status
+from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from ragsite.core.api.fields import checked
-from ragsite.core.api.form_parser import FormParser
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 from ragsite.core.errors import ConflictError, InvalidInputError
@@ -29,7 +29,7 @@ class DocumentByKeyApi(APIView):
     """What another system calls by this key, in a collection that you may change (without a name: your `documents`)."""
 
     scope = "write"
-    parser_classes = [FormParser]
+    parser_classes = [MultiPartParser]
 
     @extend_schema(
         operation_id="documents_put_by_key",

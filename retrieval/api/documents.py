@@ -18,12 +18,12 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers, status
 from rest_framework.generics import GenericAPIView
+from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from ragsite.core.api.fields import StrictSerializer, checked, unknown_fields
-from ragsite.core.api.form_parser import FormParser
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 from ragsite.core.errors import AppError, InvalidInputError, NotFoundError, TooLargeError
@@ -80,7 +80,7 @@ class DocumentsApi(GenericAPIView[Document]):
     scope, scope_to_change = "read", "write"
     queryset = Document.objects.none()
     serializer_class = DocumentSerializer
-    parser_classes = [FormParser]
+    parser_classes = [MultiPartParser]
 
     @extend_schema(
         operation_id="documents_list",
@@ -116,7 +116,7 @@ class RagUploadApi(APIView):
     """The same into one collection of the user's own, for clients of an older front."""
 
     scope = "write"
-    parser_classes = [FormParser]
+    parser_classes = [MultiPartParser]
 
     @extend_schema(
         operation_id="rag_upload",

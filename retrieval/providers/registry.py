@@ -120,24 +120,19 @@ class ModelRegistry:
         """Never raises. `reason` also tells which of the configured models is missing."""
         if self._settings.offline == "1":
             return ModelStatus(reachable=False, offline_forced=True, reason=FORCED_OFFLINE)
-        connections = {role: self._connection(role) for role in ROLES}
-        distinct = list(dict.fromkeys(connections.values()))
-        asked = await asyncio.gather(*(connection.listing() for connection in distinct))
-        listings = dict(zip(distinct, asked, strict=True))
         names: dict[Role, str] = {}
         problems: list[str] = []
-        for role, connection in connections.items():
+        for role in ROLES:
             try:
-                names[role] = self._choose(listings[connection], role).name
+                names[role] = self._choose(await self._listing(role), role).name
             except ModelUnavailableError as error:
                 problems.append(error.reason)
-        listing = listings[connections["answer"]]
+        listing = await self._listing("answer")
         return ModelStatus(
             reachable=listing.failure is None,
             chat_model=names.get("answer", ""),
             fast_model=names.get("fast", ""),
             embed_model=names.get("embed", ""),
-            models=tuple(model.name for model in listing.models),
             chat_models=self._offered(listing),
             reason=joined("; ", dict.fromkeys(problems)),
         )

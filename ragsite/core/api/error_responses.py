@@ -33,17 +33,7 @@ from ragsite.core.wording import worded
 
 logger = logging.getLogger(__name__)
 
-CODES = {
-    400: "invalid",
-    401: "not_authenticated",
-    403: "permission_denied",
-    404: "not_found",
-    405: "method_not_allowed",
-    406: "not_acceptable",
-    413: "too_large",
-    415: "unsupported_media_type",
-    429: "rate_limited",
-}
+CODES = {400: "invalid", 401: "not_authenticated", 429: "rate_limited"}  # REST framework's own codes are others
 
 
 def as_app_error(error: Exception) -> AppError | None:
@@ -89,7 +79,8 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
     if response is None:
         return None
     detail = response.data.get("detail", "") if isinstance(response.data, dict) else ""
-    code, message = CODES.get(response.status_code, "error"), str(detail) or localized(AppError.message)
+    code = CODES.get(response.status_code) or getattr(error, "default_code", "error")
+    message = str(detail) or localized(AppError.message)
     response.data = {"error": {"code": code, "message": message, "fields": {}}}
     return response
 

@@ -125,10 +125,10 @@ class ApiSchema(AutoSchema):
         return schema
 
     def _insert_field_validators(self, field: Any, schema: dict[str, Any]) -> None:
-        """The pattern of a text takes the empty one, too: it needs no second option, of which `oneOf` takes but one."""
+        """A text that may be blank is told as `oneOf` with the empty one, which its own pattern takes, too: `anyOf`."""
         super()._insert_field_validators(field, schema)
         if "pattern" in schema.get("oneOf", [{}])[0]:
-            schema.update(schema.pop("oneOf")[0])
+            schema["anyOf"] = schema.pop("oneOf")
 
     def _get_request_for_media_type(self, serializer: Any, direction: Any = "request") -> Any:
         """Fields of a PATCH may be left out only where the view says so, by `partial=True`."""
