@@ -9,6 +9,11 @@ from allauth.account.decorators import secure_admin_login
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount, SocialApp, SocialToken
 from allauth.usersessions.models import UserSession
+from constance import config
+from constance.admin import Config, ConstanceAdmin
+from constance.forms import ConstanceForm
+from constance.models import Constance
+from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.models import User
@@ -21,38 +26,35 @@ from django.template.response import TemplateResponse
 from django.urls import path
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
+from pydantic import ValidationError
 from rest_framework.authtoken.models import TokenProxy
 
 from ragsite.accounts.forms import PersonalDataForm
 from ragsite.accounts.personal_data import LastAdministratorError, deletion_start, export_response
+from ragsite.core.changeable import with_values
 from ragsite.core.localized import localized
+from ragsite.core.read_only_admin import ReadOnlyAdmin
 from ragsite.models import ApiToken
-from ragsite.settings_admin import SettingsAdmin
+from ragsite.runtime import live_settings
 
-__all__ = ["SettingsAdmin"]  # registered where it is
 admin.site.site_header = "Ragsite"
 admin.site.site_title = "Ragsite"
 admin.site.index_title = _("Conversations, documents, ratings")
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
 admin.site.unregister(TokenProxy)  # its table is empty: tokens are ApiTokens
+admin.site.unregister([Config])
 # The provider comes from the environment, secrets of second factors are nobody's to read, sessions end by their owner.
 admin.site.unregister((SocialApp, SocialToken, SocialAccount, Authenticator, UserSession))
 
 
 @admin.register(ApiToken)
-class ApiTokenAdmin(admin.ModelAdmin):
-    """Deleting one revokes it."""
+class ApiTokenAdmin(ReadOnlyAdmin, admin.ModelAdmin):
+    """Deleting one revokes it. None is added: its key would have to be shown."""
 
     list_display = ("user", "name", "prefix", "scopes", "created_at", "last_used_at", "expires_at")
     search_fields = ("user__username", "name", "prefix")
     fields = readonly_fields = (*list_display, "collection_ids", "keeps_conversations")
     date_hierarchy = "created_at"
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False  # the key would have to be shown
-
-    def has_change_permission(self, request: HttpRequest, obj: ApiToken | None = None) -> bool:
-        return False
 
 
 admin.site.unregister(User)
@@ -113,3 +115,46 @@ class PersonAdmin(UserAdmin):
         self.log_change(request, person, gettext("Personal data deleted: %(reason)s") % reason)
         messages.success(request, gettext("The account is closed, and everything in it is being deleted."))
         return redirect("admin:auth_user_changelist")
+
+
+# ------------------------------------------------------------------------------------------------ settings
+class SettingsForm(ConstanceForm):
+    """A key that the environment decides is shown and can't be changed. What is as by default is not stored."""
+
+    def __init__(self, initial: dict[str, Any], *args: Any, **kwargs: Any) -> None:
+        locked = live_settings.locked_settings()
+        shown = initial | {name: settings.CONSTANCE_CONFIG[name][0] for name in locked}
+        super().__init__(shown, *args, **kwargs)
+        for name in locked:
+            self.fields[name].disabled = True
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean()
+        for name in settings.CONSTANCE_CONFIG.keys() & cleaned.keys():
+            try:
+                with_values(settings.RAG, {name: cleaned[name]})
+            except ValidationError as error:
+                self.add_error(name, error.errors()[0]["msg"].removeprefix("Value error, "))
+        return cleaned
+
+    def save(self) -> list[str]:
+        """Returns the keys that were changed."""
+        changed = [name for name in settings.CONSTANCE_CONFIG if self.cleaned_data[name] != self.initial[name]]
+        for name in changed:
+            if (value := self.cleaned_data[name]) == settings.CONSTANCE_CONFIG[name][0]:
+                Constance.objects.filter(key=name).delete()
+            else:
+                setattr(config, name, value)
+        live_settings.refresh(at_once=True)
+        return changed
+
+
+@admin.register(Config)
+class SettingsAdmin(ConstanceAdmin):
+    change_list_form = SettingsForm
+
+    def get_config_value(self, name: str, options: Any, form: Any, initial: Any) -> dict[str, Any]:
+        shown: dict[str, Any] = super().get_config_value(name, options, form, initial)
+        if form.fields[name].disabled:
+            shown["help_text"] += "\n" + gettext("It is set in the environment, which decides.")
+        return shown

@@ -70,10 +70,10 @@ def test_a_private_document_of_another_answers_like_none(client: Client, user: A
 def test_questions_are_suggested_only_where_the_samples_can_be_seen(client: Client, user: Any) -> None:
     from retrieval.services.samples import read_manifest
 
-    assert boot_of(client.get("/"))["suggestions"] == []
+    assert client.get("/").context["suggestions"] == []
     for entry in read_manifest()["collections"]:
         DocumentFactory(collection=CollectionFactory(owner=None, name=entry["name"]))
-    suggestions = boot_of(client.get("/"))["suggestions"]
+    suggestions = client.get("/").context["suggestions"]
     assert suggestions and all(suggestion["text"] for suggestion in suggestions)
 
 

@@ -225,7 +225,7 @@ def test_staff_give_out_and_delete_a_persons_data_with_a_reason_that_is_kept() -
     assert "This field is required" in client.post(address, {"action": "export"}).content.decode()
     given = client.post(address, {"action": "export", "reason": "letter of 3 May"})
     assert given.streaming and given.headers["Content-Type"] == "application/zip"
-    given._resource_closers.pop()()  # the file
+    given._resource_closers[0]()  # the file
     wrong = client.post(address, {"action": "deletion", "reason": "letter of 4 May", "name": "somebody"})
     assert wrong.status_code == 200 and User.objects.get(pk=user.pk).is_active
     client.post(address, {"action": "deletion", "reason": "letter of 4 May", "name": user.username})

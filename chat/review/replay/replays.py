@@ -61,7 +61,7 @@ def models_listed() -> list[str]:
     async def names() -> list[str]:
         own = not has_engine()
         try:
-            return list((await get_engine().models.status()).models)
+            return list((await get_engine().models.status()).chat_models)
         finally:
             if own:
                 await close_engine()
