@@ -67,16 +67,6 @@ def test_a_private_document_of_another_answers_like_none(client: Client, user: A
     assert client.get(f"/documents/{uuid.uuid4()}/").status_code == 404
 
 
-def test_questions_are_suggested_only_where_the_samples_can_be_seen(client: Client, user: Any) -> None:
-    from retrieval.services.samples import read_manifest
-
-    assert client.get("/").context["suggestions"] == []
-    for entry in read_manifest()["collections"]:
-        DocumentFactory(collection=CollectionFactory(owner=None, name=entry["name"]))
-    suggestions = client.get("/").context["suggestions"]
-    assert suggestions and all(suggestion["text"] for suggestion in suggestions)
-
-
 @pytest.mark.parametrize("path", ["/", "/documents/", "/accounts/login/", "/accounts/signup/", "/nowhere", "/admin/"])
 def test_every_page_forbids_inline_and_foreign_scripts(client: Client, user: Any, path: str) -> None:
     policy = client.get(path).headers["Content-Security-Policy"]
