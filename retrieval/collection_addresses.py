@@ -15,7 +15,7 @@ from uuid import UUID
 from django.db.models import Q
 
 from ragsite.core.text import clean_text
-from retrieval.models import SITE, Collection
+from retrieval.models import SITE
 
 MAX_ADDRESS_CHARS = 255  # the longest user name, a slash, the longest name
 _ID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", re.ASCII)
@@ -36,12 +36,6 @@ class Address:
         if self.owner is None:
             return Q(name=self.name)
         return Q(name=self.name) & (Q(owner__username=self.owner) if self.owner else Q(owner=None))
-
-    def fits(self, collection: Collection) -> bool:
-        if self.id is not None:
-            return collection.pk == self.id
-        owner = collection.owner.username if collection.owner else ""
-        return collection.name == self.name and self.owner in (None, owner)
 
 
 def read_address(text: str) -> Address:

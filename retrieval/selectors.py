@@ -154,9 +154,7 @@ def collections_find(
     *, user: User, names: Iterable[str], made_before: datetime | None = None
 ) -> dict[str, Collection | None]:
     """What each address means to `user`, None where there is nothing to see. `made_before`: among those alone."""
-    addresses = {name: read_address(name) for name in names}
-    wanted = reduce(or_, (address.rows() for address in addresses.values()), Q(pk__in=[]))
-    collections = visible_collections(user).filter(wanted).select_related("owner")
+    collections = visible_collections(user).select_related("owner")
     if made_before is not None:
         collections = collections.filter(created_at__lte=made_before)
     nearness = [When(owner=None, then=1), When(approved=True, then=3)]
@@ -164,8 +162,7 @@ def collections_find(
         by_group = Q(visibility=Collection.Visibility.SHARED) & _shared_with_groups(user)
         nearness = [When(owner=user, then=0), nearness[0], When(by_group, then=2), nearness[1]]
     nearest = collections.order_by(Case(*nearness, default=4), "created_at", "pk")
-    seen = list(nearest)
-    return {name: next(filter(address.fits, seen), None) for name, address in addresses.items()}
+    return {name: nearest.filter(read_address(name).rows()).first() for name in names}
 
 
 def collection_named(name: str, *, among: QuerySet[Collection] | None = None) -> Collection:

@@ -21,7 +21,6 @@ from retrieval.api.documents import documents_store, refuse_unknown_fields, uplo
 from retrieval.api.serializers import DocumentSerializer, UploadedDocumentSerializer
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.services import documents as document_services
-from retrieval.services.metadata import DocumentMetadata
 
 SESSION_ID = "The conversation; without it, one that begins with its first question: ask with the id of the answer."
 
@@ -93,7 +92,7 @@ class AttachmentsApi(APIView):
         given = AttachSerializer(data={"file": files, **{name: request.POST[name] for name in request.POST}})
         given.is_valid(raise_exception=True)
         collection = attachments_open(user=user, session_id=given.validated_data.get("session_id"), files=len(files))
-        entries = documents_store(user, files, collection, DocumentMetadata())
+        entries = documents_store(user, files, collection)
         body = {"session_id": collection.conversation_id, "documents": entries}
         return Response(AttachedSerializer(body).data, status=status.HTTP_202_ACCEPTED)
 

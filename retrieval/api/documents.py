@@ -61,7 +61,7 @@ from retrieval.services.documents import (
     document_reingest,
     document_update,
 )
-from retrieval.services.metadata import FIELDS, DocumentMetadata, metadata_from
+from retrieval.services.metadata import FIELDS, metadata_clean
 from retrieval.services.quotas import usage_of
 
 PERSONAL_COLLECTION = "uploads"  # each user's own, private: where POST /api/rag/upload puts files
@@ -101,7 +101,7 @@ class DocumentsApi(GenericAPIView[Document]):
         """Store files and queue their ingest. Files that are refused don't keep the others out."""
         refuse_unknown_fields(request, UploadSerializer)
         files = uploaded_files(request)
-        metadata = metadata_from(form_values(request.POST))
+        metadata = metadata_clean(form_values(request.POST))
         replaces = _replaced_in(request, files)
         collection = replaces.collection if replaces else collection_named_in(request)
         entries = documents_store(asking_user(request), files, collection, metadata, replaces=replaces)
@@ -130,7 +130,7 @@ class RagUploadApi(APIView):
         refuse_unknown_fields(request, RagUploadSerializer)
         files = uploaded_files(request)
         collection = collection_ensure(owner=asking_user(request), name=PERSONAL_COLLECTION)
-        entries = documents_store(asking_user(request), files, collection, DocumentMetadata())
+        entries = documents_store(asking_user(request), files, collection)
         return Response({"documents": entries}, status=status.HTTP_202_ACCEPTED)
 
 
@@ -348,7 +348,7 @@ def documents_store(
     user: User,
     files: Sequence[UploadedFile],
     collection: Collection,
-    metadata: DocumentMetadata,
+    metadata: Mapping[str, Any] | None = None,
     *,
     replaces: Document | None = None,
 ) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from django.db import transaction
 
 from retrieval.models import Collection, Document, DocumentKey
 from retrieval.services.documents import content_digest, document_create, document_delete, document_update
-from retrieval.services.metadata import metadata_from
+from retrieval.services.metadata import metadata_clean
 
 UNREAD = (Document.Status.QUEUED, Document.Status.PARSING, Document.Status.FAILED)
 
@@ -46,7 +46,7 @@ def document_put(
     row = key_get(collection=collection, source=source, key=key, lock=True)
     assert row is not None
     values, former, digest = dict(values or {}), row.document, content_digest(upload)
-    metadata = metadata_from({name: value for name, value in values.items() if name != "title"})
+    metadata = metadata_clean({name: value for name, value in values.items() if name != "title"})
     existing = Document.objects.filter(collection=collection, content_hash=digest).first()
     if existing is not None and existing.superseded_at is not None:
         document_delete(document=existing)  # an earlier version is in force again: it comes in anew

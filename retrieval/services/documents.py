@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from pathlib import PurePosixPath
@@ -31,7 +31,7 @@ from retrieval.models import Chunk, Collection, Document, IngestJob, upload_path
 from retrieval.selectors import collection_space
 from retrieval.services.collections import collection_emptied, collection_touch
 from retrieval.services.ingest_jobs import OPEN_STATES, job_user
-from retrieval.services.metadata import DocumentMetadata, metadata_clean
+from retrieval.services.metadata import FILTERED, metadata_clean
 from retrieval.services.queueing import document_unindex_queue, ingest_queue
 from retrieval.services.quotas import quota_check
 
@@ -59,25 +59,27 @@ def document_create(
     upload: File[bytes],
     file_name: str,
     uploaded_by: User | None = None,
-    metadata: DocumentMetadata | None = None,
+    metadata: Mapping[str, Any] | None = None,
     replaces: Document | None = None,
     queue: bool = True,
     within_quota: bool = True,
 ) -> DocumentCreated:
     """Store a file and queue its ingest once that is committed; `queue=False`: the caller runs it.
 
-    `replaces`: the document of this collection whose place it takes when it is ready; metadata that are not given are
-    those of that one. `within_quota=False`: whoever runs the machine may add more than the collection's owner may.
+    metadata: as `metadata_clean` gives it. `replaces`: the document of this collection whose place it takes when it is
+    ready; metadata that are not given are those of that one. `within_quota=False`: whoever runs the machine may add
+    more than the collection's owner may.
 
     Raises TooLargeError, UnsupportedFileError, CollectionNotFoundError, StorageFullError, QuotaExceededError,
     ConflictError for a document that has a newer version already, or for its own content.
     """
-    name, metadata = clean_file_name(file_name), metadata or DocumentMetadata()
+    name, metadata = clean_file_name(file_name), dict(metadata or {})
     if replaces is not None:
         followed = replaces.newer_versions.exclude(status=Document.Status.FAILED).exists()
         if replaces.superseded_at is not None or followed:
             raise ConflictError(SUPERSEDED)
-        metadata = metadata.filled_from(replaces)
+        earlier = {field: getattr(replaces, field) for field in FILTERED}
+        metadata = earlier | {field: value for field, value in metadata.items() if value}
     kind = kind_by_name(name)
     limit = settings.RAG.ingest.max_file_mib
     if (upload.size or 0) > limit * MIB:
@@ -96,7 +98,7 @@ def document_create(
         content_hash=digest,
         uploaded_by=uploaded_by,
         replaces=replaces,
-        **{**asdict(metadata), "tags": list(metadata.tags)},
+        **metadata,
     )
     check_room(document.size_bytes)
     if within_quota:  # before anything is stored, and once more under the lock

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -13,28 +12,10 @@ from ragsite.core.text import clean_line
 from ragsite.core.wording import worded
 from retrieval.models import Document
 
-FIELDS = ("title", "department", "doc_type", "policy_year", "tags")
+FILTERED = ("department", "doc_type", "policy_year", "tags")  # what filters work on
+FIELDS = ("title", *FILTERED)
 MAX_TAGS = 20
 MAX_TAG_CHARS = 50
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentMetadata:
-    """The fields that filters work on."""
-
-    department: str = ""
-    doc_type: str = ""
-    policy_year: int | None = None
-    tags: tuple[str, ...] = ()
-
-    def filled_from(self, document: Document) -> DocumentMetadata:
-        """What is empty here is as of that document."""
-        return DocumentMetadata(
-            department=self.department or document.department,
-            doc_type=self.doc_type or document.doc_type,
-            policy_year=self.policy_year or document.policy_year,
-            tags=self.tags or tuple(document.tags),
-        )
 
 
 def metadata_clean(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -67,9 +48,3 @@ def metadata_clean(values: Mapping[str, Any]) -> dict[str, Any]:
     if wrong:
         raise InvalidInputError(fields=wrong)
     return {name: getattr(document, name) for name in clean}
-
-
-def metadata_from(values: Mapping[str, Any]) -> DocumentMetadata:
-    """As `metadata_clean`, for a new document."""
-    clean = metadata_clean(values)
-    return DocumentMetadata(**{**clean, "tags": tuple(clean.get("tags", ()))})

@@ -20,7 +20,7 @@ from retrieval.models import Collection, Document
 from retrieval.selectors import documents_unasked
 from retrieval.services.collections import collection_ensure
 from retrieval.services.documents import document_create, document_update
-from retrieval.services.metadata import DocumentMetadata
+from retrieval.services.metadata import FILTERED
 
 logger = logging.getLogger(__name__)
 SAMPLES_DIR = Path(__file__).resolve().parent.parent / "samples"
@@ -99,12 +99,7 @@ def _document(entry: dict[str, Any], collection: Collection, queue: bool) -> tup
         collection=collection,
         upload=ContentFile(path.read_bytes(), name=path.name),
         file_name=path.name,
-        metadata=DocumentMetadata(
-            department=entry["department"],
-            doc_type=entry["doc_type"],
-            policy_year=entry["policy_year"],
-            tags=tuple(entry["tags"]),
-        ),
+        metadata={field: entry[field] for field in FILTERED},
         queue=queue,
     )
     if created.outcome == "added":

@@ -8,7 +8,7 @@ import glob
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ from retrieval.selectors import collection_named
 from retrieval.services.collections import collection_ensure
 from retrieval.services.documents import DocumentCreated, document_create
 from retrieval.services.ingest import document_ingest
-from retrieval.services.metadata import DocumentMetadata, metadata_from
+from retrieval.services.metadata import metadata_clean
 
 POLL_S = 1.0
 
@@ -60,7 +60,7 @@ class Command(EngineCommand):
         if files:  # else no collection is made either
             try:
                 values = {name: options[name] for name in ("department", "doc_type", "policy_year", "tags")}
-                metadata, collection = metadata_from(values), _collection(options["collection"], options["owner"])
+                metadata, collection = metadata_clean(values), _collection(options["collection"], options["owner"])
             except AppError as error:
                 raise CommandError(_sentence(error)) from error
             name = collection.name
@@ -83,7 +83,7 @@ class Command(EngineCommand):
 async def _ingest_all(
     files: Sequence[Path],
     collection: Collection,
-    metadata: DocumentMetadata,
+    metadata: Mapping[str, Any],
     counts: Counter[str],
     failures: list[tuple[str, str]],
 ) -> None:
@@ -121,7 +121,7 @@ async def _finish(document: Document) -> str:
     return ""
 
 
-def _create(path: Path, collection: Collection, metadata: DocumentMetadata) -> DocumentCreated:
+def _create(path: Path, collection: Collection, metadata: Mapping[str, Any]) -> DocumentCreated:
     with path.open("rb") as file:
         return document_create(
             collection=collection,
