@@ -1,6 +1,7 @@
 """The Celery application: ingest and periodic rounds."""
 
 import os
+from multiprocessing import current_process, process
 from typing import Any
 
 from celery import Celery
@@ -16,6 +17,7 @@ os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 
 file_broker.register()
 
+OWN_PROCESS = current_process()  # as `multiprocessing` knows it
 app = Celery("ragsite")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
@@ -25,6 +27,13 @@ app.autodiscover_tasks()
 def _never_outlive_the_worker(**_: Any) -> None:
     """A pool process whose worker was killed would go on with its task beside the one that takes the job over."""
     die_with_parent(os.getppid())
+
+
+@worker_process_init.connect
+def _may_start_processes(**_: Any) -> None:
+    """Celery's pool puts its own kind of process where `multiprocessing` looks for its, which then refuses to start the
+    fork server that reads files."""
+    process._current_process = OWN_PROCESS  # type: ignore[attr-defined]
 
 
 @task_prerun.connect
