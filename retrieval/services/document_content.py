@@ -17,7 +17,7 @@ from retrieval.ingest.parts import Box, boxes_between
 from retrieval.ingest.sniff import MEDIA_TYPES
 from retrieval.models import Chunk, Document, DocumentPart
 from retrieval.selectors import as_uuid
-from retrieval.text.document_html import blocks_html
+from retrieval.services.document_html import blocks_html
 
 MARKDOWN = MEDIA_TYPES["markdown"]
 MOST_SPANS = 20  # of one source

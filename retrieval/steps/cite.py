@@ -263,35 +263,25 @@ class CitedStream:
         self._hints: list[int] = []  # the model's markers in it
         self._line = ""  # the current line so far, without markers
         self._fenced = self._after_row = False
-        self._begun = False  # a word has gone out
         self._whole = True
-        self._waiting = ""  # for it
 
     def begin(self, text: str, *, sentence: str) -> None:
         """Go on behind this text. sentence: the one that it breaks off in; its citations are set when it ends."""
         lines = text.split("\n")
         self._fenced = sum(line.lstrip().startswith(_FENCE) for line in lines) % 2 == 1
-        self._line, self._sentence, self._begun = without_markers(lines[-1]), sentence, True
+        self._line, self._sentence = without_markers(lines[-1]), sentence
         self._after_row = len(lines) > 1 and is_row(lines[-2])
 
     async def feed(self, piece: str) -> str:
         self._held += piece
-        return self._shown(await self._read(last=False))
+        return await self._read(last=False)
 
     async def finish(self, *, whole: bool = True) -> str:
         """What was held back; the beginning of a marker that never ended is dropped. whole: False of a text that broke
         off; the sentence that it broke off in is not cited, as it may go on."""
         self._whole = whole
         rest = await self._read(last=True)
-        return self._shown(rest + (await self._citations("", last=True) if whole else "")).rstrip()
-
-    def _shown(self, text: str) -> str:
-        """Nothing is sent before the first word."""
-        if self._begun:
-            return text
-        self._waiting += text
-        self._begun = bool(_WORD.search(self._waiting))
-        return self._waiting.lstrip() if self._begun else ""
+        return (rest + (await self._citations("", last=True) if whole else "")).rstrip()
 
     # -------------------------------------------------------------------------------------------- reading
     async def _read(self, *, last: bool) -> str:

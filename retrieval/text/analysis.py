@@ -24,7 +24,7 @@ from functools import lru_cache
 from typing import Any
 
 from retrieval.text.language import HAN, HANGUL, KANA, detect_language, to_simplified
-from retrieval.text.stop_words import BY_LANGUAGE, CHINESE, ENGLISH
+from retrieval.text.stop_words import CHINESE, ENGLISH
 
 MAX_TERM_CHARS = 64
 MAX_CODE_PARTS = 12
@@ -258,7 +258,7 @@ def _whole_code(token: str) -> str:
 
 
 def _stems(word: str, language: str) -> Iterator[str]:
-    if word in BY_LANGUAGE.get(language, ENGLISH):
+    if word in ENGLISH and (language == "en" or language not in _STEMMERS):
         return
     if not word.isalpha():
         yield word

@@ -12,7 +12,7 @@ from rest_framework.test import APIClient
 
 from retrieval.ingest.parts import PART_CHARS
 from retrieval.models import Document
-from retrieval.text.document_html import TAGS
+from retrieval.services.document_html import TAGS
 from tests.factories import CollectionFactory, UserFactory
 from tests.retrieval.ingest.files import docx_bytes, pptx_bytes, xlsx_bytes
 from tests.retrieval.read_documents import read_document_row
