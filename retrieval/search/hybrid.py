@@ -75,15 +75,14 @@ class _Found:
         )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class _Ask:
     """What one embedding space is asked. limit: the window, per leg and group. rows: which rows of the index."""
 
+    request: SearchRequest
     space: EmbeddingSpace
     groups: Sequence[QueryGroup]
-    stages: Sequence[str]
     limit: int
-    scope: SearchScope
     rows: Mapping[str, Any]
     timings: _Timings
 
@@ -154,23 +153,11 @@ class HybridSearcher:
                 spaces.setdefault(ref.space, []).append(ref.id)
         attached = frozenset(ref.id for ref in request.scope.collections if ref.attached)
         filters = replace(request.filters, spared=attached) if request.filters else request.filters
-        asks = [
-            _Ask(
-                space=space,
-                groups=groups,
-                stages=request.stages,
-                limit=limit,
-                scope=request.scope,
-                rows={
-                    "collection_ids": collection_ids,
-                    "filters": filters,
-                    "level": level,
-                    "document_ids": request.document_ids,
-                },
-                timings=timings,
-            )
+        rows = {"filters": filters, "level": level, "document_ids": request.document_ids}
+        asks = (
+            _Ask(request, space, groups, limit, {"collection_ids": collection_ids, **rows}, timings)
             for space, collection_ids in spaces.items()
-        ]
+        )
         results = await asyncio.gather(*map(self._search_space, asks))
         found = results[0] if len(results) == 1 else _joined(results)
         found.notes |= {
@@ -219,7 +206,7 @@ class HybridSearcher:
         """kNN window → match filter on terms → BM25 inside the window. Without vectors BM25's list is the window."""
         window = list(dense) or list(bm25)
         if dense and group.terms and not group.queries[0].vector_only:
-            window, notes["match"] = await self._matching(group.terms, window, ask.scope)
+            window, notes["match"] = await self._matching(group.terms, window, ask.request.scope)
         scores = seed_sum(dense, bm25)
         return {chunk_id: scores[chunk_id] for chunk_id in window}
 
@@ -236,13 +223,13 @@ class HybridSearcher:
     async def _dense(self, ask: _Ask, found: _Found) -> list[list[LegHit]]:
         """One list per group; where the embedder is away but text search works, nothing, and why in `degraded`."""
         nothing: list[list[LegHit]] = [[] for _ in ask.groups]
-        if "dense" not in ask.stages:
+        if "dense" not in ask.request.stages:
             return nothing
         begun = time.perf_counter()
         try:
             vectors = await self._vectors(ask)
         except EmbeddingUnavailableError as error:
-            if "bm25" not in ask.stages:
+            if "bm25" not in ask.request.stages:
                 raise
             found.degraded = (worded("no vectors, text search alone: {reason}", reason=error.reason),)
             return nothing
@@ -269,7 +256,7 @@ class HybridSearcher:
 
     async def _bm25(self, ask: _Ask) -> list[list[LegHit]]:
         """One list per group."""
-        if "bm25" not in ask.stages:
+        if "bm25" not in ask.request.stages:
             return [[] for _ in ask.groups]
         begun = time.perf_counter()
         texts = [group.text for group in ask.groups]

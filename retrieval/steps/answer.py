@@ -29,7 +29,7 @@ from retrieval.steps.writing import (
     marked_shape,
     write_by_model,
 )
-from retrieval.text.language import NAMES, Language, in_script, phrase
+from retrieval.text.language import Language, in_script, phrase
 from retrieval.text.quoting import one_line, quote_history, quote_source
 from retrieval.trace import degrade, note
 from retrieval.values import (
@@ -193,10 +193,8 @@ async def _quoted(
 
 
 def _prompt(deps: Deps, question: Question, passages: Sequence[ScoredChunk]) -> Prompt:
-    return deps.prompts.render(
+    return deps.prompt(
         "generate",
-        language=deps.language,
-        language_name=NAMES[deps.language],
         history=quote_history(question.history),
         passages="\n\n".join(quote_source(number, passage.chunk) for number, passage in enumerate(passages, start=1)),
         question=one_line(question.standalone),
@@ -272,10 +270,8 @@ async def respond_directly(deps: Deps, question: Question, memories: Sequence[Re
     """None where no model can write it: nothing but a model can reply from a conversation."""
 
     def prompt() -> Prompt:
-        return deps.prompts.render(
+        return deps.prompt(
             "direct_answer",
-            language=deps.language,
-            language_name=NAMES[deps.language],
             memories=quote_memories(memories),
             history=quote_history(question.history),
             question=one_line(question.standalone),

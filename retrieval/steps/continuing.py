@@ -17,7 +17,6 @@ from retrieval.steps.cite import without_markers
 from retrieval.steps.passages import fit
 from retrieval.steps.step import Deps, step
 from retrieval.steps.writing import AnswerWriter, author_of, write_by_model
-from retrieval.text.language import NAMES
 from retrieval.text.quoting import neutralise, one_line, quote_history, quote_source
 from retrieval.text.sentences import split_sentences
 from retrieval.trace import degrade
@@ -66,10 +65,8 @@ def _passages(begun: Begun, *, tokens: int) -> str:
 
 
 def _prompt(deps: Deps, begun: Begun, passages: str) -> Prompt:
-    return deps.prompts.render(
+    return deps.prompt(
         "continue",
-        language=deps.language,
-        language_name=NAMES[deps.language],
         history=quote_history(begun.question.history),
         passages=passages,
         answer=neutralise(without_markers(begun.text)[-SHOWN_CHARS:]),

@@ -96,7 +96,12 @@ async def grade(
         skip("nothing_found")
         return Graded(grades=known)
     fresh = [document for document in documents if grade_key(document) not in known]
-    grades = {**known, **await _graded(deps, question, fresh)}
+    grades = dict(known)
+    if fresh and reranking_is_on(deps, question):
+        grades |= await _by_model(deps, question.standalone, fresh)
+    if left := [document for document in fresh if grade_key(document) not in grades]:
+        by_estimate = _by_estimate(await estimated(deps, question, fresh))
+        grades |= {grade_key(document): by_estimate for document in left}
     graded = Graded(documents=_in_order(documents, grades), grades=grades)
     note(
         "graded",
@@ -109,19 +114,6 @@ async def grade(
     return graded
 
 
-async def _graded(deps: Deps, question: Question, documents: Sequence[ScoredChunk]) -> dict[str, DocumentGrade]:
-    """Grade key → grade: the model's where it gives one, else the estimate's."""
-    grades = {}
-    if documents and reranking_is_on(deps, question):
-        verdicts = await _ask_each(deps, question.standalone, documents)
-        grades = {grade_key(document): _by_model(verdict) for document, verdict in verdicts}
-    left = [document for document in documents if grade_key(document) not in grades]
-    if left:
-        by_estimate = _by_estimate(await estimated(deps, question, documents))
-        grades |= {grade_key(document): by_estimate for document in left}
-    return grades
-
-
 class DocumentVerdict(BaseModel):
     """Whether one document holds information that the answer needs, and how sure this judgement is."""
 
@@ -129,10 +121,8 @@ class DocumentVerdict(BaseModel):
     confidence: Score
 
 
-async def _ask_each(
-    deps: Deps, text: str, documents: Sequence[ScoredChunk]
-) -> list[tuple[ScoredChunk, DocumentVerdict]]:
-    """What the model says, of those documents of which it says something; the entry tells why not of the others.
+async def _by_model(deps: Deps, text: str, documents: Sequence[ScoredChunk]) -> dict[str, DocumentGrade]:
+    """Grade key → grade, of those documents of which the model says something; the entry tells why not of the others.
 
     At most `ollama.max_concurrency` calls at once, each with its time limit, all together within `TIMEOUT_S`.
     """
@@ -155,14 +145,16 @@ async def _ask_each(
             return await try_call(deps, verdict_of(document), timeout_s=limit_s)
 
     verdicts = await asyncio.gather(*map(ask, documents))
-    return [(document, verdict) for document, verdict in zip(documents, verdicts, strict=True) if verdict is not None]
-
-
-def _by_model(verdict: DocumentVerdict) -> DocumentGrade:
-    reason = path_text("model_says_relevant" if verdict.is_relevant else "model_says_not_relevant", {})
-    return DocumentGrade(
-        relevant=verdict.is_relevant, confidence=verdict.confidence / TOP_SCORE, reason=reason, by_model=True
-    )
+    return {
+        grade_key(document): DocumentGrade(
+            relevant=verdict.is_relevant,
+            confidence=verdict.confidence / TOP_SCORE,
+            reason=path_text("model_says_relevant" if verdict.is_relevant else "model_says_not_relevant", {}),
+            by_model=True,
+        )
+        for document, verdict in zip(documents, verdicts, strict=True)
+        if verdict is not None
+    }
 
 
 def _by_estimate(score: float) -> DocumentGrade:

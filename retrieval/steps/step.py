@@ -36,6 +36,7 @@ from retrieval.ports import (
     DocumentReader,
     MemoryStore,
     Models,
+    Prompt,
     Reranker,
     Schema,
     Searcher,
@@ -43,7 +44,7 @@ from retrieval.ports import (
 )
 from retrieval.prompting import PromptLibrary
 from retrieval.search.boosting import AnswerRevision
-from retrieval.text.language import Language
+from retrieval.text.language import NAMES, Language
 from retrieval.trace import StepName, Trace, degrade
 
 T = TypeVar("T")
@@ -104,17 +105,13 @@ class Deps:
         """The same parts for one answer; timeout_s: of the whole answer."""
         return replace(self, trace=trace, deadline=Deadline(timeout_s), revision=AnswerRevision(), language=language)
 
-    async def complete(
-        self,
-        prompt: str,
-        schema: type[Schema],
-        **variables: object,
-    ) -> Schema:
-        """One structured call of the fast model with the prompt of this name, in the answer's language.
+    def prompt(self, name: str, /, **variables: object) -> Prompt:
+        """The prompt of this name in the answer's language, filled. Raises ModelError."""
+        return self.prompts.render(name, language=self.language, language_name=NAMES[self.language], **variables)
 
-        Raises ModelError.
-        """
-        filled = self.prompts.render(prompt, language=self.language, **variables)
+    async def complete(self, prompt: str, schema: type[Schema], **variables: object) -> Schema:
+        """One structured call of the fast model. Raises ModelError."""
+        filled = self.prompt(prompt, **variables)
         model = await self.models.chat("fast")
         return await model.complete_json(filled, schema)
 

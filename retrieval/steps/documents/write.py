@@ -10,12 +10,10 @@ import asyncio
 from collections.abc import Callable
 
 from retrieval.path_texts import reason_text
-from retrieval.ports import Prompt
 from retrieval.steps.answer import with_more, written_answer
 from retrieval.steps.documents.compare import Quoted
 from retrieval.steps.step import Deps, step
 from retrieval.steps.writing import AnswerWriter, Author, author_of, write_by_model
-from retrieval.text.language import NAMES
 from retrieval.text.quoting import one_line
 from retrieval.trace import degrade, note
 from retrieval.values import Answer, Source
@@ -23,7 +21,7 @@ from retrieval.values import Answer, Source
 
 async def author_for(deps: Deps, prompt: str, question: str) -> Author:
     """The model, and the room for what it reads, or why there is none."""
-    return await author_of(deps, lambda: _prompt(deps, prompt, question, ""))
+    return await author_of(deps, lambda: deps.prompt(prompt, passages="", question=one_line(question)))
 
 
 @step("generate")
@@ -41,7 +39,9 @@ async def write(
     writer = AnswerWriter(deps, sources=sources, question=question)
     if author.model:
         await deps.trace.choose_sources(sources)
-    ended = await write_by_model(deps, author, lambda: _prompt(deps, prompt, question, passages), writer)
+    ended = await write_by_model(
+        deps, author, lambda: deps.prompt(prompt, passages=passages, question=one_line(question)), writer
+    )
     if ended.failure:
         degrade(ended.failure)
     if not writer.text:
@@ -70,13 +70,3 @@ async def say_also(deps: Deps, answer: Answer, text: str) -> Answer:
 async def say_why_not(deps: Deps, text: str, reason: str) -> Answer:
     """There is nothing to answer from. reason: a code."""
     return await with_more(deps, Answer(decision="NO_ANSWER", text="", reason=reason_text(reason)), text)
-
-
-def _prompt(deps: Deps, prompt: str, question: str, passages: str) -> Prompt:
-    return deps.prompts.render(
-        prompt,
-        language=deps.language,
-        language_name=NAMES[deps.language],
-        passages=passages,
-        question=one_line(question),
-    )
