@@ -13,6 +13,7 @@ from constance import config
 from constance.admin import Config, ConstanceAdmin
 from constance.forms import ConstanceForm
 from constance.models import Constance
+from django import forms
 from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin
@@ -34,8 +35,10 @@ from ragsite.accounts.personal_data import LastAdministratorError, deletion_star
 from ragsite.core.changeable import with_values
 from ragsite.core.localized import localized
 from ragsite.core.read_only_admin import ReadOnlyAdmin
-from ragsite.models import ApiToken
+from ragsite.core.sealed import seal
+from ragsite.models import ApiToken, Webhook
 from ragsite.runtime import live_settings
+from ragsite.webhooks.delivery import new_secret
 
 admin.site.site_header = "Ragsite"
 admin.site.site_title = "Ragsite"
@@ -55,6 +58,32 @@ class ApiTokenAdmin(ReadOnlyAdmin, admin.ModelAdmin):
     search_fields = ("user__username", "name", "prefix")
     fields = readonly_fields = (*list_display, "collection_ids", "keeps_conversations")
     date_hierarchy = "created_at"
+
+
+class WebhookForm(forms.ModelForm):
+    events = forms.MultipleChoiceField(
+        label=_("Events"), choices=Webhook.Event.choices, widget=forms.CheckboxSelectMultiple
+    )
+
+    class Meta:
+        model = Webhook
+        fields = ("name", "url", "events", "is_active")
+
+
+@admin.register(Webhook)
+class WebhookAdmin(admin.ModelAdmin):
+    """Addresses that are told of events. The secret is shown once."""
+
+    form = WebhookForm
+    list_display = ("name", "url", "is_active", "last_at", "last_error")
+
+    def save_model(self, request: HttpRequest, obj: Webhook, form: Any, change: bool) -> None:
+        if not change:
+            secret = new_secret()
+            obj.secret = seal(secret)
+            told = gettext("The secret that signs what it gets, shown only this once: %(secret)s")
+            messages.success(request, told % {"secret": secret})
+        super().save_model(request, obj, form, change)
 
 
 admin.site.unregister(User)

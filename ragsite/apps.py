@@ -20,8 +20,10 @@ class RagsiteConfig(AppConfig):
     def ready(self) -> None:
         from ragsite import schedule
         from ragsite.accounts import signals  # models can be imported only now
+        from ragsite.webhooks import events
 
         signals.connect()
+        events.connect()
         schedule.connect(self)
 
 

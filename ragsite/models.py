@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 
 from django.conf import settings
+from django.core.validators import URLValidator
 from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
@@ -82,3 +83,30 @@ class ApiToken(models.Model):
     @property
     def has_expired(self) -> bool:
         return self.expires_at is not None and self.expires_at <= timezone.now()
+
+
+class Webhook(models.Model):
+    """An address that is told of events, signed as Standard Webhooks has it. `secret` is encrypted."""
+
+    class Event(models.TextChoices):
+        DOCUMENT_READY = "document.ready", _("A document is ready")
+        DOCUMENT_FAILED = "document.failed", _("A document could not be read")
+        ANSWER_RATED_DOWN = "answer.rated_down", _("An answer is rated down")
+        GAP_OPENED = "gap.opened", _("A knowledge gap is opened")
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    name = models.CharField(max_length=100, verbose_name=_("name"))
+    url = models.CharField(max_length=1000, validators=[URLValidator(["http", "https"])], verbose_name=_("address"))
+    events = models.JSONField(default=list, verbose_name=_("events"))
+    is_active = models.BooleanField(default=False, verbose_name=_("active"))
+    secret = models.TextField(editable=False)
+    last_at = models.DateTimeField(null=True, editable=False, verbose_name=_("last sent at"))
+    last_error = models.CharField(max_length=500, blank=True, editable=False, verbose_name=_("last error"))
+
+    class Meta:
+        verbose_name = _("webhook")
+        verbose_name_plural = _("webhooks")
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name

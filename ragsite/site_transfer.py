@@ -32,7 +32,7 @@ from retrieval.services.documents import document_retry
 
 CARRIED = (
     "auth.Group", "auth.User", "ragsite.Account", "ragsite.ApiToken", "account.EmailAddress", "mfa.Authenticator",
-    "socialaccount.SocialAccount",
+    "socialaccount.SocialAccount", "ragsite.Webhook",
     "retrieval.Collection", "retrieval.CollectionPerson", "retrieval.ShareReply", "retrieval.Document",
     "retrieval.SyncSource",
     "retrieval.DocumentKey",

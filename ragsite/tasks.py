@@ -11,7 +11,9 @@ from django.contrib.sessions.backends.db import SessionStore
 from ragsite.accounts.letters import letter_deliver
 from ragsite.accounts.personal_data import deletions_do
 from ragsite.accounts.sessions import sessions_tidy
+from ragsite.core.errors import UnavailableError
 from ragsite.retention import retention_work
+from ragsite.webhooks.delivery import webhook_deliver
 from retrieval.services.samples import samples_load
 
 RETENTION_S = 60.0  # then other work gets its turn
@@ -20,6 +22,13 @@ LETTER_RETRY = {
     "max_retries": 6,
     "retry_backoff": 10,
     "retry_backoff_max": 900,
+}
+WEBHOOK_RETRY = {
+    "autoretry_for": (UnavailableError,),
+    "max_retries": 10,
+    "retry_backoff": 10,
+    "retry_backoff_max": 3000,  # Redis hands out anew what has waited for an hour
+    "retry_jitter": False,
 }
 
 
@@ -40,6 +49,12 @@ def accounts_tidy() -> int:
 def letter_send(to: str, subject: str, text: str) -> None:
     """Send an e-mail; tried again for a quarter of an hour while the mail server is away or refuses."""
     letter_deliver(to, subject, text)
+
+
+@shared_task(**WEBHOOK_RETRY)
+def webhook_send(webhook_id: str, message_id: str, body: str) -> None:
+    """Tell a webhook; tried again for two hours while it does not take it."""
+    webhook_deliver(webhook_id=webhook_id, message_id=message_id, body=body)
 
 
 @shared_task

@@ -111,9 +111,11 @@ def job_give_back(*, claim: Claim, reason: str = "", counted: bool = True) -> No
 def job_fail(*, claim: Claim, reason: str) -> None:
     """For good: nothing but a new upload starts this document again."""
     if claim.lease.release(state=IngestJob.State.FAILED, error=_cut(reason), finished_at=timezone.now()):
-        Document.objects.filter(pk=claim.document_id).update(
-            status=Document.Status.FAILED, updated_at=timezone.now(), **_told(reason)
-        )
+        document = Document.objects.select_related("collection__owner").filter(pk=claim.document_id).first()
+        if document is not None:
+            document.status, told = Document.Status.FAILED, _told(reason)
+            document.error, document.error_wording = told["error"], told["error_wording"]
+            document.save(update_fields=["status", "error", "error_wording", "updated_at"])  # others listen
 
 
 def job_finish(*, claim: Claim, document: Document) -> None:

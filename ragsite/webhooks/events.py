@@ -1,0 +1,68 @@
+"""What webhooks tell of: the site listens to rows that are saved; nobody who saves them knows. No text of people."""
+
+from __future__ import annotations
+
+import json
+import logging
+import uuid
+from collections.abc import Collection
+from functools import partial
+from typing import Any
+
+from celery import current_app
+from django.db import transaction
+from django.db.models import Model
+from django.db.models.signals import post_save
+from django.utils import timezone
+from kombu.exceptions import OperationalError
+
+from feedback.models import KnowledgeGap, Rating
+from feedback.models.ratings import thumb_of
+from ragsite.models import Webhook
+from retrieval.models import Document
+
+Event = Webhook.Event
+DOCUMENT_EVENTS = {Document.Status.READY: Event.DOCUMENT_READY, Document.Status.FAILED: Event.DOCUMENT_FAILED}
+logger = logging.getLogger(__name__)
+
+
+def connect() -> None:
+    """Once, when the site starts."""
+    post_save.connect(_document, sender=Document, dispatch_uid="webhooks.document")
+    post_save.connect(_rating, sender=Rating, dispatch_uid="webhooks.rating")
+    post_save.connect(_gap, sender=KnowledgeGap, dispatch_uid="webhooks.gap")
+
+
+def _document(sender: type[Model], instance: Document, update_fields: Collection[str] | None = None, **_: Any) -> None:
+    event = DOCUMENT_EVENTS.get(Document.Status(instance.status))
+    if event and "status" in (update_fields or ()) and instance.collection.conversation_id is None:
+        data = {"id": str(instance.pk), "title": instance.title, "collection": instance.collection.address}
+        _tell(event, {**data, "error": instance.error} if instance.error else data)
+
+
+def _rating(sender: type[Model], instance: Rating, raw: bool = False, **_: Any) -> None:
+    if not raw and instance.source_id is None and thumb_of(instance.score) == "down":
+        tags = {"score": instance.score, "tags": instance.tags}
+        _tell(Event.ANSWER_RATED_DOWN, {"message_id": str(instance.message_id), **tags})
+
+
+def _gap(
+    sender: type[Model], instance: KnowledgeGap, created: bool, update_fields: Collection[str] | None = None, **_: Any
+) -> None:
+    if created or (instance.reopened and "note" not in (update_fields or ())):
+        _tell(Event.GAP_OPENED, {"id": instance.pk, "reopened": instance.reopened})
+
+
+def _tell(event: Webhook.Event, data: dict[str, Any]) -> None:
+    """To every active webhook that wants it, once the transaction is committed."""
+    hooks = [hook for hook in Webhook.objects.filter(is_active=True) if event in hook.events]
+    body = json.dumps({"type": event, "timestamp": timezone.now().isoformat(), "data": data}, ensure_ascii=False)
+    for hook in hooks:
+        transaction.on_commit(partial(_queue, str(hook.pk), f"msg_{uuid.uuid4().hex}", body), robust=True)
+
+
+def _queue(*arguments: str) -> None:
+    try:
+        current_app.send_task("ragsite.tasks.webhook_send", arguments, retry=False)
+    except (OperationalError, OSError) as error:
+        logger.warning("a webhook is not told: the broker is away (%s)", error)

@@ -1,0 +1,122 @@
+"""Webhooks: what is told, to whom, how it is signed, and what happens where it is not taken."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from celery import current_app
+from django.test import Client
+
+from feedback.models import KnowledgeGap
+from ragsite.core.errors import UnavailableError
+from ragsite.core.sealed import seal, unseal
+from ragsite.models import Webhook
+from ragsite.webhooks.delivery import new_secret, signature, webhook_deliver
+from tests.factories import CollectionFactory, DocumentFactory, RatingFactory, UserFactory
+from tests.web_server import WebServer
+
+pytestmark = pytest.mark.django_db(transaction=True)
+MESSAGE = {"message_id": "msg_1", "body": '{"type": "gap.opened"}'}
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """The bodies that would have gone to the broker."""
+    bodies: list[dict[str, Any]] = []
+
+    def send(name: str, arguments: Any = (), **_: Any) -> None:
+        if name == "ragsite.tasks.webhook_send":
+            bodies.append(json.loads(arguments[2]))
+
+    monkeypatch.setattr(current_app, "send_task", send)
+    return bodies
+
+
+@pytest.fixture
+def server(settings: Any) -> Iterator[WebServer]:
+    settings.SITE = settings.SITE.model_copy(update={"inner_hosts": ["127.0.0.1"]})
+    with WebServer() as running:
+        yield running
+
+
+def hook(url: str = "https://hooks.example.org/", **values: Any) -> Webhook:
+    events = list(Webhook.Event.values)
+    return Webhook.objects.create(
+        **{"name": "x", "url": url, "events": events, "is_active": True, "secret": seal(new_secret()), **values}
+    )
+
+
+def test_the_signature_is_that_of_standard_webhooks() -> None:
+    """Their reference vector."""
+    secret, body = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", '{"test": 2432232314}'
+    made = signature(secret, "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, body)
+    assert made == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+
+
+def test_events_are_told_without_texts_of_people(sent: list[dict[str, Any]]) -> None:
+    hook()
+    document = DocumentFactory(status="embedding")
+    for status in ("ready", "failed"):
+        document.status = status
+        document.save(update_fields=["status"])
+    RatingFactory(score=5)
+    RatingFactory(score=1, comment="my own words")
+    KnowledgeGap.objects.create(terms="own words")
+    assert [one["type"] for one in sent] == ["document.ready", "document.failed", "answer.rated_down", "gap.opened"]
+    assert sent[0]["data"]["id"] == str(document.pk) and "own words" not in json.dumps(sent)
+
+
+def test_nothing_is_told_where_nobody_wants_it(sent: list[dict[str, Any]]) -> None:
+    hook(is_active=False)
+    hook(events=["gap.opened"])
+    attached = CollectionFactory(owner=UserFactory(), conversation_id="00000000-0000-0000-0000-000000000001")
+    for document in (DocumentFactory(), DocumentFactory(collection=attached)):
+        document.save(update_fields=["status"])
+    assert sent == []
+
+
+def test_a_message_is_sent_with_its_signature(server: WebServer) -> None:
+    server.pages["/hook"] = (200, {}, b"")
+    row = hook(f"{server.url}/hook")
+    webhook_deliver(webhook_id=str(row.pk), **MESSAGE)
+    ((method, _, headers, body),) = server.asked
+    stamp = int(headers["webhook-timestamp"])
+    assert (method, body.decode()) == ("POST", MESSAGE["body"])
+    assert headers["webhook-signature"] == signature(unseal(row.secret), "msg_1", stamp, MESSAGE["body"])
+    row.refresh_from_db()
+    assert row.last_at and row.last_error == ""
+
+
+@pytest.mark.parametrize(
+    ("page", "again"),
+    [((500, {}, b""), True), ((302, {"Location": "http://169.254.169.254/"}, b""), True), ((410, {}, b""), False)],
+)
+def test_what_is_not_taken_is_tried_again_until_the_receiver_is_gone(server: WebServer, page: Any, again: bool) -> None:
+    server.pages["/hook"] = page
+    row = hook(f"{server.url}/hook")
+    if again:
+        with pytest.raises(UnavailableError):
+            webhook_deliver(webhook_id=str(row.pk), **MESSAGE)
+    else:
+        webhook_deliver(webhook_id=str(row.pk), **MESSAGE)
+    row.refresh_from_db()
+    assert row.last_error and row.is_active is again and len(server.asked) == 1
+
+
+def test_an_address_inside_is_never_called() -> None:
+    row = hook("http://127.0.0.1:9/")
+    webhook_deliver(webhook_id=str(row.pk), **MESSAGE)
+    row.refresh_from_db()
+    assert "own network" in row.last_error
+
+
+def test_an_administrator_makes_one_and_sees_its_secret_once(client: Client) -> None:
+    client.force_login(UserFactory(is_staff=True, is_superuser=True))
+    form = {"name": "Chat", "url": "https://hooks.example.org/x", "events": ["gap.opened"], "is_active": "on"}
+    done = client.post("/admin/ragsite/webhook/add/", form, follow=True)
+    row = Webhook.objects.get()
+    assert unseal(row.secret) in done.content.decode()
+    assert unseal(row.secret) not in client.get(f"/admin/ragsite/webhook/{row.pk}/change/").content.decode()
