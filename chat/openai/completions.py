@@ -101,6 +101,7 @@ def error_body(error: Mapping[str, Any], *, status: int) -> dict[str, Any]:
             "type": ERROR_TYPES.get(status, "invalid_request_error" if status < 500 else "server_error"),
             "param": param,
             "code": error["code"],
+            "fields": error["fields"],
         }
     }
 

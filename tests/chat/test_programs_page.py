@@ -1,0 +1,52 @@
+"""docs/programs.md: its examples do what they say."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import User
+
+from retrieval.providers.lexical import SPACE
+from retrieval.services.index import index_repair
+from tests.chat.conftest import TEXT, ScriptedWorkflow, program_key
+from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory
+
+PAGE = Path(__file__).parents[2] / "docs" / "programs.md"
+EXAMPLES = re.findall(r"^```(\w+)\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.S | re.M)
+
+
+def run(language: str, example: str, *, site: str, key: str) -> str:
+    """What it prints."""
+    if language == "sh":
+        names = {"site": site, "key": key}
+        done = subprocess.run(
+            ["bash", "-euc", example], env=names, capture_output=True, text=True, timeout=60, check=True
+        )
+        return done.stdout
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(example, {"site": site, "key": key})
+    return printed.getvalue()
+
+
+async def test_each_example_prints_an_answer(
+    site_url: str, user: User, milvus: Any, offline: None, workflow: ScriptedWorkflow
+) -> None:
+    space = {"embedding_model": SPACE.model, "embedding_dim": SPACE.dim}
+    loans = await sync_to_async(DocumentFactory)(collection=await sync_to_async(CollectionFactory)(**space))
+    await sync_to_async(ChunkFactory)(document=loans, text="Ten books may be borrowed.")
+    await index_repair()
+    key = await sync_to_async(program_key)(user, "read", "ask")
+    printed = [
+        await asyncio.to_thread(run, language, example, site=site_url, key=key) for language, example in EXAMPLES
+    ]
+    assert [language for language, _ in EXAMPLES] == ["sh", "python", "python"]
+    assert "Ten books may be borrowed." in printed[0]
+    assert [text.strip() for text in printed[1:]] == [TEXT, TEXT]
