@@ -9,19 +9,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import fmean
 from typing import Any
 
 from pydantic import BaseModel
 
 from ragsite.core.wording import counted
-from retrieval.path_texts import path_text, reason_text
+from retrieval.path_texts import path_text
 from retrieval.steps.judge import (
-    MISSING_CHARS,
     TOP_SCORE,
-    YES_SCORE,
     Score,
-    SearchWords,
     check_score,
     estimated,
     quoted,
@@ -29,15 +25,13 @@ from retrieval.steps.judge import (
     reranking_is_on,
 )
 from retrieval.steps.step import Deadline, Deps, step, try_call
-from retrieval.text.quoting import neutralise, one_line, quote_source
+from retrieval.text.quoting import one_line
 from retrieval.trace import note, queue_model_call, skip
-from retrieval.values import Answer, Question, ScoredChunk
+from retrieval.values import Question, ScoredChunk
 
 RELEVANT_SCORE = 0.4  # estimate from which the documents are relevant, where no model grades them
 TIMEOUT_S = 60.0  # all documents of one search together
 EXCERPT_CHARS = 2000  # of a graded document, kept in the decision path
-NO_PASSAGES = "-"
-ACCEPT = 0.5  # the share of borne-out statements from which an answer is accepted without a model's word
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,68 +185,3 @@ def _row(document: ScoredChunk, graded: Graded, known: Mapping[str, DocumentGrad
         "graded_before": grade_key(document) in known,
         "scores": document.scores.as_dict(),
     }
-
-
-# ------------------------------------------------------------------------------------------------ grade answer
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerAssessment:
-    """Whether an answer is sent. score: 0..1. missing: search words for what it lacks."""
-
-    accepted: bool
-    score: float = 0.0
-    missing: str = ""
-    reason: str = ""
-
-
-class AnswerGrade(BaseModel):
-    """How well the answer solves the question."""
-
-    score: Score
-    missing: SearchWords
-
-
-@step("reflect")
-async def grade_answer(deps: Deps, question: str, answer: Answer) -> AnswerAssessment:
-    """Whether to send it. An answer that no model wrote is sent; a refusal is rejected without a call."""
-    if not answer.model:
-        skip("no_model_wrote")
-        return AnswerAssessment(accepted=bool(answer.text), score=0.5, reason=reason_text("no_model_wrote"))
-    if answer.decision == "NO_ANSWER":
-        graded = AnswerAssessment(accepted=False, score=0.0, reason=answer.reason)
-    elif (reply := await try_call(deps, _ask(deps, question, answer))) is not None:
-        accepted = reply.score >= YES_SCORE
-        graded = AnswerAssessment(
-            accepted=accepted,
-            score=reply.score / TOP_SCORE,
-            missing="" if accepted else one_line(reply.missing)[:MISSING_CHARS],
-        )
-    else:
-        share = support(answer)
-        graded = AnswerAssessment(accepted=share >= ACCEPT and bool(answer.text), score=share)
-    note(
-        "answer_accepted" if graded.accepted else "answer_rejected",
-        accepted=graded.accepted, score=round(graded.score, 3), missing=graded.missing,
-    )  # fmt: skip
-    return graded
-
-
-async def _ask(deps: Deps, question: str, answer: Answer) -> AnswerGrade:
-    cited = [quote_source(source.marker, source.chunk) for source in answer.sources if source.cited]
-    grade = await deps.complete(
-        "grade_answer",
-        AnswerGrade,
-        passages="\n\n".join(cited) or NO_PASSAGES,
-        answer=neutralise(answer.text),
-        question=one_line(question),
-    )
-    check_score(grade.score)
-    return grade
-
-
-def support(answer: Answer) -> float:
-    """The share of the answer's statements that their passages bear out, 0..1; one that can't be checked counts half,
-    and so does an answer that makes none."""
-    verdicts = [0.5 if one.supported is None else float(one.supported) for one in answer.grounding]
-    return fmean(verdicts or [0.5])

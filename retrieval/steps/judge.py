@@ -2,9 +2,8 @@
 
 The fast model is shown the passages in the form and order in which the writing model is given them, and replies with
 the numbers of those that answer, and a verdict, about 20 tokens. Only a model's word refuses or asks back; without one
-the verdict is REFINE, and the score is the estimate's. `evaluate` is the evaluator of `react`, `reflect` of `planned`.
-Sources: seed 003 §2.5 and §2.6; Yan et al., Corrective RAG, 2024, arXiv:2401.15884; seed 004, tool 3 and node 4; seed
-002 §8.3.3; Shinn et al., Reflexion, 2023, arXiv:2303.11366.
+the verdict is REFINE, and the score is the estimate's. `evaluate` is the evaluator of `react`.
+Sources: seed 003 §2.5 and §2.6; Yan et al., Corrective RAG, 2024, arXiv:2401.15884; seed 004, tool 3 and node 4.
 """
 
 from __future__ import annotations
@@ -34,10 +33,6 @@ FRAME_TOKENS = 1000  # of a judge's prompt, for all that is no passage
 SNIPPET_CHARS = 2000  # of each passage that a cross-encoder is sent; it reads some 500 tokens
 YES, NO = 0.9, 0.1  # P(the passages answer) that stands for a model's word
 MISSING_CHARS = 300
-PASS_SCORE = 0.8  # a reflection at or above it: answer
-RETRY_SCORE = 0.5  # below it another way is tried; between the two the search is tuned
-WEIGHTS = (0.5, 0.3, 0.2)  # of relevance, completeness and factuality
-MOST_SHOWN = 10  # passages that a model reflects on in one call
 TOP_SCORE = 10  # of the whole numbers, from 0, that a model scores with
 CRITERIA = (
     "topical_alignment", "intent_alignment", "key_entity_match", "direct_answerability", "coverage_depth",
@@ -260,80 +255,3 @@ async def _verdict(deps: Deps, question: Question, passages: Sequence[ScoredChun
     if any(not 1 <= number <= count for number in numbers):
         raise ModelOutputError("passage_out_of_range")
     return verdict, numbers
-
-
-# ------------------------------------------------------------------------------------------------ reflect
-Outcome = Literal["pass", "tune", "retry"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reflection:
-    """candidates: best first. score: 0..1, relevance, completeness and factuality weighed. refused: a model says that
-    nothing of it answers."""
-
-    candidates: tuple[ScoredChunk, ...]
-    score: float
-    outcome: Outcome
-    refused: bool = False
-
-
-async def reflected_by_estimate(
-    deps: Deps, question: Question, passages: Sequence[ScoredChunk], **_: Any
-) -> Reflection:
-    """There is no model's word to search again by: what was found passes."""
-    probability = await estimated(deps, question, passages)
-    note("reflected_by_estimate", score=round(probability, 3), outcome="pass", by_model=False)
-    return Reflection(candidates=tuple(passages), score=probability, outcome="pass")
-
-
-class EvidenceReflection(BaseModel):
-    """Scores of the passages in their order, and of the whole."""
-
-    scores: list[Score]
-    completeness: Score
-    factuality: Score
-
-
-@step("reflect", fallback=reflected_by_estimate)
-async def reflect(
-    deps: Deps, question: Question, passages: Sequence[ScoredChunk], *, parts: Sequence[str] = ()
-) -> Reflection:
-    """Is what was found good enough to answer from? From PASS_SCORE on it passes, from RETRY_SCORE on the search is
-    tuned, below that another way is tried. parts: what was searched for, where that is several things."""
-    if not passages:
-        note("nothing_found", outcome="retry")
-        return Reflection(candidates=(), score=0.0, outcome="retry")
-    if not reranking_is_on(deps, question):
-        return await reflected_by_estimate(deps, question, passages)
-    shown = await quoted(deps, passages[:MOST_SHOWN])
-    reply = await deps.complete(
-        "reflect",
-        exactly(EvidenceReflection, "scores", len(shown)),
-        passages="\n\n".join(shown),
-        question=one_line(question.standalone),
-        parts="\n".join(f"- {one_line(part)}" for part in parts) or "-",
-        count=len(shown),
-    )
-    if len(reply.scores) != len(shown):
-        raise ModelOutputError("wrong_number_of_scores")
-    check_score(*reply.scores, reply.completeness, reply.factuality)
-    best = max(reply.scores)
-    three = (best / TOP_SCORE, reply.completeness / TOP_SCORE, reply.factuality / TOP_SCORE)
-    score = sum(weight * value for weight, value in zip(WEIGHTS, three, strict=True))
-    refused = best < YES_SCORE
-    if refused:  # being complete and true about another subject does not help
-        score = min(score, three[0])
-    outcome: Outcome = "pass" if score >= PASS_SCORE else "tune" if score >= RETRY_SCORE else "retry"
-    ranked = rank(passages[: len(shown)], [score / TOP_SCORE for score in reply.scores])
-    note(
-        "reflected",
-        of="retrieval",
-        relevance=three[0],
-        completeness=three[1],
-        factuality=three[2],
-        score=round(score, 3),
-        outcome=outcome,
-        by_model=True,
-        scores=scores_by_chunk(ranked),
-    )
-    return Reflection(candidates=(*ranked, *passages[len(shown) :]), score=score, outcome=outcome, refused=refused)

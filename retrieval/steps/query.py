@@ -1,9 +1,9 @@
-"""Query: other words for a search. Condense, rewrite, HyDE, step-back, decompose and follow-up, each one model call.
+"""Query: other words for a search. Condense, rewrite, HyDE, step-back and decompose, each one model call.
 
 Without a model none of them has a fallback that reads language: the question is searched for as it stands. A query that
 was tried never comes back.
 Sources: Ma et al., EMNLP 2023 (rewrite); Gao et al., ACL 2023, arXiv:2212.10496 (HyDE); Zheng et al., ICLR 2024
-(step-back); Trivedi et al., ACL 2023, arXiv:2212.10509 (interleaved retrieval); seeds 000 to 004.
+(step-back); seeds 000 to 004.
 """
 
 from __future__ import annotations
@@ -17,17 +17,13 @@ from pydantic import BaseModel
 from retrieval.errors import ModelOutputError
 from retrieval.providers.reply_schema import exactly, limited, shaped
 from retrieval.steps.step import Deps, step
-from retrieval.text.quoting import label, one_line, quote_history
+from retrieval.text.quoting import one_line, quote_history
 from retrieval.trace import note, skip
-from retrieval.values import Query, QueryKind, Question, ScoredChunk
+from retrieval.values import Query, QueryKind, Question
 
 VARIANTS = 3  # wordings asked for
 QUERY_CHARS = 500
 NONE = "-"
-MAX_FAILED = 5  # documents that the model is shown
-FAILED_CHARS = 160  # of each one's text
-REASON_CHARS = 300
-MAX_KEYWORDS = 8
 SUB_QUERIES = 4  # parts at most
 QueryText = Annotated[str, limited(minLength=3, maxLength=200)]
 _Text = Annotated[str, limited(minLength=3, maxLength=400)]
@@ -113,45 +109,9 @@ async def rewrite_to_concepts(
         missing=one_line(missing) or NONE,
         question=one_line(question.text),
     )
-    queries = _noted([_new(reply.query, tried)], tried=list(tried), missing=missing)
+    queries = _noted([new_query(reply.query, tried)], tried=list(tried), missing=missing)
     await deps.trace.announce("query_rewriter", f"“{question.text}” → “{queries[0].text}”")
     return queries
-
-
-class RewrittenQuery(BaseModel):
-    rewrite_reason: Annotated[str, limited(maxLength=160)] = ""
-    rewritten_query: QueryText
-    keywords: Annotated[list[Annotated[str, limited(minLength=1, maxLength=40)]], limited(minItems=1, maxItems=6)] = []
-
-
-@step("rewrite", fallback=no_queries, optional=True)
-async def rewrite_to_retry(
-    deps: Deps, question: Question, *, tried: Sequence[str], failed: Sequence[tuple[ScoredChunk, str]]
-) -> tuple[Query, ...]:
-    """One query in place of the last one. tried: the question, then its rewrites. failed: documents that do not serve,
-    and why."""
-    await deps.trace.announce("rewrite", tried[-1])
-    attempts = (f"{number}. {one_line(text)}" for number, text in enumerate(tried[1:], start=1))
-    reply = await deps.complete(
-        "retry_rewrite",
-        RewrittenQuery,
-        passages=_quote_failed(failed),
-        attempts="\n".join(attempts) or NONE,
-        query=one_line(tried[-1]),
-        question=one_line(question.standalone),
-    )
-    query = _new(reply.rewritten_query, tried)
-    keywords = dict.fromkeys(filter(None, map(one_line, reply.keywords)))
-    note(
-        "rewritten",
-        original=tried[-1],
-        rewritten=query,
-        rewrite_reason=one_line(reply.rewrite_reason)[:REASON_CHARS],
-        keywords=list(keywords)[:MAX_KEYWORDS],
-        attempt=len(tried),
-        queries=[query],
-    )
-    return (Query(query, kind="rewrite"),)
 
 
 def distinct(texts: Iterable[str], *, tried: Iterable[str] = ()) -> list[str]:
@@ -171,7 +131,7 @@ def _folded(text: str) -> str:
     return " ".join("".join(c if c.isalnum() else " " for c in text.casefold()).split())
 
 
-def _new(text: str, tried: Sequence[str]) -> str:
+def new_query(text: str, tried: Sequence[str]) -> str:
     """Raises ModelOutputError for a query that was tried before, or says nothing."""
     if fresh := distinct([text], tried=tried):
         return fresh[0]
@@ -181,15 +141,6 @@ def _new(text: str, tried: Sequence[str]) -> str:
 def _noted(texts: Sequence[str], kind: QueryKind = "rewrite", **detail: object) -> tuple[Query, ...]:
     note("queries_made" if texts else "no_other_words", queries=list(texts), **detail)
     return tuple(Query(text, kind=kind) for text in texts)
-
-
-def _quote_failed(failed: Sequence[tuple[ScoredChunk, str]]) -> str:
-    lines = [
-        f"[{number}] {label(document.chunk)}: {one_line(document.chunk.text)[:FAILED_CHARS]}"
-        + (f" (rejected: {one_line(reason)})" if reason else "")
-        for number, (document, reason) in enumerate(failed[:MAX_FAILED], start=1)
-    ]
-    return "\n".join(lines) or NONE
 
 
 # ------------------------------------------------------------------------------------------------ hyde
@@ -243,14 +194,3 @@ async def step_back(deps: Deps, question: Question) -> tuple[Query, ...]:
         "step_back", StepBackQuery, history=quote_history(question.history), question=question.standalone
     )
     return _noted(distinct([reply.step_back_query], tried=[question.standalone]), "step_back")
-
-
-# ------------------------------------------------------------------------------------------------ follow up
-@step("rewrite", fallback=lambda deps, text, found: f"{text} {' '.join(found)}"[:QUERY_CHARS], optional=True)
-async def follow_up(deps: Deps, text: str, statements: Sequence[str]) -> str:
-    """The query of a chain's next link. text: the link's own words. statements: the best of what was found before."""
-    passages = "\n".join(f"[{number}] {one_line(found)}" for number, found in enumerate(statements, start=1))
-    reply = await deps.complete("follow_up", ClearQuery, passages=passages, question=one_line(text))
-    query = " ".join(reply.query.split())[:QUERY_CHARS] or text
-    note("queries_made", queries=[query], found=list(statements))
-    return query

@@ -30,6 +30,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from statistics import fmean
 from typing import Annotated, Literal
 
 from langgraph.graph import END, START, StateGraph
@@ -44,17 +45,26 @@ from retrieval.ports import SearchRequest, SearchResult
 from retrieval.providers.reply_schema import limited, shaped
 from retrieval.steps import memory
 from retrieval.steps.answer import ask_back, respond_directly, write_answer
-from retrieval.steps.grade import AnswerAssessment, grade_answer
-from retrieval.steps.judge import Assessment, judge, rerank
+from retrieval.steps.judge import (
+    MISSING_CHARS,
+    TOP_SCORE,
+    YES_SCORE,
+    Assessment,
+    Score,
+    SearchWords,
+    check_score,
+    judge,
+    rerank,
+)
 from retrieval.steps.passages import dedupe
 from retrieval.steps.query import VARIANTS, QueryText, distinct, own_words, rewrite_to_concepts
 from retrieval.steps.retrieve import breadth, search_documents
 from retrieval.steps.route import distinct_queries
-from retrieval.steps.step import Deps, step
+from retrieval.steps.step import Deps, step, try_call
 from retrieval.steps.web import may_search_web, web_search
 from retrieval.text.language import phrase
-from retrieval.text.quoting import one_line, quote_history
-from retrieval.trace import HeldBackTrace, note
+from retrieval.text.quoting import neutralise, one_line, quote_history, quote_source
+from retrieval.trace import HeldBackTrace, note, skip
 from retrieval.values import Answer, Query, Question, RememberedFact, ScoredChunk
 from retrieval.workflows.workflow import (
     Asking,
@@ -68,6 +78,8 @@ from retrieval.workflows.workflow import (
 MAX_CORRECTIONS = 2  # times that a rejected answer is searched and written anew
 TIMEOUT_S = 240.0  # a whole answer
 STANDALONE_CHARS = 500
+NO_PASSAGES = "-"
+ACCEPT = 0.5  # the share of borne-out statements from which an answer is accepted without a model's word
 StrategyName = Literal["hierarchical_search", "direct_chunk_search", "web_search", "direct"]
 STRATEGIES: tuple[StrategyName, ...] = ("hierarchical_search", "direct_chunk_search", "web_search")
 
@@ -79,6 +91,16 @@ class Strategy:
     route: StrategyName
     question: Question
     queries: tuple[Query, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerAssessment:
+    """Whether an answer is sent. score: 0..1. missing: search words for what it lacks."""
+
+    accepted: bool
+    score: float = 0.0
+    missing: str = ""
+    reason: str = ""
 
 
 class State(Asking, total=False):
@@ -285,6 +307,58 @@ async def generate_response(state: State, runtime: Runtime[Deps]) -> State:
 async def direct_response(state: State, runtime: Runtime[Deps]) -> State:
     deps = _held_back(runtime.context)
     return {"response": await respond_directly(deps, state["question"], state["memories"])}
+
+
+class AnswerGrade(BaseModel):
+    """How well the answer solves the question."""
+
+    score: Score
+    missing: SearchWords
+
+
+@step("reflect")
+async def grade_answer(deps: Deps, question: str, answer: Answer) -> AnswerAssessment:
+    """Whether to send it. An answer that no model wrote is sent; a refusal is rejected without a call."""
+    if not answer.model:
+        skip("no_model_wrote")
+        return AnswerAssessment(accepted=bool(answer.text), score=0.5, reason=reason_text("no_model_wrote"))
+    if answer.decision == "NO_ANSWER":
+        graded = AnswerAssessment(accepted=False, score=0.0, reason=answer.reason)
+    elif (reply := await try_call(deps, _ask(deps, question, answer))) is not None:
+        accepted = reply.score >= YES_SCORE
+        graded = AnswerAssessment(
+            accepted=accepted,
+            score=reply.score / TOP_SCORE,
+            missing="" if accepted else one_line(reply.missing)[:MISSING_CHARS],
+        )
+    else:
+        share = support(answer)
+        graded = AnswerAssessment(accepted=share >= ACCEPT and bool(answer.text), score=share)
+    note(
+        "answer_accepted" if graded.accepted else "answer_rejected",
+        accepted=graded.accepted, score=round(graded.score, 3), missing=graded.missing,
+    )  # fmt: skip
+    return graded
+
+
+async def _ask(deps: Deps, question: str, answer: Answer) -> AnswerGrade:
+    cited = [quote_source(source.marker, source.chunk) for source in answer.sources if source.cited]
+    grade = await deps.complete(
+        "grade_answer",
+        AnswerGrade,
+        passages="\n\n".join(cited) or NO_PASSAGES,
+        answer=neutralise(answer.text),
+        question=one_line(question),
+    )
+    check_score(grade.score)
+    return grade
+
+
+def support(answer: Answer) -> float:
+    """The share of the answer's statements that their passages bear out, 0..1; one that can't be checked counts half,
+    and so does an answer that makes none."""
+    verdicts = [0.5 if one.supported is None else float(one.supported) for one in answer.grounding]
+    return fmean(verdicts or [0.5])
 
 
 async def grade_relevance(state: State, runtime: Runtime[Deps]) -> State:

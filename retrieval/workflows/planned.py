@@ -31,14 +31,25 @@ from ragsite.core.errors import AppError
 from retrieval.errors import IndexUnavailableError, ModelOutputError
 from retrieval.path_texts import path_text, reason_text
 from retrieval.ports import SearchRequest
-from retrieval.providers.reply_schema import limited, shaped
+from retrieval.providers.reply_schema import exactly, limited, shaped
 from retrieval.search.fusion import reciprocal_rank_fusion
 from retrieval.steps.answer import as_sources, write_answer
 from retrieval.steps.extract import best_statements
-from retrieval.steps.judge import Outcome, Reflection, reflect, rerank
+from retrieval.steps.judge import (
+    TOP_SCORE,
+    YES_SCORE,
+    Score,
+    check_score,
+    estimated,
+    quoted,
+    rank,
+    rerank,
+    reranking_is_on,
+    scores_by_chunk,
+)
 from retrieval.steps.memory import consolidate_memory, quote_memories, recall_memory
 from retrieval.steps.passages import dedupe
-from retrieval.steps.query import condense, decompose, follow_up, hyde, own_words, rewrite, step_back
+from retrieval.steps.query import QUERY_CHARS, ClearQuery, condense, decompose, hyde, own_words, rewrite, step_back
 from retrieval.steps.retrieve import breadth, search_documents
 from retrieval.steps.step import Deps, step
 from retrieval.steps.web import may_search_web, web_search
@@ -61,6 +72,10 @@ MAX_RETRIES = 2  # that the plan is mended after a reflection
 TASK_TIMEOUT_S = 45.0  # one task
 GAIN = 0.02  # of a reflection's score; a retry that adds less was in vain
 TIME_FOR_ANSWERING = 0.4  # share of the time limit that no retry may begin in
+PASS_SCORE = 0.8  # a reflection at or above it: answer
+RETRY_SCORE = 0.5  # below it another way is tried; between the two the search is tuned
+WEIGHTS = (0.5, 0.3, 0.2)  # of relevance, completeness and factuality
+MOST_SHOWN = 10  # passages that a model reflects on in one call
 WIDER = 3  # times as many candidates
 STATEMENTS = 2  # of earlier findings that a following query is made from
 SEARCHES = ("retrieve", "text_search", "vector_search", "wide_search", "web_search")
@@ -69,6 +84,7 @@ QuestionType = Literal["factual", "multi_hop", "comparison", "multi_part", "trou
 Complexity = Literal["simple", "medium", "complex"]
 REWORDINGS = {"rewrite": rewrite, "decompose": decompose, "step_back": step_back, "hyde": hyde}
 LEGS: Mapping[str, tuple[Literal["dense", "bm25"], ...]] = {"text_search": ("bm25",), "vector_search": ("dense",)}
+Outcome = Literal["pass", "tune", "retry"]
 # What a retry does, by how good the result is; the first that was not tried. Seed 002 §8.3.3, its table of remedies.
 Remedy = Literal["wide_search", "decompose", "web_search", "rewrite", "text_search"]
 REMEDIES: Mapping[Outcome, tuple[Remedy, ...]] = {
@@ -100,6 +116,17 @@ class Plan:
     def goals(self) -> tuple[str, ...]:
         """What is searched for; more than one where the question has several sides."""
         return tuple(dict.fromkeys(task.input for task in self.tasks if task.type in SEARCHES and task.input))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reflection:
+    """candidates: best first. score: 0..1, relevance, completeness and factuality weighed. refused: a model says that
+    nothing of it answers."""
+
+    candidates: tuple[ScoredChunk, ...]
+    score: float
+    outcome: Outcome
+    refused: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,6 +286,16 @@ async def execute(state: State, runtime: Runtime[Deps]) -> State:
     return {"findings": findings}
 
 
+@step("rewrite", fallback=lambda deps, text, found: f"{text} {' '.join(found)}"[:QUERY_CHARS], optional=True)
+async def follow_up(deps: Deps, text: str, statements: Sequence[str]) -> str:
+    """The query of a chain's next link. text: the link's own words. statements: the best of what was found before."""
+    passages = "\n".join(f"[{number}] {one_line(found)}" for number, found in enumerate(statements, start=1))
+    reply = await deps.complete("follow_up", ClearQuery, passages=passages, question=one_line(text))
+    query = " ".join(reply.query.split())[:QUERY_CHARS] or text
+    note("queries_made", queries=[query], found=list(statements))
+    return query
+
+
 async def work(deps: Deps, state: State, task: Task, before: Mapping[str, Finding]) -> Finding:
     """One task, given what those before it found: a search looks for their rewordings, and one that follows a search
     puts that one's best statements beside its own words."""
@@ -302,6 +339,69 @@ def pool(lists: Sequence[Sequence[ScoredChunk]]) -> tuple[ScoredChunk, ...]:
     by_id = {candidate.chunk_id: candidate for candidates in reversed(lists) for candidate in candidates}
     order = reciprocal_rank_fusion([[candidate.chunk_id for candidate in candidates] for candidates in lists])
     return tuple(by_id[chunk_id] for chunk_id in order)
+
+
+# ------------------------------------------------------------------------------------------------ reflection
+async def reflected_by_estimate(
+    deps: Deps, question: Question, passages: Sequence[ScoredChunk], **_: Any
+) -> Reflection:
+    """There is no model's word to search again by: what was found passes."""
+    probability = await estimated(deps, question, passages)
+    note("reflected_by_estimate", score=round(probability, 3), outcome="pass", by_model=False)
+    return Reflection(candidates=tuple(passages), score=probability, outcome="pass")
+
+
+class EvidenceReflection(BaseModel):
+    """Scores of the passages in their order, and of the whole."""
+
+    scores: list[Score]
+    completeness: Score
+    factuality: Score
+
+
+@step("reflect", fallback=reflected_by_estimate)
+async def reflect(
+    deps: Deps, question: Question, passages: Sequence[ScoredChunk], *, parts: Sequence[str] = ()
+) -> Reflection:
+    """Is what was found good enough to answer from? From PASS_SCORE on it passes, from RETRY_SCORE on the search is
+    tuned, below that another way is tried. parts: what was searched for, where that is several things."""
+    if not passages:
+        note("nothing_found", outcome="retry")
+        return Reflection(candidates=(), score=0.0, outcome="retry")
+    if not reranking_is_on(deps, question):
+        return await reflected_by_estimate(deps, question, passages)
+    shown = await quoted(deps, passages[:MOST_SHOWN])
+    reply = await deps.complete(
+        "reflect",
+        exactly(EvidenceReflection, "scores", len(shown)),
+        passages="\n\n".join(shown),
+        question=one_line(question.standalone),
+        parts="\n".join(f"- {one_line(part)}" for part in parts) or "-",
+        count=len(shown),
+    )
+    if len(reply.scores) != len(shown):
+        raise ModelOutputError("wrong_number_of_scores")
+    check_score(*reply.scores, reply.completeness, reply.factuality)
+    best = max(reply.scores)
+    three = (best / TOP_SCORE, reply.completeness / TOP_SCORE, reply.factuality / TOP_SCORE)
+    score = sum(weight * value for weight, value in zip(WEIGHTS, three, strict=True))
+    refused = best < YES_SCORE
+    if refused:  # being complete and true about another subject does not help
+        score = min(score, three[0])
+    outcome: Outcome = "pass" if score >= PASS_SCORE else "tune" if score >= RETRY_SCORE else "retry"
+    ranked = rank(passages[: len(shown)], [score / TOP_SCORE for score in reply.scores])
+    note(
+        "reflected",
+        of="retrieval",
+        relevance=three[0],
+        completeness=three[1],
+        factuality=three[2],
+        score=round(score, 3),
+        outcome=outcome,
+        by_model=True,
+        scores=scores_by_chunk(ranked),
+    )
+    return Reflection(candidates=(*ranked, *passages[len(shown) :]), score=score, outcome=outcome, refused=refused)
 
 
 async def reflect_on_findings(state: State, runtime: Runtime[Deps]) -> State:

@@ -21,25 +21,29 @@ alike, and what was found is quoted in the end although none has passed. Nothing
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
+from pydantic import BaseModel
 
 from ragsite.core.wording import worded
 from retrieval.path_texts import reason_text
 from retrieval.ports import SearchRequest
+from retrieval.providers.reply_schema import limited
 from retrieval.steps import grade as grading
 from retrieval.steps import query, web
 from retrieval.steps.answer import write_answer
 from retrieval.steps.grade import DocumentGrade, Graded, grade_key
 from retrieval.steps.passages import dedupe
-from retrieval.steps.query import rewrite_to_retry
+from retrieval.steps.query import NONE, QueryText, new_query, no_queries
 from retrieval.steps.retrieve import search_documents
-from retrieval.steps.step import Deps
+from retrieval.steps.step import Deps, step
+from retrieval.text.quoting import label, one_line
+from retrieval.trace import note
 from retrieval.values import Query, Question, ScoredChunk
 from retrieval.workflows.workflow import Asking, Workflow, has_documents, refuse
 
@@ -48,6 +52,10 @@ TOP_K = 5  # documents that a search gives the grader
 MIN_SIMILARITY = 0.3
 REWRITES_LIMIT = 5  # the most that a request may ask for
 TIMEOUT_S = 180.0  # a whole answer
+MAX_FAILED = 5  # documents that the model is shown
+FAILED_CHARS = 160  # of each one's text
+REASON_CHARS = 300
+MAX_KEYWORDS = 8
 LEAST_TIME_LEFT = 1 / 3  # of the whole answer's, for another search to begin
 
 Verdict = Literal["generate", "rewrite", "web_search", "no_answer"]
@@ -178,6 +186,52 @@ def web_is_left(deps: Deps, state: State) -> bool:
 
 def after_grading(state: State) -> Verdict:
     return state["verdict"]
+
+
+# ------------------------------------------------------------------------------------------------ rewrite
+class RewrittenQuery(BaseModel):
+    rewrite_reason: Annotated[str, limited(maxLength=160)] = ""
+    rewritten_query: QueryText
+    keywords: Annotated[list[Annotated[str, limited(minLength=1, maxLength=40)]], limited(minItems=1, maxItems=6)] = []
+
+
+@step("rewrite", fallback=no_queries, optional=True)
+async def rewrite_to_retry(
+    deps: Deps, question: Question, *, tried: Sequence[str], failed: Sequence[tuple[ScoredChunk, str]]
+) -> tuple[Query, ...]:
+    """One query in place of the last one. tried: the question, then its rewrites. failed: documents that do not serve,
+    and why."""
+    await deps.trace.announce("rewrite", tried[-1])
+    attempts = (f"{number}. {one_line(text)}" for number, text in enumerate(tried[1:], start=1))
+    reply = await deps.complete(
+        "retry_rewrite",
+        RewrittenQuery,
+        passages=_quote_failed(failed),
+        attempts="\n".join(attempts) or NONE,
+        query=one_line(tried[-1]),
+        question=one_line(question.standalone),
+    )
+    query = new_query(reply.rewritten_query, tried)
+    keywords = dict.fromkeys(filter(None, map(one_line, reply.keywords)))
+    note(
+        "rewritten",
+        original=tried[-1],
+        rewritten=query,
+        rewrite_reason=one_line(reply.rewrite_reason)[:REASON_CHARS],
+        keywords=list(keywords)[:MAX_KEYWORDS],
+        attempt=len(tried),
+        queries=[query],
+    )
+    return (Query(query, kind="rewrite"),)
+
+
+def _quote_failed(failed: Sequence[tuple[ScoredChunk, str]]) -> str:
+    lines = [
+        f"[{number}] {label(document.chunk)}: {one_line(document.chunk.text)[:FAILED_CHARS]}"
+        + (f" (rejected: {one_line(reason)})" if reason else "")
+        for number, (document, reason) in enumerate(failed[:MAX_FAILED], start=1)
+    ]
+    return "\n".join(lines) or NONE
 
 
 async def rewrite(state: State, runtime: Runtime[Deps]) -> State:
