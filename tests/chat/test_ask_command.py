@@ -46,11 +46,6 @@ def test_json_is_the_chat_response_object(scripted: ScriptedWorkflow) -> None:
     assert {"session_id", "message_id", "usage", "degraded", "created_at", "clarification"} <= data.keys()
 
 
-def test_unknown_collection_is_one_sentence(scripted: ScriptedWorkflow) -> None:
-    with pytest.raises(CommandError, match="There is no collection nowhere"):
-        _ask("How many books?", "--collection", "nowhere")
-
-
 def test_failure_is_one_sentence(scripted: ScriptedWorkflow) -> None:
     scripted.chunks, scripted.error = (), IndexUnavailableError()
     with pytest.raises(CommandError, match="search index is not reachable"):

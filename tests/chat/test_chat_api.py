@@ -11,7 +11,7 @@ from django.test import AsyncClient
 from chat.models import Message
 from retrieval.errors import IndexUnavailableError
 from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, events_of, types
-from tests.factories import CollectionFactory, MessageFactory, SessionFactory
+from tests.factories import CollectionFactory, SessionFactory
 
 
 async def test_answer_has_the_contracts_fields(api: Api, workflow: ScriptedWorkflow) -> None:
@@ -166,17 +166,6 @@ async def test_questions_a_minute_are_limited_per_user(
     refused = await api.ask()
     assert 0 < int(refused["Retry-After"]) <= 60
     assert (await other_api.ask()).status_code == 200
-
-
-async def test_orphaned_answer_does_not_block_its_session(api: Api, workflow: ScriptedWorkflow) -> None:
-    session = await _to_thread(SessionFactory, user=api.user)
-    orphan = await _to_thread(
-        MessageFactory, session=session, status="streaming", text="Half an", lease_expires_at=None
-    )
-    response = await api.ask(session_id=str(session.pk))
-    await orphan.arefresh_from_db()
-    assert response.status_code == 200
-    assert (orphan.status, orphan.text) == ("interrupted", "Half an")
 
 
 async def test_stranger_without_token_is_refused() -> None:

@@ -13,7 +13,7 @@ from ragsite.core.rag_settings import SearchSettings
 from retrieval.errors import EmbeddingUnavailableError
 from retrieval.ports import LegHit, SearchRequest, SearchResult
 from retrieval.providers.lexical import SPACE as LEXICAL
-from retrieval.search.fusion import best_first, reciprocal_rank_fusion, rrf_scores, zscore_sum
+from retrieval.search.fusion import reciprocal_rank_fusion, rrf_scores
 from retrieval.search.hybrid import REPEAT_PENALTY, HybridSearcher
 from retrieval.search.queries import MAX_QUERY_CHARS, QueryGroup, query_groups, query_text
 from retrieval.values import CollectionRef, EmbeddingSpace, Query, SearchFilters, SearchScope, StoredChunk
@@ -302,12 +302,3 @@ def test_rrf_adds_reciprocal_ranks() -> None:
     scores = rrf_scores([["a", "b"], ["b", "c"]], k=60)
     assert scores == pytest.approx({"a": 1 / 61, "b": 1 / 62 + 1 / 61, "c": 1 / 62})
     assert reciprocal_rank_fusion([["a", "b"], ["b", "c"]]) == ["b", "a", "c"]
-
-
-def test_zscores_weigh_both_legs_alike_whatever_their_units() -> None:
-    dense = {"a": 0.9, "b": 0.5, "c": 0.1}
-    bm25 = {"a": 10.0, "b": 30.0, "c": 20.0}
-    scores = zscore_sum(dense, bm25)
-    scaled = zscore_sum(dense, {chunk_id: score * 100 for chunk_id, score in bm25.items()})
-    assert scores == pytest.approx(scaled)
-    assert best_first(scores) == ["b", "a", "c"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -196,18 +195,6 @@ async def test_a_document_can_not_end_its_quotation(online) -> None:
     prompt = online.chats[0].prompt
     assert prompt.count("</passages>") == 1 and "<|im_start|>" not in prompt
     assert prompt.count("</passage>") == 1
-
-
-async def test_stopping_closes_every_call(online) -> None:
-    online.reply(structured=True, delay_s=30)
-    work = asyncio.create_task(summary_of_long_document())
-    while len(online.chats) < 2:
-        await asyncio.sleep(0.02)
-    work.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await work
-    closed = await asyncio.gather(*(asyncio.to_thread(chat.wait_client_closed) for chat in online.chats))
-    assert all(closed)
 
 
 # ------------------------------------------------------------------------------------------------ comparisons

@@ -100,14 +100,6 @@ async def test_with_no_usable_call_the_documents_are_quoted(
     assert "generate" in {entry["step"] for entry in trace.degraded}
 
 
-async def test_with_no_server_the_documents_are_quoted(workflow: str, rag_settings: Any) -> None:
-    rag_settings(ollama={"base_url": "http://127.0.0.1:9", "offline": "auto"})
-    answer, trace, events = await answered(workflow)
-    assert answer.text == events.text
-    assert "EUR 300" in answer.text
-    assert_told(trace)
-
-
 async def test_a_server_that_dies_in_between_is_done_without(online, workflow: str) -> None:
     stopped = asyncio.get_running_loop().run_in_executor(None, _stop_at_the_first_call, online)
     online.reply(delay_s=60.0)
@@ -123,19 +115,6 @@ def _stop_at_the_first_call(server: Any) -> None:
     while not server.chats and time.monotonic() < end:
         time.sleep(0.005)
     server.stop()
-
-
-async def test_stopping_reaches_the_models_connection(online, workflow: str) -> None:
-    online.reply(delay_s=60.0)
-    tools = make_tools(settings.RAG, HANDBOOK)
-    task = asyncio.create_task(get_workflow(workflow).answer(ask(QUESTION), engine=tools, trace=Trace(Events())))
-    while not online.chats:
-        await asyncio.sleep(0.01)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert all(await asyncio.gather(*(asyncio.to_thread(chat.wait_client_closed) for chat in online.chats)))
-    await tools.models.close()
 
 
 @pytest.mark.parametrize("fault", BREAKS)

@@ -63,14 +63,6 @@ def check_quotation(online) -> None:
     assert quoted
 
 
-@EACH
-async def test_orders_in_a_document_stay_inside_its_quotation(online, injected: str) -> None:
-    history = (HistoryMessage("user", injected), HistoryMessage("assistant", injected))
-    await run(DEPOSIT, poisoned(injected), history=history)
-    check_quotation(online)
-    assert all(request.prompt.splitlines()[-1].endswith(DEPOSIT) for request in online.chats)
-
-
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("injected", ["ends the quotation", "fake passages", "chatml"])
 async def test_in_every_workflow_orders_stay_inside_their_quotation(online, name: str, injected: str) -> None:
