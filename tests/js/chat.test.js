@@ -8,7 +8,7 @@ const { Answer } = await site("chat/answer.js");
 const { Composer } = await site("chat/composer.js");
 const { decisionPath, passageTable, planTasks } = await site("chat/path.js");
 const { SessionList } = await site("chat/sessions.js");
-const { isWeb, placeIn, scoreShare } = await site("chat/source_panel.js");
+const { isWeb, placeIn, scoreShare, sectionIn } = await site("chat/source_panel.js");
 const { loadMarkdown } = await site("chat/stream_text.js");
 const { watchStatus } = await site("chat/status.js");
 await loadMarkdown();
@@ -150,6 +150,10 @@ describe("a source", () => {
   for (const [heading, place] of [["Leave › Days", "Days"], ["Leave", ""], ["", ""], ["A › B", "A › B"]]) {
     test(`lies at ${JSON.stringify(heading)}: ${JSON.stringify(place)}`, () => assert.equal(placeIn({ title: "Leave", heading }), place));
   }
+  for (const [page, text, section] of [
+    [null, "## Days\n\nThirty days.", "Days"], [4, "One. Two.\n\n6 Costs\n\nIt is free. Again costs EUR 420.", "6 Costs"], [4, "R6 | fail | –\n\nIt is free.", ""],
+    [null, "6 Costs\n\nIt is free.", ""],
+  ]) test(`names its section: ${section || "none"}, page ${page}`, () => assert.equal(sectionIn({ title: "Guide", text, page }, text.length - 2), section));
   for (const [name, value, share] of [
     ["final", 0.5, 0.5], ["final", 1.7, 1], ["dense", -0.2, 0], ["bm25", 8, 0.5], ["boost", 1, 0.5], ["fused", 0.05, 0.5], ["fused", 3, 0.5],
   ]) test(`the bar of ${name} ${value}: ${share}`, () => assert.equal(scoreShare(name, value), share));

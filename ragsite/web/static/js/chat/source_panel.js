@@ -1,6 +1,6 @@
 // The passage behind a citation: at the side on wide screens, a sheet on phones.
 import { documentFigure } from "../documents/content.js";
-import { h, icon, iconButton, replace } from "../dom.js";
+import { h, icon, iconButton, replace, store } from "../dom.js";
 import { gettext } from "../i18n.js";
 import { hasDocument, hasPage, knownSpans, markTexts } from "./evidence.js";
 import { sourceRating } from "./rating.js";
@@ -17,6 +17,7 @@ export const scoreLabel = (name) => /** @type {Record<string, string>} */ (SCORE
 /** @typedef {import("./evidence.js").Evidence} Evidence */
 /** What is shown: the document as it looks, or the passage alone. The reader's last choice holds. */
 let view = "document";
+const [LEAST_PX, STEP_PX, WIDEST] = [340, 40, 0.7]; // of the panel; the widest: a share of the window
 const SHOWN_INLINE = /\.(pdf|txt|text|log|srt|rst|md|markdown|mdx|csv|tsv)$/i; // by the browser, as the server sends it
 
 export class SourcePanel {
@@ -29,6 +30,8 @@ export class SourcePanel {
     this.answer = null;
     /** @type {(step: number) => void} to the evidence before or after; nothing where there is none */
     this.go = () => {};
+    const kept = store.get("panel");
+    if (kept) document.documentElement.style.setProperty("--panel", `${kept}px`);
     element.addEventListener("keydown", (event) => {
       if (event.key === "Escape") {
         event.stopPropagation();
@@ -41,6 +44,15 @@ export class SourcePanel {
     });
   }
 
+  /** Over the whole window, and back. */
+  fullButton() {
+    const isFull = this.element.classList.contains("is-full");
+    return iconButton(isFull ? "shrink" : "expand", isFull ? gettext("Beside the conversation") : gettext("Full page"), () => {
+      this.element.classList.toggle("is-full");
+      this.go(0);
+    }, { class: "panel-full" });
+  }
+
   get isOpen() {
     return !this.element.hidden;
   }
@@ -48,6 +60,7 @@ export class SourcePanel {
   close() {
     if (!this.isOpen) return;
     this.element.hidden = true;
+    this.element.classList.remove("is-full");
     this.mark(null);
     if (this.opener?.isConnected) this.opener.focus({ preventScroll: true });
   }
@@ -67,10 +80,10 @@ export class SourcePanel {
     this.go = (step) => this.open(answer, shown, index + step, this.opener);
     const go = (/** @type {number} */ step) => () => this.go(step);
     const title = h("h2", { id: "panel-title", tabindex: "-1" }, source.title);
-    replace(this.element,
+    replace(this.element, edge(this.element),
       h("div", { class: "panel-head" },
         h("span", { class: "source-number", "aria-label": gettext("Source {number}", { number: source.marker }) }, source.marker), title,
-        iconButton("close", gettext("Close the source"), () => this.close())),
+        this.fullButton(), iconButton("close", gettext("Close the source"), () => this.close())),
       h("div", { class: "panel-body" },
         meta({ source, quotes }),
         this.evidence({ source, quotes }),
@@ -107,9 +120,10 @@ export class SourcePanel {
       draw();
     };
     const draw = () => replace(place,
-      h("div", { class: "segments", role: "group", "aria-label": gettext("Show the source as") }, choice("document", hasPage(source) ? gettext("Page") : gettext("Document")), choice("text", gettext("Passage"))),
+      h("div", { class: "evidence-tabs" },
+        h("div", { class: "segments", role: "group", "aria-label": gettext("Show the source as") }, choice("document", hasPage(source) ? gettext("Page") : gettext("Document")), choice("text", gettext("Passage")))),
       view === "text" ? passage() : documentFigure({ id: String(source.document_id), title: source.title, isPdf: hasPage(source) }, {
-        chunk: source.chunk_id, quotes, instead: passage,
+        chunk: source.chunk_id, quotes, instead: passage, zooms: true,
         known: (page) => knownSpans(source, quotes).filter((span) => span.page === page).flatMap(({ boxes }) => boxes),
       }));
     draw();
@@ -122,6 +136,27 @@ export class SourcePanel {
     if (marker === null || !this.answer) return;
     for (const link of this.answer.element.querySelectorAll(`[data-marker="${marker}"]`)) link.classList.add("is-open");
   }
+}
+
+/** Its edge, which is dragged, or moved by arrow keys, to make it wider; this browser keeps the width. @param {HTMLElement} panel */
+function edge(panel) {
+  const width = (/** @type {number} */ wanted) => {
+    const now = Math.round(Math.max(LEAST_PX, Math.min(innerWidth * WIDEST, wanted)));
+    document.documentElement.style.setProperty("--panel", `${now}px`);
+    store.set("panel", String(now));
+  };
+  const grip = h("div", {
+    class: "panel-edge", role: "separator", tabindex: "0", "aria-orientation": "vertical", "aria-label": gettext("Width of the source"),
+    onpointerdown: (/** @type {PointerEvent} */ event) => grip.setPointerCapture(event.pointerId),
+    onpointermove: (/** @type {PointerEvent} */ event) => grip.hasPointerCapture(event.pointerId) && width(innerWidth - event.clientX),
+    onkeydown: (event) => {
+      const step = event.key === "ArrowLeft" ? 1 : event.key === "ArrowRight" ? -1 : 0;
+      if (!step) return;
+      event.stopPropagation();
+      width(panel.offsetWidth + step * STEP_PX);
+    },
+  });
+  return grip;
 }
 
 /** Where arrow keys have a meaning of their own. @param {EventTarget | null} target */
@@ -161,6 +196,7 @@ function webLink({ url }) {
 
 /** A title that is long enough to be told from a section's stands at the end of the document's own first line, too. */
 const LONG_TITLE = 8;
+const HEADING_CHARS = 70;
 
 /** Says it no more than the title? "Northlake University Leave Regulations" of "Leave Regulations". @param {string} line @param {string} title */
 const isTitle = (line, title) => line === title || (title.length >= LONG_TITLE && line.endsWith(title));
@@ -171,16 +207,19 @@ export function placeIn({ title, heading }) {
 }
 
 /**
- * The section of what is cited first, where the passage begins in an earlier one: by its headings, as Markdown writes them.
+ * The section of what is cited first, where the passage begins in an earlier one: by its headings, as Markdown writes them,
+ * or, of a page, as they stand: short, alone in their block, without an end of a sentence.
  * @param {Api.Source} source @param {number | undefined} start of what is cited
  */
-export function sectionIn({ title, text }, start) {
+export function sectionIn({ title, text, page }, start) {
   if (start === undefined) return "";
   const lineEnd = text.indexOf("\n", start);
   let section = "";
   let isCode = false;
-  for (const line of text.slice(0, lineEnd < 0 ? text.length : lineEnd).split("\n")) {
+  const lines = text.slice(0, lineEnd < 0 ? text.length : lineEnd).split("\n");
+  for (const [at, line] of lines.entries()) {
     if (/^(?:```|~~~)/.test(line)) isCode = !isCode;
+    else if (page && line && !lines[at - 1] && lines[at + 1] === "" && line.length <= HEADING_CHARS && !/[.!?:;,|。！？：；，]$| \| /.test(line)) section = line;
     else if (!isCode && /^#{1,6} /.test(line)) section = line.replace(/^#+ +/, "").replaceAll(/\*\*|__|`/g, "").trim();
   }
   return isTitle(section, title) ? "" : section;

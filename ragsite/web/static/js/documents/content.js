@@ -6,6 +6,9 @@ import { markQuotes } from "../marks.js";
 
 const PICTURE_WIDTHS = [800, 1200, 2000]; // pixels: few, so that the browser's cache serves the next look
 const MOST_QUOTED = 8000; // characters
+const MARGIN = 0.02; // beside what is written on a page, as a share of it
+const ZOOM_STEP = 1.3;
+const MOST_ZOOM = 4;
 
 /**
  * @typedef {object} Options
@@ -14,6 +17,7 @@ const MOST_QUOTED = 8000; // characters
  * @property {(page: number) => Api.Sides[]} [known] where these stand on a page, as far as that is known
  * @property {boolean} [hasChunks] whether the passages that it was cut into are laid over it
  * @property {() => Ui.Child} [instead] what is shown where the document is not to be had
+ * @property {boolean} [zooms] whether a page can be made larger, and begins as wide as its text
  */
 
 /**
@@ -35,11 +39,12 @@ export function documentFigure(document, options) {
       const content = await api.get(`/api/documents/${document.id}/content?${new URLSearchParams(which)}`);
       const target = content.chunks.find(({ id }) => id === chunk);
       const isPage = document.isPdf && content.page !== null && content.width !== null && content.height !== null;
-      const { frame, mark } = isPage ? pageOf(document, content, options, target) : textOf(content, options, target);
+      const { frame, mark, tools } = isPage ? pageOf(document, content, options, target) : textOf(content, options, target);
       if (turn !== asked) return; // the reader has gone on
-      replace(figure, newerNotice(content), frame, partTurn(content, isPage, show));
+      replace(figure, newerNotice(content), frame, h("figcaption", { class: "page-tools" }, partTurn(content, isPage, show), tools?.buttons));
+      tools?.fit();
       if (number) frame.focus();
-      else if (which.length) mark?.scrollIntoView?.({ block: "center" });
+      else if (which.length && mark) showWithin(frame, mark);
     } catch (error) {
       if (turn === asked) replace(figure, notice(error instanceof Error ? error.message : String(error)), options.instead?.());
     }
@@ -55,24 +60,57 @@ const oneALine = (quotes) => quotes.map((quote) => quote.replace(/\s+/g, " ")).j
 /** @param {string} text */
 const notice = (text) => h("p", { class: "notice" }, icon("warn"), text);
 
-/** @typedef {{frame: HTMLElement, mark: Element | null}} Shown `mark`: where the reader looks first */
+/** @typedef {{frame: HTMLElement, mark: Element | null, tools?: {buttons: Ui.Child, fit: () => void}}} Shown `mark`: where the reader looks first */
+
+/** Into the middle of its frame, where that scrolls, and nothing around it moves. @param {HTMLElement} frame @param {Element} mark */
+function showWithin(frame, mark) {
+  if (!(frame.scrollHeight > frame.clientHeight + 1)) {
+    mark.scrollIntoView?.({ block: "center" });
+    return;
+  }
+  const [at, around] = [mark.getBoundingClientRect(), frame.getBoundingClientRect()];
+  frame.scrollTop += at.top - around.top - (frame.clientHeight - at.height) / 2;
+}
 
 /**
  * @param {{id: string, title: string}} document @param {Api.DocumentContent} content @param {Options} options
  * @param {Api.ContentChunk | undefined} target @returns {Shown}
  */
-function pageOf({ id, title }, content, { known, hasChunks }, target) {
+function pageOf({ id, title }, content, { known, hasChunks, zooms }, target) {
   const page = Number(content.page);
   const picture = h("img", { alt: gettext("Page {page} of {title}", { page, title }), src: pictureAddress(id, page), decoding: "async" });
-  const frame = h("div", { class: "page-frame", tabindex: "0", role: "group", "aria-label": gettext("Page {page}", { page }) }, picture);
-  frame.style.aspectRatio = `${content.width} / ${content.height}`;
+  const sheet = h("div", { class: "page-sheet" }, picture);
+  const frame = h("div", { class: "page-frame", tabindex: "0", role: "group", "aria-label": gettext("Page {page}", { page }) }, sheet);
+  sheet.style.aspectRatio = `${content.width} / ${content.height}`;
   picture.addEventListener("load", () => frame.classList.add("is-drawn")); // marks on a blank page say nothing
   picture.addEventListener("error", () => replace(frame, notice(gettext("The page could not be shown."))));
   const stored = known?.(page) ?? [];
   const boxes = stored.length ? stored : content.marks;
   const marks = boxes.length || !hasChunks ? boxes.map((sides) => boxMark(sides, "page-mark")) : (target?.boxes ?? []).map((sides) => boxMark(sides, "chunk-box is-target"));
-  frame.append(...(hasChunks ? content.chunks.flatMap(chunkBoxes) : []), ...marks);
-  return { frame, mark: marks[0] ?? null };
+  sheet.append(...(hasChunks ? content.chunks.flatMap(chunkBoxes) : []), ...marks);
+  return { frame, mark: marks[0] ?? null, tools: zooms ? zoomTools(frame, sheet, content.chunks.flatMap((chunk) => chunk.boxes)) : undefined };
+}
+
+/**
+ * Buttons that make the page larger and smaller; it begins as wide as what is written on it.
+ * @param {HTMLElement} frame @param {HTMLElement} sheet @param {Api.Sides[]} boxes of what is written
+ */
+function zoomTools(frame, sheet, boxes) {
+  let zoom = 1;
+  const left = Math.max(0, Math.min(1, ...boxes.map(([side]) => side)) - MARGIN);
+  const right = Math.min(1, Math.max(0, ...boxes.map(([, , side]) => side)) + MARGIN);
+  const set = (/** @type {number} */ wanted) => {
+    const middle = (frame.scrollTop + frame.clientHeight / 2) / zoom;
+    zoom = Math.max(1, Math.min(MOST_ZOOM, wanted));
+    sheet.style.width = `${zoom * 100}%`;
+    frame.scrollTop = middle * zoom - frame.clientHeight / 2;
+  };
+  const fit = () => {
+    set(right > left ? 1 / (right - left) : 1);
+    frame.scrollLeft = left * sheet.offsetWidth;
+  };
+  const button = (/** @type {string} */ name, /** @type {string} */ label, /** @type {number} */ factor) => iconButton(name, label, () => set(zoom * factor), { class: "small" });
+  return { buttons: [button("minus", gettext("Smaller"), 1 / ZOOM_STEP), button("plus", gettext("Larger"), ZOOM_STEP)], fit };
 }
 
 /** @param {Api.ContentChunk} chunk */
@@ -111,7 +149,7 @@ function newerNotice({ newer_version: newer }) {
  * @param {number} number from 1
  */
 function pictureAddress(id, number) {
-  const needed = Math.min(globalThis.innerWidth || 800, 860) * (globalThis.devicePixelRatio || 1);
+  const needed = Math.min((globalThis.innerWidth || 800) * 0.8, 1000) * (globalThis.devicePixelRatio || 1);
   const width = PICTURE_WIDTHS.find((offered) => offered >= needed) ?? PICTURE_WIDTHS.at(-1);
   return `/api/documents/${id}/pages/${number}/picture?width=${width}`;
 }
@@ -161,7 +199,7 @@ function partTurn({ part, part_count: count }, isPage, show) {
   if (count < 2) return null;
   const [before, after, here] = isPage ? [gettext("Page before"), gettext("Page after"), gettext("Page {page} of {count}", { page: part, count })]
     : [gettext("Part before"), gettext("Part after"), gettext("Part {part} of {count}", { part, count })];
-  return h("figcaption", { class: "page-turn" },
+  return h("span", { class: "page-turn" },
     iconButton("left", before, () => show(part - 1), { class: "small", disabled: part <= 1 }),
     h("span", {}, here),
     iconButton("right", after, () => show(part + 1), { class: "small", disabled: part >= count }));
