@@ -14,7 +14,6 @@ __all__ = [
 class RagsiteConfig(AppConfig):
     name = "ragsite"
     verbose_name = "Ragsite"
-    default_auto_field = "django.db.models.BigAutoField"
     default = True
 
     def ready(self) -> None:

@@ -83,7 +83,6 @@ CONSTANCE_CONFIG = constance_config(RAG)
 CONSTANCE_ADDITIONAL_FIELDS = constance_fields()
 
 # ------------------------------------------------------------------------------------------------ Django
-DEBUG = False
 SECRET_KEY = _secret_key(DATA_DIR)
 ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", *SITE.hosts]
 if SITE.host not in ("0.0.0.0", "::"):  # noqa: S104
@@ -184,7 +183,6 @@ AUTH_PASSWORD_VALIDATORS = [
 if TESTING:  # tests make hundreds of users, and the real hasher takes half a second for each
     PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 PASSWORD_RESET_TIMEOUT = 2 * 3600  # seconds for which a link to choose a new password is good
-LOGIN_URL = "/accounts/login/"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/accounts/login/"
 
@@ -195,7 +193,6 @@ LANGUAGE_COOKIE_AGE = 365 * 24 * 3600
 LANGUAGE_COOKIE_SAMESITE = "Lax"
 LANGUAGE_COOKIE_HTTPONLY = True
 TIME_ZONE = ENVIRON.get("TZ") or "UTC"
-USE_TZ = True
 
 STATICFILES_DIRS = [BASE_DIR / "ragsite" / "web" / "static"]
 # Browsers keep files for a year: their addresses change with them. Tests read files where they lie.
@@ -214,15 +211,9 @@ STORAGES = {
 MEDIA_ROOT = DATA_DIR / "uploads"
 
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024 * 1024  # bodies without files
-FILE_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FILES = RAG.ingest.max_files_per_upload + 1  # one more, so that our own error answers
 
-SESSION_COOKIE_HTTPONLY = True
-SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = SITE.https
-SECURE_CONTENT_TYPE_NOSNIFF = True
-SECURE_REFERRER_POLICY = "same-origin"
-X_FRAME_OPTIONS = "DENY"
 # No inline script, nothing from elsewhere.
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
@@ -341,7 +332,6 @@ else:
         "polling_interval": 0.5,
     }
 CELERY_TASK_IGNORE_RESULT = True
-CELERY_TASK_ACKS_LATE = False  # a job's row in the database is what survives a kill, not the message
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True

@@ -16,9 +16,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any
 
 from milvus_lite.analyzer.sparse import bytes_to_sparse
@@ -27,39 +25,8 @@ from milvus_lite.engine.collection import Collection
 from milvus_lite.index.sparse_factory import create_sparse_index, sparse_index_matches
 from milvus_lite.index.sparse_inverted import SparseInvertedIndex
 
-
-@dataclass(frozen=True, slots=True)
-class Statistics:
-    """Of some inverted indexes together. terms: how many documents hold each term of the queries, by its hash."""
-
-    indexes: Sequence[Any]
-    documents: int
-    length: float  # all documents' terms
-    terms: Mapping[int, int]
-
-    @classmethod
-    def of(cls, indexes: Sequence[Any], terms: Iterable[int]) -> Statistics:
-        return cls(
-            indexes=indexes,
-            documents=sum(index.doc_count for index in indexes),
-            length=sum(index.doc_count * index.avgdl for index in indexes),
-            terms={term: sum(index._df.get(term, 0) for index in indexes) for term in terms},
-        )
-
-    def view(self, index: Any) -> Any:
-        """`index`, its postings scored by these statistics; with its own added if it was not among them (rows that
-        are not in a segment yet)."""
-        every = self
-        if not any(index is known for known in self.indexes):
-            every = Statistics.of([*self.indexes, index], self.terms)
-        seen = copy.copy(index)
-        seen.doc_count = every.documents
-        seen.avgdl = every.length / every.documents if every.documents else 0.0
-        seen._df = every.terms
-        return seen
-
-
-_statistics: ContextVar[Statistics | None] = ContextVar("statistics", default=None)
+# Of an index: its attributes that say what the whole collection holds.
+_statistics: ContextVar[dict[str, Any] | None] = ContextVar("statistics", default=None)
 _search_segments, _search_index = Collection._search_sparse, SparseInvertedIndex.search
 
 
@@ -70,7 +37,13 @@ def search_collection(
     statistics = None
     if metric_type == "BM25":
         terms = {term for query in self._prepare_sparse_queries(query_vectors, vector_field) for term in query}
-        statistics = Statistics.of(_indexes(self, vector_field), terms)
+        indexes = _indexes(self, vector_field)
+        documents = sum(index.doc_count for index in indexes)
+        statistics = {
+            "doc_count": documents,
+            "avgdl": sum(index.doc_count * index.avgdl for index in indexes) / max(documents, 1),
+            "_df": {term: sum(index._df.get(term, 0) for index in indexes) for term in terms},
+        }
     token = _statistics.set(statistics)
     try:
         return _search_segments(self, query_vectors, vector_field, top_k, metric_type, **options)
@@ -79,9 +52,10 @@ def search_collection(
 
 
 def search_with_statistics(self: Any, *args: Any, **options: Any) -> Any:
-    """`SparseInvertedIndex.search`."""
-    statistics = _statistics.get()
-    return _search_index(statistics.view(self) if statistics else self, *args, **options)
+    """`SparseInvertedIndex.search`. Rows that are in no segment yet are weighed by those that are."""
+    seen = copy.copy(self)
+    vars(seen).update(_statistics.get() or {})
+    return _search_index(seen, *args, **options)
 
 
 def _indexes(collection: Any, field: str) -> list[Any]:
