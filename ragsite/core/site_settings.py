@@ -24,11 +24,6 @@ def _pairs(text: Any) -> Any:
     return {name.strip(): unquote(value.strip()) for name, _, value in pairs}
 
 
-def _switch(text: Any) -> Any:
-    """1 and 0 in the words that people take for them; other words as they are."""
-    return {"true": "1", "yes": "1", "on": "1", "false": "0", "no": "0", "off": "0"}.get(str(text).lower(), text)
-
-
 class Oidc(BaseModel):
     """issuer: its address, without /.well-known/…. groups: the claim with a person's groups. name: of the button."""
 
@@ -98,7 +93,7 @@ class SiteSettings(Group):
     """Password of the user `admin` made at the first run; empty: generated and printed once."""
     sample_data: bool = True
     """0: the sample documents are not loaded."""
-    signup: Annotated[Literal["1", "0", "oidc"], BeforeValidator(_switch)] = "1"
+    signup: Literal["1", "0", "oidc"] = "1"
     """0: only an admin makes accounts; oidc: they are made by signing in with the provider alone."""
     oidc: Annotated[Oidc | None, BeforeValidator(_pairs)] = Field(None, repr=False)
     """A provider of OpenID Connect to sign in with: `issuer=https://id.example.org, client=ragsite, secret=…`, and, if
