@@ -292,19 +292,11 @@ class Searcher(Protocol):
         ...
 
 
-class RevisionBoosts(Protocol):
-    """What users' ratings make of searches, all of one revision, whatever goes live meanwhile."""
-
-    async def boosts(self, query: str, candidates: Sequence[ScoredChunk | TailHit]) -> Boosts:
-        """For those of the candidates that ratings lift or lower. Raises UnavailableError."""
-        ...
-
-
 class BoostSource(Protocol):
     """Where ratings' multipliers come from (`feedback.rounds.boost_source`)."""
 
-    async def current(self) -> RevisionBoosts:
-        """Those of the revision that is live now. Raises UnavailableError."""
+    async def boosts(self, query: str, candidates: Sequence[ScoredChunk | TailHit]) -> Boosts:
+        """For those of the candidates that ratings lift or lower. Raises UnavailableError."""
         ...
 
 

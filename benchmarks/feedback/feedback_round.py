@@ -162,7 +162,7 @@ async def measure_searches(questions: Sequence[str], rated: Sequence[tuple[str, 
 
     async def multipliers(number: int) -> Boosts:
         result = results[number]
-        return await (await live.current()).boosts(asked[number], (*result.candidates, *result.tail_hits))
+        return await live.boosts(asked[number], (*result.candidates, *result.tail_hits))
 
     async def without(number: int) -> None:
         await put_boosts(results[number], Boosts(), store=store, scope=scope)

@@ -169,21 +169,18 @@ class LiveBoosts:
         self._models = models
         self._snapshot = Latest(snapshot_load)
 
-    async def current(self) -> SnapshotBoosts:
-        """Raises UnavailableError."""
-        return SnapshotBoosts(snapshot=await self._snapshot.get(), models=self._models)
+    async def boosts(self, query: str, candidates: Sequence[ScoredChunk | TailHit]) -> Boosts:
+        """Of the revision that is live now. Raises UnavailableError."""
+        live = SnapshotBoosts(snapshot=await self._snapshot.get(), models=self._models)
+        return await live.boosts(query, candidates)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotBoosts:
-    """`retrieval.ports.RevisionBoosts` of one snapshot, for one answer with all of its searches; and the source of
-    these boosts alone, to try a revision with."""
+    """The same of one snapshot, to try a revision with."""
 
     snapshot: Snapshot
     models: Models
-
-    async def current(self) -> SnapshotBoosts:
-        return self
 
     async def boosts(self, query: str, candidates: Sequence[ScoredChunk | TailHit]) -> Boosts:
         if self.snapshot.is_empty:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from retrieval.ports import BoostSource, ChunkStore, RevisionBoosts, SearchResult
+from retrieval.ports import ChunkStore, SearchResult
 from retrieval.values import Boost, Boosts, ScoredChunk, Scores, SearchScope, TailHit
 
 BOOST_TIMEOUT_S = 2.0  # waiting for what ratings say
@@ -20,25 +20,6 @@ LOWEST_SCORE = 0.26  # of the last of a hundred hits; the first has 1. Why: `ran
 NO_BOOST = Boost()
 MOST_READ = 2  # times as many as the candidates: the best ranked whose texts are read, since some may have been deleted
 Hit = ScoredChunk | TailHit
-
-
-class AnswerRevision:
-    """The revision of ratings that all searches of one answer work with, also those side by side: the one that the
-    first of them met.
-
-    Another one may go live between two searches; with both, the second could undo what the first had found by ratings.
-    """
-
-    def __init__(self) -> None:
-        self._revision: RevisionBoosts | None = None
-
-    async def get(self, source: BoostSource) -> RevisionBoosts:
-        """Raises UnavailableError; then the next search tries again."""
-        if self._revision is None:
-            current = await source.current()
-            if self._revision is None:  # another search of this answer may have been quicker
-                self._revision = current
-        return self._revision
 
 
 async def put_boosts(

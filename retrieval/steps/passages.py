@@ -201,21 +201,13 @@ async def order(
 ) -> list[ScoredChunk]:
     """The best `most` candidates, with neighbours where they are cut off; those that fit. room: tokens that the prompt
     has for them; None: no model reads them."""
-    chosen, joined = choose(candidates, most=most), dict[str, list[str]]()
+    chosen, joined = list(candidates[:most]), dict[str, list[str]]()
     if room is not None:
         chosen, joined = await with_neighbours(deps, chosen, scope=scope, tokens=min(room // 2, CONTEXT_TOKENS))
         chosen = fit_half(chosen, room=room)
     ids = [passage.chunk_id for passage in chosen]
     note("ordered", given=len(chosen), found=len(candidates), chunk_ids=ids, joined=joined)
     return chosen
-
-
-def choose(candidates: Sequence[ScoredChunk], *, most: int) -> list[ScoredChunk]:
-    """The best `most` candidates. The same text in two documents is given once."""
-    first: dict[str, ScoredChunk] = {}
-    for candidate in candidates:
-        first.setdefault(" ".join(candidate.chunk.text.split()), candidate)
-    return list(first.values())[:most]
 
 
 def fit_half(ranked: Sequence[ScoredChunk], *, room: int) -> list[ScoredChunk]:

@@ -16,12 +16,12 @@ from ragsite.core.rag_settings import RagSettings
 from ragsite.core.wording import joined
 from retrieval.errors import explained
 from retrieval.path_texts import reason_text
-from retrieval.ports import Searcher, SearchRequest, SearchResult
+from retrieval.ports import BoostSource, Searcher, SearchRequest, SearchResult
 from retrieval.search.boosting import BOOST_TIMEOUT_S, put_boosts
 from retrieval.steps.step import Deps, step
 from retrieval.steps.web import may_search_web, web_search
 from retrieval.trace import degrade, note
-from retrieval.values import Boosts, Query, Question, ScoredChunk, SearchFilters, TailHit
+from retrieval.values import Query, Question, SearchFilters
 
 Stage = Literal["text", "wide", "web"]
 WIDER = 3  # times as many candidates
@@ -43,7 +43,7 @@ async def search_documents(deps: Deps, request: SearchRequest, *, purpose: str =
     stands in `degraded`. Raises IndexUnavailableError: "could not look" is never the same as "found nothing".
     """
     result = await retrieve(deps, request, purpose=purpose)
-    return await boost(deps, request, result) if deps.boosts and result.candidates else result
+    return await boost(deps, deps.boosts, request, result) if deps.boosts and result.candidates else result
 
 
 @step("retrieve")
@@ -91,13 +91,13 @@ async def search_preferring(searcher: Searcher, request: SearchRequest) -> Searc
 
 
 @step("boost")
-async def boost(deps: Deps, request: SearchRequest, result: SearchResult) -> SearchResult:
+async def boost(deps: Deps, ratings: BoostSource, request: SearchRequest, result: SearchResult) -> SearchResult:
     """The result in the order that ratings give it. The path tells what was lifted or lowered, by how much and why; of
     what was not shown before or after, it tells nothing."""
     begun = time.perf_counter()
     try:
         async with asyncio.timeout(deps.deadline.limit(BOOST_TIMEOUT_S)):
-            boosts = await _boosts(deps, request.queries[0].text, (*result.candidates, *result.tail_hits))
+            boosts = await ratings.boosts(request.queries[0].text, (*result.candidates, *result.tail_hits))
             candidates, lifted = await put_boosts(result, boosts, store=deps.store, scope=request.scope)
     except (AppError, TimeoutError) as error:
         reason = explained(error) or "ratings_late"
@@ -124,12 +124,6 @@ async def boost(deps: Deps, request: SearchRequest, result: SearchResult) -> Sea
         degraded=(*result.degraded, boosts.degraded) if boosts.degraded else result.degraded,
         notes={**result.notes, "boosts": payload} if payload else result.notes,
     )
-
-
-async def _boosts(deps: Deps, query: str, hits: Sequence[ScoredChunk | TailHit]) -> Boosts:
-    if deps.boosts is None:
-        return Boosts()
-    return await (await deps.revision.get(deps.boosts)).boosts(query, hits)
 
 
 # ------------------------------------------------------------------------------------------------ refine

@@ -43,7 +43,6 @@ from retrieval.ports import (
     WebSearcher,
 )
 from retrieval.prompting import PromptLibrary
-from retrieval.search.boosting import AnswerRevision
 from retrieval.text.language import NAMES, Language
 from retrieval.trace import StepName, Trace, degrade
 
@@ -98,12 +97,11 @@ class Deps:
     curated: CuratedAnswers | None = None  # None: nobody has written answers beforehand
     trace: Trace = field(default_factory=Trace)
     deadline: Deadline = field(default_factory=lambda: Deadline(UNLIMITED_S))
-    revision: AnswerRevision = field(default_factory=AnswerRevision)  # of users' ratings
     language: Language = "en"  # to answer in
 
     def for_answer(self, trace: Trace, *, timeout_s: float, language: Language = "en") -> Deps:
         """The same parts for one answer; timeout_s: of the whole answer."""
-        return replace(self, trace=trace, deadline=Deadline(timeout_s), revision=AnswerRevision(), language=language)
+        return replace(self, trace=trace, deadline=Deadline(timeout_s), language=language)
 
     def prompt(self, name: str, /, **variables: object) -> Prompt:
         """The prompt of this name in the answer's language, filled. Raises ModelError."""

@@ -38,7 +38,7 @@ def source() -> LiveBoosts:
 
 async def ask(live: LiveBoosts, query: str, hits: Sequence[TailHit]) -> Boosts:
     """As a search does."""
-    return await (await live.current()).boosts(query, hits)
+    return await live.boosts(query, hits)
 
 
 def hit(chunk: Any) -> TailHit:

@@ -37,9 +37,6 @@ class Ratings:
     def __init__(self, **multipliers: float) -> None:
         self.boosted = Boosts(by_chunk={key: Boost(multiplier=value) for key, value in multipliers.items()})
 
-    async def current(self) -> Ratings:
-        return self
-
     async def boosts(self, query: str, candidates: Any) -> Boosts:
         if not self.boosted.by_chunk:
             raise UnavailableError("The ratings are away.")

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import asyncio
 from functools import partial
 from typing import Any
 
@@ -9,7 +8,7 @@ import pytest
 from ragsite.core.errors import UnavailableError
 from retrieval.errors import WebSearchError
 from retrieval.ports import WebResult
-from retrieval.values import AnswerOptions, Boosts, Clarification, HistoryMessage, OpenClarification, SearchFilters
+from retrieval.values import AnswerOptions, Clarification, HistoryMessage, OpenClarification, SearchFilters
 from tests.retrieval.steps.document_reader import MemoryReader
 from tests.retrieval.steps.fakes import HANDBOOK, MemorySearcher, MemoryWeb, ask, chunk
 from tests.retrieval.workflows.runs import names, run
@@ -259,32 +258,3 @@ async def test_where_a_model_is_required_its_absence_is_an_error(rag_settings) -
     rag_settings(ollama={"offline": "0", "base_url": "http://127.0.0.1:9"})
     with pytest.raises(UnavailableError, match="model server"):
         await answer(CLEAR)
-
-
-async def test_an_answer_works_on_one_revision_of_the_ratings_however_often_it_searches(online) -> None:
-    """Another revision is live whenever somebody asks: the next answer has it, and none has two."""
-
-    class Revision:
-        def __init__(self, number: int) -> None:
-            self.number = number
-
-        async def boosts(self, query: str, candidates: Any) -> Boosts:
-            return Boosts(revision=f"revision {self.number}")
-
-    class Switching:
-        asked = 0
-
-        async def current(self) -> Revision:
-            self.asked += 1
-            await asyncio.sleep(0)
-            return Revision(self.asked)
-
-    online.reply(match=WRITER, json=REFUSAL)
-    source = Switching()
-    seen = []
-    for _ in range(2):
-        _, trace, _ = await answer("How much does parking near the Lakeside library cost?", boosts=source)
-        seen.append([step.detail["revision"] for step in trace.steps if step.name == "boost"])
-    assert min(map(len, seen)) > 1
-    assert [len(set(revisions)) for revisions in seen] == [1, 1]
-    assert set(seen[0]).isdisjoint(seen[1])
