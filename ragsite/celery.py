@@ -30,6 +30,13 @@ def _never_outlive_the_worker(**_: Any) -> None:
 
 
 @worker_process_init.connect
+def _trace(**_: Any) -> None:
+    from ragsite import telemetry  # whose settings can be read only when the apps are ready
+
+    telemetry.start("worker")
+
+
+@worker_process_init.connect
 def _may_start_processes(**_: Any) -> None:
     """Celery's pool puts its own kind of process where `multiprocessing` looks for its, which then refuses to start the
     fork server that reads files."""

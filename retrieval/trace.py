@@ -13,12 +13,16 @@ that nobody has to pass them on; tasks started inside a step inherit it.
 
 from __future__ import annotations
 
+import json
+import os
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
+
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode, get_tracer
 
 from ragsite.core.wording import joined, worded
 from retrieval.errors import ModelError
@@ -32,6 +36,10 @@ StepName = Literal[
     "dedupe", "rerank", "assess", "grade", "refine", "web_search", "compress", "order", "clarify", "generate", "verify",
     "reflect", "consolidate",
 ]  # fmt: skip
+
+
+TRACER = get_tracer("ragsite")  # spans go nowhere unless `ragsite.telemetry` was started
+CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 
 
 @dataclass(slots=True)
@@ -151,7 +159,9 @@ class Trace:
         self.steps.append(record)
         token = _current.set((self, record))
         try:
-            yield record
+            with TRACER.start_as_current_span(f"step {name}", record_exception=False) as span:
+                yield record
+                span.set_attribute("ragsite.step.status", record.status)
         except BaseException as error:
             record.status = "failed"
             record.detail.setdefault("reason", f"{type(error).__name__}: {error}"[:300])
@@ -273,15 +283,38 @@ def model_call(call: ModelCall) -> Iterator[ModelCall]:
         trace.calls.append(call)
         record.calls.append(call)
     call.error = worded("stopped by the caller")
+    # Not made the current one: what calls a model may be a generator, whose steps run in contexts of others.
+    span = TRACER.start_span(f"{call.kind} {call.model}", kind=SpanKind.CLIENT)
     try:
         yield call
         call.error = ""
     except ModelError as error:
         call.error = error.reason
+        span.set_status(Status(StatusCode.ERROR))
+        span.set_attribute("error.type", type(error).__name__)
         raise
     finally:
+        _describe(span, call)
+        span.end()
         if current:
             call.ended_ms = current[0].now_ms()
+
+
+def _describe(span: Span, call: ModelCall) -> None:
+    """By OpenTelemetry's conventions for generative AI."""
+    if not span.is_recording():
+        return
+    operation = {"chat": "chat", "embed": "embeddings"}[call.kind]
+    span.set_attributes(
+        {
+            "gen_ai.operation.name": operation, "gen_ai.request.model": call.model, "ragsite.prompt": call.prompt_name,
+            "gen_ai.usage.input_tokens": call.prompt_tokens, "gen_ai.usage.output_tokens": call.completion_tokens,
+        }
+    )  # fmt: skip
+    if call.prompt and os.environ.get(CAPTURE, "").lower() == "true":
+        roles = (("system", call.prompt.system), ("user", call.prompt.user))
+        told = [{"role": role, "parts": [{"type": "text", "content": text}]} for role, text in roles]
+        span.set_attribute("gen_ai.input.messages", json.dumps(told, ensure_ascii=False))
 
 
 def note_index_wait(seconds: float) -> None:

@@ -19,6 +19,7 @@ from channels.layers import get_channel_layer
 from django.conf import settings
 from django.db import Error as DatabaseError
 from django.utils import translation
+from opentelemetry.context import attach, get_current
 from redis.exceptions import RedisError
 
 from chat import selectors
@@ -40,7 +41,7 @@ from retrieval.memory.services import answer_memories_forget
 from retrieval.providers.registry import ChosenModel
 from retrieval.steps.continuing import Begun
 from retrieval.steps.step import Deps
-from retrieval.trace import EventSink, StepRecord, Trace
+from retrieval.trace import TRACER, EventSink, StepRecord, Trace
 from retrieval.values import Answer, Question, Source
 from retrieval.workflows import get_workflow
 from retrieval.workflows.workflow import continue_answer
@@ -75,7 +76,8 @@ MODEL_AWAY = AnswerFailedError(
 
 async def answer_question(question: Question, *, workflow: str, trace: Trace) -> Answer:
     """Run the named workflow on the running loop's engine. Raises AppError where no fallback could serve."""
-    return await get_workflow(workflow).answer(question, engine=await _engine(question), trace=trace)
+    with TRACER.start_as_current_span("run", attributes={"ragsite.workflow": workflow}, record_exception=False):
+        return await get_workflow(workflow).answer(question, engine=await _engine(question), trace=trace)
 
 
 async def _engine(question: Question) -> Deps:
@@ -467,8 +469,10 @@ def detach(work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         async with own_database_thread():
             return await work
 
-    # A fresh context: the request's own database thread ends with the request.
-    task = asyncio.create_task(with_own_thread(), context=contextvars.Context())
+    # A fresh context, but for its trace: the request's own database thread ends with the request.
+    context = contextvars.Context()
+    context.run(attach, get_current())
+    task = asyncio.create_task(with_own_thread(), context=context)
     _detached.add(task)
     task.add_done_callback(_detached.discard)
     return task

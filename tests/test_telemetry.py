@@ -1,0 +1,83 @@
+"""Traces: what is in them, and that no text of people is."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+# In a process of its own: instrumentations and the provider of traces are the process's for good.
+PROGRAM = """
+import asyncio, json, django
+django.setup()
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from ragsite import telemetry
+kept = InMemorySpanExporter()
+telemetry.begin("web", SimpleSpanProcessor(kept))
+from django.conf import settings
+from django.test import AsyncClient
+settings.ALLOWED_HOSTS.append("testserver")
+from chat.runs.run import detach
+from retrieval.ports import Prompt
+from retrieval.trace import TRACER, ModelCall, Trace, model_call
+
+async def run():
+    async with Trace().step("generate"):
+        prompt = Prompt(name="generate", system="s", user="private words", hash="h")
+        with model_call(ModelCall("chat", "m1", prompt_name="generate", prompt=prompt)) as call:
+            call.prompt_tokens, call.completion_tokens = 90, 7
+
+async def main():
+    await AsyncClient().get("/healthz?query=private+words")
+    with TRACER.start_as_current_span("request"):
+        work = detach(run())
+    await work
+
+asyncio.run(main())
+spans = kept.get_finished_spans()
+print(json.dumps([{
+    "name": span.name, "id": span.context.span_id, "parent": span.parent and span.parent.span_id,
+    "attributes": dict(span.attributes),
+} for span in spans], default=str))
+"""
+
+
+def spans(tmp_path: Path, **environ: str) -> tuple[dict[str, Any], str]:
+    env = {**os.environ, "DJANGO_SETTINGS_MODULE": "ragsite.settings", "RAGSITE_DATA_DIR": str(tmp_path), **environ}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], env=env, capture_output=True, text=True, timeout=100,
+        cwd=Path(__file__).parents[1],
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return {span["name"]: span for span in json.loads(done.stdout.splitlines()[-1])}, done.stdout
+
+
+def test_request_run_step_and_model_call_are_one_trace_without_a_text(tmp_path: Path) -> None:
+    found, text = spans(tmp_path)
+    request, step, call = found["request"], found["step generate"], found["chat m1"]
+    assert (step["parent"], call["parent"]) == (request["id"], step["id"])
+    assert call["attributes"]["gen_ai.usage.input_tokens"] == 90 and step["attributes"]["ragsite.step.status"] == "ok"
+    assert any("healthz" in name for name in found) and "private" not in text
+
+
+def test_prompts_are_in_them_where_the_operator_says_so(tmp_path: Path) -> None:
+    found, _ = spans(tmp_path, OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT="true")
+    assert "private words" in found["chat m1"]["attributes"]["gen_ai.input.messages"]
+
+
+def test_a_missing_extra_is_told_and_the_site_starts(
+    settings: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    from ragsite import telemetry
+
+    assert telemetry.start("web") is False
+    settings.ENVIRON = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9"}
+    monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace.export", None)
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
+    assert telemetry.start("web") is False and "[telemetry]" in caplog.text
