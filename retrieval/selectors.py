@@ -390,7 +390,7 @@ class DatabaseChunkStore:
         rows = ready.filter(collection__in=_ids(scope))
         columns = ("department", "doc_type", "policy_year", "tags")
         distinct = rows.order_by().values(*columns).distinct()
-        vocabulary = _vocabulary(await database_call(lambda: list(distinct.all())))
+        vocabulary = vocabulary_of(await database_call(lambda: list(distinct.all())))
         self._vocabularies[key] = vocabulary
         return vocabulary
 
@@ -490,7 +490,8 @@ def as_uuid(text: str) -> uuid.UUID | None:
         return None
 
 
-def _vocabulary(rows: Sequence[Mapping[str, Any]]) -> Vocabulary:
+def vocabulary_of(rows: Sequence[Mapping[str, Any]]) -> Vocabulary:
+    """rows: of documents or chunks, each with its metadata by name."""
     return Vocabulary(
         departments=tuple(sorted({row["department"] for row in rows} - {""})),
         doc_types=tuple(sorted({row["doc_type"] for row in rows} - {""})),

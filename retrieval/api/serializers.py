@@ -205,7 +205,16 @@ class DocumentPictureQuerySerializer(QuerySerializer):
     )
 
 
-class UploadSerializer(StrictSerializer):
+class UploadFormSerializer(StrictSerializer):
+    """What every upload may say of its file."""
+
+    department = serializers.CharField(required=False, allow_blank=True, max_length=100)
+    doc_type = serializers.CharField(required=False, allow_blank=True, max_length=100)
+    policy_year = serializers.IntegerField(required=False, min_value=1000, max_value=9999)
+    tags = serializers.CharField(required=False, allow_blank=True, help_text="Parted by commas, or sent many times.")
+
+
+class UploadSerializer(UploadFormSerializer):
     """A multipart upload; `file` may come many times."""
 
     file = serializers.ListField(child=serializers.FileField(), allow_empty=False)
@@ -215,10 +224,6 @@ class UploadSerializer(StrictSerializer):
         max_length=MAX_ADDRESS_CHARS,
         help_text="A plain name means your own collection, or for staff the site's, and is made where there is none.",
     )
-    department = serializers.CharField(required=False, allow_blank=True, max_length=100)
-    doc_type = serializers.CharField(required=False, allow_blank=True, max_length=100)
-    policy_year = serializers.IntegerField(required=False, min_value=1000, max_value=9999)
-    tags = serializers.CharField(required=False, allow_blank=True, help_text="Parted by commas, or sent many times.")
     replaces = serializers.UUIDField(
         required=False,
         help_text="The document whose place the file takes as soon as it is ready; then only one file, and no other "
@@ -226,7 +231,7 @@ class UploadSerializer(StrictSerializer):
     )
 
 
-class KeyedUploadSerializer(StrictSerializer):
+class KeyedUploadSerializer(UploadFormSerializer):
     """A file under another system's key. What is not given of the metadata stays as it is."""
 
     file = serializers.FileField(required=False, help_text="May be left out where `content_hash` is that of last time.")
@@ -235,10 +240,6 @@ class KeyedUploadSerializer(StrictSerializer):
     )
     collection = serializers.CharField(required=False, allow_blank=True, max_length=MAX_ADDRESS_CHARS)
     title = serializers.CharField(required=False, allow_blank=True, max_length=300)
-    department = serializers.CharField(required=False, allow_blank=True, max_length=100)
-    doc_type = serializers.CharField(required=False, allow_blank=True, max_length=100)
-    policy_year = serializers.IntegerField(required=False, min_value=1000, max_value=9999)
-    tags = serializers.CharField(required=False, allow_blank=True, help_text="Parted by commas, or sent many times.")
 
 
 class KeyQuerySerializer(QuerySerializer):

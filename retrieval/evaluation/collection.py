@@ -23,8 +23,9 @@ from retrieval.ingest.headings import plain_blocks
 from retrieval.models import Chunk, Document
 from retrieval.ports import ChunkIndex, Models
 from retrieval.search.index import MilvusIndex
-from retrieval.selectors import stored_chunk
+from retrieval.selectors import stored_chunk, vocabulary_of
 from retrieval.services.index_rows import embedding_text, index_rows
+from retrieval.services.metadata import FILTERED
 from retrieval.text.language import detect_language
 from retrieval.values import CollectionRef, SearchScope, StoredChunk, Vocabulary
 
@@ -44,12 +45,7 @@ class MemoryChunkStore:
 
     async def vocabulary(self, scope: SearchScope) -> Vocabulary:
         chunks = [chunk for chunk in self._chunks.values() if chunk.collection_id in scope.ids]
-        return Vocabulary(
-            departments=tuple(sorted({chunk.department for chunk in chunks if chunk.department})),
-            doc_types=tuple(sorted({chunk.doc_type for chunk in chunks if chunk.doc_type})),
-            policy_years=tuple(sorted({chunk.policy_year for chunk in chunks if chunk.policy_year is not None})),
-            tags=tuple(sorted({tag for chunk in chunks for tag in chunk.tags})),
-        )
+        return vocabulary_of([{name: getattr(chunk, name) for name in FILTERED} for chunk in chunks])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
