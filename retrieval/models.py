@@ -93,7 +93,10 @@ class Collection(models.Model):
         verbose_name = _("collection")
         verbose_name_plural = _("collections")
         ordering = ["name"]
-        permissions = [("publish_collection", "Can make own collections public")]
+        permissions = [
+            ("publish_collection", "Can make own collections public"),
+            ("look_up_people", "Can look up people and groups by their first letters, to share with them"),
+        ]
         constraints = [
             models.UniqueConstraint(fields=["owner", "name"], name="collection_name_per_owner"),
             models.UniqueConstraint(fields=["name"], condition=Q(owner=None), name="collection_name_of_site"),

@@ -16,6 +16,9 @@ from retrieval.api import (
 urlpatterns: list[URLPattern | URLResolver] = [
     path("documents/", views.documents_page, name="documents"),
     path("documents/shares/<uuid:collection_id>/", views.share_reply, name="share_reply"),
+    path("documents/names/", views.names_offered, name="names_offered"),
+    path("documents/collections/<uuid:collection_id>/sharing/", views.sharing_page, name="sharing"),
+    path("documents/<uuid:document_id>/sharing/", views.document_sharing, name="document_sharing"),
     path("documents/search/", views.search_page, name="search"),
     path("documents/sources/", views.sources_page, name="sources"),
     path("documents/sources/<uuid:source_id>/", views.source_act, name="source_act"),

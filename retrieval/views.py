@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from itertools import chain
 
 from django.conf import settings
 from django.contrib import messages
@@ -10,6 +11,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.html import format_html_join
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.views.decorators.csrf import ensure_csrf_cookie
@@ -18,12 +20,13 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from ragsite.core.api.user import asking_user
 from ragsite.core.errors import AppError, NotFoundError
 from ragsite.core.localized import localized
+from ragsite.core.text import clean_line
 from retrieval.api.sync_sources import SyncSourceSerializer
 from retrieval.ingest.sniff import EXTENSIONS
 from retrieval.memory import services
-from retrieval.models import SyncSource
-from retrieval.selectors import document_get, shares_unanswered, visible_documents
-from retrieval.services import documents
+from retrieval.models import CollectionPerson, SyncSource
+from retrieval.selectors import document_get, owned_collections, shares_unanswered, visible_documents
+from retrieval.services import documents, sharing
 from retrieval.services.collections import may_publish, share_answer
 from retrieval.services.sync_sources import (
     sync_source_create,
@@ -42,8 +45,6 @@ def documents_page(request: HttpRequest) -> HttpResponse:
     """The user's collections and documents, and the way in for new ones."""
     boot = {
         "username": request.user.get_username(),
-        "groups": list(request.user.groups.order_by("name").values_list("name", flat=True)),
-        "may_publish": may_publish(request.user),
         "default_collection": documents.DEFAULT_COLLECTION,
         "accept": list(EXTENSIONS),
         "limits": {
@@ -77,9 +78,74 @@ def document_page(request: HttpRequest, document_id: uuid.UUID) -> HttpResponse:
     except NotFoundError as error:
         raise Http404 from error
     boot = {"id": str(document.pk), "collection": document.collection.address}
+    is_owned = owned_collections(request.user).filter(pk=document.collection_id).exists()
     earlier = visible_documents(request.user).filter(newer_versions=document).first()
-    context = {"document": document, "earlier": earlier, "boot": boot, "section": "documents"}
+    context = {"document": document, "earlier": earlier, "is_owned": is_owned, "boot": boot, "section": "documents"}
     return render(request, "documents/document.html", context)
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def sharing_page(request: HttpRequest, collection_id: uuid.UUID) -> HttpResponse:
+    """Whom one of the user's collections is shared with; from anybody else's it is as far as from none."""
+    user, told = asking_user(request), ""
+    collection = owned_collections(user).filter(pk=collection_id).first()
+    if collection is None:
+        raise Http404
+    if request.method == "POST":
+        name, role = clean_line(request.POST.get("name", "")), request.POST.get("role", "")
+        try:
+            match request.POST.get("action"):
+                case "add" if role in CollectionPerson.Role.values:
+                    sharing.collection_share(collection=collection, by=user, name=name, role=role)
+                case "remove":
+                    sharing.collection_unshare(collection=collection, by=user, name=name)
+                case "publish" | "withdraw" as action:
+                    sharing.collection_publish(collection=collection, by=user, public=action == "publish")
+            return redirect("sharing", collection_id)
+        except AppError as error:
+            told = " ".join(map(localized, chain(*error.fields.values()))) or localized(error.message)
+            collection.refresh_from_db()
+    editors = set(collection.editor_groups.values_list("pk", flat=True))
+    context = {
+        "section": "documents",
+        "collection": collection,
+        "people": collection.people.select_related("user"),
+        "groups": [(group, group.pk in editors) for group in collection.groups.all()],
+        "own_groups": user.groups.all(),
+        "roles": CollectionPerson.Role.choices,
+        "may_publish": may_publish(user),
+        "looks_up": sharing.may_look_up(user),
+        "told": told,
+    }
+    return render(request, "documents/sharing.html", context)
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def document_sharing(request: HttpRequest, document_id: uuid.UUID) -> HttpResponse:
+    """One document is shared by a collection of its own: the page says so before it moves there."""
+    user, told = asking_user(request), ""
+    owned = owned_collections(user).values("pk")
+    document = visible_documents(user).filter(pk=document_id, collection__in=owned).first()
+    if document is None:
+        raise Http404
+    if request.method == "POST" or sharing.is_alone(document):
+        try:
+            return redirect("sharing", sharing.document_share_alone(document=document, by=user).pk)
+        except AppError as error:
+            told = localized(error.message)
+    return render(
+        request, "documents/document_sharing.html", {"document": document, "told": told, "section": "documents"}
+    )
+
+
+@require_safe
+@login_required
+def names_offered(request: HttpRequest) -> HttpResponse:
+    """Choices for the field of a name, for those who may look people up."""
+    names = sharing.names_offered(user=asking_user(request), begun=request.GET.get("begun", "").strip())
+    return HttpResponse(format_html_join("", '<option value="{}">', ((name,) for name in names)))
 
 
 @require_safe

@@ -124,14 +124,6 @@ describe("a collection", () => {
     ["none chosen", undefined, { embed_model: "e" }, false],
     ["the models are not known yet", row, null, false],
   ]) test(`wants embedding anew: ${name}: ${wanted}`, () => assert.equal(wantsReembedding(collection, models), wanted));
-
-  const collections = (options) => new Collections(element("div"), { groups: () => [], username: "ann", mayPublish: false, onChoose: () => {}, ...options });
-  const visibilities = (fields) => fields.find(({ name }) => name === "visibility").options.map(([key]) => key);
-  for (const [name, options, collection, wanted] of [
-    ["a new one, without the permission", {}, null, ["private", "shared"]],
-    ["a new one, with it", { mayPublish: true }, null, ["private", "shared", "public"]],
-    ["one that is public already", {}, row, ["private", "shared", "public"]],
-  ]) test(`may be made public: ${name}`, () => assert.deepEqual(visibilities(collections(options).fields(collection)), wanted));
 });
 
 describe("a document", () => {

@@ -183,7 +183,7 @@ declare namespace Boot {
   }
   interface Search { username: string; message_chars: number; max_top_k: number }
   interface Documents {
-    username: string; groups: string[]; may_publish: boolean; default_collection: string; accept: string[];
+    username: string; default_collection: string; accept: string[];
     limits: { file_bytes: number; files: number };
   }
   interface OneDocument { id: Api.Id; collection: string }

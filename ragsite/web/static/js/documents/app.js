@@ -42,7 +42,7 @@ const selection = new Selection(byId("selection"), {
   },
 });
 const collections = new Collections(byId("collection-list"), {
-  groups: () => boot.groups, username: boot.username, mayPublish: boot.may_publish,
+  username: boot.username,
   onChoose: (id) => {
     const row = collections.find(id);
     history.replaceState(null, "", row ? `?collection=${encodeURIComponent(collections.addressOf(row))}` : location.pathname);
@@ -106,6 +106,7 @@ function draw() {
   const shown = documents.rows.filter(({ id }) => !leaving.has(id));
   replace(list, shown.map((row) => documentRow(row, {
     writable: row.editable,
+    owned: Boolean(collections.find(row.collection_id)?.owned),
     collection: collections.current ? null : collectionOf(row),
     selected: selection.ids.has(row.id),
     on: { changed: () => load({ quiet: true }), leave, removed, selected: select },

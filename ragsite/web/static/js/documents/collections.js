@@ -13,16 +13,12 @@ export class Collections {
   /**
    * @param {HTMLElement} element
    * @param {object} options
-   * @param {() => string[]} options.groups those that the user is in
    * @param {string} options.username
-   * @param {boolean} options.mayPublish whether the user may make a collection public
    * @param {(id: string) => unknown} options.onChoose "" for all
    */
-  constructor(element, { groups, username, mayPublish, onChoose }) {
+  constructor(element, { username, onChoose }) {
     this.element = element;
-    this.groups = groups;
     this.username = username;
-    this.mayPublish = mayPublish;
     this.onChoose = onChoose;
     /** @type {Api.Collection[]} */
     this.rows = [];
@@ -95,47 +91,25 @@ export class Collections {
   /** @param {Api.Collection} row */
   options(row) {
     return [
-      { label: gettext("Edit and share"), icon: "edit", run: () => this.edit(row) },
+      { label: gettext("Share…"), icon: "people", href: `/documents/collections/${row.id}/sharing/` },
+      { label: gettext("Name and description"), icon: "edit", run: () => this.edit(row) },
       { label: gettext("Delete"), icon: "trash", danger: true, run: () => this.remove(row) },
     ];
   }
 
-  /** @param {Api.Collection | null} row null: a new one */
+  /** @param {Api.Collection | null} row null: a new one @returns {Ui.Field[]} */
   fields(row) {
-    /** @type {[string, string][]} */
-    const visibilities = Object.entries(VISIBILITY_TEXT).filter(([key]) => key !== "public" || this.mayPublish || row?.visibility === key);
-    /** @type {Ui.Field[]} */
-    const fields = [
+    return [
       { name: "name", label: gettext("Name"), value: row?.name, maxlength: 100, required: true },
       { name: "description", label: gettext("What it holds"), value: row?.description, maxlength: 500, optional: true },
-      { name: "visibility", label: gettext("Who may read it"), value: row?.visibility ?? "private", options: visibilities },
     ];
-    const groups = this.groups();
-    const editors = row ? [...row.editor_groups, ...row.people.filter(({ role }) => role === "editor").map(({ username }) => username)] : [];
-    fields.push(
-      { name: "people", label: gettext("People"), value: row?.people.map(({ username }) => username).join(", "), optional: true, help: gettext("For a shared collection: whole user names, separated by commas. Their questions search it once they have accepted it.") },
-      { name: "groups", label: gettext("Groups"), value: row?.groups.join(", "), optional: true, help: groups.length ? gettext("For a shared collection, separated by commas. Yours: {groups}.", { groups: groups.join(", ") }) : gettext("For a shared collection, separated by commas.") },
-      { name: "editors", label: gettext("Who may also change its documents"), value: editors.join(", "), optional: true, help: gettext("Names of those people and groups.") });
-    return fields;
-  }
-
-  /** @param {Record<string, string>} values */
-  input({ groups, people, editors, ...values }) {
-    if (values.visibility !== "shared") return values;
-    const [named, edits] = [splitList(groups || ""), splitList(editors || "")];
-    // Who may change documents may read them too.
-    const persons = [...new Set([...splitList(people || ""), ...edits.filter((name) => !named.includes(name))])];
-    return {
-      ...values, groups: named, editor_groups: named.filter((name) => edits.includes(name)),
-      people: persons.map((username) => ({ username, role: edits.includes(username) ? "editor" : "reader" })),
-    };
   }
 
   create() {
     return formDialog(gettext("New collection"), this.fields(null), {
       confirm: gettext("Create"),
       save: async (values) => {
-        const row = await api.post("/api/collections", this.input(values));
+        const row = await api.post("/api/collections", values);
         await this.load();
         this.choose(row.id);
       },
@@ -146,7 +120,7 @@ export class Collections {
   edit(row) {
     return formDialog(gettext("Edit collection"), this.fields(row), {
       save: async (values) => {
-        await api.patch(`/api/collections/${row.id}`, this.input(values));
+        await api.patch(`/api/collections/${row.id}`, values);
         await this.load();
         if (this.current === row.id) this.choose(row.id);
       },

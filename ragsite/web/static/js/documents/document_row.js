@@ -9,7 +9,7 @@ import { splitList } from "./collections.js";
 /**
  * @typedef {{changed: () => unknown, removed: (id: Api.Id) => unknown, selected?: (row: Api.Document, is: boolean) => unknown,
  *   leave?: (row: Api.Document) => unknown}} On `leave`: deletes a row with a way back; without it, it is asked for first
- * @typedef {{writable: boolean, on: On}} Options `writable`: whether the user may change it
+ * @typedef {{writable: boolean, owned?: boolean, on: On}} Options `writable`: whether the user may change it; `owned`: and share it
  */
 
 /** @type {Record<string, string>} */
@@ -42,9 +42,9 @@ export function metadataChips(row) {
  * @param {Api.Document} row
  * @param {Options & {collection: string | null, selected?: boolean}} options `collection`: its label, null where that is clear
  */
-export function documentRow(row, { writable, collection, selected = false, on }) {
+export function documentRow(row, { writable, owned, collection, selected = false, on }) {
   const more = iconButton("more", gettext("Options for {name}", { name: row.title }), null, { class: "small" });
-  menuButton(more, () => documentOptions(row, { writable, on }));
+  menuButton(more, () => documentOptions(row, { writable, owned, on }));
   return h("li", { class: `doc${row.status === "failed" ? " is-failed" : ""}${selected ? " is-selected" : ""}`, "data-id": row.id },
     h("label", { class: "doc-select" }, h("input", { type: "checkbox", class: "doc-tick", checked: selected, "aria-label": gettext("Select {name}", { name: row.title }), onchange: (event) => on.selected?.(row, event.target.checked) })),
     h("div", { class: "doc-main" },
@@ -70,11 +70,12 @@ export function documentTasks({ id, status, superseded }) {
 }
 
 /** @param {Api.Document} row @param {Options} options */
-export function documentOptions(row, { writable, on }) {
+export function documentOptions(row, { writable, owned, on }) {
   return [
     ...documentTasks(row),
     { label: gettext("Open the document"), icon: "documents", href: `/documents/${row.id}/` },
     { label: gettext("Download the file"), icon: "download", href: `/api/documents/${row.id}/file`, download: true },
+    owned ? { label: gettext("Share…"), icon: "people", href: `/documents/${row.id}/sharing/` } : null,
     writable ? { label: gettext("Edit details"), icon: "edit", run: () => editDocument(row, on.changed) } : null,
     writable && !row.superseded ? { label: gettext("Replace by a new version…"), icon: "upload", run: () => replaceDocument(row, on.changed) } : null,
     writable && !row.superseded && !isWorking(row) ? { label: gettext("Read again"), icon: "retry", run: () => readAgain(row, on.changed) } : null,
