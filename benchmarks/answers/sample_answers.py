@@ -49,12 +49,12 @@ class Outcome:
 
 
 @contextmanager
-def sample_site(folder: str) -> Iterator[None]:
-    """A site without a model that holds the whole sample handbook; Django is set up for it."""
+def sample_site(folder: str, *, offline: bool = True) -> Iterator[None]:
+    """A site, without a model unless said otherwise, that holds the whole sample handbook; Django is set up for it."""
     Path(folder).mkdir(parents=True, exist_ok=True)
     os.environ |= {
         "DJANGO_SETTINGS_MODULE": "ragsite.settings", "RAGSITE_DATA_DIR": folder, "DATABASE_URL": "",
-        "RAG_OFFLINE": "1",
+        "RAG_OFFLINE": str(int(offline)),
     }  # fmt: skip
     import django
     from django.core.management import call_command

@@ -91,7 +91,9 @@ async def write_from(
     supported = any(source.cited for source in answer.sources) or any(one.supported for one in answer.grounding)
     if answer.decision == "ANSWER" and supported:
         return answer
-    quoted = quotations(question.standalone, answer.sources, most=QUOTATIONS, language=deps.language)
+    quoted = quotations(
+        question.standalone, answer.sources, most=QUOTATIONS, language=deps.language, leans_on=question.leans_on
+    )
     refused = replace(answer, decision="NO_ANSWER", reason=NOTHING_SUPPORTED)
     return await with_more(deps, refused, f"\n\n{phrase('closest', deps.language)}\n\n{quoted}")
 
@@ -169,7 +171,9 @@ async def _quoted(
     score = await estimated(deps, question, passages) if sources else 0.0
     answers = score >= deps.settings.corrective.good_score
     versions = versions_asked_for(sources, text)
-    quoted = await asyncio.to_thread(quotations, text, versions, most=QUOTATIONS, language=language)
+    quoted = await asyncio.to_thread(
+        quotations, text, versions, most=QUOTATIONS, language=language, leans_on=question.leans_on
+    )
     lead = "" if answers else phrase("model_failed" if failed else "no_model", language) + "\n\n"
     await deps.trace.choose_sources(sources)
     begun = Answer(
@@ -226,7 +230,9 @@ async def no_answer(
     paragraphs = [phrase(why, deps.language), _of_the_web(deps)]
     if sources:
         await deps.trace.choose_sources(sources)
-        quoted = await asyncio.to_thread(quotations, question.standalone, sources, most=NEAREST, language=deps.language)
+        quoted = await asyncio.to_thread(
+            quotations, question.standalone, sources, most=NEAREST, language=deps.language, leans_on=question.leans_on
+        )
         paragraphs += [phrase("closest", deps.language), quoted]
     refusal = Answer(decision="NO_ANSWER", text="", sources=sources, reason=reason_text(reason or why))
     return await with_more(deps, refusal, "\n\n".join(filter(None, paragraphs)))

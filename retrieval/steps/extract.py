@@ -23,6 +23,7 @@ _NOT_THE_TOPIC = re.compile(r"\d+|[\s\-–—_/,.:;()（）年版]+")
 KEEP_SHARE = 0.1  # of the best statement's gain; what falls below is left out
 TITLE_SHARE = 0.25  # what a term counts that the title holds already
 HEADING_SHARE = 0.6  # what a term counts that the heading right above holds, and the statement does not
+CARRIED = 0.8  # what a term of the question before counts: `benchmarks.follow_ups`
 REPEATED = 0.4  # what a term counts that a chosen statement holds
 PASSAGE_DISCOUNT = 0.92  # for each passage further down the ranking
 
@@ -40,9 +41,9 @@ class Quote:
     place: tuple[int, int]
 
 
-def quotations(question: str, sources: Sequence[Source], *, most: int, language: Language) -> str:
-    """A list of the best statements with their markers."""
-    quotes = best_statements(question, sources, most=most)
+def quotations(question: str, sources: Sequence[Source], *, most: int, language: Language, leans_on: str = "") -> str:
+    """A list of the best statements with their markers. leans_on: the question before, in a conversation."""
+    quotes = best_statements(question, sources, most=most, leans_on=leans_on)
     return "\n".join(f"- {in_script_of(quote.text, language)} [{quote.marker}]" for quote in quotes)
 
 
@@ -63,11 +64,13 @@ def _version(chunk: StoredChunk) -> tuple[str, int]:
     return _NOT_THE_TOPIC.sub(" ", fold(chunk.title)).strip(), chunk.policy_year or (named[0] if len(named) == 1 else 0)
 
 
-def best_statements(question: str, sources: Sequence[Source], *, most: int) -> list[Quote]:
+def best_statements(question: str, sources: Sequence[Source], *, most: int, leans_on: str = "") -> list[Quote]:
     """At most `most`, one at least, in the order of their passages."""
     ranked = sorted(sources, key=lambda source: -(source.scores.final or 0.0))
     left = [quote for rank, source in enumerate(ranked) for quote in _quotes(source, rank)]
-    weights = term_weights(question, [quote.terms for quote in left])
+    pool = [quote.terms for quote in left]
+    carried = {term: CARRIED * weight for term, weight in term_weights(leans_on, pool).items()}
+    weights = {**carried, **term_weights(question, pool)}
     announced = dict(weights)  # a heading only announces: the statement that says the word counts in full
     kept: list[Quote] = []
     least = 0.0

@@ -56,10 +56,9 @@ def own_words(question: Question) -> tuple[Query, ...]:
     """What is searched for before a model has made anything of the question: its words, and in a conversation also
     together with those of the question before. Reciprocal rank puts first what both find."""
     queries = (Query(question.standalone),)
-    before = question.asked_before()
-    if question.condensed or not before:
+    if not question.leans_on:
         return queries
-    return (*queries, Query(f"{' '.join(before[0].split())} {question.text.strip()}", kind="condensed"))
+    return (*queries, Query(f"{' '.join(question.leans_on.split())} {question.text.strip()}", kind="condensed"))
 
 
 # ------------------------------------------------------------------------------------------------ rewrite
