@@ -25,7 +25,7 @@ from retrieval.api.sync_sources import SyncSourceSerializer
 from retrieval.ingest.sniff import EXTENSIONS
 from retrieval.memory import services
 from retrieval.models import CollectionPerson, SyncSource
-from retrieval.selectors import document_get, owned_collections, shares_unanswered, visible_documents
+from retrieval.selectors import collection_list, document_get, owned_collections, shares_unanswered, visible_documents
 from retrieval.services import documents, sharing
 from retrieval.services.collections import may_publish, share_answer
 from retrieval.services.sync_sources import (
@@ -153,13 +153,9 @@ def names_offered(request: HttpRequest) -> HttpResponse:
 @ensure_csrf_cookie
 def search_page(request: HttpRequest) -> HttpResponse:
     """A search by itself, with the scores of every leg."""
-    limits = settings.RAG
-    boot = {
-        "username": request.user.get_username(),
-        "message_chars": limits.limits.message_chars,
-        "max_top_k": limits.search.max_top_k,
-    }
-    return render(request, "documents/search.html", {"boot": boot, "section": "documents"})
+    limits, collections = settings.RAG, collection_list(user=request.user)
+    context = {"section": "documents", "limits": limits.limits, "search": limits.search, "collections": collections}
+    return render(request, "documents/search.html", context)
 
 
 @require_safe

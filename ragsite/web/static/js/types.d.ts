@@ -181,7 +181,6 @@ declare namespace Boot {
     collections: Api.CollectionName[]; defaults: Api.SelfCorrectiveNumbers; presets: Record<string, number>;
     graph: Graph; node_of_step: Record<string, string>;
   }
-  interface Search { username: string; message_chars: number; max_top_k: number }
   interface Documents {
     username: string; default_collection: string; accept: string[];
     limits: { file_bytes: number; files: number };

@@ -239,14 +239,10 @@ export class Composer extends QuestionBox {
       this.collections = differs ? new Set(known.filter(holds).map(({ address }) => address)) : null;
       show();
     };
-    const hintOf = (/** @type {Api.Collection} */ { document_count, searched }) => [
-      ngettext("{count} document", "{count} documents", document_count),
-      searched ? null : gettext("searched only when chosen"),
-    ].filter(Boolean).join(" · ");
     menuButton(button, () => [
       { label: gettext("All collections"), checked: !this.collections, run: () => choose(this.collections ? ({ searched }) => searched : () => false) },
       ...known.map((row) => ({
-        label: labelOf(row), hint: hintOf(row), checked: isSearched(row), run: () => choose((other) => isSearched(other) !== (other === row)),
+        label: labelOf(row), hint: ngettext("{count} document", "{count} documents", row.document_count), checked: isSearched(row), run: () => choose((other) => isSearched(other) !== (other === row)),
       })),
       ...this.webItems(),
     ], { align: "start", title: gettext("Where to look"), keepOpen: true });

@@ -1,9 +1,8 @@
 // A search by itself: what is found for a question, with the score and the rank that every leg gave.
-import { api, fetchAll } from "../api.js";
-import { bootData, byId, h, replace, seconds } from "../dom.js";
+import { api } from "../api.js";
+import { byId, h, replace, seconds } from "../dom.js";
 import { gettext, ngettext } from "../i18n.js";
 import { errorToast } from "../ui.js";
-import { collectionLabel } from "../collection_names.js";
 import { placeIn, scoreRows } from "../chat/source_panel.js";
 import { drawPassage, loadMarkdown } from "../chat/stream_text.js";
 
@@ -15,8 +14,6 @@ const SCORES = {
 const LEGS = { dense: gettext("Meaning"), bm25: gettext("Words") };
 const EXCERPT = 500; // characters
 
-/** @type {Boot.Search} */
-const boot = bootData();
 const form = byId("search-form", HTMLFormElement);
 const hits = byId("hits");
 
@@ -59,7 +56,3 @@ function legName(leg) {
   const name = LEGS[/** @type {keyof LEGS} */ (kind)] ?? kind ?? query;
   return kind === undefined || query === "original" ? name : `${query}: ${name}`;
 }
-
-fetchAll("/api/collections").then((/** @type {Api.Collection[]} */ rows) => {
-  byId("s-collection").append(...rows.map((row) => h("option", { value: row.id }, collectionLabel(row, rows, boot.username))));
-}).catch(errorToast);
