@@ -101,7 +101,7 @@ def test_the_admin_shows_no_attached_file(user: User) -> None:
     document = attached(user, title="My contract of employment")
     admin = Client()
     admin.force_login(UserFactory(is_staff=True, is_superuser=True))
-    for page in ("collection", "document", "ingestjob", "chunk"):
+    for page in ("collection", "document", "ingestjob"):
         shown = admin.get(f"/admin/retrieval/{page}/")
         assert shown.status_code == 200
         assert document.title not in shown.content.decode()
