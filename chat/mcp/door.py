@@ -37,21 +37,21 @@ class NoKeyError(AppError):
 
 
 async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
-    """Nothing of a body is read before its sender is known."""
+    """Nothing of a body is read before its sender is known. All calls into the database run in one thread."""
     header = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
-    try:
-        async with own_database_thread():
+    async with own_database_thread():
+        try:
             token = await database_call(token_of_header, header)
-    except DatabaseError as error:
-        if (away := as_app_error(error)) is None:
-            raise
-        await _refuse(away, scope, send)
-        return
-    if token is None:
-        await _refuse(NoKeyError(), scope, send)
-        return
-    manager = await _manager()
-    await manager.handle_request({**scope, "ragsite": token}, receive, send)
+        except DatabaseError as error:
+            if (away := as_app_error(error)) is None:
+                raise
+            await _refuse(away, scope, send)
+            return
+        if token is None:
+            await _refuse(NoKeyError(), scope, send)
+            return
+        manager = await _manager()
+        await manager.handle_request({**scope, "ragsite": token}, receive, send)
 
 
 async def _refuse(error: AppError, scope: dict[str, Any], send: Any) -> None:

@@ -26,7 +26,7 @@ from ragsite.accounts.auth import require_scope
 from ragsite.accounts.credentials import credential_of
 from ragsite.core.api.error_responses import as_app_error
 from ragsite.core.api.fields import checked
-from ragsite.core.database import database_call, own_database_thread
+from ragsite.core.database import database_call
 from ragsite.core.localized import localized
 from ragsite.web.language import language_of
 from retrieval.api.search import SearchInputSerializer, search_answered
@@ -54,7 +54,7 @@ server = MCPServer(
 
 
 def for_scope(scope: str, refusal: type[Exception] = ToolError) -> Callable[[Call[..., Result]], Call[..., Result]]:
-    """Of each call: the scope is checked, calls to the database have a thread, what is wrong is told in a sentence."""
+    """Of each call: the scope is checked, and what is wrong is told in a sentence."""
 
     def decorator(call: Call[..., Result]) -> Call[..., Result]:
         @wraps(call)
@@ -62,8 +62,7 @@ def for_scope(scope: str, refusal: type[Exception] = ToolError) -> Callable[[Cal
             try:
                 with translation.override(language_of(_scope(ctx))):
                     require_scope(caller(ctx), scope)
-                    async with own_database_thread():
-                        return await call(*args, ctx=ctx, **kwargs)
+                    return await call(*args, ctx=ctx, **kwargs)
             except Exception as error:
                 if (known := as_app_error(error)) is None:
                     raise
