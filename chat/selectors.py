@@ -16,12 +16,14 @@ from chat.feedback import get_feedback
 from chat.models import Message, Session
 from ragsite.accounts.auth import bound_to, key_of
 from ragsite.core.errors import NotFoundError
-from ragsite.core.text import clean_text
+from ragsite.core.text import clean_line, clean_text
 from ragsite.core.wording import worded
 from retrieval.models import Document
 from retrieval.selectors import attached_collections, attached_documents, document_get
+from retrieval.text.language import to_simplified
 from retrieval.values import Clarification, HistoryMessage, OpenClarification
 
+AROUND = 30  # characters of an excerpt on each side
 REMEMBERED = (Message.Status.COMPLETE, Message.Status.CUT, Message.Status.STOPPED)
 
 
@@ -49,6 +51,18 @@ def session_list(
         matching = Message.objects.filter(session=OuterRef("pk"), superseded=False, text__icontains_han=search)
         sessions = sessions.filter(Q(title__icontains_han=search) | Exists(matching))
     return sessions.order_by(F("pinned_at").desc(nulls_last=True), "-updated_at", "pk")
+
+
+def excerpts(sessions: Sequence[Session], search: str) -> dict[UUID, str]:
+    """Where the words stand in each of these sessions first, with a little around them."""
+    messages = Message.objects.filter(session__in=sessions, superseded=False, text__icontains_han=search)
+    found: dict[UUID, str] = {}
+    for session_id, text in messages.order_by("created_at").values_list("session_id", "text"):
+        at = to_simplified(text).lower().find(to_simplified(search).lower())
+        if session_id not in found and at >= 0:
+            start, end = max(0, at - AROUND), at + len(search) + AROUND
+            found[session_id] = f"{'…' if start else ''}{clean_line(text[start:end])}{'…' if end < len(text) else ''}"
+    return found
 
 
 def with_message_count(sessions: QuerySet[Session]) -> QuerySet[Session]:

@@ -275,6 +275,7 @@ class SessionSerializer(serializers.Serializer[Any]):
     archived = serializers.BooleanField()
     folder = serializers.CharField(help_text="Empty: in none.")
     shared = serializers.ListField(child=serializers.CharField(), help_text="site, link: how others may read it.")
+    found = serializers.CharField(required=False, help_text="In a list that is searched: the words, as they stand.")
     message_count = serializers.IntegerField()
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()

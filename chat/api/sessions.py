@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -28,7 +29,7 @@ from chat.api.serializers import (
 )
 from chat.api.streaming import ChatView
 from chat.messages.data import message_data, session_data
-from chat.models import Share
+from chat.models import Session, Share
 from chat.runs.answers import answers_mark_interrupted
 from chat.services.export import session_export
 from chat.services.sessions import session_delete, session_update
@@ -104,7 +105,13 @@ class SessionListApi(ChatView):
             archived=query["archived"],
             folder=query.get("folder"),
         )
-        return Pages().answer(sessions, self, lambda page: list(map(session_data, page)))
+        search = query["search"].strip()
+
+        def rows(page: Sequence[Session]) -> list[dict[str, Any]]:
+            found = selectors.excerpts(page, search) if search else {}
+            return [session_data(session) | {"found": found.get(session.pk, "")} for session in page]
+
+        return Pages().answer(sessions, self, rows)
 
 
 class SessionApi(ChatView):

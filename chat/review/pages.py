@@ -305,7 +305,7 @@ def dashboard_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
             for name, title in names.items()
         ],
         "notes": localized(list(NOTES)),
-        "boot": {"days": by_day, "workflows": workflows},
+        "boot": {"days": by_day},
     }
     return render(request, "review/dashboard.html", context, status=400 if wrong else 200)
 

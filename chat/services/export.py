@@ -40,4 +40,6 @@ def _place(source: Any) -> str:
         return f", <{source.url}>{f', {source.published}' if source.published else ''}"
     cited = cited_page(source)
     page = _(", page %(page)s") % {"page": cited} if cited else ""
-    return f"{page}, {source.heading}" if source.heading else page
+    parts = source.heading.split(" › ")
+    section = " › ".join(parts[1:] if parts[0] == source.title else parts)
+    return f"{page}, {section}" if section else page

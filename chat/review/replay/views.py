@@ -8,8 +8,9 @@ from typing import Any
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -18,7 +19,7 @@ from chat.api.serializers import AnswerSerializer, OptionsSerializer
 from chat.models import AnswerReview, Message, Replay
 from chat.review.api import DeskView, schema
 from chat.review.marks import readings_log
-from chat.review.pages import desk_page
+from chat.review.pages import desk_page, problem_sentences
 from chat.review.replay.differences import FIGURES, source_differences, step_differences, text_differences
 from chat.review.replay.replay_data import replay_data
 from chat.review.replay.replay_run import NO_REVISION, OPEN
@@ -35,7 +36,7 @@ from chat.review.replay.replays import (
 from chat.review.roles import DeskAccess
 from ragsite.core.api.fields import StrictSerializer, TextField
 from ragsite.core.api.schema import errors
-from ragsite.core.errors import InvalidInputError, NotFoundError
+from ragsite.core.errors import AppError, InvalidInputError, NotFoundError
 from ragsite.core.wording import worded
 from retrieval.api.serializers import FiltersSerializer, search_filters
 from retrieval.selectors import as_uuid
@@ -147,26 +148,52 @@ def _read(replay: Replay, access: DeskAccess) -> dict[str, Any]:
 
 
 # ------------------------------------------------------------------------------------------------ pages
-@desk_page(query=("answer",))
+@desk_page(query=("answer",), methods=("GET", "HEAD", "POST"))
 def replay_new_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
-    """The form. `answer`: of this one."""
+    """The form. `answer`: of this one. What is left as it is, is not sent."""
     answers = Message.objects.select_related("reply_to").filter(reply_to__isnull=False)
     key = as_uuid(request.GET.get("answer", ""))
     message = answers.filter(pk=key).first() if key else None
     if message is None:
         raise NotFoundError
+    problems: list[str] = []
+    if request.method == "POST":
+        try:
+            serializer = ChangeSerializer(data=_posted(request.POST.dict()))
+            serializer.is_valid(raise_exception=True)
+            change = serializer.change()
+            change_check(change)
+            (replay,) = replays_create(access=access, message_ids=[message.pk], change=change)
+            return redirect("review_replay", replay_id=replay.pk)
+        except (ValidationError, AppError) as error:
+            problems = problem_sentences(error)
     context = {
         "section": "review",
         "access": access,
         "answer": message,
+        "problems": problems,
         "workflows": available_workflows(),
         "models": models_listed(),
         "revisions": revisions_offered(),
         "options": [(name, option_label(name)) for name in OPTIONS],
         "no_revision": NO_REVISION,
-        "boot": {"message_id": str(message.pk)},
     }
-    return render(request, "review/replay_new.html", context)
+    return render(request, "review/replay_new.html", context, status=400 if problems else 200)
+
+
+def _posted(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The form as the API takes it."""
+    change: dict[str, Any] = {name: given[name] for name in ("workflow", "model", "revision") if given.get(name)}
+    options: dict[str, Any] = {name: given[name] == "true" for name in OPTIONS if given.get(name)}
+    if given.get("top_k", "").isdigit():
+        options["top_k"] = int(given["top_k"])
+    if given.get("own_filters"):
+        filters: dict[str, Any] = {name: given[name] for name in ("department", "doc_type") if given.get(name)}
+        if given.get("policy_year", "").isdigit():
+            filters["policy_year"] = int(given["policy_year"])
+        tags = [tag.strip() for tag in re.split("[,，、;；]", given.get("tags", "")) if tag.strip()]
+        change["filters"] = filters | ({"tags": tags} if tags else {})
+    return change | ({"options": options} if options else {})
 
 
 @desk_page()

@@ -70,7 +70,7 @@ declare namespace Api {
     found: string[]; degraded: { step: string; reason: string }[]; error: { code?: string; content?: string } | null; rating: Rating | null;
   }
   type Message = Question | Answer;
-  interface Session { id: Id; title: string; collections: string[]; pinned: boolean; archived: boolean; folder: string; shared: string[]; created_at: Time; updated_at: Time }
+  interface Session { id: Id; title: string; found?: string; collections: string[]; pinned: boolean; archived: boolean; folder: string; shared: string[]; created_at: Time; updated_at: Time }
   interface Folder { name: string; session_count: number }
   interface Share { scope: "site" | "link"; url: string; created_at: Time; expires_at: Time | null }
   interface Shares { shares: Share[]; links_allowed: boolean }

@@ -131,6 +131,16 @@ export class Answer {
   }
 
   // ------------------------------------------------------------------------------------------- when it is there
+  /** That it is there, in a sentence, for who hears the page. */
+  spoken() {
+    const cited = this.sources.filter((source) => source.cited).length;
+    const { status = "failed", decision } = this.message ?? {};
+    if (status !== "complete") return gettext("The answer is not complete.");
+    if (decision === "CLARIFY") return gettext("The site asks back.");
+    if (decision === "NO_ANSWER") return gettext("No answer was found.");
+    return cited ? ngettext("Answer ready, {count} source", "Answer ready, {count} sources", cited) : gettext("Answer ready");
+  }
+
   /** @param {Api.Answer} message */
   finish(message) {
     this.end(message.message_id);
@@ -304,7 +314,7 @@ export class Answer {
     const rateable = status === "complete" || status === "stopped" || status === "cut";
     append(this.after, [
       h("div", { class: "answer-actions" }, this.on.showVersion ? versionSwitch(id, versions, this.on.showVersion) : null, copy,
-        iconButton("retry", gettext("Write it again"), () => this.on.regenerate(this), { class: "small" }),
+        INCOMPLETE.includes(status) ? null : iconButton("retry", gettext("Write it again"), () => this.on.regenerate(this), { class: "small" }),
         rateable ? [rating.up, rating.down] : null),
       rateable ? rating.form : null,
       ...(given ? this.sources.filter(effectOf).map((source) => h("p", { class: "rating-effect" }, source.moved === "up"
@@ -328,6 +338,6 @@ const toPaste = (answer) => answer.replaceAll("](/documents/", `](${location.ori
 /** @param {string} answer @param {Api.Source[]} sources */
 export function withSources(answer, sources) {
   const list = sources.filter((source) => source.cited)
-    .map((source) => `[${source.marker}] ${[source.title, pageOf(source), source.heading, isWeb(source) ? source.url : null].filter(Boolean).join(", ")}`);
+    .map((source) => `[${source.marker}] ${[source.title, pageOf(source), placeIn(source), isWeb(source) ? source.url : null].filter(Boolean).join(", ")}`);
   return list.length ? `${answer}\n\n${list.join("\n")}` : answer;
 }

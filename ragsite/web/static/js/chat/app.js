@@ -280,7 +280,7 @@ function receive(event) {
   if (event.type !== "chunk") thread.grew(event.done); // a chunk is drawn with the next frame, and seen to then
   if (event.type === "reasoning" || event.type === "tool_call") announceStep(liveLine(event));
   if (event.done) {
-    announce(event.type === "error" ? event.content : gettext("Answer complete."));
+    announce(event.type === "error" ? event.content : answer.spoken());
     composer.setBusy(false);
     sessions.load();
   }

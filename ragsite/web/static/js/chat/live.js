@@ -24,7 +24,7 @@ const AFTER = {
  * @param {Extract<Api.Event, {type: "reasoning" | "tool_call"}>} event
  */
 export function liveLine(event) {
-  if (event.type === "tool_call") return TOOLS[event.tool] || event.content || labelOf("steps", event.tool);
+  if (event.type === "tool_call") return TOOLS[event.tool] || labelOf("steps", event.tool);
   const { name = "", status, detail = {} } = event.step ?? {};
   if (status === "skipped") return "";
   if (name === "retrieve" && detail.candidates?.length) {

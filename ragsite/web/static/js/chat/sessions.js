@@ -169,7 +169,7 @@ export class SessionList {
         event.preventDefault();
         this.onOpen(session);
       },
-    }, session.pinned ? icon("pin") : null, h("span", { class: "text", dir: "auto" }, title));
+    }, session.pinned ? icon("pin") : null, h("span", { class: "text", dir: "auto" }, title, session.found ? h("small", {}, session.found) : null));
     return h("li", { class: `side-item${session.id === this.current ? " is-current" : ""}` }, link, more);
   }
 

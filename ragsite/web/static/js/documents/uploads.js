@@ -2,7 +2,7 @@
 import { ApiError, upload } from "../api.js";
 import { bytes, h, icon, iconButton, replace } from "../dom.js";
 import { listenForDrops, refusal } from "../files.js";
-import { gettext } from "../i18n.js";
+import { gettext, ngettext } from "../i18n.js";
 import { toast } from "../ui.js";
 
 const AT_ONCE = 2;
@@ -32,6 +32,8 @@ export class Uploads {
     /** @type {Job[]} */
     this.waiting = [];
     this.running = 0;
+    this.taken = 0; // since the first of those that are on their way
+    this.refused = 0;
     input.setAttribute("accept", accept.join(","));
     input.addEventListener("change", () => {
       this.add([...(input.files || [])]);
@@ -98,7 +100,17 @@ export class Uploads {
     } finally {
       this.running -= 1;
       this.next();
+      this.sumUp();
     }
+  }
+
+  /** In a line, when the last of several is through. */
+  sumUp() {
+    if (this.running || this.waiting.length) return;
+    if (this.taken + this.refused > 1) {
+      toast([ngettext("{count} file uploaded", "{count} files uploaded", this.taken), this.refused ? ngettext("{count} could not be taken", "{count} could not be taken", this.refused) : ""].filter(Boolean).join(", "));
+    }
+    this.taken = this.refused = 0;
   }
 
   /** @param {Row} row @param {Api.UploadedDocument[]} documents */
@@ -109,6 +121,7 @@ export class Uploads {
       this.fail(row, refused.error, null);
       return;
     }
+    this.taken += 1;
     row.element.classList.add("is-done");
     const { outcome } = documents[0];
     row.note.textContent = outcome === "unchanged" ? gettext("Already there") : outcome === "retried" ? gettext("Reading it again") : gettext("Uploaded");
@@ -118,6 +131,7 @@ export class Uploads {
 
   /** @param {Row} row @param {string} message @param {Job | null} job to try again; null: that would not help */
   fail(row, message, job) {
+    this.refused += 1;
     row.bar.remove();
     row.element.classList.add("is-failed");
     row.note.setAttribute("role", "alert");

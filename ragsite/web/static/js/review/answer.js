@@ -2,10 +2,10 @@
 import { Answer } from "../chat/answer.js";
 import { markTexts } from "../chat/evidence.js";
 import { decisionPath } from "../chat/path.js";
-import { isWeb, placeIn, scoreLabel, scoreShare, webPlace } from "../chat/source_panel.js";
+import { isWeb, placeIn, scoreRows, webPlace } from "../chat/source_panel.js";
 import { drawPassage, loadMarkdown } from "../chat/stream_text.js";
-import { bootData, byId, dateOf, h, icon, query, replace, seconds } from "../dom.js";
-import { DATES, LOCALE, gettext, ngettext } from "../i18n.js";
+import { bootData, byId, dateOf, h, icon, query, replace } from "../dom.js";
+import { DATES, gettext, ngettext } from "../i18n.js";
 import { labelOf } from "../labels.js";
 import { errorToast } from "../ui.js";
 import { listenForKeys } from "./keys.js";
@@ -17,16 +17,10 @@ const boot = bootData();
 const { answer: reviewed } = boot;
 /** @type {Api.Review} */
 let review = reviewed;
-const SCORES = /** @type {const} */ (["dense", "bm25", "fused", "rerank", "boost", "final"]);
 
 /** As in the chat, but for what only its user may do: rate it, have it written anew. */
 class SeenAnswer extends Answer {
   showActions() {}
-
-  /** @param {string} [text] */
-  problem(text = gettext("The answer could not be written.")) {
-    return h("div", { class: "notice is-error" }, icon("warn"), h("p", {}, text));
-  }
 
   showSources() {}
 }
@@ -58,22 +52,11 @@ function draw(message, list) {
 
 // ------------------------------------------------------------------------------------------- how it came about
 replace(byId("path"), reviewed.message.decision_path.length
-  ? decisionPath(reviewed.message.decision_path, {}, reviewed.passages)
+  ? decisionPath(reviewed.message.decision_path, reviewed.message.usage, reviewed.passages)
   : h("p", { class: "muted" }, reviewed.path_deleted ? gettext("Its decision path was deleted: it is older than the site keeps them.") : gettext("No step is stored.")));
-replace(byId("usage"), usage(reviewed.message.usage));
 replace(byId("sources"), reviewed.message.sources.length
   ? reviewed.message.sources.map(sourceRow)
   : h("p", { class: "muted" }, gettext("No passage was given to the model.")));
-
-/** @param {Api.Usage} usage */
-function usage({ llm_calls: calls, llm_rounds: rounds, prompt_tokens: read, completion_tokens: written, first_token_ms: first, total_ms: total }) {
-  const time = (/** @type {number | null | undefined} */ ms) => seconds(ms) || "–";
-  return [
-    [gettext("First word"), time(first)], [gettext("In all"), time(total)],
-    [gettext("Model calls"), ngettext("{calls} in {count} round", "{calls} in {count} rounds", rounds ?? 0, { calls: calls ?? 0 })],
-    [gettext("Tokens"), `${(read ?? 0).toLocaleString(LOCALE)} → ${(written ?? 0).toLocaleString(LOCALE)}`],
-  ].map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)));
-}
 
 /** @param {Api.GivenRating} rating */
 const verdictOf = ({ score }) => (score >= 4 ? gettext("Well rated") : score <= 2 ? gettext("Badly rated") : gettext("Rated in between"));
@@ -83,13 +66,7 @@ function sourceRow(source) {
   const boost = reviewed.message.decision_path.filter(({ name }) => name === "boost").map(({ detail }) => detail?.boosts?.[source.chunk_id]).findLast(Boolean);
   const given = reviewed.ratings.filter((rating) => rating.source === source.marker);
   const where = isWeb(source) ? webPlace(source) : [source.page ? gettext("p. {page}", { page: source.page }) : "", placeIn(source)].filter(Boolean).join(" · ");
-  const scores = SCORES.flatMap((name) => {
-    const value = source.scores[name];
-    if (value === undefined || value === null || (name === "boost" && value === 1)) return [];
-    const bar = h("span", { class: "score-bar", "aria-hidden": "true" });
-    bar.style.setProperty("--share", `${scoreShare(name, value) * 100}%`);
-    return [h("div", {}, h("dt", {}, scoreLabel(name)), h("dd", {}, bar, h("span", { class: "score-value" }, value.toFixed(3))))];
-  });
+  const scores = scoreRows(source.scores);
   return h("details", { class: "review-source", id: `source-${source.marker}` },
     h("summary", {}, h("span", { class: "source-number" }, source.marker),
       h("span", { class: "review-source-title" }, source.title, where ? h("span", { class: "muted" }, ` ${where}`) : null),

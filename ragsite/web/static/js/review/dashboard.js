@@ -1,7 +1,6 @@
 // The dashboard's charts, drawn by Chart.js from the same figures as the tables below them.
-import { bootData, byId } from "../dom.js";
+import { bootData, byId, h } from "../dom.js";
 import { gettext } from "../i18n.js";
-import { colour, legend, onThemeChange } from "./charts.js";
 
 /**
  * @typedef {{p50: number | null, p95: number | null}} Percentiles
@@ -10,11 +9,21 @@ import { colour, legend, onThemeChange } from "./charts.js";
  *   llm_calls: number, llm_rounds: number, prompt_tokens: number, completion_tokens: number,
  *   first_token_ms: Percentiles, total_ms: Percentiles}} Row
  */
-/** @type {{days: Row[], workflows: Row[]}} */
+/** @type {{days: Row[]}} */
 const boot = bootData();
 const Chart = /** @type {any} */ (window).Chart;
 /** @type {any[]} */
 let charts = [];
+
+/** A colour of the theme as it is now. @param {string} name */
+function colour(name) {
+  const probe = h("span", { hidden: true });
+  document.body.append(probe);
+  probe.style.color = `var(--${name})`;
+  const found = getComputedStyle(probe).color;
+  probe.remove();
+  return found;
+}
 
 const days = boot.days.map((row) => row.key.slice(5));
 /** @param {(row: Row) => number | null | undefined} value */
@@ -29,8 +38,8 @@ const bar = (label, data, name, more = {}) => ({ type: "bar", label, data, backg
 /** @param {string} label @param {any[]} data @param {string} name of a colour @param {object} more */
 const line = (label, data, name, more = {}) => ({ type: "line", label, data, borderColor: colour(name), backgroundColor: colour(name), borderWidth: 2, pointRadius: days.length > 40 ? 0 : 2, tension: 0.25, spanGaps: true, ...more });
 
-/** @param {string} id @param {any[]} datasets @param {{labels?: string[], stacked?: boolean, second?: boolean, across?: boolean}} how */
-function chart(id, datasets, { labels = days, stacked = false, second = false, across = false } = {}) {
+/** @param {string} id @param {any[]} datasets @param {{stacked?: boolean, second?: boolean}} how */
+function chart(id, datasets, { stacked = false, second = false } = {}) {
   const empty = datasets.every(({ data }) => data.every((/** @type {number | null} */ value) => !value));
   const figure = byId(id).closest("figure");
   if (figure) figure.hidden = empty; // bare axes say nothing; the tables have the zeros
@@ -40,16 +49,16 @@ function chart(id, datasets, { labels = days, stacked = false, second = false, a
   const values = { beginAtZero: true, stacked, grid: { color: grid }, border: { display: false }, ticks };
   const names = { stacked, grid: { display: false }, border: { color: grid }, ticks: { ...ticks, precision: undefined } };
   charts.push(new Chart(byId(id), {
-    data: { labels, datasets },
+    data: { labels: days, datasets },
     options: {
-      animation: false, responsive: true, maintainAspectRatio: false, indexAxis: across ? "y" : "x",
-      interaction: { mode: "index", intersect: false, axis: across ? "y" : "x" },
+      animation: false, responsive: true, maintainAspectRatio: false,
+      interaction: { mode: "index", intersect: false },
       scales: {
-        x: across ? values : names,
-        y: across ? names : values,
+        x: names,
+        y: values,
         ...(second ? { y2: { ...values, stacked: false, position: "right", grid: { display: false } } } : {}),
       },
-      plugins: { legend: { position: "bottom", labels: { color: text, usePointStyle: true, pointStyleWidth: 20, boxHeight: 8, generateLabels: legend } }, tooltip: { backgroundColor: colour("ink"), titleColor: colour("page"), bodyColor: colour("page") } },
+      plugins: { legend: { position: "bottom", labels: { color: text, usePointStyle: true, pointStyleWidth: 20, boxHeight: 8 } }, tooltip: { backgroundColor: colour("ink"), titleColor: colour("page"), bodyColor: colour("page") } },
     },
   }));
 }
@@ -79,18 +88,10 @@ function draw() {
     line(gettext("Degraded"), ofDays((row) => percent(row.degraded, row.answers)), "amber"),
     line(gettext("Weakly grounded"), ofDays((row) => percent(row.weak, row.answers)), "red"),
   ]);
-  chart("chart-calls", [
-    bar(gettext("Model calls"), ofDays((row) => row.llm_calls), "accent"),
-    line(gettext("Tokens, in thousands"), ofDays((row) => Math.round((row.prompt_tokens + row.completion_tokens) / 100) / 10), "ink-2", { yAxisID: "y2" }),
-  ], { second: true });
-  const each = (/** @type {(row: Row) => number} */ value) => boot.workflows.map((row) => Math.round((100 * value(row)) / row.answers) / 100);
-  chart("chart-rounds", [
-    bar(gettext("Rounds"), each((row) => row.llm_rounds), "accent"),
-    bar(gettext("Model calls"), each((row) => row.llm_calls), "amber"),
-  ], { labels: boot.workflows.map((row) => row.label), across: true });
 }
 
 if (boot.days.some((row) => row.answers)) {
   draw();
-  onThemeChange(draw);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  new MutationObserver(draw).observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
 }

@@ -173,7 +173,7 @@ function end(text) {
 
 /** @param {Api.Answer} message */
 function finish(message) {
-  end(gettext("Answer complete."));
+  end(thread.find(message.message_id)?.spoken() ?? "");
   if (!message.decision_path.length) return;
   replace(path, decisionPath(message.decision_path, message.usage));
 }
