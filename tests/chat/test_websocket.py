@@ -16,7 +16,7 @@ from django.test import AsyncClient
 from chat.api.ws_auth import is_ours
 from chat.models import Message
 from ragsite.asgi import application
-from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, Socket, eventually, types
+from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, Socket, eventually, program_key, types
 from tests.factories import SessionFactory
 
 OURS = (b"origin", b"http://127.0.0.1:8000")
@@ -42,6 +42,12 @@ async def _connect(path: str, *headers: tuple[bytes, bytes]) -> tuple[bool, int 
 async def test_stranger_is_refused_before_accept(user: User) -> None:
     assert await _connect("/ws/chat/", OURS) == (False, 4401)
     assert await _connect("/ws/chat/", OURS, (b"authorization", b"Token nonsense")) == (False, 4401)
+
+
+async def test_an_api_key_opens_it_where_it_may_ask(user: User) -> None:
+    for scope, opened in (("ask", (True, None)), ("read", (False, 4403))):
+        key = await sync_to_async(program_key)(user, scope)
+        assert await _connect("/ws/chat/", (b"authorization", f"Bearer {key}".encode())) == opened
 
 
 async def test_somebody_elses_session_is_refused_like_none_at_all(user: User, stranger: User) -> None:
