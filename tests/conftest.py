@@ -9,6 +9,7 @@ import threading
 from collections.abc import Generator, Iterator
 from typing import Any
 
+import hypothesis
 import pytest
 from django.apps import apps
 from django.contrib.auth.models import Permission
@@ -19,6 +20,8 @@ from django.db import connection, transaction
 from django.db.models import Model
 from django.utils import translation
 
+hypothesis.settings.register_profile("site", deadline=None)  # a busy machine is no fault of what is tested
+hypothesis.settings.load_profile("site")
 pytest_plugins = ["tests.milvus", "tests.ollama_server", "tests.search_engine"]
 
 BROWSER = "tests/browser"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.ports import SearchResult
@@ -27,7 +27,6 @@ def boosted(multipliers: dict[int, float]) -> Boosts:
     return Boosts(by_chunk={f"c{at}": Boost(multiplier=value) for at, value in multipliers.items()}, revision="r1")
 
 
-@settings(deadline=None)
 @given(FUSED, MULTIPLIERS)
 def test_what_has_no_votes_keeps_its_own_score_and_its_place_among_its_like(
     fused: list[float], multipliers: dict[int, float]
@@ -41,7 +40,6 @@ def test_what_has_no_votes_keeps_its_own_score_and_its_place_among_its_like(
     assert [p.chunk_id for p in after if p.chunk_id in without] == [p.chunk_id for p in plain if p.chunk_id in without]
 
 
-@settings(deadline=None)
 @given(FUSED, MULTIPLIERS)
 def test_what_has_no_votes_is_passed_only_by_lifted_ones_whose_score_was_not_far_below(
     fused: list[float], multipliers: dict[int, float]

@@ -83,7 +83,7 @@ async def test_hostile_values_match_exactly_the_rows_that_hold_them(index: Milvu
     assert len(await matching(index, SearchFilters(tags=("common",)))) == len(HOSTILE)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(value=st.text(alphabet=st.characters(), min_size=1, max_size=60))
 async def test_no_other_text_matches_anything(index: MilvusIndex, value: str) -> None:
     secret = row("x", 1, department="secret", tags=("secret",))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.ingest.markdown import document_blocks, parse_markdown
@@ -30,7 +30,6 @@ def test_code_of_a_list_item_is_code_and_what_follows_is_not() -> None:
     ]  # fmt: skip
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="ab #|-`~>*1.\n\t\r<!\\", max_size=60))
 def test_blocks_of_a_passage_hold_every_line_and_none_twice(text: str) -> None:
     blocks = blocks_of(text)

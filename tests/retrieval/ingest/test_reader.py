@@ -50,7 +50,7 @@ async def test_reader_that_takes_too_long_is_killed(tmp_path: Path) -> None:
     await read(tmp_path, b"One.")
     with pytest.raises(DocumentUnreadableError, match="not done after 0 s"):
         await read(tmp_path, LONG, "long.txt", timeout_s=0.2)
-    assert wait_until(lambda: not any(map(descendants, fork_servers())), within_s=5)
+    assert wait_until(lambda: not any(map(descendants, fork_servers())), within_s=20)
     assert (await read(tmp_path, b"Two.")).chunks[0].text == "Two."
 
 
@@ -79,7 +79,7 @@ async def test_cancelled_reading_ends_its_process(tmp_path: Path) -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert wait_until(lambda: not any(map(alive, children)), within_s=5)
+    assert wait_until(lambda: not any(map(alive, children)), within_s=20)
 
 
 async def test_reader_that_was_killed_meanwhile_is_replaced(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ async def test_reader_that_was_killed_meanwhile_is_replaced(tmp_path: Path) -> N
     servers = fork_servers()
     for pid in servers:
         os.kill(pid, signal.SIGKILL)
-    assert servers and wait_until(lambda: not any(map(alive, servers)), within_s=5)
+    assert servers and wait_until(lambda: not any(map(alive, servers)), within_s=20)
     assert (await read(tmp_path, b"Two.")).chunks[0].text == "Two."
 
 
@@ -104,4 +104,4 @@ def test_readers_die_with_their_worker(tmp_path: Path) -> None:
         assert worker.stdout is not None and worker.stdout.readline() == b"read\n"
         readers = list(descendants(worker.pid))
         worker.kill()
-    assert readers and wait_until(lambda: not any(map(alive, readers)), within_s=5)
+    assert readers and wait_until(lambda: not any(map(alive, readers)), within_s=20)

@@ -62,7 +62,7 @@ async def test_the_sentence_that_a_text_broke_off_in_is_not_cited() -> None:
 _MARKER_IN_MARKER = re.compile(r"[\[【][\d ,.]*[\[【]")
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(st.text(alphabet="ab [1]29,.\n【】。|#*-:", max_size=30), st.lists(st.integers(1, 5), max_size=8))
 async def test_how_the_text_is_cut_makes_no_difference(text: str, cuts: list[int]) -> None:
     assume(not _MARKER_IN_MARKER.search(text))  # "[1[1]]" says nothing; what is left of it depends on the cut
@@ -106,7 +106,6 @@ def test_what_states_nothing_is_no_claim(text: str) -> None:
     assert read(text) == []
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="ab. 。[1]2\n-|#*`", max_size=60))
 def test_places_are_in_order_and_inside_the_answer(answer: str) -> None:
     claims = claims_of(answer)
