@@ -25,27 +25,19 @@ class Replay(Leased):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     message = models.ForeignKey(
         Message, on_delete=models.CASCADE, related_name="replays", help_text=_("The answer that was given."),
-        verbose_name=_("message"),
     )  # fmt: skip
-    question = models.TextField(verbose_name=_("question"))
-    change: Any = models.JSONField(
-        default=dict, help_text=_("What is done otherwise than as asked."), verbose_name=_("change")
-    )
-    status = models.CharField(max_length=10, choices=Status, default=Status.QUEUED, verbose_name=_("status"))
-    attempts = models.PositiveSmallIntegerField(default=0, verbose_name=_("attempts"))
-    result: Any = models.JSONField(null=True, blank=True, editable=False, verbose_name=_("result"))
-    summary: Any = models.JSONField(default=dict, blank=True, editable=False, verbose_name=_("summary"))
-    error: Any = models.JSONField(null=True, blank=True, editable=False, verbose_name=_("error"))
-    wordings: Any = models.JSONField(default=dict, blank=True, editable=False, verbose_name=_("wordings"))
-    made_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+", verbose_name=_("made by")
-    )
-    created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
-    finished_at = models.DateTimeField(null=True, blank=True, verbose_name=_("finished at"))
+    question = models.TextField()
+    change: Any = models.JSONField(default=dict, help_text=_("What is done otherwise than as asked."))
+    status = models.CharField(max_length=10, choices=Status, default=Status.QUEUED)
+    result: Any = models.JSONField(null=True, blank=True, editable=False)
+    summary: Any = models.JSONField(default=dict, blank=True, editable=False)
+    error: Any = models.JSONField(null=True, blank=True, editable=False)
+    wordings: Any = models.JSONField(default=dict, blank=True, editable=False)
+    made_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        verbose_name = _("replay")
-        verbose_name_plural = _("replays")
         ordering = ["-created_at", "id"]
         default_permissions = ()
         indexes = [

@@ -282,7 +282,7 @@ class Run:
                 return self._broken_off("failed", TIMED_OUT)
             return self._broken_off("stopped" if self._end == "stopped" else "interrupted")
         if error := work.exception():
-            return self._broken_off("failed", _failure(error, self.message.pk))
+            return self._broken_off("failed", failure_of(error, f"message {self.message.pk}"))
         answer = work.result()
         if not await self.events.complete(answer):
             logger.warning("message %s: the answer differs from its chunks, which stand", self.message.pk)
@@ -406,8 +406,8 @@ class Run:
             await layer.group_discard(group, channel)
 
 
-def _failure(error: BaseException, message_id: UUID) -> AppError:
-    """Why a workflow failed, as its reader may know it; the log has the rest."""
+def failure_of(error: BaseException, what: str) -> AppError:
+    """Why a workflow failed, as its reader may know it; the log has the rest. what: was answered, for the log."""
     failure: AppError = INTERNAL
     if isinstance(error, AppError):
         failure = error
@@ -415,7 +415,7 @@ def _failure(error: BaseException, message_id: UUID) -> AppError:
         failure = MODEL_AWAY
     elif is_database_away(error):
         failure = DatabaseAwayError()
-    logger.error("message %s failed: %s", message_id, error, exc_info=error if failure is INTERNAL else None)
+    logger.error("%s failed: %s", what, error, exc_info=error if failure is INTERNAL else None)
     return failure
 
 

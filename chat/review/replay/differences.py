@@ -12,7 +12,6 @@ from difflib import SequenceMatcher
 from typing import Any
 
 MAX_WORDS = 1_500  # of either text, compared one by one; beyond it lines are
-MAX_LINES = 2_000
 STEP = ("seq", "status", "duration_ms", "summary")
 PLAIN = ("status", "decision", "workflow", "model")
 FIGURES = ("llm_calls", "llm_rounds", "prompt_tokens", "completion_tokens", "first_token_ms", "total_ms")
@@ -49,8 +48,6 @@ def text_differences(before: str, after: str) -> list[dict[str, str]]:
     old, new = _WORD.findall(before), _WORD.findall(after)
     if max(len(old), len(new)) > MAX_WORDS:
         old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
-    if max(len(old), len(new)) > MAX_LINES:
-        old, new = [before], [after]
     runs: list[tuple[bool, str, str]] = []  # whether it is the same in both, and the texts
     for op, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         same, removed, added = op == "equal", "".join(old[a:b]), "".join(new[c:d])

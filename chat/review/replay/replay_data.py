@@ -1,7 +1,7 @@
 """A replay as JSON and for its page.
 
 It searches as its asker may. Who looks at it may read less: of documents that its reader may not open, only what the
-conversation showed already is given to the reader.
+conversation showed already is given to the reader, so an answer that rests on another one is withheld.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import Any
-from uuid import UUID
 
 from django.contrib.auth.models import User
 
@@ -31,29 +30,28 @@ Data = Mapping[str, Any]
 def replay_data(replay: Replay, *, reader: User) -> dict[str, Any]:
     """With both answers in the active language, and their HTML. Renders Markdown: keep it off the event loop."""
     message = selectors.message_find(replay.message_id)
-    original = message_for_desk(message) if message else None
-    hidden = _hidden(replay.result, _documents_of(original), reader) if replay.result and original else frozenset()
-    replayed = _shown(replay, hidden) if replay.result else None
+    original, error = message_for_desk(message) if message else None, replay.error
+    replayed = _shown(replay) if replay.result else None
+    if replayed and original and _hides(replayed, _documents_of(original), reader):
+        replayed, error = None, {"code": "withheld", "content": WITHHELD}
     return {
         "id": str(replay.pk),
         "message_id": str(replay.message_id),
         "question": replay.question,
         "status": replay.status,
         "change": replay.change,
-        "error": localized(replay.error, replay.wordings) if replay.error else None,
+        "error": localized(error, replay.wordings) if error else None,
         "by": replay.made_by.get_username() if replay.made_by else None,
         "created_at": replay.created_at.isoformat(),
         "finished_at": replay.finished_at.isoformat() if replay.finished_at else None,
         "original": original,
         "replay": replayed,
-        "differences": answer_differences(original, replayed) if original and replayed and not hidden else [],
+        "differences": answer_differences(original, replayed) if original and replayed else [],
     }
 
 
-def _shown(replay: Replay, hidden: frozenset[str]) -> dict[str, Any]:
+def _shown(replay: Replay) -> dict[str, Any]:
     data: Data = replay.result
-    if hidden:
-        return _withheld(data, hidden)
     markers = {source["marker"] for source in data["sources"]}
     html = render_answer(data["answer"], markers=markers, weak=weak_sentences(data["grounding"]))
     return localized_message({**data, "html": html}, replay.wordings)
@@ -65,25 +63,8 @@ def _documents_of(data: Data) -> set[str]:
     return given | set(_LINKED.findall(data["answer"]))
 
 
-def _hidden(answer: Data, shown: set[str], reader: User) -> frozenset[str]:
-    """Those that neither the conversation has shown nor the reader may open."""
+def _hides(answer: Data, shown: set[str], reader: User) -> bool:
+    """Whether it rests on a document that neither the conversation has shown nor the reader may open."""
     named = _documents_of(answer) - shown
     ids = list(filter(None, map(as_uuid, named)))
-    readable: set[UUID] = set(visible_documents(reader).filter(pk__in=ids).values_list("pk", flat=True))
-    return frozenset(named - set(map(str, readable)))
-
-
-def _withheld(data: Data, hidden: frozenset[str]) -> dict[str, Any]:
-    """What an answer took and how it ended, without its words and what they rest on."""
-    text = localized(WITHHELD)
-    return {
-        **data,
-        "answer": text,
-        "html": render_answer(text, markers=set(), weak=[]),
-        "reason": "",
-        "clarification": None,
-        "grounding": [],
-        "sources": [source for source in data["sources"] if str(source["document_id"]) not in hidden],
-        "decision_path": [{**step, "summary": "", "detail": {}} for step in data["decision_path"]],
-        "degraded": [{**entry, "reason": ""} for entry in data["degraded"]],
-    }
+    return visible_documents(reader).filter(pk__in=ids).count() < len(named)

@@ -24,31 +24,25 @@ from chat.feedback import get_feedback
 from chat.messages.data import answer_as_stored
 from chat.models import Message, Replay
 from chat.review.replay.differences import is_supported
-from chat.runs.run import INTERNAL, MODEL_AWAY, TIMED_OUT
-from ragsite.core.database import DatabaseAwayError, database_call, is_database_away
-from ragsite.core.errors import AppError, ConflictError, NotFoundError
+from chat.runs.run import TIMED_OUT, failure_of
+from chat.services.ask import question_of
+from ragsite.core.database import database_call
+from ragsite.core.errors import ConflictError, NotFoundError
 from ragsite.core.leases import Lease, LeaseLostError, hold
 from ragsite.core.text import clean_json
 from ragsite.core.wording import Wordings, worded, wordings_of
 from ragsite.runtime import live_settings
+from retrieval.api.serializers import search_filters
 from retrieval.engine import get_engine
-from retrieval.errors import ModelError
 from retrieval.ports import BoostSource, Models
 from retrieval.providers.registry import ChosenModel
 from retrieval.selectors import documents_named, scope_as_asked, scope_attached, scope_of_documents
 from retrieval.steps.step import Deps
-from retrieval.text import quoting
 from retrieval.trace import Trace
-from retrieval.values import (
-    AnswerOptions,
-    DocumentTask,
-    Question,
-    SearchFilters,
-)
+from retrieval.values import Question
 from retrieval.workflows import get_workflow
 
 LEASE_S = 6.0  # renewed three times as often
-MAX_ATTEMPTS = 2  # a replay whose process was killed is begun once more
 NO_REVISION = "none"  # as a change's revision: without what ratings make of a search
 OPEN = (Replay.Status.QUEUED, Replay.Status.RUNNING)
 
@@ -97,17 +91,9 @@ async def _answered(replay_id: UUID) -> dict[str, Any]:
         replayed, wordings = await _answer(asked)
     except TimeoutError:
         return _failed(TIMED_OUT.code, TIMED_OUT.message)
-    except AppError as error:
-        return _failed(error.code, error.message)
-    except ModelError as error:
-        logger.warning("replay %s failed: %s", replay_id, error.reason)
-        return _failed(MODEL_AWAY.code, MODEL_AWAY.message)
-    except Exception as error:
-        if is_database_away(error):
-            return _failed(DatabaseAwayError.code, DatabaseAwayError.message)
-        logger.exception("replay %s failed", replay_id)
-        return _failed(INTERNAL.code, INTERNAL.message)
-
+    except Exception as error:  # noqa: BLE001 (logged there)
+        failure = failure_of(error, f"replay {replay_id}")
+        return _failed(failure.code, failure.message)
     return {
         "status": Replay.Status.COMPLETE,
         "result": replayed,
@@ -164,10 +150,8 @@ def _prepare(replay_id: UUID) -> tuple[Setup, str]:
 
 def as_asked(message: Message) -> Setup:
     """An answer's question as it was put: the asker's scope, decided anew, with the files of the conversation, and
-    what stands before it there."""
-    asked, request, user = message.reply_to, message.request, message.session.user
-    assert asked is not None
-    task, documents = request.get("task"), tuple(request.get("documents", ()))
+    what stands before it there. It remembers nothing, and nothing is remembered of it."""
+    request, user, documents = message.request, message.session.user, message.request.get("documents", ())
     scope = scope_as_asked(
         user=user,
         names=request.get("collections", []),
@@ -176,18 +160,10 @@ def as_asked(message: Message) -> Setup:
     )
     if documents:
         scope = scope_of_documents(documents_named(user=user, ids=documents))
-    filters = search_filters(request.get("filters", {})).in_mode(request.get("filters_mode", "strict"))
+    scope = scope.beside(scope_attached(user=user, conversation_id=message.session_id))
+    question = question_of(message, user=user, scope=scope)
     return Setup(
-        question=Question(
-            text=asked.text,
-            scope=scope.beside(scope_attached(user=user, conversation_id=message.session_id)),
-            history=selectors.history_before(asked, limit=quoting.HISTORY_MESSAGES),
-            task=DocumentTask(task, documents) if task else None,
-            filters=replace(filters, documents=documents),
-            options=AnswerOptions(**request.get("options", {})),
-            open_clarification=selectors.open_clarification_before(asked),
-            language=request.get("language", ""),
-        ),
+        question=replace(question, model="", user_id="", conversation_id="", answer_id=""),
         workflow=message.workflow or settings.RAG.answer.workflow,
     )
 
@@ -204,7 +180,3 @@ def _changed(setup: Setup, change: Mapping[str, Any]) -> Setup:
         model=change.get("model") or setup.model,
         revision=change.get("revision") or "",
     )
-
-
-def search_filters(stored: Mapping[str, Any]) -> SearchFilters:
-    return SearchFilters(**{**stored, "tags": tuple(stored.get("tags", ()))})

@@ -19,7 +19,7 @@ from kombu.exceptions import OperationalError
 from chat import labels
 from chat.feedback import get_feedback
 from chat.models import Message, Replay
-from chat.review.replay.replay_run import MAX_ATTEMPTS, NO_REVISION, OPEN, replay_lease, replay_run
+from chat.review.replay.replay_run import NO_REVISION, OPEN, replay_lease, replay_run
 from chat.review.roles import DeskAccess
 from ragsite.core.database import database_call
 from ragsite.core.errors import ConflictError, InvalidInputError, NotFoundError
@@ -31,7 +31,7 @@ MAX_OPEN = 1_000  # replays of one person that have not ended
 TASK = "chat.tasks.replays_work_task"
 REVISIONS_OFFERED = 30
 LATEST = 10
-LOST = worded("The process that replayed it was stopped twice; try again.")
+LOST = worded("The process that replayed it was stopped; try again.")
 
 logger = logging.getLogger(__name__)
 
@@ -115,17 +115,14 @@ async def replays_work(*, within_s: float) -> bool:
 
 
 def _take_next() -> Lease | None:
-    waiting = Replay.objects.filter(run_out(), status__in=OPEN).order_by("created_at", "id")
-    for replay_id, attempts in waiting.values_list("pk", "attempts")[:20]:
-        lease = replay_lease(replay_id)
-        if attempts >= MAX_ATTEMPTS:
-            error = {"code": "internal", "content": LOST}
-            Replay.objects.filter(run_out(), pk=replay_id, status__in=OPEN).update(
-                status=Replay.Status.FAILED, error=error, wordings=wordings_of(LOST), finished_at=timezone.now()
-            )
-        elif lease.take(status=Replay.Status.RUNNING, attempts=attempts + 1):
-            return lease
-    return None
+    """The oldest; one whose process was killed has failed."""
+    Replay.objects.filter(run_out(), status=Replay.Status.RUNNING).update(
+        status=Replay.Status.FAILED, error={"code": "internal", "content": LOST}, wordings=wordings_of(LOST),
+        finished_at=timezone.now(),
+    )  # fmt: skip
+    waiting = Replay.objects.filter(status=Replay.Status.QUEUED).order_by("created_at", "id")
+    leases = map(replay_lease, waiting.values_list("pk", flat=True)[:20])
+    return next((lease for lease in leases if lease.take(status=Replay.Status.RUNNING)), None)
 
 
 # ------------------------------------------------------------------------------------------------ read
