@@ -55,6 +55,8 @@ REFUSED_BY_DATA = {  # operationId: what input is refused (400 or 415) though it
     "review_answer_replay": "a model or revision that is not there",
     "review_compare": "days that are too far apart",
     "review_stats": "days that are too far apart",
+    "sync_sources_change": "an address that is none of its kind",
+    "sync_sources_create": "an address that is none of its kind, or a folder that the operator does not name",
     "sessions_share_create": "a time that has passed",
 }
 REJECTED = ["400", "401", "403", "404", "405", "406", "409", "413", "415", "428", "429", "5xx"]  # 413: too long
