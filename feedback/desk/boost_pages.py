@@ -112,7 +112,7 @@ def boost_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
 @desk_page("curate", methods=("POST",))
 def boost_end(request: HttpRequest, *, access: DeskAccess, boost_id: UUID) -> HttpResponse:
     boost = get_object_or_404(ManualBoost.objects, pk=boost_id)
-    done = _("Ended: the document is ranked as ratings say again.")
+    done = _("Ended: ratings alone decide again.")
     tell(request, lambda: manual_boost_end(boost=boost, by=access.user), done)
     answer = as_uuid(request.POST.get("answer", ""))
     return redirect("review_answer", message_id=answer) if answer else redirect("review_boosts")

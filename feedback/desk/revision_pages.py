@@ -69,7 +69,7 @@ def revision_decide(request: HttpRequest, *, access: DeskAccess, number: int) ->
         "release": (lambda: revision_go_live(revision=revision, by=access.user, why=why), _("It is live.")),
         "roll_back": (
             lambda: revision_roll_back(revision=revision, by=access.user, why=why),
-            _("It is rolled back: the one before it is live again."),
+            _("Rolled back: the revision before it is live again."),
         ),
     }
     if (decision := request.POST.get("decision", "")) not in decisions:
@@ -80,7 +80,7 @@ def revision_decide(request: HttpRequest, *, access: DeskAccess, number: int) ->
 
 @desk_page("curate", methods=("POST",))
 def round_decide(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
-    tell(request, partial(round_queue, by=access.user), _("A round was started; its outcome will stand here."))
+    tell(request, partial(round_queue, by=access.user), _("A round has started; its result will appear here."))
     return redirect("review_revisions")
 
 

@@ -61,4 +61,4 @@ def test_an_answer_is_remembered_found_and_erased(open_page: OpenPage, tmp_path:
     page.goto("/documents/")  # leaving makes it final
     wait_until(lambda: page.request.get("/api/memory").json()["count"] == 0)
     page.goto("/memory/")
-    expect(page.locator("#empty")).to_contain_text("Nothing is remembered yet")
+    expect(page.locator("#empty")).to_contain_text("No memories yet")

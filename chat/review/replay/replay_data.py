@@ -22,7 +22,7 @@ from ragsite.core.localized import localized
 from ragsite.core.wording import worded
 from retrieval.selectors import as_uuid, visible_documents
 
-WITHHELD = worded("This answer rests on documents that you may not read, so its text is not shown.")
+WITHHELD = worded("This answer is based on documents that you may not read, so its text is hidden.")
 _LINKED = re.compile(r"/documents/([0-9a-f-]{36})/")  # as an answer names the nearest documents
 Data = Mapping[str, Any]
 

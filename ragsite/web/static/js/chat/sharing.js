@@ -56,7 +56,7 @@ function scopeRow([picture, name, explanation], share, { allowed, make, revoke }
   const days = h("select", { class: "input", "aria-label": gettext("How long it can be read") }, EXPIRY.map(([value, text]) => h("option", { value }, text)));
   if (!share) {
     return h("section", { class: "share-scope", "aria-label": name }, head,
-      h("div", { class: "share-row" }, days, h("button", { type: "button", class: "button primary", onclick: () => make(days.value) }, gettext("Make an address"))));
+      h("div", { class: "share-row" }, days, h("button", { type: "button", class: "button primary", onclick: () => make(days.value) }, gettext("Create a link"))));
   }
   const address = h("input", { class: "input", readonly: true, "aria-label": gettext("Address"), value: share.url, onclick: (event) => /** @type {HTMLInputElement} */ (event.currentTarget).select() });
   const until = share.expires_at ? gettext("As of {date}; can be read until {until}.", { date: dateOf(share.created_at), until: dateOf(share.expires_at) }) : gettext("As of {date}; can be read until it is revoked.", { date: dateOf(share.created_at) });

@@ -216,7 +216,7 @@ export class Thread {
     }, input, h("div", { class: "notice-actions" },
       h("button", { type: "submit", class: "button small primary" }, gettext("Ask again")),
       h("button", { type: "button", class: "button small quiet", onclick: close }, gettext("Cancel"))),
-    h("p", { class: "field-help" }, gettext("What was asked and answered before stays, as another version.")));
+    h("p", { class: "field-help" }, gettext("The earlier question and answer are kept as another version.")));
     element.classList.add("is-edited");
     element.append(form);
     input.focus();

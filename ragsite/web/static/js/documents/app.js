@@ -119,7 +119,7 @@ function draw() {
   byId("filters").hidden = moreFilters.hidden = !shown.length && !filtered;
   emptyState.hidden = shown.length > 0;
   replace(emptyState, filtered
-    ? [h("h2", {}, gettext("Nothing found")), h("p", {}, gettext("No document is like that. Widen the filters."))]
+    ? [h("h2", {}, gettext("Nothing found")), h("p", {}, gettext("No document matches. Try fewer filters."))]
     : [h("h2", {}, collections.current ? gettext("This collection is empty") : gettext("No documents yet")), h("p", {}, gettext("Drop files here or choose them above. They can be asked about as soon as they are ready."))]);
 }
 

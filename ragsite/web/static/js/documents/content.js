@@ -197,8 +197,8 @@ function markChunks(part, chunks) {
  */
 function partTurn({ part, part_count: count }, isPage, show) {
   if (count < 2) return null;
-  const [before, after, here] = isPage ? [gettext("Page before"), gettext("Page after"), gettext("Page {page} of {count}", { page: part, count })]
-    : [gettext("Part before"), gettext("Part after"), gettext("Part {part} of {count}", { part, count })];
+  const [before, after, here] = isPage ? [gettext("Previous page"), gettext("Next page"), gettext("Page {page} of {count}", { page: part, count })]
+    : [gettext("Previous part"), gettext("Next part"), gettext("Part {part} of {count}", { part, count })];
   return h("span", { class: "page-turn" },
     iconButton("left", before, () => show(part - 1), { class: "small", disabled: part <= 1 }),
     h("span", {}, here),

@@ -48,8 +48,8 @@ function draw() {
   byId("count").textContent = searching ? ngettext("{count} hit", "{count} hits", left) : gettext("{count} of at most {most}", { count: left, most: boot.max_per_user });
   emptyState.hidden = shown.length > 0 || Boolean(next);
   replace(emptyState, searching
-    ? [h("h2", {}, gettext("Nothing found")), h("p", {}, gettext("Nothing that is remembered has all of these words."))]
-    : [h("h2", {}, gettext("Nothing is remembered yet")), h("p", {}, gettext("Ask with “Thorough”, or with the workflow “Planned”, under the question. What their answers cite is kept here, one sentence each."))]);
+    ? [h("h2", {}, gettext("Nothing found")), h("p", {}, gettext("No memory contains all of these words."))]
+    : [h("h2", {}, gettext("No memories yet")), h("p", {}, gettext("Ask with “Thorough”, or with the workflow “Planned”, under the question. What their answers cite is kept here, one sentence each."))]);
 }
 
 /** @param {Api.Memory} row */

@@ -76,7 +76,7 @@ function sourceRow(source) {
     scores.length ? h("dl", { class: "review-scores" }, scores) : null,
     boost ? h("p", { class: "muted" }, gettext("Feedback: {origin}.", { origin: boost.origin || boost.factor || "" })) : null,
     source.document_id && !isWeb(source) ? h("a", { href: `/documents/${source.document_id}/#chunk-${source.chunk_id}` }, gettext("Open in document")) : null,
-    source.document_id && !isWeb(source) && boot.rights.includes("curate") ? h("a", { class: "review-source-action", href: `/review/boosts/new/?${new URLSearchParams({ document: source.document_id, chunk: source.chunk_id, answer: review.message_id })}` }, gettext("Hide, lower or lift")) : null);
+    source.document_id && !isWeb(source) && boot.rights.includes("curate") ? h("a", { class: "review-source-action", href: `/review/boosts/new/?${new URLSearchParams({ document: source.document_id, chunk: source.chunk_id, answer: review.message_id })}` }, gettext("Hide, lower or raise")) : null);
 }
 
 /** @param {import("../chat/evidence.js").Evidence | undefined} evidence */

@@ -86,7 +86,7 @@ function draw() {
   ]);
   chart("chart-trouble", [
     line(gettext("Degraded"), ofDays((row) => percent(row.degraded, row.answers)), "amber"),
-    line(gettext("Weakly grounded"), ofDays((row) => percent(row.weak, row.answers)), "red"),
+    line(gettext("Weakly supported"), ofDays((row) => percent(row.weak, row.answers)), "red"),
   ]);
 }
 
