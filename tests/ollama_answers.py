@@ -61,14 +61,14 @@ def tokens(text: str) -> list[str]:
 
 def is_marked(shape: Any) -> bool:
     """Whether a `format` asks for a mark and a text."""
-    return isinstance(shape, dict) and "prefixItems" in shape
+    return isinstance(shape, dict) and "mark" in shape.get("properties", {})
 
 
 def marked_tokens(mark: str, text: str, *, ends: bool = True) -> list[str]:
     """The same of a marked reply, in as many pieces: the mark comes with the first word."""
     pieces = [json.dumps(piece, ensure_ascii=False)[1:-1] for piece in tokens(text)] or [""]
-    pieces[0] = f'["{mark}", "{pieces[0]}'
-    return [*pieces[:-1], f'{pieces[-1]}"]'] if ends else pieces
+    pieces[0] = f'{{"mark": "{mark}", "answer": "{pieces[0]}'
+    return [*pieces[:-1], f'{pieces[-1]}"}}'] if ends else pieces
 
 
 def embed(text: str, dim: int) -> list[float]:

@@ -11,7 +11,8 @@ Under /v1 it speaks OpenAI's (`tests.openai_protocol`).
         assert online.chats[0].wait_client_closed()
 
 The first reply that matches serves, `times` times; without one, `tests.ollama_answers` judges by shared words. A `text`
-is an answer: where a mark is asked for (`retrieval.steps.writing`) it gets one. `json=["no_answer", ""]` refuses.
+is an answer: where a mark is asked for (`retrieval.steps.writing`) it gets one.
+`json={"mark": "no_answer", "answer": ""}` refuses.
 """
 
 from __future__ import annotations

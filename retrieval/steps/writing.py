@@ -1,8 +1,8 @@
 """Writing: how a model's answer reaches its reader, piece by piece. What has been sent is the answer.
 
-The writing model begins with a mark: whether the passages answer. The reply is a JSON array of two strings, the mark
-and the text, which the server's grammar enforces: `["answer", "…"]`. So a small model can't forget the mark, and it
-costs three tokens to read. Text that is not of this form is an answer: in doubt the model writes.
+The writing model begins with a mark: whether the passages answer. The reply is a JSON object of two strings, the mark
+and the text, which the server's grammar enforces: `{"mark": "answer", "answer": "…"}`. So a small model can't forget
+the mark. Text that is not of this form is an answer: in doubt the model writes.
 Source: the reflection tokens of Self-RAG (Asai et al., ICLR 2024, arXiv:2310.11511).
 """
 
@@ -28,7 +28,7 @@ from retrieval.values import Source
 
 Mark = Literal["answer", "no_answer", "ask_back"]
 MARKS: tuple[Mark, ...] = ("answer", "no_answer", "ask_back")
-_HEAD = re.compile(rf'\s*\[\s*"({"|".join(MARKS)})"\s*(?:,\s*"|\])')
+_HEAD = re.compile(rf'\s*\{{\s*"mark"\s*:\s*"({"|".join(MARKS)})"\s*(?:,\s*"answer"\s*:\s*"|\}})')
 _HEAD_CHARS = 80  # a longer beginning without a mark is text
 _BROKEN = re.compile(r'(\\["\\/bfnrtu])|\\.', re.DOTALL)  # escapes of JSON, and others
 _LONE_SURROGATE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}(?=[^\\]|\\[^u])")
@@ -39,8 +39,8 @@ HEARD_OUT = 40  # pieces behind a refusing mark: a reply that ends by itself lea
 def marked_shape(*, may_ask_back: bool) -> Mapping[str, Any]:
     """The JSON schema of a marked reply."""
     marks = MARKS if may_ask_back else MARKS[:-1]
-    items = [{"enum": list(marks)}, {"type": "string", "description": "the answer"}]
-    return {"type": "array", "prefixItems": items, "minItems": 2, "maxItems": 2}
+    properties = {"mark": {"enum": list(marks)}, "answer": {"type": "string"}}
+    return {"type": "object", "properties": properties, "required": ["mark", "answer"], "additionalProperties": False}
 
 
 class MarkReader:
@@ -70,7 +70,7 @@ class MarkReader:
         if match := _HEAD.match(self._reply):
             self.mark, self._is_json = cast("Mark", match[1]), True
             self._reply = '"' + self._reply[match.end() :]
-        elif self._reply.lstrip()[:1] not in ("", "[") or len(self._reply) > _HEAD_CHARS:
+        elif self._reply.lstrip()[:1] not in ("", "{") or len(self._reply) > _HEAD_CHARS:
             self.mark = "answer"
 
     def _rest(self) -> str:

@@ -34,7 +34,7 @@ def asked(site: Site, tmp_path: Path) -> None:
     """An administrator's five questions: one was answered, and all were rated badly."""
     site.ollama.reset()
     # the file of hours says neither
-    site.ollama.reply(match="football|lunch", structured=False, json=["no_answer", ""])
+    site.ollama.reply(match="football|lunch", structured=False, json={"mark": "no_answer", "answer": ""})
     with httpx.Client(base_url=site.url, timeout=120) as api:
         token = api.post("/api/auth/token", json={"username": "admin", "password": PASSWORD}).json()["token"]
         api.headers["Authorization"] = f"Token {token}"

@@ -33,7 +33,7 @@ async def test_the_prompt_numbers_passages_and_names_their_files(online) -> None
 
 @pytest.mark.parametrize("text", ["I cannot find this here.", "Parking costs EUR 100 [1]."])
 async def test_a_text_that_no_passage_bears_out_is_no_answer_and_the_nearest_are_quoted(online, text: str) -> None:
-    online.reply(json=["answer", text])
+    online.reply(json={"mark": "answer", "answer": text})
     answer, events, _ = await generate()
     assert answer.decision == "NO_ANSWER"
     assert "EUR 55" in answer.text

@@ -22,13 +22,14 @@ def read(reply: str, size: int) -> tuple[str | None, str]:
 @pytest.mark.parametrize("ascii_only", [True, False])
 @pytest.mark.parametrize("text", ['A "quoted" word.\n- a\\b', "补考费为55欧元。😀", ""])
 def test_the_text_behind_the_mark_is_the_answer(text: str, ascii_only: bool, size: int) -> None:
-    assert read(json.dumps(["answer", text], ensure_ascii=ascii_only), size) == ("answer", text)
+    assert read(json.dumps({"mark": "answer", "answer": text}, ensure_ascii=ascii_only), size) == ("answer", text)
 
 
 @pytest.mark.parametrize("size", [1, 500])
 @pytest.mark.parametrize(
-    ("reply", "mark"), [('["no_answer", ""]', "no_answer"), ('[\n "ask_back" ,\n ""]', "ask_back"),
-                        ('["no_answer"]', "no_answer")],
+    ("reply", "mark"), [('{"mark": "no_answer", "answer": ""}', "no_answer"),
+                        ('{\n "mark" : "ask_back" ,\n "answer": ""}', "ask_back"),
+                        ('{"mark": "no_answer"}', "no_answer")],
 )  # fmt: skip
 def test_a_refusal_has_no_text(reply: str, mark: str, size: int) -> None:
     assert read(reply, size) == (mark, "")
@@ -41,8 +42,10 @@ def test_text_without_a_mark_is_an_answer(reply: str, size: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reply", "text"), [(r'["answer", "a\ud83d b"]', "a? b"), (r'["answer", "a\q b"]', "a b"),
-                        (r'["answer", "cut \ud8', "cut "), ('["answer", "cut', "cut")],
+    ("reply", "text"), [(r'{"mark": "answer", "answer": "a\ud83d b"}', "a? b"),
+                        (r'{"mark": "answer", "answer": "a\q b"}', "a b"),
+                        (r'{"mark": "answer", "answer": "cut \ud8', "cut "),
+                        ('{"mark": "answer", "answer": "cut', "cut")],
 )  # fmt: skip
 def test_a_broken_escape_loses_no_more_than_itself(reply: str, text: str) -> None:
     assert read(reply, 1) == read(reply, 500) == ("answer", text)

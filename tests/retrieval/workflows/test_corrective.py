@@ -16,8 +16,12 @@ from tests.retrieval.workflows.runs import names, run
 answer = partial(run, "corrective")
 CLEAR = "What is the deposit for a room in Lakeside hall?"
 UNKNOWN = "Who won the football cup last year in Lakeside hall?"
-WRITER, JUDGE = "JSON array of two strings", '"relevant_passages"'  # words of the two prompts
-ANSWER, REFUSAL, UNCLEAR = ["answer", "The deposit is EUR 300 [1]."], ["no_answer", ""], ["ask_back", ""]
+WRITER, JUDGE = "JSON object of two strings", '"relevant_passages"'  # words of the two prompts
+ANSWER, REFUSAL, UNCLEAR = (
+    {"mark": "answer", "answer": "The deposit is EUR 300 [1]."},
+    {"mark": "no_answer", "answer": ""},
+    {"mark": "ask_back", "answer": ""},
+)
 
 
 def judgement(verdict: str, *named: int) -> dict[str, Any]:
@@ -51,7 +55,7 @@ async def test_a_refusal_leads_to_better_words_a_judgement_and_another_writing(o
     online.reply(match=WRITER, json=REFUSAL, times=1)
     online.reply(match='"queries"', json={"queries": ["Wi-Fi error NLU-E107"]})
     online.reply(match=JUDGE, json=judgement("answer", 1))
-    online.reply(match=WRITER, json=["answer", "Your password has expired [1]."])
+    online.reply(match=WRITER, json={"mark": "answer", "answer": "Your password has expired [1]."})
     searcher = MemorySearcher(HANDBOOK)
     result, trace, events = await answer("Why am I thrown out of the net in Lakeside?", searcher=searcher)
     assert result.decision == "ANSWER"
@@ -134,19 +138,19 @@ async def test_readings_that_differ_are_asked_back_about(online) -> None:
 async def test_where_one_document_answers_nothing_is_asked_back(online, judged) -> None:
     online.reply(match=WRITER, json=UNCLEAR, times=1)
     online.reply(match=JUDGE, json=judged)
-    online.reply(match=WRITER, json=["answer", "A guest may stay for 3 nights [1]."])
+    online.reply(match=WRITER, json={"mark": "answer", "answer": "A guest may stay for 3 nights [1]."})
     result, _, _ = await answer(NIGHTS, RIVALS)
     assert result.decision == "ANSWER"
 
 
 async def test_it_never_asks_back_twice(online) -> None:
-    online.reply(match=WRITER, json=["answer", "A guest may stay for 3 nights [1]."])
+    online.reply(match=WRITER, json={"mark": "answer", "answer": "A guest may stay for 3 nights [1]."})
     asked = Clarification(question="Which?", options=("Hall rules", "Guest rules"))
     opened = OpenClarification(question=NIGHTS, clarification=asked)
     talk = (HistoryMessage("user", NIGHTS), HistoryMessage("assistant", asked.question))
     await answer(ask("any of them", history=talk, open_clarification=opened), RIVALS)
     (request,) = [request for request in online.chats if WRITER in request.prompt]
-    assert request.body["format"]["prefixItems"][0]["enum"] == ["answer", "no_answer"]
+    assert request.body["format"]["properties"]["mark"]["enum"] == ["answer", "no_answer"]
 
 
 # ------------------------------------------------------------------------------------------------ searching on
@@ -195,7 +199,9 @@ async def test_what_the_documents_do_not_hold_is_looked_up_on_the_web_at_last(on
     online.reply(match=WRITER, json=REFUSAL, times=1)
     online.reply(match="(?s)Mill Lane.*" + JUDGE, json=judgement("answer", 1))
     online.reply(match=JUDGE, json=judgement("no_answer"))
-    online.reply(match=WRITER, json=["answer", "The football cup was won by Mill Lane last year [1]."])
+    online.reply(
+        match=WRITER, json={"mark": "answer", "answer": "The football cup was won by Mill Lane last year [1]."}
+    )
     wanted = ask(UNKNOWN, options=AnswerOptions(web_search=True))
     result, trace, _ = await answer(wanted, web=MemoryWeb((CUP,)))
     stages = [step.detail["stage"] for step in trace.steps if step.name == "refine"]
