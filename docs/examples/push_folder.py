@@ -1,6 +1,6 @@
 """Push a folder's files into a collection, and take out what is gone: run it as often as you like.
 
-    RAGSITE_KEY=… python examples/push_folder.py http://127.0.0.1:8000 ~/handbook --collection policies
+    RAGSITE_KEY=… python docs/examples/push_folder.py http://127.0.0.1:8000 ~/handbook --collection policies
 
 Needs httpx alone. An unchanged file is not sent: its SHA-256 is enough.
 """
