@@ -6,7 +6,7 @@ PYTHON := $(VENV)/bin/python
 MUTMUT := .venv-mutmut/bin/mutmut
 WORKERS := 2
 INSTALL = $(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt
-OURS := ragsite chat retrieval feedback tests benchmarks examples docs/pictures.py manage.py
+OURS := ragsite chat retrieval feedback tests benchmarks docs/examples docs/pictures.py manage.py
 
 # Tests see neither ./var nor the services that the shell points at. They start some hundred processes, each of which
 # would compile the whole project by itself where PYTHONDONTWRITEBYTECODE is set: seconds of processor time.

@@ -122,7 +122,7 @@ def test_the_example_pushes_a_folder_and_takes_out_what_is_gone(live_server: Any
     folder.mkdir()
     for name in ("fees.md", "loans 借阅.md"):
         (folder / name).write_text(f"# {name}")
-    script = Path(__file__).parents[3] / "examples" / "push_folder.py"
+    script = Path(__file__).parents[3] / "docs" / "examples" / "push_folder.py"
     key = {"RAGSITE_KEY": token_create(user=user, name="script"), "PYTHONIOENCODING": "utf-8"}
 
     def run() -> list[str]:
