@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -76,6 +77,8 @@ def test_sign_up_upload_ask_cite_and_rate(open_page: OpenPage, tmp_path: Path) -
     expect(page.locator(".answer.is-live .prose")).to_contain_text("Undergraduates")
     assert "So it is. So it is. So it is. So it is. So it is. So it is. So it is. So it is." not in answer.inner_text()
     expect(answer.get_by_role("button", name="Copy the answer")).to_be_visible()
+    expect(page.locator(".visually-hidden[aria-live] p").last).to_have_text("Answer ready, 1 source")
+    expect(answer.locator(".found")).to_have_text(re.compile("^Searched 1 document · .* answered from 1$"))
     expect(answer.locator(".prose strong")).to_have_text("ten")
     expect(answer.locator(".prose img")).to_have_count(0)
 
