@@ -8,6 +8,7 @@ from itertools import chain
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -24,8 +25,16 @@ from ragsite.core.text import clean_line
 from retrieval.api.sync_sources import SyncSourceSerializer
 from retrieval.ingest.sniff import EXTENSIONS
 from retrieval.memory import services
+from retrieval.memory.selectors import memory_enabled, memory_list
 from retrieval.models import CollectionPerson, SyncSource
-from retrieval.selectors import collection_list, document_get, owned_collections, shares_unanswered, visible_documents
+from retrieval.selectors import (
+    as_uuid,
+    collection_list,
+    document_get,
+    owned_collections,
+    shares_unanswered,
+    visible_documents,
+)
 from retrieval.services import documents, sharing
 from retrieval.services.collections import may_publish, share_answer
 from retrieval.services.sync_sources import (
@@ -36,6 +45,8 @@ from retrieval.services.sync_sources import (
     sync_source_start,
     sync_source_update,
 )
+
+MEMORIES_A_PAGE = 50
 
 
 @require_safe
@@ -158,13 +169,28 @@ def search_page(request: HttpRequest) -> HttpResponse:
     return render(request, "documents/search.html", context)
 
 
-@require_safe
 @login_required
-@ensure_csrf_cookie
+@require_http_methods(["GET", "POST"])
 def memory_page(request: HttpRequest) -> HttpResponse:
-    """What earlier answers have left for this user, and the switch."""
-    boot = {"max_per_user": services.MAX_PER_USER}
-    return render(request, "memory/memory.html", {"boot": boot, "section": "memory"})
+    """What earlier answers have left for this user: found, deleted, switched on and off."""
+    user, search = asking_user(request), request.GET.get("search", "").strip()[:200]
+    if request.method == "POST":
+        match request.POST.get("action"):
+            case "forget" if key := as_uuid(request.POST.get("memory", "")):
+                services.memories_forget(user_id=user.pk, memory_ids=[key])
+            case "clear":
+                services.memories_forget(user_id=user.pk)
+            case "switch":
+                services.memory_switch(user=user, enabled=request.POST.get("enabled") == "1")
+        return redirect("memory")
+    context = {
+        "section": "memory",
+        "enabled": memory_enabled(user_id=user.pk),
+        "search": search,
+        "page": Paginator(memory_list(user=user, search=search), MEMORIES_A_PAGE).get_page(request.GET.get("page")),
+        "most": services.MAX_PER_USER,
+    }
+    return render(request, "memory/memory.html", context)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -37,9 +37,8 @@ def test_what_is_chosen_holds_for_the_conversation(open_page: OpenPage, site: Si
     expect(places).to_contain_text("fees")
     answer = ask(page, QUESTION)
     expect(answer.get_by_role("button", name="Copy the answer")).to_be_visible(timeout=60_000)
-    page.get_by_role("link", name="New conversation", exact=True).click()
+    conversation = page.url
+    page.goto("/")
     expect(places).to_contain_text("All collections")
-    page.go_back()
-    expect(places).to_contain_text("fees")
-    page.reload()
+    page.goto(conversation)
     expect(places).to_contain_text("fees")

@@ -145,8 +145,6 @@ declare namespace Api {
   }
   interface Allowance { used: number; allowed: number | null }
   interface DocumentsUsage { documents: Allowance; storage_bytes: Allowance }
-  interface Memory { id: Id; question: string; text: string; use_count: number; updated_at: Time }
-  interface MemorySettings { enabled: boolean }
 
   // ------------------------------------------------------------------------------------------- review desk
   interface Review {
@@ -186,7 +184,6 @@ declare namespace Boot {
     limits: { file_bytes: number; files: number };
   }
   interface OneDocument { id: Api.Id; collection: string }
-  interface Memory { max_per_user: number }
   interface Desk { username: string; people: string[]; labels: string[]; rights: string[] }
   interface Review extends Desk { filters: Record<string, string> }
   interface ReviewedAnswer extends Desk { answer: Api.ReviewDetail }
