@@ -239,13 +239,6 @@ export class Composer extends QuestionBox {
       this.collections = differs ? new Set(known.filter(holds).map(({ address }) => address)) : null;
       show();
     };
-    menuButton(button, () => [
-      { label: gettext("All collections"), checked: !this.collections, run: () => choose(this.collections ? ({ searched }) => searched : () => false) },
-      ...known.map((row) => ({
-        label: labelOf(row), hint: ngettext("{count} document", "{count} documents", row.document_count), checked: isSearched(row), run: () => choose((other) => isSearched(other) !== (other === row)),
-      })),
-      ...this.webItems(),
-    ], { align: "start", title: gettext("Where to look"), keepOpen: true });
     const read = async () => {
       try {
         known = await fetchAll("/api/collections");
@@ -254,7 +247,14 @@ export class Composer extends QuestionBox {
         // What was chosen holds; the menu offers to search all again.
       }
     };
-    void read();
+    const reading = read();
+    menuButton(button, () => reading.then(() => [
+      { label: gettext("All collections"), checked: !this.collections, run: () => choose(this.collections ? ({ searched }) => searched : () => false) },
+      ...known.map((row) => ({
+        label: labelOf(row), hint: ngettext("{count} document", "{count} documents", row.document_count), checked: isSearched(row), run: () => choose((other) => isSearched(other) !== (other === row)),
+      })),
+      ...this.webItems(),
+    ]), { align: "start", title: gettext("Where to look"), keepOpen: true });
     return show;
   }
 }
