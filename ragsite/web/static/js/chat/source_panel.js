@@ -140,10 +140,12 @@ export class SourcePanel {
 
 /** Its edge, which is dragged, or moved by arrow keys, to make it wider; this browser keeps the width. @param {HTMLElement} panel */
 function edge(panel) {
+  const tell = () => grip.setAttribute("aria-valuenow", String(Math.round((100 * panel.offsetWidth) / innerWidth)));  // of the window
   const width = (/** @type {number} */ wanted) => {
     const now = Math.round(Math.max(LEAST_PX, Math.min(innerWidth * WIDEST, wanted)));
     document.documentElement.style.setProperty("--panel", `${now}px`);
     store.set("panel", String(now));
+    tell();
   };
   const grip = h("div", {
     class: "panel-edge", role: "separator", tabindex: "0", "aria-orientation": "vertical", "aria-label": gettext("Width of the source"),
@@ -156,6 +158,7 @@ function edge(panel) {
       width(panel.offsetWidth + step * STEP_PX);
     },
   });
+  tell();
   return grip;
 }
 
