@@ -12,6 +12,7 @@ from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.utils.translation import get_language
 from django.views.decorators.csrf import ensure_csrf_cookie
+from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
 from chat.compat.self_corrective import NODE_OF_STEP, WORKFLOW
@@ -33,6 +34,7 @@ RELAXED_PASS_RATE = 0.4  # and for the relaxed one
 
 
 @require_safe
+@gzip_page  # Django pads what it compresses against BREACH
 @login_required
 @ensure_csrf_cookie
 def chat_page(request: HttpRequest, session_id: uuid.UUID | None = None) -> HttpResponse:

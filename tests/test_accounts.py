@@ -30,7 +30,7 @@ def test_sign_up_makes_an_account_and_signs_in(client: Client) -> None:
 def test_closed_sign_up_says_so_and_makes_no_account(client: Client, settings: Any, method: str) -> None:
     settings.SIGNUP = "0"
     page = getattr(client, method)("/accounts/signup/", NEW)
-    assert page.status_code == 403 and "an administrator makes the accounts" in page.content.decode()
+    assert page.status_code == 403 and "an administrator creates the accounts" in page.content.decode()
     assert not User.objects.exists()
 
 

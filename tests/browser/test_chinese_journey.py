@@ -95,7 +95,7 @@ def test_a_whole_visit_in_chinese(open_page: OpenPage, site: Site, tmp_path: Pat
     panel = page.get_by_role("complementary", name="圖書館借閱規則")
     expect(panel.get_by_role("img", name="《圖書館借閱規則》第 2 頁")).to_be_visible()
     expect(panel).to_contain_text("第 2 頁")
-    expect(panel.locator(".is-drawn > .page-mark").first).to_be_visible()  # a mark on a picture has no role
+    expect(panel.locator(".is-drawn .page-mark").first).to_be_visible()  # a mark on a picture has no role
     no_english(page)
     panel.get_by_role("button", name="段落").click()
     expect(panel.get_by_role("mark")).to_contain_text("大學部學生最多可借閱十冊圖書")
@@ -115,7 +115,7 @@ def test_a_whole_visit_in_chinese(open_page: OpenPage, site: Site, tmp_path: Pat
 
     ask(page, LONG)
     answer = page.get_by_role("article", name="回答").last
-    expect(answer).to_contain_text("達到長度上限")
+    expect(answer).to_contain_text("已達長度上限")
     no_english(page)
     answer.get_by_role("button", name="繼續").click()
     answered(page, "每日繳納五元")
@@ -124,7 +124,7 @@ def test_a_whole_visit_in_chinese(open_page: OpenPage, site: Site, tmp_path: Pat
     page.get_by_role("button", name="對話選項").click()
     page.get_by_role("menuitem", name="分享…").click()
     people = page.get_by_role("region", name="本站的人")
-    people.get_by_role("button", name="產生網址").click()
+    people.get_by_role("button", name="建立連結").click()
     address = people.get_by_role("textbox", name="網址").input_value()
     no_english(page)
     page.get_by_role("button", name="關閉", exact=True).click()

@@ -111,7 +111,6 @@ def test_the_worst_answers_become_golden_questions_and_a_closed_gap(
     # the gap, closed with a document
     page.goto("/review/")
     go(page, "Gaps")
-    page.goto("/review/gaps/?search=lunch")
     until_shown(page, LUNCH)
     page.get_by_role("link", name=LUNCH).first.click()
     prices = tmp_path / "Canteen prices.md"

@@ -131,7 +131,7 @@ async def test_documents_that_its_reader_may_not_read_tell_nothing(
     assert (data["status"], data["replay"], data["differences"]) == ("complete", None, [])
     page = (await desk.get(f"/review/replays/{replayed}/")).content.decode()
     for told in (json.dumps(data), page):
-        assert "may not read, so its text is not shown" in told
+        assert "may not read, so its text is hidden" in told
         assert "ten books" not in told
         assert library.document.title not in told
     await sync_to_async(SourceFactory)(message=answer, document_id=library.document_id, text="Shown to the asker.")
