@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -66,3 +67,8 @@ async def test_readyz_tells_that_the_disk_is_full(small_disk: Path, monkeypatch:
     told = await health._state("storage", health._storage)
     assert told["state"] == "down"
     assert told["reason"] == "the disk is full: 1 MiB are left"
+
+
+def test_a_data_folder_that_is_not_made_yet_has_the_room_of_the_disk(settings: Any, tmp_path: Path) -> None:
+    settings.DATA_DIR = settings.MEDIA_ROOT = tmp_path / "not" / "made"
+    assert storage.free_mib() == pytest.approx(shutil.disk_usage(tmp_path).free / storage.MIB, rel=0.1)

@@ -17,8 +17,11 @@ NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 def free_mib() -> float:
     """What is left on the disk of the data, or of the uploads where that is another one."""
-    folders = [Path(settings.DATA_DIR), Path(settings.MEDIA_ROOT)]
-    return min(shutil.disk_usage(folder).free for folder in folders if folder.exists()) / MIB
+    there = (  # a folder is made with its first file
+        next(place for place in (folder, *folder.parents) if place.exists())
+        for folder in (Path(settings.DATA_DIR), Path(settings.MEDIA_ROOT))
+    )
+    return min(shutil.disk_usage(folder).free for folder in there) / MIB
 
 
 def is_full(*, room_mib: float = 0.0) -> bool:
