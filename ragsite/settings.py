@@ -305,6 +305,7 @@ SPECTACULAR_SETTINGS = {
     "DESCRIPTION": "Question answering over your own documents: chat, documents, search, feedback, operations.",
     "VERSION": "0.1.0",
     "OAS_VERSION": "3.1.1",
+    "SCHEMA_PATH_PREFIX": "/api/",  # names of operations begin behind it
     "COMPONENT_SPLIT_REQUEST": True,
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
