@@ -76,20 +76,18 @@ def distinct_queries(queries: tuple[Query, ...]) -> tuple[Query, ...]:
 
 # ------------------------------------------------------------------------------------------------ without a model
 def bound_by_choice(question: Question) -> Question:
-    """Where the message is one of the options of the question asked back: together with the question that it was about,
-    and its documents as a strict filter. Any other message is one of the conversation."""
+    """Where the message chooses an option of the question asked back: the original question in its own words alone, with
+    the option's document as a strict filter. Any other message is one of the conversation."""
     opened = question.open_clarification
     if opened is None:
         return question
-    asked, reply = opened.clarification, fold(question.text)
-    if reply not in map(fold, asked.options):
+    reply, asked = fold(question.text), opened.clarification
+    options = zip(asked.options, asked.documents, strict=False)
+    chosen = tuple(sorted({document for option, document in options if fold(option) == reply}))
+    if not chosen:
         return question
-    chosen = {key for option, key in zip(asked.options, asked.documents, strict=False) if fold(option) == reply}
-    return replace(
-        question,
-        filters=replace(question.filters, documents=tuple(sorted(chosen))),
-        condensed=f"{opened.question.strip()} ({question.text.strip()})",
-    )
+    about = opened.question.strip()
+    return replace(question, text=about, condensed=about, filters=replace(question.filters, documents=chosen))
 
 
 # ------------------------------------------------------------------------------------------------ by a model

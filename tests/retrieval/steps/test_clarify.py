@@ -35,4 +35,6 @@ ASKED = Clarification(question="Which year?", options=("2025", "2022"), document
 @pytest.mark.parametrize(("reply", "documents"), [("2022", ("d1",)), (" 2025 ", ("d2",)), ("both", ()), ("2023", ())])
 def test_an_option_that_is_chosen_binds_and_no_other_reply_does(reply: str, documents: tuple[str, ...]) -> None:
     question = ask(reply, open_clarification=OpenClarification(question="How many books?", clarification=ASKED))
-    assert bound_by_choice(question).filters.documents == documents
+    bound = bound_by_choice(question)
+    assert bound.filters.documents == documents
+    assert bound.standalone == ("How many books?" if documents else reply)

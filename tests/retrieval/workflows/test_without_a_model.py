@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -82,7 +83,7 @@ async def test_a_question_that_shows_no_chinese_script_is_refused_in_its_readers
 
 @every_workflow
 async def test_the_reply_to_a_question_asked_back_is_answered(offline, name: str) -> None:
-    asked = Clarification(question="Which year do you mean?", options=("2025", "2022"))
+    asked = Clarification(question="Which year do you mean?", options=("2025", "2022"), documents=("d1", "d2"))
     result = await answer(
         name, ask("2022", open_clarification=OpenClarification(question=VERSIONS, clarification=asked))
     )
@@ -102,6 +103,21 @@ async def test_an_option_that_was_chosen_binds(offline, name: str) -> None:
     result = await answer(name, ask("Personnel", open_clarification=opened), rules)
     assert {source.chunk.department for source in result.sources} == {"Personnel"}
     assert "tell the office" in result.text
+
+
+@every_workflow
+async def test_the_words_of_the_option_that_was_chosen_are_not_searched_for(offline, name: str) -> None:
+    notes = (
+        chunk(23, "Loan Rules of the Main Library.", title="Loan Rules of the Main Library"),
+        chunk(24, "A book is kept for four weeks.", title="Loan Rules of the Branch"),
+        replace(chunk(25, "A book is kept for six weeks.", title="Loan Rules of the Main Library"), document_id="d23"),
+    )
+    options = ("Loan Rules of the Main Library", "Loan Rules of the Branch")
+    asked = Clarification(question="Which one do you mean?", options=options, documents=("d23", "d24"))
+    opened = OpenClarification(question="For how many weeks is a book kept?", clarification=asked)
+    result = await answer(name, ask(options[0], open_clarification=opened), notes)
+    assert result.decision == "ANSWER"
+    assert "six weeks." in result.text and options[0] not in result.text
 
 
 @every_workflow
