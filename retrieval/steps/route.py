@@ -76,8 +76,8 @@ def distinct_queries(queries: tuple[Query, ...]) -> tuple[Query, ...]:
 
 # ------------------------------------------------------------------------------------------------ without a model
 def bound_by_choice(question: Question) -> Question:
-    """Where the message chooses an option of the question asked back: the original question in its own words alone, with
-    the option's document as a strict filter. Any other message is one of the conversation."""
+    """Where the message chooses an option of the question asked back: the original question in its own words alone,
+    with the option's document as a strict filter. Any other message is one of the conversation."""
     opened = question.open_clarification
     if opened is None:
         return question
