@@ -6,32 +6,12 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.auth.models import User
-from django.db.models import Model, Q
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
-from django.utils.translation import gettext_lazy as _
 
-from chat.models import AnswerReview, DecisionStep, Message, Session, Source
+from chat.models import AnswerReview, Message, Session
 from chat.review.marks import readings_log
-from ragsite.core.read_only_admin import PartOfHistoryAdmin, ReadOnlyAdmin, excerpt
-
-
-class LogsReading(admin.ModelAdmin):
-    """Mixin: who opens a row has read its answers, which the desk's log tells as of who reads at the desk."""
-
-    show_full_result_count = False
-
-    def answers_read(self, row: Any) -> Q:
-        """The answers that the page of this row shows, of `AnswerReview`."""
-        return Q(message=row.message_id)
-
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        response = super().change_view(request, object_id, form_url, extra_context)
-        row: Model | None = self.get_object(request, object_id) if request.method == "GET" else None
-        if row is not None and isinstance(request.user, User):
-            readings_log(user=request.user, rows=AnswerReview.objects.filter(self.answers_read(row)))
-        return response
+from ragsite.core.read_only_admin import PartOfHistoryAdmin, ReadOnlyAdmin
 
 
 @admin.register(Session)
@@ -46,40 +26,24 @@ class SessionAdmin(ReadOnlyAdmin, admin.ModelAdmin):
 
 
 @admin.register(Message)
-class MessageAdmin(PartOfHistoryAdmin, LogsReading):
+class MessageAdmin(PartOfHistoryAdmin, admin.ModelAdmin):
     list_display = ["__str__", "session", "role", "decision", "status", "workflow", "model", "created_at"]
     list_filter = ["role", "decision", "status", "workflow"]
     list_select_related = ["session"]
     search_fields = ["text__icontains_han", "session__user__username"]
     date_hierarchy = "created_at"
+    show_full_result_count = False
     fields = [
         "session", "role", "text", "decision", "status", "workflow", "model", "superseded", "created_at", "finished_at",
     ]  # fmt: skip
 
-    def answers_read(self, row: Message) -> Q:
-        return Q(message=row) | Q(message__reply_to=row)
-
-
-@admin.register(Source)
-class SourceAdmin(PartOfHistoryAdmin, LogsReading):
-    """Passages that were given to the model, over all answers."""
-
-    list_display = ["title", "marker", "page", "cited", "passage", "message"]
-    list_filter = ["cited"]
-    list_select_related = ["message"]
-    search_fields = ["title__icontains_han", "text__icontains_han", "chunk_id"]
-    fields = ["message", "marker", "title", "page", "heading", "text", "cited"]
-
-    @admin.display(description=_("Text"))
-    def passage(self, source: Source) -> str:
-        return excerpt(source.text)
-
-
-@admin.register(DecisionStep)
-class DecisionStepAdmin(PartOfHistoryAdmin, LogsReading):
-    """Steps of all answers, to look for slow or failing ones."""
-
-    list_display = ["name", "status", "duration_ms", "message"]
-    list_filter = ["status", "name"]
-    list_select_related = ["message"]
-    fields = ["message", "seq", "name", "status", "started_ms", "duration_ms"]
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Who opens an answer or its question has read it, which the desk's log tells as of who reads at the desk."""
+        response = super().change_view(request, object_id, form_url, extra_context)
+        row = self.get_object(request, object_id) if request.method == "GET" else None
+        if row is not None and isinstance(request.user, User):
+            shown = AnswerReview.objects.filter(Q(message=row) | Q(message__reply_to=row))
+            readings_log(user=request.user, rows=shown)
+        return response

@@ -21,31 +21,12 @@ class Session(models.Model):
     )
     title = models.CharField(max_length=200, blank=True, verbose_name=_("title"))
     workflow = models.CharField(max_length=40, blank=True, verbose_name=_("workflow"))
-    collections = models.JSONField(
-        default=list,
-        blank=True,
-        help_text=_("Names last asked in; empty: all that the user may read."),
-        verbose_name=_("collections"),
-    )
-    pinned_at = models.DateTimeField(null=True, blank=True, verbose_name=_("pinned at"))
-    archived_at = models.DateTimeField(null=True, blank=True, verbose_name=_("archived at"))
-    folder = models.CharField(
-        max_length=100, blank=True, help_text=_("Its user's own; empty: in none."), verbose_name=_("folder")
-    )
-    kept = models.BooleanField(
-        default=True,
-        help_text=_("Otherwise it is in no list, and is deleted minutes after its last answer."),
-        verbose_name=_("kept"),
-    )
-    key = models.ForeignKey(
-        "ragsite.ApiToken",
-        null=True,
-        blank=True,
-        on_delete=models.SET_NULL,
-        related_name="+",
-        help_text=_("The API key that it was begun with."),
-        verbose_name=_("key"),
-    )
+    collections = models.JSONField(default=list, blank=True, verbose_name=_("collections"))  # asked in last
+    pinned_at = models.DateTimeField(null=True, blank=True)
+    archived_at = models.DateTimeField(null=True, blank=True)
+    folder = models.CharField(max_length=100, blank=True)  # empty: in none
+    kept = models.BooleanField(default=True)  # else in no list, and deleted minutes after its last answer
+    key = models.ForeignKey("ragsite.ApiToken", null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
     updated_at = models.DateTimeField(auto_now=True, verbose_name=_("updated at"))
 
@@ -89,61 +70,29 @@ class Message(Leased):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="messages", verbose_name=_("session"))
     role = models.CharField(max_length=10, choices=Role, verbose_name=_("role"))
-    reply_to = models.ForeignKey(
-        "self",
-        null=True,
-        blank=True,
-        on_delete=models.CASCADE,
-        related_name="replies",
-        help_text=_("An answer's question."),
-        verbose_name=_("reply to"),
-    )
+    reply_to = models.ForeignKey("self", null=True, blank=True, on_delete=models.CASCADE, related_name="replies")
     follows = models.ForeignKey(
         "self",
         null=True,
         blank=True,
         on_delete=models.SET_NULL,  # a cascade would go down the whole conversation, question by question
         related_name="followed_by",
-        help_text=_("Of a question: the one before it; empty for the first."),
-        verbose_name=_("follows"),
     )
     text = models.TextField(blank=True, verbose_name=_("text"))
     status = models.CharField(max_length=12, choices=Status, default=Status.COMPLETE, verbose_name=_("status"))
     decision = models.CharField(max_length=10, choices=Decision, blank=True, verbose_name=_("decision"))
-    reason = models.CharField(max_length=500, blank=True, verbose_name=_("reason"))
+    reason = models.CharField(max_length=500, blank=True)
     workflow = models.CharField(max_length=40, blank=True, verbose_name=_("workflow"))
     model = models.CharField(max_length=200, blank=True, verbose_name=_("model"))
-    clarification = models.JSONField(null=True, blank=True, verbose_name=_("clarification"))
-    request = models.JSONField(
-        default=dict, blank=True, help_text=_("Collections, filters and options asked with."), verbose_name=_("request")
-    )
-    usage = models.JSONField(default=dict, blank=True, verbose_name=_("usage"))
-    degraded = models.JSONField(default=list, blank=True, verbose_name=_("degraded"))
-    grounding = models.JSONField(
-        null=True,
-        blank=True,
-        help_text=_("How well its sentences are borne out by sources."),
-        verbose_name=_("grounding"),
-    )
-    curated = models.JSONField(
-        null=True,
-        blank=True,
-        help_text=_("{id, by, on} of an answer that people had written and checked beforehand."),
-        verbose_name=_("curated"),
-    )
-    error = models.JSONField(
-        null=True, blank=True, help_text=_("{code, content} of a failed answer."), verbose_name=_("error")
-    )
-    wordings = models.JSONField(
-        default=dict,
-        blank=True,
-        editable=False,
-        help_text=_("What the site's own sentences in it were made of."),
-        verbose_name=_("wordings"),
-    )
-    superseded = models.BooleanField(
-        default=False, help_text=_("Another version of it is shown in its place."), verbose_name=_("superseded")
-    )
+    clarification = models.JSONField(null=True, blank=True)
+    request = models.JSONField(default=dict, blank=True)  # how it was asked: `RequestSerializer`
+    usage = models.JSONField(default=dict, blank=True)
+    degraded = models.JSONField(default=list, blank=True)
+    grounding = models.JSONField(null=True, blank=True)
+    curated = models.JSONField(null=True, blank=True)  # {id, by, on} of a checked answer
+    error = models.JSONField(null=True, blank=True)
+    wordings = models.JSONField(default=dict, blank=True, editable=False)  # what the site's own sentences were made of
+    superseded = models.BooleanField(default=False, verbose_name=_("superseded"))
     created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
     finished_at = models.DateTimeField(null=True, blank=True, verbose_name=_("finished at"))
 
@@ -176,30 +125,21 @@ class Source(models.Model):
         DOCUMENT = "document", _("Document")
         WEB = "web", _("Web")
 
-    message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="sources", verbose_name=_("message"))
-    marker = models.PositiveSmallIntegerField(verbose_name=_("marker"))
-    kind = models.CharField(max_length=10, choices=Kind, default=Kind.DOCUMENT, verbose_name=_("kind"))
-    document_id = models.UUIDField(
-        null=True, blank=True, db_index=True, help_text=_("Empty for a web page."), verbose_name=_("document id")
-    )
-    chunk_id = models.CharField(max_length=100, db_index=True, verbose_name=_("chunk id"))
-    title = models.CharField(max_length=300, verbose_name=_("title"))
-    page = models.PositiveIntegerField(null=True, blank=True, verbose_name=_("page"))
-    heading = models.CharField(max_length=500, blank=True, verbose_name=_("heading"))
-    file_name = models.CharField(max_length=300, blank=True, verbose_name=_("file name"))
-    url = models.CharField(max_length=2000, blank=True, help_text=_("Of a web page."), verbose_name=_("url"))
-    published = models.CharField(
-        max_length=10, blank=True, help_text=_("Of a web page: YYYY-MM-DD, where known."), verbose_name=_("published")
-    )
-    text = models.TextField(verbose_name=_("text"))
-    scores = models.JSONField(default=dict, verbose_name=_("scores"))
-    cited = models.BooleanField(default=False, verbose_name=_("cited"))
-    spans = models.JSONField(
-        null=True,
-        blank=True,
-        help_text=_("Where the cited sentences stand; empty: not recorded."),
-        verbose_name=_("spans"),
-    )
+    message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="sources")
+    marker = models.PositiveSmallIntegerField()
+    kind = models.CharField(max_length=10, choices=Kind, default=Kind.DOCUMENT)
+    document_id = models.UUIDField(null=True, blank=True, db_index=True)
+    chunk_id = models.CharField(max_length=100, db_index=True)
+    title = models.CharField(max_length=300)
+    page = models.PositiveIntegerField(null=True, blank=True)
+    heading = models.CharField(max_length=500, blank=True)
+    file_name = models.CharField(max_length=300, blank=True)
+    url = models.CharField(max_length=2000, blank=True)
+    published = models.CharField(max_length=10, blank=True)  # of a web page: YYYY-MM-DD, where known
+    text = models.TextField()
+    scores = models.JSONField(default=dict)
+    cited = models.BooleanField(default=False)
+    spans = models.JSONField(null=True, blank=True)
 
     class Meta:
         verbose_name = _("source")
@@ -220,16 +160,14 @@ class Source(models.Model):
 class DecisionStep(models.Model):
     """One entry of an answer's decision path."""
 
-    message = models.ForeignKey(
-        Message, on_delete=models.CASCADE, related_name="decision_steps", verbose_name=_("message")
-    )
-    seq = models.PositiveSmallIntegerField(verbose_name=_("seq"))
-    name = models.CharField(max_length=30, verbose_name=_("name"))
-    status = models.CharField(max_length=10, verbose_name=_("status"))
-    summary = models.CharField(max_length=500, blank=True, verbose_name=_("summary"))
-    started_ms = models.PositiveIntegerField(default=0, verbose_name=_("started ms"))
-    duration_ms = models.PositiveIntegerField(default=0, verbose_name=_("duration ms"))
-    detail = models.JSONField(default=dict, blank=True, verbose_name=_("detail"))
+    message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="decision_steps")
+    seq = models.PositiveSmallIntegerField()
+    name = models.CharField(max_length=30)
+    status = models.CharField(max_length=10)
+    summary = models.CharField(max_length=500, blank=True)
+    started_ms = models.PositiveIntegerField(default=0)
+    duration_ms = models.PositiveIntegerField(default=0)
+    detail = models.JSONField(default=dict, blank=True)
 
     class Meta:
         verbose_name = _("decision step")
@@ -252,11 +190,11 @@ class Share(models.Model):
         LINK = "link", _("Whoever has the link")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="shares", verbose_name=_("session"))
-    scope = models.CharField(max_length=4, choices=Scope, verbose_name=_("scope"))
-    message_ids = models.JSONField(default=list, verbose_name=_("message ids"))
-    created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
-    expires_at = models.DateTimeField(null=True, blank=True, verbose_name=_("expires at"))
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="shares")
+    scope = models.CharField(max_length=4, choices=Scope)
+    message_ids = models.JSONField(default=list)
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         verbose_name = _("shared conversation")

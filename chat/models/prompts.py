@@ -18,15 +18,13 @@ class FilledPrompt(models.Model):
     """
 
     id = models.BigAutoField(primary_key=True)
-    message = models.ForeignKey(
-        Message, on_delete=models.CASCADE, related_name="filled_prompts", verbose_name=_("message")
-    )
-    step = models.PositiveSmallIntegerField(verbose_name=_("step"))
-    call = models.PositiveSmallIntegerField(verbose_name=_("call"))
-    name = models.CharField(max_length=100, verbose_name=_("name"))
-    packed = models.BinaryField(default=bytes, verbose_name=_("packed"))
-    withheld = models.BooleanField(default=False, verbose_name=_("withheld"))
-    at = models.DateTimeField(default=timezone.now, db_index=True, verbose_name=_("at"))
+    message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="filled_prompts")
+    step = models.PositiveSmallIntegerField()
+    call = models.PositiveSmallIntegerField()
+    name = models.CharField(max_length=100)
+    packed = models.BinaryField(default=bytes)
+    withheld = models.BooleanField(default=False)
+    at = models.DateTimeField(default=timezone.now, db_index=True)
 
     class Meta:
         verbose_name = _("filled prompt")

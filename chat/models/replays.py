@@ -23,11 +23,9 @@ class Replay(Leased):
         FAILED = "failed", _("Failed")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    message = models.ForeignKey(
-        Message, on_delete=models.CASCADE, related_name="replays", help_text=_("The answer that was given."),
-    )  # fmt: skip
+    message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="replays")
     question = models.TextField()
-    change: Any = models.JSONField(default=dict, help_text=_("What is done otherwise than as asked."))
+    change: Any = models.JSONField(default=dict)
     status = models.CharField(max_length=10, choices=Status, default=Status.QUEUED)
     result: Any = models.JSONField(null=True, blank=True, editable=False)
     summary: Any = models.JSONField(default=dict, blank=True, editable=False)

@@ -29,53 +29,40 @@ class AnswerReview(models.Model):
         REVIEWED = "reviewed", _("Reviewed")
         RESOLVED = "resolved", _("Resolved")
 
-    message = models.OneToOneField(Message, on_delete=models.CASCADE, related_name="review", verbose_name=_("message"))
-    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="reviews", verbose_name=_("session"))
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        on_delete=models.CASCADE,
-        related_name="+",
-        db_index=False,
-        help_text=_("Who asked."),
-        verbose_name=_("user"),
-    )
-    created_at = models.DateTimeField(verbose_name=_("created at"))
-    workflow = models.CharField(max_length=40, blank=True, verbose_name=_("workflow"))
-    model = models.CharField(max_length=200, blank=True, verbose_name=_("model"))
-    decision = models.CharField(max_length=10, blank=True, verbose_name=_("decision"))
-    status = models.CharField(max_length=12, verbose_name=_("status"))
-    worst_score = models.PositiveSmallIntegerField(
-        null=True, blank=True, help_text=_("The lowest of its ratings, 1 to 5."), verbose_name=_("worst score")
-    )
-    first_token_ms = models.PositiveIntegerField(null=True, blank=True, verbose_name=_("first token ms"))
-    total_ms = models.PositiveIntegerField(null=True, blank=True, verbose_name=_("total ms"))
-    llm_calls = models.PositiveIntegerField(null=True, blank=True, verbose_name=_("model calls"))
-    llm_rounds = models.PositiveIntegerField(null=True, blank=True, verbose_name=_("rounds"))
-    prompt_tokens = models.PositiveIntegerField(null=True, blank=True, verbose_name=_("tokens read"))
-    completion_tokens = models.PositiveIntegerField(null=True, blank=True, verbose_name=_("tokens written"))
+    message = models.OneToOneField(Message, on_delete=models.CASCADE, related_name="review")
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="reviews")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False)
+    created_at = models.DateTimeField()
+    workflow = models.CharField(max_length=40, blank=True)
+    model = models.CharField(max_length=200, blank=True)
+    decision = models.CharField(max_length=10, blank=True)
+    status = models.CharField(max_length=12)
+    worst_score = models.PositiveSmallIntegerField(null=True, blank=True)  # of its ratings, 1 to 5
+    first_token_ms = models.PositiveIntegerField(null=True, blank=True)
+    total_ms = models.PositiveIntegerField(null=True, blank=True)
+    llm_calls = models.PositiveIntegerField(null=True, blank=True)
+    llm_rounds = models.PositiveIntegerField(null=True, blank=True)
+    prompt_tokens = models.PositiveIntegerField(null=True, blank=True)
+    completion_tokens = models.PositiveIntegerField(null=True, blank=True)
 
-    badly_rated = models.BooleanField(default=False, verbose_name=_("badly rated"))
-    no_answer = models.BooleanField(default=False, verbose_name=_("no answer"))
-    weak = models.BooleanField(default=False, verbose_name=_("weakly grounded"))
-    degraded = models.BooleanField(default=False, verbose_name=_("degraded"))
-    slow = models.BooleanField(default=False, verbose_name=_("slow"))
-    cut = models.BooleanField(default=False, verbose_name=_("cut"))
-    flagged = models.BooleanField(default=False, verbose_name=_("flagged"))
-    severity = models.PositiveSmallIntegerField(
-        default=0, help_text=_("The sum of its reasons; the worst answers have the most."), verbose_name=_("severity")
-    )
+    badly_rated = models.BooleanField(default=False)
+    no_answer = models.BooleanField(default=False)
+    weak = models.BooleanField(default=False)
+    degraded = models.BooleanField(default=False)
+    slow = models.BooleanField(default=False)
+    cut = models.BooleanField(default=False)
+    flagged = models.BooleanField(default=False)
+    severity = models.PositiveSmallIntegerField(default=0)  # the sum of its reasons: the worst have the most
 
-    state = models.CharField(max_length=10, choices=State, default=State.TODO, verbose_name=_("state"))
+    state = models.CharField(max_length=10, choices=State, default=State.TODO)
     state_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+",
-        db_index=False, verbose_name=_("state set by"),
-    )  # fmt: skip
-    state_at = models.DateTimeField(null=True, blank=True, verbose_name=_("state set at"))
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+", db_index=False
+    )
+    state_at = models.DateTimeField(null=True, blank=True)
     assignee = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+",
-        db_index=False, verbose_name=_("assignee"),
-    )  # fmt: skip
-    note = models.TextField(blank=True, max_length=4000, verbose_name=_("note"))
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+", db_index=False
+    )
+    note = models.TextField(blank=True, max_length=4000)
 
     class Meta:
         verbose_name = _("reviewed answer")
@@ -113,12 +100,8 @@ class AnswerReview(models.Model):
 class ReviewedCollection(models.Model):
     """A collection that an answer was asked of, or whose documents are among its sources."""
 
-    answer = models.ForeignKey(
-        AnswerReview, on_delete=models.CASCADE, related_name="collections", verbose_name=_("answer")
-    )
-    collection = models.ForeignKey(
-        "retrieval.Collection", on_delete=models.CASCADE, related_name="+", db_index=False, verbose_name=_("collection")
-    )
+    answer = models.ForeignKey(AnswerReview, on_delete=models.CASCADE, related_name="collections")
+    collection = models.ForeignKey("retrieval.Collection", on_delete=models.CASCADE, related_name="+", db_index=False)
 
     class Meta:
         verbose_name = _("collection of an answer")
@@ -133,8 +116,8 @@ class ReviewedCollection(models.Model):
 class AnswerLabel(models.Model):
     """A word that a reviewer put on an answer."""
 
-    answer = models.ForeignKey(AnswerReview, on_delete=models.CASCADE, related_name="labels", verbose_name=_("answer"))
-    name = models.CharField(max_length=40, verbose_name=_("name"))
+    answer = models.ForeignKey(AnswerReview, on_delete=models.CASCADE, related_name="labels")
+    name = models.CharField(max_length=40)
 
     class Meta:
         verbose_name = _("label of an answer")
@@ -158,22 +141,14 @@ class DeskEvent(models.Model):
         NOTE = "note", _("Note")
         LABELS = "labels", _("Labels")
 
-    by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+", verbose_name=_("by")
-    )
-    by_name = models.CharField(
-        max_length=150, help_text=_("Kept when the account is deleted."), verbose_name=_("name then")
-    )
-    at = models.DateTimeField(auto_now_add=True, verbose_name=_("at"))
-    kind = models.CharField(max_length=10, choices=Kind, verbose_name=_("kind"))
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    by_name = models.CharField(max_length=150)  # kept when the account is deleted
+    at = models.DateTimeField(auto_now_add=True)
+    kind = models.CharField(max_length=10, choices=Kind)
     answer = models.ForeignKey(
-        AnswerReview, null=True, blank=True, on_delete=models.CASCADE, related_name="events", db_index=False,
-        help_text=_("Empty for an export."), verbose_name=_("answer"),
-    )  # fmt: skip
-    detail = models.JSONField(
-        default=dict, blank=True, help_text=_("{from, to} of a change, or the filters of an export."),
-        verbose_name=_("detail"),
-    )  # fmt: skip
+        AnswerReview, null=True, blank=True, on_delete=models.CASCADE, related_name="events", db_index=False
+    )
+    detail = models.JSONField(default=dict, blank=True)  # {from, to} of a change; the filters of an export
 
     class Meta:
         verbose_name = _("event at the desk")
