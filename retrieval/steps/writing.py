@@ -9,13 +9,12 @@ Source: the reflection tokens of Self-RAG (Asai et al., ICLR 2024, arXiv:2310.11
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Literal, cast
-
-from pydantic_core import from_json
 
 from retrieval.errors import ModelCutError, ModelError
 from retrieval.path_texts import reason_text
@@ -30,9 +29,13 @@ Mark = Literal["answer", "no_answer", "ask_back"]
 MARKS: tuple[Mark, ...] = ("answer", "no_answer", "ask_back")
 _HEAD = re.compile(rf'\s*\{{\s*"mark"\s*:\s*"({"|".join(MARKS)})"\s*(?:,\s*"answer"\s*:\s*"|\}})')
 _HEAD_CHARS = 80  # a longer beginning without a mark is text
-_BROKEN = re.compile(r'(\\["\\/bfnrtu])|\\.', re.DOTALL)  # escapes of JSON, and others
-_LONE_SURROGATE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}(?=[^\\]|\\[^u])")
-_CONTROL = re.compile(r"[\x00-\x1f]")
+_HIGH, _LOW, _HEX = r"\\u[dD][89abAB][0-9a-fA-F]{2}", r"\\u[dD][c-fC-F][0-9a-fA-F]{2}", r"\\u[0-9a-fA-F]{4}"
+_BROKEN = r"\\u[0-9a-fA-F]{0,3}(?=[^0-9a-fA-F])"
+# What can be decoded of a JSON string: to its end, or to an escape of which more is to come.
+_WHOLE = re.compile(
+    rf'(?:[^"\\]++|\\[^u]|{_HIGH}(?:{_LOW}|(?=[^\\]|\\[^u]|{_HEX}|{_BROKEN}))|(?!{_HIGH}){_HEX}|{_BROKEN})*+'
+)
+_ESCAPE = re.compile(rf'(\\["\\/bfnrt]|{_HIGH}{_LOW})|({_HIGH}|{_LOW})|({_HEX})|\\u[0-9a-fA-F]*|\\.', re.DOTALL)
 HEARD_OUT = 40  # pieces behind a refusing mark: a reply that ends by itself leaves its connection open for the next
 
 
@@ -51,40 +54,41 @@ class MarkReader:
 
     def __init__(self) -> None:
         self.mark: Mark | None = None
-        self._reply = ""  # behind the mark: the JSON string so far
-        self._text = ""  # that was given back
+        self._reply = ""  # that was not given back yet
         self._is_json = False
 
     def feed(self, piece: str) -> str:
         self._reply += piece
         if self.mark is None:
             self._read_mark()
-        return self._rest() if self.mark else ""
+        return self._next() if self.mark else ""
 
     def finish(self) -> str:
         """What was held back at the end: of a reply that ends before its mark, all of it."""
         self.mark = self.mark or "answer"
-        return self._rest()
+        return self._next()
 
     def _read_mark(self) -> None:
         if match := _HEAD.match(self._reply):
             self.mark, self._is_json = cast("Mark", match[1]), True
-            self._reply = '"' + self._reply[match.end() :]
+            self._reply = self._reply[match.end() :]
         elif self._reply.lstrip()[:1] not in ("", "{") or len(self._reply) > _HEAD_CHARS:
             self.mark = "answer"
 
-    def _rest(self) -> str:
-        before, self._text = self._text, self._decoded() if self._is_json else self._reply
-        return self._text[len(before) :]
+    def _next(self) -> str:
+        if not self._is_json:
+            text, self._reply = self._reply, ""
+            return text
+        whole = cast("re.Match[str]", _WHOLE.match(self._reply))[0]
+        rest = self._reply[len(whole) :]
+        self._reply = '"' if rest.startswith('"') else rest  # behind the string's end nothing is text
+        return str(json.loads(f'"{_ESCAPE.sub(_escape, whole)}"', strict=False))
 
-    def _decoded(self) -> str:
-        """Where no JSON can be read, as far as it could be."""
-        known = _BROKEN.sub(lambda found: found[1] or "", self._reply)
-        known = _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", _LONE_SURROGATE.sub("?", known))
-        try:
-            return str(from_json(known, allow_partial="trailing-strings"))
-        except ValueError:
-            return self._text
+
+def _escape(found: re.Match[str]) -> str:
+    """As JSON has it; "?" for half of a surrogate pair, nothing for what is no escape."""
+    known, half, code = found.groups()
+    return known or code or ("?" if half else "")
 
 
 # ------------------------------------------------------------------------------------------------ writers

@@ -44,11 +44,21 @@ def test_text_without_a_mark_is_an_answer(reply: str, size: int) -> None:
 @pytest.mark.parametrize(
     ("reply", "text"), [(r'{"mark": "answer", "answer": "a\ud83d b"}', "a? b"),
                         (r'{"mark": "answer", "answer": "a\q b"}', "a b"),
+                        (r'{"mark": "answer", "answer": "a\\ud8 \u12 b\udc00\ud83d\u0041\u12"} more', r"a\ud8  b??A"),
                         (r'{"mark": "answer", "answer": "cut \ud8', "cut "),
                         ('{"mark": "answer", "answer": "cut', "cut")],
 )  # fmt: skip
 def test_a_broken_escape_loses_no_more_than_itself(reply: str, text: str) -> None:
     assert read(reply, 1) == read(reply, 500) == ("answer", text)
+
+
+def test_each_piece_is_decoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    lengths: list[int] = []
+    loads = json.loads
+    monkeypatch.setattr(json, "loads", lambda text, **how: lengths.append(len(text)) or loads(text, **how))
+    text = "Ten books, \n" * 500
+    assert read(json.dumps({"mark": "answer", "answer": text}), 5)[1] == text
+    assert len(text) < sum(lengths) < 3 * len(text)
 
 
 # ------------------------------------------------------------------------------------------------ the script
