@@ -18,7 +18,7 @@ from rest_framework.response import Response
 from chat import selectors
 from chat.api.streaming import EVENT_STREAM, ChatView, message_of_end, streamed
 from chat.models import Message
-from chat.openai.completions import Chunks, completion, error_body, options_of
+from chat.openai.completions import Chunks, Numbering, completion, content_of, error_body
 from chat.openai.serializers import MODEL, ChatCompletionSerializer, ModelNotFoundError, model_names, model_request
 from chat.runs.event_log import Event
 from chat.services.stop import ask_or_stop, follow_or_stop
@@ -100,16 +100,21 @@ async def _lines(
     events: AsyncIterator[Event | None], message_id: str, *, model: str, site: str, with_usage: bool
 ) -> AsyncIterator[str]:
     """Server-Sent Events as OpenAI sends them; comments while nothing happens."""
-    chunks = Chunks(message_id, model=model)
+    chunks, numbering = Chunks(message_id, model=model), Numbering()
     yield _line(chunks.delta(role="assistant", content=""))
     try:
         async for event in events:
             match event:
                 case None:
                     yield ": keep-alive\n\n"
+                case {"type": "sources", "sources": sources}:
+                    numbering.markers.update(source["marker"] for source in sources)
                 case {"type": "chunk", "content": content}:
-                    yield _line(chunks.delta(content=content))
+                    if text := numbering.feed(content):
+                        yield _line(chunks.delta(content=text))
                 case {"type": "done", "message": message}:
+                    if text := numbering.finish():
+                        yield _line(chunks.delta(content=text))
                     for chunk in chunks.last(message, site=site, with_usage=with_usage):
                         yield _line(chunk)
                     yield "data: [DONE]\n\n"
@@ -130,8 +135,9 @@ def _continued(user: Any, history: list[dict[str, str]]) -> UUID | None:
     own = selectors.own_messages(user).filter(session__key=key_of(user), role=Message.Role.ASSISTANT, superseded=False)
     recent = own.filter(created_at__gt=timezone.now() - CONTINUED, reply_to__text=history[-2]["text"])
     last = recent.exclude(status=Message.Status.STREAMING).exclude(reply_to__followed_by__isnull=False)
-    for answer in last.order_by("-created_at")[:LOOKED_AT]:
-        content = answer.text + options_of({"clarification": answer.clarification})
+    for answer in last.order_by("-created_at").prefetch_related("sources")[:LOOKED_AT]:
+        sources = [{"marker": source.marker} for source in answer.sources.all()]
+        content, _ = content_of({"answer": answer.text, "clarification": answer.clarification, "sources": sources})
         if content.strip() == history[-1]["text"].strip():
             return answer.session_id
     return None

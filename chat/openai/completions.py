@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from chat.messages.data import evidence_address
 from chat.messages.rendering import MARKER
 
 RAGSITE = ("decision", "clarification", "status", "sources", "decision_path", "degraded", "usage", "message_id")
+OPEN_MARKER = re.compile(r"\[\d{0,3}\Z")  # may become one with what follows
 ERROR_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 
 
@@ -19,9 +21,43 @@ def options_of(message: Mapping[str, Any]) -> str:
     return "\n".join(["\n", *(f"- {option}" for option in options)]) if options else ""
 
 
+class Numbering:
+    """Takes an answer in pieces and gives it back with [n] citing its nth annotation, as clients count them.
+
+    markers: the site's own, of its sources. numbers: by marker, of those read so far.
+    """
+
+    def __init__(self, markers: Iterable[int] = ()) -> None:
+        self.markers = set(markers)
+        self.numbers: dict[int, int] = {}
+        self._held = ""
+
+    def feed(self, piece: str) -> str:
+        text = self._held + piece
+        cut = OPEN_MARKER.search(text, max(0, len(text) - 4))
+        self._held = cut[0] if cut else ""
+        return MARKER.sub(self._numbered, text.removesuffix(self._held))
+
+    def finish(self) -> str:
+        held, self._held = self._held, ""
+        return held
+
+    def _numbered(self, found: re.Match[str]) -> str:
+        if (marker := int(found[1])) not in self.markers:
+            return found[0]
+        return f"[{self.numbers.setdefault(marker, len(self.numbers) + 1)}]"
+
+
+def content_of(message: Mapping[str, Any]) -> tuple[str, dict[int, int]]:
+    """The whole text, and its numbers by the site's own markers."""
+    numbering = Numbering(source["marker"] for source in message["sources"])
+    text = numbering.feed(message["answer"]) + numbering.finish()
+    return text + options_of(message), numbering.numbers
+
+
 def completion(message: Mapping[str, Any], *, model: str, site: str) -> dict[str, Any]:
     """A whole answer. site: the address that those of documents begin with."""
-    content = message["answer"] + options_of(message)
+    content, _ = content_of(message)
     choice = {
         "index": 0,
         "message": {
@@ -72,22 +108,24 @@ def usage(message: Mapping[str, Any]) -> dict[str, int]:
 
 
 def citations(message: Mapping[str, Any], *, site: str) -> list[dict[str, Any]]:
-    """One of each cited source, at its first marker; the address opens the evidence, for who may see it."""
-    places = {int(match[1]): match.span() for match in reversed(list(MARKER.finditer(message["answer"])))}
-    cited = [source for source in message["sources"] if source["cited"] and source["marker"] in places]
-    return [{"type": "url_citation", "url_citation": _citation(source, places, site)} for source in cited]
-
-
-def _citation(source: Mapping[str, Any], places: Mapping[int, tuple[int, int]], site: str) -> dict[str, Any]:
-    start, end = places[source["marker"]]
-    return {
-        "start_index": start, "end_index": end, "title": source["title"], "url": evidence_address(source, site=site),
-    }  # fmt: skip
+    """One of each cited source, at its first marker and in their order; the address opens the evidence, for who may
+    see it."""
+    content, numbers = content_of(message)
+    sources = {source["marker"]: source for source in message["sources"]}
+    cited = []
+    for marker, number in numbers.items():
+        start = content.index(mark := f"[{number}]")
+        place = {"start_index": start, "end_index": start + len(mark)}
+        source = {"title": sources[marker]["title"], "url": evidence_address(sources[marker], site=site)}
+        cited.append({"type": "url_citation", "url_citation": place | source})
+    return cited
 
 
 def ragsite(message: Mapping[str, Any]) -> dict[str, Any]:
-    """What OpenAI has no place for, as `POST /api/chat` answers it."""
-    return {name: message[name] for name in RAGSITE}
+    """What OpenAI has no place for, as `POST /api/chat` answers it. Each source has its `number` in the text, too."""
+    _, numbers = content_of(message)
+    sources = [{**source, "number": numbers.get(source["marker"])} for source in message["sources"]]
+    return {name: message[name] for name in RAGSITE} | {"sources": sources}
 
 
 def error_body(error: Mapping[str, Any], *, status: int) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from chat.review.records import answers_catch_up
 from chat.selectors import session_list
 from chat.tasks import conversations_forget
 from retrieval.values import Clarification
-from tests.chat.conftest import TEXT, ScriptedWorkflow, program_key
+from tests.chat.conftest import TEXT, ScriptedWorkflow, program_key, source
 from tests.factories import CollectionFactory
 
 QUESTION: list[Any] = [{"role": "user", "content": "How many books may I borrow?"}]
@@ -60,6 +60,24 @@ async def test_a_stream_has_role_text_citations_end_and_usage(client: AsyncOpenA
     assert [chunk.choices[0].finish_reason for chunk in pieces][-2:] == [None, "stop"]
     assert usage.choices == [] and usage.usage is not None and pieces[-1].ragsite["decision"] == "ANSWER"
     assert len({chunk.id for chunk in (*pieces, usage)}) == 1
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_marker_is_the_number_of_its_annotation(client: AsyncOpenAI, workflow: Any, stream: bool) -> None:
+    workflow.sources = tuple(source(marker) for marker in (1, 4, 12))
+    workflow.chunks = ("Ten [", "12][1", "]. A list [7", "] or x[", "4]; four [1", "2], open [1")
+    answer = await ask(client, stream=stream)
+    if stream:
+        *_, cited, last = chunks = [chunk async for chunk in answer]
+        text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks)
+        found, ours = [one["url_citation"] for one in cited.choices[0].delta.annotations], last.ragsite
+    else:
+        message, ours = answer.choices[0].message, answer.ragsite
+        text, found = message.content, [one.url_citation.model_dump() for one in message.annotations]
+    assert text == "Ten [1][2]. A list [7] or x[3]; four [1], open [1"
+    assert [text[one["start_index"] : one["end_index"]] for one in found] == ["[1]", "[2]", "[3]"]
+    assert [one["url"].rpartition("-")[2] for one in found] == ["12", "1", "4"]
+    assert {one["marker"]: one["number"] for one in ours["sources"]} == {1: 2, 4: 3, 12: 1}
 
 
 async def test_the_stream_ends_with_done_and_without_usage_unasked(site_url: str, user: User, workflow: Any) -> None:
@@ -236,6 +254,7 @@ async def test_a_conversation_is_kept_only_where_the_keys_owner_wants_it(
 
 async def test_a_conversation_that_goes_on_is_one(site_url: str, user: User, workflow: ScriptedWorkflow) -> None:
     key = await sync_to_async(program_key)(user, "ask", keeps_conversations=True)
+    workflow.sources, workflow.chunks = (source(7),), (TEXT.replace("1", "7"),)  # clients have it as [1]
     async with AsyncOpenAI(base_url=f"{site_url}/v1", api_key=key) as client:
         await ask(client)
         said = [*QUESTION, {"role": "assistant", "content": TEXT}, {"role": "user", "content": "And journals?"}]
