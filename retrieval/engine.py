@@ -20,7 +20,7 @@ from django.conf import settings
 from ragsite.core.rag_settings import RagSettings
 from ragsite.runtime import milvus_lite
 from retrieval.memory.store import DatabaseMemoryStore
-from retrieval.ports import BoostSource, ChunkIndex, CuratedAnswers, Models, SearchRequest, SearchResult
+from retrieval.ports import BoostSource, CuratedAnswers, Models, SearchRequest, SearchResult
 from retrieval.prompting import PromptLibrary
 from retrieval.providers.registry import ModelRegistry
 from retrieval.providers.rerank_http import HttpReranker
@@ -40,7 +40,7 @@ from retrieval.workflows import NAMES, get_workflow
 class Engine(Deps):
     """What the workflows work with, and the index behind it, for those who write into it."""
 
-    index: ChunkIndex
+    index: MilvusIndex
 
 
 # The garbage collector's thresholds of a process that answers: an answer makes tens of thousands of objects that live
@@ -98,7 +98,7 @@ async def _close(engine: Engine) -> None:
 async def search_as_answered(request: SearchRequest) -> SearchResult:
     """A search as an answer would see it, with what users' ratings make of it, for those who search without asking.
 
-    A search in one leg alone is left in its order. Raises as `Searcher.search`.
+    A search in one leg alone is left in its order. Raises as `HybridSearcher.search`.
     """
     engine = get_engine()
     if len(request.stages) < 2:

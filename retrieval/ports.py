@@ -1,4 +1,4 @@
-"""The protocols between the engine's parts, and towards the Django side. Every one has a small fake in the tests."""
+"""The protocols of what has several forms, or lives on the Django side. Every one has a small fake in the tests."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ from retrieval.values import (
     DocumentRef,
     EmbeddingSpace,
     Exchange,
-    IndexRow,
-    Level,
     Query,
     Recall,
     ScoredChunk,
@@ -125,17 +123,6 @@ class Models(Protocol):
     async def close(self) -> None: ...
 
 
-class Reranker(Protocol):
-    """A cross-encoder (`retrieval.providers.rerank_http`)."""
-
-    @property
-    def name(self) -> str: ...
-
-    async def rerank(self, query: str, texts: Sequence[str]) -> list[float]:
-        """P(relevant), 0..1, in the texts' order. Raises ModelError."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebResult:
     """One result of a web search, as plain text without markup. url: http(s). published: YYYY-MM-DD or empty."""
@@ -165,61 +152,6 @@ class LegHit:
     chunk_id: str
     document_id: str
     score: float
-
-
-class ChunkIndex(Protocol):
-    """The vector index. Raises IndexUnavailableError; an unknown space is simply empty."""
-
-    async def upsert(self, space: EmbeddingSpace, rows: Sequence[IndexRow]) -> None:
-        """Write rows (idempotent by chunk_id) and flush: on return they are durable. One writer at a time."""
-        ...
-
-    async def delete_chunks(self, space: EmbeddingSpace, chunk_ids: Sequence[str]) -> None: ...
-
-    async def delete_document(self, space: EmbeddingSpace, document_id: str) -> None: ...
-
-    async def delete_collection(self, space: EmbeddingSpace, collection_id: str) -> None: ...
-
-    async def chunk_ids(self, space: EmbeddingSpace) -> set[str]: ...
-
-    async def vectors(self, space: EmbeddingSpace, chunk_ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
-        """The stored vectors, shape (dim,), of those chunks that are there."""
-        ...
-
-    async def search_dense(
-        self,
-        space: EmbeddingSpace,
-        vectors: Vectors,
-        *,
-        collection_ids: Sequence[str],
-        filters: SearchFilters,
-        limit: int,
-        level: Level = "chunks",
-        document_ids: Sequence[str] = (),
-    ) -> list[list[LegHit]]:
-        """One list per vector, best first; all vectors in one call.
-
-        level "documents": summaries and first chunks alone. document_ids: nothing outside these, if any are named.
-        """
-        ...
-
-    async def search_bm25(
-        self,
-        space: EmbeddingSpace,
-        texts: Sequence[str],
-        *,
-        collection_ids: Sequence[str],
-        filters: SearchFilters,
-        limit: int,
-        level: Level = "chunks",
-        document_ids: Sequence[str] = (),
-    ) -> list[list[LegHit]]:
-        """One list per analysed query (space-separated terms), best first; all texts in one call."""
-        ...
-
-    async def ping(self) -> None: ...
-
-    async def close(self) -> None: ...
 
 
 class ChunkStore(Protocol):
@@ -257,7 +189,6 @@ class SearchRequest:
     `depth`: candidates to give back where that is not `top_k`, which still decides how wide is searched: evaluation
     looks deeper into a result than people do.
     `strategy`: "hierarchical" finds documents by their summaries first, then chunks inside them.
-    `document_ids`: search these documents alone, if any are named; the scope still decides what may be seen.
     """
 
     queries: tuple[Query, ...]
@@ -267,13 +198,12 @@ class SearchRequest:
     stages: tuple[Literal["dense", "bm25"], ...] = ("dense", "bm25")
     depth: int | None = None
     strategy: Literal["chunks", "hierarchical"] = "chunks"
-    document_ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult:
     """Candidates, best first. `relaxed`: names of preferred filters that were dropped, since what they left did not
-    answer (`retrieval.steps.retrieve`; a `Searcher` drops none).
+    answer (`retrieval.steps.retrieve`; `HybridSearcher` drops none).
 
     `tail_hits`: what was found below them, best first, without texts.
     `degraded`: reasons, for people, e.g. "no vectors: Ollama is not reachable"."""
@@ -284,12 +214,6 @@ class SearchResult:
     relaxed: tuple[str, ...] = ()
     degraded: tuple[str, ...] = ()
     notes: Mapping[str, object] = field(default_factory=dict)
-
-
-class Searcher(Protocol):
-    async def search(self, request: SearchRequest) -> SearchResult:
-        """Raises InvalidQueryError, IndexUnavailableError. An empty result means: looked, and found nothing."""
-        ...
 
 
 class BoostSource(Protocol):

@@ -15,7 +15,7 @@ from retrieval.values import ScoredChunk, Scores
 
 @dataclass
 class SetSearcher:
-    """`retrieval.ports.Searcher` over one labelled set. `at`: the question that is asked, `without`: what is hidden."""
+    """In place of `HybridSearcher`, over one labelled set. `at`: the question asked, `without`: what is hidden."""
 
     labelled: LabelledSet
     dense: bool

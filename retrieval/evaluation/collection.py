@@ -21,7 +21,7 @@ from retrieval.ingest.blocks import ParsedDocument
 from retrieval.ingest.chunking import Chunker, ChunkSize, chunk_size
 from retrieval.ingest.headings import plain_blocks
 from retrieval.models import Chunk, Document
-from retrieval.ports import ChunkIndex, Models
+from retrieval.ports import Models
 from retrieval.search.index import MilvusIndex
 from retrieval.selectors import stored_chunk, vocabulary_of
 from retrieval.services.index_rows import embedding_text, index_rows
@@ -52,9 +52,7 @@ class MemoryChunkStore:
 class ThrowAwayCollection:
     """document_of: the index's document id → the set's own."""
 
-    index: ChunkIndex
     store: MemoryChunkStore
-    models: Models
     scope: SearchScope
     document_of: Mapping[str, str]
 
@@ -92,9 +90,7 @@ async def throw_away_collection(
             await index.upsert(embedder.space, await asyncio.to_thread(index_rows, batch, vectors))
         ref = CollectionRef(id=str(collection_id), name=dataset.name, space=embedder.space, version=1)
         yield ThrowAwayCollection(
-            index=index,
             store=MemoryChunkStore(map(stored_chunk, chunks)),
-            models=models,
             scope=SearchScope((ref,)),
             document_of={str(document.pk): own_id for own_id, document in documents.items()},
         )

@@ -31,7 +31,7 @@ WRONG_SHAPE = (400, 404, 405, 415, 422)  # what servers say to fields that they 
 
 
 class HttpReranker:
-    """Implements `retrieval.ports.Reranker`. Belongs to one event loop."""
+    """A cross-encoder. Belongs to one event loop."""
 
     def __init__(self, settings: RerankSettings) -> None:
         url = httpx.URL(settings.url)

@@ -53,13 +53,9 @@ def in_collections(collection_ids: Sequence[str], filters: SearchFilters | None 
     return f"(({clause}) or {any_of('collection_id', spared)})" if spared else clause
 
 
-def rows_of(level: Level, document_ids: Sequence[str] = ()) -> str:
-    """Which rows: chunks, or what stands for whole documents (summaries and first chunks); of these documents alone,
-    if any are named."""
-    clauses = [f"seq > {SUMMARY_SEQ}" if level == "chunks" else "seq <= 0"]
-    if document_ids:
-        clauses.append(any_of("document_id", document_ids))
-    return " and ".join(clauses)
+def rows_of(level: Level) -> str:
+    """Which rows: chunks, or what stands for whole documents (summaries and first chunks)."""
+    return f"seq > {SUMMARY_SEQ}" if level == "chunks" else "seq <= 0"
 
 
 def any_of(field: str, identifiers: Iterable[str]) -> str:

@@ -20,8 +20,9 @@ import numpy as np
 from ragsite.core.rag_settings import SearchSettings
 from ragsite.core.wording import worded
 from retrieval.errors import EmbeddingUnavailableError
-from retrieval.ports import ChunkIndex, ChunkStore, LegHit, Models, SearchRequest, SearchResult, Vectors
+from retrieval.ports import ChunkStore, LegHit, Models, SearchRequest, SearchResult, Vectors
 from retrieval.search.fusion import best_first, lower_repeats, rrf_scores, seed_sum, zscore_sum
+from retrieval.search.index import MilvusIndex
 from retrieval.search.queries import QueryGroup, query_groups, term_shares
 from retrieval.values import EmbeddingSpace, Level, ScoredChunk, Scores, SearchScope, TailHit
 
@@ -88,9 +89,9 @@ class _Ask:
 
 
 class HybridSearcher:
-    """`retrieval.ports.Searcher`."""
+    """Searches the chunks of a scope in both legs."""
 
-    def __init__(self, *, index: ChunkIndex, store: ChunkStore, models: Models, settings: SearchSettings) -> None:
+    def __init__(self, *, index: MilvusIndex, store: ChunkStore, models: Models, settings: SearchSettings) -> None:
         self._index = index
         self._store = store
         self._models = models
@@ -128,7 +129,8 @@ class HybridSearcher:
         documents = list(dict.fromkeys(map(found.document_of.__getitem__, best_first(found.fused))))
         documents = documents[:HIERARCHICAL_DOCUMENTS]
         timings.add("documents", begun)
-        result = await self.search(replace(request, strategy="chunks", document_ids=tuple(documents)))
+        filters = replace(request.filters, documents=tuple(documents) or request.filters.documents)
+        result = await self.search(replace(request, strategy="chunks", filters=filters))
         total = round(result.timings_ms["total"] + timings["documents"], 2)
         return replace(
             result,
@@ -153,7 +155,7 @@ class HybridSearcher:
                 spaces.setdefault(ref.space, []).append(ref.id)
         attached = frozenset(ref.id for ref in request.scope.collections if ref.attached)
         filters = replace(request.filters, spared=attached) if request.filters else request.filters
-        rows = {"filters": filters, "level": level, "document_ids": request.document_ids}
+        rows = {"filters": filters, "level": level}
         asks = (
             _Ask(request, space, groups, limit, {"collection_ids": collection_ids, **rows}, timings)
             for space, collection_ids in spaces.items()

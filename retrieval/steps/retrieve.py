@@ -16,8 +16,9 @@ from ragsite.core.rag_settings import RagSettings
 from ragsite.core.wording import joined
 from retrieval.errors import explained
 from retrieval.path_texts import reason_text
-from retrieval.ports import BoostSource, Searcher, SearchRequest, SearchResult
+from retrieval.ports import BoostSource, SearchRequest, SearchResult
 from retrieval.search.boosting import BOOST_TIMEOUT_S, put_boosts
+from retrieval.search.hybrid import HybridSearcher
 from retrieval.steps.step import Deps, step
 from retrieval.steps.web import may_search_web, web_search
 from retrieval.trace import degrade, note
@@ -48,7 +49,7 @@ async def search_documents(deps: Deps, request: SearchRequest, *, purpose: str =
 
 @step("retrieve")
 async def retrieve(deps: Deps, request: SearchRequest, *, purpose: str = "") -> SearchResult:
-    """One search, and a second one where preferred filters leave room. Raises as `Searcher.search`."""
+    """One search, and a second one where preferred filters leave room. Raises as `HybridSearcher.search`."""
     result = await search_preferring(deps.searcher, request)
     note(
         "retrieved_for" if purpose else "retrieved",
@@ -72,9 +73,9 @@ async def retrieve(deps: Deps, request: SearchRequest, *, purpose: str = "") -> 
     return result
 
 
-async def search_preferring(searcher: Searcher, request: SearchRequest) -> SearchResult:
+async def search_preferring(searcher: HybridSearcher, request: SearchRequest) -> SearchResult:
     """Strict filters hold. What preferred ones leave comes first; where that is fewer than are asked for, the places
-    left over are filled without them, and `relaxed` names them. Raises as `Searcher.search`."""
+    left over are filled without them, and `relaxed` names them. Raises as `HybridSearcher.search`."""
     result = await searcher.search(request)
     filters, most = request.filters, request.depth or request.top_k
     if not filters.preferred or len(result.candidates) >= most:

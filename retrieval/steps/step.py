@@ -37,12 +37,12 @@ from retrieval.ports import (
     MemoryStore,
     Models,
     Prompt,
-    Reranker,
     Schema,
-    Searcher,
     WebSearcher,
 )
 from retrieval.prompting import PromptLibrary
+from retrieval.providers.rerank_http import HttpReranker
+from retrieval.search.hybrid import HybridSearcher
 from retrieval.text.language import NAMES, Language
 from retrieval.trace import StepName, Trace, degrade
 
@@ -87,11 +87,11 @@ class Deps:
     settings: RagSettings
     models: Models
     prompts: PromptLibrary
-    searcher: Searcher
+    searcher: HybridSearcher
     store: ChunkStore
     documents: DocumentReader | None = None  # None: whole documents are not read, nor neighbours of passages
     boosts: BoostSource | None = None
-    reranker: Reranker | None = None
+    reranker: HttpReranker | None = None
     web: WebSearcher | None = None  # None: no web search is configured
     memory: MemoryStore | None = None  # None: nothing is remembered from one answer to the next
     curated: CuratedAnswers | None = None  # None: nobody has written answers beforehand

@@ -153,7 +153,7 @@ async def test_hierarchical_search_looks_into_the_documents_that_it_found() -> N
     parts = Parts(ids=IDS[:20])
     result = await search(parts, strategy="hierarchical", top_k=2)
     documents = [f"d{key}" for key in IDS[:10]]
-    assert [(asked["level"], list(asked["document_ids"])) for asked in parts.asked] == [
+    assert [(asked["level"], list(asked["filters"].documents)) for asked in parts.asked] == [
         ("documents", []), ("documents", []), ("chunks", documents), ("chunks", documents),
     ]  # fmt: skip
     assert (result.notes["strategy"], result.notes["documents"], result.degraded) == ("hierarchical", documents, ())
@@ -163,7 +163,7 @@ async def test_hierarchical_search_looks_into_the_documents_that_it_found() -> N
 async def test_hierarchical_search_without_a_document_searches_all_and_says_so() -> None:
     parts = Parts(ids=())
     result = await search(parts, strategy="hierarchical")
-    assert parts.asked[-1]["document_ids"] == ()
+    assert parts.asked[-1]["filters"].documents == ()
     assert result.degraded == ("no document's summary fits the question: all chunks were searched",)
 
 

@@ -64,7 +64,9 @@ async def only_writer(space_key: str) -> AsyncIterator[WriteRight]:
 
 
 class MilvusIndex:
-    """`retrieval.ports.ChunkIndex` on Milvus. Belongs to one event loop; opens its connection at the first call.
+    """The chunks of every embedding space; an unknown space is simply empty. Raises IndexUnavailableError.
+
+    Belongs to one event loop; opens its connection at the first call.
 
     uri: where Milvus listens, or a function that finds out; asked again whenever the connection is lost.
     writer_lock: keeps other writers of a space out, across processes; asked again right before every write.
@@ -88,7 +90,7 @@ class MilvusIndex:
 
     # -------------------------------------------------------------------------------------------- writing
     async def upsert(self, space: EmbeddingSpace, rows: Sequence[IndexRow]) -> None:
-        """Write rows (idempotent by chunk_id) and flush. Raises IndexUnavailableError."""
+        """Write rows (idempotent by chunk_id) and flush: on return they are durable."""
         if rows:
             alias = self.alias(space)
             async with self._writer_lock(alias) as right:
@@ -141,7 +143,7 @@ class MilvusIndex:
         return await self._ids(self.alias(space), "")
 
     async def vectors(self, space: EmbeddingSpace, chunk_ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
-        """The stored vectors of those chunks that are there."""
+        """The stored vectors, shape (dim,), of those chunks that are there."""
         if not chunk_ids:
             return {}
         rows = await self._query(self.alias(space), any_of("chunk_id", chunk_ids), ["chunk_id", "vector"])
@@ -156,12 +158,14 @@ class MilvusIndex:
         filters: SearchFilters,
         limit: int,
         level: Level = "chunks",
-        document_ids: Sequence[str] = (),
     ) -> list[list[LegHit]]:
-        """One list per vector, best first; score is the cosine. All vectors in one call."""
+        """One list per vector, best first; score is the cosine. All vectors in one call.
+
+        level "documents": summaries and first chunks alone.
+        """
         ef = max(HNSW_EF, limit)
         params = {"metric_type": "COSINE", "params": {"ef": ef}}
-        rows = _row_filter(collection_ids, filters, level, document_ids)
+        rows = _row_filter(collection_ids, filters, level)
         return await self._search(space, list(vectors), "vector", params, rows, limit)
 
     async def search_bm25(
@@ -173,11 +177,10 @@ class MilvusIndex:
         filters: SearchFilters,
         limit: int,
         level: Level = "chunks",
-        document_ids: Sequence[str] = (),
     ) -> list[list[LegHit]]:
         """One list per analysed query, best first; score is BM25, positive. A text without terms finds nothing."""
         asked = [text for text in texts if text.strip()]
-        rows = _row_filter(collection_ids, filters, level, document_ids)
+        rows = _row_filter(collection_ids, filters, level)
         legs = await self._search(space, asked, "sparse", {"metric_type": "BM25"}, rows, limit)
         hits = iter(legs)
         return [next(hits) if text.strip() else [] for text in texts]
@@ -327,11 +330,9 @@ class MilvusIndex:
         await self._connection.close()
 
 
-def _row_filter(
-    collection_ids: Sequence[str], filters: SearchFilters, level: Level, document_ids: Sequence[str]
-) -> str:
+def _row_filter(collection_ids: Sequence[str], filters: SearchFilters, level: Level) -> str:
     """Empty where nothing may be seen."""
-    return f"{in_collections(collection_ids, filters)} and {rows_of(level, document_ids)}" if collection_ids else ""
+    return f"{in_collections(collection_ids, filters)} and {rows_of(level)}" if collection_ids else ""
 
 
 def _batches_of(chunk_ids: Sequence[str]) -> list[str]:
