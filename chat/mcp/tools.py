@@ -94,8 +94,8 @@ async def search(
     top_k: Annotated[int, Field(ge=1, le=50)] = 8,
 ) -> dict[str, Any]:
     """Passages of documents that match, best first, each with the resource that its document is."""
-    asked = checked(SearchInputSerializer, {"query": query, "collections": collections, "top_k": top_k})
-    found = await search_answered(user=caller(ctx), asked=asked)
+    body = checked(SearchInputSerializer, {"query": query, "collections": collections, "top_k": top_k})
+    found = await search_answered(user=caller(ctx), body=body)
     passages = [
         {name: str(row[name]) if name == "document_id" else row[name] for name in SHOWN}
         | {"uri": DOCUMENT_URI.format(document_id=row["document_id"])}

@@ -20,9 +20,9 @@ from ragsite.runtime import live_settings
 from retrieval.api.serializers import ADDRESS, FiltersModeField, FiltersSerializer, QuestionField, search_filters
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.engine import search_as_answered
-from retrieval.ports import SearchRequest, SearchResult
+from retrieval.ports import SearchRequest
 from retrieval.selectors import scope_for
-from retrieval.values import Query, ScoredChunk, SearchScope
+from retrieval.values import Query, SearchScope
 
 STAGES: tuple[Literal["dense", "bm25"], ...] = ("dense", "bm25")
 HYBRID = "hybrid"  # both, by the name that `manage.py evaluate` has for it
@@ -45,18 +45,20 @@ class SearchInputSerializer(StrictSerializer):
 
 
 class CandidateSerializer(serializers.Serializer[Any]):
+    """Of a `ScoredChunk`."""
+
     document_id = serializers.UUIDField()
     chunk_id = serializers.UUIDField()
-    title = serializers.CharField()
-    page = serializers.IntegerField(allow_null=True)
-    heading = serializers.CharField(allow_blank=True)
-    text = serializers.CharField()
-    scores = serializers.DictField(child=serializers.FloatField())
+    title = serializers.CharField(source="chunk.title")
+    page = serializers.IntegerField(source="chunk.page", allow_null=True)
+    heading = serializers.CharField(source="chunk.heading", allow_blank=True)
+    text = serializers.CharField(source="chunk.text")
+    scores = serializers.DictField(source="scores.as_dict", child=serializers.FloatField())
     ranks = serializers.DictField(child=serializers.IntegerField(), help_text='By leg, e.g. {"original:bm25": 1}.')
 
 
 class SearchResultSerializer(serializers.Serializer[Any]):
-    """relaxed: filters (of `filters_mode` prefer) that were dropped: what they left did not answer.
+    """Best first. relaxed: filters (of `filters_mode` prefer) that were dropped: what they left did not answer.
     degraded: what could not be used, and why."""
 
     candidates = CandidateSerializer(many=True)
@@ -73,20 +75,20 @@ class SearchApi(APIView):
     async def post(self, request: Request) -> Response:
         """Search your own collections, those shared with your groups and those that the site has approved; or the
         collections named."""
-        asked = checked(SearchInputSerializer, request.data)
-        return Response(await search_answered(user=asking_user(request), asked=asked))
+        body = checked(SearchInputSerializer, request.data)
+        return Response(await search_answered(user=asking_user(request), body=body))
 
 
-async def search_answered(*, user: User, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """asked: as `SearchInputSerializer` gives it. Raises CollectionNotFoundError."""
+async def search_answered(*, user: User, body: Mapping[str, Any]) -> dict[str, Any]:
+    """body: as `SearchInputSerializer` gives it. Raises CollectionNotFoundError."""
     search = SearchRequest(
-        queries=(Query(asked["query"]),),
-        scope=await sync_to_async(_scope)(user=user, names=asked.get("collections", [])),
-        filters=search_filters(asked.get("filters", {})).in_mode(asked.get("filters_mode", "strict")),
-        top_k=asked.get("top_k", settings.RAG.search.top_k),
-        stages=_legs(asked.get("stages", [HYBRID])),
+        queries=(Query(body["query"]),),
+        scope=await sync_to_async(_scope)(user=user, names=body.get("collections", [])),
+        filters=search_filters(body.get("filters", {})).in_mode(body.get("filters_mode", "strict")),
+        top_k=body.get("top_k", settings.RAG.search.top_k),
+        stages=_legs(body.get("stages", [HYBRID])),
     )
-    return search_data(await search_as_answered(search))
+    return dict(SearchResultSerializer(await search_as_answered(search)).data)
 
 
 def _legs(stages: Sequence[str]) -> tuple[Literal["dense", "bm25"], ...]:
@@ -96,29 +98,3 @@ def _legs(stages: Sequence[str]) -> tuple[Literal["dense", "bm25"], ...]:
 def _scope(*, user: User, names: Sequence[str]) -> SearchScope:
     live_settings.refresh()
     return scope_for(user=user, names=names)
-
-
-def search_data(result: SearchResult) -> dict[str, Any]:
-    """`{"candidates", "timings_ms", "relaxed", "degraded", "notes"}`, best first."""
-    return {
-        "candidates": [candidate_data(candidate) for candidate in result.candidates],
-        "timings_ms": dict(result.timings_ms),
-        "relaxed": list(result.relaxed),
-        "degraded": list(result.degraded),
-        "notes": dict(result.notes),
-    }
-
-
-def candidate_data(candidate: ScoredChunk) -> dict[str, Any]:
-    """One candidate as JSON; scores and ranks by name."""
-    chunk = candidate.chunk
-    return {
-        "document_id": chunk.document_id,
-        "chunk_id": chunk.chunk_id,
-        "title": chunk.title,
-        "page": chunk.page,
-        "heading": chunk.heading,
-        "text": chunk.text,
-        "scores": candidate.scores.as_dict(),
-        "ranks": dict(candidate.ranks),
-    }

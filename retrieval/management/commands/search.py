@@ -13,7 +13,7 @@ from django.core.management.base import CommandError
 from django.utils.translation import gettext as _
 
 from ragsite.core.localized import said
-from retrieval.api.search import search_data
+from retrieval.api.search import SearchResultSerializer
 from retrieval.engine import search_as_answered
 from retrieval.management.engine_command import EngineCommand
 from retrieval.ports import SearchRequest, SearchResult
@@ -44,7 +44,7 @@ class Command(EngineCommand):
             logging.disable(logging.WARNING)
         result = self.with_engine(lambda: _search(options["query"], options["collection"], options["top_k"]))
         if options["json"]:
-            self.stdout.write(json.dumps(search_data(result), ensure_ascii=False, indent=2))
+            self.stdout.write(json.dumps(SearchResultSerializer(result).data, ensure_ascii=False, indent=2))
         else:
             self._print(result)
 
