@@ -40,15 +40,10 @@ class Collection(models.Model):
         PUBLIC = "public", _("Public")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    conversation_id = models.UUIDField(
-        null=True,
-        blank=True,
-        editable=False,
-        help_text=_("The conversation whose attached files it holds; empty for every other collection."),
-        verbose_name=_("conversation id"),
-    )
-    name = models.CharField(max_length=100, validators=[name_validator], verbose_name=_("name"))
-    description = models.CharField(max_length=500, blank=True, verbose_name=_("description"))
+    # The conversation whose attached files it holds; empty for every other collection.
+    conversation_id = models.UUIDField(null=True, blank=True, editable=False)
+    name = models.CharField(_("name"), max_length=100, validators=[name_validator])
+    description = models.CharField(_("description"), max_length=500, blank=True)
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         null=True,
@@ -57,16 +52,14 @@ class Collection(models.Model):
         related_name="collections",
         verbose_name=_("owner"),
     )
-    visibility = models.CharField(
-        max_length=10, choices=Visibility, default=Visibility.PRIVATE, verbose_name=_("visibility")
-    )
+    visibility = models.CharField(_("visibility"), max_length=10, choices=Visibility, default=Visibility.PRIVATE)
     approved = models.BooleanField(
+        _("approved"),
         default=False,
         help_text=_(
             "Searched for everybody while it is public, also where a question names no collection. "
             "The site's own public collections always are."
         ),
-        verbose_name=_("approved"),
     )
     groups = models.ManyToManyField(Group, blank=True, related_name="collections", verbose_name=_("groups"))
     editor_groups = models.ManyToManyField(
@@ -77,17 +70,14 @@ class Collection(models.Model):
         verbose_name=_("editor groups"),
     )
     embedding_model = models.CharField(
-        max_length=200,
-        blank=True,
-        help_text=_("Empty until the first document is embedded."),
-        verbose_name=_("embedding model"),
+        _("embedding model"), max_length=200, blank=True, help_text=_("Empty until the first document is embedded.")
     )
-    embedding_dim = models.PositiveIntegerField(null=True, blank=True, verbose_name=_("embedding dim"))
+    embedding_dim = models.PositiveIntegerField(_("embedding dim"), null=True, blank=True)
     version = models.PositiveBigIntegerField(
-        default=0, help_text=_("Grows with every change: the index state in cache keys."), verbose_name=_("version")
+        _("version"), default=0, help_text=_("Grows with every change: the index state in cache keys.")
     )
-    created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
-    updated_at = models.DateTimeField(auto_now=True, verbose_name=_("updated at"))
+    created_at = models.DateTimeField(_("created at"), auto_now_add=True)
+    updated_at = models.DateTimeField(_("updated at"), auto_now=True)
 
     class Meta:
         verbose_name = _("collection")
@@ -128,14 +118,9 @@ class CollectionPerson(models.Model):
         READER = "reader", _("Reader")
         EDITOR = "editor", _("Editor")
 
-    id = models.BigAutoField(primary_key=True)
-    collection = models.ForeignKey(
-        Collection, on_delete=models.CASCADE, related_name="people", verbose_name=_("collection")
-    )
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="shared_collections", verbose_name=_("user")
-    )
-    role = models.CharField(max_length=10, choices=Role, default=Role.READER, verbose_name=_("role"))
+    collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="people")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="shared_collections")
+    role = models.CharField(max_length=10, choices=Role, default=Role.READER)
 
     class Meta:
         verbose_name = _("person of a collection")
@@ -150,14 +135,9 @@ class CollectionPerson(models.Model):
 class ShareReply(models.Model):
     """What somebody said to a share: whether their questions that name no collection search it."""
 
-    id = models.BigAutoField(primary_key=True)
-    collection = models.ForeignKey(
-        Collection, on_delete=models.CASCADE, related_name="share_replies", verbose_name=_("collection")
-    )
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="share_replies", verbose_name=_("user")
-    )
-    accepted = models.BooleanField(verbose_name=_("accepted"))
+    collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="share_replies")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="share_replies")
+    accepted = models.BooleanField()
 
     class Meta:
         verbose_name = _("reply to a share")
@@ -188,33 +168,28 @@ class Document(models.Model):
     collection = models.ForeignKey(
         Collection, on_delete=models.CASCADE, related_name="documents", verbose_name=_("collection")
     )
-    title = models.CharField(max_length=300, verbose_name=_("title"))
-    file_name = models.CharField(max_length=300, verbose_name=_("file name"))
-    file = models.FileField(upload_to=upload_path, max_length=300, blank=True, verbose_name=_("file"))
-    media_type = models.CharField(max_length=100, blank=True, verbose_name=_("media type"))
-    size_bytes = models.PositiveBigIntegerField(default=0, verbose_name=_("size bytes"))
-    content_hash = models.CharField(
-        max_length=64, help_text=_("SHA-256 of the file, hexadecimal."), verbose_name=_("content hash")
-    )
-    language = models.CharField(max_length=10, blank=True, verbose_name=_("language"))
-    department = models.CharField(max_length=100, blank=True, verbose_name=_("department"))
-    doc_type = models.CharField(max_length=100, blank=True, verbose_name=_("doc type"))
+    title = models.CharField(_("title"), max_length=300)
+    file_name = models.CharField(_("file name"), max_length=300)
+    file = models.FileField(_("file"), upload_to=upload_path, max_length=300, blank=True)
+    media_type = models.CharField(_("media type"), max_length=100, blank=True)
+    size_bytes = models.PositiveBigIntegerField(_("size bytes"), default=0)
+    content_hash = models.CharField(_("content hash"), max_length=64, help_text=_("SHA-256 of the file, hexadecimal."))
+    language = models.CharField(_("language"), max_length=10, blank=True)
+    department = models.CharField(_("department"), max_length=100, blank=True)
+    doc_type = models.CharField(_("doc type"), max_length=100, blank=True)
     policy_year = models.PositiveSmallIntegerField(
-        null=True,
-        blank=True,
-        validators=[MinValueValidator(1000), MaxValueValidator(9999)],
-        verbose_name=_("policy year"),
+        _("policy year"), null=True, blank=True, validators=[MinValueValidator(1000), MaxValueValidator(9999)]
     )
-    tags = models.JSONField(default=list, blank=True, verbose_name=_("tags"))
-    summary = models.TextField(blank=True, verbose_name=_("summary"))
-    status = models.CharField(max_length=10, choices=Status, default=Status.QUEUED, verbose_name=_("status"))
+    tags = models.JSONField(_("tags"), default=list, blank=True)
+    summary = models.TextField(_("summary"), blank=True)
+    status = models.CharField(_("status"), max_length=10, choices=Status, default=Status.QUEUED)
     progress = models.FloatField(
-        default=0.0, validators=[MinValueValidator(0.0), MaxValueValidator(1.0)], verbose_name=_("progress")
+        _("progress"), default=0.0, validators=[MinValueValidator(0.0), MaxValueValidator(1.0)]
     )
-    error = models.CharField(max_length=500, blank=True, verbose_name=_("error"))
-    error_wording = models.JSONField(null=True, blank=True, editable=False, help_text=_("What `error` was made of."))
-    page_count = models.PositiveIntegerField(null=True, blank=True, verbose_name=_("page count"))
-    chunk_count = models.PositiveIntegerField(default=0, verbose_name=_("chunk count"))
+    error = models.CharField(_("error"), max_length=500, blank=True)
+    error_wording = models.JSONField(null=True, blank=True, editable=False)  # what `error` was made of
+    page_count = models.PositiveIntegerField(_("page count"), null=True, blank=True)
+    chunk_count = models.PositiveIntegerField(_("chunk count"), default=0)
     uploaded_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         null=True,
@@ -233,13 +208,13 @@ class Document(models.Model):
         verbose_name=_("replaces"),
     )
     superseded_at = models.DateTimeField(
+        _("superseded at"),
         null=True,
         blank=True,
         help_text=_("Since then a newer version is searched in its place; what cites it still opens."),
-        verbose_name=_("superseded at"),
     )
-    created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
-    updated_at = models.DateTimeField(auto_now=True, verbose_name=_("updated at"))
+    created_at = models.DateTimeField(_("created at"), auto_now_add=True)
+    updated_at = models.DateTimeField(_("updated at"), auto_now=True)
 
     class Meta:
         verbose_name = _("document")
@@ -269,24 +244,13 @@ class DocumentKey(models.Model):
     Several keys of one content share a document. Without one, what stands under the key could not be taken in.
     """
 
-    id = models.BigAutoField(primary_key=True)
-    collection = models.ForeignKey(
-        Collection, on_delete=models.CASCADE, related_name="keys", verbose_name=_("collection")
-    )
-    source = models.CharField(
-        max_length=MAX_SOURCE_CHARS, help_text=_("The system's name; of a source that is kept in step, its id."),
-        verbose_name=_("source"))  # fmt: skip
-    key = models.CharField(max_length=MAX_KEY_CHARS, verbose_name=_("key"))
-    document = models.ForeignKey(
-        Document, null=True, blank=True, on_delete=models.CASCADE, related_name="keys", verbose_name=_("document")
-    )
-    brought = models.BooleanField(
-        default=False, help_text=_("The document came in by this key, and goes with it."), verbose_name=_("brought")
-    )
-    fingerprint = models.CharField(
-        max_length=200, blank=True, help_text=_("As the source told it at the last reading."),
-        verbose_name=_("fingerprint"))  # fmt: skip
-    missing_since = models.DateTimeField(null=True, blank=True, verbose_name=_("missing since"))
+    collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="keys")
+    source = models.CharField(max_length=MAX_SOURCE_CHARS)  # a system's name; of one that is kept in step, its id
+    key = models.CharField(max_length=MAX_KEY_CHARS)
+    document = models.ForeignKey(Document, null=True, blank=True, on_delete=models.CASCADE, related_name="keys")
+    brought = models.BooleanField(default=False)  # the document came in by this key, and goes with it
+    fingerprint = models.CharField(max_length=200, blank=True)  # as the source told it at the last reading
+    missing_since = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         verbose_name = _("document key")
@@ -312,25 +276,17 @@ class SyncSource(Leased):
         WEBDAV = "webdav", _("WebDAV folder")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    name = models.CharField(max_length=100, verbose_name=_("name"))
-    owner = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="sync_sources", verbose_name=_("owner")
-    )
-    collection = models.ForeignKey(
-        Collection, on_delete=models.CASCADE, related_name="sync_sources", verbose_name=_("collection")
-    )
-    kind = models.CharField(max_length=10, choices=Kind, verbose_name=_("kind"))
-    address = models.CharField(max_length=1000, verbose_name=_("address"))
-    options = models.JSONField(default=dict, blank=True, verbose_name=_("options"))
-    credentials = models.TextField(blank=True, editable=False)
-    every_hours = models.PositiveSmallIntegerField(
-        default=24, help_text=_("Hours between two runs; 0: only by hand."), verbose_name=_("every hours")
-    )
-    version = models.CharField(
-        max_length=200, blank=True, editable=False, help_text="Of the whole, when all of it was taken in."
-    )
-    report = models.JSONField(default=dict, blank=True, editable=False)
-    created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
+    name = models.CharField(max_length=100)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="sync_sources")
+    collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="sync_sources")
+    kind = models.CharField(max_length=10, choices=Kind)
+    address = models.CharField(max_length=1000)
+    options = models.JSONField(default=dict, blank=True)
+    credentials = models.TextField(blank=True)
+    every_hours = models.PositiveSmallIntegerField(default=24, help_text=_("Hours between two runs; 0: only by hand."))
+    version = models.CharField(max_length=200, blank=True)  # of the whole, when all of it was taken in
+    report = models.JSONField(default=dict, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         verbose_name = _("source")
@@ -359,10 +315,8 @@ class Chunk(models.Model):
     char_start = models.PositiveIntegerField(default=0)
     char_end = models.PositiveIntegerField(default=0)
     token_count = models.PositiveIntegerField(default=0)
-    indexed = models.BooleanField(default=False, help_text=_("Its vector is durably in Milvus."))
-    embedded = models.BooleanField(
-        default=False, help_text=_("The vector in Milvus, if one is there, is that of its present text and title.")
-    )
+    indexed = models.BooleanField(default=False)  # its vector is durably in Milvus
+    embedded = models.BooleanField(default=False)  # the vector in Milvus, if any, is of its present text and title
 
     class Meta:
         verbose_name = _("chunk")
@@ -381,7 +335,6 @@ class DocumentPart(models.Model):
     Of a PDF its pages, else runs of blocks.
     """
 
-    id = models.BigAutoField(primary_key=True)
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="parts")
     number = models.PositiveIntegerField()
     char_start = models.PositiveIntegerField()
@@ -419,21 +372,19 @@ class IngestJob(Leased):
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="ingest_jobs",
         db_index=False, help_text=_("Whose turn it takes; empty: the site's."), verbose_name=_("user"))  # fmt: skip
-    state = models.CharField(max_length=10, choices=State, default=State.WAITING, verbose_name=_("state"))
-    attempts = models.PositiveSmallIntegerField(default=0, verbose_name=_("attempts"))
-    holder = models.CharField(
-        max_length=100, blank=True, help_text=_("Host and process, for people."), verbose_name=_("holder")
-    )
+    state = models.CharField(_("state"), max_length=10, choices=State, default=State.WAITING)
+    attempts = models.PositiveSmallIntegerField(_("attempts"), default=0)
+    holder = models.CharField(_("holder"), max_length=100, blank=True, help_text=_("Host and process, for people."))
     waits = models.PositiveSmallIntegerField(
-        default=0, help_text=_("Times it stood back because a server was away."), verbose_name=_("waits")
+        _("waits"), default=0, help_text=_("Times it stood back because a server was away.")
     )
     not_before = models.DateTimeField(
-        null=True, blank=True, help_text=_("No worker takes a waiting job before this."), verbose_name=_("not before")
+        _("not before"), null=True, blank=True, help_text=_("No worker takes a waiting job before this.")
     )
-    error = models.CharField(max_length=500, blank=True, verbose_name=_("error"))
-    created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
-    started_at = models.DateTimeField(null=True, blank=True, verbose_name=_("started at"))
-    finished_at = models.DateTimeField(null=True, blank=True, verbose_name=_("finished at"))
+    error = models.CharField(_("error"), max_length=500, blank=True)
+    created_at = models.DateTimeField(_("created at"), auto_now_add=True)
+    started_at = models.DateTimeField(_("started at"), null=True, blank=True)
+    finished_at = models.DateTimeField(_("finished at"), null=True, blank=True)
 
     class Meta:
         verbose_name = _("ingest job")
@@ -458,7 +409,7 @@ class WriteLease(Leased):
     """The one writer of an embedding space (Milvus Lite loses concurrent writers' rows at a kill)."""
 
     space = models.CharField(max_length=255, primary_key=True)
-    holder = models.CharField(max_length=100, help_text=_("Host and process, for people."))
+    holder = models.CharField(max_length=100)  # host and process, for people
 
     class Meta:
         verbose_name = _("write lease")
@@ -475,7 +426,7 @@ class Memory(models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memories")
     question = models.CharField(max_length=500)
     text = models.TextField()
-    terms = models.TextField(blank=True, help_text=_("The distinct analysed terms of both, separated by spaces."))
+    terms = models.TextField(blank=True)  # the distinct analysed terms of both, separated by spaces
     embedding_model = models.CharField(max_length=200, blank=True)
     vector = models.BinaryField(default=bytes)  # float32, of that model; empty where it is
     use_count = models.PositiveIntegerField(default=0)
@@ -496,7 +447,6 @@ class Memory(models.Model):
 class MemoryOrigin(models.Model):
     """An answer that a fact came from. The latest one gave it its words. Conversations are known by id alone."""
 
-    id = models.BigAutoField(primary_key=True)
     memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="origins")
     conversation_id = models.UUIDField(db_index=True)
     answer_id = models.UUIDField(db_index=True)
