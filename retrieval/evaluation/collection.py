@@ -121,8 +121,5 @@ def _document(row: LabelledDocument, collection_id: uuid.UUID) -> Document:
         collection_id=collection_id,
         title=row.title[:SAFE_LENGTH],
         language=detect_language(row.text),
-        department=row.department,
-        doc_type=row.doc_type,
-        policy_year=row.policy_year,
-        tags=list(row.tags),
+        **row.model_dump(include=set(FILTERED)),
     )

@@ -98,8 +98,8 @@ def load_dataset(folder: Path) -> Dataset:
     for name in FILES:
         if not (folder / name).is_file():
             raise DatasetMissingError(f"{folder} holds no {name}; it needs {', '.join(FILES)}.")
-    corpus, asked, judged = (folder / name for name in FILES)
-    documents, queries = _read_rows(corpus, LabelledDocument), _read_rows(asked, LabelledQuery)
+    corpus, questions, judged = (folder / name for name in FILES)
+    documents, queries = _read_rows(corpus, LabelledDocument), _read_rows(questions, LabelledQuery)
     qrels = _read_qrels(judged)
     known = {query.id: qrels[query.id] for query in queries if query.id in qrels}
     if qrels and not known:

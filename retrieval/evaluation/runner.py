@@ -19,7 +19,7 @@ from tqdm import tqdm
 from ragsite.core.rag_settings import RagSettings
 from retrieval.evaluation.collection import ThrowAwayCollection, throw_away_collection
 from retrieval.evaluation.dataset import Dataset, LabelledQuery
-from retrieval.evaluation.metrics import RECALL_DEPTH, by_best_chunk, latency, measure
+from retrieval.evaluation.metrics import RECALL_DEPTH, latency, measure
 from retrieval.ports import SearchRequest
 from retrieval.prompting import PromptLibrary
 from retrieval.providers.registry import ModelRegistry
@@ -78,8 +78,8 @@ class Evaluation:
         return {
             "dataset": self.dataset,
             "queries": self.queries,
-            "stages": {name: dict(values) for name, values in self.stages.items()},
-            "decisions": {name: dict(counts) for name, counts in self.decisions.items()},
+            "stages": self.stages,
+            "decisions": self.decisions,
         }
 
 
@@ -132,19 +132,19 @@ async def _ranked(
     deps: Deps, collection: ThrowAwayCollection, dataset: Dataset, stage: str, added: frozenset[str], k: int
 ) -> tuple[dict[str, float], Counter[str]]:
     """Metrics as means over the questions, rounded to 4 digits, with `p50_ms` and `p95_ms`; and what fell back."""
-    asked = [question for question in dataset.ranked if question.text.strip()]
-    for question in asked[:WARM_UP]:
+    questions = [question for question in dataset.ranked if question.text.strip()]
+    for question in questions[:WARM_UP]:
         await _search(deps, collection, question.text, stage, added, k)
     rankings: dict[str, list[str]] = {question.id: [] for question in dataset.ranked}  # an empty one finds nothing
     times: list[float] = []
     fallbacks: Counter[str] = Counter()
-    for question in _with_progress(asked, stage):
+    for question in _with_progress(questions, stage):
         begun = time.perf_counter()
         candidates, fell_back = await _search(deps, collection, question.text, stage, added, k)
         times.append((time.perf_counter() - begun) * 1000)
         fallbacks.update(fell_back)
         found = (collection.document_of[candidate.chunk.document_id] for candidate in candidates)
-        rankings[question.id] = by_best_chunk(found)
+        rankings[question.id] = list(dict.fromkeys(found))  # a document stands where its best chunk does
     means = await asyncio.to_thread(measure, dataset.qrels, rankings, k=k)
     return {**{name: round(value, 4) for name, value in means.items()}, **latency(times)}, fallbacks
 
@@ -187,8 +187,7 @@ async def _decided(deps: Deps, collection: ThrowAwayCollection, dataset: Dataset
     workflow = get_workflow(DEFAULT_WORKFLOW)
     counts: dict[str, Counter[str]] = {}
     for question in _with_progress(dataset.decided, "decisions"):
-        asked = Question(text=question.text, scope=collection.scope)
-        answer = await workflow.answer(asked, engine=deps, trace=Trace())
+        answer = await workflow.answer(Question(text=question.text, scope=collection.scope), engine=deps, trace=Trace())
         counts.setdefault(question.kind, Counter())[str(answer.decision)] += 1
     return {kind: dict(counts[kind]) for kind in KINDS if kind in counts}
 

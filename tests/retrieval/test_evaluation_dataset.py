@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from retrieval.evaluation.dataset import Dataset, DatasetError, load_dataset
-from retrieval.evaluation.metrics import by_best_chunk, measure
+from retrieval.evaluation.metrics import measure
 
 CORPUS = '{"id": "d", "text": "words"}\n'
 QUERIES = '{"id": "q", "text": "question"}\n'
@@ -59,7 +59,3 @@ def test_a_query_that_found_nothing_counts_as_zero() -> None:
     result = measure({"a": {"d": 1}, "b": {"d": 1}}, {"a": ["d"], "b": []}, k=10)
     assert result["ndcg@10"] == pytest.approx(0.5)
     assert result["mrr"] == pytest.approx(0.5)
-
-
-def test_a_document_stands_where_its_best_chunk_stands() -> None:
-    assert by_best_chunk(["b", "a", "b", "c", "a"]) == ["b", "a", "c"]
