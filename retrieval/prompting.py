@@ -12,6 +12,7 @@ import hashlib
 import re
 import string
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from ragsite.core.wording import worded
@@ -22,7 +23,6 @@ BUILT_IN = Path(__file__).resolve().parent / "prompts"
 MARKER = re.compile(r"^---[ \t]*$", re.MULTILINE)
 LEADING_COMMENT = re.compile(r"\A\s*<!--.*?-->", re.DOTALL)
 NO_MEMORIES = "-"  # what `$memories` is where nothing is remembered (`retrieval.steps.memory.quote_memories`)
-NAME = re.compile(r"[a-z0-9_]+(-[a-z0-9_]+)*")
 
 
 class PromptError(ModelError):
@@ -34,28 +34,24 @@ class PromptTemplate:
     """`hash`: the first 12 hex digits of the file's SHA-256; it goes into the decision path with each call."""
 
     name: str
-    path: Path
     hash: str
     system: string.Template
     user: string.Template
 
-    @property
-    def variables(self) -> frozenset[str]:
-        return frozenset(self.system.get_identifiers()) | frozenset(self.user.get_identifiers())
-
     def render(self, variables: dict[str, object]) -> Prompt:
         """Raises PromptError with the names of the variables that are missing."""
-        if missing := sorted(self.variables - variables.keys()):
+        names = {*self.system.get_identifiers(), *self.user.get_identifiers()}
+        if missing := sorted(names - variables.keys()):
             named = ", ".join(f"${variable}" for variable in missing)
             raise PromptError(
-                worded("prompt {name} needs {named}, which was not given", name=self.path.name, named=named)
+                worded("prompt {name} needs {named}, which was not given", name=f"{self.name}.md", named=named)
             )
         return Prompt(
             name=self.name,
             hash=self.hash,
             system=self.system.substitute(variables),
             user=self.user.substitute(variables),
-            personal="memories" in self.variables and variables["memories"] != NO_MEMORIES,
+            personal=variables.get("memories", NO_MEMORIES) != NO_MEMORIES,
         )
 
 
@@ -63,51 +59,27 @@ class PromptLibrary:
     """Finds prompt files. A changed file is read anew at its next use."""
 
     def __init__(self, prompts_dir: str = "") -> None:
-        self._own = Path(prompts_dir).expanduser() if prompts_dir else None
-        self._read: dict[Path, tuple[int, PromptTemplate]] = {}
+        self._folders = [Path(prompts_dir).expanduser(), BUILT_IN] if prompts_dir else [BUILT_IN]
 
     def render(self, name: str, *, language: str = "en", **variables: object) -> Prompt:
         """The prompt in this language, filled. Raises PromptError."""
         return self.template(name, language=language).render(variables)
 
     def template(self, name: str, *, language: str = "en") -> PromptTemplate:
-        """The first file of: this language, its main language (zh-hant → zh), no language, English."""
-        if not NAME.fullmatch(name):
-            raise PromptError(worded("prompt name {name!r} is not made of small letters, digits, - and _", name=name))
-        for file_name in file_names(name, language):
-            if own := self._file(name, self._own, file_name):
-                return own
-            if built_in := self._file(name, BUILT_IN, file_name):
-                return built_in
+        """The first file of: this language, its main language (zh-hant → zh), no language, English; of two the
+        operator's own. Raises PromptError."""
+        language = language.lower()
+        for tag in (f".{language}", f".{language.split('-')[0]}", "", ".en"):
+            for folder in self._folders:
+                path = folder / f"{name}{tag}.md"
+                if path.is_file():
+                    return read_prompt(name, path, path.stat().st_mtime_ns)
         raise PromptError(worded("there is no prompt file {name}.md", name=name))
 
-    def _file(self, name: str, folder: Path | None, file_name: str) -> PromptTemplate | None:
-        """Raises PromptError; None: there is no such file."""
-        if folder is None:
-            return None
-        path = folder / file_name
-        try:
-            changed = path.stat().st_mtime_ns
-        except OSError:
-            return None
-        return self._cached(name, path, changed)
 
-    def _cached(self, name: str, path: Path, changed: int) -> PromptTemplate:
-        known = self._read.get(path)
-        if known is None or known[0] != changed:
-            known = self._read[path] = (changed, parse_prompt(name, path))
-        return known[1]
-
-
-def file_names(name: str, language: str) -> list[str]:
-    """File names in order of preference."""
-    language = language.lower()
-    languages = [language, language.split("-")[0], "", "en"]
-    return list(dict.fromkeys(f"{name}.{tag}.md" if tag else f"{name}.md" for tag in languages))
-
-
-def parse_prompt(name: str, path: Path) -> PromptTemplate:
-    """Read one file. Raises PromptError when it can't be read, has no `---` line, or a stray `$`."""
+@lru_cache(maxsize=500)
+def read_prompt(name: str, path: Path, changed_ns: int) -> PromptTemplate:
+    """One file, as it is since then. Raises PromptError when it can't be read, has no `---` line, or a stray `$`."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -122,6 +94,4 @@ def parse_prompt(name: str, path: Path) -> PromptTemplate:
         raise PromptError(
             worded("prompt file {name} has a $ that starts no variable; write $$ for a dollar sign", name=path.name)
         )
-    return PromptTemplate(
-        name=name, path=path, hash=hashlib.sha256(text.encode()).hexdigest()[:12], system=system, user=user
-    )
+    return PromptTemplate(name=name, hash=hashlib.sha256(text.encode()).hexdigest()[:12], system=system, user=user)

@@ -30,7 +30,7 @@ def asked(*, memories: str = "-") -> Message:
     plan = LIBRARY.template("plan")
     calls = [
         LIBRARY.render("grade_answer", passages="-", answer=ANSWER, question="How many?"),
-        plan.render(dict.fromkeys(plan.variables, "x") | {"memories": memories}),
+        plan.render(dict.fromkeys(plan.user.get_identifiers(), "x") | {"memories": memories}),
     ]
     steps = [
         StepRecord(seq=n, name="plan", calls=[ModelCall(kind="chat", model="m", prompt_name=p.name, prompt=p)])
