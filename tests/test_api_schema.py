@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
+from uuid import UUID
 
 import pytest
+from django.test import Client
 from drf_spectacular.checks import schema_check
 
 from ragsite.schema_view import api_schema
@@ -50,6 +53,17 @@ def test_every_call_documents_its_errors(status: str) -> None:
         if operation["responses"][status]["content"] != {"application/json": {"schema": ERROR}}
     ]
     assert without == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_every_call_but_that_for_a_token_asks_who_calls(client: Client) -> None:
+    unasked = []
+    for name, _ in operations():
+        method, path = name.split()
+        address = re.sub(r"\{\w+\}", str(UUID(int=1)), re.sub(r"\{(marker|page)\}", "1", path))
+        if getattr(client, method)(address).status_code != 401:
+            unasked.append(name)
+    assert unasked == ["post /api/auth/token"]
 
 
 def test_no_body_takes_unknown_fields() -> None:

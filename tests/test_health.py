@@ -33,14 +33,6 @@ async def test_healthz_needs_no_database(async_client: AsyncClient) -> None:
     assert (await async_client.get("/healthz")).json() == {"status": "ok"}
 
 
-async def test_ready_when_all_are_fine(async_client: AsyncClient, dependencies: pytest.MonkeyPatch) -> None:
-    status, told = await ready(async_client)
-    assert status == 200
-    assert {name: state["state"] for name, state in told.items()} == dict.fromkeys(
-        ("database", "milvus", "ollama", "broker", "storage", "channel_layer"), "ok"
-    )
-
-
 async def test_without_ollama_it_is_ready_and_says_so(
     async_client: AsyncClient, dependencies: pytest.MonkeyPatch
 ) -> None:

@@ -104,7 +104,3 @@ def test_a_lost_csrf_token_is_explained() -> None:
 def test_the_status_call_names_the_models(client: Client, user: Any, online: Any) -> None:
     status = client.get("/api/status").json()
     assert status["online"] is True and status["chat_model"] and status["embed_model"]
-
-
-def test_the_status_call_is_for_those_signed_in(client: Client) -> None:
-    assert client.get("/api/status").status_code in (401, 403)

@@ -82,7 +82,7 @@ def test_a_message_is_sent_with_its_signature(server: WebServer) -> None:
     server.pages["/hook"] = (200, {}, b"")
     row = hook(f"{server.url}/hook")
     webhook_deliver(webhook_id=str(row.pk), **MESSAGE)
-    ((method, _, headers, body),) = server.asked
+    ((method, _, headers, body),) = server.requests
     stamp = int(headers["webhook-timestamp"])
     assert (method, body.decode()) == ("POST", MESSAGE["body"])
     assert headers["webhook-signature"] == signature(unseal(row.secret), "msg_1", stamp, MESSAGE["body"])
@@ -103,7 +103,7 @@ def test_what_is_not_taken_is_tried_again_until_the_receiver_is_gone(server: Web
     else:
         webhook_deliver(webhook_id=str(row.pk), **MESSAGE)
     row.refresh_from_db()
-    assert row.last_error and row.is_active is again and len(server.asked) == 1
+    assert row.last_error and row.is_active is again and len(server.requests) == 1
 
 
 def test_an_address_inside_is_never_called() -> None:

@@ -1,9 +1,10 @@
-"""A web server on loopback that gives what a test lays out, and keeps what it was asked."""
+"""A web server on loopback that gives what a test lays out, and keeps the requests that came."""
 
 from __future__ import annotations
 
 import threading
 import time
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
@@ -11,11 +12,11 @@ Page = tuple[int, dict[str, str], bytes]
 
 
 class WebServer:
-    """pages: path → status, headers, body; 404 for others. asked: (method, path, headers, body) of each request."""
+    """pages: path → status, headers, body; 404 for others. requests: (method, path, headers, body) of each."""
 
     def __init__(self) -> None:
         self.pages: dict[str, Page] = {}
-        self.asked: list[tuple[str, str, dict[str, str], bytes]] = []
+        self.requests: list[tuple[str, str, dict[str, str], bytes]] = []
         self.drips = self.hangs = False
         self._ended = threading.Event()
         outer = self
@@ -23,19 +24,21 @@ class WebServer:
         class Handler(BaseHTTPRequestHandler):
             def handle_any(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                outer.asked.append((self.command, self.path, dict(self.headers), body))
+                request = (self.command, self.path, dict(self.headers), body)
+                outer.requests.append(request)
                 if outer.hangs:
                     outer._ended.wait(30)
                     return
-                status, headers, data = outer.answer(self.command, self.path, dict(self.headers))
-                self.send_response(status)
-                for name, value in {"Content-Length": "1000" if outer.drips else str(len(data)), **headers}.items():
-                    self.send_header(name, value)
-                self.end_headers()
-                while outer.drips and not outer._ended.is_set():
-                    self.wfile.write(b".")
-                    time.sleep(0.05)
-                self.wfile.write(data)
+                status, headers, data = outer.answer(*request)
+                with suppress(BrokenPipeError, ConnectionResetError):  # the client gave up
+                    self.send_response(status)
+                    for name, value in {"Content-Length": "1000" if outer.drips else str(len(data)), **headers}.items():
+                        self.send_header(name, value)
+                    self.end_headers()
+                    while outer.drips and not outer._ended.is_set():
+                        self.wfile.write(b".")
+                        time.sleep(0.05)
+                    self.wfile.write(data)
 
             do_GET = do_PUT = do_POST = do_PROPFIND = handle_any
 
@@ -48,7 +51,7 @@ class WebServer:
         self.port = self._server.server_port
         self.url = f"http://127.0.0.1:{self.port}"
 
-    def answer(self, method: str, path: str, headers: dict[str, str]) -> Page:
+    def answer(self, method: str, path: str, headers: dict[str, str], body: bytes) -> Page:
         return self.pages.get(path, (404, {}, b""))
 
     def __enter__(self) -> Self:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import random
 import tempfile
 import uuid
@@ -19,6 +20,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+import django
 import numpy as np
 from numpy.typing import NDArray
 
@@ -27,7 +29,6 @@ from benchmarks.support.kept_embeddings import ModelsOfRun
 from benchmarks.support.tables import medians_ms, show
 from ragsite.core.rag_settings import RagSettings
 from ragsite.runtime.milvus_lite import ensure_server
-from retrieval.evaluation.collection import MemoryChunkStore
 from retrieval.ports import SearchRequest, Vectors
 from retrieval.providers.registry import ModelRegistry
 from retrieval.search import hybrid
@@ -135,6 +136,8 @@ async def filled(
     try:
         await index.upsert(space, rows)
         scope = SearchScope((CollectionRef(id=collection_id, name="benchmark", space=space),))
+        from retrieval.evaluation.collection import MemoryChunkStore  # needs Django
+
         store = MemoryChunkStore(chunks)
         yield (
             HybridSearcher(index=index, store=store, models=models, settings=settings.search),
@@ -195,6 +198,8 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=30)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ragsite.settings")
+    django.setup()
     settings = RagSettings()
     rows: list[dict[str, object]] = []
     with tempfile.TemporaryDirectory(prefix="ragsite-benchmark-") as folder, ensure_server(folder) as uri:

@@ -26,7 +26,6 @@ GAP = (
     "Canteen lunch: what cost?",
 )
 LUNCH = re.compile("lunch", re.IGNORECASE)
-GAPS_WITHIN_S = 150.0  # a process looks for new questions every two minutes
 
 
 @pytest.fixture
@@ -66,15 +65,6 @@ def go(page: Page, link: str) -> None:
     expect(page.get_by_role("heading", name=link, level=1)).to_be_visible()
 
 
-def until_shown(page: Page, name: re.Pattern[str]) -> None:
-    """Comes back to the page until it has a link of this name."""
-    until = time.monotonic() + GAPS_WITHIN_S
-    while not page.get_by_role("link", name=name).count():
-        assert time.monotonic() < until, page.get_by_role("main").inner_text()
-        page.wait_for_timeout(500)
-        page.reload()
-
-
 def test_the_worst_answers_become_golden_questions_and_a_closed_gap(
     asked: None, open_page: OpenPage, tmp_path: Path
 ) -> None:
@@ -111,7 +101,6 @@ def test_the_worst_answers_become_golden_questions_and_a_closed_gap(
     # the gap, closed with a document
     page.goto("/review/")
     go(page, "Gaps")
-    until_shown(page, LUNCH)
     page.get_by_role("link", name=LUNCH).first.click()
     prices = tmp_path / "Canteen prices.md"
     prices.write_text(PRICES)

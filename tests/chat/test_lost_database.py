@@ -83,13 +83,6 @@ async def test_request_is_put_off(user: User, database: Away, path: str) -> None
         assert b"<h1>Not reachable" in answer.content
 
 
-async def test_process_is_up_and_not_ready(database: Away) -> None:
-    database.now = True
-    assert (await AsyncClient().get("/healthz")).status_code == 200
-    answer = await AsyncClient().get("/readyz")
-    assert (answer.status_code, answer.json()["dependencies"]["database"]["state"]) == (503, "down")
-
-
 @pytest.mark.parametrize("by_token", [True, False])
 async def test_socket_is_told_to_come_back_later(user: User, database: Away, by_token: bool) -> None:
     client = AsyncClient()

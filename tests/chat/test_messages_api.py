@@ -48,13 +48,6 @@ async def test_regenerate_streams_and_takes_changes(api: Api, workflow: Scripted
     assert workflow.questions[1].options.top_k == 9
 
 
-async def test_streaming_answer_cannot_be_regenerated(api: Api, workflow: ScriptedWorkflow) -> None:
-    workflow.hold()
-    started = await api.begin()
-    response = await api.call("post", f"/api/messages/{started['message_id']}/regenerate")
-    assert response.status_code == 409
-
-
 async def test_last_event_id_continues_where_the_reader_was(api: Api, workflow: ScriptedWorkflow) -> None:
     events = [event async for event in events_of(await api.ask(stream=True))]
     path = f"/api/messages/{events[0]['message_id']}/events"

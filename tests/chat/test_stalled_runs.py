@@ -15,7 +15,7 @@ from chat.models import Message
 from chat.runs.answers import answer_stop_silent, answers_mark_interrupted
 from retrieval.trace import Trace
 from retrieval.values import Answer, Question
-from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, events_of, types
+from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, events_of, eventually, types
 
 
 @pytest.fixture(autouse=True)
@@ -41,11 +41,17 @@ async def _taken_for_dead(message_id: str) -> None:
     assert await sync_to_async(_mark_silent)(message_id) == 1
 
 
-async def test_run_that_was_taken_for_dead_finishes_its_answer(api: Api, workflow: ScriptedWorkflow) -> None:
+@pytest.mark.parametrize("save_every_s", [3600, 0.02])
+async def test_run_that_was_taken_for_dead_finishes_its_answer(
+    api: Api, workflow: ScriptedWorkflow, monkeypatch: pytest.MonkeyPatch, save_every_s: float
+) -> None:
+    monkeypatch.setattr("chat.runs.run.SAVE_EVERY_S", save_every_s)
     workflow.hold(1)
     events = events_of(await api.ask(stream=True))
     first = await anext(events)
     await _taken_for_dead(first["message_id"])
+    if save_every_s < 1:  # it shows as being written again with its next sign of life
+        await eventually(Message.objects.filter(pk=first["message_id"], status="streaming").aexists)
     workflow.go_on()
     rest = [event async for event in events]
     stored = await Message.objects.aget(pk=first["message_id"])
@@ -82,7 +88,6 @@ async def test_stop_takes_an_answer_from_a_silent_run_and_not_from_a_living_one(
 async def test_reader_elsewhere_is_told_when_a_run_stays_away(
     api: Api, workflow: ScriptedWorkflow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chat.runs.run.SAVE_EVERY_S", 3600)
     monkeypatch.setattr("chat.runs.event_log.HEARTBEAT_S", 0.05)
     monkeypatch.setattr("chat.runs.following.run_find", lambda message_id: None)
     workflow.hold(1)

@@ -99,7 +99,8 @@ async def test_nothing_is_edited_while_an_answer_is_written(api: Api, workflow: 
     workflow.hold()
     await api.begin(session_id=first["session_id"])
     assert (await edit(api, first["reply_to"], "A2")).status_code == 409
-    assert (await api.call("post", f"/api/messages/{first['reply_to']}/show")).status_code == 409
+    for call in (f"{first['reply_to']}/show", f"{first['message_id']}/regenerate"):
+        assert (await api.call("post", f"/api/messages/{call}")).status_code == 409
     assert (await shown(api, first["session_id"]))[0]["superseded"] is False
 
 

@@ -6,7 +6,6 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.test import Client
 
-from feedback.models import Revision
 from feedback.rounds.live import live_revision
 from tests.factories import UserFactory
 from tests.feedback import staff
@@ -68,13 +67,6 @@ def test_a_held_revision_is_made_live_in_spite_of_the_guard(
     assert live_revision() == revision
     revision.refresh_from_db()
     assert (revision.live_by, revision.reason) == (curator, "The golden set is old.")
-
-
-def test_the_live_revision_is_rolled_back(desk: Client) -> None:
-    staff.live_revision()
-    desk.post(f"{LIST}1/decide/", {"decision": "roll_back", "why": "Wrong results."})
-    assert live_revision() is None
-    assert Revision.objects.get().status == "rolled_back"
 
 
 def test_a_decision_that_comes_too_late_is_told(desk: Client) -> None:

@@ -15,7 +15,6 @@ from django.utils import timezone
 
 from feedback.curation.manual import manual_boost_end, manual_boost_set
 from feedback.models import Boost, Evidence, Rating, Revision
-from feedback.ranking.guard import GuardReport
 from feedback.ranking.same_question import wording
 from feedback.rounds import round as rounds
 from feedback.rounds.live import feedback_state, live_revision, snapshot_load
@@ -33,11 +32,6 @@ QUESTION = "How many books may I borrow?"
 def staff() -> User:
     user: User = UserFactory(is_staff=True)
     return user
-
-
-def held_for(monkeypatch: pytest.MonkeyPatch, reason: str, *, not_measured: bool = False) -> None:
-    report = GuardReport(reason=reason, measured=not not_measured)
-    monkeypatch.setattr(rounds, "guard_measure", lambda *_, **__: report)
 
 
 def live_boosts() -> list[Boost]:
@@ -120,14 +114,6 @@ def _lease_runs_out() -> None:
     from retrieval.models import WriteLease
 
     WriteLease.objects.filter(space=rounds.LEASE).update(lease_expires_at=timezone.now() - timedelta(seconds=1))
-
-
-def test_a_person_can_release_what_the_guard_held(monkeypatch: pytest.MonkeyPatch, staff: User) -> None:
-    held_for(monkeypatch, "nDCG@10 fell")
-    liked(QUESTION, passage("Ten books."), by=2)
-    feedback_round()
-    revision = revision_go_live(revision=Revision.objects.get(), by=staff, why="The golden set is out of date.")
-    assert (revision.status, revision.live_by, revision.reason) == ("live", staff, "The golden set is out of date.")
 
 
 def test_without_auto_live_a_good_revision_waits_for_a_person(rag_settings: Any, staff: User) -> None:

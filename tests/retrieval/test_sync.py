@@ -220,9 +220,9 @@ def test_pages_are_followed_within_their_path_depth_and_robots(make: Any, server
     with Document.objects.get(file_name="b.md").file.open("rb") as file:
         text = file.read().decode()
     assert text.startswith("# Fees") and "Menu" not in text
-    server.asked.clear()
+    server.requests.clear()
     assert found(look(source)) == {"unchanged": 2}
-    asked = {path: headers.get("If-None-Match") for _, path, headers, _ in server.asked}
+    asked = {path: headers.get("If-None-Match") for _, path, headers, _ in server.requests}
     assert asked == {"/robots.txt": None, "/docs/": None, "/docs/b.html": '"v1"'}
 
 
@@ -245,8 +245,8 @@ def test_a_sitemap_of_a_million_lines_is_read_up_to_the_bound(
     server.pages |= {f"/p{n}": page(f"Page {n}") for n in range(3)}
     source = make("web", f"{server.url}/sitemap.xml", most_pages=3)
     assert found(look(source)) == {"added": 3}
-    server.asked.clear()
-    assert found(look(source)) == {"unchanged": 3} and len(server.asked) == 2  # no page with the same day
+    server.requests.clear()
+    assert found(look(source)) == {"unchanged": 3} and len(server.requests) == 2  # no page with the same day
     monkeypatch.setattr(web, "SITEMAP_BYTES", 5000)
     SyncSource.objects.update(options={"most_pages": 2000})
     report = look(source)  # cut off in the middle: what stands behind is not gone
@@ -334,7 +334,7 @@ def test_a_bucket_is_listed_page_by_page_below_its_prefix(make: Any, server: Web
     source = make("s3", f"{server.url}/bucket/docs/", username="key", password="secret")
     assert found(look(source)) == {"added": 2}
     assert all(
-        headers["Authorization"].startswith("AWS4-HMAC-SHA256 Credential=key/") for *_, headers, _ in server.asked
+        headers["Authorization"].startswith("AWS4-HMAC-SHA256 Credential=key/") for *_, headers, _ in server.requests
     )
     assert found(look(source)) == {"unchanged": 2}
 
@@ -371,8 +371,8 @@ def test_a_webdav_folder_is_walked(make: Any, server: WebServer) -> None:
         "/dav/sub/c.md": (200, {}, b"# C"),
     }
     answer = server.answer
-    server.answer = lambda method, path, headers: (  # type: ignore[method-assign]
-        answer(method, path, headers) if headers.get("Authorization") == "Basic bWU6cHc=" else (401, {}, b"")
+    server.answer = lambda method, path, headers, body: (  # type: ignore[method-assign]
+        answer(method, path, headers, body) if headers.get("Authorization") == "Basic bWU6cHc=" else (401, {}, b"")
     )
     source = make("webdav", f"{server.url}/dav", username="me", password="pw")
     report = look(source)

@@ -27,18 +27,6 @@ def answer(chunks: list[Chunk]) -> Message:
     return answered(QUESTION, chunks, text="Ten books [2].")
 
 
-@pytest.mark.parametrize(
-    ("role", "status"), [("Reviewers", 403), ("", 403), ("Curators", 200), ("Administrators", 200)]
-)
-def test_only_curators_may(answer: Message, role: str, status: int) -> None:
-    client = client_of(person(role))
-    for address in (
-        reverse("review_curated"),
-        f"{reverse('review_curated_new')}?answer={answer.pk}",
-    ):
-        assert client.get(address).status_code == status, address
-
-
 def test_an_answer_leads_to_the_form_which_cites_only_what_its_text_cites(answer: Message, chunks: list[Chunk]) -> None:
     answers_record([answer.pk])
     client = client_of(person("Curators", username="mei"))

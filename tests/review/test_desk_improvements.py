@@ -152,7 +152,9 @@ def test_a_document_that_a_curator_may_not_read_is_reached_by_an_answer_alone() 
 def test_only_curators_and_administrators_improve(answer: Message, chunks: list[Chunk], who: str, status: int) -> None:
     user: Any = None if who == "anonymous" else UserFactory() if who == "user" else person(who)
     client = client_of(user)
-    for address in (golden_address(answer), boost_address(chunks[0], answer), reverse("review_boosts")):
+    checked = f"{reverse('review_curated_new')}?answer={answer.pk}"
+    pages = (golden_address(answer), boost_address(chunks[0], answer), reverse("review_boosts"), checked)
+    for address in (*pages, reverse("review_curated")):
         assert client.get(address).status_code == status, address
     posted = 302 if status == 200 else status
     boost = ManualBoost.objects.create(document=chunks[0].document, hide=True, why="x")

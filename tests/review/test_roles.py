@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from django.contrib.auth.models import Group
 
-from chat.review.roles import RightMissingError, desk_access, has_desk, roles_make
-from ragsite.core.errors import NotFoundError
+from chat.review.roles import RightMissingError, desk_access, roles_make
 from tests.factories import UserFactory
 from tests.review.people import person
 
@@ -27,14 +26,6 @@ def test_each_role_that_ships_has_its_rights(role: str, rights: set[str]) -> Non
 
 def test_a_superuser_may_do_all() -> None:
     assert desk_access(UserFactory(is_superuser=True)).rights == {"read", "names", "export", "curate", "administer"}
-
-
-@pytest.mark.parametrize("fields", [{"is_staff": False}, {"is_active": False}])
-def test_a_role_is_nothing_without_staff_status(fields: dict[str, bool]) -> None:
-    user = person("Administrators", **fields)
-    with pytest.raises(NotFoundError):
-        desk_access(user)
-    assert not has_desk(user)
 
 
 def test_a_right_that_the_role_lacks_is_refused_with_what_to_ask_for() -> None:

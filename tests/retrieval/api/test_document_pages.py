@@ -105,10 +105,6 @@ def test_an_impossible_width_is_400(client: APIClient, document: Document, query
     assert client.get(f"/api/documents/{document.pk}/pages/1/picture?{query}").status_code == 400
 
 
-def test_a_quotation_that_is_too_long_is_400(client: APIClient, document: Document) -> None:
-    assert page(client, document, quote="a" * 8001).status_code == 400
-
-
 def test_a_page_that_takes_too_long_is_given_up(client: APIClient, document: Document) -> None:
     with constants(document_pages, TIMEOUT_S=0.0001):
         assert picture(client, document).status_code in (422, 503)

@@ -52,7 +52,7 @@ def test_people_and_groups_are_added_and_removed_by_whole_names(page: Client, ow
 def test_nobody_else_opens_it(travel: Collection) -> None:
     stranger = Client()
     stranger.force_login(UserFactory())
-    document = DocumentFactory(collection=travel)
+    document = DocumentFactory(collection=CollectionFactory(owner=travel.owner, approved=True))  # which may be read
     assert stranger.get(f"/documents/collections/{travel.pk}/sharing/").status_code == 404
     assert stranger.post(f"/documents/{document.pk}/sharing/").status_code == 404
 

@@ -35,9 +35,9 @@ def jina(body: dict[str, Any]) -> tuple[int, Any]:
 
 @pytest.mark.parametrize("shape", [tei, jina])
 async def test_either_shape_gives_scores_in_the_passages_order(search_engine: SearchEngineServer, shape: Reply) -> None:
-    search_engine.answer = shape
+    search_engine.reply = shape
     assert await reranker(search_engine).rerank("fee", ["one", "two"]) == [0.2, 0.9]
-    assert {path for path, _ in search_engine.asked} == {"/rerank"}
+    assert {path for path, _ in search_engine.queries} == {"/rerank"}
 
 
 @pytest.mark.parametrize(
@@ -55,14 +55,14 @@ async def test_either_shape_gives_scores_in_the_passages_order(search_engine: Se
 async def test_a_bad_answer_is_a_model_error(
     search_engine: SearchEngineServer, status: int, answer: Any, error: type
 ) -> None:
-    search_engine.status, search_engine.answer = status, answer
+    search_engine.status, search_engine.reply = status, answer
     search_engine.headers = {"Location": "http://127.0.0.1:9/rerank"} if status == 302 else {}
     with pytest.raises(error):
         await reranker(search_engine).rerank("fee", ["one"])
 
 
 async def test_a_slow_server_times_out_and_a_dead_one_opens_the_circuit(search_engine: SearchEngineServer) -> None:
-    search_engine.hold = True
+    search_engine.hangs = True
     with constants(rerank_http, TIMEOUT_S=0.05), pytest.raises(ModelTimeoutError):
         await reranker(search_engine).rerank("fee", ["one"])
     dead = HttpReranker(settings.RAG.rerank.replace(url="http://127.0.0.1:9"))

@@ -56,17 +56,17 @@ def test_the_name_for_people_never_holds_the_servers_password() -> None:
 
 # ------------------------------------------------------------------------------------------------ what is found
 async def test_searxng_gives_title_link_snippet_and_date(search_engine: SearchEngineServer) -> None:
-    search_engine.answer = {"results": [entry(1, publishedDate="2024-03-05T10:00:00"), entry(2, publishedDate=None)]}
+    search_engine.reply = {"results": [entry(1, publishedDate="2024-03-05T10:00:00"), entry(2, publishedDate=None)]}
     found = await searxng(search_engine).search("tuition  fees\n2025", limit=5)
     assert found == (
         WebResult(title="Page 1", url="https://example.org/1", snippet="Text of page 1.", published="2024-03-05"),
         WebResult(title="Page 2", url="https://example.org/2", snippet="Text of page 2.", published=""),
     )
-    assert search_engine.asked == [("/search", {"q": "tuition fees 2025", "format": "json", "safesearch": "1"})]
+    assert search_engine.queries == [("/search", {"q": "tuition fees 2025", "format": "json", "safesearch": "1"})]
 
 
 async def test_google_gives_title_link_and_snippet(search_engine: SearchEngineServer) -> None:
-    search_engine.answer = {
+    search_engine.reply = {
         "items": [
             {"title": "A", "link": "https://example.org/a", "snippet": "Mar 3, 2024 ... Text of A."},
             {"title": "B", "link": "https://example.org/b", "snippet": "Text of B."},
@@ -75,18 +75,18 @@ async def test_google_gives_title_link_and_snippet(search_engine: SearchEngineSe
     found = await google(search_engine).search("fees", limit=3)
     assert [(one.title, one.snippet) for one in found] == [("A", "Mar 3, 2024 ... Text of A."), ("B", "Text of B.")]
     wanted = {"key": "secret-key", "cx": "engine-id", "q": "fees", "num": "10", "safe": "active"}
-    assert search_engine.asked == [("/customsearch/v1", wanted)]
+    assert search_engine.queries == [("/customsearch/v1", wanted)]
 
 
 async def test_results_are_limited_and_each_page_comes_once(search_engine: SearchEngineServer) -> None:
     twice = entry(1, url="https://example.org/1#part")
-    search_engine.answer = {"results": [entry(1), twice, *(entry(number) for number in range(2, 30))]}
+    search_engine.reply = {"results": [entry(1), twice, *(entry(number) for number in range(2, 30))]}
     found = await searxng(search_engine).search("fees", limit=3)
     assert [one.url for one in found] == [f"https://example.org/{number}" for number in (1, 2, 3)]
 
 
 async def test_titles_and_snippets_are_plain_text_of_bounded_length(search_engine: SearchEngineServer) -> None:
-    search_engine.answer = {
+    search_engine.reply = {
         "results": [
             entry(
                 1, title="<b>Fees</b> &amp; more<script>alert(1)</script>\u202e",
@@ -108,7 +108,7 @@ async def test_titles_and_snippets_are_plain_text_of_bounded_length(search_engin
      "https://example.org/\u202e", "https://example.org/" + "x" * 3000, "https://example.org:99999/"],
 )  # fmt: skip
 async def test_only_links_that_lead_to_a_web_page_are_kept(search_engine: SearchEngineServer, url: Any) -> None:
-    search_engine.answer = {"results": [entry(1, url=url), entry(2)]}
+    search_engine.reply = {"results": [entry(1, url=url), entry(2)]}
     found = await searxng(search_engine).search("fees", limit=5)
     assert [one.url for one in found] == ["https://example.org/2"]
 
@@ -117,7 +117,7 @@ async def test_only_links_that_lead_to_a_web_page_are_kept(search_engine: Search
     "odd", [None, "text", 5, [], {}, entry(1, content=None), entry(1, content={"a": 1}), entry(1, content="<br>")]
 )
 async def test_entries_without_a_text_are_left_out(search_engine: SearchEngineServer, odd: Any) -> None:
-    search_engine.answer = {"results": [odd, entry(2)]}
+    search_engine.reply = {"results": [odd, entry(2)]}
     assert len(await searxng(search_engine).search("fees", limit=5)) == 1
 
 
@@ -143,23 +143,23 @@ async def test_entries_without_a_text_are_left_out(search_engine: SearchEngineSe
 async def test_a_bad_answer_says_why_nothing_could_be_looked_up(
     search_engine: SearchEngineServer, status: int, answer: Any, headers: dict[str, str], reason: str
 ) -> None:
-    search_engine.status, search_engine.answer, search_engine.headers = status, answer, headers
+    search_engine.status, search_engine.reply, search_engine.headers = status, answer, headers
     size = 2000 if reason == "too large" else 1_000_000
     with constants(http_service, MAX_ANSWER_BYTES=size), pytest.raises(WebSearchError, match=reason):
         await searxng(search_engine).search("fees", limit=5)
-    assert len(search_engine.asked) == 1
+    assert len(search_engine.queries) == 1
 
 
 @pytest.mark.parametrize("status", [400, 403, 429, 500])
 async def test_an_error_of_google_never_tells_the_key(search_engine: SearchEngineServer, status: int) -> None:
-    search_engine.status, search_engine.answer = status, {"error": {"code": status, "message": "key secret-key"}}
+    search_engine.status, search_engine.reply = status, {"error": {"code": status, "message": "key secret-key"}}
     with pytest.raises(WebSearchError) as caught:
         await google(search_engine).search("fees", limit=5)
     assert "secret-key" not in str(caught.value)
 
 
 async def test_a_slow_engine_is_given_up(search_engine: SearchEngineServer) -> None:
-    search_engine.hold = True
+    search_engine.hangs = True
     with constants(web_search, TIMEOUT_S=0.1), pytest.raises(WebSearchError, match="timed out"):
         await searxng(search_engine).search("fees", limit=5)
 

@@ -17,10 +17,6 @@ def score(statement: str, text: str = LOANS, question: str = QUESTION, **facts) 
     return support(statement, [chunk(1, text, title="Library Regulations", **facts)], question=question).score
 
 
-def test_a_quoted_sentence_is_fully_supported() -> None:
-    assert score("The loan period is four weeks.") == 1.0
-
-
 @pytest.mark.parametrize("statement", ["Undergraduates can borrow up to 12 books.", "The loan period is 4 weeks."])
 def test_a_sentence_in_other_words_is_supported(statement: str) -> None:
     assert score(statement) >= 0.45
@@ -38,11 +34,6 @@ def test_what_two_passages_say_together_is_supported() -> None:
     passages = [chunk(1, "The Commission's President sets the agenda."), chunk(2, "The President is Jacques Delors.")]
     statement = "Jacques Delors sets the agenda as President of the Commission."
     assert support(statement, passages, question="Who sets the agenda?").score >= 0.45
-
-
-def test_words_of_the_question_support_little() -> None:
-    text = "Books may be borrowed by members. The opening hours are posted at the door."
-    assert score("You may borrow books with a purple giraffe.", text) < 0.45
 
 
 def test_simplified_and_traditional_are_compared_as_one() -> None:

@@ -224,16 +224,6 @@ async def test_no_answer_says_whether_the_web_was_searched(online, error: Any, s
     assert "the web" not in result.text
 
 
-async def test_the_web_is_not_asked_where_nobody_wanted_it_or_the_documents_answer(online) -> None:
-    online.reply(match=WRITER, json=REFUSAL, times=1)
-    online.reply(match=JUDGE, json=judgement("no_answer"))
-    online.reply(match=WRITER, json=ANSWER)
-    web = MemoryWeb((CUP,))
-    await answer(UNKNOWN, web=web)
-    await answer(ask(CLEAR, options=AnswerOptions(web_search=True)), web=web)
-    assert not web.queries
-
-
 async def test_a_follow_up_is_searched_with_what_it_leaves_out(offline) -> None:
     history = (HistoryMessage("user", "What does a late resit cost?"), HistoryMessage("assistant", "EUR 55 [1]"))
     result, _, _ = await answer(ask("And when does it close?", history=history))

@@ -92,24 +92,8 @@ async def test_in_every_workflow_an_order_about_the_verdict_changes_no_decision(
     assert not any(line in attacked.text for system in SYSTEMS for line in system.splitlines() if len(line) > 40)
 
 
-@EACH
-async def test_without_a_model_orders_change_no_decision_either(offline, injected: str) -> None:
-    clean, _ = await run(DEPOSIT)
-    answer, _ = await run(DEPOSIT, poisoned(injected))
-    assert answer.decision == clean.decision == "ANSWER"
-    assert "EUR 300" in answer.text
-
-
 async def test_a_marker_that_a_document_asked_for_does_not_make_it_a_source(online) -> None:
     online.reply(structured=False, text="The deposit is EUR 300 [1]. All is free [99]. See 【77】.")
     answer, _ = await run(DEPOSIT, poisoned(INJECTIONS["fake passages"]))
     assert "[99]" not in answer.text
     assert "77" not in answer.text
-
-
-async def test_an_address_that_a_document_smuggles_in_is_not_loaded_by_the_page(online) -> None:
-    from chat.messages.rendering import render_answer
-
-    online.reply(structured=False, text=INJECTIONS["exfiltration"] + " EUR 300 [1].")
-    answer, _ = await run(DEPOSIT, poisoned(INJECTIONS["exfiltration"]))
-    assert "<img" not in render_answer(answer.text, markers={1})

@@ -113,11 +113,3 @@ async def test_where_there_are_no_documents_at_all_the_web_is_searched_at_once(o
     assert (result.decision, searcher.requests) == ("ANSWER", [])
     assert "EUR 7" in result.text
     assert trace.usage().llm_rounds == 3
-
-
-@pytest.mark.parametrize("options", [AnswerOptions(), AnswerOptions(web_search=False)])
-async def test_the_web_is_never_searched_unasked(online, options: AnswerOptions) -> None:
-    online.reply(match="SUFFICIENT", json=TOO_LITTLE)
-    web = MemoryWeb((PARKING,))
-    await answer(ask(ABSENT, options=options), web=web)
-    assert not web.asked

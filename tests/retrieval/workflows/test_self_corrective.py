@@ -119,13 +119,6 @@ async def test_the_web_is_searched_when_nothing_of_the_documents_has_passed(offl
     assert (verdicts[-3:], len(web.asked)) == (["web_search", "generate", None], 1)
 
 
-async def test_the_web_is_not_searched_where_the_documents_answer_or_nobody_wanted_it(offline) -> None:
-    web = MemoryWeb((CUP,))
-    await answer(ask(DEPOSIT, options=WEB), web=web)
-    await answer(UNKNOWN, web=web)
-    assert not web.asked
-
-
 # ------------------------------------------------------------------------------------------------ what is not a search
 
 
