@@ -53,7 +53,7 @@ class ChatModel(Protocol):
 
     @property
     def prompt_budget(self) -> int:
-        """Tokens (`retrieval.text.tokens`) that system and user text may have together; a longer prompt is refused."""
+        """Tokens (`retrieval.text.quoting`) that system and user text may have together; a longer prompt is refused."""
         ...
 
     def stream(self, prompt: Prompt, *, shape: Mapping[str, object] | None = None) -> AsyncGenerator[str, None]:

@@ -30,8 +30,8 @@ from retrieval.steps import passages as order
 from retrieval.steps.passages import compress_passages
 from retrieval.steps.verify import support
 from retrieval.text.analysis import query_terms
-from retrieval.text.sentences import sentence_spans
-from retrieval.text.tokens import estimate_tokens
+from retrieval.text.quoting import estimate_tokens
+from retrieval.text.statements import sentence_spans
 from retrieval.values import ScoredChunk, Scores, StoredChunk
 
 PASSAGES, POOL = 6, 10

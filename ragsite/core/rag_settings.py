@@ -129,7 +129,7 @@ class WebSearchSettings(Group):
 
 # ------------------------------------------------------------------------------------------------ documents and search
 class IngestSettings(Group):
-    """Reading files and cutting them into chunks. Tokens are estimated by script (`retrieval.text.tokens`)."""
+    """Reading files and cutting them into chunks. Tokens are estimated by script (`retrieval.text.quoting`)."""
 
     env_prefix = "RAG_INGEST_"
 

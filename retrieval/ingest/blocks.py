@@ -16,7 +16,7 @@ GRID = 10_000  # steps across a page
 class Block:
     """`text` as people see it, without blank lines around it. level: 1–6, headings only. page: from 1, None where
     the format has no pages. label: a heading's words without markup, for the heading path. columns: of a table whose
-    rows are written as `column: cell; …` (`retrieval.text.tables`), "" for one without a name."""
+    rows are written as `column: cell; …` (`retrieval.text.statements`), "" for one without a name."""
 
     text: str
     kind: BlockKind = "paragraph"

@@ -15,7 +15,7 @@ from typing import Literal
 
 from ragsite.core.rag_settings import IngestSettings
 from retrieval.ingest.blocks import BLOCK_SEPARATOR, Block, ParsedDocument
-from retrieval.text.tokens import estimate_tokens, estimate_word_pieces
+from retrieval.text.quoting import estimate_tokens, estimate_word_pieces
 from retrieval.values import HEADING_JOIN
 
 MAX_HEADING_CHARS = 500

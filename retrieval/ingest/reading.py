@@ -24,8 +24,8 @@ from retrieval.ingest.pdf import parse_pdf
 from retrieval.ingest.sniff import OFFICE_PARTS, FileKind, check_content
 from retrieval.ingest.text import parse_csv, parse_text
 from retrieval.text.language import detect_language
-from retrieval.text.sentences import split_sentences
-from retrieval.text.tokens import estimate_tokens
+from retrieval.text.quoting import estimate_tokens
+from retrieval.text.statements import split_sentences
 
 TEXT_PARSERS: dict[FileKind, Callable[[bytes], ParsedDocument]] = {
     "text": parse_text,

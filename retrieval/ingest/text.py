@@ -13,7 +13,7 @@ from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.blocks import Block, ParsedDocument, first_title
 from retrieval.ingest.encodings import declared_encoding, decode_text
 from retrieval.ingest.headings import plain_blocks
-from retrieval.text.tables import HEAD_END, MOST_COLUMNS, head_line, labelled_row
+from retrieval.text.statements import HEAD_END, MOST_COLUMNS, head_line, labelled_row
 
 ROWS_PER_BLOCK = 20
 MAX_FIELD_CHARS = 1_000_000

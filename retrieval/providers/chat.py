@@ -22,7 +22,7 @@ from retrieval.ports import Prompt, Schema
 from retrieval.providers.breaker import CircuitBreaker
 from retrieval.providers.reply_schema import reply_schema
 from retrieval.providers.server import ChatCall, ModelServer, ServedModel
-from retrieval.text.tokens import estimate_tokens
+from retrieval.text.quoting import estimate_tokens
 from retrieval.trace import ModelCall, model_call
 
 TEMPLATE_TOKENS = 64  # role marks and the like that the model's chat template adds around the messages

@@ -14,8 +14,15 @@ from typing import cast
 import nh3
 from markdown_it import MarkdownIt
 
-from retrieval.text.emphasis import cjk_emphasis
-from retrieval.text.tables import MOST_COLUMNS, cells_of, head_line, is_delimiter_row, is_row, row_cells
+from retrieval.text.statements import (
+    MOST_COLUMNS,
+    cells_of,
+    cjk_emphasis,
+    head_line,
+    is_delimiter_row,
+    is_row,
+    row_cells,
+)
 
 TAGS = {
     "a", "blockquote", "br", "code", "del", "em", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre", "s", "span",

@@ -21,9 +21,7 @@ from retrieval.ports import Embedder, Models, Vectors
 from retrieval.text.analysis import analyze, held_share, query_terms, rarity
 from retrieval.text.language import detect_language
 from retrieval.text.numbers import known_numbers, stated_numbers
-from retrieval.text.sentences import ends_in_abbreviation, sentence_spans
-from retrieval.text.statements import leading_signs
-from retrieval.text.tables import is_delimiter_row, is_row
+from retrieval.text.statements import ends_in_abbreviation, is_delimiter_row, is_row, leading_signs, sentence_spans
 from retrieval.values import Source, StoredChunk
 
 MARKER = r"[\[【]\s*+\d{1,3}(?:\s*+[,，、;；]\s*+\d{1,3})*+\s*+[\]】]"

@@ -18,7 +18,7 @@ from retrieval.steps.passages import fit
 from retrieval.steps.step import Deps, step
 from retrieval.steps.writing import AnswerWriter, author_of, write_by_model
 from retrieval.text.quoting import neutralise, one_line, quote_history, quote_source
-from retrieval.text.sentences import split_sentences
+from retrieval.text.statements import split_sentences
 from retrieval.trace import degrade
 from retrieval.values import Answer, Question, ScoredChunk, Source
 

@@ -18,7 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from retrieval.text.analysis import analyze, query_terms
-from retrieval.text.sentences import split_sentences
+from retrieval.text.statements import split_sentences
 from retrieval.values import ScoredChunk
 
 WEIGHTS = Path(__file__).with_name("weights.json")

@@ -15,8 +15,7 @@ from ragsite.core.errors import AppError
 from retrieval.errors import explained
 from retrieval.steps.step import Deps, step
 from retrieval.steps.verify import claims_of
-from retrieval.text.quoting import one_line
-from retrieval.text.tokens import estimate_tokens
+from retrieval.text.quoting import estimate_tokens, one_line
 from retrieval.trace import degrade, note, skip
 from retrieval.values import Answer, Exchange, Question, RememberedFact
 

@@ -13,10 +13,8 @@ from functools import lru_cache
 
 from retrieval.steps.step import Deps, step
 from retrieval.text.analysis import held_share, term_weights, terms_of
-from retrieval.text.quoting import quote_source
-from retrieval.text.statements import headed_statements_of, list_sign
-from retrieval.text.tables import is_row
-from retrieval.text.tokens import estimate_tokens
+from retrieval.text.quoting import estimate_tokens, quote_source
+from retrieval.text.statements import headed_statements_of, is_row, list_sign
 from retrieval.trace import note, skip
 from retrieval.values import ScoredChunk, SearchScope, StoredChunk
 

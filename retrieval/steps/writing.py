@@ -22,7 +22,7 @@ from retrieval.ports import ChatModel, Prompt
 from retrieval.steps.cite import Aligner, CitedStream
 from retrieval.steps.step import Deps
 from retrieval.text.language import ScriptKeeper
-from retrieval.text.tokens import estimate_tokens
+from retrieval.text.quoting import estimate_tokens
 from retrieval.values import Source
 
 Mark = Literal["answer", "no_answer", "ask_back"]

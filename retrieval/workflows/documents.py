@@ -30,7 +30,7 @@ from retrieval.steps.step import Deps, step
 from retrieval.steps.verify import verify
 from retrieval.steps.writing import Author
 from retrieval.text.language import phrase
-from retrieval.text.tokens import estimate_tokens
+from retrieval.text.quoting import estimate_tokens
 from retrieval.trace import note
 from retrieval.values import Answer, DocumentTask, Question
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from retrieval.text.analysis import MAX_TERM_CHARS, analyze, query_terms, search_terms, terms_text
 from retrieval.text.language import detect_language
-from retrieval.text.sentences import sentence_spans, split_sentences
+from retrieval.text.statements import sentence_spans, split_sentences
 
 
 @pytest.mark.parametrize(

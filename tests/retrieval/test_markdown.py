@@ -10,8 +10,7 @@ from retrieval.ingest.markdown import document_blocks, parse_markdown
 from retrieval.providers.chat import unfenced
 from retrieval.steps.verify import claims_of
 from retrieval.text.quoting import neutralise
-from retrieval.text.sentences import split_sentences
-from retrieval.text.statements import blocks_of, headed_statements_of
+from retrieval.text.statements import blocks_of, headed_statements_of, split_sentences
 
 
 def kinds(text: str) -> list[tuple[str, str]]:

@@ -17,9 +17,8 @@ from retrieval.ingest.headings import heading_level
 from retrieval.ports import DocumentReader
 from retrieval.steps.step import Deps, step, try_call
 from retrieval.text.language import Language, in_script_of
-from retrieval.text.quoting import attribute, neutralise
+from retrieval.text.quoting import attribute, estimate_tokens, neutralise
 from retrieval.text.statements import blocks_of, headed_statements_of, heading_label
-from retrieval.text.tokens import estimate_tokens
 from retrieval.trace import note
 from retrieval.values import HEADING_JOIN, DocumentRef, Scores, SearchFilters, SearchScope, Source, StoredChunk
 

@@ -19,7 +19,7 @@ from retrieval.ingest.chunking import Chunker, chunk_size
 from retrieval.models import Chunk, Document
 from retrieval.services.documents import document_create
 from retrieval.services.ingest import document_ingest
-from retrieval.text.tokens import estimate_word_pieces
+from retrieval.text.quoting import estimate_word_pieces
 from tests.factories import CollectionFactory
 from tests.ollama_server import OllamaServer
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from retrieval.ingest.blocks import Block, ParsedDocument
 from retrieval.ingest.chunking import Chunker, TextChunk
 from retrieval.ingest.markdown import parse_markdown
-from retrieval.text.tokens import estimate_tokens
+from retrieval.text.quoting import estimate_tokens
 
 LIMIT, OVERLAP = 60, 12
 

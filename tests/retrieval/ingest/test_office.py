@@ -12,7 +12,7 @@ from retrieval.ingest.blocks import ParsedDocument
 from retrieval.ingest.chunking import Chunker
 from retrieval.ingest.reading import parse_file
 from retrieval.ingest.sniff import kind_by_name
-from retrieval.text.tokens import estimate_tokens
+from retrieval.text.quoting import estimate_tokens
 from tests.constants import constants
 from tests.retrieval.ingest.files import pptx_bytes, replaced, xlsx_bytes, zip_bytes, zip_entries
 

@@ -3,8 +3,7 @@ from __future__ import annotations
 from django.conf import settings
 
 from retrieval.steps.passages import compress, compress_passages
-from retrieval.text.quoting import quote_source
-from retrieval.text.tokens import estimate_tokens
+from retrieval.text.quoting import estimate_tokens, quote_source
 from tests.retrieval.steps.fakes import make_tools, scored
 
 DEPOSIT = "How much is the deposit for a room in Lakeside hall?"

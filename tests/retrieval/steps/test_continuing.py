@@ -10,7 +10,7 @@ from django.conf import settings
 from ragsite.core.errors import UnavailableError
 from retrieval.providers.chat import TEMPLATE_TOKENS
 from retrieval.steps.continuing import Begun, Joint
-from retrieval.text.tokens import estimate_tokens
+from retrieval.text.quoting import estimate_tokens
 from retrieval.trace import Trace
 from retrieval.values import Answer, Source
 from retrieval.workflows.workflow import continue_answer, require_writer
