@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
 from urllib.parse import urljoin
@@ -10,7 +10,7 @@ from uuid import UUID
 
 from chat.feedback import Rating
 from chat.messages.found import found_lines
-from chat.messages.rendering import MARKER, render_answer, with_stop
+from chat.messages.rendering import render_answer
 from chat.models import DecisionStep, Message, Session, Source
 from ragsite.core.localized import localized
 from ragsite.core.text import clean_json, clean_text
@@ -18,7 +18,7 @@ from ragsite.core.wording import Wordings, worded, wordings_of
 from retrieval import values
 from retrieval.ingest.parts import Box
 from retrieval.services.document_content import MOST_SPANS, page_spans
-from retrieval.text.language import to_simplified
+from retrieval.steps.verify import BASELESS, claims_of, support
 from retrieval.trace import StepRecord, Trace
 
 SOURCE_FIELDS = (
@@ -29,8 +29,6 @@ SITE_TEXTS = ("reason", "decision_path", "degraded", "grounding", "error")
 CUT = worded("This answer reached its length limit; it can be continued.")
 STOPPED = worded("You stopped this answer; it can be continued.")
 SITE_ENDED = worded("The site was restarted while it wrote this answer; it can be continued.")
-LEAST_LETTERS = 8  # of a line of the answer that is looked for in a source: less stands anywhere
-Place = tuple[int, int]
 STEP_FIELDS = ("seq", "name", "status", "summary", "started_ms", "duration_ms", "detail")
 
 
@@ -267,28 +265,13 @@ def _columns(row: Source | DecisionStep, names: Sequence[str]) -> dict[str, Any]
 
 
 # ------------------------------------------------------------------------------------------------ cited places
-def cited_places(answer: str, grounding: Sequence[Mapping[str, Any]], *, marker: int, text: str) -> list[Place]:
-    """(start, end) in a source's text, in order: what of it bears out the sentences that cite it.
-
-    grounding: as a message keeps it. Without any, as of answers that quote, the lines that stand in the source word for
-    word are found, in either script of Chinese.
-    """
-    checked = [
-        (place["start"], place["end"])
-        for sentence in grounding
-        for place in sentence.get("evidence", ())
-        if place["marker"] == marker
-    ]
-    return sorted(set(checked or _quoted(answer, marker, text)))[:MOST_SPANS]
-
-
 def source_spans(source: values.Source, *, answer: str, grounding: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """`spans` of a cited source as it is stored: {page, boxes, start, end} each. Asks the database."""
     chunk = source.chunk
     if not source.cited:
         return []
     spans: list[dict[str, Any]] = []
-    for start, end in cited_places(answer, grounding, marker=source.marker, text=chunk.text):
+    for start, end in _cited_places(source, answer, grounding):
         begin = chunk.char_start
         pieces = page_spans(document_id=chunk.document_id, start=begin + start, end=begin + end) if chunk.page else []
         spans += [
@@ -297,38 +280,29 @@ def source_spans(source: values.Source, *, answer: str, grounding: Sequence[Mapp
     return spans[:MOST_SPANS]
 
 
-def cited_page(row: Source) -> int | None:
-    """The page of what is cited first of a stored source: a passage may begin on an earlier one."""
-    return next((span["page"] for span in row.spans or () if span.get("page")), row.page)
+def _cited_places(source: values.Source, answer: str, grounding: Sequence[Mapping[str, Any]]) -> list[tuple[int, int]]:
+    """(start, end) in the source's text, in order: what of it bears out the sentences that cite it.
+
+    grounding: as a message keeps it. Answers that quote, or were stopped, have none: they are looked up here.
+    """
+    checked = [
+        (place["start"], place["end"])
+        for sentence in grounding
+        for place in sentence.get("evidence", ())
+        if place["marker"] == source.marker
+    ]
+    if not checked:
+        quotes = [claim.text for claim in claims_of(answer) if source.marker in claim.markers]
+        found = [support(quote, [source.chunk], question="") for quote in quotes]
+        near = [one for one in found if (one.score or 0.0) >= BASELESS]
+        checked = [(place.start, place.end) for one in near for _, place in one.places]
+    return sorted(set(checked))[:MOST_SPANS]
 
 
 def _span(start: int, end: int, page: int | None, boxes: Sequence[Box]) -> dict[str, Any]:
     return {"page": page, "boxes": [[round(side, 4) for side in box] for box in boxes], "start": start, "end": end}
 
 
-def _quoted(answer: str, marker: int, text: str) -> Iterator[Place]:
-    places = [at for at, character in enumerate(text) if character.isalnum()]
-    letters = _letters(text)
-    begin = 0
-    for match in MARKER.finditer(answer):
-        if int(match[1]) == marker:
-            for line in answer[begin : match.start()].split("\n"):
-                if place := _found(letters, _letters(line)) or _found(letters, _letters(_cells(line))):
-                    yield places[place[0]], with_stop(text, places[place[1] - 1] + 1)
-        begin = match.end()
-
-
-def _found(letters: str, said: str) -> Place | None:
-    found = letters.find(said) if len(said) >= LEAST_LETTERS else -1
-    return (found, found + len(said)) if found >= 0 else None
-
-
-def _cells(line: str) -> str:
-    """A row that is quoted as `column: cell; column: cell`: its cells, as they follow each other in the table."""
-    return " ".join(pair.partition(": ")[2] or pair for pair in line.split("; "))
-
-
-def _letters(text: str) -> str:
-    letters = "".join(character.lower()[:1] for character in text if character.isalnum())
-    folded = to_simplified(letters)  # a quote is shown in its reader's script
-    return folded if len(folded) == len(letters) else letters  # places are counted by letters
+def cited_page(row: Source) -> int | None:
+    """The page of what is cited first of a stored source: a passage may begin on an earlier one."""
+    return next((span["page"] for span in row.spans or () if span.get("page")), row.page)

@@ -117,7 +117,7 @@ def _places(tokens: Sequence[Token], wanted: list[str]) -> dict[int, list[tuple[
         searched = start + len(needle)
         for at in dict.fromkeys(token for token, _ in letters[start:searched]):
             own = [position for token, position in letters[start:searched] if token == at]
-            marked.setdefault(at, []).append((own[0], with_stop(tokens[at].content, own[-1] + 1)))
+            marked.setdefault(at, []).append((own[0], _with_stop(tokens[at].content, own[-1] + 1)))
     return marked
 
 
@@ -135,7 +135,7 @@ def _wrap(token: Token, ranges: list[tuple[int, int]] | None) -> Iterator[Token]
         yield _text(token.content[position:])
 
 
-def with_stop(content: str, end: int) -> int:
+def _with_stop(content: str, end: int) -> int:
     """With the punctuation that follows at once."""
     while end < len(content) and not content[end].isalnum() and not content[end].isspace():
         end += 1
@@ -147,9 +147,8 @@ def _squeezed(text: str) -> str:
 
 
 # ------------------------------------------------------------------------------------------------ formulas
-# $…$, \(…\), $$…$$ and \[…\], kept as TeX for the page, which draws them. The page has the same rules for the answer
-# that is still being written: tests/markdown_cases.json holds both to the same results. A dollar that is a price begins
-# no formula. Each search for an end is bounded, so that the time stays linear.
+# $…$, \(…\), $$…$$ and \[…\], kept as TeX for the page, which draws them once the answer is done. A dollar that is a
+# price begins no formula. Each search for an end is bounded, so that the time stays linear.
 FORMULA_CHARS = 2000
 FORMULA_LINES = 50
 _TEX = re.compile(r"[\\^_{]")
