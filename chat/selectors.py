@@ -15,11 +15,9 @@ from chat.errors import MessageNotFoundError, SessionNotFoundError
 from chat.feedback import get_feedback
 from chat.models import Message, Session
 from ragsite.accounts.auth import bound_to, key_of
-from ragsite.core.errors import NotFoundError
 from ragsite.core.text import clean_line, clean_text
-from ragsite.core.wording import worded
 from retrieval.models import Document
-from retrieval.selectors import attached_collections, attached_documents, document_get
+from retrieval.selectors import attached_collections, attached_documents
 from retrieval.text.language import to_simplified
 from retrieval.values import Clarification, HistoryMessage, OpenClarification
 
@@ -95,14 +93,6 @@ def attachment_list(*, user: User, session_id: UUID) -> QuerySet[Document]:
     if not conversation_exists(user=user, session_id=session_id):
         raise SessionNotFoundError
     return attached_documents(user=user, conversation_id=session_id)
-
-
-def attachment_get(*, user: User, document_id: UUID) -> Document:
-    """Raises NotFoundError for any other document."""
-    document = document_get(user=user, document_id=document_id)
-    if document.collection.conversation_id is None:
-        raise NotFoundError(worded("This document is not attached to a conversation of yours."))
-    return document
 
 
 def conversation_exists(*, user: User, session_id: UUID) -> bool:

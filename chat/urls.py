@@ -1,7 +1,7 @@
 from django.urls import URLPattern, URLResolver, include, path
 
 from chat import views
-from chat.api.attachments import AttachmentKeepApi, AttachmentsApi
+from chat.api.attachments import AttachmentsApi
 from chat.api.chat import (
     ChatApi,
     MessageApi,
@@ -40,7 +40,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("v1/models/<path:name>", ModelApi.as_view(), name="openai-model"),
     path("v1/chat/completions", ChatCompletionsApi.as_view(), name="openai-chat-completions"),
     path("api/attachments", AttachmentsApi.as_view(), name="api-attachments"),
-    path("api/attachments/<uuid:document_id>/keep", AttachmentKeepApi.as_view(), name="api-attachment-keep"),
     path("api/sessions", SessionListApi.as_view(), name="api-sessions"),
     path("api/sessions/folders", FolderListApi.as_view(), name="api-session-folders"),
     path("api/sessions/<uuid:session_id>/share", SessionShareApi.as_view(), name="api-session-share"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any
-from uuid import UUID
 
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
@@ -13,14 +12,12 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from chat import selectors
-from chat.services.attachments import attachment_keep, attachments_open
-from ragsite.core.api.fields import QuerySerializer, StrictSerializer, TextField, checked
+from chat.services.attachments import attachments_open
+from ragsite.core.api.fields import QuerySerializer, StrictSerializer, checked
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 from retrieval.api.documents import documents_store, refuse_unknown_fields, uploaded_files
 from retrieval.api.serializers import DocumentSerializer, UploadedDocumentSerializer
-from retrieval.collection_addresses import MAX_ADDRESS_CHARS
-from retrieval.services import documents as document_services
 
 SESSION_ID = "The conversation; without it, one that begins with its first question: ask with the id of the answer."
 
@@ -50,17 +47,7 @@ class AttachmentListSerializer(serializers.Serializer[Any]):
     documents = DocumentSerializer(many=True)
 
 
-class KeepSerializer(StrictSerializer):
-    """A collection that you may write to; a plain name of none makes one of your own."""
-
-    collection = TextField(
-        required=False, max_length=MAX_ADDRESS_CHARS, help_text=f"Default: {document_services.DEFAULT_COLLECTION}."
-    )
-
-
 class AttachmentsApi(APIView):
-    """`/api/attachments`."""
-
     scope, scope_to_change = "ask", "write"
     parser_classes = [MultiPartParser]
 
@@ -85,7 +72,8 @@ class AttachmentsApi(APIView):
     )
     def post(self, request: Request) -> Response:
         """Attach files to a conversation: its answers search them beside what else is chosen, and nobody else ever sees
-        them. They go with the conversation; `DELETE /api/documents/{id}` takes one away before."""
+        them. They go with the conversation, unless `POST /api/documents/bulk` moves them to a collection of yours or
+        deletes them before."""
         refuse_unknown_fields(request, AttachSerializer)
         files = uploaded_files(request)
         user = asking_user(request)
@@ -95,23 +83,3 @@ class AttachmentsApi(APIView):
         entries = documents_store(user, files, collection)
         body = {"session_id": collection.conversation_id, "documents": entries}
         return Response(AttachedSerializer(body).data, status=status.HTTP_202_ACCEPTED)
-
-
-class AttachmentKeepApi(APIView):
-    """`/api/attachments/{id}/keep`. 404 where it is not attached to a conversation of the caller."""
-
-    scope, scope_to_change = "ask", "write"
-
-    @extend_schema(
-        operation_id="attachments_keep",
-        request=KeepSerializer,
-        responses={200: DocumentSerializer, **errors(409)},
-        tags=["chat"],
-    )
-    def post(self, request: Request, document_id: UUID) -> Response:
-        """Move an attached file to a collection of yours, so that it outlives the conversation."""
-        user = asking_user(request)
-        selectors.attachment_get(user=user, document_id=document_id)  # before the input: a 400 would tell of it
-        name = checked(KeepSerializer, request.data).get("collection", document_services.DEFAULT_COLLECTION)
-        document = attachment_keep(user=user, document_id=document_id, collection=name)
-        return Response(DocumentSerializer(document, context={"request": request}).data)

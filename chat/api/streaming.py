@@ -16,7 +16,7 @@ from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
 
-from chat.errors import AnswerFailedError, MessageNotFoundError
+from chat.errors import MessageNotFoundError
 from chat.models import Message
 from chat.runs.event_log import Event
 from chat.runs.following import final_event, follow
@@ -29,6 +29,7 @@ from ragsite.accounts.credentials import (
 )
 from ragsite.core.api.schema import EVENT_STREAM
 from ragsite.core.database import database_call
+from ragsite.core.errors import AppError
 
 KEEP_ALIVE = ": keep-alive\n\n"
 # An event's id and data as another front has them; None where it leaves the event out.
@@ -105,7 +106,7 @@ def event_number(text: str) -> int:
 async def finished_message(request: Request, message_id: UUID) -> dict[str, Any]:
     """Wait for the answer's end; its `message_data`.
 
-    Raises AnswerFailedError with the failure's own status, MessageNotFoundError, SignedOutError.
+    Raises AppError with the failure's own status, MessageNotFoundError, SignedOutError.
     """
     return await message_of_end(
         message_id, await unless_signed_out(final_event(message_id), credential_of_request(request))
@@ -113,7 +114,7 @@ async def finished_message(request: Request, message_id: UUID) -> dict[str, Any]
 
 
 async def message_of_end(message_id: UUID, event: Event) -> dict[str, Any]:
-    """Of an answer's last event. Raises AnswerFailedError, MessageNotFoundError."""
+    """Of an answer's last event. Raises AppError, MessageNotFoundError."""
     if event["type"] == "done":
         message: dict[str, Any] = event["message"]
         return message
@@ -121,9 +122,9 @@ async def message_of_end(message_id: UUID, event: Event) -> dict[str, Any]:
     failure = await database_call(failures.first)
     if failure is None:
         raise MessageNotFoundError
-    raise AnswerFailedError(
+    raise AppError(
+        event["content"],
         code=event["code"],
-        message=event["content"],
         status=failure.get("status", 500),
         retry_after_s=failure.get("retry_after_s"),
     )

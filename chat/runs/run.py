@@ -23,7 +23,6 @@ from opentelemetry.context import attach, get_current
 from redis.exceptions import RedisError
 
 from chat import selectors
-from chat.errors import AnswerFailedError
 from chat.messages.data import answer_status, message_data, source_data
 from chat.messages.rendering import cited_markers
 from chat.models import Message
@@ -31,7 +30,7 @@ from chat.runs.answers import EndStatus, Outcome, answer_finish, answer_save_par
 from chat.runs.attachments import attachments_await
 from chat.runs.event_log import Event, get_event_log
 from ragsite.core.database import DatabaseAwayError, database_call, is_database_away, own_database_thread
-from ragsite.core.errors import AppError, NotFoundError
+from ragsite.core.errors import AppError, NotFoundError, UnavailableError
 from ragsite.core.localized import localized
 from ragsite.core.text import clean_json, clean_text
 from ragsite.core.wording import worded
@@ -57,21 +56,13 @@ SHUT_DOWN_S = 4.0  # what all runs of a process that stops have together, the st
 STORE_AGAIN_S = 0.4  # between attempts to store an answer while the database is away
 STOP = "run.stop"
 DELETED = NotFoundError(worded("This conversation was deleted."))
-INTERNAL = AnswerFailedError(
-    code="internal", message=worded("Something went wrong while answering; it has been logged. Try again."), status=500
+INTERNAL = AppError(
+    worded("Something went wrong while answering; it has been logged. Try again."), code="internal", status=500
 )
-TIMED_OUT = AnswerFailedError(
-    code="timeout",
-    message=worded("The answer took too long and was given up; try again."),
-    status=503,
-    retry_after_s=30,
+TIMED_OUT = UnavailableError(
+    worded("The answer took too long and was given up; try again."), code="timeout", retry_after_s=30
 )
-MODEL_AWAY = AnswerFailedError(
-    code="model_unavailable",
-    message=worded("The model did not answer; try again shortly."),
-    status=503,
-    retry_after_s=5,
-)
+MODEL_AWAY = UnavailableError(worded("The model did not answer; try again shortly."), code="model_unavailable")
 
 
 async def answer_question(question: Question, *, workflow: str, trace: Trace) -> Answer:

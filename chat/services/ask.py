@@ -20,19 +20,13 @@ from django.utils.text import Truncator
 from django.utils.translation import get_language
 
 from chat import selectors
-from chat.errors import (
-    AnswerInProgressError,
-    MessageTooLargeError,
-    SessionNotFoundError,
-    TooManyAnswersError,
-    TooManyQuestionsError,
-)
+from chat.errors import AnswerInProgressError, SessionNotFoundError
 from chat.models import Message, Session
 from chat.runs.answers import UNLEASED, answer_lease, answers_mark_interrupted
 from chat.runs.attachments import FINISHED
 from chat.runs.run import Run, detach
 from ragsite.accounts.auth import bound_to, key_of
-from ragsite.core.errors import InvalidInputError, PermissionDeniedError
+from ragsite.core.errors import InvalidInputError, PermissionDeniedError, RateLimitedError, TooLargeError
 from ragsite.core.text import clean_line, clean_text
 from ragsite.core.wording import worded
 from ragsite.runtime import live_settings
@@ -76,11 +70,15 @@ async def ask(
     as it was before, but for what `request` holds.
     kept: whether a new conversation is.
 
-    Raises MessageTooLargeError, InvalidInputError, CollectionNotFoundError, SessionNotFoundError,
-    AnswerInProgressError, TooManyQuestionsError, TooManyAnswersError.
+    Raises TooLargeError, InvalidInputError, CollectionNotFoundError, SessionNotFoundError, AnswerInProgressError,
+    RateLimitedError.
     """
-    if len(text) > settings.RAG.limits.message_chars:
-        raise MessageTooLargeError(settings.RAG.limits.message_chars)
+    if len(text) > (limit := settings.RAG.limits.message_chars):
+        raise TooLargeError(
+            worded("The message is too long; write at most {limit:,} characters.", limit=limit),
+            code="message_too_large",
+            fields={"message": [worded("At most {limit} characters.", limit=limit)]},
+        )
     if model := request.get("model"):
         request = {**request, "model": await _model_chosen(model)}
     language = get_language()  # what follows has a context of its own
@@ -312,7 +310,7 @@ def _session(*, user: User, session_id: UUID | None, kept: bool) -> Session:
 
 
 def check_limits(user: User) -> None:
-    """Raises TooManyQuestionsError, TooManyAnswersError."""
+    """Raises RateLimitedError."""
     limits = settings.RAG.limits
     now = timezone.now()
     answers = Message.objects.filter(session__user=user, role=Message.Role.ASSISTANT)
@@ -321,6 +319,21 @@ def check_limits(user: User) -> None:
     if len(begun) >= limits.questions_per_minute:
         free_at = begun[-limits.questions_per_minute] + timedelta(seconds=WINDOW_S)
         wait_s = max(1, math.ceil((free_at - now).total_seconds()))
-        raise TooManyQuestionsError(limits.questions_per_minute, retry_after_s=wait_s)
+        raise RateLimitedError(
+            worded(
+                "More than {limit} questions in a minute; try again in {retry_after_s} s.",
+                limit=limits.questions_per_minute,
+                retry_after_s=wait_s,
+            ),
+            code="too_many_questions",
+            retry_after_s=wait_s,
+        )
     if answers.filter(status=Message.Status.STREAMING).count() >= limits.answers_at_once:
-        raise TooManyAnswersError(limits.answers_at_once)
+        raise RateLimitedError(
+            worded(
+                "{limit} of your answers are being written already; wait for one of them or stop it.",
+                limit=limits.answers_at_once,
+            ),
+            code="too_many_answers",
+            retry_after_s=5,
+        )

@@ -1,4 +1,4 @@
-"""Files that belong to a conversation: attached, searched by its answers, kept by their user, or gone with it.
+"""Files that belong to a conversation: attached, searched by its answers, and gone with it.
 
 They lie in a private collection of the conversation (`retrieval.models.Collection.conversation_id`). A conversation
 that has not begun has an id with its first file; its first question makes the session of that id.
@@ -10,21 +10,14 @@ from datetime import timedelta
 from uuid import UUID, uuid4
 
 from django.contrib.auth.models import User
-from django.db import transaction
 from django.utils import timezone
 
 from chat import selectors
-from chat.errors import TooManyAttachmentsError
 from chat.models import Session
-from ragsite.core.errors import ConflictError
+from ragsite.core.errors import TooLargeError
 from ragsite.core.wording import worded
-from retrieval.models import Collection, Document
-from retrieval.services.collections import (
-    collection_delete,
-    collection_for_upload,
-    collection_of_conversation,
-)
-from retrieval.services.documents import document_move
+from retrieval.models import Collection
+from retrieval.services.collections import collection_delete, collection_of_conversation
 
 MAX_FILES = 50  # of one conversation
 UNASKED_KEPT = timedelta(days=2)  # files of a conversation that was never begun
@@ -34,27 +27,20 @@ SWEEP_BATCH = 200
 def attachments_open(*, user: User, session_id: UUID | None, files: int) -> Collection:
     """Where `files` files of a conversation go; `session_id` None: of one that has yet to begin.
 
-    Raises SessionNotFoundError, TooManyAttachmentsError.
+    Raises SessionNotFoundError, TooLargeError.
     """
     if session_id is None:
         return collection_of_conversation(owner=user, conversation_id=uuid4())
     there = selectors.attachment_list(user=user, session_id=session_id).count()
     if there + files > MAX_FILES:
-        raise TooManyAttachmentsError(MAX_FILES)
+        raise TooLargeError(
+            worded(
+                "A conversation takes {limit} files; remove some of them, or put them into a collection.",
+                limit=MAX_FILES,
+            ),
+            code="too_many_attachments",
+        )
     return collection_of_conversation(owner=user, conversation_id=session_id)
-
-
-@transaction.atomic
-def attachment_keep(*, user: User, document_id: UUID, collection: str) -> Document:
-    """Move an attached file to a collection of the user, by name; made where there is none.
-
-    Raises NotFoundError, ConflictError while it is being read or where that collection holds this content, and what
-    `collection_for_upload` raises.
-    """
-    document = selectors.attachment_get(user=user, document_id=document_id)
-    if document.status != Document.Status.READY:
-        raise ConflictError(worded("This file is not read yet; keep it once it is."))
-    return document_move(document=document, collection=collection_for_upload(user=user, name=collection))
 
 
 def attachments_sweep() -> int:

@@ -21,11 +21,10 @@ from django.utils.crypto import constant_time_compare, salted_hmac
 from django.utils.safestring import mark_safe
 
 from chat import selectors
-from chat.errors import NothingToShareError, ShareLinksOffError
 from chat.messages.data import cited_page, weak_sentences
 from chat.messages.rendering import reachable, render_answer
 from chat.models import Message, Session, Share, Source
-from ragsite.core.errors import InvalidInputError, NotFoundError
+from ragsite.core.errors import ConflictError, InvalidInputError, NotFoundError, PermissionDeniedError
 from ragsite.core.wording import worded
 from retrieval.selectors import visible_documents
 
@@ -34,16 +33,23 @@ SALT = "chat.share"
 
 
 def session_share(*, user: User, session_id: UUID, scope: str, expires_at: datetime | None = None) -> Share:
-    """Raises SessionNotFoundError, ShareLinksOffError, NothingToShareError, InvalidInputError."""
+    """Raises SessionNotFoundError, PermissionDeniedError where the site has no secret links, InvalidInputError,
+    ConflictError where no message is there to show."""
     session = selectors.session_get(user=user, session_id=session_id)
     if scope == Share.Scope.LINK and not settings.SHARE_LINKS:
-        raise ShareLinksOffError
+        raise PermissionDeniedError(
+            worded(
+                "Secret links are switched off on this site; share it with people who have an account, or ask an "
+                "administrator."
+            ),
+            code="share_links_off",
+        )
     if expires_at is not None and expires_at <= timezone.now():
         raise InvalidInputError(fields={"expires_at": [worded("Give a time in the future.")]})
     shown = selectors.message_list(user=user, session=session).exclude(status=Message.Status.STREAMING)
     ids = [str(pk) for pk in shown.values_list("pk", flat=True)]
     if not ids:
-        raise NothingToShareError
+        raise ConflictError(worded("There is nothing to share yet; ask a question first."), code="nothing_to_share")
     with transaction.atomic():
         Session.objects.select_for_update().get(pk=session.pk)
         Share.objects.filter(session=session, scope=scope).delete()

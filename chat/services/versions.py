@@ -12,13 +12,13 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 
 from chat import selectors
-from chat.errors import AnswerCompleteError, AnswerInProgressError
+from chat.errors import AnswerInProgressError
 from chat.messages.data import source_value
 from chat.models import Message, Session
 from chat.runs.answers import answer_lease, answers_mark_interrupted
 from chat.runs.run import Run
 from chat.services.ask import ask, check_limits, lock_asking, question_of, run_begin, scope_asked, show
-from ragsite.core.errors import InvalidInputError
+from ragsite.core.errors import ConflictError, InvalidInputError
 from ragsite.core.wording import worded
 from retrieval.engine import get_engine
 from retrieval.steps.continuing import Begun
@@ -59,7 +59,7 @@ async def message_continue(*, user: User, message_id: UUID) -> Run:
     """Go on with an answer that was cut, stopped or interrupted, in the same message and from the same sources.
 
     Where nothing of it was written yet, it is written from its beginning. Raises MessageNotFoundError,
-    InvalidInputError, AnswerInProgressError, AnswerCompleteError, TooManyAnswersError, TooManyQuestionsError,
+    InvalidInputError, AnswerInProgressError, ConflictError where it is complete, RateLimitedError,
     UnavailableError where no model can be used.
     """
     message = await sync_to_async(selectors.message_get)(user=user, message_id=message_id)
@@ -68,7 +68,10 @@ async def message_continue(*, user: User, message_id: UUID) -> Run:
     if message.status == Message.Status.STREAMING:
         raise AnswerInProgressError
     if message.status not in INCOMPLETE:
-        raise AnswerCompleteError
+        raise ConflictError(
+            worded("This answer is not one that was cut, stopped or interrupted; have it written again instead."),
+            code="answer_complete",
+        )
     await require_writer(get_engine())
     return await run_begin(partial(_answer_take_up, user=user, message=message))
 

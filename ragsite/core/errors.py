@@ -28,10 +28,13 @@ class AppError(Exception):
         self,
         message: str | None = None,
         *,
+        code: str | None = None,
+        status: int | None = None,
         fields: Mapping[str, Any] | None = None,
         retry_after_s: int | None = None,
     ) -> None:
         self.message = message or self.message
+        self.code, self.status = code or self.code, status or self.status
         self.fields = dict(fields or {})
         self.retry_after_s = retry_after_s or self.retry_after_s
         super().__init__(self.message)

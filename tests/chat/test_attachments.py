@@ -89,10 +89,16 @@ def test_nobody_else_sees_an_attached_file(user: User, client_of: Any, fields: A
     assert client.get(f"/api/documents/{document.pk}/chunks").status_code == 404
     assert client.get(f"/api/attachments?session_id={conversation}").status_code == 404
     assert client.delete(f"/api/documents/{document.pk}").status_code == 404
-    assert client.post(f"/api/attachments/{document.pk}/keep", {}).status_code == 404
     assert attach(client, session_id=conversation).status_code == 404
     assert not scope_for(user=other).collections
     assert client.post("/api/search", {"query": "x", "collections": [str(document.collection_id)]}).status_code == 404
+
+
+def test_a_file_is_kept_by_moving_it_to_a_collection(user: User, client_of: Any) -> None:
+    document, collection, client = attached(user), CollectionFactory(owner=user, visibility="private"), client_of(user)
+    move = {"action": "move", "ids": [str(document.pk)], "collection": collection.name}
+    assert client.post("/api/documents/bulk", move, format="json").json()["results"][0]["outcome"] == "done"
+    assert [row["id"] for row in client.get("/api/documents").json()["results"]] == [str(document.pk)]
 
 
 def test_the_admin_shows_no_attached_file(user: User) -> None:

@@ -211,8 +211,12 @@ export class Attachments {
     const done = await formDialog(gettext("Keep in my documents"), [field], {
       confirm: gettext("Keep"),
       save: async ({ collection }) => {
-        const kept = await api.post(`/api/attachments/${attached.document?.id}/keep`, { collection });
-        toast(gettext("Kept in “{collection}”, and searched there from now on.", { collection: kept.collection }));
+        await api.post("/api/collections", { name: collection }).catch((error) => {
+          if (error.status !== 409) throw error; // it is there
+        });
+        const { results: [{ outcome, error }] } = await api.post("/api/documents/bulk", { action: "move", ids: [attached.document?.id], collection });
+        if (outcome === "refused") throw new ApiError(409, "refused", error);
+        toast(gettext("Kept in “{collection}”, and searched there from now on.", { collection }));
       },
     });
     if (done) this.drop(attached);
