@@ -69,17 +69,21 @@ REASONS: Labels = {  # why an answer is to be looked at
     "no_answer": _("No answer found"), "weak": _("Weakly supported"), "degraded": _("Fallback used"), "slow": _("Slow"),
 }  # fmt: skip
 
-EFFORTS: dict[str, tuple[str | Promise, str | Promise, str, dict[str, bool]]] = {  # label, hint, workflow, options
-    "quick": (
-        _("Quick"), _("Answers from the first search"), "corrective", {"rewrite": False, "hyde": False, "rerank": False}
-    ),
-    "careful": (_("Careful"), _("Checks what it found, and searches again when that is weak"), "corrective", {}),
-    "thorough": (_("Thorough"), _("Checks its own answer before you see it; takes longer"), "dual_loop", {}),
-}  # fmt: skip
-WORKFLOWS: dict[str, tuple[str | Promise, str | Promise]] = {  # the two that are an effort go by its name
-    "corrective": EFFORTS["careful"][:2],
+Named = dict[str, tuple[str | Promise, str | Promise]]  # label, hint
+EFFORTS: dict[str, dict[str, Any]] = {  # what of a question's request each stands for
+    "quick": {"workflow": "corrective", "options": {"rewrite": False, "hyde": False, "rerank": False}},
+    "careful": {"workflow": "corrective"},
+    "thorough": {"workflow": "dual_loop"},
+}
+EFFORT_LABELS: Named = {
+    "quick": (_("Quick"), _("Answers from the first search")),
+    "careful": (_("Careful"), _("Checks what it found, and searches again when that is weak")),
+    "thorough": (_("Thorough"), _("Checks its own answer before you see it; takes longer")),
+}
+WORKFLOWS: Named = {  # the two that are an effort go by its name
+    "corrective": EFFORT_LABELS["careful"],
     "self_corrective": (_("Self-corrective"), _("Grades every passage before answering")),
-    "dual_loop": EFFORTS["thorough"][:2],
+    "dual_loop": EFFORT_LABELS["thorough"],
     "planned": (_("Planned"), _("Splits a question into steps")),
     "react": (_("ReAct"), _("Rewrites the query until what it finds is enough")),
 }
@@ -92,8 +96,8 @@ def label(labels: Labels, name: str) -> str:
 def workflow_label(name: str, options: dict[str, Any] | None = None) -> str:
     """options: of the question; they tell a quick answer from a careful one."""
     quick = EFFORTS["quick"]
-    if name == quick[2] and options and quick[3].items() <= options.items():
-        return str(quick[0])
+    if name == quick["workflow"] and options and quick["options"].items() <= options.items():
+        return str(EFFORT_LABELS["quick"][0])
     return str(WORKFLOWS[name][0]) if name in WORKFLOWS else name.replace("_", " ")
 
 
@@ -112,11 +116,10 @@ def script_labels() -> dict[str, Any]:
 
 def script_efforts() -> list[dict[str, Any]]:
     """How much may be done for an answer: the efforts, then every workflow by its own name."""
-    rows = [(name, *effort, True) for name, effort in EFFORTS.items()]
-    rows += [(name, *WORKFLOWS[name], name, {}, False) for name in available_workflows()]
-    names = ("name", "label", "hint", "workflow", "options", "is_effort")
+    rows = [(name, EFFORT_LABELS[name], request, True) for name, request in EFFORTS.items()]
+    rows += [(name, WORKFLOWS[name], {"workflow": name}, False) for name in available_workflows()]
     return [
-        dict(zip(names, row, strict=True)) | {"label": str(row[1]), "hint": str(row[2])}
-        for row in rows
-        if row[3] in available_workflows()
+        {"name": name, "label": str(title), "hint": str(hint), "options": {}, **request, "is_effort": is_effort}
+        for name, (title, hint), request, is_effort in rows
+        if request["workflow"] in available_workflows()
     ]

@@ -30,7 +30,7 @@ from chat.runs.answers import answers_mark_interrupted
 from chat.services.ask import ask
 from chat.services.stop import message_stop
 from chat.services.versions import message_continue, message_edit, message_regenerate, message_show
-from ragsite.core.api.fields import NoFieldsSerializer
+from ragsite.core.api.fields import NoFieldsSerializer, checked, read
 from ragsite.core.api.pagination import Pages, page_of, page_parameters
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
@@ -46,10 +46,10 @@ async def _answer(request: Request, message_id: UUID, *, stream: bool) -> Respon
     return Response(await finished_message(request, message_id))
 
 
-class VersionPages(Pages):
-    """50 versions a page unless `page_size` asks for others, 200 at most."""
+class MessagePages(Pages):
+    """100 messages a page unless `page_size` asks for others, 200 at most."""
 
-    page_size = 50
+    page_size = 100
     page_size_query_param = "page_size"
     max_page_size = 200
 
@@ -59,8 +59,6 @@ def _stored(user: User, message_id: UUID) -> Response:
 
 
 class ChatApi(ChatView):
-    """`/api/chat`."""
-
     @extend_schema(
         operation_id="chat",
         request=AskSerializer,
@@ -69,15 +67,12 @@ class ChatApi(ChatView):
     )
     async def post(self, request: Request) -> Response | StreamingHttpResponse:
         """Ask a question. The answer is written to its end also when the connection closes."""
-        serializer = AskSerializer(data=request.data)
-        serializer.is_valid(raise_exception=True)
+        serializer = read(AskSerializer, request.data)
         run = await ask(user=asking_user(request), **serializer.asked())
         return await _answer(request, run.message.pk, stream=serializer.validated_data["stream"])
 
 
 class MessageApi(ChatView):
-    """`/api/messages/{id}`. 404 where it is not the caller's."""
-
     @extend_schema(responses={200: AnswerSerializer}, tags=["messages"])
     def get(self, request: Request, message_id: UUID) -> Response:
         """One message, with what has been written of it so far."""
@@ -87,20 +82,16 @@ class MessageApi(ChatView):
 
 
 class MessageStopApi(ChatView):
-    """`/api/messages/{id}/stop`."""
-
     @extend_schema(request=None, responses={200: AnswerSerializer}, tags=["messages"])
     async def post(self, request: Request, message_id: UUID) -> Response:
         """Stop an answer that is being written; what has been written of it is kept."""
-        NoFieldsSerializer(data=request.data).is_valid(raise_exception=True)
+        checked(NoFieldsSerializer, request.data)
         user = asking_user(request)
         await message_stop(user=user, message_id=message_id)
         return await sync_to_async(_stored)(user, message_id)
 
 
 class MessageRegenerateApi(ChatView):
-    """`/api/messages/{id}/regenerate`. 400 for a question, 409 while an answer is being written."""
-
     @extend_schema(
         request=RequestSerializer,
         responses={**ANSWERED, **errors(409, 429)},
@@ -108,46 +99,37 @@ class MessageRegenerateApi(ChatView):
     )
     async def post(self, request: Request, message_id: UUID) -> Response | StreamingHttpResponse:
         """Answer the question again, as it was asked but for the fields given here; the old answer is superseded."""
-        serializer = RequestSerializer(data=request.data)
-        serializer.is_valid(raise_exception=True)
+        serializer = read(RequestSerializer, request.data)
         user = asking_user(request)
         run = await message_regenerate(user=user, message_id=message_id, request=serializer.request())
         return await _answer(request, run.message.pk, stream=serializer.validated_data["stream"])
 
 
 class MessageContinueApi(ChatView):
-    """`/api/messages/{id}/continue`. 400 for a question, 409 where it is complete or an answer is being written."""
-
     @extend_schema(request=ContinueSerializer, responses={**ANSWERED, **errors(409, 429, 503)}, tags=["messages"])
     async def post(self, request: Request, message_id: UUID) -> Response | StreamingHttpResponse:
         """Go on with an answer that was cut, stopped or interrupted, from its sources and behind its text.
 
         Its events are numbered from 1 again; the first chunk is the text so far. 503 where there is no model.
         """
-        serializer = ContinueSerializer(data=request.data)
-        serializer.is_valid(raise_exception=True)
+        serializer = read(ContinueSerializer, request.data)
         await message_continue(user=asking_user(request), message_id=message_id)
         return await _answer(request, message_id, stream=serializer.validated_data["stream"])
 
 
 class MessageEditApi(ChatView):
-    """`/api/messages/{id}/edit`, of the question or of its answer. 409 while an answer is being written."""
-
     @extend_schema(request=EditSerializer, responses={**ANSWERED, **errors(409, 429)}, tags=["messages"])
     async def post(self, request: Request, message_id: UUID) -> Response | StreamingHttpResponse:
         """Ask a question in other words: a branch. What was asked and answered before stays, as another version."""
-        serializer = EditSerializer(data=request.data)
-        serializer.is_valid(raise_exception=True)
+        serializer = read(EditSerializer, request.data)
         run = await message_edit(user=asking_user(request), message_id=message_id, **serializer.asked())
         return await _answer(request, run.message.pk, stream=serializer.validated_data["stream"])
 
 
 class MessageVersionsApi(ChatView):
-    """`/api/messages/{id}/versions`."""
-
     @extend_schema(
         operation_id="messages_versions_list",
-        parameters=page_parameters(VersionPages),
+        parameters=page_parameters(MessagePages),
         responses={200: page_of("VersionPage", AnswerSerializer(many=True))},
         tags=["messages"],
     )
@@ -158,26 +140,22 @@ class MessageVersionsApi(ChatView):
         message = selectors.message_get(user=user, message_id=message_id)
         answers_mark_interrupted(session=message.session_id)
         versions = selectors.version_list(user=user, message=message)
-        return VersionPages().answer(
+        return MessagePages().answer(
             versions, self, lambda page: list(map(message_data, selectors.with_versions(page)))
         )
 
 
 class MessageShowApi(ChatView):
-    """`/api/messages/{id}/show`. 409 while an answer is being written in the conversation."""
-
     @extend_schema(request=None, responses={200: AnswerSerializer, **errors(409)}, tags=["messages"])
     def post(self, request: Request, message_id: UUID) -> Response:
         """Make this version the one that the conversation shows and goes on from."""
         user = asking_user(request)
         selectors.message_get(user=user, message_id=message_id)
-        NoFieldsSerializer(data=request.data).is_valid(raise_exception=True)
+        checked(NoFieldsSerializer, request.data)
         return Response(message_data(message_show(user=user, message_id=message_id)))
 
 
 class MessageEventsApi(ChatView):
-    """`/api/messages/{id}/events`. 404 for a question, which has none."""
-
     @extend_schema(
         parameters=[
             OpenApiParameter("Last-Event-ID", OpenApiTypes.STR, OpenApiParameter.HEADER, description=LAST_EVENT_ID)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from typing import Any, TypeVar
+from typing import Any
 from uuid import UUID
 
 from channels.db import aclose_old_connections
@@ -28,7 +28,7 @@ from chat.runs.run import session_group
 from chat.services.ask import ask
 from chat.services.stop import message_stop
 from ragsite.accounts.auth import ScopeError, require_scope
-from ragsite.core.api.fields import IdField, NoFieldsSerializer, StrictSerializer, WholeNumberField
+from ragsite.core.api.fields import IdField, NoFieldsSerializer, StrictSerializer, WholeNumberField, checked, read
 from ragsite.core.api.json_parser import InvalidJsonError, parse_json
 from ragsite.core.database import DatabaseAwayError, database_call, is_database_away
 from ragsite.core.errors import AppError, InvalidInputError, TooLargeError
@@ -54,9 +54,6 @@ class ResumeFrame(MessageFrame):
     """`after`: the number of the last event that was seen."""
 
     after = WholeNumberField(min_value=0, required=False, allow_null=True)
-
-
-Frame = TypeVar("Frame", bound=StrictSerializer)
 
 
 class UnknownTypeError(InvalidInputError):
@@ -125,15 +122,15 @@ class ChatConsumer(AsyncWebsocketConsumer):
         kind = frame.pop("type", None)
         match kind:
             case "ask":
-                await self._ask(_checked(AskSerializer, frame).asked())
+                await self._ask(read(AskSerializer, frame).asked())
             case "stop":
-                message_id = _checked(MessageFrame, frame).validated_data["message_id"]
+                message_id = checked(MessageFrame, frame)["message_id"]
                 await message_stop(user=self.user, message_id=message_id)
             case "resume":
-                resume = _checked(ResumeFrame, frame).validated_data
+                resume = checked(ResumeFrame, frame)
                 await self._resume(resume["message_id"], after=resume.get("after") or 0)
             case "ping":
-                _checked(NoFieldsSerializer, frame)
+                checked(NoFieldsSerializer, frame)
                 await self._send({"type": "pong"})
             case _:
                 raise UnknownTypeError
@@ -209,10 +206,3 @@ def _frame(text: str | None) -> dict[str, Any]:
     if not isinstance(frame, dict):
         raise InvalidInputError(worded("Send a JSON object with a type."))
     return frame
-
-
-def _checked(serializer: type[Frame], frame: dict[str, Any]) -> Frame:
-    """Raises ValidationError."""
-    read = serializer(data=frame)
-    read.is_valid(raise_exception=True)
-    return read

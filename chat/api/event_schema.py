@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from drf_spectacular.utils import OpenApiResponse, PolymorphicProxySerializer
@@ -10,82 +11,67 @@ from rest_framework import serializers
 from chat.api.serializers import AnswerSerializer, SourceSerializer, StepSerializer
 from ragsite.core.api.schema import FixedTextField, event_stream
 
-Fields = dict[str, serializers.Field[Any, Any, Any, Any]]
+Fields = Mapping[str, Any]
+TEXT = serializers.CharField()
+TEXTS = serializers.ListField(child=serializers.CharField())
+LINE = serializers.CharField(help_text="One line for people.")
+SOURCES = SourceSerializer(many=True)
+LAST = {"done": serializers.BooleanField(help_text="true: nothing comes after it.")}
+NUMBERED = {
+    "seq": serializers.IntegerField(min_value=1, help_text="1, 2, 3 … of this answer."),
+    "message_id": serializers.UUIDField(help_text="The answer."),
+}
 
 
-def _event(kind: str, **fields: serializers.Field[Any, Any, Any, Any]) -> type[serializers.Serializer[Any]]:
-    """The serializer of one type of event."""
-    common: Fields = {
-        "type": FixedTextField(kind),
-        "seq": serializers.IntegerField(min_value=1, help_text="1, 2, 3 … of this answer."),
-        "message_id": serializers.UUIDField(help_text="The answer."),
-    }
-    return type(f"{kind.title().replace('_', '')}EventSerializer", (serializers.Serializer,), {**common, **fields})
-
-
-def _seed_event(kind: str, **fields: serializers.Field[Any, Any, Any, Any]) -> type[serializers.Serializer[Any]]:
-    """The same of seed 004's."""
-    common: Fields = {"type": FixedTextField(kind), "content": serializers.CharField()}
-    return type(f"Rag{kind.title().replace('_', '')}EventSerializer", (serializers.Serializer,), {**common, **fields})
-
-
-def _line() -> serializers.CharField:
-    return serializers.CharField(help_text="One line for people.")
-
-
-def _done() -> serializers.BooleanField:
-    return serializers.BooleanField(help_text="true: nothing comes after it.")
-
-
-def _texts() -> serializers.ListField:
-    return serializers.ListField(child=serializers.CharField())
-
-
-def _stream(name: str, kinds: Any, description: str) -> OpenApiResponse:
-    content = PolymorphicProxySerializer(component_name=name, serializers=kinds, resource_type_field_name=None)
+def _stream(name: str, kinds: Mapping[str, Fields], *, common: Fields, description: str) -> OpenApiResponse:
+    """kinds: the fields of each type of event, beside the `common` ones."""
+    events = [
+        type(
+            f"{name}{kind.title().replace('_', '')}Serializer",
+            (serializers.Serializer,),
+            {"type": FixedTextField(kind), **common, **fields},
+        )
+        for kind, fields in kinds.items()
+    ]
+    content = PolymorphicProxySerializer(component_name=name, serializers=events, resource_type_field_name=None)
     return OpenApiResponse(event_stream(f"{name}Message", content), description=description)
 
 
 EVENTS = _stream(
     "AnswerEvent",
-    [
-        _event(
-            "started",
-            session_id=serializers.UUIDField(),
-            workflow=serializers.CharField(),
-            user_message_id=serializers.UUIDField(help_text="The question."),
-        ),
-        _event("reasoning", content=_line(), step=StepSerializer()),
-        _event("tool_call", content=_line(), tool=serializers.CharField(), step=StepSerializer()),
-        _event("sources", sources=SourceSerializer(many=True)),
-        _event("chunk", content=serializers.CharField(help_text="The next piece of the answer.")),
-        _event("clarify", question=serializers.CharField(), options=_texts()),
-        _event(
-            "done",
-            done=_done(),
-            answer=serializers.CharField(),
-            sources=SourceSerializer(many=True),
-            decision=serializers.CharField(allow_null=True),
-            message=AnswerSerializer(),
-        ),
-        _event(
-            "error",
-            done=_done(),
-            code=serializers.CharField(),
-            content=serializers.CharField(help_text="What went wrong and what to do."),
-        ),
-    ],
-    "Server-Sent Events: `started`, `reasoning`, `tool_call`, `sources`, `chunk`, `clarify`, and at the end one `done` "
-    "or `error`. `id:` is the event's number; comments are sent while there is nothing to say.",
+    {
+        "started": {
+            "session_id": serializers.UUIDField(),
+            "workflow": TEXT,
+            "user_message_id": serializers.UUIDField(help_text="The question."),
+        },
+        "reasoning": {"content": LINE, "step": StepSerializer()},
+        "tool_call": {"content": LINE, "tool": TEXT, "step": StepSerializer()},
+        "sources": {"sources": SOURCES},
+        "chunk": {"content": serializers.CharField(help_text="The next piece of the answer.")},
+        "clarify": {"question": TEXT, "options": TEXTS},
+        "done": {
+            **LAST,
+            "answer": TEXT,
+            "sources": SOURCES,
+            "decision": serializers.CharField(allow_null=True),
+            "message": AnswerSerializer(),
+        },
+        "error": {**LAST, "code": TEXT, "content": serializers.CharField(help_text="What went wrong and what to do.")},
+    },
+    common=NUMBERED,
+    description="Server-Sent Events: `started`, `reasoning`, `tool_call`, `sources`, `chunk`, `clarify`, and at the "
+    "end one `done` or `error`. `id:` is the event's number; comments are sent while there is nothing to say.",
 )
 RAG_EVENTS = _stream(
     "RagEvent",
-    [
-        _seed_event("reasoning"),
-        _seed_event("tool_call"),
-        _seed_event("chunk"),
-        _seed_event("done", done=_done(), answer=serializers.CharField(), sources=_texts()),
-        _seed_event("error", done=_done()),
-    ],
-    "Server-Sent Events: `reasoning`, `tool_call` and `chunk`, and at the end one `done` or `error`.",
+    {
+        "reasoning": {},
+        "tool_call": {},
+        "chunk": {},
+        "done": {**LAST, "answer": TEXT, "sources": TEXTS},
+        "error": LAST,
+    },
+    common={"content": TEXT},
+    description="Server-Sent Events: `reasoning`, `tool_call` and `chunk`, and at the end one `done` or `error`.",
 )

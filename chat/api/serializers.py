@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from django.conf import settings
@@ -25,11 +24,6 @@ from retrieval.values import TASK_NAMES
 from retrieval.workflows import available_workflows
 
 MOST_DOCUMENTS = 10  # that one question names
-EFFORTS: Mapping[str, Mapping[str, Any]] = {  # as the chat page has them
-    "quick": {"workflow": "corrective", "options": {"rewrite": False, "hyde": False, "rerank": False}},
-    "careful": {"workflow": "corrective"},
-    "thorough": {"workflow": "dual_loop"},
-}
 OWN_RATING = "The caller's own: {score, thumb, tags, comment}. Not in events."
 REQUEST_FIELDS = ("workflow", "collections", "task", "documents", "filters", "filters_mode", "options", "model")
 

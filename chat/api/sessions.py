@@ -17,6 +17,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat import selectors
+from chat.api.chat import MessagePages
 from chat.api.serializers import (
     AnswerSerializer,
     FolderSerializer,
@@ -40,20 +41,6 @@ from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 
 EXPORT_FORMATS = ("markdown", "json")
-
-
-class MessagePages(Pages):
-    """100 messages a page unless `page_size` asks for others, 200 at most."""
-
-    page_size = 100
-    page_size_query_param = "page_size"
-    max_page_size = 200
-
-
-class FolderPages(Pages):
-    """200 folders a page."""
-
-    page_size = 200
 
 
 class SessionListQuerySerializer(QuerySerializer):
@@ -88,8 +75,6 @@ class SessionExportQuerySerializer(QuerySerializer):
 
 
 class SessionListApi(ChatView):
-    """`/api/sessions`."""
-
     @extend_schema(
         operation_id="sessions_list",
         parameters=[SessionListQuerySerializer, *page_parameters()],
@@ -115,8 +100,6 @@ class SessionListApi(ChatView):
 
 
 class SessionApi(ChatView):
-    """`/api/sessions/{id}`. 404 where it is not the caller's."""
-
     @extend_schema(responses={200: SessionSerializer}, tags=["sessions"])
     async def get(self, request: Request, session_id: UUID) -> Response:
         """One of your sessions."""
@@ -144,23 +127,19 @@ class SessionApi(ChatView):
 
 
 class FolderListApi(ChatView):
-    """`/api/sessions/folders`."""
-
     @extend_schema(
         operation_id="sessions_folders_list",
-        parameters=page_parameters(FolderPages),
+        parameters=page_parameters(),
         responses={200: page_of("FolderPage", FolderSerializer(many=True))},
         tags=["sessions"],
     )
     def get(self, request: Request) -> Response:
         """The folders of your conversations, by name."""
         folders = selectors.folder_list(user=asking_user(request))
-        return FolderPages().answer(folders, self, list)
+        return Pages().answer(folders, self, list)
 
 
 class SessionShareApi(ChatView):
-    """`/api/sessions/{id}/share`. 404 where it is not the caller's."""
-
     @extend_schema(responses={200: SharesSerializer}, tags=["sessions"])
     def get(self, request: Request, session_id: UUID) -> Response:
         """How it is shared now."""
@@ -198,8 +177,6 @@ def _shared(request: Request, share: Share) -> dict[str, Any]:
 
 
 class SessionMessagesApi(ChatView):
-    """`/api/sessions/{id}/messages`."""
-
     @extend_schema(
         operation_id="sessions_messages_list",
         parameters=[MessageListQuerySerializer, *page_parameters(MessagePages)],
@@ -221,8 +198,6 @@ class SessionMessagesApi(ChatView):
 
 
 class SessionExportApi(ChatView):
-    """`/api/sessions/{id}/export`."""
-
     @extend_schema(
         parameters=[SessionExportQuerySerializer],
         responses={(200, "text/markdown"): OpenApiTypes.STR, (200, "application/json"): OpenApiTypes.OBJECT},

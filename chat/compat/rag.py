@@ -61,8 +61,6 @@ class RagAnswerSerializer(serializers.Serializer[Any]):
 
 
 class RagQueryApi(ChatView):
-    """`POST /api/rag/query`."""
-
     @extend_schema(
         operation_id="rag_query",
         request=RagQuerySerializer,
@@ -83,8 +81,6 @@ class RagQueryApi(ChatView):
 
 
 class RagQueryStreamApi(ChatView):
-    """`GET /api/rag/query-stream?query=…`."""
-
     http_method_names = ["get", "options"]  # a HEAD would ask, too
 
     @extend_schema(

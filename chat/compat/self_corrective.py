@@ -8,14 +8,14 @@ from typing import Any
 from django.conf import settings
 from django.http import StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat.api.event_schema import EVENTS
 from chat.api.streaming import EVENT_STREAM, ChatView, event_stream, finished_message, wants_events
 from chat.services.ask import ask
-from ragsite.core.api.fields import IdField, NumberField, StrictSerializer, TextField, WholeNumberField
+from ragsite.core.api.fields import IdField, NumberField, StrictSerializer, TextField, WholeNumberField, read
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 from ragsite.core.errors import InvalidInputError
@@ -47,14 +47,6 @@ OPTIONS = {
     "similarityThreshold": "min_similarity",
     "maxRewriteAttempts": "max_rewrites",
     "gradePassThreshold": "pass_rate",
-}
-QUESTION_EXAMPLE = {
-    "query": "How many books may an undergraduate borrow?",
-    "topK": 5,
-    "similarityThreshold": 0.3,
-    "maxRewriteAttempts": 3,
-    "gradePassThreshold": 0.6,
-    "milvusConfig": {"collectionName": "handbook"},
 }
 Step = Mapping[str, Any]
 
@@ -145,8 +137,6 @@ class SelfCorrectiveSerializer(StrictSerializer):
 
 
 class SelfCorrectiveApi(ChatView):
-    """`POST /api/self-corrective-rag`."""
-
     @extend_schema(
         operation_id="self_corrective_rag",
         request=SelfCorrectiveSerializer,
@@ -155,13 +145,11 @@ class SelfCorrectiveApi(ChatView):
             (200, EVENT_STREAM): EVENTS,
             **errors(409, 429),
         },
-        examples=[OpenApiExample("A question", request_only=True, value=QUESTION_EXAMPLE)],
         tags=["chat"],
     )
     async def post(self, request: Request) -> Response | StreamingHttpResponse:
         """Ask with every document graded by itself. With `Accept: text/event-stream` the events of `/api/chat`."""
-        serializer = SelfCorrectiveSerializer(data=request.data)
-        serializer.is_valid(raise_exception=True)
+        serializer = read(SelfCorrectiveSerializer, request.data)
         run = await ask(user=asking_user(request), **serializer.asked())
         if wants_events(request):
             return event_stream(request, run.message.pk)

@@ -17,8 +17,9 @@ from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
 from mcp_types import ToolAnnotations
 from pydantic import Field
 
-from chat.api.serializers import EFFORTS, AskSerializer
+from chat.api.serializers import AskSerializer
 from chat.api.streaming import message_of_end
+from chat.labels import EFFORTS
 from chat.messages.data import evidence_address
 from chat.runs.event_log import Event
 from chat.services.stop import ask_or_stop, follow_or_stop

@@ -7,7 +7,8 @@ from typing import Any
 
 from rest_framework import serializers
 
-from chat.api.serializers import EFFORTS, RequestSerializer
+from chat.api.serializers import RequestSerializer
+from chat.labels import EFFORTS
 from ragsite.core.api.fields import FlagField, StrictSerializer, TextField, WholeNumberField
 from ragsite.core.errors import InvalidInputError, NotFoundError, TooLargeError
 from ragsite.core.text import clean_text

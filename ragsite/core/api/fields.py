@@ -9,7 +9,7 @@ own, and parameters that are not known are ignored, except where a list is of pe
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from django.http import QueryDict
 from rest_framework import serializers
@@ -18,14 +18,20 @@ from rest_framework.fields import empty
 from ragsite.core.localized import localized
 from ragsite.core.wording import joined, worded
 
+Read = TypeVar("Read", bound=serializers.Serializer[Any])
 NAMED = 20  # unknown names that an error tells
 
 
+def read(serializer: type[Read], data: Any, *, partial: bool = False) -> Read:
+    """A serializer of a body or of query parameters that were found valid. Raises ValidationError."""
+    reader = serializer(data=data, partial=partial)
+    reader.is_valid(raise_exception=True)
+    return reader
+
+
 def checked(serializer: type[serializers.Serializer[Any]], data: Any, *, partial: bool = False) -> Any:
-    """The validated data of a body or of query parameters. Raises ValidationError."""
-    read = serializer(data=data, partial=partial)
-    read.is_valid(raise_exception=True)
-    return read.validated_data
+    """Its validated data. Raises ValidationError."""
+    return read(serializer, data, partial=partial).validated_data
 
 
 def unknown_fields(given: Iterable[Any], known: Iterable[str]) -> dict[str, list[str]]:
