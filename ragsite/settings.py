@@ -18,7 +18,7 @@ import dj_database_url
 from csp.constants import NONE, SELF
 from dotenv import dotenv_values
 
-from ragsite.core.changeable import constance_config, constance_fields
+from ragsite.core.changeable import constance_settings
 from ragsite.core.rag_settings import RagSettings
 from ragsite.core.redis_connection import lasting_connection
 from ragsite.core.settings_group import SettingsError
@@ -79,8 +79,7 @@ RAG = OPERATORS_RAG = RagSettings.from_env(ENVIRON, data_dir=str(DATA_DIR), prom
 
 # What superusers may change while the site runs (ragsite/runtime/live_settings.py).
 CONSTANCE_BACKEND = "constance.backends.database.DatabaseBackend"
-CONSTANCE_CONFIG = constance_config(RAG)
-CONSTANCE_ADDITIONAL_FIELDS = constance_fields()
+CONSTANCE_CONFIG, CONSTANCE_ADDITIONAL_FIELDS = constance_settings(RAG)
 
 # ------------------------------------------------------------------------------------------------ Django
 SECRET_KEY = _secret_key(DATA_DIR)

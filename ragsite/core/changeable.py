@@ -6,53 +6,33 @@ What is read at the start, leads a call elsewhere or builds the index is not amo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, get_args, get_origin
+from typing import Any, get_args
 
 from pydantic.fields import FieldInfo
 
 from ragsite.core.rag_settings import GROUPS, RagSettings
-
-CHANGEABLE = (  # group.field, in the order of the page
-    "answer.workflow",
-    "ollama.chat_model",
-    "ollama.fast_model",
-    "search.top_k",
-    "web_search.by_default",
-    "memory.enabled",
-    "feedback.auto_live",
-    "limits.questions_per_minute",
-    "retention.conversations_days",
-    "retention.archived_days",
-    "retention.paths_days",
-    "retention.desk_log_days",
-    "retention.evidence_days",
-)
+from ragsite.core.settings_group import LIVE
 
 
 def changeable_fields() -> dict[str, tuple[str, str, FieldInfo]]:
-    """Variable → group, name of the field, field."""
-    found = {}
-    for name in CHANGEABLE:
-        group, _, field = name.partition(".")
-        found[GROUPS[group].variables()[field]] = (group, field, GROUPS[group].model_fields[field])
-    return found
-
-
-def constance_config(rag: RagSettings) -> dict[str, tuple[Any, ...]]:
-    """`CONSTANCE_CONFIG`: the operator's value, what the setting does, and of choices the name of their field."""
+    """Variable → group, name of the field, field; in the order of the page."""
     return {
-        variable: (getattr(getattr(rag, group), name), meaning_of(field), *([variable] if _choices(field) else []))
-        for variable, (group, name, field) in changeable_fields().items()
+        GROUPS[group].variables()[name]: (group, name, field)
+        for group in GROUPS
+        for name, field in GROUPS[group].model_fields.items()
+        if LIVE in field.metadata
     }
 
 
-def constance_fields() -> dict[str, tuple[str, dict[str, Any]]]:
-    """`CONSTANCE_ADDITIONAL_FIELDS`: of settings that are a choice."""
-    return {
-        variable: ("django.forms.ChoiceField", {"choices": [(choice, choice) for choice in _choices(field)]})
-        for variable, (_, _, field) in changeable_fields().items()
-        if _choices(field)
-    }
+def constance_settings(rag: RagSettings) -> tuple[dict[str, tuple[Any, ...]], dict[str, tuple[str, dict[str, Any]]]]:
+    """`CONSTANCE_CONFIG`, the operator's values and what each does; `CONSTANCE_ADDITIONAL_FIELDS`, of choices."""
+    config, choices = {}, {}
+    for variable, (group, name, field) in changeable_fields().items():
+        values = get_args(field.annotation)
+        config[variable] = (getattr(getattr(rag, group), name), meaning_of(field), *([variable] if values else []))
+        if values:
+            choices[variable] = ("django.forms.ChoiceField", {"choices": [(value, value) for value in values]})
+    return config, choices
 
 
 def meaning_of(field: FieldInfo) -> str:
@@ -62,11 +42,7 @@ def meaning_of(field: FieldInfo) -> str:
 
 def with_values(rag: RagSettings, values: Mapping[str, Any]) -> RagSettings:
     """`rag` with these values by variable. Raises pydantic.ValidationError."""
-    for variable, (group, name, _) in changeable_fields().items():
-        if variable in values:
-            rag = rag.replace(**{group: getattr(rag, group).replace(**{name: values[variable]})})
+    for variable, value in values.items():
+        group, name, _ = changeable_fields()[variable]
+        rag = rag.replace(**{group: getattr(rag, group).replace(**{name: value})})
     return rag
-
-
-def _choices(field: FieldInfo) -> tuple[Any, ...]:
-    return get_args(field.annotation) if get_origin(field.annotation) is not None else ()

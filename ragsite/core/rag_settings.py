@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ragsite.core.settings_group import (
     CONSTANT,
+    LIVE,
     Address,
     Count,
     Group,
@@ -43,10 +44,10 @@ class OllamaSettings(Group):
     """Another server for the embedding model: `ollama`, or `openai=URL`; empty: the same."""
     base_url: Address = Field("http://127.0.0.1:11434", min_length=1, repr=False, validation_alias="OLLAMA_BASE_URL")
     """Where Ollama listens."""
-    chat_model: str = Field("", validation_alias="RAG_CHAT_MODEL")
+    chat_model: Annotated[str, LIVE] = Field("", validation_alias="RAG_CHAT_MODEL")
     """The answering model; several, parted by commas: those that a question may choose from; empty: all chat models
     listed, the first by default."""
-    fast_model: str = Field("", validation_alias="RAG_FAST_MODEL")
+    fast_model: Annotated[str, LIVE] = Field("", validation_alias="RAG_FAST_MODEL")
     """The model for rewrites, grades and reranking; empty: the chat model."""
     embed_model: str = Field("", validation_alias="RAG_EMBED_MODEL")
     """The model that embeds documents and queries; empty: the first one listed."""
@@ -117,7 +118,7 @@ class WebSearchSettings(Group):
     """Key, with `google`."""
     google_cse_id: str = Field("", validation_alias="GOOGLE_CSE_ID")
     """Id of the search engine, with `google`."""
-    by_default: bool = False
+    by_default: Annotated[bool, LIVE] = False
     """Search the web also for requests that do not say whether they want it."""
 
     @model_validator(mode="after")
@@ -147,7 +148,7 @@ class SearchSettings(Group):
 
     env_prefix = "RAG_SEARCH_"
 
-    top_k: Count = 5
+    top_k: Annotated[Count, LIVE] = 5
     """Passages that a search gives back."""
     formula: Literal["zscore", "seed"] = "zscore"
     """How the vector and the BM25 scores are put together: both standardised over the window and added, or seed
@@ -199,7 +200,7 @@ class VerifySettings(Group):
 
 # ------------------------------------------------------------------------------------------------ workflows
 class AnswerSettings(Group):
-    workflow: Literal["corrective", "self_corrective", "dual_loop", "planned", "react"] = Field(
+    workflow: Annotated[Literal["corrective", "self_corrective", "dual_loop", "planned", "react"], LIVE] = Field(
         "corrective", validation_alias="RAG_DEFAULT_WORKFLOW"
     )
     """How much is done for a question that does not say: `corrective` is Careful, `dual_loop` Thorough."""
@@ -234,7 +235,7 @@ class MemorySettings(Group):
 
     env_prefix = "RAG_MEMORY_"
 
-    enabled: bool = True
+    enabled: Annotated[bool, LIVE] = True
     """For users who have not said otherwise."""
 
 
@@ -243,19 +244,19 @@ class FeedbackSettings(Group):
 
     env_prefix = "RAG_FEEDBACK_"
 
-    auto_live: bool = True
+    auto_live: Annotated[bool, LIVE] = True
     """A revision that passes the guard goes live by itself."""
 
 
 # ------------------------------------------------------------------------------------------------ users
-Days = Annotated[int, Field(ge=0, le=36_500)]
+Days = Annotated[int, Field(ge=0, le=36_500), LIVE]
 
 
 class LimitSettings(Group):
     env_prefix = "RAG_LIMIT_"
 
     message_chars: Annotated[Count, CONSTANT] = 8000  # of a question
-    questions_per_minute: Count = 30
+    questions_per_minute: Annotated[Count, LIVE] = 30
     """Questions of one user in a minute."""
     answers_at_once: Count = 2
     """Answers that are written at once for one user."""

@@ -8,7 +8,9 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-CONSTANT = "constant"  # metadata of a field without a variable: only code gives it another value
+# Metadata of fields.
+CONSTANT = "constant"  # it has no variable: only code gives it another value
+LIVE = "live"  # superusers change it while the site runs
 
 
 class SettingsError(ValueError):

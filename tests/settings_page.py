@@ -1,20 +1,19 @@
-"""`manage.py settings_doc`: writes docs/settings.md anew: every variable, its default, its meaning."""
+"""docs/settings.md: every variable, its default, its meaning. `python -m tests.settings_page` writes it anew."""
 
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from pathlib import Path
 
-from django.conf import settings
-from django.core.management.base import BaseCommand
 from pydantic.fields import FieldInfo
 
 from ragsite.core.rag_settings import GROUPS
 from ragsite.core.site_settings import SiteSettings
 
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "settings.md"
 HEAD = """# Settings
 
-Made by `python manage.py settings_doc` from `site_settings.py` and `rag_settings.py` in `ragsite/core`; a test compares
+Made by `python -m tests.settings_page` from `site_settings.py` and `rag_settings.py` in `ragsite/core`; a test compares
 them. Set a variable in the environment or in a `.env` file beside manage.py. A wrong value is refused at start, with
 the variable's name. Numbers that nobody would change are constants in the code, beside their use.
 
@@ -42,11 +41,5 @@ def _row(variable: str, field: FieldInfo) -> str:
     return f"| `{variable}` | {default_cell} | {meaning} |"
 
 
-class Command(BaseCommand):
-    help = "Write docs/settings.md from the settings' definitions."
-    requires_system_checks: list[str] = []
-
-    def handle(self, *args: Any, **options: Any) -> None:
-        path = settings.BASE_DIR / "docs" / "settings.md"
-        path.write_text(render(), encoding="utf-8")
-        self.stdout.write(f"Wrote {path.relative_to(settings.BASE_DIR)}.")
+if __name__ == "__main__":
+    PAGE.write_text(render(), encoding="utf-8")
