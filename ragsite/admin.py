@@ -1,5 +1,4 @@
-"""The admin's name, its sign-in by the site's own page, the tokens and API keys of all accounts, to be revoked,
-and the page on which staff give out or delete all that is a person's."""
+"""The admin: its name, sign-in by the site's own page, people, their tokens and keys, webhooks, and the settings."""
 
 from __future__ import annotations
 
@@ -22,18 +21,12 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404, redirect
-from django.template.response import TemplateResponse
-from django.urls import path
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from pydantic import ValidationError
-from rest_framework.authtoken.models import TokenProxy
 
-from ragsite.accounts.forms import PersonalDataForm
 from ragsite.accounts.personal_data import LastAdministratorError, deletion_start, export_response
 from ragsite.core.changeable import with_values
-from ragsite.core.localized import localized
 from ragsite.core.read_only_admin import ReadOnlyAdmin
 from ragsite.core.sealed import seal
 from ragsite.models import ApiToken, Webhook
@@ -44,10 +37,8 @@ admin.site.site_header = "Ragsite"
 admin.site.site_title = "Ragsite"
 admin.site.index_title = _("Conversations, documents, ratings")
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
-admin.site.unregister(TokenProxy)  # its table is empty: tokens are ApiTokens
-admin.site.unregister([Config])
 # The provider comes from the environment, secrets of second factors are nobody's to read, sessions end by their owner.
-admin.site.unregister((SocialApp, SocialToken, SocialAccount, Authenticator, UserSession))
+admin.site.unregister((SocialApp, SocialToken, SocialAccount, Authenticator, UserSession, Config, User))
 
 
 @admin.register(ApiToken)
@@ -86,15 +77,9 @@ class WebhookAdmin(admin.ModelAdmin):
         super().save_model(request, obj, form, change)
 
 
-admin.site.unregister(User)
-
-
 @admin.register(User)
 class PersonAdmin(UserAdmin):
-    """Django's, with the page of a person's data."""
-
-    change_form_template = "admin/auth/user/change_form.html"
-    actions = ("take_second_factors",)
+    actions = ("take_second_factors", "export_data")
 
     @admin.action(description=_("Take the second factors away, of who has lost them"), permissions=["change"])
     def take_second_factors(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
@@ -105,45 +90,38 @@ class PersonAdmin(UserAdmin):
             self.log_change(request, person, gettext("Second factors taken away."))
         messages.success(request, gettext("They sign in by password alone now."))
 
-    def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
-        """The page of a person's data deletes, in small steps that leave nothing behind; a cascade would lock the
-        database for as long as it takes, and forget files and the index."""
-        return False
+    # ---------------------------------------------------------------------------------------- all that is a person's
+    def has_personal_data_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("ragsite.handle_personal_data")
 
-    def get_urls(self) -> list[Any]:
-        page = self.admin_site.admin_view(self.personal_data)
-        return [path("<int:user_id>/personal-data/", page, name="person_data"), *super().get_urls()]
-
-    def personal_data(self, request: HttpRequest, user_id: int) -> HttpResponseBase:
-        """The export and deletion of what is held of the person, each with a reason that is logged."""
-        if not request.user.has_perm("ragsite.handle_personal_data"):
-            raise PermissionDenied
-        person = get_object_or_404(User, pk=user_id)
-        form = PersonalDataForm(request.POST or None, username=person.username)
-        if request.method == "POST" and form.is_valid() and (done := self._do(request, person, form)):
-            return done
-        context = self.admin_site.each_context(request) | {
-            "title": gettext("Personal data of %(name)s") % {"name": person.username},
-            "opts": self.opts,
-            "person": person,
-            "form": form,
-        }
-        return TemplateResponse(request, "admin/auth/user/personal_data.html", context)
-
-    def _do(self, request: HttpRequest, person: User, form: PersonalDataForm) -> HttpResponseBase | None:
-        """None: it is refused, and the form says why."""
-        reason = {"reason": form.cleaned_data["reason"]}
-        if not form.deletes:
-            self.log_change(request, person, gettext("Personal data exported: %(reason)s") % reason)
-            return export_response(person)
-        try:
-            deletion_start(user=person)
-        except LastAdministratorError as error:
-            form.add_error(None, localized(error.message))
+    @admin.action(description=_("Export personal data"), permissions=["personal_data"])
+    def export_data(self, request: HttpRequest, queryset: QuerySet[User]) -> HttpResponseBase | None:
+        if len(queryset) != 1:
+            messages.error(request, gettext("Choose one person."))
             return None
-        self.log_change(request, person, gettext("Personal data deleted: %(reason)s") % reason)
+        self.log_change(request, queryset[0], gettext("Personal data exported."))
+        return export_response(queryset[0])
+
+    def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
+        return self.has_personal_data_permission(request)
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> tuple[Any, ...]:
+        """The names alone: what goes with an account may be a hundred thousand rows."""
+        names = [str(person) for person in objs]
+        return names, {self.opts.verbose_name_plural: len(names)}, set(), []
+
+    def delete_model(self, request: HttpRequest, obj: User) -> None:
+        """A worker deletes, in small steps that leave nothing behind; a cascade would lock the database for as long as
+        it takes, and forget files and the index."""
+        try:
+            deletion_start(user=obj)
+        except LastAdministratorError as error:
+            raise PermissionDenied from error
         messages.success(request, gettext("The account is closed, and everything in it is being deleted."))
-        return redirect("admin:auth_user_changelist")
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        for person in queryset:
+            self.delete_model(request, person)
 
 
 # ------------------------------------------------------------------------------------------------ settings

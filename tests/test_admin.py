@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import Permission
 from django.db.models import Model
 from django.test import Client
 from django.urls import reverse
@@ -149,12 +149,3 @@ def test_staff_approve_public_collections_of_users(staff: Client, action: str, a
     private.refresh_from_db()
     assert (public.approved, private.approved) == (approved, False)
     assert "1 collection is" in html and "2 stay as they are" in html
-
-
-def test_an_account_is_deleted_on_the_page_of_its_data_alone(staff: Client) -> None:
-    user = UserFactory()
-    assert staff.post(url_of(User, "delete", user), {"post": "yes"}).status_code == 403
-    staff.post(url_of(User), {"action": "delete_selected", "_selected_action": [str(user.pk)], "post": "yes"})
-    page = staff.get(url_of(User, "change", user)).content.decode()
-    assert "personal-data/" in page and f"/admin/auth/user/{user.pk}/delete/" not in page
-    assert User.objects.filter(pk=user.pk).exists()

@@ -218,29 +218,47 @@ def test_what_was_done_for_others_stays_without_the_name() -> None:
 
 
 # ------------------------------------------------------------------------------------------------ staff
-def test_staff_give_out_and_delete_a_persons_data_with_a_reason_that_is_kept() -> None:
+def test_staff_give_out_and_delete_a_persons_data_and_the_log_says_who_did() -> None:
     user, admin = person(), UserFactory(is_superuser=True, is_staff=True)
     client = browser(admin)
-    address = f"/admin/auth/user/{user.pk}/personal-data/"
-    assert "This field is required" in client.post(address, {"action": "export"}).content.decode()
-    given = client.post(address, {"action": "export", "reason": "letter of 3 May"})
-    assert given.streaming and given.headers["Content-Type"] == "application/zip"
-    given._resource_closers[0]()  # the file
-    wrong = client.post(address, {"action": "deletion", "reason": "letter of 4 May", "name": "somebody"})
-    assert wrong.status_code == 200 and User.objects.get(pk=user.pk).is_active
-    client.post(address, {"action": "deletion", "reason": "letter of 4 May", "name": user.username})
+    export = {"action": "export_data", "_selected_action": [user.pk]}
+    archive = client.post("/admin/auth/user/", export)
+    assert archive.streaming and archive.headers["Content-Type"] == "application/zip"
+    archive._resource_closers[0]()  # the file
+    address = f"/admin/auth/user/{user.pk}/delete/"
+    assert user.username in client.get(address).content.decode()
+    client.post(address, {"post": "yes"})
+    assert not User.objects.get(pk=user.pk).is_active
     deletions_do()
     assert not Session.objects.filter(user=user.pk).exists() and not Memory.objects.exists()
     log = LogEntry.objects.filter(object_id=str(user.pk)).order_by("pk")
     assert [(entry.user_id, entry.object_repr) for entry in log] == [(admin.pk, "")] * 2, "by whom, not whose"
-    assert ["letter of 3 May" in log[0].change_message, "letter of 4 May" in log[1].change_message] == [True, True]
     assert not Rating.objects.exists()
+
+
+def test_an_export_is_of_one_person() -> None:
+    people = [person(), person()]
+    export = {"action": "export_data", "_selected_action": [user.pk for user in people]}
+    page = browser(UserFactory(is_superuser=True, is_staff=True)).post("/admin/auth/user/", export, follow=True)
+    assert "Choose one person" in page.content.decode()
+
+
+def test_staff_delete_several_but_not_the_last_administrator() -> None:
+    admin, people = UserFactory(is_superuser=True, is_staff=True), [person(), person()]
+    client = browser(admin)
+    delete = {"action": "delete_selected", "post": "yes"}
+    client.post("/admin/auth/user/", {**delete, "_selected_action": [user.pk for user in people]})
+    assert deletions_do() == 2
+    assert client.post(f"/admin/auth/user/{admin.pk}/delete/", {"post": "yes"}).status_code == 403
+    assert User.objects.get().is_active
 
 
 def test_staff_without_the_permission_may_not() -> None:
     user = person()
     staff = UserFactory(is_staff=True)
-    staff.user_permissions.add(*Permission.objects.filter(codename__in=["view_user", "change_user"]))
-    assert browser(staff).get(f"/admin/auth/user/{user.pk}/personal-data/").status_code == 403
+    staff.user_permissions.add(*Permission.objects.filter(codename__in=["view_user", "change_user", "delete_user"]))
+    export = {"action": "export_data", "_selected_action": [user.pk]}
+    assert not browser(staff).post("/admin/auth/user/", export).streaming
+    assert browser(staff).get(f"/admin/auth/user/{user.pk}/delete/").status_code == 403
     staff.user_permissions.add(Permission.objects.get(codename="handle_personal_data"))
-    assert browser(staff).get(f"/admin/auth/user/{user.pk}/personal-data/").status_code == 200
+    assert browser(staff).get(f"/admin/auth/user/{user.pk}/delete/").status_code == 200

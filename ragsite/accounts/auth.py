@@ -53,11 +53,7 @@ def token_of_header(header: bytes) -> ApiToken | None:
     scheme, _, key = header.strip().partition(b" ")
     if scheme.lower() not in SCHEMES or not key.strip().isascii():
         return None
-    return _token_of_key(key.strip().decode())
-
-
-def _token_of_key(key: str) -> ApiToken | None:
-    token = valid_tokens().select_related("user").filter(key_hash=token_hash(key)).first()
+    token = valid_tokens().select_related("user").filter(key_hash=token_hash(key.strip().decode())).first()
     if token is None:
         return None
     token.user.api_key = token if token.scopes else None  # type: ignore[attr-defined]
@@ -83,19 +79,11 @@ def is_signed_in(scope: Mapping[str, Any]) -> bool:
 class TokenOrBearerAuthentication(TokenAuthentication):
     """Sets `request.auth` to the ApiToken."""
 
-    keyword = "Token"
-
     def authenticate(self, request: Request) -> tuple[Any, Any] | None:
         header = get_authorization_header(request)
-        if header.lower().startswith(b"bearer "):
-            try:
-                return self.authenticate_credentials(header[7:].strip().decode())
-            except UnicodeDecodeError:
-                return self.authenticate_credentials("")
-        return super().authenticate(request)
-
-    def authenticate_credentials(self, key: str) -> tuple[Any, Any]:
-        token = _token_of_key(key)
+        if header.partition(b" ")[0].lower() not in SCHEMES:
+            return None
+        token = token_of_header(header)
         if token is None:
             raise AuthenticationFailed(_("This token is not valid; ask for a new one."))
         return token.user, token
