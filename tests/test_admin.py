@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from chat.models import Message, Session
-from feedback.models import Rating
+from feedback.models import Evidence, GoldenQuestion, RatedPassage, RatedQuestion, Rating, Revision
 from retrieval.models import Collection, Document, IngestJob
 from tests.factories import (
     ChunkFactory,
@@ -26,7 +26,7 @@ from tests.factories import (
     UserFactory,
 )
 
-OURS = [Session, Message, Rating, Collection, Document, IngestJob]
+OURS = [Session, Message, Rating, Collection, Document, IngestJob, Evidence, Revision, GoldenQuestion]
 HOSTILE = "<script>alert('x')</script>\"><img src=x onerror=alert(1)>"
 
 
@@ -65,7 +65,13 @@ def one_of_each(text: str = "Plain text.") -> dict[type[Model], Any]:
     DecisionStepFactory(message=message, summary=text, detail={"variants": [text]})
     rating = RatingFactory(message=message, score=1, comment=text, tags=["outdated"])
     RatingFactory(message=message, source=source, score=2, comment=text)
+    question = RatedQuestion.objects.create(signature="s", text=text)
+    passage = RatedPassage.objects.create(document=document, content_hash="h")
+    says = {"rating": rating, "question": question, "passage": passage, "voter": message.session.user}
     return {
+        Evidence: Evidence.objects.create(**says, weight=1, document_weight=1, day=1),
+        Revision: Revision.objects.create(number=1, reason=text[:500]),
+        GoldenQuestion: GoldenQuestion.objects.create(text=text, collection=document.collection),
         Session: session, Message: message, Rating: rating,
         Collection: document.collection, Document: document,
         IngestJob: IngestJobFactory(document=document, error=text),
@@ -106,10 +112,11 @@ def test_history_cannot_be_added_to_or_changed(staff: Client, model: type[Model]
     assert staff.post(url_of(model, "change", row), {"text": "forged", "score": 5}).status_code == 403
 
 
-def test_a_message_cannot_be_deleted_alone(staff: Client) -> None:
-    row = one_of_each()[Message]
-    assert staff.post(url_of(Message, "delete", row), {"post": "yes"}).status_code == 403
-    assert Message.objects.filter(pk=row.pk).exists()
+@pytest.mark.parametrize("model", [Message, Evidence, Revision, GoldenQuestion])
+def test_a_part_of_what_happened_cannot_be_deleted_alone(staff: Client, model: type[Model]) -> None:
+    row = one_of_each()[model]
+    assert staff.post(url_of(model, "delete", row), {"post": "yes"}).status_code == 403
+    assert model._default_manager.filter(pk=row.pk).exists()
 
 
 def test_read_again_starts_the_ingest_from_the_file(staff: Client) -> None:

@@ -81,24 +81,18 @@ async def test_filters_and_options_reach_the_workflow(api: Api, workflow: Script
 
 BAD_BODIES: list[tuple[dict[str, Any], str]] = [
     ({}, "message"),
-    ({"message": ""}, "message"),
     ({"message": "   "}, "message"),
     ({"message": "\u0090"}, "message"),
     ({"message": 5}, "message"),
-    ({"message": ["a"]}, "message"),
     ({"message": "a", "colour": "red"}, "colour"),
     ({"message": "a", "session_id": "nonsense"}, "session_id"),
-    ({"message": "a", "session_id": 5}, "session_id"),
     ({"message": "a", "workflow": "magic"}, "workflow"),
     ({"message": "a", "collections": "policies"}, "collections"),
     ({"message": "a", "filters": {"colour": "red"}}, "filters"),
     ({"message": "a", "filters": {"policy_year": "2025"}}, "filters"),
     ({"message": "a", "filters_mode": "loose"}, "filters_mode"),
-    ({"message": "a", "filters_mode": ["prefer"]}, "filters_mode"),
     ({"message": "a", "options": {"top_k": 0}}, "options"),
-    ({"message": "a", "options": {"top_k": 51}}, "options"),
     ({"message": "a", "options": {"temperature": 2}}, "options"),
-    ({"message": "a", "options": {"rewrite": "yes"}}, "options"),
     ({"message": "a", "stream": 1}, "stream"),
 ]
 

@@ -11,14 +11,13 @@ from asgiref.sync import sync_to_async
 
 from chat.models import Message
 from ragsite.core.rag_settings import MilvusSettings
-from retrieval.engine import close_engine, get_engine
+from retrieval.engine import close_engine
 from retrieval.models import Chunk, Memory
 from retrieval.providers import registry
-from retrieval.text.analysis import terms_text
-from retrieval.values import IndexRow
+from retrieval.services.index import index_repair
 from tests.chat.conftest import Api, events_of, types
-from tests.factories import ChunkFactory
-from tests.ollama_server import CHAT_MODEL, OllamaServer
+from tests.factories import ChunkFactory, CollectionFactory
+from tests.ollama_server import CHAT_MODEL, EMBED_DIM, EMBED_MODEL, OllamaServer
 
 TEXT = "Undergraduates may borrow ten books from the university library for four weeks."
 
@@ -29,21 +28,10 @@ async def library(
 ) -> AsyncIterator[Chunk]:
     """One public document, embedded by the simulated server and indexed in Milvus Lite."""
     rag_settings(milvus=milvus_settings)
-    chunk = await sync_to_async(ChunkFactory)(text=TEXT, document__title="Library loans")
-    engine = get_engine()
-    embedder = await engine.models.default_embedder()
-    collection = chunk.document.collection
-    collection.embedding_model, collection.embedding_dim = embedder.space.model, embedder.space.dim
-    await collection.asave()
-    row = IndexRow(
-        chunk_id=str(chunk.pk),
-        collection_id=str(collection.pk),
-        document_id=str(chunk.document_id),
-        seq=0,
-        terms=terms_text(TEXT),
-        vector=(await embedder.embed_documents([TEXT]))[0],
-    )
-    await engine.index.upsert(embedder.space, [row])
+    collection = await sync_to_async(CollectionFactory)(embedding_model=EMBED_MODEL, embedding_dim=EMBED_DIM)
+    document = {"document__title": "Library loans", "document__collection": collection}
+    chunk: Chunk = await sync_to_async(ChunkFactory)(text=TEXT, indexed=False, **document)
+    await index_repair()
     yield chunk
     await close_engine()
 

@@ -54,7 +54,7 @@ async def test_folders_are_listed_and_filtered_by(api: Api, other_api: Api) -> N
 @pytest.mark.parametrize(
     "fields",
     [{}, {"pinned": "yes"}, {"archived": 1}, {"folder": "x" * 101}, {"folder": 5}, {"title": None}, {"pinned": None},
-     {"title": ""}, {"starred": True}, {"folder": "\x00"}],
+     {"title": ""}, {"title": "\u200b\ufeff\u202e"}, {"starred": True}, {"folder": "\x00"}],
 )  # fmt: skip
 async def test_bad_changes_are_refused(api: Api, fields: dict[str, Any]) -> None:
     [session_id] = (await sessions(api, "A")).values()

@@ -12,8 +12,7 @@ from django.contrib.auth.models import User
 from ragsite.core.rag_settings import MilvusSettings
 from retrieval.engine import close_engine, get_engine
 from retrieval.models import Collection
-from retrieval.text.analysis import terms_text
-from retrieval.values import IndexRow
+from retrieval.services.index import index_repair
 from tests.chat.conftest import Api, ScriptedWorkflow, events_of, types
 from tests.factories import ChunkFactory, CollectionFactory
 
@@ -40,24 +39,14 @@ async def handbook(user: User, rag_settings: Any, milvus_settings: MilvusSetting
     rag_settings(milvus=milvus_settings)
 
     async def build() -> Collection:
-        engine = get_engine()
-        embedder = await engine.models.default_embedder()
-        space = embedder.space
+        space = (await get_engine().models.default_embedder()).space
+        embedded = {"embedding_model": space.model, "embedding_dim": space.dim}
         collection = await sync_to_async(CollectionFactory)(
-            name="handbook", owner=user, visibility="private", embedding_model=space.model, embedding_dim=space.dim
+            name="handbook", owner=user, visibility="private", **embedded
         )
-        vectors = await embedder.embed_documents(TEXTS)
-        for text, vector in zip(TEXTS, vectors, strict=True):
-            chunk = await sync_to_async(ChunkFactory)(text=text, document__collection=collection)
-            row = IndexRow(
-                chunk_id=str(chunk.pk),
-                collection_id=str(collection.pk),
-                document_id=str(chunk.document_id),
-                seq=0,
-                terms=terms_text(text),
-                vector=vector,
-            )
-            await engine.index.upsert(space, [row])
+        for text in TEXTS:
+            await sync_to_async(ChunkFactory)(text=text, document__collection=collection, indexed=False)
+        await index_repair()
         return collection
 
     yield build

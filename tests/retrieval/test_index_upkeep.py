@@ -48,22 +48,15 @@ async def found(engine: Engine, text: str) -> list[str]:
     return [candidate.chunk_id for candidate in result.candidates]
 
 
-async def test_missing_chunks_are_embedded_written_and_flagged(engine: Engine) -> None:
-    await library()
-    [repair] = await index_repair()
-    assert (repair.missing, repair.written, repair.surplus) == (3, 3, 0)
-    assert await engine.index.chunk_ids(LEXICAL) == await chunk_ids()
-    assert not await Chunk.objects.filter(indexed=False).aexists()
-    assert len(await found(engine, "borrowing books")) == 3
-
-
-async def test_missing_summaries_are_written_and_known_ones_kept(engine: Engine) -> None:
+async def test_missing_chunks_and_summaries_are_written_and_known_ones_kept(engine: Engine) -> None:
     await library(summary="Rules about borrowing books", status=Document.Status.READY)
     document = await Document.objects.aget()
     rows = await chunk_ids() | {str(document.pk)}
     [repair] = await index_repair()
     assert (repair.missing, repair.written) == (4, 4)
     assert await engine.index.chunk_ids(LEXICAL) == rows
+    assert not await Chunk.objects.filter(indexed=False).aexists()
+    assert len(await found(engine, "borrowing books")) == 3
     [again] = await index_repair()
     assert (again.missing, again.surplus) == (0, 0)
     assert await index_rebuild() == len(rows)

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from ragsite.core.rag_settings import SearchSettings
-from retrieval.errors import EmbeddingUnavailableError
 from retrieval.ports import SearchRequest, SearchResult
 from retrieval.providers.lexical import SPACE as LEXICAL
 from retrieval.providers.lexical import LexicalEmbedder, embed_texts
@@ -28,18 +27,9 @@ from retrieval.values import (
     StoredChunk,
 )  # fmt: skip
 
-OTHER_SPACE = EmbeddingSpace("other", LEXICAL.dim)
-TEXTS = {
-    "loans": "Undergraduates may borrow ten books from the library for four weeks.",
-    "fees": "Late return of library books costs one euro a day.",
-    "exams": "Examinations are announced on the notice board two weeks before.",
-    "pods": "ImagePullBackOff means that the container image could not be pulled.",
-    "hours": "圖書館的開放時間為每天早上八點至晚上十點。",
-}
 
-
-def collection(name: str, space: EmbeddingSpace = LEXICAL) -> CollectionRef:
-    return CollectionRef(id=str(uuid.uuid4()), name=name, space=space)
+def collection(name: str) -> CollectionRef:
+    return CollectionRef(id=str(uuid.uuid4()), name=name, space=LEXICAL)
 
 
 @dataclass
@@ -47,14 +37,11 @@ class Library:
     """Documents in an index, their texts, and the searcher over them."""
 
     index: MilvusIndex
-    problem: str = ""  # why nothing can be embedded
     chunks: dict[str, StoredChunk] = field(default_factory=dict)
     documents: dict[str, str] = field(default_factory=dict)
     ref: CollectionRef = field(default_factory=lambda: collection("c"))
 
     async def embedder(self, space: EmbeddingSpace) -> LexicalEmbedder:
-        if self.problem:
-            raise EmbeddingUnavailableError(self.problem)
         return LexicalEmbedder()
 
     async def fetch(self, chunk_ids: Sequence[str], *, scope: SearchScope) -> Mapping[str, StoredChunk]:
@@ -77,53 +64,15 @@ class Library:
         assert ref.space
         await self.index.upsert(ref.space, written)
 
-    async def search(self, query: str, *, refs: Sequence[CollectionRef] = (), **options: Any) -> SearchResult:
+    async def search(self, query: str, **options: Any) -> SearchResult:
         parts: Any = self
         searcher = HybridSearcher(index=self.index, store=parts, models=parts, settings=SearchSettings())
-        scope = SearchScope(tuple(refs) or (self.ref,))
+        scope = SearchScope((self.ref,))
         return await searcher.search(SearchRequest(queries=(Query(query),), scope=scope, **options))
-
-
-@pytest.fixture
-async def library(index: MilvusIndex) -> Library:
-    library = Library(index)
-    for title, text in TEXTS.items():
-        await library.add(title, text)
-    return library
 
 
 def titles(result: SearchResult) -> list[str]:
     return [candidate.chunk.title for candidate in result.candidates]
-
-
-async def test_both_legs_find_and_their_scores_are_kept(library: Library) -> None:
-    result = await library.search("How many books may I borrow from the library?", top_k=3)
-    assert titles(result)[0] == "loans"
-    best = result.candidates[0]
-    assert best.ranks == {"original:dense": 1, "original:bm25": 1}
-    assert best.scores.dense is not None and 0 < best.scores.dense <= 1
-    assert best.scores.bm25 is not None and best.scores.bm25 > 0
-    assert best.scores.fused == best.scores.final
-    assert {"embed", "dense", "bm25", "fetch", "total"} <= set(result.timings_ms)
-    assert result.degraded == ()
-
-
-async def test_simplified_questions_find_traditional_texts(library: Library) -> None:
-    assert titles(await library.search("图书馆几点开放", top_k=1)) == ["hours"]
-
-
-async def test_vectors_alone_that_can_not_be_had_are_an_error(library: Library) -> None:
-    library.problem = "gone"
-    with pytest.raises(EmbeddingUnavailableError):
-        await library.search("library", stages=("dense",))
-
-
-async def test_spaces_are_searched_together_and_merged_by_rank(library: Library) -> None:
-    other = collection("other", OTHER_SPACE)
-    await library.add("other", "Books of the other library may be borrowed too.", ref=other)
-    result = await library.search("borrow library books", refs=[library.ref, other], top_k=3)
-    assert {"loans", "other"} <= set(titles(result))
-    assert result.notes["spaces"] == 2
 
 
 # ------------------------------------------------------------------------------------------------ by summaries

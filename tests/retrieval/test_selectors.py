@@ -16,7 +16,6 @@ from retrieval.selectors import (
     chunk_list,
     collection_ref,
     document_get,
-    is_approved,
     scope_for,
     scope_for_all,
     visible_documents,
@@ -140,25 +139,6 @@ def test_one_may_write_to_ones_own_collections_and_staff_to_the_sites(owner: Use
     assert set(writable_collections(staff)) == {sites, own}
     for reader in (UserFactory(), AnonymousUser(), None):
         assert not writable_collections(reader).exists()
-
-
-@pytest.mark.parametrize(
-    ("visibility", "owned", "approved", "unasked"),
-    [
-        ("public", True, True, True),
-        ("public", True, False, False),
-        ("public", False, False, True),
-        ("private", False, True, False),
-        ("shared", True, True, False),
-    ],
-)
-def test_everybodys_searches_look_into_public_collections_of_the_site_or_approved(
-    visibility: str, owned: bool, approved: bool, unasked: bool
-) -> None:
-    owner = UserFactory() if owned else None
-    collection = CollectionFactory(owner=owner, visibility=visibility, approved=approved)
-    assert is_approved(collection) is unasked
-    assert (scope_for(user=None).ids == (str(collection.pk),)) is unasked
 
 
 # ------------------------------------------------------------------------------------------------ the engine's side

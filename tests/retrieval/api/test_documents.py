@@ -104,13 +104,9 @@ def test_changed_metadata_are_brought_to_the_index_again(client: APIClient, docu
     [
         {"title": ""},
         {"policy_year": 12},
-        {"policy_year": "x"},
         {"tags": "a"},
         {"tags": ["x" * 51]},
         {"title": None},
-        {"title": 5},
-        {"department": 5},
-        {"tags": [5]},
         [],
     ],
 )
@@ -213,7 +209,6 @@ def test_documents_move_where_the_user_may_put_them(client: APIClient, user: Use
     [
         {"action": "burn", "ids": [str(uuid.uuid4())]},
         {"action": "delete", "ids": []},
-        {"action": "delete", "ids": [5]},
         {"action": "delete", "ids": [str(uuid.uuid4())] * 201},
         {"action": "move", "ids": [str(uuid.uuid4())]},
         {"action": "metadata", "ids": [str(uuid.uuid4())]},

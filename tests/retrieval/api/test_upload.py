@@ -62,15 +62,12 @@ def test_metadata_is_stored(client: APIClient) -> None:
     ("field", "value"),
     [
         ("policy_year", "soon"),
-        ("policy_year", "20250"),
         ("policy_year", "-1"),
         ("policy_year", "２０２５x"),
         ("department", "x" * 101),
-        ("doc_type", "x" * 101),
         ("tags", "x" * 51),
         ("tags", ",".join(f"t{n}" for n in range(21))),
         ("collection", "a:b"),
-        ("collection", "x" * 101),
         ("collection", "nul\0"),
     ],
 )

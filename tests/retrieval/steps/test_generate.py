@@ -43,12 +43,6 @@ async def test_a_text_that_no_passage_bears_out_is_no_answer_and_the_nearest_are
 # ------------------------------------------------------------------------------------------------ citations
 
 
-async def test_a_right_sentence_without_a_citation_is_an_answer(online) -> None:
-    online.reply(text="A resit costs 55 euros.")
-    answer, _, _ = await generate()
-    assert (answer.decision, answer.text) == ("ANSWER", "A resit costs 55 euros [1].")
-
-
 async def test_a_passage_that_denies_is_no_refusal(online) -> None:
     online.reply(text="The rent does not include breakfast.")
     found = (scored(1, "The rent of a room does not include breakfast or laundry.", rerank=0.9),)

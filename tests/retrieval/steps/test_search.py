@@ -27,12 +27,6 @@ async def test_what_a_preferred_filter_leaves_comes_first_and_the_rest_fills_up(
     assert result.relaxed == ("policy_year",)
 
 
-async def test_a_strict_filter_never_gives_way() -> None:
-    deps = make_tools(settings.RAG, HANDBOOK)
-    result = await search_documents(deps, request(filters=SearchFilters(policy_year=2022)))
-    assert ([hit.chunk_id for hit in result.candidates], result.relaxed) == (["k2"], ())
-
-
 class Ratings:
     def __init__(self, **multipliers: float) -> None:
         self.boosted = Boosts(by_chunk={key: Boost(multiplier=value) for key, value in multipliers.items()})

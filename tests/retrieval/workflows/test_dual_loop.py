@@ -8,8 +8,8 @@ import pytest
 
 from ragsite.core.errors import UnavailableError
 from retrieval.ports import SearchRequest, SearchResult, WebResult
-from retrieval.values import AnswerOptions, Exchange, Recall, RememberedFact
-from tests.retrieval.steps.fakes import HANDBOOK, MemorySearcher, MemoryWeb, ask
+from retrieval.values import Exchange, Recall, RememberedFact
+from tests.retrieval.steps.fakes import HANDBOOK, MemorySearcher, MemoryWeb
 from tests.retrieval.workflows.runs import names, run, steps
 
 answer = partial(run, "dual_loop", user_id="7")
@@ -167,20 +167,6 @@ async def test_nothing_found_in_the_documents_goes_on_to_the_web_by_itself(onlin
     assert sum("by_model" in step.detail for step in steps(trace, "assess")) == 1
 
 
-async def test_words_of_a_rejected_answer_do_not_go_out_to_the_web(online) -> None:
-    web = MemoryWeb((WebResult(title="Cup", url="https://example.org/cup", snippet="Rovers won the cup last year."),))
-    online.reply(match=ROUTE, json=route("web_search"))
-    online.reply(match=REWRITE, json={"query": "NLU-E107 cup holder"})
-    online.reply(match='{"query": "..."}', status=500)  # the query for the web is then made by rules
-    online.reply(match=JUDGE, json=judgement("answer", 1))
-    online.reply(match=GRADE, json=grade(0.9))
-    online.reply(structured=False, text="NLU-E107 won the cup [1].", times=1)  # no passage says so
-    online.reply(structured=False, text="Rovers won it [1].")
-    await answer(ask("Who won the cup last year?", options=AnswerOptions(web_search=True)), web=web)
-    assert len(web.queries) == 2
-    assert "NLU-E107" not in " ".join(web.queries)
-
-
 # ------------------------------------------------------------------------------------------------ the outer loop
 async def test_a_rejected_answer_is_never_sent_and_searched_anew_with_other_words(online, asked) -> None:
     online.reply(match=ROUTE, json=route("direct_chunk_search"))
@@ -215,17 +201,6 @@ async def test_it_corrects_twice_and_then_sends_with_a_warning_what_was_graded_b
     assert result.text.startswith("This is the nearest I found") and "try b" in result.text
     assert not memory.kept
     assert steps(trace, "consolidate")[0].status == "skipped"
-
-
-async def test_an_answer_that_refuses_is_corrected_without_asking_for_a_grade(online) -> None:
-    online.reply(match=ROUTE, json=route("direct_chunk_search"))
-    online.reply(match=REWRITE, json={"query": "deposit"})
-    online.reply(match=JUDGE, json=judgement("answer", 1))
-    online.reply(structured=False, text="The documents do not say.")
-    result, trace, _ = await answer(DEPOSIT)
-    assert result.decision == "NO_ANSWER"
-    assert not any(GRADE in request.prompt for request in online.chats)
-    assert not steps(trace, "reflect")[0].detail["accepted"]
 
 
 async def test_readings_that_the_judge_names_are_asked_about(online) -> None:

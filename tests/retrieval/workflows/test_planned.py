@@ -169,14 +169,3 @@ async def test_nothing_that_documents_hold_goes_out_to_the_web(online) -> None:
     await answer(ask(UNKNOWN, options=AnswerOptions(web_search=True)), web=web)
     assert web.queries
     assert "NLU-E107" not in " ".join(web.queries)
-
-
-# ------------------------------------------------------------------------------------------------ the answer
-# ------------------------------------------------------------------------------------------------ without a model
-
-
-async def test_offline_both_sides_of_a_comparison_are_found(offline) -> None:
-    result, _trace, _ = await answer(COMPARISON)
-    assert result.decision == "ANSWER"
-    titles = {source.chunk.title for source in result.sources}
-    assert {"Student Housing Policy", "Examination Regulations"} <= titles
