@@ -19,6 +19,7 @@ from typing import Any
 import httpx
 
 CLIENT, SECRET, PASSWORD = "ragsite", "a secret, of two words", "correct horse battery"
+VALUE = f"issuer={{url}}, client={CLIENT}, secret={SECRET.replace(',', '%2C')}, groups=groups, name=Company"
 PEOPLE: dict[str, dict[str, Any]] = {
     "mei": {"email": "mei@example.org", "verified": True, "groups": ["library", "everyone"]},
     "lin": {"email": "lin@example.org", "verified": True, "groups": ["everyone"]},

@@ -18,14 +18,13 @@ from django.test import Client
 from ragsite.core.settings_group import SettingsError
 from ragsite.core.site_settings import SiteSettings
 from tests.factories import PASSWORD, UserFactory
-from tests.oidc_provider import CLIENT, SECRET, provider
+from tests.oidc_provider import VALUE, provider
 from tests.processes import free_port
 
 pytestmark = pytest.mark.django_db
 TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
 AWAY = re.compile(r"URL=(?:&#x27;|')([^\"]+?)(?:&#x27;|')\"")
 CALLBACK = "http://testserver/accounts/oidc/login/callback/"
-VALUE = f"issuer={{url}}, client={CLIENT}, secret={SECRET.replace(',', '%2C')}, groups=groups, name=Company"
 
 
 @pytest.fixture(scope="module")

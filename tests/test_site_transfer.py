@@ -33,7 +33,6 @@ from tests.factories import (
     SourceFactory,
     UserFactory,
 )
-from tests.test_up import PASSWORD as ADMIN_PASSWORD
 
 TEXT = "# Deposits\n\nThe deposit for a room in the hall of residence is EUR 300.\n"
 QUESTION = "How much is the deposit for a room in the hall of residence?"
@@ -159,7 +158,7 @@ def test_a_site_of_the_version_with_many_migrations_is_imported(settings: Any, t
     settings.MEDIA_ROOT, settings.DATA_DIR = tmp_path / "uploads", tmp_path / "data"
     call_command("import_site", Path(__file__).parent / "site-before-one-migration.zip")
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.PBKDF2PasswordHasher"]
-    assert User.objects.get(username="ada").check_password(ADMIN_PASSWORD)
+    assert User.objects.get(username="ada").check_password("correct-horse-battery")
     assert (Message.objects.count(), Rating.objects.count(), IngestJob.objects.count()) == (8, 8, 5)
     cited = Source.objects.filter(cited=True).values("document_id")
     assert Document.objects.filter(pk__in=cited).exists()

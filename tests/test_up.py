@@ -9,10 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -22,66 +19,12 @@ from ragsite.runtime import start_checks
 from ragsite.runtime.milvus_lite import LiteServer
 from ragsite.runtime.supervisor import HEAD_BYTES
 from tests.processes import alive, descendants, free_port, wait_until
+from tests.running_site import PASSWORD, ROOT, START_S, RunningSite, environment, running_site, start
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc"),
     pytest.mark.timeout(180),
 ]
-ROOT = Path(__file__).resolve().parent.parent
-START_S = 90  # for a loaded machine; it takes a few seconds
-PASSWORD = "correct-horse-battery"
-
-
-@dataclass
-class Site:
-    process: subprocess.Popen[str]
-    data_dir: Path
-    port: int
-
-    def get(self, path: str) -> tuple[int, bytes]:
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as answer:
-                return answer.status, answer.read()
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code, error.read()
-        except OSError:
-            return 0, b""
-
-    def is_ready(self) -> bool:
-        return self.process.poll() is None and self.get("/readyz")[0] == 200
-
-    def part(self, words: str) -> int:
-        """The pid of the part whose command line holds these words."""
-        children = {pid: line for pid, line in descendants(self.process.pid).items() if words in line}
-        return min(children, default=0)
-
-
-def environment(data_dir: Path, port: int) -> dict[str, str]:
-    ours = ("RAGSITE_", "RAG_", "MILVUS_", "OLLAMA_", "REDIS_", "DATABASE_")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
-    return kept | {
-        "RAGSITE_DATA_DIR": str(data_dir),
-        "RAGSITE_PORT": str(port),
-        "RAGSITE_ADMIN_PASSWORD": PASSWORD,
-        "RAGSITE_SAMPLE_DATA": "0",
-        "RAG_OFFLINE": "1",
-    }
-
-
-def start(data_dir: Path) -> Site:
-    port = free_port()
-    with (data_dir.parent / "up.log").open("w") as log:
-        process = subprocess.Popen(
-            [sys.executable, "manage.py", "up"],
-            cwd=ROOT,
-            env=environment(data_dir, port),
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
-    return Site(process, data_dir, port)
 
 
 def refused(data_dir: Path, port: int, **variables: str) -> str:
@@ -89,7 +32,7 @@ def refused(data_dir: Path, port: int, **variables: str) -> str:
     done = subprocess.run(
         [sys.executable, "manage.py", "up"],
         cwd=ROOT,
-        env=environment(data_dir, port) | variables,
+        env=environment(data_dir, port, **variables),
         capture_output=True,
         text=True,
         timeout=START_S,
@@ -100,17 +43,12 @@ def refused(data_dir: Path, port: int, **variables: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    site = start(tmp_path_factory.mktemp("up") / "var")
-    if not wait_until(lambda: site.is_ready() or site.process.poll() is not None, within_s=START_S):
-        site.process.kill()
-    assert site.is_ready(), (site.data_dir.parent / "up.log").read_text()
-    yield site
-    site.process.kill()
-    site.process.wait()
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSite]:
+    with running_site(tmp_path_factory.mktemp("up") / "var") as site:
+        yield site
 
 
-def test_every_dependency_is_told(site: Site) -> None:
+def test_every_dependency_is_told(site: RunningSite) -> None:
     status, body = site.get("/readyz")
     states = {name: told["state"] for name, told in json.loads(body)["dependencies"].items()}
     assert (status, states) == (
@@ -119,27 +57,26 @@ def test_every_dependency_is_told(site: Site) -> None:
     )
 
 
-def test_the_terminal_gets_the_address_and_no_password_of_ours(site: Site) -> None:
-    log = site.data_dir.parent / "up.log"
+def test_the_terminal_gets_the_address_and_no_password_of_ours(site: RunningSite) -> None:
     # The supervisor looks for readiness now and then, so the site may be ready a moment before it says so.
-    assert wait_until(lambda: f"http://127.0.0.1:{site.port}/" in log.read_text(), within_s=START_S)
-    assert PASSWORD not in log.read_text()
+    assert wait_until(lambda: f"{site.url}/" in site.output, within_s=START_S)
+    assert PASSWORD not in site.output
 
 
 @pytest.mark.parametrize(
     "head", ["GET /", "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: "], ids=("address", "header")
 )
-def test_a_head_that_does_not_end_is_refused(site: Site, head: str) -> None:
+def test_a_head_that_does_not_end_is_refused(site: RunningSite, head: str) -> None:
     with socket.create_connection(("127.0.0.1", site.port), timeout=10) as client:
         client.sendall(head.encode() + b"x" * HEAD_BYTES)
         assert client.recv(100).startswith(b"HTTP/1.1 400 ")
 
 
-def test_a_second_instance_on_the_folder_is_refused(site: Site) -> None:
+def test_a_second_instance_on_the_folder_is_refused(site: RunningSite) -> None:
     assert f"already runs on {site.data_dir}" in refused(site.data_dir, free_port())
 
 
-def test_a_taken_port_is_refused_by_its_variable(site: Site, tmp_path: Path) -> None:
+def test_a_taken_port_is_refused_by_its_variable(site: RunningSite, tmp_path: Path) -> None:
     assert re.search(f"Port {site.port} .* RAGSITE_PORT", refused(tmp_path / "var", site.port))
 
 
@@ -155,14 +92,14 @@ def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("part", ["uvicorn", "milvus_lite_server"])
-def test_a_killed_part_comes_back(site: Site, part: str) -> None:
+def test_a_killed_part_comes_back(site: RunningSite, part: str) -> None:
     before = site.part(part)
     os.kill(before, signal.SIGKILL)
     assert wait_until(lambda: site.part(part) not in (0, before), within_s=10)
     assert wait_until(site.is_ready, within_s=START_S)
 
 
-def test_sigterm_leaves_nothing_running(site: Site) -> None:
+def test_sigterm_leaves_nothing_running(site: RunningSite) -> None:
     assert wait_until(lambda: site.part("-A ragsite worker") > 0, within_s=START_S)
     parts = descendants(site.process.pid)
     assert len(parts) >= 3

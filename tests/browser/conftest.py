@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
-import signal
-import subprocess
-import sys
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,16 +11,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import httpx
 import pytest
-from django.conf import settings
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
+from tests.oidc_provider import VALUE
 from tests.ollama_server import OllamaServer
 from tests.processes import free_port
+from tests.running_site import running_site
 
-PASSWORD = "correct horse battery"
-READY_WITHIN_S = 300.0  # a loaded machine takes its time; collecting static files, too
 PATIENCE_MS = 20_000
 DESKTOP = {"viewport": {"width": 1280, "height": 860}}
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True, "device_scale_factor": 2}
@@ -36,55 +29,22 @@ class Site:
     url: str
     ollama: OllamaServer
     data_dir: Path
-
-
-def _environment(data_dir: Path, port: int, milvus_uri: str, ollama: OllamaServer) -> dict[str, str]:
-    ours = re.compile(r"RAG|OLLAMA_|MILVUS_|DATABASE_URL|REDIS_URL|GOOGLE_|DJANGO_")
-    kept = {name: value for name, value in os.environ.items() if not ours.match(name)}
-    return kept | {
-        "RAGSITE_DATA_DIR": str(data_dir), "RAGSITE_PORT": str(port), "RAGSITE_SAMPLE_DATA": "0",
-        "RAGSITE_ADMIN_PASSWORD": PASSWORD, "OLLAMA_BASE_URL": ollama.url, "MILVUS_URI": milvus_uri,
-        "RAG_MILVUS_PREFIX": f"t{uuid.uuid4().hex[:12]}",
-    }  # fmt: skip
-
-
-def _wait_ready(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    end = time.monotonic() + READY_WITHIN_S
-    while time.monotonic() < end and process.poll() is None:
-        try:
-            if httpx.get(f"{url}/readyz", timeout=5.0).status_code == 200:
-                return
-        except httpx.TransportError:
-            pass
-        time.sleep(0.2)
-    pytest.fail(f"The site did not become ready:\n{log.read_text()[-4000:]}")
+    oidc_port: int  # where it looks for a provider to sign in with
 
 
 @pytest.fixture(scope="package")
 def site(tmp_path_factory: pytest.TempPathFactory, milvus_uri: str) -> Iterator[Site]:
     """Web, worker and beat on a data folder of their own; only the models are simulated."""
-    data_dir = tmp_path_factory.mktemp("site")
-    log = data_dir / "up.log"
-    port = free_port()
-    ollama = OllamaServer()
+    ollama, oidc_port = OllamaServer(), free_port()
     ollama.start()
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [sys.executable, "manage.py", "up"], cwd=settings.BASE_DIR, stdout=output, stderr=subprocess.STDOUT,
-            env=_environment(data_dir, port, milvus_uri, ollama), start_new_session=True,
-        )  # fmt: skip
-    url = f"http://127.0.0.1:{port}"
-    try:
-        _wait_ready(url, process, log)
-        yield Site(url, ollama, data_dir)
-    finally:
-        process.send_signal(signal.SIGTERM)
-        try:
-            process.wait(30)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait(10)
-        ollama.stop()
+    variables = {
+        "OLLAMA_BASE_URL": ollama.url, "RAG_OFFLINE": "auto", "MILVUS_URI": milvus_uri,
+        "RAG_MILVUS_PREFIX": f"t{uuid.uuid4().hex[:12]}", "RAGSITE_OIDC": VALUE.format(url=f"http://localhost:{oidc_port}"),
+    }  # fmt: skip
+    data_dir = tmp_path_factory.mktemp("site") / "var"
+    with running_site(data_dir, **variables) as running:
+        yield Site(running.url, ollama, data_dir, oidc_port)
+    ollama.stop()
 
 
 @pytest.fixture(scope="package")

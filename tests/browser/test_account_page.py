@@ -25,7 +25,7 @@ def test_an_account_from_sign_up_to_its_deletion(open_page: OpenPage, tmp_path: 
     phone.goto("/accounts/login/")
     phone.get_by_label("Username", exact=True).fill(name)
     phone.get_by_label("Password", exact=True).fill(PASSWORD)
-    phone.get_by_role("button", name="Sign in").tap()
+    phone.get_by_role("button", name="Sign in", exact=True).tap()
     expect(phone.get_by_role("heading", name="What would you like to know?")).to_be_visible()
 
     page.goto("/accounts/")
@@ -51,6 +51,6 @@ def test_an_account_from_sign_up_to_its_deletion(open_page: OpenPage, tmp_path: 
     page.goto("/accounts/login/")
     page.get_by_label("Username", exact=True).fill(name)
     page.get_by_label("Password", exact=True).fill(PASSWORD)
-    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("button", name="Sign in", exact=True).click()
     told = re.compile("is inactive|are not correct")  # closed at once, deleted by the worker
     expect(page.get_by_text(told)).to_be_visible()

@@ -55,7 +55,7 @@ def to_the_desk(page: Page) -> None:
     page.goto("/accounts/login/?next=/review/")
     page.get_by_label("Username", exact=True).fill("admin")
     page.get_by_label("Password", exact=True).fill(PASSWORD)
-    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("button", name="Sign in", exact=True).click()
     expect(page.get_by_role("heading", name="Queue")).to_be_visible()
     page.wait_for_load_state("load")  # from then on a filter that changes is sent
 

@@ -2,52 +2,24 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 
-import httpx
 import pytest
-from django.conf import settings
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import DESKTOP, PASSWORD, PHONE
+from tests.browser.conftest import DESKTOP, PASSWORD, PHONE, Site
 from tests.oidc_provider import provider
-from tests.processes import free_port
-from tests.test_oidc import VALUE
 from tests.test_second_factor import code_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 
 
 @pytest.fixture(scope="module")
-def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The site's web process alone, and a provider to sign in with. By a name: passkeys belong to one."""
-    folder, port, there = tmp_path_factory.mktemp("door"), free_port(), free_port()
-    url = f"http://localhost:{port}"
-    oidc = VALUE.format(url=f"http://localhost:{there}")
-    ours = {
-        "RAGSITE_DATA_DIR": str(folder), "RAGSITE_PORT": str(port), "RAG_OFFLINE": "1",
-        "RAGSITE_SECRET_KEY": "of this test", "RAGSITE_OIDC": oidc,
-    }  # fmt: skip
-    migrate = [sys.executable, "manage.py", "migrate", "--verbosity", "0"]
-    subprocess.run(migrate, cwd=settings.BASE_DIR, env=os.environ | ours, check=True)
-    command = [sys.executable, "-m", "uvicorn", "ragsite.asgi:application", "--port", str(port), "--log-level", "error"]
-    site = subprocess.Popen(command, cwd=settings.BASE_DIR, env=os.environ | ours)
-    try:
-        with provider(there, f"{url}/accounts/oidc/login/callback/"):
-            for _ in range(600):
-                with contextlib.suppress(httpx.TransportError):
-                    if httpx.get(f"{url}/healthz").status_code == 200:
-                        break
-                time.sleep(0.2)
-            yield url
-    finally:
-        site.terminate()
-        site.wait(30)
+def door(site: Site) -> Iterator[str]:
+    """The site by a name, as passkeys belong to one, and a provider to sign in with."""
+    url = site.url.replace("127.0.0.1", "localhost")
+    with provider(site.oidc_port, f"{url}/accounts/oidc/login/callback/"):
+        yield url
 
 
 @pytest.fixture

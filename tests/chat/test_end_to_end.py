@@ -80,8 +80,7 @@ async def test_collections_of_others_are_not_searched(
     assert data["sources"] == []
 
 
-@pytest.mark.parametrize("workflow", ["corrective", "self_corrective"])
-@pytest.mark.parametrize("size", [1, 3, 7, 400])
+@pytest.mark.parametrize(("workflow", "size"), [("corrective", 3), ("self_corrective", 400)])
 async def test_what_a_model_thinks_in_its_answer_reaches_nobody(
     api: Api, online: OllamaServer, library: Chunk, size: int, workflow: str
 ) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -55,6 +56,13 @@ NONSENSE: dict[str, dict[str, Any]] = {
 }
 
 
+def each(faults: Mapping[str, Any], *everywhere: str) -> Any:
+    """All faults with one workflow, as they come to it through the same provider; these with every other one, too."""
+    pairs = [("corrective", fault) for fault in faults]
+    pairs += [(name, fault) for name in NAMES if name != "corrective" for fault in everywhere]
+    return pytest.mark.parametrize(("workflow", "fault"), pairs, indirect=["workflow"])
+
+
 @pytest.fixture(params=NAMES)
 def workflow(request: pytest.FixtureRequest, rag_settings: Any, monkeypatch: pytest.MonkeyPatch) -> str:
     """Each of them, with limits that a test can wait for."""
@@ -83,7 +91,7 @@ def assert_told(trace: Trace) -> None:
     assert all(entry["reason"] for entry in trace.degraded)
 
 
-@pytest.mark.parametrize("fault", OUTAGES)
+@each(OUTAGES, "500", "stalls at once")
 async def test_with_no_usable_call_the_documents_are_quoted(
     online, workflow: str, fault: str, rag_settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -117,7 +125,7 @@ def _stop_at_the_first_call(server: Any) -> None:
     server.stop()
 
 
-@pytest.mark.parametrize("fault", BREAKS)
+@each(BREAKS, "disconnects", "endless")
 async def test_an_answer_that_breaks_off_is_marked_as_a_part(
     online, workflow: str, fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -131,7 +139,7 @@ async def test_an_answer_that_breaks_off_is_marked_as_a_part(
     assert "generate" in {entry["step"] for entry in trace.degraded}
 
 
-@pytest.mark.parametrize("fault", NONSENSE)
+@each(NONSENSE, "JSON of wrong types")
 async def test_nonsense_in_place_of_json_leaves_the_answer_whole(online, workflow: str, fault: str) -> None:
     online.reply(structured=True, **NONSENSE[fault])
     online.reply(structured=False, text="The deposit for a room in Lakeside hall is EUR 300 [1].")
