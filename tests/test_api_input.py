@@ -34,23 +34,6 @@ def test_a_change_of_a_document_with_bad_json_is_bad_input(client: APIClient, te
     assert response.json()["error"]["code"] == "invalid"
 
 
-@pytest.mark.parametrize(
-    ("call", "path", "format_"),
-    [
-        ("post", "/api/auth/token", "json"),
-        ("post", "/api/collections", "json"),
-        ("post", "/api/search", "json"),
-        ("patch", "/api/memory/settings", "json"),
-        ("post", "/api/documents", "multipart"),
-        ("post", "/api/rag/upload", "multipart"),
-    ],
-)
-def test_an_unknown_field_is_named(client: APIClient, call: str, path: str, format_: str) -> None:
-    response = getattr(client, call)(path, {"colour": "red"}, format=format_)
-    assert response.status_code == 400
-    assert list(response.json()["error"]["fields"]) == ["colour"]
-
-
 def test_a_form_that_is_none_is_refused_in_one_sentence(client: APIClient) -> None:
     response = client.post("/api/documents", b"hello", content_type="multipart/form-data")
     assert response.status_code == 400

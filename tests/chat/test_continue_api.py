@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import Any
 
 import pytest
@@ -89,13 +88,6 @@ async def test_it_waits_for_another_answer_of_the_conversation(
     await api.begin(session_id=str(message.session_id))
     response = await api.call("post", path(message))
     assert (response.status_code, response.json()["error"]["code"]) == (409, "answer_in_progress")
-
-
-async def test_strangers_get_404_and_unknown_fields_400(api: Api, other_api: Api, online: Any) -> None:
-    message = await unfinished(api)
-    assert (await other_api.call("post", path(message))).status_code == 404
-    assert (await api.call("post", f"/api/messages/{uuid.uuid4()}/continue")).status_code == 404
-    assert (await api.call("post", path(message), {"text": "x"})).status_code == 400
 
 
 async def test_a_continued_answer_can_be_stopped_and_keeps_its_beginning(api: Api, online: Any) -> None:
