@@ -25,8 +25,9 @@ from retrieval.prompting import PromptLibrary
 from retrieval.providers.registry import ModelRegistry
 from retrieval.providers.rerank_http import HttpReranker
 from retrieval.providers.web_search import make_web_searcher
+from retrieval.search.connection import import_client
 from retrieval.search.hybrid import HybridSearcher
-from retrieval.search.index import MilvusIndex, import_client, schema
+from retrieval.search.index import BM25_B, BM25_K1, MilvusIndex
 from retrieval.selectors import DatabaseChunkStore, DatabaseDocumentReader
 from retrieval.services.write_lease import write_lease
 from retrieval.steps.retrieve import search_documents, search_preferring
@@ -138,8 +139,8 @@ def _new(rag: RagSettings) -> Engine:
         rag.milvus,
         uri=lambda: rag.milvus.uri or milvus_lite.current_uri(rag.data_dir),
         writer_lock=write_lease,
-        k1=schema.BM25_K1,
-        b=schema.BM25_B,
+        k1=BM25_K1,
+        b=BM25_B,
     )
     store = DatabaseChunkStore()
     return Engine(

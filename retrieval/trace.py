@@ -7,7 +7,8 @@ what came of it by a code and its values, or why it did nothing:
     skip("switched_off")
     degrade(error.reason)
 
-`retrieval.path_texts` has the sentence of each code. Entries and model calls are found through a context variable, so
+`TEXTS` has the sentence of each code: `{name}` is a value of the entry's detail; where a value is a code itself
+(`CODES`), its own sentence stands in its place. Entries and model calls are found through a context variable, so
 that nobody has to pass them on; tasks started inside a step inherit it.
 """
 
@@ -16,7 +17,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
@@ -24,12 +25,175 @@ from typing import Any, Literal
 
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, get_tracer
 
-from ragsite.core.wording import joined, worded
+from ragsite.core.wording import Sentence, joined, worded
 from retrieval.errors import ModelError
-from retrieval.path_texts import path_text, reason_text
 from retrieval.ports import Prompt
 from retrieval.values import Source
 
+# ------------------------------------------------------------------------------------------------ sentences
+MAX_CHARS = 300  # of one value within a sentence
+CODES = ("reason", "purpose")  # values that may be codes themselves
+
+TEXTS: dict[str, Sentence] = {
+    # ---------------------------------------------------------------- any step
+    "switched_off": worded("switched off"),
+    "no_time_left": worded("no time was left for the model"),
+    "too_late": worded("no result within {limit_s} s"),
+    "late": worded("no result within the time limit"),
+    "nothing_found": worded("nothing was found"),
+    "nothing_new": worded("nothing new was found"),
+    "no_documents": worded("there are no documents to search in"),
+    "no_model_reads": worded("no model reads the passages"),
+    # ---------------------------------------------------------------- query
+    "stands_alone": worded("it stands on its own"),
+    "condensed": worded("{standalone_question}"),
+    "passage_imagined": worded("{passage}"),
+    "queries_made": worded("{queries}"),
+    "no_other_words": worded("no other words are left to try"),
+    "query_tried_before": worded("the model gave a query that was tried before, or none"),
+    "rewritten": worded("attempt {attempt}: {rewritten}"),
+    "filters_read": worded("{from_model}"),
+    "no_filters_read": worded("the model reads no other filter from the question"),
+    "strategy": worded("{route}: {standalone_question}"),
+    "route_not_available": worded("the model chose a way that is not available"),
+    "rewritten_first": worded("the query is rewritten before the search: it is short, or follows another"),
+    "straight_to_search": worded("straight to the search"),
+    "plan_by_model": worded("{type}, {complexity}: {order}"),
+    "plan_by_rule": worded("{order}"),
+    "plan_mended": worded("retry {retry}, {remedy}: {order}"),
+    "task_running": worded("{id} {type}: under way"),
+    "task_done": worded("{id} {type}: {note} found"),
+    "task_failed": worded("{id} {type}: not possible, {note}"),
+    "plan_without_search": worded("no task of the model's plan searches for anything"),
+    # ---------------------------------------------------------------- retrieve
+    "retrieved": worded("candidates: {found}; queries: {searched}"),
+    "retrieved_for": worded("{purpose}: candidates: {found}; queries: {searched}"),
+    "own_words": worded("own words"),
+    "by_words_alone": worded("by words alone"),
+    "wider": worded("wider, without the filters read from the question"),
+    "on_the_web": worded("on the web"),
+    "refined": worded("round {number}: {purpose}"),
+    "ratings_late": worded("ratings could not be used: they took too long"),
+    "boosted": worded("ratings lifted or lowered {rated} of {found} candidates"),
+    "not_boosted": worded("no ratings bear on what was found"),
+    "deduped": worded("candidates: {before} → {after}"),
+    "ordered": worded("{given} of {found} passages, the best first"),
+    "compressed": worded("cut from {before} to {after} tokens"),
+    "web_not_wanted": worded("not asked for"),
+    "no_web_search": worded("this site has no web search (RAG_WEB_SEARCH)"),
+    "web_away": worded("the web could not be searched: {reason}"),
+    "web_found": worded("{query}: results: {count}"),
+    # ---------------------------------------------------------------- judge
+    "reranked": worded("best {best}: {title}"),
+    "judged_yes": worded("the model says that passages answer"),
+    "judged_no": worded("the model says that no passage answers"),
+    "judged_unclear": worded("the model says that the passages answer for different things"),
+    "judged_by_estimate": worded("without a model: the documents answer with a probability of {score}"),
+    "passage_out_of_range": worded("the model named a passage that it was not shown"),
+    "score_out_of_range": worded("the model gave a number outside its range"),
+    "graded": worded("documents: {total_count}; relevant: {pass_count}; graded before: {graded_before}"),
+    "model_says_relevant": worded("the model says: relevant"),
+    "model_says_not_relevant": worded("the model says: not relevant"),
+    "pass_rate": worded("pass rate {pass_rate}, {pass_threshold} wanted: {verdict}"),
+    "pass_rate_stop": worded("pass rate {pass_rate}, {pass_threshold} wanted: {verdict} ({stop})"),
+    "enough": worded("enough documents passed"),
+    "web_was_last": worded("the web was searched last"),
+    "rewrites_used_up": worded("all rewrites are used up"),
+    "no_time_to_search": worded("too little time is left to search again"),
+    "reflected": worded(
+        "{outcome}: {score} (relevance {relevance}, completeness {completeness}, factuality {factuality})"
+    ),
+    "reflected_by_estimate": worded("without a model: {score}"),
+    "wrong_number_of_scores": worded("the model did not score each passage"),
+    "answer_accepted": worded("accepted ({score})"),
+    "answer_rejected": worded("rejected ({score})"),
+    "answer_rejected_twice": worded("no answer was accepted; this is the best of them"),
+    "no_model_wrote": worded("no model wrote this answer, so none judges it"),
+    # ---------------------------------------------------------------- answer
+    "passages_quoted": worded("{quoted} of {of} passages quoted, without a model"),
+    "model_refuses": worded("{reason}, says {model}"),
+    "passages_do_not_answer": worded("the passages do not answer"),
+    "passages_differ": worded("the passages answer for different things"),
+    "empty_answer": worded("the model gave an empty answer"),
+    "time_was_over": worded("the time for the whole answer was over"),
+    "asked_back": worded("{question}"),
+    "found_but_weak": worded("what was found does not answer the question"),
+    "checked_answer_fits": worded("a checked answer to “{question}” fits"),
+    "checked_beforehand": worded("written and checked by {by} on {on}"),
+    "checked_answers_late": worded("answers checked beforehand could not be looked at in time"),
+    "no_direct_reply": worded("no model to reply from the conversation"),
+    "decided": worded("{decision}: {reason}"),
+    "not_decided": worded("no decision: {reason}"),
+    "this_was_found": worded("this is what was found"),
+    "no_documents_needed": worded("it needed no documents"),
+    # ---------------------------------------------------------------- cite
+    "sentences_checked": worded("sentences: {good} supported, {weak} weakly supported, {unchecked} not checked"),
+    "nothing_stated": worded("nothing in the answer states a fact"),
+    "no_answer_to_check": worded("there is no answer to check"),
+    "quoted_word_by_word": worded("the sentences are quoted word by word"),
+    "verdicts_missing": worded("the model did not check every sentence"),
+    "verdicts_all_no": worded("the model said of every sentence that it is unsupported, which tells none apart"),
+    # ---------------------------------------------------------------- whole documents
+    "task_summarise": worded("to be summarised as a whole"),
+    "task_list": worded("deadlines, amounts and contacts are to be listed"),
+    "task_compare": worded("two documents are to be compared"),
+    "documents_read": worded("read {read} of {total} sections of {titles}"),
+    "notes_taken": worded("notes made: {notes}; sections read: {read}"),
+    "rows_found": worded("entries found: {rows}; sections read: {read}"),
+    "sentences_compared": worded("sentences: {changed} changed, {new} new, {gone} gone, {same} the same"),
+    "written": worded("{characters} characters from {of} passages, by {model}"),
+    "quoted": worded("lines quoted: {lines}"),
+    "document_unread": worded("the model could not read the document"),
+    "document_missing": worded("a document is no longer there"),
+    "document_empty": worded("the document holds no text"),
+    "list_needs_model": worded("a list needs a language model"),
+    "nothing_of_this_kind": worded("the document holds nothing of this kind"),
+    # ---------------------------------------------------------------- memory
+    "memory_not_here": worded("earlier answers are not recalled here"),
+    "memory_nobody": worded("nobody is signed in whose earlier answers could be remembered"),
+    "memory_off": worded("this user has switched the memory off"),
+    "memory_late": worded("the memory did not answer in time"),
+    "memory_empty": worded("nothing to recall"),
+    "memory_recalled": worded("earlier answers recalled: {count}"),
+    "remembered": worded("remembered"),
+    "remembered_anew": worded("remembered, in place of an older answer"),
+    "not_accepted": worded("the answer was not accepted"),
+    "not_whole": worded("only whole answers are remembered"),
+    "not_cited": worded("only what is cited is remembered"),
+    "no_statement": worded("the answer states nothing that could be remembered"),
+}
+
+
+def path_text(code: str, detail: Mapping[str, Any]) -> Sentence:
+    """The sentence of an entry. Raises KeyError for a code that is not in `TEXTS`, or a value that is not given."""
+    template = TEXTS[code].wording["text"]
+    return worded(
+        template, **{name: _shown(name, value) for name, value in detail.items() if f"{{{name}}}" in template}
+    )
+
+
+def reason_text(reason: str) -> str:
+    """A code's sentence; what is no code is a sentence already."""
+    return TEXTS.get(reason, reason)
+
+
+def _shown(name: str, value: Any) -> Any:
+    match value:
+        case Sentence():
+            return value
+        case str():
+            return TEXTS[value] if name in CODES and value in TEXTS else value[:MAX_CHARS]
+        case Mapping():
+            return ", ".join(f"{key} = {_shown('', held)}" for key, held in value.items())
+        case list() | tuple():
+            return "; ".join(str(_shown("", held)) for held in value)[:MAX_CHARS]
+        case float():
+            return round(value, 2)
+        case _:
+            return value
+
+
+# ------------------------------------------------------------------------------------------------ the path
 StepStatus = Literal["ok", "skipped", "degraded", "failed"]
 StepName = Literal[
     "memory", "condense", "route", "plan", "rewrite", "step_back", "decompose", "hyde", "retrieve", "fuse", "boost",
@@ -77,7 +241,7 @@ class StepRecord:
     seq: int
     name: StepName
     status: StepStatus = "ok"
-    code: str = ""  # what came of it, see `retrieval.path_texts`
+    code: str = ""  # what came of it, see `retrieval.trace`
     summary: str = ""  # the same as a sentence
     started_ms: int = 0
     duration_ms: int = 0

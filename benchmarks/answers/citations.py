@@ -23,8 +23,7 @@ from benchmarks.answers.context import ASKING, Case, as_statement, cases_of
 from benchmarks.support.labelled_sets import LabelledSet
 from benchmarks.support.tables import show
 from ragsite.core.rag_settings import VerifySettings
-from retrieval.steps.cite import align
-from retrieval.steps.verify import support
+from retrieval.steps.cite import align, support
 from retrieval.values import Scores, Source
 
 PASSAGES = 6

@@ -26,9 +26,9 @@ import numpy as np
 from benchmarks.support.labelled_sets import LabelledSet
 from benchmarks.support.tables import show
 from ragsite.core.rag_settings import VerifySettings
-from retrieval.steps import passages as order
-from retrieval.steps.passages import compress_passages
-from retrieval.steps.verify import support
+from retrieval.steps import retrieve as order
+from retrieval.steps.cite import support
+from retrieval.steps.retrieve import compress_passages
 from retrieval.text.analysis import query_terms
 from retrieval.text.quoting import estimate_tokens
 from retrieval.text.statements import sentence_spans

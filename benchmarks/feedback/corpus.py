@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from benchmarks.support.labelled_sets import Bm25
 from feedback.ranking.same_question import Wording, wording
 from retrieval.search import hybrid
-from retrieval.search.fusion import best_first, zscore_sum
+from retrieval.search.hybrid import best_first, zscore_sum
 from retrieval.text.analysis import query_terms
 from retrieval.values import Scores, TailHit
 

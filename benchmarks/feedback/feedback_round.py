@@ -45,7 +45,7 @@ import json, os, resource, sys
 import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ragsite.settings")
 django.setup()
-from retrieval.search.index import connection
+from retrieval.search import connection
 
 connection.TIMEOUT_S = 120.0  # a busy machine
 connection.import_client()

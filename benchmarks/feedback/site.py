@@ -191,10 +191,13 @@ def _analyze() -> None:
 
 def _add_documents(count: int, now: datetime) -> None:
     from retrieval.models import Chunk, Collection, Document
-    from retrieval.providers.lexical import SPACE
+    from retrieval.providers.embeddings import LEXICAL_SPACE
 
     collection = Collection.objects.create(
-        name="handbooks", visibility=Collection.Visibility.PUBLIC, embedding_model=SPACE.model, embedding_dim=SPACE.dim
+        name="handbooks",
+        visibility=Collection.Visibility.PUBLIC,
+        embedding_model=LEXICAL_SPACE.model,
+        embedding_dim=LEXICAL_SPACE.dim,
     )
     names = (
         "id", "collection", "title", "file_name", "file", "media_type", "size_bytes", "content_hash", "language",

@@ -32,8 +32,9 @@ from ragsite.runtime.milvus_lite import ensure_server
 from retrieval.ports import SearchRequest, Vectors
 from retrieval.providers.registry import ModelRegistry
 from retrieval.search import hybrid
+from retrieval.search import index as milvus
 from retrieval.search.hybrid import HybridSearcher
-from retrieval.search.index import MilvusIndex, milvus, only_writer
+from retrieval.search.index import MilvusIndex, only_writer
 from retrieval.text.analysis import query_text, terms_text
 from retrieval.values import CollectionRef, EmbeddingSpace, IndexRow, Query, SearchScope, StoredChunk
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.support.labelled_sets import LabelledSet, ranked
 from retrieval.ports import SearchRequest, SearchResult
-from retrieval.search.fusion import best_first, rrf_scores
+from retrieval.search.hybrid import best_first, rrf_scores
 from retrieval.text.analysis import query_terms
 from retrieval.values import ScoredChunk, Scores
 

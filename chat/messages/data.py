@@ -18,7 +18,7 @@ from ragsite.core.wording import Wordings, worded, wordings_of
 from retrieval import values
 from retrieval.ingest.parts import Box
 from retrieval.services.document_content import MOST_SPANS, page_spans
-from retrieval.steps.verify import BASELESS, claims_of, support
+from retrieval.steps.cite import BASELESS, claims_of, support
 from retrieval.trace import StepRecord, Trace
 
 SOURCE_FIELDS = (

@@ -34,7 +34,7 @@ from ragsite.core.errors import AppError
 from retrieval.engine import Engine
 from retrieval.errors import EmbeddingUnavailableError
 from retrieval.models import Collection, Document
-from retrieval.providers.lexical import SPACE as LEXICAL_SPACE
+from retrieval.providers.embeddings import LEXICAL_SPACE
 from retrieval.selectors import as_uuid
 from retrieval.services.write_lease import lease_release, lease_take, space_lease
 from retrieval.text.analysis import analyze

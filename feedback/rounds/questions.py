@@ -21,7 +21,7 @@ from feedback.rounds.live import version_bump
 from feedback.rounds.passages import text_digest
 from retrieval.engine import Engine, close_engine, get_engine, has_engine
 from retrieval.errors import EmbeddingUnavailableError
-from retrieval.providers.lexical import SPACE as LEXICAL_SPACE
+from retrieval.providers.embeddings import LEXICAL_SPACE
 from retrieval.values import EmbeddingSpace
 
 IN_CALL = 64

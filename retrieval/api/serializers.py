@@ -23,7 +23,7 @@ from ragsite.core.text import CONTROL, is_seen
 from ragsite.core.wording import worded
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.models import Chunk, Collection, CollectionPerson, Document
-from retrieval.search.queries import query_text
+from retrieval.search.hybrid import query_text
 from retrieval.selectors import SORTS, VERSIONS, is_approved, unasked_collections, writable_collections
 from retrieval.values import FILTERS_MODES, SearchFilters
 

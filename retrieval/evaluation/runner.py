@@ -24,7 +24,7 @@ from retrieval.ports import SearchRequest
 from retrieval.prompting import PromptLibrary
 from retrieval.providers.registry import ModelRegistry
 from retrieval.search.hybrid import HybridSearcher
-from retrieval.search.index import MilvusIndex, only_writer, schema
+from retrieval.search.index import BM25_B, BM25_K1, MilvusIndex, only_writer
 from retrieval.steps.judge import judge, rerank
 from retrieval.steps.query import hyde, rewrite
 from retrieval.steps.retrieve import search_documents
@@ -96,8 +96,8 @@ async def evaluate(
         settings.milvus.replace(uri=uri, prefix=f"{settings.milvus.prefix}_evaluate_{uuid4().hex[:12]}"),
         uri=uri,
         writer_lock=only_writer,
-        k1=schema.BM25_K1,
-        b=schema.BM25_B,
+        k1=BM25_K1,
+        b=BM25_B,
     )
     try:
         async with throw_away_collection(dataset, settings=settings, index=index, models=models) as collection:

@@ -22,8 +22,7 @@ from retrieval.memory.selectors import memory_enabled
 from retrieval.memory.services import memories_used, memory_remember
 from retrieval.models import Memory
 from retrieval.ports import Models
-from retrieval.search import fusion
-from retrieval.search.fusion import rrf_scores
+from retrieval.search.hybrid import rrf_scores
 from retrieval.steps import memory as memory_step
 from retrieval.text.analysis import held_share, term_weights
 from retrieval.values import EmbeddingSpace, Exchange, Recall, RememberedFact
@@ -57,7 +56,7 @@ class DatabaseMemoryStore:
                 return Recall(enabled=enabled)
             words = asyncio.to_thread(_by_words, query, rows)
             by_words, (by_meaning, degraded) = await asyncio.gather(words, self._by_meaning(query, rows))
-            scores = rrf_scores([by_meaning, by_words], k=fusion.RRF_K)
+            scores = rrf_scores([by_meaning, by_words])
             best = sorted(scores, key=lambda fact_id: -scores[fact_id])[:limit]
             if best:
                 await database_call(memories_used, user_id=owner, memory_ids=best)

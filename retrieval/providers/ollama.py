@@ -19,7 +19,6 @@ from tenacity import retry, retry_if_exception, stop_after_attempt
 from ragsite.core.rag_settings import OllamaSettings
 from ragsite.core.wording import worded
 from retrieval.errors import ModelMissingError
-from retrieval.providers.http_service import address_of, tls_context
 from retrieval.providers.server import (
     CONNECT_TIMEOUT_S,
     TEMPERATURE,
@@ -27,7 +26,9 @@ from retrieval.providers.server import (
     ChatChunk,
     ModelServer,
     ServedModel,
+    address_of,
     first_chunk,
+    tls_context,
 )
 
 BUSY_RETRY_S = 0.3  # before the one more attempt

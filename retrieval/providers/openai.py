@@ -17,7 +17,6 @@ from langchain_openai.chat_models.base import BaseChatOpenAI
 from ragsite.core.rag_settings import OllamaSettings
 from ragsite.core.wording import worded
 from retrieval.errors import ModelMissingError
-from retrieval.providers.http_service import address_of, tls_context
 from retrieval.providers.server import (
     CONNECT_TIMEOUT_S,
     TEMPERATURE,
@@ -25,8 +24,10 @@ from retrieval.providers.server import (
     ChatChunk,
     ModelServer,
     ServedModel,
+    address_of,
     canonical,
     first_chunk,
+    tls_context,
 )
 
 RETRIES = 1  # of the client, where the server is busy or closed the connection

@@ -24,12 +24,15 @@ from retrieval.errors import (
     ModelUnavailableError,
 )
 from retrieval.ports import ChatModel, Embedder, Models, ModelStatus
-from retrieval.providers.breaker import CircuitBreaker
 from retrieval.providers.chat import ServedChatModel
-from retrieval.providers.embeddings import QUERY_VECTORS_KEPT, ServedEmbedder, VectorCache
-from retrieval.providers.lexical import SPACE as LEXICAL_SPACE
-from retrieval.providers.lexical import LexicalEmbedder
-from retrieval.providers.server import ModelServer, ServedModel, canonical
+from retrieval.providers.embeddings import (
+    LEXICAL_SPACE,
+    QUERY_VECTORS_KEPT,
+    LexicalEmbedder,
+    ServedEmbedder,
+    VectorCache,
+)
+from retrieval.providers.server import CircuitBreaker, ModelServer, ServedModel, canonical
 from retrieval.values import EmbeddingSpace
 
 Role = Literal["answer", "fast", "embed"]

@@ -20,8 +20,7 @@ import httpx
 from ragsite.core.rag_settings import RerankSettings
 from ragsite.core.wording import worded
 from retrieval.errors import ModelOutputError, ModelUnavailableError
-from retrieval.providers.breaker import CircuitBreaker
-from retrieval.providers.http_service import address_of, request
+from retrieval.providers.server import CircuitBreaker, address_of, request
 
 TIMEOUT_S = 10.0  # one call of that server
 LABEL = "the reranker"

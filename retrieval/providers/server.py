@@ -1,22 +1,125 @@
-"""What the site needs of a model server; each kind has one module that implements it (`ollama`, `openai`).
+"""What the site needs of another server: a gate before it, its errors as ours, and of a model server what each kind
+implements (`ollama`, `openai`).
 
-Their clients wrap nothing, so that the errors of httpx and of parsing come through; `ServerClient` makes them the
-engine's, with a reason for people.
+The gate says how many calls at once, and none while the server keeps failing. The circuit breaker follows Nygard,
+"Release It!", 2007: closed → open after FAILURES failures in a row → after RESET_S one call is let through as a probe;
+its success closes the circuit, its failure opens it again.
 """
 
 from __future__ import annotations
 
 import asyncio
+import ssl
+import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar, Literal
+
+import httpx
 
 from ragsite.core.text import shortened
 from ragsite.core.wording import worded
 from retrieval.errors import ModelError, ModelMissingError, ModelOutputError, ModelTimeoutError, ModelUnavailableError
 
+# ------------------------------------------------------------------------------------------------ gate
+FAILURES, RESET_S = 3, 20.0
+
+
+class CircuitBreaker:
+    """Belongs to one event loop. The server may queue without limit, so `limit` bounds the calls at once."""
+
+    def __init__(self, *, limit: int) -> None:
+        self._slots = asyncio.Semaphore(limit)
+        self._failures, self._failed_at, self._probing, self._reason = 0, 0.0, False, ""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the server failed several times in a row and has not answered since."""
+        return self._failures >= FAILURES
+
+    @asynccontextmanager
+    async def call(self, *, wait_s: float) -> AsyncIterator[None]:
+        """One call; one that is cancelled tells nothing about the server.
+
+        Raises ModelUnavailableError (circuit open), ModelTimeoutError (no slot within `wait_s`).
+        """
+        self._check()
+        try:
+            async with asyncio.timeout(wait_s):
+                await self._slots.acquire()
+        except TimeoutError as error:
+            reason = worded("all places for model calls were taken for {wait_s:g} s", wait_s=wait_s)
+            raise ModelTimeoutError(reason) from error
+        try:
+            self._check()  # once more: the calls before this one may have opened the circuit
+            is_probe = self._probing = self.is_open
+            try:
+                yield
+                self._failures = 0
+            except ModelError as error:
+                self._failures = self._failures + 1 if error.is_server_failure else 0
+                self._failed_at, self._reason = time.monotonic(), error.reason
+                raise
+            finally:
+                self._probing = self._probing and not is_probe
+        finally:
+            self._slots.release()
+
+    def _check(self) -> None:
+        if self.is_open and (self._probing or time.monotonic() < self._failed_at + RESET_S):
+            reason = worded(
+                "{reason} (failed {failed} times in a row; trying again shortly)",
+                reason=self._reason,
+                failed=self._failures,
+            )
+            raise ModelUnavailableError(reason)
+
+
+# ------------------------------------------------------------------------------------------------ other servers
+MAX_ANSWER_BYTES = 1_000_000
+
+
+def address_of(url: httpx.URL) -> str:
+    """Host and port for people; never the password of the URL."""
+    return url.host if url.port is None else f"{url.host}:{url.port}"
+
+
+@lru_cache(maxsize=1)
+def tls_context() -> ssl.SSLContext:
+    """Certifi's certificates, or those that SSL_CERT_FILE or SSL_CERT_DIR name; reading them takes longer than most
+    calls."""
+    return httpx.create_ssl_context(trust_env=True)
+
+
+async def request(method: str, url: httpx.URL, *, limit_s: float, label: str, json: Any = None) -> tuple[int, bytes]:
+    """Status and body. Nothing but this host is called: no redirect is followed, no proxy of the environment used.
+
+    Raises ModelTimeoutError, ModelUnavailableError; ModelOutputError as soon as the body is too large.
+    """
+    tls, received = await asyncio.to_thread(tls_context), bytearray()
+    try:
+        async with (
+            asyncio.timeout(limit_s),
+            httpx.AsyncClient(timeout=limit_s, trust_env=False, verify=tls, follow_redirects=False) as client,
+            client.stream(method, url, json=json) as response,
+        ):
+            async for piece in response.aiter_bytes():
+                received += piece
+                if len(received) > MAX_ANSWER_BYTES:
+                    raise ModelOutputError(worded("the answer of {label} is too large", label=label))
+            return response.status_code, bytes(received)
+    except (TimeoutError, httpx.TimeoutException) as error:
+        reason = worded("{label} timed out after {limit_s:g} s", label=label, limit_s=limit_s)
+        raise ModelTimeoutError(reason) from error
+    except httpx.HTTPError as error:
+        reason = worded("{label} is not reachable at {server}", label=label, server=address_of(url))
+        raise ModelUnavailableError(reason) from error
+
+
+# ------------------------------------------------------------------------------------------------ model servers
 CONNECT_TIMEOUT_S = 3.0  # until the connection stands
 LIST_TIMEOUT_S = 2.5  # asking for the list of models; of the other calls the callers watch the time
 TEMPERATURE = 0.1  # of answers

@@ -27,8 +27,7 @@ from ragsite.core.text import HIDDEN, clean_line, shortened, without_hidden
 from ragsite.core.wording import worded
 from retrieval.errors import ModelError, ModelOutputError, ModelUnavailableError, WebSearchError
 from retrieval.ports import WebResult, WebSearcher
-from retrieval.providers.breaker import CircuitBreaker
-from retrieval.providers.http_service import address_of, request
+from retrieval.providers.server import CircuitBreaker, address_of, request
 
 GOOGLE_URL = "https://www.googleapis.com/customsearch/v1"
 GOOGLE_RESULTS = 10  # the most that one call may ask for

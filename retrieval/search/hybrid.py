@@ -3,6 +3,9 @@
     queries ─► groups ─┬─ embed, mean ─► dense leg (one call) ─┬─► formula ─► RRF of groups and spaces ─► texts
                        └─ analyse ─────► BM25 leg (one call) ──┘
 
+A chunk that a leg did not find still gets a score: it is at most as good as the last one found. BM25 gives it 0 when
+the list had room left (no term matches); otherwise, and for vectors, it gets the list's lowest score.
+
 Source: seed 003, §2.1 (window topK×30, ×50 for short queries; match filter; 0.2·dense + 1.0·BM25) and §2.4 (RRF). The
 default formula sums z-scores instead, which labelled questions show to be better (docs/evaluation.md).
 """
@@ -10,22 +13,183 @@ default formula sums z-scores instead, which labelled questions show to be bette
 from __future__ import annotations
 
 import asyncio
+import math
+import re
 import time
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from ragsite.core.rag_settings import SearchSettings
+from ragsite.core.text import CONTROL
 from ragsite.core.wording import worded
-from retrieval.errors import EmbeddingUnavailableError
+from retrieval.errors import EmbeddingUnavailableError, InvalidQueryError
 from retrieval.ports import ChunkStore, LegHit, Models, SearchRequest, SearchResult, Vectors
-from retrieval.search.fusion import best_first, lower_repeats, rrf_scores, seed_sum, zscore_sum
 from retrieval.search.index import MilvusIndex
-from retrieval.search.queries import QueryGroup, query_groups, term_shares
-from retrieval.values import EmbeddingSpace, Level, ScoredChunk, Scores, SearchScope, TailHit
+from retrieval.text.analysis import analyze, search_terms
+from retrieval.text.language import HAN_CHARACTER
+from retrieval.values import EmbeddingSpace, Level, Query, ScoredChunk, Scores, SearchScope, StoredChunk, TailHit
 
+# ------------------------------------------------------------------------------------------------ fusion
+RRF_K = 60  # rank fusion: 1 / (k + rank)
+
+Leg = Mapping[str, float]
+
+
+def rrf_scores(rankings: Sequence[Sequence[str]], *, k: int = RRF_K) -> dict[str, float]:
+    """Sum of 1 / (k + rank) over the lists that hold an id, rank from 1; in first-met order.
+
+    Source: Cormack, Clarke, Buettcher, SIGIR 2009; k = 60 is theirs.
+    """
+    scores: dict[str, float] = {}
+    for ranking in rankings:
+        for rank, chunk_id in enumerate(ranking, start=1):
+            scores[chunk_id] = scores.get(chunk_id, 0.0) + 1.0 / (k + rank)
+    return scores
+
+
+def reciprocal_rank_fusion(rankings: Sequence[Sequence[str]], *, k: int = RRF_K) -> list[str]:
+    """Merge ranked lists of chunk ids, best first. Ties keep first-met order."""
+    return best_first(rrf_scores(rankings, k=k))
+
+
+def best_first(scores: Leg) -> list[str]:
+    """Ids by score, highest first; ties keep the mapping's order."""
+    return sorted(scores, key=lambda chunk_id: -scores[chunk_id])
+
+
+def seed_sum(dense: Leg, bm25: Leg) -> dict[str, float]:
+    """The seed's formula on raw scores, 0.2·dense + 1.0·BM25; a score that is missing counts 0."""
+    return {chunk_id: 0.2 * dense.get(chunk_id, 0.0) + bm25.get(chunk_id, 0.0) for chunk_id in {**dense, **bm25}}
+
+
+def zscore_sum(dense: Leg, bm25: Leg, *, dense_weight: float = 1.0, bm25_floor: float = 0.0) -> dict[str, float]:
+    """Both legs standardised (mean 0, deviation 1 over the candidates), then summed by weight, that of BM25 being 1.
+
+    A leg that found nothing at all, or was not asked, changes no score.
+    """
+    total = dict.fromkeys({**dense, **bm25}, 0.0)
+    for leg, weight, floor in ((dense, dense_weight, min(dense.values(), default=0.0)), (bm25, 1.0, bm25_floor)):
+        if leg:
+            values = [leg.get(chunk_id, floor) for chunk_id in total]
+            for chunk_id, value in zip(total, _zscores(values), strict=True):
+                total[chunk_id] += weight * value
+    return total
+
+
+def lower_repeats(scores: Leg, document_of: Mapping[str, str], *, penalty: float) -> dict[str, float]:
+    """Each chunk's score less `penalty` for every better one of its document, so that one long document does not fill
+    the first places."""
+    better: Counter[str] = Counter()
+    lowered = {}
+    for chunk_id in best_first(scores):
+        lowered[chunk_id] = scores[chunk_id] - penalty * better[document_of[chunk_id]]
+        better[document_of[chunk_id]] += 1
+    return lowered
+
+
+def _zscores(values: Sequence[float]) -> list[float]:
+    mean = sum(values) / len(values)
+    deviation = math.sqrt(sum((value - mean) ** 2 for value in values) / len(values))
+    return [(value - mean) / deviation if deviation else 0.0 for value in values]
+
+
+# ------------------------------------------------------------------------------------------------ queries
+MAX_QUERY_CHARS = 4_000  # what is embedded and analysed of a query; embedding models read no more
+MAX_QUERY_TERMS = 96  # BM25's cost grows with every term
+CHINESE_NUMBER_WEIGHT = 3  # of a year or an amount in a Chinese query: docs/evaluation.md has the figures
+_NOT_SEARCHED = re.compile(rf"[{CONTROL}\ud800-\udfff\ufeff]")
+
+
+@dataclass(frozen=True, slots=True)
+class QueryGroup:
+    """Queries that ask for the same thing and are searched as one: the first weighs as much as all others together.
+
+    label: the first one's kind, in `ranks`. A part of a compound question is a group of its own.
+    """
+
+    label: str
+    queries: tuple[Query, ...]
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """The distinct terms of the first query, in order."""
+        return _terms(self.queries[0])
+
+    @property
+    def text(self) -> str:
+        """The terms of all queries but imagined answers, each as often as its queries weigh.
+
+        BM25 adds up over a query's terms, so this text scores a chunk by the weighted sum of what the queries would
+        have scored it; Milvus Lite goes through each text of a call by itself, so one is several times cheaper.
+        """
+        weights: Counter[str] = Counter()
+        for query, repeats in self._worded():
+            for term in _terms(query):
+                weights[term] += repeats * _number_weight(query, term)
+        return " ".join(term for term, count in weights.most_common(MAX_QUERY_TERMS) for _ in range(count))
+
+    @property
+    def text_weight(self) -> int:
+        """How often the text holds a term of every query: BM25's scores are this many times those of one query."""
+        return sum(repeats for _, repeats in self._worded()) or 1
+
+    def vector(self, vectors: Vectors) -> Vectors:
+        """The weighted mean of the queries' vectors, shape (1, dim); `vectors`: theirs, in order.
+
+        Source for imagined answers: Gao et al., ACL 2023 (HyDE), which takes the mean with the question as well.
+        """
+        others = len(self.queries) - 1
+        weights = [0.5, *[0.5 / others] * others] if others else [1.0]
+        return np.asarray(np.average(vectors, axis=0, weights=weights), dtype=np.float32)[np.newaxis]
+
+    def _worded(self) -> list[tuple[Query, int]]:
+        queries = [query for query in self.queries if not query.vector_only]
+        return [(query, max(1, len(queries) - 1) if at == 0 else 1) for at, query in enumerate(queries)]
+
+
+def query_groups(queries: Iterable[Query]) -> list[QueryGroup]:
+    """What asks for the same as the first query, then each part of the question. Queries that say nothing, or the same
+    again, are left out. Raises InvalidQueryError when none is left."""
+    texts = (replace(query, text=query_text(query.text)) for query in queries)
+    distinct = list({(query.text, query.vector_only): query for query in texts if query.text}.values())
+    if not distinct:
+        raise InvalidQueryError()
+    alike = tuple(query for query in distinct if query.kind != "sub_query")
+    parts = [query for query in distinct if query.kind == "sub_query"]
+    groups = [QueryGroup(alike[0].kind, alike)] if alike else []
+    return groups + [
+        QueryGroup("sub_query" if number == 1 else f"sub_query{number}", (query,))
+        for number, query in enumerate(parts, start=1)
+    ]
+
+
+def query_text(text: str) -> str:
+    """The text as it is searched for: control characters and runs of white space are one space, the ends are cut."""
+    return " ".join(_NOT_SEARCHED.sub(" ", text).split())[:MAX_QUERY_CHARS]
+
+
+def term_shares(terms: Sequence[str], chunks: Iterable[StoredChunk]) -> dict[str, float]:
+    """By chunk, which share of the terms its title, heading and text hold, 0..1."""
+    wanted = set(terms)
+    return {
+        chunk.chunk_id: len(wanted & set(analyze(f"{chunk.title}\n{chunk.heading}\n{chunk.text}"))) / len(wanted)
+        for chunk in chunks
+    }
+
+
+def _terms(query: Query) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(search_terms(query.text)))[:MAX_QUERY_TERMS]
+
+
+def _number_weight(query: Query, term: str) -> int:
+    return CHINESE_NUMBER_WEIGHT if term[:1].isdigit() and HAN_CHARACTER.search(query.text) else 1
+
+
+# ------------------------------------------------------------------------------------------------ search
 HIERARCHICAL_DOCUMENTS = 10  # documents that hierarchical search looks into
 WINDOW_MULTIPLIER = 30  # candidates per leg: top_k times this
 SHORT_WINDOW_MULTIPLIER = 50  # the same for short queries

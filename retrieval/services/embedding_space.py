@@ -9,7 +9,7 @@ from retrieval.errors import EmbeddingMismatchError
 from retrieval.ingest.chunking import ChunkSize, chunk_size
 from retrieval.models import Collection
 from retrieval.ports import Embedder, Models, Vectors
-from retrieval.providers.lexical import SPACE as LEXICAL_SPACE
+from retrieval.providers.embeddings import LEXICAL_SPACE
 from retrieval.providers.server import canonical
 from retrieval.selectors import collection_space
 from retrieval.values import EmbeddingSpace

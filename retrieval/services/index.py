@@ -26,7 +26,7 @@ from retrieval.engine import Engine, get_engine
 from retrieval.errors import EmbeddingUnavailableError
 from retrieval.models import Chunk, Collection, Document
 from retrieval.ports import Vectors
-from retrieval.providers.lexical import SPACE as LEXICAL_SPACE
+from retrieval.providers.embeddings import LEXICAL_SPACE
 from retrieval.search.index import MilvusIndex
 from retrieval.selectors import collection_space
 from retrieval.services.index_rows import embedding_text, index_rows, summary_chunk, with_summary

@@ -10,16 +10,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from retrieval.path_texts import reason_text
 from retrieval.ports import Prompt
 from retrieval.steps.answer import written_answer
 from retrieval.steps.cite import without_markers
-from retrieval.steps.passages import fit
+from retrieval.steps.retrieve import fit
 from retrieval.steps.step import Deps, step
 from retrieval.steps.writing import AnswerWriter, author_of, write_by_model
 from retrieval.text.quoting import neutralise, one_line, quote_history, quote_source
 from retrieval.text.statements import split_sentences
-from retrieval.trace import degrade
+from retrieval.trace import degrade, reason_text
 from retrieval.values import Answer, Question, ScoredChunk, Source
 
 SHOWN_CHARS = 6000  # of the end of the beginning that the model is given

@@ -2,31 +2,152 @@
 
 The fast model is shown the passages in the form and order in which the writing model is given them, and replies with
 the numbers of those that answer, and a verdict, about 20 tokens. Only a model's word refuses or asks back; without one
-the verdict is REFINE, and the score is the estimate's. `evaluate` is the evaluator of `react`.
-Sources: seed 003 §2.5 and §2.6; Yan et al., Corrective RAG, 2024, arXiv:2401.15884; seed 004, tool 3 and node 4.
+the verdict is REFINE, and the score is the estimate's. `evaluate` is the evaluator of `react`; `grade` gives one
+independent verdict for every document, all of them side by side.
+
+The estimate says how probably what a search found answers the question: six signals and a logistic, no language model.
+
+    P = 1 / (1 + exp(-(bias + Σ weight · signal)))
+
+It decides nothing where a model is connected: it begins calls for better words early. Without a model it is the label
+of what is quoted. Weights: `weights.json`, by `benchmarks.judge.fit_estimate`; figures: docs/evaluation.md. A
+cross-encoder's score takes its place where one is configured.
+Sources: seed 003 §2.5 and §2.6; Yan et al., Corrective RAG, 2024, arXiv:2401.15884; seed 004, tool 3 and node 4; seed
+000, node 2 (is_relevant, confidence).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import json
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
+from ragsite.core.wording import counted
 from retrieval.errors import ModelOutputError
-from retrieval.path_texts import path_text
 from retrieval.providers import rerank_http
-from retrieval.providers.reply_schema import exactly, limited, shaped
-from retrieval.steps.estimate import estimate_answerability
-from retrieval.steps.passages import fit
-from retrieval.steps.step import Deps, step
+from retrieval.providers.chat import exactly, limited, shaped
+from retrieval.steps.retrieve import fit
+from retrieval.steps.step import Deadline, Deps, step, try_call
+from retrieval.text.analysis import analyze, query_terms
 from retrieval.text.quoting import label, one_line, quote_source
-from retrieval.trace import note
+from retrieval.text.statements import split_sentences
+from retrieval.trace import note, path_text, queue_model_call, skip
 from retrieval.values import Question, ScoredChunk
 
+# ------------------------------------------------------------------------------------------------ estimate
+WEIGHTS = Path(__file__).with_name("weights.json")
+LIST_LENGTH = 10  # passages that are looked at, best first
+MOST_TERMS = 31  # of a question: a longer one counts as this long
+MAX_SENTENCES = 200  # of a passage
+K1, B = 0.9, 0.4  # of BM25, as the index has them
+TEXT_SIGNALS = ("sentence", "frequency", "bm25_lead", "unseen", "question_length")
+HYBRID_SIGNALS = (*TEXT_SIGNALS, "cosine")
+
+
+def estimate_answerability(question: str, passages: Sequence[ScoredChunk], *, semantic: bool = True) -> float:
+    """P(the passages, best first, answer the question), 0..1; 0 for no passage.
+
+    semantic: whether dense scores come from an embedding model (`SearchScope.semantic`); else they are not read.
+    Analyses each passage that it has not seen yet, a few ms of processor time: keep it off the event loop.
+    """
+    if not passages:
+        return 0.0
+    signals = read_signals(question, passages, semantic=semantic)
+    weights = shipped_weights()["hybrid" if "cosine" in signals else "text"]
+    return probability(signals, weights)
+
+
+def probability(signals: Mapping[str, float], weights: Mapping[str, float]) -> float:
+    return 1.0 / (1.0 + math.exp(-(weights["bias"] + sum(weights[name] * signals[name] for name in signals))))
+
+
+@lru_cache(maxsize=1)
+def shipped_weights() -> dict[str, dict[str, float]]:
+    """One set for lists with vectors (hybrid), one for those without (text)."""
+    weights: dict[str, dict[str, float]] = json.loads(WEIGHTS.read_text(encoding="utf-8"))
+    return weights
+
+
+def read_signals(question: str, passages: Sequence[ScoredChunk], *, semantic: bool = True) -> dict[str, float]:
+    """Of at least one passage, best first; each signal 0..1, relative to the list where it can be, so that a collection
+    of another size and another embedding model change little.
+
+    sentence: the share of the question's terms that the best single sentence has, with title and heading. frequency:
+    BM25's saturation of the terms in a passage, their mean, of the best passage. bm25_lead: how far the best BM25 score
+    is above the mean of the next two, as a share of it: two documents that agree do not lower it much. unseen: the
+    share of the terms that no passage has. question_length: of the logarithm of the number of terms. cosine: how far
+    the best is above the lowest of the list, as a share of what is left to 1; left out where no passage has a dense
+    score of an embedding model. Terms weighed by their rarity in the list made no difference (docs/evaluation.md).
+    """
+    listed = passages[:LIST_LENGTH]
+    read = [_read(f"{one.chunk.title}\n{one.chunk.heading}".strip(), one.chunk.text) for one in listed]
+    terms = frozenset(query_terms(question))
+    mean_length = sum(passage.length for passage in read) / len(read) or 1.0
+    share = 1.0 / max(1, len(terms))
+    signals = {
+        "sentence": share * max(passage.best_sentence(terms) for passage in read),
+        "frequency": share * max(passage.frequency(terms, mean_length) for passage in read),
+        "bm25_lead": _lead([one.scores.bm25 or 0.0 for one in listed]),
+        "unseen": share * sum(not any(passage.count(term) for passage in read) for term in terms),
+        "question_length": min(1.0, math.log1p(len(terms)) / math.log1p(MOST_TERMS)),
+    }
+    dense = [one.scores.dense for one in listed if semantic and one.scores.dense is not None]
+    if dense:
+        lowest = min(*dense, 0.99)
+        signals["cosine"] = (max(dense) - lowest) / (1.0 - lowest)
+    return signals
+
+
+def _lead(scores: Sequence[float]) -> float:
+    """0.5 where there is nothing to compare with. A third that is not there counts 0: nothing else shares a word with
+    the question."""
+    best, second, third = sorted((*scores, 0.0, 0.0), reverse=True)[:3]
+    if len(scores) < 2 or best <= 0.0:
+        return 0.5
+    return 1.0 - (second + third) / (2.0 * best)
+
+
+@dataclass(frozen=True, slots=True)
+class _Passage:
+    """Terms: of each sentence; how often each occurs in the text; of title and heading."""
+
+    sentences: tuple[frozenset[str], ...]
+    counts: Mapping[str, int]
+    head: frozenset[str]
+    length: int
+
+    def count(self, term: str) -> int:
+        return self.counts.get(term, 0) + (term in self.head)
+
+    def best_sentence(self, terms: frozenset[str]) -> int:
+        """The most terms that one sentence has, with title and heading."""
+        own = terms - self.head
+        return len(terms & self.head) + max((len(own & sentence) for sentence in self.sentences), default=0)
+
+    def frequency(self, terms: frozenset[str], mean_length: float) -> float:
+        """The sum of what BM25 makes of each term's count, each 0..1."""
+        norm = K1 * (1 - B + B * self.length / mean_length)
+        return sum(count / (count + norm) for count in map(self.count, terms))
+
+
+@lru_cache(maxsize=4096)
+def _read(head: str, text: str) -> _Passage:
+    """Kept, since the passages of one collection come up again and again."""
+    sentences = [analyze(sentence) for sentence in split_sentences(text)[:MAX_SENTENCES]]
+    counts = Counter(term for sentence in sentences for term in sentence)
+    return _Passage(tuple(map(frozenset, sentences)), counts, frozenset(analyze(head)), counts.total())
+
+
+# ------------------------------------------------------------------------------------------------ judge
 BOOST_SHARE = 0.5  # exponent of what ratings gave a candidate: how far it counts on after reranking; 0: not at all
 YES_SCORE = 6  # of TOP_SCORE, from which a model's score means yes
 FRAME_TOKENS = 1000  # of a judge's prompt, for all that is no passage
@@ -255,3 +376,162 @@ async def _verdict(deps: Deps, question: Question, passages: Sequence[ScoredChun
     if any(not 1 <= number <= count for number in numbers):
         raise ModelOutputError("passage_out_of_range")
     return verdict, numbers
+
+
+# ------------------------------------------------------------------------------------------------ grade
+RELEVANT_SCORE = 0.4  # estimate from which the documents are relevant, where no model grades them
+GRADING_TIMEOUT_S = 60.0  # all documents of one search together
+EXCERPT_CHARS = 2000  # of a graded document, kept in the decision path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentGrade:
+    """`confidence`: in this verdict, 0..1. by_model: a model gave it, else the estimate."""
+
+    relevant: bool
+    confidence: float
+    reason: str = ""
+    by_model: bool = False
+
+    @property
+    def score(self) -> float:
+        """P(relevant), 0..1: at least 0.5 for every relevant document, less for every other."""
+        return 0.5 + self.confidence / 2 if self.relevant else min(0.5 - self.confidence / 2, 0.499)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Graded:
+    """`documents`: those that passed by a model's word, best first, with their score in `scores.rerank`; then those
+    that passed by the estimate and those that failed, as found. `grades`: by `grade_key`, earlier rounds' included."""
+
+    documents: tuple[ScoredChunk, ...] = ()
+    grades: Mapping[str, DocumentGrade] = field(default_factory=dict)
+
+    @property
+    def passed(self) -> tuple[ScoredChunk, ...]:
+        return tuple(document for document in self.documents if self.grade_of(document).relevant)
+
+    @property
+    def by_model(self) -> bool:
+        """Whether a model gave any of the grades, those of earlier searches included."""
+        return any(grade.by_model for grade in self.grades.values())
+
+    @property
+    def pass_rate(self) -> float:
+        """Share of the documents that are relevant, 0..1; 0 where nothing was found."""
+        return len(self.passed) / len(self.documents) if self.documents else 0.0
+
+    def grade_of(self, document: ScoredChunk) -> DocumentGrade:
+        return self.grades[grade_key(document)]
+
+
+def grade_key(document: ScoredChunk) -> str:
+    """A passage that was merged of other neighbours than before is another text, so it gets a grade of its own."""
+    chunk = document.chunk
+    return f"{chunk.chunk_id}:{chunk.char_start}-{chunk.char_end}"
+
+
+@step("grade")
+async def grade(
+    deps: Deps, question: Question, documents: Sequence[ScoredChunk], *, known: Mapping[str, DocumentGrade]
+) -> Graded:
+    """A grade for every document. known: grades of earlier rounds for the same question; they stand."""
+    if not documents:
+        skip("nothing_found")
+        return Graded(grades=known)
+    fresh = [document for document in documents if grade_key(document) not in known]
+    grades = dict(known)
+    if fresh and reranking_is_on(deps, question):
+        grades |= await _by_model(deps, question.standalone, fresh)
+    if left := [document for document in fresh if grade_key(document) not in grades]:
+        by_estimate = _by_estimate(await estimated(deps, question, fresh))
+        grades |= {grade_key(document): by_estimate for document in left}
+    graded = Graded(documents=_in_order(documents, grades), grades=grades)
+    note(
+        "graded",
+        pass_rate=round(graded.pass_rate, 3),
+        pass_count=len(graded.passed),
+        total_count=len(documents),
+        graded_before=len(documents) - len(fresh),
+        documents=[_row(document, graded, known) for document in graded.documents],
+    )
+    return graded
+
+
+class DocumentVerdict(BaseModel):
+    """Whether one document holds information that the answer needs, and how sure this judgement is."""
+
+    is_relevant: bool
+    confidence: Score
+
+
+async def _by_model(deps: Deps, text: str, documents: Sequence[ScoredChunk]) -> dict[str, DocumentGrade]:
+    """Grade key → grade, of those documents of which the model says something; the entry tells why not of the others.
+
+    At most `ollama.max_concurrency` calls at once, each with its time limit, all together within `TIMEOUT_S`.
+    """
+    count = len(documents)
+    told = counted("grading {count} documents, each by itself", "grading {count} documents, each by itself", count)
+    await deps.trace.announce("grade", told)
+    slots = asyncio.Semaphore(deps.settings.ollama.max_concurrency)
+    deadline = Deadline(deps.deadline.limit(GRADING_TIMEOUT_S))
+
+    async def verdict_of(document: ScoredChunk) -> DocumentVerdict:
+        (passage,) = await quoted(deps, [document])
+        verdict = await deps.complete("grade", DocumentVerdict, passages=passage, question=one_line(text))
+        check_score(verdict.confidence)
+        return verdict
+
+    async def ask(document: ScoredChunk) -> DocumentVerdict | None:
+        queue_model_call()  # to wait for a slot is not to wait for another call's answer
+        async with slots:
+            limit_s = deadline.limit(deps.settings.ollama.structured_timeout_s)
+            return await try_call(deps, verdict_of(document), timeout_s=limit_s)
+
+    verdicts = await asyncio.gather(*map(ask, documents))
+    return {
+        grade_key(document): DocumentGrade(
+            relevant=verdict.is_relevant,
+            confidence=verdict.confidence / TOP_SCORE,
+            reason=path_text("model_says_relevant" if verdict.is_relevant else "model_says_not_relevant", {}),
+            by_model=True,
+        )
+        for document, verdict in zip(documents, verdicts, strict=True)
+        if verdict is not None
+    }
+
+
+def _by_estimate(score: float) -> DocumentGrade:
+    """`confidence` grows with the distance from the score from which they are relevant."""
+    relevant = score >= RELEVANT_SCORE
+    room = 1.0 - RELEVANT_SCORE if relevant else RELEVANT_SCORE
+    reason = path_text("judged_by_estimate", {"score": score})
+    return DocumentGrade(relevant=relevant, confidence=abs(score - RELEVANT_SCORE) / room, reason=reason)
+
+
+def _in_order(documents: Sequence[ScoredChunk], grades: Mapping[str, DocumentGrade]) -> tuple[ScoredChunk, ...]:
+    """The confidence of a rejection does not tell how near a document comes, so those that failed stay as found."""
+    graded = [(document, grades[grade_key(document)]) for document in documents]
+    chosen = [(document, grade.score) for document, grade in graded if grade.relevant and grade.by_model]
+    others = [document for document, grade in graded if grade.relevant and not grade.by_model]
+    failed = [document for document, grade in graded if not grade.relevant]
+    return (*rank([document for document, _ in chosen], [score for _, score in chosen]), *others, *failed)
+
+
+def _row(document: ScoredChunk, graded: Graded, known: Mapping[str, DocumentGrade]) -> dict[str, Any]:
+    chunk, grade = document.chunk, graded.grade_of(document)
+    return {
+        "chunk_id": chunk.chunk_id,
+        "document_id": chunk.document_id,
+        "title": chunk.title,
+        "file_name": chunk.file_name,
+        "page": chunk.page,
+        "heading": chunk.heading,
+        "text": chunk.text[:EXCERPT_CHARS],
+        "relevant": grade.relevant,
+        "confidence": round(grade.confidence, 3),
+        "reason": grade.reason,
+        "by_model": grade.by_model,
+        "graded_before": grade_key(document) in known,
+        "scores": document.scores.as_dict(),
+    }

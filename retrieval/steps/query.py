@@ -4,22 +4,34 @@ Without a model none of them has a fallback that reads language: the question is
 was tried never comes back.
 Sources: Ma et al., EMNLP 2023 (rewrite); Gao et al., ACL 2023, arXiv:2212.10496 (HyDE); Zheng et al., ICLR 2024
 (step-back); seeds 000 to 004.
+
+Route: what a question says about the documents it is about becomes filters, a task for whole documents, or neither.
+
+The fast model reads department, kind of document and year among the values that the documents in scope hold ("HR",
+人事), and the titles of some of them; no filter without evidence in the question's own words. Filters of the request
+always win. One that was read from the question is preferred, not strict: it may mean something else, so what it hides
+fills up what it leaves (`retrieval.steps.retrieve`).
+Source: seed 003 (routing).
 """
 
 from __future__ import annotations
 
+import asyncio
+import re
+import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from typing import Annotated
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal
 
 from pydantic import BaseModel
 
 from retrieval.errors import ModelOutputError
-from retrieval.providers.reply_schema import exactly, limited, shaped
+from retrieval.providers.chat import exactly, limited, shaped
 from retrieval.steps.step import Deps, step
+from retrieval.text.language import to_simplified
 from retrieval.text.quoting import one_line, quote_history
 from retrieval.trace import note, skip
-from retrieval.values import Query, QueryKind, Question
+from retrieval.values import DocumentRef, DocumentTask, Query, QueryKind, Question, SearchFilters, Vocabulary
 
 VARIANTS = 3  # wordings asked for
 QUERY_CHARS = 500
@@ -193,3 +205,197 @@ async def step_back(deps: Deps, question: Question) -> tuple[Query, ...]:
         "step_back", StepBackQuery, history=quote_history(question.history), question=question.standalone
     )
     return _noted(distinct([reply.step_back_query], tried=[question.standalone]), "step_back")
+
+
+# ------------------------------------------------------------------------------------------------ route
+MAX_LISTED = 60  # values of a kind that the model chooses among
+MAX_OFFERED = 40  # documents
+COMPARED = 2
+MIN_EVIDENCE = 2  # characters
+_YEAR = re.compile(r"(?<!\d)((?:19|20)\d{2})(?!\d)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """filters: those that were known, and what a model read beside them. task: for whole documents. direct: no document
+    is needed, as for a greeting."""
+
+    filters: SearchFilters
+    task: DocumentTask | None = None
+    direct: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BetterWords:
+    """question: condensed where it needs a conversation. queries: all words, the user's own first."""
+
+    question: Question
+    queries: tuple[Query, ...]
+    route: Route
+
+
+async def look_for_better_words(
+    deps: Deps, question: Question, filters: SearchFilters, *, found: Sequence[str] = ()
+) -> BetterWords:
+    """condense (in a conversation), rewrite, hyde and route, side by side as one round. found: see `read_question`."""
+    condensed, variants, imagined, route = await asyncio.gather(
+        condense(deps, question),
+        rewrite(deps, question),
+        hyde(deps, question),
+        read_question(deps, question, filters, found=found),
+    )
+    queries = (Query(question.text), Query(condensed.standalone, kind="condensed"), *variants, *imagined)
+    return BetterWords(question=condensed, queries=distinct_queries(queries), route=route)
+
+
+def distinct_queries(queries: tuple[Query, ...]) -> tuple[Query, ...]:
+    """Each text once; the first one with it stays."""
+    kept: dict[str, Query] = {}
+    for query in queries:
+        kept.setdefault(" ".join(query.text.casefold().split()), query)
+    return tuple(kept.values())
+
+
+# ------------------------------------------------------------------------------------------------ without a model
+def bound_by_choice(question: Question) -> Question:
+    """Where the message chooses an option of the question asked back: the original question in its own words alone,
+    with the option's document as a strict filter. Any other message is one of the conversation."""
+    opened = question.open_clarification
+    if opened is None:
+        return question
+    reply, asked = fold(question.text), opened.clarification
+    options = zip(asked.options, asked.documents, strict=False)
+    chosen = tuple(sorted({document for option, document in options if fold(option) == reply}))
+    if not chosen:
+        return question
+    about = opened.question.strip()
+    return replace(question, text=about, condensed=about, filters=replace(question.filters, documents=chosen))
+
+
+# ------------------------------------------------------------------------------------------------ by a model
+async def read_question(deps: Deps, question: Question, known: SearchFilters, *, found: Sequence[str] = ()) -> Route:
+    """found: ids of documents, offered to the model first.
+
+    No call, and no entry in the path, where a request wants no rewriting, or there is nothing to choose: a department
+    or kind that all documents share excludes nothing.
+    """
+    if question.options.rewrite is False:
+        return Route(filters=known)
+    vocabulary, offered = await deps.store.vocabulary(question.scope), await _offered(deps, question, found)
+    departments_left = known.department is None and len(vocabulary.departments) > 1
+    doc_types_left = known.doc_type is None and len(vocabulary.doc_types) > 1
+    if not (departments_left or doc_types_left or offered):
+        return Route(filters=known)
+    return await route(deps, question, known, vocabulary, offered)
+
+
+async def _offered(deps: Deps, question: Question, found: Sequence[str]) -> list[DocumentRef]:
+    """Those that were found, then the newest."""
+    if deps.documents is None:
+        return []
+    named = SearchFilters(documents=tuple(found))
+    first = await deps.documents.documents(question.scope, filters=named, limit=MAX_OFFERED) if found else ()
+    newest = await deps.documents.documents(question.scope, filters=question.filters, limit=MAX_OFFERED)
+    return list({document.id: document for document in (*first, *newest)}.values())[:MAX_OFFERED]
+
+
+def as_known(
+    deps: Deps, question: Question, known: SearchFilters, vocabulary: Vocabulary, offered: Sequence[DocumentRef]
+) -> Route:
+    return Route(filters=known)
+
+
+class QuestionRoute(BaseModel):
+    """What the question says about the documents it is about, and what is asked of whole documents, by their numbers.
+
+    evidence: its own words that name department, kind or year. chat: nothing is asked of documents.
+    """
+
+    evidence: Annotated[str, limited(maxLength=120)] = ""
+    department: str = ""
+    doc_type: str = ""
+    policy_year: int | None = None
+    task: Literal["", "summarise", "list", "compare", "chat"] = ""
+    documents: Annotated[list[int], limited(maxItems=2)] = []
+
+
+@step("route", fallback=as_known, optional=True)
+async def route(
+    deps: Deps, question: Question, known: SearchFilters, vocabulary: Vocabulary, offered: Sequence[DocumentRef]
+) -> Route:
+    titles = (
+        f"{number}. {one_line(document.title)}" + (f" ({document.policy_year})" if document.policy_year else "")
+        for number, document in enumerate(offered, start=1)
+    )
+    reply = await deps.complete(
+        "question_filters",
+        shaped(
+            QuestionRoute,
+            department={"enum": [*vocabulary.departments[:MAX_LISTED], ""]},
+            doc_type={"enum": [*vocabulary.doc_types[:MAX_LISTED], ""]},
+            policy_year={"enum": [*vocabulary.policy_years[:MAX_LISTED], None]},
+        ),
+        departments=_listed(vocabulary.departments),
+        doc_types=_listed(vocabulary.doc_types),
+        policy_years=_listed(vocabulary.policy_years),
+        documents="\n".join(titles) or "-",
+        question=question.standalone,
+    )
+    evident, task = with_evidence(reply, question.standalone, vocabulary), _task(reply, offered)
+    found, filters, direct = evident.as_dict(), merge(known, evident), reply.task == "chat"
+    code = f"task_{task.name}" if task else "no_documents_needed" if direct else "filters_read"
+    note(
+        code if found or code != "filters_read" else "no_filters_read",
+        from_model=found, filters=filters.as_dict(), evidence=reply.evidence,
+    )  # fmt: skip
+    return Route(filters=filters, task=task, direct=direct)
+
+
+def _task(read: QuestionRoute, offered: Sequence[DocumentRef]) -> DocumentTask | None:
+    """None: there is none, or it names no such documents."""
+    numbers = list(dict.fromkeys(read.documents))
+    fits = len(numbers) == COMPARED if read.task == "compare" else 0 < len(numbers) <= COMPARED
+    if read.task == "" or read.task == "chat" or not fits or not all(1 <= number <= len(offered) for number in numbers):
+        return None
+    return DocumentTask(read.task, tuple(offered[number - 1].id for number in numbers))
+
+
+def _listed(values: Iterable[object]) -> str:
+    return "; ".join(one_line(str(value)) for value in list(values)[:MAX_LISTED]) or "-"
+
+
+def with_evidence(read: QuestionRoute, question: str, vocabulary: Vocabulary) -> SearchFilters:
+    """The documents' own values alone, and only if the words that are given as evidence stand in the question."""
+    evidence, asked = fold(read.evidence), fold(question)
+    if not MIN_EVIDENCE <= len(evidence) < len(asked) or evidence not in asked:
+        return SearchFilters()
+    departments = {fold(value): value for value in vocabulary.departments}
+    doc_types = {fold(value): value for value in vocabulary.doc_types}
+    year = read.policy_year if read.policy_year in vocabulary.policy_years else None
+    return SearchFilters(
+        department=departments.get(fold(read.department)),
+        doc_type=doc_types.get(fold(read.doc_type)),
+        policy_year=year if year and str(year) in asked else None,
+    ).in_mode("prefer")
+
+
+def merge(first: SearchFilters, second: SearchFilters) -> SearchFilters:
+    """The first ones, and of the second those that the first leave open; each as strict as it was."""
+    return SearchFilters(
+        department=first.department or second.department,
+        doc_type=first.doc_type or second.doc_type,
+        policy_year=second.policy_year if first.policy_year is None else first.policy_year,
+        tags=first.tags or second.tags,
+        documents=first.documents or second.documents,
+        preferred=first.preferred | (second.preferred - first.as_dict().keys()),
+    )
+
+
+def fold(text: str) -> str:
+    """For comparing names: NFKC, Simplified, lower case, single blanks."""
+    return " ".join(to_simplified(unicodedata.normalize("NFKC", text)).casefold().split())
+
+
+def years_in(text: str) -> list[int]:
+    """The years 1900 to 2099 that a text names in digits, in order, each once."""
+    return list(dict.fromkeys(int(year) for year in _YEAR.findall(fold(text))))

@@ -28,7 +28,6 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from ragsite.core.rag_settings import RagSettings
 from retrieval.errors import ModelError
-from retrieval.path_texts import path_text
 from retrieval.ports import (
     BoostSource,
     ChunkStore,
@@ -44,7 +43,7 @@ from retrieval.prompting import PromptLibrary
 from retrieval.providers.rerank_http import HttpReranker
 from retrieval.search.hybrid import HybridSearcher
 from retrieval.text.language import NAMES, Language
-from retrieval.trace import StepName, Trace, degrade
+from retrieval.trace import StepName, Trace, degrade, path_text
 
 T = TypeVar("T")
 Result = TypeVar("Result")

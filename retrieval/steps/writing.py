@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from retrieval.errors import ModelCutError, ModelError
-from retrieval.path_texts import reason_text
 from retrieval.ports import ChatModel, Prompt
 from retrieval.steps.cite import Aligner, CitedStream
 from retrieval.steps.step import Deps
 from retrieval.text.language import ScriptKeeper
 from retrieval.text.quoting import estimate_tokens
+from retrieval.trace import reason_text
 from retrieval.values import Source
 
 Mark = Literal["answer", "no_answer", "ask_back"]

@@ -37,16 +37,13 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
 from retrieval.errors import ModelError
-from retrieval.path_texts import reason_text
 from retrieval.steps import judge as judging
 from retrieval.steps.answer import ask_back, respond_directly, select_passages, write_from
 from retrieval.steps.judge import Assessment, estimated, rerank, reranking_is_on
-from retrieval.steps.passages import dedupe
-from retrieval.steps.query import own_words
-from retrieval.steps.retrieve import Stage, search_again, stages
-from retrieval.steps.route import BetterWords, look_for_better_words
+from retrieval.steps.query import BetterWords, look_for_better_words, own_words
+from retrieval.steps.retrieve import Stage, dedupe, may_search_web, search_again, stages
 from retrieval.steps.step import Deps
-from retrieval.steps.web import may_search_web
+from retrieval.trace import reason_text
 from retrieval.values import Query, ScoredChunk, SearchFilters
 from retrieval.workflows.documents import answer_from_documents
 from retrieval.workflows.workflow import (

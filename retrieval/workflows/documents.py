@@ -1,6 +1,6 @@
 """Whole documents: what every workflow does where a document is to be read, not six passages of several.
 
-    task and documents ── named by the request, or by the model that routes (`retrieval.steps.route`)
+    task and documents ── named by the request, or by the model that routes (`retrieval.steps.query`)
         │
         └─► read all chunks ─┬─ summarise ─► notes, where they do not fit one prompt ─► generate ─► verify
                              ├─ compare ───► compare the sentences ─► generate ─► verify, and the sentences that differ
@@ -15,6 +15,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
+from retrieval.steps.cite import verify
 from retrieval.steps.documents.compare import Comparison, compare, differences, listing, outline, titles
 from retrieval.steps.documents.notes import find_rows, take_notes
 from retrieval.steps.documents.read import (
@@ -27,7 +28,6 @@ from retrieval.steps.documents.read import (
 )
 from retrieval.steps.documents.write import author_for, quote, say_also, say_why_not, write
 from retrieval.steps.step import Deps, step
-from retrieval.steps.verify import verify
 from retrieval.steps.writing import Author
 from retrieval.text.language import phrase
 from retrieval.text.quoting import estimate_tokens

@@ -40,9 +40,8 @@ from pydantic import BaseModel
 
 from ragsite.core.wording import worded
 from retrieval.errors import IndexUnavailableError, ModelOutputError
-from retrieval.path_texts import reason_text
 from retrieval.ports import SearchRequest, SearchResult
-from retrieval.providers.reply_schema import limited, shaped
+from retrieval.providers.chat import limited, shaped
 from retrieval.steps import memory
 from retrieval.steps.answer import ask_back, respond_directly, write_answer
 from retrieval.steps.judge import (
@@ -56,15 +55,12 @@ from retrieval.steps.judge import (
     judge,
     rerank,
 )
-from retrieval.steps.passages import dedupe
-from retrieval.steps.query import VARIANTS, QueryText, distinct, own_words, rewrite_to_concepts
-from retrieval.steps.retrieve import breadth, search_documents
-from retrieval.steps.route import distinct_queries
+from retrieval.steps.query import VARIANTS, QueryText, distinct, distinct_queries, own_words, rewrite_to_concepts
+from retrieval.steps.retrieve import breadth, dedupe, may_search_web, search_documents, web_search
 from retrieval.steps.step import Deps, step, try_call
-from retrieval.steps.web import may_search_web, web_search
 from retrieval.text.language import phrase
 from retrieval.text.quoting import neutralise, one_line, quote_history, quote_source
-from retrieval.trace import HeldBackTrace, note, skip
+from retrieval.trace import HeldBackTrace, note, reason_text, skip
 from retrieval.values import Answer, Query, Question, RememberedFact, ScoredChunk
 from retrieval.workflows.workflow import (
     Asking,

@@ -29,12 +29,10 @@ from pydantic import BaseModel
 
 from ragsite.core.errors import AppError
 from retrieval.errors import IndexUnavailableError, ModelOutputError
-from retrieval.path_texts import path_text, reason_text
 from retrieval.ports import SearchRequest
-from retrieval.providers.reply_schema import exactly, limited, shaped
-from retrieval.search.fusion import reciprocal_rank_fusion
-from retrieval.steps.answer import as_sources, write_answer
-from retrieval.steps.extract import best_statements
+from retrieval.providers.chat import exactly, limited, shaped
+from retrieval.search.hybrid import reciprocal_rank_fusion
+from retrieval.steps.answer import as_sources, best_statements, write_answer
 from retrieval.steps.judge import (
     TOP_SCORE,
     YES_SCORE,
@@ -48,13 +46,11 @@ from retrieval.steps.judge import (
     scores_by_chunk,
 )
 from retrieval.steps.memory import consolidate_memory, quote_memories, recall_memory
-from retrieval.steps.passages import dedupe
 from retrieval.steps.query import QUERY_CHARS, ClearQuery, condense, decompose, hyde, own_words, rewrite, step_back
-from retrieval.steps.retrieve import breadth, search_documents
+from retrieval.steps.retrieve import breadth, dedupe, may_search_web, search_documents, web_search
 from retrieval.steps.step import Deps, step
-from retrieval.steps.web import may_search_web, web_search
 from retrieval.text.quoting import one_line, quote_history
-from retrieval.trace import note
+from retrieval.trace import note, path_text, reason_text
 from retrieval.values import Query, Question, ScoredChunk
 from retrieval.workflows.workflow import (
     Asking,

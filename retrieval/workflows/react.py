@@ -28,12 +28,11 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
 from retrieval.ports import SearchRequest
-from retrieval.steps import web
 from retrieval.steps.answer import write_answer
 from retrieval.steps.judge import Assessment, evaluate
-from retrieval.steps.passages import dedupe
 from retrieval.steps.query import own_words, rewrite_to_concepts, rewriting_is_on
-from retrieval.steps.retrieve import breadth, search_documents
+from retrieval.steps.retrieve import breadth, dedupe, may_search_web, search_documents
+from retrieval.steps.retrieve import web_search as search_web
 from retrieval.steps.step import Deps
 from retrieval.values import Query, ScoredChunk
 from retrieval.workflows.workflow import Asking, Workflow, has_documents, refuse
@@ -70,7 +69,7 @@ async def router(state: State, runtime: Runtime[Deps]) -> State:
 def after_routing(state: State, runtime: Runtime[Deps]) -> Literal["no_answer", "web_search", "rewriter", "retriever"]:
     question = state["question"]
     if not has_documents(question):
-        return "web_search" if web.may_search_web(runtime.context, question) else "no_answer"
+        return "web_search" if may_search_web(runtime.context, question) else "no_answer"
     return "rewriter" if state["should_rewrite"] else "retriever"
 
 
@@ -108,7 +107,7 @@ async def retriever(state: State, runtime: Runtime[Deps]) -> State:
 
 
 async def web_search(state: State, runtime: Runtime[Deps]) -> State:
-    results = await web.web_search(runtime.context, state["question"])
+    results = await search_web(runtime.context, state["question"])
     return {"passages": (*results.candidates, *state.get("passages", ())), "web_searched": True}
 
 
@@ -133,7 +132,7 @@ def after_evaluation(
 def without_rewriting(deps: Deps, state: State) -> Literal["web_search", "generator", "no_answer"]:
     """The ways on when what was found is not enough and no other words are to be tried."""
     evaluation = state["evaluation"]
-    may_look = web.may_search_web(deps, state["question"]) and not state.get("web_searched")
+    may_look = may_search_web(deps, state["question"]) and not state.get("web_searched")
     if may_look and deps.deadline.remaining() > 0:
         return "web_search"
     return "no_answer" if evaluation.refused or not evaluation.candidates else "generator"

@@ -31,19 +31,18 @@ from langgraph.runtime import Runtime
 from pydantic import BaseModel
 
 from ragsite.core.wording import worded
-from retrieval.path_texts import reason_text
 from retrieval.ports import SearchRequest
-from retrieval.providers.reply_schema import limited
-from retrieval.steps import grade as grading
-from retrieval.steps import query, web
+from retrieval.providers.chat import limited
+from retrieval.steps import judge as grading
+from retrieval.steps import query
 from retrieval.steps.answer import write_answer
-from retrieval.steps.grade import DocumentGrade, Graded, grade_key
-from retrieval.steps.passages import dedupe
+from retrieval.steps.judge import DocumentGrade, Graded, grade_key
 from retrieval.steps.query import NONE, QueryText, new_query, no_queries
-from retrieval.steps.retrieve import search_documents
+from retrieval.steps.retrieve import dedupe, may_search_web, search_documents
+from retrieval.steps.retrieve import web_search as search_web
 from retrieval.steps.step import Deps, step
 from retrieval.text.quoting import label, one_line
-from retrieval.trace import note
+from retrieval.trace import note, reason_text
 from retrieval.values import Query, Question, ScoredChunk
 from retrieval.workflows.workflow import Asking, Workflow, has_documents, refuse
 
@@ -104,7 +103,7 @@ def after_condensing(state: State, runtime: Runtime[Deps]) -> Literal["no_answer
     question = state["question"]
     if has_documents(question):
         return "retrieve"
-    return "web_search" if web.may_search_web(runtime.context, question) else "no_answer"
+    return "web_search" if may_search_web(runtime.context, question) else "no_answer"
 
 
 async def retrieve(state: State, runtime: Runtime[Deps]) -> State:
@@ -126,7 +125,7 @@ def is_similar(hit: ScoredChunk, least: float) -> bool:
 
 async def web_search(state: State, runtime: Runtime[Deps]) -> State:
     """Its pages are graded as documents are, and by themselves: what was found before keeps its grades."""
-    results = await web.web_search(runtime.context, state["question"])
+    results = await search_web(runtime.context, state["question"])
     return {"candidates": results.candidates, "web_searched": True}
 
 
@@ -180,7 +179,7 @@ def reason_to_stop(deps: Deps, state: State, limits: Limits) -> str:
 
 
 def web_is_left(deps: Deps, state: State) -> bool:
-    wanted = web.may_search_web(deps, state["question"]) and not state.get("web_searched")
+    wanted = may_search_web(deps, state["question"]) and not state.get("web_searched")
     return wanted and deps.deadline.remaining() > 0
 
 

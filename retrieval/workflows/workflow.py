@@ -11,19 +11,17 @@ from ragsite.core.errors import AppError, UnavailableError
 from ragsite.core.rag_settings import RagSettings
 from ragsite.core.wording import worded
 from retrieval.errors import IndexUnavailableError, ModelError
-from retrieval.path_texts import reason_text
 from retrieval.ports import SearchRequest, SearchResult
 from retrieval.search.hybrid import SEARCH_TIMEOUT_S
 from retrieval.steps.answer import curated_answer, no_answer
+from retrieval.steps.cite import verify
 from retrieval.steps.continuing import Begun, write_on
 from retrieval.steps.judge import estimated
-from retrieval.steps.query import own_words
+from retrieval.steps.query import bound_by_choice, own_words
 from retrieval.steps.retrieve import breadth, search_documents
-from retrieval.steps.route import bound_by_choice
 from retrieval.steps.step import Deps
-from retrieval.steps.verify import verify
 from retrieval.text.language import Language, answer_language
-from retrieval.trace import Trace
+from retrieval.trace import Trace, reason_text
 from retrieval.values import Answer, Query, Question, ScoredChunk, SearchFilters
 from retrieval.workflows.documents import answer_from_documents
 

@@ -20,7 +20,7 @@ from mcp.shared.exceptions import MCPError
 from chat.models import Message
 from chat.selectors import session_list
 from retrieval.models import Collection
-from retrieval.providers.lexical import SPACE
+from retrieval.providers.embeddings import LEXICAL_SPACE
 from retrieval.services.index import index_repair
 from tests.chat.conftest import TEXT, ScriptedWorkflow, program_key
 from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory, UserFactory
@@ -46,7 +46,7 @@ def agent(site_url: str, user: User) -> Opened:
 @pytest.fixture
 def library(milvus: Any, offline: None, user: User) -> dict[str, str]:
     """Ids of a public document, and of one that is somebody else's."""
-    space = {"embedding_model": SPACE.model, "embedding_dim": SPACE.dim}
+    space = {"embedding_model": LEXICAL_SPACE.model, "embedding_dim": LEXICAL_SPACE.dim}
     loans = DocumentFactory(collection=CollectionFactory(name="rules", **space), title="Loans", chunk_count=2)
     for seq, text in enumerate(("Ten books may be borrowed.", "Late books cost a fee.")):
         ChunkFactory(document=loans, seq=seq, text=text)

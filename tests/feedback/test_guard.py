@@ -16,7 +16,7 @@ from feedback.rounds.round import feedback_round
 from ragsite.core.rag_settings import MilvusSettings
 from retrieval.engine import close_engine
 from retrieval.models import Chunk, Collection
-from retrieval.providers.lexical import SPACE
+from retrieval.providers.embeddings import LEXICAL_SPACE
 from retrieval.services.index import index_repair
 from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory, UserFactory
 from tests.feedback.rated import answered, liked
@@ -52,7 +52,7 @@ def test_rank_biased_overlap_follows_the_definition_summed_without_end() -> None
 
 # ------------------------------------------------------------------------------------------------ on a real index
 def indexed(texts: Sequence[str]) -> Collection:
-    collection: Collection = CollectionFactory(embedding_model=SPACE.model, embedding_dim=SPACE.dim)
+    collection: Collection = CollectionFactory(embedding_model=LEXICAL_SPACE.model, embedding_dim=LEXICAL_SPACE.dim)
     for text in texts:
         ChunkFactory(document=DocumentFactory(collection=collection), text=text, seq=0, indexed=False)
 
@@ -120,8 +120,8 @@ def test_an_index_that_is_away_holds_the_revision(
     golden(library, right)
     liked(QUESTION, right, by=2)
     with monkeypatch.context() as patch:
-        patch.setattr("retrieval.search.index.connection.CONNECT_TIMEOUT_S", 0.2)
-        patch.setattr("retrieval.search.index.connection.TIMEOUT_S", 0.5)
+        patch.setattr("retrieval.search.connection.CONNECT_TIMEOUT_S", 0.2)
+        patch.setattr("retrieval.search.connection.TIMEOUT_S", 0.5)
         rag_settings(milvus={"uri": "http://127.0.0.1:9"})
         outcome = feedback_round()
     assert outcome.status == "held"
@@ -132,7 +132,9 @@ def test_an_index_that_is_away_holds_the_revision(
 @pytest.mark.django_db
 def test_recent_questions_are_asked_in_the_users_own_scope(rag_settings: Any) -> None:
     owner: User = UserFactory()
-    private = CollectionFactory(owner=owner, visibility="private", embedding_model=SPACE.model, embedding_dim=SPACE.dim)
+    private = CollectionFactory(
+        owner=owner, visibility="private", embedding_model=LEXICAL_SPACE.model, embedding_dim=LEXICAL_SPACE.dim
+    )
     chunk = ChunkFactory(document=DocumentFactory(collection=private), text="Ten books.", seq=0)
     answered(QUESTION, [chunk], user=owner)
     answered("Not mine?", [chunk])

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.ports import SearchRequest
-from retrieval.steps.estimate import LIST_LENGTH, estimate_answerability, read_signals
+from retrieval.steps.judge import LIST_LENGTH, estimate_answerability, read_signals
 from retrieval.values import Query, ScoredChunk, Scores, StoredChunk
 from tests.retrieval.steps.fakes import HANDBOOK, SCOPE, MemorySearcher
 

@@ -11,7 +11,7 @@ from django.core.files.base import ContentFile
 from ragsite.core.errors import ConflictError
 from retrieval.engine import get_engine
 from retrieval.models import Chunk, Collection, Document
-from retrieval.providers.lexical import SPACE
+from retrieval.providers.embeddings import LEXICAL_SPACE
 from retrieval.services.documents import document_create, document_move
 from retrieval.services.ingest import document_ingest
 from tests.factories import CollectionFactory, DocumentFactory
@@ -35,18 +35,18 @@ async def rows_in(collection: Collection) -> int:
     await collection.arefresh_from_db()
     chunks = Chunk.objects.filter(document__collection=collection)
     keys = [str(pk) async for pk in chunks.values_list("pk", flat=True)]
-    return len(await get_engine().index.vectors(SPACE, keys))
+    return len(await get_engine().index.vectors(LEXICAL_SPACE, keys))
 
 
 async def test_its_rows_follow_and_the_empty_collection_forgets_its_model() -> None:
     old = await sync_to_async(CollectionFactory)()
-    new = await sync_to_async(CollectionFactory)(embedding_model=SPACE.model, embedding_dim=SPACE.dim)
+    new = await sync_to_async(CollectionFactory)(embedding_model=LEXICAL_SPACE.model, embedding_dim=LEXICAL_SPACE.dim)
     document = await added(old)
     moved = await move(document, new)
     assert (moved.status, moved.collection_id) == ("embedding", new.pk)
     assert await document_ingest(document.pk) == "ready"
     assert (await rows_in(old), await rows_in(new)) == (0, 1)
-    assert (old.embedding_model, new.embedding_model) == ("", SPACE.model)
+    assert (old.embedding_model, new.embedding_model) == ("", LEXICAL_SPACE.model)
 
 
 async def test_into_another_embedding_space_it_is_read_again(queued: list[Any]) -> None:
@@ -55,7 +55,7 @@ async def test_into_another_embedding_space_it_is_read_again(queued: list[Any]) 
     document = await added(old)
     moved = await move(document, new)
     assert (moved.status, moved.chunk_count) == ("queued", 0)
-    assert ("retrieval.tasks.document_unindex", str(document.pk), SPACE.model, SPACE.dim) in queued
+    assert ("retrieval.tasks.document_unindex", str(document.pk), LEXICAL_SPACE.model, LEXICAL_SPACE.dim) in queued
 
 
 async def test_the_same_content_is_not_held_twice() -> None:

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from retrieval.search.filters import MAX_ENCODED_CHARS, encode_value, identifier, in_collections
-from retrieval.search.index import MilvusIndex
+from retrieval.search.index import MAX_ENCODED_CHARS, MilvusIndex, encode_value, identifier, in_collections
 from retrieval.values import SearchFilters
 from tests.milvus import COLLECTION, SPACE, ids, row, unit_vector
 

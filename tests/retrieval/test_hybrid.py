@@ -12,10 +12,17 @@ import pytest
 from ragsite.core.rag_settings import SearchSettings
 from retrieval.errors import EmbeddingUnavailableError
 from retrieval.ports import LegHit, SearchRequest, SearchResult
-from retrieval.providers.lexical import SPACE as LEXICAL
-from retrieval.search.fusion import reciprocal_rank_fusion, rrf_scores
-from retrieval.search.hybrid import REPEAT_PENALTY, HybridSearcher
-from retrieval.search.queries import MAX_QUERY_CHARS, QueryGroup, query_groups, query_text
+from retrieval.providers.embeddings import LEXICAL_SPACE as LEXICAL
+from retrieval.search.hybrid import (
+    MAX_QUERY_CHARS,
+    REPEAT_PENALTY,
+    HybridSearcher,
+    QueryGroup,
+    query_groups,
+    query_text,
+    reciprocal_rank_fusion,
+    rrf_scores,
+)
 from retrieval.values import CollectionRef, EmbeddingSpace, Query, SearchFilters, SearchScope, StoredChunk
 
 SPACE, OTHER = EmbeddingSpace("m", 2), EmbeddingSpace("n", 2)

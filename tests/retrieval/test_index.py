@@ -14,8 +14,7 @@ import pytest
 from ragsite.core.rag_settings import MilvusSettings
 from ragsite.runtime.milvus_lite import LiteServer
 from retrieval.errors import IndexUnavailableError
-from retrieval.search.index import MilvusIndex, WriteRight, only_writer
-from retrieval.search.index.schema import MAX_TERMS_BYTES, entity
+from retrieval.search.index import MAX_TERMS_BYTES, MilvusIndex, WriteRight, entity, only_writer
 from retrieval.text.analysis import query_text
 from retrieval.trace import Trace
 from retrieval.values import EmbeddingSpace, SearchFilters
@@ -139,7 +138,7 @@ async def test_without_a_server_the_error_says_so() -> None:
 
 
 async def test_a_dead_address_is_unavailable_not_empty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("retrieval.search.index.connection.CONNECT_TIMEOUT_S", 0.5)
+    monkeypatch.setattr("retrieval.search.connection.CONNECT_TIMEOUT_S", 0.5)
     index = MilvusIndex(MilvusSettings(), uri="http://127.0.0.1:9", writer_lock=only_writer)
     with pytest.raises(IndexUnavailableError):
         await index.ping()
@@ -195,7 +194,7 @@ async def test_a_writer_asks_before_every_write_whether_it_still_may(
         yield right
 
     right = Right()
-    monkeypatch.setattr("retrieval.search.index.milvus.WRITE_BATCH_SIZE", 1)
+    monkeypatch.setattr("retrieval.search.index.WRITE_BATCH_SIZE", 1)
     index = MilvusIndex(milvus_settings, uri=milvus_settings.uri, writer_lock=lock)
     await index.upsert(SPACE, [row("first")])
     with pytest.raises(IndexUnavailableError, match="taken over"):

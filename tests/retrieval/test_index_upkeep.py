@@ -12,7 +12,7 @@ from retrieval.engine import Engine, close_engine, get_engine
 from retrieval.errors import EmbeddingUnavailableError, IndexUnavailableError
 from retrieval.models import Chunk, Collection, Document
 from retrieval.ports import SearchRequest
-from retrieval.providers.lexical import SPACE as LEXICAL
+from retrieval.providers.embeddings import LEXICAL_SPACE as LEXICAL
 from retrieval.selectors import scope_for_all
 from retrieval.services import index
 from retrieval.services.index import MAINTENANCE, collection_reembed, index_rebuild, index_repair

@@ -11,8 +11,8 @@ import pytest
 
 from ragsite.core.rag_settings import SearchSettings
 from retrieval.ports import SearchRequest, SearchResult
-from retrieval.providers.lexical import SPACE as LEXICAL
-from retrieval.providers.lexical import LexicalEmbedder, embed_texts
+from retrieval.providers.embeddings import LEXICAL_SPACE as LEXICAL
+from retrieval.providers.embeddings import LexicalEmbedder, embed_texts
 from retrieval.search.hybrid import HybridSearcher
 from retrieval.search.index import MilvusIndex
 from retrieval.text.analysis import terms_text

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from ragsite.core.wording import worded
 from retrieval.errors import ModelOutputError
-from retrieval.providers.reply_schema import limited, shaped
+from retrieval.providers.chat import limited, shaped
 from retrieval.steps.cite import align
 from retrieval.steps.documents.compare import Row, RowKind
 from retrieval.steps.documents.read import (

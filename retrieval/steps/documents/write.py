@@ -9,13 +9,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from retrieval.path_texts import reason_text
 from retrieval.steps.answer import with_more, written_answer
 from retrieval.steps.documents.compare import Quoted
 from retrieval.steps.step import Deps, step
 from retrieval.steps.writing import AnswerWriter, Author, author_of, write_by_model
 from retrieval.text.quoting import one_line
-from retrieval.trace import degrade, note
+from retrieval.trace import degrade, note, reason_text
 from retrieval.values import Answer, Source
 
 

@@ -11,7 +11,7 @@ from rest_framework.test import APIClient
 
 from retrieval.engine import Engine
 from retrieval.models import Chunk, Document
-from retrieval.providers.lexical import SPACE
+from retrieval.providers.embeddings import LEXICAL_SPACE
 from retrieval.selectors import DatabaseChunkStore, scope_for
 from retrieval.services.documents import document_supersede
 from retrieval.services.index import index_repair
@@ -48,7 +48,7 @@ async def test_the_old_version_is_found_until_the_new_one_is_ready(
     new = await Document.objects.aget(pk=second["id"])
     assert new.doc_type == "rule"
     await index_repair()
-    there = await engine.index.chunk_ids(SPACE)
+    there = await engine.index.chunk_ids(LEXICAL_SPACE)
     assert there and not there & {*ids, str(old.pk)}
 
     shown = (await sync_to_async(client.get)(f"/api/documents/{old.pk}/content")).json()

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from rest_framework.test import APIClient
 
 from retrieval.models import Collection, Document
-from retrieval.providers.lexical import SPACE
+from retrieval.providers.embeddings import LEXICAL_SPACE
 from retrieval.services.samples import read_manifest
 from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory, UserFactory
 from tests.retrieval.api.conftest import repair_index, upload
@@ -40,7 +40,7 @@ def test_nobody_elses_uploads_and_names_are_taken(
 def test_his_text_is_found_only_where_it_is_named(
     milvus: Any, offline: None, client: APIClient, attacker: User
 ) -> None:
-    space = {"embedding_model": SPACE.model, "embedding_dim": SPACE.dim}
+    space = {"embedding_model": LEXICAL_SPACE.model, "embedding_dim": LEXICAL_SPACE.dim}
     taken = CollectionFactory(name="documents", owner=attacker, **space)
     ChunkFactory(document=DocumentFactory(collection=taken, title="Lies"), text="Ten thousand books may be borrowed.")
     rules = DocumentFactory(collection=CollectionFactory(name="rules", **space), title="Loans")

@@ -11,7 +11,7 @@ from rest_framework.test import APIClient
 
 from feedback.curation.manual import manual_boost_set
 from retrieval.models import Chunk, Collection, Document
-from retrieval.providers.lexical import SPACE
+from retrieval.providers.embeddings import LEXICAL_SPACE
 from retrieval.services.documents import document_delete
 from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory, UserFactory
 from tests.retrieval.api.conftest import repair_index
@@ -27,7 +27,7 @@ def owner(db: None) -> User:
 @pytest.fixture
 def library(milvus: Any, offline: None, owner: User) -> None:
     """A public collection and a private one of `owner`, in the index."""
-    space = {"embedding_model": SPACE.model, "embedding_dim": SPACE.dim}
+    space = {"embedding_model": LEXICAL_SPACE.model, "embedding_dim": LEXICAL_SPACE.dim}
     public = DocumentFactory(collection=CollectionFactory(name="rules", **space), title="Loans", department="Library")
     ChunkFactory(document=public, text="Ten books may be borrowed.")
     ChunkFactory(document=public, text="Late books cost a fee.")
@@ -111,7 +111,7 @@ def test_a_missing_index_is_503_with_retry_after(
     library: None, client: APIClient, rag_settings: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rag_settings(milvus={"uri": "http://127.0.0.1:9"})
-    monkeypatch.setattr("retrieval.search.index.connection.CONNECT_TIMEOUT_S", 0.5)
+    monkeypatch.setattr("retrieval.search.connection.CONNECT_TIMEOUT_S", 0.5)
     response = search(client, query="books")
     assert response.status_code == 503
     assert response.headers["Retry-After"]

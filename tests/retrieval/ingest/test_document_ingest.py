@@ -18,7 +18,7 @@ from ragsite.core import storage
 from retrieval.engine import close_engine, get_engine
 from retrieval.models import Chunk, Collection, Document, IngestJob
 from retrieval.ports import Vectors
-from retrieval.providers.lexical import SPACE
+from retrieval.providers.embeddings import LEXICAL_SPACE
 from retrieval.selectors import collection_space
 from retrieval.services import index, ingest
 from retrieval.services.documents import document_create, document_retry, document_update
@@ -58,7 +58,7 @@ def add(text: str | bytes = TEXT, name: str = "规定.txt", collection: Collecti
 
 async def indexed_ids(document: Document) -> set[str]:
     """Without the summary's row."""
-    return await get_engine().index.chunk_ids(SPACE) - {str(document.pk)}
+    return await get_engine().index.chunk_ids(LEXICAL_SPACE) - {str(document.pk)}
 
 
 async def chunk_ids(document: Document) -> set[str]:
@@ -172,8 +172,8 @@ async def test_waiting_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_absent_index_is_waited_for(rag_settings: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
     rag_settings(milvus={"uri": "http://127.0.0.1:9"})
-    monkeypatch.setattr("retrieval.search.index.connection.CONNECT_TIMEOUT_S", 0.2)
-    monkeypatch.setattr("retrieval.search.index.connection.TIMEOUT_S", 0.5)
+    monkeypatch.setattr("retrieval.search.connection.CONNECT_TIMEOUT_S", 0.2)
+    monkeypatch.setattr("retrieval.search.connection.TIMEOUT_S", 0.5)
     document = await add()
     assert await document_ingest(document.pk) == "waiting"
     assert (await open_job(document)).waits == 1
@@ -216,7 +216,7 @@ async def test_metadata_edited_meanwhile_reach_the_index(monkeypatch: pytest.Mon
 async def changed(document: Document, **changes: Any) -> list[str]:
     """Edit a ready document and bring it to the index again; the texts that were embedded for it."""
     texts: list[str] = []
-    embedder = await get_engine().models.embedder(SPACE)
+    embedder = await get_engine().models.embedder(LEXICAL_SPACE)
     embed = embedder.embed_documents
 
     async def counted(given: Sequence[str]) -> Vectors:
@@ -233,7 +233,7 @@ async def changed(document: Document, **changes: Any) -> list[str]:
 
 async def found_in(department: str, document: Document, text: str = "学生") -> set[str]:
     (hits,) = await get_engine().index.search_bm25(
-        SPACE,
+        LEXICAL_SPACE,
         [query_text(text)],
         collection_ids=[str(document.collection_id)],
         filters=SearchFilters(department=department),
@@ -246,10 +246,10 @@ async def test_changed_metadata_reach_the_index_without_embedding_anything() -> 
     document = await add()
     await document_ingest(document.pk)
     ids = sorted(await chunk_ids(document))
-    before = await get_engine().index.vectors(SPACE, ids)
+    before = await get_engine().index.vectors(LEXICAL_SPACE, ids)
     assert await changed(document, department="Registry", tags=["loans"]) == []
     assert await found_in("Registry", document) == set(ids)
-    after = await get_engine().index.vectors(SPACE, ids)
+    after = await get_engine().index.vectors(LEXICAL_SPACE, ids)
     assert all((before[key] == after[key]).all() for key in ids)
 
 
@@ -268,7 +268,9 @@ async def test_document_deleted_meanwhile_leaves_no_rows(monkeypatch: pytest.Mon
 async def test_document_whose_collection_is_re_embedded_meanwhile_is_in_the_new_space(
     ollama: OllamaServer, rag_settings: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    collection = await sync_to_async(CollectionFactory)(embedding_model=SPACE.model, embedding_dim=SPACE.dim)
+    collection = await sync_to_async(CollectionFactory)(
+        embedding_model=LEXICAL_SPACE.model, embedding_dim=LEXICAL_SPACE.dim
+    )
     document = await add(collection=collection)
     rag_settings(ollama={"offline": "auto", "base_url": ollama.url})
 
@@ -289,7 +291,7 @@ async def test_document_whose_collection_is_re_embedded_meanwhile_is_in_the_new_
     assert await document_ingest(document.pk) == "ready"
     collection = await Collection.objects.aget()
     space = collection_space(collection)
-    assert space is not None and space != SPACE
+    assert space is not None and space != LEXICAL_SPACE
     there = await get_engine().index.chunk_ids(space)
     assert there - {str(document.pk)} == await chunk_ids(document)
     assert await indexed_ids(document) == set()
@@ -309,7 +311,7 @@ async def test_document_read_anew_leaves_no_rows_of_former_chunks(rag_settings: 
 async def summaries_found(text: str, document: Document) -> set[str]:
     """What is found among the rows that stand for whole documents."""
     (hits,) = await get_engine().index.search_bm25(
-        SPACE,
+        LEXICAL_SPACE,
         [query_text(text)],
         collection_ids=[str(document.collection_id)],
         filters=SearchFilters(),

@@ -7,7 +7,7 @@ import pytest
 
 from ragsite.core.rag_settings import OllamaSettings
 from retrieval.ports import Prompt
-from retrieval.providers import breaker, chat, registry, server
+from retrieval.providers import chat, registry, server
 from retrieval.providers import ollama as ollama_module
 from retrieval.providers.registry import ModelRegistry
 from tests.ollama_server import OllamaServer
@@ -37,9 +37,7 @@ async def registry_maker(ollama: OllamaServer, monkeypatch: pytest.MonkeyPatch) 
 
     def make(**fields: Any) -> ModelRegistry:
         for name in [name for name in fields if name.isupper()]:
-            module = next(
-                module for module in (chat, registry, breaker, ollama_module, server) if hasattr(module, name)
-            )
+            module = next(module for module in (chat, registry, ollama_module, server) if hasattr(module, name))
             monkeypatch.setattr(module, name, fields.pop(name))
         made.append(ModelRegistry(settings_for(ollama, **fields)))
         return made[-1]

@@ -8,7 +8,7 @@ import pytest
 
 from retrieval.errors import EmbeddingUnavailableError
 from retrieval.ports import Embedder
-from retrieval.providers.lexical import embed_texts
+from retrieval.providers.embeddings import embed_texts
 from retrieval.values import EmbeddingSpace
 from tests.ollama_server import EMBED_DIM, EMBED_MODEL, OllamaServer
 from tests.retrieval.providers.conftest import RegistryMaker
@@ -101,7 +101,9 @@ def test_shared_words_are_nearer_than_none(query: str, near: str, far: str) -> N
 
 
 def test_vectors_do_not_depend_on_the_process() -> None:
-    code = "from retrieval.providers.lexical import embed_texts; print(embed_texts(['tuition 学费'])[0].nonzero()[0])"
+    code = (
+        "from retrieval.providers.embeddings import embed_texts\nprint(embed_texts(['tuition 学费'])[0].nonzero()[0])"
+    )
     runs = {
         subprocess.run(
             [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, capture_output=True, check=True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from retrieval.errors import EmbeddingUnavailableError, ModelUnavailableError
-from retrieval.providers.lexical import SPACE as LEXICAL_SPACE
+from retrieval.providers.embeddings import LEXICAL_SPACE
 from retrieval.values import EmbeddingSpace
 from tests.ollama_server import CHAT_MODEL, EMBED_DIM, EMBED_MODEL, OllamaServer
 from tests.retrieval.providers.conftest import RegistryMaker

@@ -9,7 +9,8 @@ import pytest
 from django.conf import settings
 
 from retrieval.errors import ModelOutputError, ModelTimeoutError, ModelUnavailableError
-from retrieval.providers import breaker, rerank_http
+from retrieval.providers import rerank_http
+from retrieval.providers import server as servers
 from retrieval.providers.rerank_http import HttpReranker
 from tests.constants import constants
 from tests.search_engine import SearchEngineServer
@@ -67,5 +68,5 @@ async def test_a_slow_server_times_out_and_a_dead_one_opens_the_circuit(search_e
         await reranker(search_engine).rerank("fee", ["one"])
     dead = HttpReranker(settings.RAG.rerank.replace(url="http://127.0.0.1:9"))
     for message in ("not reachable", "trying again"):
-        with constants(breaker, FAILURES=1), pytest.raises(ModelUnavailableError, match=message):
+        with constants(servers, FAILURES=1), pytest.raises(ModelUnavailableError, match=message):
             await dead.rerank("fee", ["one"])

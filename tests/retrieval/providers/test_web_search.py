@@ -11,7 +11,8 @@ from ragsite.core.rag_settings import RagSettings
 from ragsite.core.settings_group import SettingsError
 from retrieval.errors import WebSearchError
 from retrieval.ports import WebResult, WebSearcher
-from retrieval.providers import breaker, http_service, web_search
+from retrieval.providers import server as servers
+from retrieval.providers import web_search
 from retrieval.providers.web_search import GoogleSearcher, SearxngSearcher, make_web_searcher
 from tests.constants import constants
 from tests.search_engine import SearchEngineServer, entry
@@ -145,7 +146,7 @@ async def test_a_bad_answer_says_why_nothing_could_be_looked_up(
 ) -> None:
     search_engine.status, search_engine.reply, search_engine.headers = status, answer, headers
     size = 2000 if reason == "too large" else 1_000_000
-    with constants(http_service, MAX_ANSWER_BYTES=size), pytest.raises(WebSearchError, match=reason):
+    with constants(servers, MAX_ANSWER_BYTES=size), pytest.raises(WebSearchError, match=reason):
         await searxng(search_engine).search("fees", limit=5)
     assert len(search_engine.queries) == 1
 
@@ -167,7 +168,7 @@ async def test_a_slow_engine_is_given_up(search_engine: SearchEngineServer) -> N
 async def test_an_engine_that_keeps_failing_is_left_alone_for_a_while() -> None:
     numbers = settings.RAG.web_search.replace(provider="searxng=http://127.0.0.1:9")
     dead = SearxngSearcher(numbers)
-    with constants(breaker, FAILURES=1):
+    with constants(servers, FAILURES=1):
         for reason in ("not reachable", "trying again"):
             with pytest.raises(WebSearchError, match=reason):
                 await dead.search("fees", limit=5)

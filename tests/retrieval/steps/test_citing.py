@@ -8,8 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from retrieval.steps.cite import CitedStream
-from retrieval.steps.verify import claims_of
+from retrieval.steps.cite import CitedStream, claims_of
 
 SEEN: list[tuple[str, tuple[int, ...]]] = []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from retrieval.steps.answer import from_documents
-from retrieval.steps.route import bound_by_choice
+from retrieval.steps.query import bound_by_choice
 from retrieval.values import Clarification, OpenClarification
 from tests.retrieval.steps.fakes import ask, scored
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from django.conf import settings
 
-from retrieval.steps.passages import compress, compress_passages
+from retrieval.steps.retrieve import compress, compress_passages
 from retrieval.text.quoting import estimate_tokens, quote_source
 from tests.retrieval.steps.fakes import make_tools, scored
 

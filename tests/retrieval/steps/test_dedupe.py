@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from retrieval.steps.passages import join, merge_duplicates
+from retrieval.steps.retrieve import join, merge_duplicates
 from tests.retrieval.steps.fakes import scored
 
 TEXT = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from retrieval.steps.extract import quotations
+from retrieval.steps.answer import quotations
 from retrieval.text.statements import headed_statements_of
 from retrieval.values import Scores, Source, StoredChunk
 

@@ -2,8 +2,8 @@ from typing import Any
 
 from django.conf import settings
 
-from retrieval.steps.grade import Graded
-from retrieval.steps.grade import grade as grade_documents
+from retrieval.steps.judge import Graded
+from retrieval.steps.judge import grade as grade_documents
 from retrieval.trace import StepRecord, Trace
 from retrieval.values import AnswerOptions
 from tests.retrieval.steps.fakes import Events, ask, make_tools, scored

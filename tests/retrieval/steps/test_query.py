@@ -5,8 +5,17 @@ from __future__ import annotations
 import pytest
 from django.conf import settings
 
-from retrieval.steps.query import condense, decompose, hyde, own_words, rewrite, rewrite_to_concepts, step_back
-from retrieval.steps.route import Route, read_question
+from retrieval.steps.query import (
+    Route,
+    condense,
+    decompose,
+    hyde,
+    own_words,
+    read_question,
+    rewrite,
+    rewrite_to_concepts,
+    step_back,
+)
 from retrieval.steps.step import Deps
 from retrieval.values import HistoryMessage, Query, SearchFilters, Vocabulary
 from retrieval.workflows.planned import make_plan

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from retrieval.steps.verify import BASELESS, support
+from retrieval.steps.cite import BASELESS, support
 from retrieval.text.numbers import stated_numbers
 from tests.retrieval.steps.fakes import chunk
 

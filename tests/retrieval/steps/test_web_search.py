@@ -8,7 +8,7 @@ from django.conf import settings
 
 from retrieval.errors import WebSearchError
 from retrieval.ports import SearchResult, WebResult
-from retrieval.steps.web import as_chunk, may_search_web, web_search
+from retrieval.steps.retrieve import as_chunk, may_search_web, web_search
 from retrieval.text.quoting import label, quote_source
 from retrieval.trace import StepRecord, Trace
 from retrieval.values import AnswerOptions, HistoryMessage

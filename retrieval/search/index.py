@@ -1,8 +1,14 @@
-"""`MilvusIndex`: writing, searching and rebuilding.
+"""The vector index on Milvus: filters, the schema, and `MilvusIndex`, which writes, searches and rebuilds.
 
 One Milvus collection per embedding space, reached through an alias (`ragsite_<model>_<dim>_<hash>` → `…_g1`), so that a
 rebuild fills the next generation beside it and swaps. Every write is made by one writer at a time and ends with a
-flush: Milvus Lite loses the acknowledged rows of concurrent writers when it is killed.
+flush: Milvus Lite loses the acknowledged rows of concurrent writers when it is killed. Lite and a server are asked
+alike; they differ in `backend_options` and in the sign of BM25.
+
+No user text can change a filter expression. Metadata values are percent-encoded on their way into the index and into an
+expression: what reaches Milvus consists of ASCII letters, digits, spaces and `%-._~`, so there is no quote, backslash
+or line break to escape, and the same expression means the same to every backend. (Filter templates would do it on a
+server; Milvus Lite has none.) Identifiers are ours and are refused if they are anything but letters, digits and `-_.:`.
 """
 
 from __future__ import annotations
@@ -10,22 +16,179 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import re
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
+from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ragsite.core.rag_settings import MilvusSettings
 from retrieval.ports import LegHit, Vectors
-from retrieval.search.filters import any_of, identifier, in_collections, rows_of
-from retrieval.search.index import connection
-from retrieval.search.index.connection import MilvusConnection, MissingCollectionError
-from retrieval.search.index.schema import MAX_RESULTS, create_collection, entity
-from retrieval.values import EmbeddingSpace, IndexRow, Level, SearchFilters
+from retrieval.search import connection
+from retrieval.search.connection import MilvusConnection, MissingCollectionError
+from retrieval.values import SUMMARY_SEQ, EmbeddingSpace, IndexRow, Level, SearchFilters
 
+# ------------------------------------------------------------------------------------------------ filters
+MAX_ENCODED_CHARS = 480
+_IDENTIFIER = re.compile(r"[A-Za-z0-9_.:\-]{1,100}")
+
+
+def encode_value(value: str) -> str:
+    """One-to-one for values of a usual length; longer ones by their beginning and their SHA-256."""
+    encoded = quote(value, safe=" ", errors="surrogatepass")
+    if len(encoded) <= MAX_ENCODED_CHARS:
+        return encoded
+    digest = hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{encoded[:100]}~{digest}"
+
+
+def identifier(value: str) -> str:
+    """The identifier as a literal. Raises ValueError for anything that is not one."""
+    if not _IDENTIFIER.fullmatch(value):
+        raise ValueError(f"not an identifier: {value[:50]!r}")
+    return f'"{value}"'
+
+
+def in_collections(collection_ids: Sequence[str], filters: SearchFilters | None = None) -> str:
+    """The permission clause and, with it, the metadata filters. Raises ValueError without any collection."""
+    if not collection_ids:
+        raise ValueError("a search without collections must not reach the index")
+    if not filters:
+        return any_of("collection_id", collection_ids)
+    if filters.documents:
+        named = any_of("document_id", filters.documents)
+        return f"{in_collections(collection_ids, replace(filters, documents=()))} and {named}"
+    spared = [key for key in collection_ids if key in filters.spared]
+    filtered = [key for key in collection_ids if key not in filters.spared]
+    if not filtered:
+        return any_of("collection_id", spared)
+    clause = " and ".join([any_of("collection_id", filtered), *_metadata_clauses(filters)])
+    return f"(({clause}) or {any_of('collection_id', spared)})" if spared else clause
+
+
+def rows_of(level: Level) -> str:
+    """Which rows: chunks, or what stands for whole documents (summaries and first chunks)."""
+    return f"seq > {SUMMARY_SEQ}" if level == "chunks" else "seq <= 0"
+
+
+def any_of(field: str, identifiers: Iterable[str]) -> str:
+    return f"{field} in [{', '.join(map(identifier, identifiers))}]"
+
+
+def _metadata_clauses(filters: SearchFilters) -> Iterable[str]:
+    if filters.department:
+        yield f'department == "{encode_value(filters.department)}"'
+    if filters.doc_type:
+        yield f'doc_type == "{encode_value(filters.doc_type)}"'
+    if filters.policy_year is not None:
+        yield f"policy_year == {int(filters.policy_year)}"
+    if filters.tags:
+        tags = ", ".join(f'"{encode_value(tag)}"' for tag in filters.tags)
+        yield f"array_contains_any(tags, [{tags}])"
+
+
+# ------------------------------------------------------------------------------------------------ schema
+HNSW_M = 16  # neighbours per node of the graph
+HNSW_EF_CONSTRUCTION = 200  # candidates while building; more is slower and better
+BM25_K1 = 0.9  # saturation of a term's frequency
+BM25_B = 0.4  # weight of a chunk's length
+
+MAX_RESULTS = 16_384  # of one query or search, on every backend
+MAX_TERMS_BYTES = 65_000  # of Milvus' 65,535 for a VARCHAR
+MAX_VALUE_BYTES = 512
+MAX_TAGS = 100
+SERVER_PARTITIONS = 64  # of the partition key, collection_id
+
+
+def backend_options(server_version: str) -> tuple[str, dict[str, Any]]:
+    """The tokenizer that leaves our terms as they are, and the options of `create_collection`.
+
+    Milvus Lite has no `whitespace` tokenizer, and its searches cost per segment: there more partitions only slow down.
+    """
+    if "lite" in server_version:
+        return "standard", {"num_partitions": 1}
+    return "whitespace", {"num_partitions": SERVER_PARTITIONS}
+
+
+def index_options(server_version: str, options: Mapping[str, float]) -> dict[str, Any]:
+    """What to give `add_index` as `params`.
+
+    pymilvus 3 sends each as a field of its own, as servers take them; Milvus Lite reads them from one field `params`
+    alone, and would go on with its defaults (BM25: k1 1.5, b 0.75) without a word.
+    """
+    return {"params": dict(options)} if "lite" in server_version else dict(options)
+
+
+def create_collection(client: Any, name: str, *, dim: int, bm25: dict[str, float], keep_existing: bool) -> None:
+    """Make the collection with its indexes, and load it. `client`: a synchronous MilvusClient."""
+    timeout = connection.TIMEOUT_S
+    if client.has_collection(name, timeout=timeout):
+        if keep_existing:
+            return
+        client.drop_collection(name, timeout=timeout)
+    version = client.get_server_version(timeout=timeout)
+    tokenizer, options = backend_options(version)
+    indexes = client.prepare_index_params()
+    hnsw = {"M": HNSW_M, "efConstruction": HNSW_EF_CONSTRUCTION}
+    indexes.add_index("vector", index_type="HNSW", metric_type="COSINE", params=index_options(version, hnsw))
+    bm25_options = index_options(version, bm25)
+    indexes.add_index("sparse", index_type="SPARSE_INVERTED_INDEX", metric_type="BM25", params=bm25_options)
+    schema = _schema(client, dim=dim, tokenizer=tokenizer)
+    client.create_collection(name, schema=schema, timeout=timeout, **options)
+    client.create_index(name, indexes, timeout=timeout, sync=False)  # nothing is in it: no need to wait half a second
+    client.load_collection(name, timeout=timeout)
+
+
+def _schema(client: Any, *, dim: int, tokenizer: str) -> Any:
+    from pymilvus import DataType, Function, FunctionType
+
+    schema = client.create_schema(auto_id=False, enable_dynamic_field=False)
+    schema.add_field("chunk_id", DataType.VARCHAR, max_length=MAX_VALUE_BYTES, is_primary=True)
+    schema.add_field("collection_id", DataType.VARCHAR, max_length=MAX_VALUE_BYTES, is_partition_key=True)
+    for field in ("document_id", "department", "doc_type"):
+        schema.add_field(field, DataType.VARCHAR, max_length=MAX_VALUE_BYTES)
+    schema.add_field("seq", DataType.INT64)
+    schema.add_field("policy_year", DataType.INT64)
+    schema.add_field(
+        "tags", DataType.ARRAY, element_type=DataType.VARCHAR, max_capacity=MAX_TAGS, max_length=MAX_VALUE_BYTES
+    )
+    analyzer = {"tokenizer": tokenizer}
+    schema.add_field("terms", DataType.VARCHAR, max_length=65_535, enable_analyzer=True, analyzer_params=analyzer)
+    schema.add_field("sparse", DataType.SPARSE_FLOAT_VECTOR)
+    schema.add_field("vector", DataType.FLOAT_VECTOR, dim=dim)
+    names = {"input_field_names": ["terms"], "output_field_names": ["sparse"]}
+    schema.add_function(Function(name="bm25", function_type=FunctionType.BM25, **names))
+    return schema
+
+
+def entity(row: IndexRow) -> dict[str, Any]:
+    """A row as Milvus takes it. No year is 0; tags beyond MAX_TAGS can't be filtered by."""
+    return {
+        "chunk_id": row.chunk_id,
+        "collection_id": row.collection_id,
+        "document_id": row.document_id,
+        "seq": row.seq,
+        "department": encode_value(row.department),
+        "doc_type": encode_value(row.doc_type),
+        "policy_year": row.policy_year or 0,
+        "tags": [encode_value(tag) for tag in row.tags[:MAX_TAGS]],
+        "terms": _cut(row.terms),
+        "vector": np.asarray(row.vector, dtype=np.float32),
+    }
+
+
+def _cut(terms: str) -> str:
+    """Whole terms up to the field's size in bytes."""
+    encoded = terms.encode()
+    if len(encoded) <= MAX_TERMS_BYTES:
+        return terms
+    return encoded[:MAX_TERMS_BYTES].decode("utf-8", "ignore").rpartition(" ")[0]
+
+
+# ------------------------------------------------------------------------------------------------ index
 WRITE_TIMEOUT_S = 120.0  # of one batch, and of reading all ids back
 HNSW_EF = 128  # candidates while searching
 WRITE_BATCH_SIZE = 500  # rows in one write
