@@ -9,10 +9,9 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from django.conf import settings
@@ -25,7 +24,6 @@ logger = logging.getLogger(__name__)
 
 Event = dict[str, Any]
 FINAL_TYPES = frozenset({"done", "error"})
-EVENT_LOG_TTL_S = 900  # how long a finished answer's events can be replayed
 HEARTBEAT_S = 15.0  # a silent stream sends a comment at least this often
 
 
@@ -33,55 +31,43 @@ class EventLogGoneError(Exception):
     """There is no log of this message: never begun here, expired, or its server is away."""
 
 
-class EventLog(Protocol):
-    """Keeps the events of each answer under the id of its message."""
-
-    async def append(self, message_id: str, event: Event) -> None:
-        """Store an event and wake the readers. `seq` is one above the last; 1 begins the log anew."""
-        ...
-
-    def read(self, message_id: str, *, after: int, idle_s: float) -> AsyncIterator[Event | None]:
-        """Events with seq > after, then live ones until `done` or `error`; None whenever idle_s passed without any.
-
-        Raises EventLogGoneError.
-        """
-        ...
-
-    async def close(self) -> None: ...
-
-
 # ------------------------------------------------------------------------------------------------ in this process
-EVENT_LOG_ANSWERS = 200  # finished answers whose events one process keeps
+FINISHED_KEPT = 200  # answers; readers of older ones are served from the database
 
 
 @dataclass(slots=True)
 class _Record:
     events: list[Event] = field(default_factory=list)
     grown: asyncio.Event = field(default_factory=asyncio.Event)
-    finished_at: float | None = None
+    finished: bool = False
 
 
 class MemoryEventLog:
-    """The log of one process. Of finished answers it keeps the newest EVENT_LOG_ANSWERS for EVENT_LOG_TTL_S; readers of
-    the others are served from the database."""
+    """The log of one process."""
 
     def __init__(self) -> None:
         self._records: dict[str, _Record] = {}
 
     async def append(self, message_id: str, event: Event) -> None:
+        """Store an event and wake the readers. `seq` is one above the last; 1 begins the log anew."""
         if event["seq"] == 1:
             self._records.pop(message_id, None)
         record = self._records.setdefault(message_id, _Record())
         record.events.append(event)
         if event["type"] in FINAL_TYPES:
-            record.finished_at = time.monotonic()
-            self._forget_old()
+            record.finished = True
+            finished = [key for key, record in self._records.items() if record.finished]  # in order of their beginning
+            for key in finished[:-FINISHED_KEPT]:
+                del self._records[key]
         # Readers wait on the event that was current when they last looked.
         grown, record.grown = record.grown, asyncio.Event()
         grown.set()
 
     async def read(self, message_id: str, *, after: int, idle_s: float) -> AsyncIterator[Event | None]:
-        self._forget_old()
+        """Events with seq > after, then live ones until `done` or `error`; None whenever idle_s passed without any.
+
+        Raises EventLogGoneError.
+        """
         record = self._records.get(message_id)
         if record is None:
             raise EventLogGoneError(message_id)
@@ -91,7 +77,7 @@ class MemoryEventLog:
             while position < len(record.events):
                 position += 1
                 yield record.events[position - 1]
-            if record.finished_at is not None:
+            if record.finished:
                 return
             try:
                 async with asyncio.timeout(idle_s):  # unlike `wait_for`, without a task for each event
@@ -102,23 +88,16 @@ class MemoryEventLog:
     async def close(self) -> None:
         self._records.clear()
 
-    def _forget_old(self) -> None:
-        """Records stand in the order of their beginning."""
-        expired_before = time.monotonic() - EVENT_LOG_TTL_S
-        finished = [(key, record) for key, record in self._records.items() if record.finished_at is not None]
-        for number, (key, record) in enumerate(reversed(finished)):
-            if number >= EVENT_LOG_ANSWERS or (record.finished_at or 0.0) <= expired_before:
-                del self._records[key]
-
 
 # ------------------------------------------------------------------------------------------------ in Redis
 PREFIX = "ragsite:events:"
+KEPT_S = 900  # after the last event
 CALL_TIMEOUT_S = 5.0
 READ_AT_ONCE = 500
 
 
 class RedisEventLog:
-    """The log that all processes of a site share: one stream per message, whose entry ids are the events' numbers.
+    """The same, shared by all processes of a site: one stream per message, whose entry ids are the events' numbers.
 
     A stream is whole or it is not there: where Redis was flushed or did not take an event, nothing more of that answer
     is written. Its run goes on without a log, and its readers get the end from the database.
@@ -156,7 +135,7 @@ class RedisEventLog:
                 pipe.delete(key)
             # Not into a stream that was flushed: its beginning is lost.
             pipe.xadd(key, {"event": text}, id=f"{seq}-0", nomkstream=seq > 1)
-            pipe.expire(key, EVENT_LOG_TTL_S)
+            pipe.expire(key, KEPT_S)
             results: list[Any] = await pipe.execute(raise_on_error=False)
         for result in results:
             # Sent twice, because the first reply was lost: the stream has the event already.
@@ -200,6 +179,7 @@ def _event(fields: dict[bytes, bytes]) -> Event:
 
 
 # ------------------------------------------------------------------------------------------------ the one in use
+EventLog = MemoryEventLog | RedisEventLog
 _logs: WeakKeyDictionary[asyncio.AbstractEventLoop, EventLog] = WeakKeyDictionary()
 
 
