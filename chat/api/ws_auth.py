@@ -13,7 +13,7 @@ import logging
 from typing import Any
 from urllib.parse import urlsplit
 
-from channels.auth import AuthMiddleware
+from channels.auth import get_user
 from channels.security.websocket import WebsocketDenier
 from channels.sessions import CookieMiddleware, SessionMiddleware
 from django.conf import settings
@@ -37,17 +37,28 @@ class TokenOrCookieAuth:
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
-        self._with_cookie = _OriginIsOurs(CookieMiddleware(SessionMiddleware(_CookieAuth(inner))))
+        self._by_cookie = _OriginIsOurs(CookieMiddleware(SessionMiddleware(self._enter)))
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> Any:
-        header = _header(scope, b"authorization")
-        if header is None:
-            return await self._with_cookie(scope, receive, send)
+        enter = self._by_cookie if _header(scope, b"authorization") is None else self._enter
+        return await enter(scope, receive, send)
+
+    async def _enter(self, scope: dict[str, Any], receive: Any, send: Any) -> Any:
+        """By the token; without one the origin is ours, and the session is there."""
+        header, token = _header(scope, b"authorization"), None
         try:
-            token = await database_call(token_of_header, header)
+            if header is None:
+                user = await get_user(scope)
+            else:
+                token = await database_call(token_of_header, header)
+                user = token.user if token else AnonymousUser()
         except DatabaseError as error:
-            return await _refused(error, receive, send)
-        user = token.user if token else AnonymousUser()
+            if not is_database_away(error):
+                raise
+            logger.warning("a socket was refused: %s", error)
+            await receive()  # websocket.connect
+            await send({"type": "websocket.accept"})  # a close code reaches a browser only after the socket was opened
+            return await send({"type": "websocket.close", "code": TRY_AGAIN_LATER})
         return await self._inner({**scope, "user": user, "token": token}, receive, send)
 
 
@@ -80,26 +91,3 @@ def is_ours(origin: str, *, host: str) -> bool:
 
 def _header(scope: dict[str, Any], name: bytes) -> bytes | None:
     return next((value for key, value in scope.get("headers", ()) if key == name), None)
-
-
-class _CookieAuth(AuthMiddleware):
-    """Channels' own, but for a database that is away."""
-
-    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> Any:
-        scope = dict(scope)
-        self.populate_scope(scope)
-        try:
-            await self.resolve_scope(scope)
-        except DatabaseError as error:
-            return await _refused(error, receive, send)
-        return await self.inner(scope, receive, send)
-
-
-async def _refused(error: DatabaseError, receive: Any, send: Any) -> None:
-    """Raises what waiting can't mend."""
-    if not is_database_away(error):
-        raise error
-    logger.warning("a socket was refused: %s", error)
-    await receive()  # websocket.connect
-    await send({"type": "websocket.accept"})  # a close code reaches a browser only after the socket was opened
-    await send({"type": "websocket.close", "code": TRY_AGAIN_LATER})
