@@ -72,8 +72,8 @@ def with_message_count(sessions: QuerySet[Session]) -> QuerySet[Session]:
 
 def folder_list(*, user: User) -> QuerySet[Session, Any]:
     """`{"name", "session_count"}` of the user's folders, by name; what is archived is in none of them."""
-    kept = own_sessions(user).filter(archived_at=None).exclude(folder="").order_by()
-    return kept.values(name=F("folder")).annotate(session_count=Count("pk")).order_by("name")
+    filed = own_sessions(user).filter(archived_at=None).exclude(folder="").order_by()
+    return filed.values(name=F("folder")).annotate(session_count=Count("pk")).order_by("name")
 
 
 def session_get(*, user: User, session_id: UUID) -> Session:
@@ -162,16 +162,16 @@ def versions_beside(message: Message) -> QuerySet[Message]:
 
 def with_versions(messages: Iterable[Message]) -> list[Message]:
     """Each message gets `version_ids`: the ids of its versions, oldest first. One query."""
-    wanted = list(messages)
-    sessions = {message.session_id for message in wanted}
+    page = list(messages)
+    sessions = {message.session_id for message in page}
     rows = Message.objects.filter(session__in=sessions).order_by("created_at", "pk")
     versions: dict[tuple[Any, ...], list[UUID]] = {}
     for row in rows.values_list("session", "role", "reply_to", "follows", "pk"):
         versions.setdefault(row[:-1], []).append(row[-1])
-    for message in wanted:
+    for message in page:
         key = (message.session_id, message.role, message.reply_to_id, message.follows_id)
         message.version_ids = versions.get(key, [message.pk])  # type: ignore[attr-defined]
-    return wanted
+    return page
 
 
 def messages_shared(*, session_id: UUID, ids: Sequence[str]) -> QuerySet[Message]:

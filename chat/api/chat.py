@@ -68,7 +68,7 @@ class ChatApi(ChatView):
     async def post(self, request: Request) -> Response | StreamingHttpResponse:
         """Ask a question. The answer is written to its end also when the connection closes."""
         serializer = read(AskSerializer, request.data)
-        run = await ask(user=asking_user(request), **serializer.asked())
+        run = await ask(user=asking_user(request), **serializer.arguments())
         return await _answer(request, run.message.pk, stream=serializer.validated_data["stream"])
 
 
@@ -122,7 +122,7 @@ class MessageEditApi(ChatView):
     async def post(self, request: Request, message_id: UUID) -> Response | StreamingHttpResponse:
         """Ask a question in other words: a branch. What was asked and answered before stays, as another version."""
         serializer = read(EditSerializer, request.data)
-        run = await message_edit(user=asking_user(request), message_id=message_id, **serializer.asked())
+        run = await message_edit(user=asking_user(request), message_id=message_id, **serializer.arguments())
         return await _answer(request, run.message.pk, stream=serializer.validated_data["stream"])
 
 

@@ -45,8 +45,6 @@ ENVELOPE_BYTES = 64 * 1024  # collections, filters, options
 
 
 class MessageFrame(StrictSerializer):
-    """`stop`."""
-
     message_id = IdField()
 
 
@@ -54,13 +52,6 @@ class ResumeFrame(MessageFrame):
     """`after`: the number of the last event that was seen."""
 
     after = WholeNumberField(min_value=0, required=False, allow_null=True)
-
-
-class UnknownTypeError(InvalidInputError):
-    """A frame without a type, or with one that is none of ours."""
-
-    code = "unknown_type"
-    message = worded("Send ask, stop, resume or ping.")
 
 
 class ChatConsumer(AsyncWebsocketConsumer):
@@ -122,7 +113,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
         kind = frame.pop("type", None)
         match kind:
             case "ask":
-                await self._ask(read(AskSerializer, frame).asked())
+                await self._ask(read(AskSerializer, frame).arguments())
             case "stop":
                 message_id = checked(MessageFrame, frame)["message_id"]
                 await message_stop(user=self.user, message_id=message_id)
@@ -133,16 +124,16 @@ class ChatConsumer(AsyncWebsocketConsumer):
                 checked(NoFieldsSerializer, frame)
                 await self._send({"type": "pong"})
             case _:
-                raise UnknownTypeError
+                raise InvalidInputError(worded("Send ask, stop, resume or ping."), code="unknown_type")
 
-    async def _ask(self, asked: dict[str, Any]) -> None:
-        asked["session_id"] = asked["session_id"] or self.session_id
-        if self.session_id and asked["session_id"] != self.session_id:
+    async def _ask(self, arguments: dict[str, Any]) -> None:
+        arguments["session_id"] = arguments["session_id"] or self.session_id
+        if self.session_id and arguments["session_id"] != self.session_id:
             raise InvalidInputError(
                 worded("This socket belongs to another session; open one for that session."),
                 fields={"session_id": [worded("Another session than the socket's.")]},
             )
-        run = await ask(user=self.user, **asked)
+        run = await ask(user=self.user, **arguments)
         await self._join(run.message.session_id)
         self._follow(run.message.pk)
 

@@ -39,7 +39,13 @@ class OptionsSerializer(StrictSerializer):
     web_search = FlagField(required=False, allow_null=True)
 
 
-class RequestSerializer(StrictSerializer):
+class ContinueSerializer(StrictSerializer):
+    """How to answer the call."""
+
+    stream = FlagField(required=False, default=False, help_text="Answer with Server-Sent Events.")
+
+
+class RequestSerializer(ContinueSerializer):
     """How to answer; everything has a default."""
 
     workflow = serializers.ChoiceField(choices=available_workflows(), required=False, allow_null=True)
@@ -70,12 +76,11 @@ class RequestSerializer(StrictSerializer):
         max_length=200,
         help_text="Writes the answer: one of `chat_models` of `/api/status`. None: the site's own.",
     )
-    stream = FlagField(required=False, default=False, help_text="Answer with Server-Sent Events.")
 
     def request(self) -> dict[str, Any]:
-        """What was given, as the answer keeps it."""
-        given = {name: self.validated_data.get(name) for name in REQUEST_FIELDS}
-        request = {name: value for name, value in given.items() if value is not None}
+        """The fields of the body, as the answer keeps them."""
+        values = {name: self.validated_data.get(name) for name in REQUEST_FIELDS}
+        request = {name: value for name, value in values.items() if value is not None}
         if "documents" in request:
             request["documents"] = list(dict.fromkeys(map(str, request["documents"])))
         if "filters" in request:
@@ -90,7 +95,7 @@ class EditSerializer(RequestSerializer):
 
     message = QuestionField()
 
-    def asked(self) -> dict[str, Any]:
+    def arguments(self) -> dict[str, Any]:
         """Arguments of `ask` and `message_edit`."""
         return {"text": self.validated_data["message"], "request": self.request()}
 
@@ -102,14 +107,8 @@ class AskSerializer(EditSerializer):
         required=False, allow_null=True, help_text="None: a new session. Also of files that were attached to none yet."
     )
 
-    def asked(self) -> dict[str, Any]:
-        return {**super().asked(), "session_id": self.validated_data.get("session_id")}
-
-
-class ContinueSerializer(StrictSerializer):
-    """How to answer the call."""
-
-    stream = FlagField(required=False, default=False, help_text="Answer with Server-Sent Events.")
+    def arguments(self) -> dict[str, Any]:
+        return {**super().arguments(), "session_id": self.validated_data.get("session_id")}
 
 
 class SessionUpdateSerializer(StrictSerializer):

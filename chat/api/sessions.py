@@ -44,8 +44,6 @@ EXPORT_FORMATS = ("markdown", "json")
 
 
 class SessionListQuerySerializer(QuerySerializer):
-    """Parameters of the list of sessions."""
-
     search = serializers.CharField(
         required=False, allow_blank=True, max_length=200, default="", help_text="In titles and messages."
     )
@@ -58,8 +56,6 @@ class SessionListQuerySerializer(QuerySerializer):
 
 
 class MessageListQuerySerializer(QuerySerializer):
-    """Parameters of a conversation's messages."""
-
     superseded = serializers.BooleanField(
         required=False, default=False, help_text="Also answers that were written anew."
     )
@@ -69,8 +65,6 @@ class MessageListQuerySerializer(QuerySerializer):
 
 
 class SessionExportQuerySerializer(QuerySerializer):
-    """Parameters of an export."""
-
     format = serializers.ChoiceField(choices=EXPORT_FORMATS, required=False, default=EXPORT_FORMATS[0])
 
 
@@ -152,10 +146,8 @@ class SessionShareApi(ChatView):
         """Share it read-only, as it is now. Again: as it is then, by another address; the one before is revoked."""
         user = asking_user(request)
         selectors.session_get(user=user, session_id=session_id)
-        given = checked(ShareSerializer, request.data)
-        share = session_share(
-            user=user, session_id=session_id, scope=given["scope"], expires_at=given.get("expires_at")
-        )
+        body = checked(ShareSerializer, request.data)
+        share = session_share(user=user, session_id=session_id, scope=body["scope"], expires_at=body.get("expires_at"))
         return Response(_shared(request, share))
 
     @extend_schema(request=UnshareSerializer, responses={204: None}, tags=["sessions"])

@@ -126,7 +126,7 @@ class SelfCorrectiveSerializer(StrictSerializer):
     milvusConfig = MilvusConfigSerializer(required=False, allow_null=True)
     sessionId = IdField(required=False, allow_null=True, help_text="Go on in this conversation; a new one by default.")
 
-    def asked(self) -> dict[str, Any]:
+    def arguments(self) -> dict[str, Any]:
         """Arguments of `ask`."""
         data = self.validated_data
         options = {ours: data[theirs] for theirs, ours in OPTIONS.items() if data.get(theirs) is not None}
@@ -150,7 +150,7 @@ class SelfCorrectiveApi(ChatView):
     async def post(self, request: Request) -> Response | StreamingHttpResponse:
         """Ask with every document graded by itself. With `Accept: text/event-stream` the events of `/api/chat`."""
         serializer = read(SelfCorrectiveSerializer, request.data)
-        run = await ask(user=asking_user(request), **serializer.asked())
+        run = await ask(user=asking_user(request), **serializer.arguments())
         if wants_events(request):
             return event_stream(request, run.message.pk)
         message = await finished_message(request, run.message.pk)

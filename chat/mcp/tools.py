@@ -124,7 +124,7 @@ async def ask(
     }
     serializer = AskSerializer(data=given)
     serializer.is_valid(raise_exception=True)
-    run = await ask_or_stop(user=caller(ctx), **serializer.asked())
+    run = await ask_or_stop(user=caller(ctx), **serializer.arguments())
     credential = credential_of(user=caller(ctx), auth=_scope(ctx)["ragsite"], session=None)
     last: Event = {}
     async for event in follow_or_stop(run.message.pk, credential):

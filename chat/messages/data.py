@@ -72,10 +72,10 @@ def status_reason(data: Mapping[str, Any]) -> str:
             return STOPPED
         case Message.Status.INTERRUPTED:
             # Whoever wrote it says why it broke off; where nobody did, the site itself ended.
-            told = next((fell["reason"] for fell in data["degraded"] if fell["step"] == "generate"), "")
-            if not told:
+            cause = next((step["reason"] for step in data["degraded"] if step["step"] == "generate"), "")
+            if not cause:
                 return SITE_ENDED
-            return worded("The connection to the model was lost ({reason}); the answer can be continued.", reason=told)
+            return worded("The connection to the model was lost ({reason}); the answer can be continued.", reason=cause)
         case Message.Status.FAILED:
             return str((data.get("error") or {}).get("content", ""))
     return ""
@@ -112,7 +112,7 @@ def _answer_record(message: Message) -> dict[str, Any]:
 
 
 def _answer_fields(message: Message, sources: list[dict[str, Any]], steps: list[dict[str, Any]]) -> dict[str, Any]:
-    asked = message.clarification
+    clarification = message.clarification
     return {
         "session_id": str(message.session_id),
         "message_id": str(message.pk),
@@ -127,7 +127,7 @@ def _answer_fields(message: Message, sources: list[dict[str, Any]], steps: list[
         "grounding": message.grounding or [],
         "curated": message.curated,
         # Without the documents that the options stand for.
-        "clarification": {name: asked[name] for name in ("question", "options")} if asked else None,
+        "clarification": {name: clarification[name] for name in ("question", "options")} if clarification else None,
         "sources": sources,
         "decision_path": steps,
         "usage": message.usage,

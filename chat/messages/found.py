@@ -87,11 +87,11 @@ def _did(answer: Data) -> Iterable[str]:
 
 def _fell_back(answer: Data) -> str:
     """Without a model the page says so once, above."""
-    told = [fell for fell in answer["degraded"] if answer["model"]]
-    if not told:
+    fallbacks = [step for step in answer["degraded"] if answer["model"]]
+    if not fallbacks:
         return ""
     return _("not everything worked: {step} ({reason})").format(
-        step=label(STEPS, told[0]["step"]), reason=told[0]["reason"]
+        step=label(STEPS, fallbacks[0]["step"]), reason=fallbacks[0]["reason"]
     )
 
 

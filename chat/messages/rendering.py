@@ -88,16 +88,16 @@ def _needles(sentences: Iterable[str]) -> list[str]:
 
 def _mark_weak(state: StateCore) -> None:
     """A core rule of markdown-it: reads what `_needles` gave from the environment and takes out those that it found."""
-    wanted: list[str] = state.env.get("weak", [])
+    needles: list[str] = state.env.get("weak", [])
     for block in state.tokens:
-        if wanted and block.type == "inline" and block.children:
-            marked = _places(block.children, wanted)
+        if needles and block.type == "inline" and block.children:
+            marked = _places(block.children, needles)
             block.children = [
                 piece for at, token in enumerate(block.children) for piece in _wrap(token, marked.get(at))
             ]
 
 
-def _places(tokens: Sequence[Token], wanted: list[str]) -> dict[int, list[tuple[int, int]]]:
+def _places(tokens: Sequence[Token], needles: list[str]) -> dict[int, list[tuple[int, int]]]:
     """Token → character ranges in it that belong to weak sentences."""
     letters = [
         (at, position)
@@ -109,11 +109,11 @@ def _places(tokens: Sequence[Token], wanted: list[str]) -> dict[int, list[tuple[
     text = "".join(tokens[at].content[position] for at, position in letters)
     marked: dict[int, list[tuple[int, int]]] = {}
     searched = 0
-    for needle in list(wanted):
+    for needle in list(needles):
         start = text.find(needle, searched)
         if start < 0:
             continue
-        wanted.remove(needle)
+        needles.remove(needle)
         searched = start + len(needle)
         for at in dict.fromkeys(token for token, _ in letters[start:searched]):
             own = [position for token, position in letters[start:searched] if token == at]

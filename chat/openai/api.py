@@ -61,8 +61,8 @@ class ModelsApi(OpenAIView):
 class ModelApi(OpenAIView):
     @extend_schema(operation_id="openai_model", responses=OpenApiTypes.OBJECT, tags=["openai"])
     def get(self, request: Request, name: str) -> Response:
-        asked = model_request(name).get("collections", ())
-        if any(collection is None for collection in collections_find(user=asking_user(request), names=asked).values()):
+        names = model_request(name).get("collections", ())
+        if any(collection is None for collection in collections_find(user=asking_user(request), names=names).values()):
             raise ModelNotFoundError
         return Response(_model(name))
 
@@ -82,13 +82,13 @@ class ChatCompletionsApi(OpenAIView):
         """An answer to the last message. Who closes the connection stops it."""
         serializer = ChatCompletionSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        given, asked, user = serializer.validated_data, serializer.asked(), asking_user(request)
-        session_id = await database_call(_continued, user, asked["request"]["history"]) if key_of(user) else None
-        run = await ask_or_stop(user=user, session_id=session_id, **asked)
+        body, arguments, user = serializer.validated_data, serializer.arguments(), asking_user(request)
+        session_id = await database_call(_continued, user, arguments["request"]["history"]) if key_of(user) else None
+        run = await ask_or_stop(user=user, session_id=session_id, **arguments)
         events = follow_or_stop(run.message.pk, credential_of_request(request))
-        about = {"model": given["model"], "site": request.build_absolute_uri("/")}
-        if given["stream"]:
-            with_usage = (given.get("stream_options") or {}).get("include_usage", False)
+        about = {"model": body["model"], "site": request.build_absolute_uri("/")}
+        if body["stream"]:
+            with_usage = (body.get("stream_options") or {}).get("include_usage", False)
             return streamed(_lines(events, str(run.message.pk), with_usage=with_usage, **about))
         last: Event = {}
         async for event in events:
@@ -130,7 +130,7 @@ def _line(body: Mapping[str, Any]) -> str:
 
 def _continued(user: Any, history: list[dict[str, str]]) -> UUID | None:
     """The conversation of this key that ends as `history` does; None: another one begins."""
-    if [said["role"] for said in history[-2:]] != ["user", "assistant"]:
+    if [message["role"] for message in history[-2:]] != ["user", "assistant"]:
         return None
     own = selectors.own_messages(user).filter(session__key=key_of(user), role=Message.Role.ASSISTANT, superseded=False)
     recent = own.filter(created_at__gt=timezone.now() - CONTINUED, reply_to__text=history[-2]["text"])

@@ -83,7 +83,7 @@ class ChatCompletionSerializer(RequestSerializer):
         QuestionField().run_validation(texts[-1]["text"])
         return [message for message in texts if message["role"] in ("user", "assistant") and message["text"]]
 
-    def asked(self) -> dict[str, Any]:
+    def arguments(self) -> dict[str, Any]:
         """Arguments of `ask`."""
         given = self.request()
         chosen = model_request(given.pop("model"))

@@ -176,7 +176,7 @@ def _silent_run() -> Q:
 def _store_sources(message: Message, sources: Sequence[values.Source]) -> None:
     """Rows that are there already stay, with what users said of them; what is cited, and where, may have changed.
 
-    While the answer is being written, its text is not told here, and where it is cited is left for the end.
+    While the answer is being written, its text is not known here, and where it is cited is left for the end.
     """
     there = {row.marker: row for row in message.sources.order_by()}
     new, gone, changed = list[Source](), list[Source](), list[Source]()
@@ -217,7 +217,7 @@ def _store_prompts(message: Message, outcome: Outcome, *, before: int) -> None:
         message.filled_prompts.all().delete()
     if not settings.RAG.retention.paths_days:
         return
-    asked = [
+    prompts = [
         (step.seq + before, number, call.prompt)
         for step in outcome.steps
         for number, call in enumerate(step.calls)
@@ -228,7 +228,7 @@ def _store_prompts(message: Message, outcome: Outcome, *, before: int) -> None:
             message=message, step=step, call=number, name=prompt.name[:100], withheld=prompt.personal,
             packed=b"" if prompt.personal else zlib.compress(_prompt_text(prompt).encode()),
         )
-        for step, number, prompt in asked[:PROMPTS_KEPT]
+        for step, number, prompt in prompts[:PROMPTS_KEPT]
     )  # fmt: skip
 
 

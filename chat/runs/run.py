@@ -426,8 +426,8 @@ def ending(message: dict[str, Any]) -> list[Event]:
         return [{"type": "error", "done": True, "code": error["code"], "content": error["content"]}]
     done = {name: message[name] for name in ("answer", "sources", "decision")}
     events: list[Event] = [{"type": "done", "done": True, **done, "message": message}]
-    if asked := message["clarification"]:
-        events.insert(0, {"type": "clarify", "question": asked["question"], "options": asked["options"]})
+    if clarification := message["clarification"]:
+        events.insert(0, {"type": "clarify", **clarification})
     return events
 
 

@@ -88,7 +88,7 @@ async def ask(
             user=user,
             text=text,
             session_id=session_id,
-            request={**request, "language": language} if language else request,
+            request={**request, "language": language} if language else dict(request),
             regenerated=regenerated,
             edited=edited,
             kept=kept,
@@ -117,17 +117,17 @@ def _answer_create(
     user: User,
     text: str,
     session_id: UUID | None,
-    request: Mapping[str, Any],
+    request: dict[str, Any],
     regenerated: Message | None,
     edited: Message | None,
     kept: bool,
 ) -> Run:
     """Store the question, unless there is a row of it, and the empty answer."""
     before = regenerated or (selectors.shown_answer(edited) if edited else None)
-    asked_with = _asked_before(before, request) if before else dict(request)
-    workflow = asked_with.pop("workflow", "") or settings.RAG.answer.workflow
-    scope = scope_asked(user=user, request=asked_with)
-    _keep_addresses(asked_with, scope)
+    request = _merged_request(before, request) if before else dict(request)
+    workflow = request.pop("workflow", "") or settings.RAG.answer.workflow
+    scope = request_scope(user=user, request=request)
+    _keep_addresses(request, scope)
     answers_mark_interrupted(session__user=user)
     lease = answer_lease(uuid4())
     try:
@@ -135,11 +135,11 @@ def _answer_create(
             lock_asking(user)
             session = _session(user=user, session_id=session_id, kept=kept)
             check_limits(user)
-            session.workflow, session.collections = workflow, asked_with.get("collections", [])
+            session.workflow, session.collections = workflow, request.get("collections", [])
             session.title = session.title or Truncator(clean_line(text)).chars(TITLE_CHARS)
             session.save()
             if regenerated:
-                question = _answered_anew(regenerated)
+                question = _question_reopen(regenerated)
             else:
                 question = _question_create(session, text, edited)
             answer = Message.objects.create(
@@ -149,7 +149,7 @@ def _answer_create(
                 reply_to=question,
                 status=Message.Status.STREAMING,
                 workflow=workflow,
-                request=asked_with,
+                request=request,
                 **lease.columns(),
             )
     except IntegrityError as error:  # one_answer_at_once_per_session
@@ -166,7 +166,7 @@ def _answer_create(
     )
 
 
-def _asked_before(answer: Message, request: Mapping[str, Any]) -> dict[str, Any]:
+def _merged_request(answer: Message, request: Mapping[str, Any]) -> dict[str, Any]:
     """How an answer was asked for, but for what `request` holds."""
     before = {"workflow": answer.workflow, **answer.request}
     if "collections" in request:
@@ -194,7 +194,7 @@ def _question_create(session: Session, text: str, edited: Message | None) -> Mes
     return Message.objects.create(session=session, role=Message.Role.USER, text=clean_text(text), follows=follows)
 
 
-def _answered_anew(answer: Message) -> Message:
+def _question_reopen(answer: Message) -> Message:
     """Its question, of which the answers so far are superseded."""
     question = answer.reply_to
     assert question is not None
@@ -205,17 +205,17 @@ def _answered_anew(answer: Message) -> Message:
 
 def question_of(answer: Message, *, user: User, scope: SearchScope) -> Question:
     """What the engine is given for an answer that is to be written."""
-    asked, request = answer.reply_to, answer.request
-    assert asked is not None
+    question, request = answer.reply_to, answer.request
+    assert question is not None
     documents, filters = tuple(request.get("documents", ())), request.get("filters", {})
-    is_first = asked.follows_id is None
+    is_first = question.follows_id is None
     if "history" in request:  # of a client that sends all of a conversation each time
         history = tuple(HistoryMessage(**message) for message in request["history"])
     else:
-        history = () if is_first else selectors.history_before(asked, limit=quoting.HISTORY_MESSAGES)
+        history = () if is_first else selectors.history_before(question, limit=quoting.HISTORY_MESSAGES)
     remembers = answer.session.kept and bound_to(user) is None  # what is remembered comes from any collection
     return Question(
-        text=asked.text,
+        text=question.text,
         scope=scope,
         history=history,
         task=DocumentTask(request["task"], documents) if request.get("task") else None,
@@ -227,7 +227,7 @@ def question_of(answer: Message, *, user: User, scope: SearchScope) -> Question:
         ),
         options=AnswerOptions(**request.get("options", {})),
         model=request.get("model", ""),
-        open_clarification=None if is_first else selectors.open_clarification_before(asked),
+        open_clarification=None if is_first else selectors.open_clarification_before(question),
         user_id=str(user.pk) if remembers else "",
         conversation_id=str(answer.session_id),
         answer_id=str(answer.pk),
@@ -235,7 +235,7 @@ def question_of(answer: Message, *, user: User, scope: SearchScope) -> Question:
     )
 
 
-def scope_asked(*, user: User, request: Mapping[str, Any]) -> SearchScope:
+def request_scope(*, user: User, request: Mapping[str, Any]) -> SearchScope:
     """What is searched: the collections of the documents that are named, else those that are named, else what is
     searched unasked. Raises CollectionNotFoundError, NotFoundError, InvalidInputError where a document is not read yet,
     or a task lacks its documents.

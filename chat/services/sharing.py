@@ -135,8 +135,8 @@ def _entry(number: int, message: Message, readable: set[UUID]) -> dict[str, Any]
 
 
 def _readable(sources: Iterable[Source], reader: User | AnonymousUser) -> set[UUID]:
-    wanted = {source.document_id for source in sources if source.document_id}
-    documents = visible_documents(reader).filter(pk__in=wanted)
+    ids = {source.document_id for source in sources if source.document_id}
+    documents = visible_documents(reader).filter(pk__in=ids)
     if not reader.is_authenticated:
         documents = documents.filter(Q(collection__owner=None) | Q(collection__approved=True))
     return set(documents.values_list("pk", flat=True))

@@ -17,7 +17,7 @@ from chat.messages.data import source_value
 from chat.models import Message, Session
 from chat.runs.answers import answer_lease, answers_mark_interrupted
 from chat.runs.run import Run
-from chat.services.ask import ask, check_limits, lock_asking, question_of, run_begin, scope_asked, show
+from chat.services.ask import ask, check_limits, lock_asking, question_of, request_scope, run_begin, show
 from ragsite.core.errors import ConflictError, InvalidInputError
 from ragsite.core.wording import worded
 from retrieval.engine import get_engine
@@ -81,7 +81,7 @@ def _answer_take_up(*, user: User, message: Message) -> Run:
     sources = tuple(source_value(row) for row in message.sources.all())
     has_begun = bool(message.text.strip()) and bool(sources)
     # What goes on searches nothing: its collections may be gone by now.
-    scope = SearchScope(()) if has_begun else scope_asked(user=user, request=message.request)
+    scope = SearchScope(()) if has_begun else request_scope(user=user, request=message.request)
     answers_mark_interrupted(session__user=user)
     lease = answer_lease(message.pk)
     try:
