@@ -22,7 +22,7 @@ from ragsite.core.api.user import asking_user
 from ragsite.core.errors import AppError, NotFoundError
 from ragsite.core.localized import localized
 from ragsite.core.text import clean_line
-from retrieval.api.sync_sources import SyncSourceSerializer
+from retrieval.api.sync_sources import SyncSourceInputSerializer, SyncSourceSerializer
 from retrieval.ingest.sniff import EXTENSIONS
 from retrieval.memory import services
 from retrieval.memory.selectors import memory_enabled, memory_list
@@ -199,8 +199,8 @@ def sources_page(request: HttpRequest) -> HttpResponse:
     """The user's sources with their last runs, and the form for a new one, which stays filled in where it is wrong."""
     user, problems = asking_user(request), []
     if request.method == "POST":
-        sent = request.POST.dict()
-        sent.pop("csrfmiddlewaretoken", None)
+        fields = SyncSourceInputSerializer().fields
+        sent = {name: value for name, value in request.POST.items() if name in fields}
         try:
             row = sync_source_create(owner=user, **{"kind": "", "collection": "", **sent})
             sync_source_start(row=row)

@@ -83,12 +83,38 @@ def test_what_was_checked_is_what_is_connected_to(monkeypatch: pytest.MonkeyPatc
     assert connected == [("93.184.216.34", 80)]
 
 
-def test_a_body_that_drips_is_given_up(web: WebServer, inner_hosts: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "page",
+    [(200, {}, b""), (200, {"Transfer-Encoding": "chunked"}, b""), (302, {"Location": "/"}, b""), (100, {}, b"")],
+)
+def test_what_drips_is_given_up(web: WebServer, inner_hosts: Any, monkeypatch: Any, page: Any) -> None:
+    """A body, in chunks too; that of a redirect; headers."""
     inner_hosts("127.0.0.1")
     monkeypatch.setattr(outgoing, "WHOLE_S", 0.3)
-    web.drips = True
+    web.pages["/"] = page
+    web.drips = b"1\r\n.\r\n" if "Transfer-Encoding" in page[1] else b"."
     with pytest.raises(UnreachableError):
-        fetch(guarded_pools(), "GET", f"http://127.0.0.1:{web.port}/", most_bytes=1000)
+        fetch(guarded_pools(), "GET", f"http://127.0.0.1:{web.port}/", most_bytes=100_000)
+    assert web.dripped < 1000
+
+
+def test_a_body_that_drips_is_cut_where_it_is_long_enough(web: WebServer, inner_hosts: Any) -> None:
+    inner_hosts("127.0.0.1")
+    web.pages["/"], web.drips = (200, {}, b""), b"."
+    assert fetch(guarded_pools(), "GET", f"http://127.0.0.1:{web.port}/", most_bytes=10).is_cut
+    assert web.dripped < 1000
+
+
+def test_a_redirect_takes_a_password_to_no_other_host(web: WebServer, inner_hosts: Any) -> None:
+    inner_hosts("127.0.0.1", "localhost")
+    web.pages |= {"/": (302, {"Location": f"http://localhost:{web.port}/a"}, b""), "/b": (200, {}, b"b")}
+    web.pages["/a"] = (303, {"Location": "b"}, b"")
+    headers = {"Authorization": "Basic bWU6cHc=", "X-Mine": "1"}
+    answer = fetch(guarded_pools(), "POST", f"http://127.0.0.1:{web.port}/", most_bytes=9, headers=headers, body=b"x")
+    assert (answer.body, answer.url) == (b"b", f"http://localhost:{web.port}/b")
+    asked = [(method, path, "Authorization" in sent, body) for method, path, sent, body in web.asked]
+    assert asked == [("POST", "/", True, b"x"), ("POST", "/a", False, b"x"), ("GET", "/b", False, b"")]
+    assert all("X-Mine" in sent for _, _, sent, _ in web.asked)
 
 
 def test_a_secret_is_read_by_the_key_alone_that_sealed_it(settings: Any) -> None:

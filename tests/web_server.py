@@ -17,7 +17,7 @@ class WebServer:
     def __init__(self) -> None:
         self.pages: dict[str, Page] = {}
         self.requests: list[tuple[str, str, dict[str, str], bytes]] = []
-        self.drips = self.hangs = False
+        self.drips, self.dripped, self.hangs = b"", 0, False
         self._ended = threading.Event()
         outer = self
 
@@ -32,12 +32,13 @@ class WebServer:
                 status, headers, data = outer.answer(*request)
                 with suppress(BrokenPipeError, ConnectionResetError):  # the client gave up
                     self.send_response(status)
-                    for name, value in {"Content-Length": "1000" if outer.drips else str(len(data)), **headers}.items():
+                    for name, value in {"Content-Length": "100000" if outer.drips else str(len(data)), **headers}.items():
                         self.send_header(name, value)
                     self.end_headers()
                     while outer.drips and not outer._ended.is_set():
-                        self.wfile.write(b".")
-                        time.sleep(0.05)
+                        self.wfile.write(outer.drips)
+                        outer.dripped += 1
+                        time.sleep(0.01)
                     self.wfile.write(data)
 
             do_GET = do_PUT = do_POST = do_PROPFIND = handle_any

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urljoin
 
 import urllib3
 from django.conf import settings
@@ -28,6 +31,7 @@ CONNECT_S, READ_S = 5.0, 20.0
 WHOLE_S = 60.0  # of one answer, however steadily it drips
 MOST_REDIRECTS = 5
 PIECE_BYTES = 64 * 1024
+FOR_ONE_HOST = {name.lower() for name in Retry.DEFAULT_REMOVE_HEADERS_ON_REDIRECT}
 AGENT = "Ragsite"
 NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
@@ -104,6 +108,19 @@ class _Checked(HTTPConnection):
                 failure = error
         raise NewConnectionError(self, f"no connection: {failure}")
 
+    def getresponse(self) -> Any:
+        """Status and headers, within WHOLE_S."""
+        timer = threading.Timer(WHOLE_S, self._shut)
+        timer.start()
+        try:
+            return super().getresponse()
+        finally:
+            timer.cancel()
+
+    def _shut(self) -> None:
+        with suppress(OSError, AttributeError):  # it is closed already
+            self.sock.shutdown(socket.SHUT_RDWR)
+
 
 class _CheckedTls(_Checked, HTTPSConnection):
     pass
@@ -130,23 +147,39 @@ def fetch(
     body: bytes | None = None,
 ) -> Answer:  # fmt: skip
     """At most so many bytes of the body, within WHOLE_S. Raises InwardAddressError, UnreachableError."""
-    ends_at, received, is_cut = time.monotonic() + WHOLE_S, bytearray(), False
+    ends_at, received = time.monotonic() + WHOLE_S, bytearray()
     try:
-        response = pools.request(
-            method, url, body=body, headers={**pools.headers, **(headers or {})}, preload_content=False
-        )
+        response, url = _followed(pools, method, url, {**pools.headers, **(headers or {})}, body)
         try:
-            for piece in response.stream(PIECE_BYTES):
-                received += piece
-                if is_cut := len(received) > most_bytes:
-                    break
+            while len(received) <= most_bytes:
                 if time.monotonic() > ends_at:
                     raise UnreachableError
+                if not (piece := response.read1(PIECE_BYTES)):  # what is there; `read` would wait for all of it
+                    break
+                received += piece
         finally:
             response.close()
     except (HTTPError, OSError, ValueError) as error:  # ValueError: no address at all
         raise UnreachableError from error
     answered = {name.lower(): value for name, value in response.headers.items()}
-    place = urllib3.util.parse_url(response.geturl() or url)
-    final = place.url if place.host else urllib3.util.parse_url(url)._replace(path=place.path, query=place.query).url
-    return Answer(response.status, answered, bytes(received[:most_bytes]), final, is_cut)
+    is_cut = len(received) > most_bytes
+    return Answer(response.status, answered, bytes(received[:most_bytes]), urllib3.util.parse_url(url).url, is_cut)
+
+
+def _followed(
+    pools: PoolManager, method: str, url: str, headers: dict[str, str], body: bytes | None
+) -> tuple[Any, str]:
+    """The last answer, and whose it is. urllib3 itself would receive the whole body of each redirect."""
+    for _ in range(1 + pools.connection_pool_kw["retries"].redirect):
+        response = pools.request(method, url, body=body, headers=headers, preload_content=False, redirect=False)
+        location = response.get_redirect_location()
+        if not location:
+            return response, url
+        response.close()
+        target = urljoin(url, location)
+        if not pools.connection_from_url(url).is_same_host(target):
+            headers = {name: value for name, value in headers.items() if name.lower() not in FOR_ONE_HOST}
+        if response.status == 303:
+            method, body = "GET", None
+        url = target
+    raise UnreachableError

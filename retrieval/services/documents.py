@@ -178,6 +178,7 @@ def document_move(*, document: Document, collection: Collection) -> Document:
         quota_check(collection=collection, size_bytes=document.size_bytes, lock=True)
     document.collection = collection
     document.save(update_fields=["collection", "updated_at"])
+    document.keys.all().delete()  # whoever pushes to the former collection changes nothing in this one
     old_space, space = collection_space(former), collection_space(collection)
     if document.status == Document.Status.READY and document.superseded_at is None:
         if space == old_space:

@@ -15,6 +15,7 @@ from django.db import transaction
 from django.db.models import Model, QuerySet
 from django.db.models.signals import post_delete, post_save
 
+from ragsite.accounts.auth import bound_to
 from ragsite.core.errors import AppError, InvalidInputError, NotFoundError, PermissionDeniedError
 from ragsite.core.sealed import seal
 from ragsite.core.text import clean_line
@@ -34,7 +35,9 @@ MAX_WORD_CHARS = 200
 
 
 def sync_source_list(*, user: User) -> QuerySet[SyncSource]:
-    return SyncSource.objects.filter(owner=user).select_related("collection__owner")
+    ids = bound_to(user)
+    rows = SyncSource.objects.filter(owner=user).select_related("collection__owner")
+    return rows if ids is None else rows.filter(collection__in=ids)
 
 
 def sync_source_get(*, user: User, source_id: UUID) -> SyncSource:

@@ -11,23 +11,33 @@ from django.conf import settings
 
 from ragsite.core.errors import PermissionDeniedError, TooLargeError
 from ragsite.core.wording import worded
-from retrieval.sync.source import TOO_LARGE, Entry, Source, SourceAwayError
+from retrieval.sync.source import TOO_LARGE, Entry, PartAwayError, Source, SourceAwayError
+
+UNREADABLE = worded("The file cannot be read.")
 
 
 class FolderSource(Source):
     def entries(self, known: Mapping[str, str]) -> Iterator[Entry]:
         root = folder_of(self.address)
-        for folder, subfolders, names in os.walk(root, onerror=_away):
+        away: list[OSError] = []
+        for folder, subfolders, names in os.walk(root, onerror=away.append):
             subfolders.sort()
             for name in sorted(names):
                 path = Path(folder, name)
+                key = path.relative_to(root).as_posix()
                 try:
                     found = path.lstat()
+                except FileNotFoundError:
+                    continue
                 except OSError:
+                    yield Entry(key, name=name, problem=SourceAwayError(UNREADABLE))
                     continue
                 if stat.S_ISREG(found.st_mode):
-                    key = path.relative_to(root).as_posix()
                     yield Entry(key, f"{found.st_mtime_ns}-{found.st_size}", name, found.st_size)
+        if away and Path(away[0].filename) == root:
+            raise SourceAwayError(worded("The folder cannot be read; is it mounted?")) from away[0]
+        if away:
+            raise PartAwayError(Path(away[0].filename).relative_to(root).as_posix()) from away[0]
 
     def read(self, entry: Entry, most_bytes: int) -> bytes:
         root = folder_of(self.address)
@@ -38,7 +48,7 @@ class FolderSource(Source):
             with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
                 data = file.read(most_bytes + 1)
         except OSError as error:
-            raise SourceAwayError(worded("The file cannot be read.")) from error
+            raise SourceAwayError(UNREADABLE) from error
         if len(data) > most_bytes:
             raise TooLargeError(TOO_LARGE)
         return data
@@ -52,7 +62,3 @@ def folder_of(address: str) -> Path:
             worded("The operator has to name this folder, or one above it, in RAGSITE_SOURCE_FOLDERS first.")
         )
     return folder
-
-
-def _away(error: OSError) -> None:
-    raise SourceAwayError(worded("The folder cannot be read; is it mounted?")) from error

@@ -160,7 +160,7 @@ class _Run:
             except AppError as error:
                 report.failed += 1
                 if len(report.errors) < ERRORS_TOLD:
-                    report.errors.append({"key": entry.key[:MAX_KEY_CHARS], **_told(error.message)})
+                    report.errors.append({"key": clean_text(entry.key)[:MAX_KEY_CHARS], **_told(error.message)})
                 if isinstance(error, TooLargeError | UnsupportedFileError) and not report.dry_run:
                     self._remember(entry)
 

@@ -16,7 +16,7 @@ from urllib.parse import quote, urlsplit
 from lxml import etree
 
 from ragsite.core.wording import worded
-from retrieval.sync.source import Entry, Source, SourceAwayError
+from retrieval.sync.source import Entry, ListingCutError, Source, SourceAwayError
 
 LISTING_BYTES = 8 * 1024 * 1024  # of 1,000 objects at once
 NOTHING = hashlib.sha256(b"").hexdigest()
@@ -30,6 +30,8 @@ class S3Source(Source):
             query = {"list-type": "2", "prefix": prefix} | ({"continuation-token": token} if token else {})
             try:
                 page = etree.fromstring(self._call("", query, LISTING_BYTES), etree.XMLParser(resolve_entities=False))
+                if etree.QName(page).localname != "ListBucketResult":
+                    raise etree.XMLSyntaxError("another document", 0, 0, 0)
             except etree.XMLSyntaxError as error:
                 raise SourceAwayError(worded("The store does not answer as S3 does.")) from error
             for item in page.iterfind("{*}Contents"):
@@ -38,8 +40,10 @@ class S3Source(Source):
                     etag = item.findtext("{*}ETag", "").strip('"')
                     yield Entry(key, etag, PurePosixPath(key).name, int(item.findtext("{*}Size", "0")))
             token = page.findtext("{*}NextContinuationToken", "")
-            if page.findtext("{*}IsTruncated") != "true" or not token:
+            if page.findtext("{*}IsTruncated") != "true":
                 return
+            if not token:
+                raise ListingCutError
 
     def read(self, entry: Entry, most_bytes: int) -> bytes:
         return self._call(entry.key, {}, most_bytes)

@@ -22,6 +22,13 @@ class SourceAwayError(UnavailableError):
     message = worded("The source cannot be read at the moment; nothing is deleted for it.")
 
 
+class PartAwayError(SourceAwayError):
+    """A folder of it can't be looked at; raised once the others were."""
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(worded("A folder cannot be read; nothing is deleted for it: {folder}", folder=folder[:200]))
+
+
 class SourceKindMissingError(ConflictError):
     code = "source_kind_missing"
     message = worded("Sources of this kind need packages of their own: pip install -c constraints.txt -e '.[sources]'")
@@ -34,13 +41,15 @@ class ListingCutError(Exception):
 @dataclass(frozen=True, slots=True)
 class Entry:
     """key: what names it, whatever becomes of it. name: as of a file. fingerprint: another one after each change; ""
-    where none is known. content: where listing has read it already. problem: it is there, but can't be read."""
+    where none is known. content: where listing has read it already. place: where it is read, if the key does not say
+    it. problem: it is there, but can't be read."""
 
     key: str
     fingerprint: str = ""
     name: str = ""
     size: int = 0
     content: bytes | None = None
+    place: str = ""
     problem: AppError | None = None
 
 

@@ -77,6 +77,7 @@ class WebSource(Source):
             if body[:2] == b"\x1f\x8b":
                 unpacking = zlib.decompressobj(wbits=31)
                 body, is_cut = unpacking.decompress(body, SITEMAP_BYTES), bool(unpacking.unconsumed_tail)
+            kind = ""
             parser: Any = etree.XMLPullParser(("end",), recover=True, resolve_entities=False, no_network=True)
             for start in range(0, len(body), 65536):
                 parser.feed(body[start : start + 65536])
@@ -96,12 +97,14 @@ class WebSource(Source):
                             yield url, modified
             if is_cut:
                 raise ListingCutError
+            if kind not in ("urlset", "sitemapindex"):  # its last end: else the rest of it did not come
+                raise SourceAwayError(worded("This is no sitemap, or not a whole one."))
 
     def _of_links(self, known: Mapping[str, str]) -> Iterator[Entry]:
         depth = int(self.options.get("depth", DEPTH))
         start = urldefrag(self.address)[0]
         below = start if start.endswith("/") else f"{start.rpartition('/')[0] if urlsplit(start).path else start}/"
-        waiting, seen = deque([(start, 0)]), {start}
+        waiting, seen, is_whole = deque([(start, 0)]), {start}, True
         while waiting:
             url, far = waiting.popleft()
             entry, links = self._page(url, known, follow=far < depth)
@@ -109,13 +112,17 @@ class WebSource(Source):
                 raise SourceAwayError(entry.problem.message if entry and entry.problem else None)
             if entry:
                 yield entry
-            for link in links:
+            if links is None and far < depth:
+                is_whole = False
+            for link in links or ():
                 if link in seen or not link.startswith(below):
                     continue
                 if len(seen) >= self._most():
                     raise ListingCutError
                 seen.add(link)
                 waiting.append((link, far + 1))
+        if not is_whole:
+            raise ListingCutError
 
     def _most(self) -> int:
         return int(self.options.get("most_pages", MOST_PAGES))
@@ -123,8 +130,9 @@ class WebSource(Source):
     # -------------------------------------------------------------------------------------------- a page
     def _page(
         self, url: str, known: Mapping[str, str], *, fingerprint: str = "", follow: bool = False
-    ) -> tuple[Entry | None, list[str]]:
-        """None where it is gone or robots.txt forbids it. follow: the links are wanted, so the whole page is."""
+    ) -> tuple[Entry | None, list[str] | None]:
+        """No entry where it is gone or robots.txt forbids it, None for links that can't be known. follow: the links are
+        wanted, so the whole page is."""
         if not self.robots.can_fetch(AGENT, url):
             return None, []
         time.sleep(min(float(self.robots.crawl_delay(AGENT) or 0), MOST_DELAY_S))
@@ -142,10 +150,10 @@ class WebSource(Source):
             if answer.is_cut:
                 raise TooLargeError(TOO_LARGE)
         except AppError as error:
-            return Entry(url, known.get(url, ""), _name(url), problem=error), []
+            return Entry(url, known.get(url, ""), _name(url), problem=error), None
         return self._read_page(url, answer, fingerprint, follow)
 
-    def _read_page(self, url: str, answer: Answer, fingerprint: str, follow: bool) -> tuple[Entry, list[str]]:
+    def _read_page(self, url: str, answer: Answer, fingerprint: str, follow: bool) -> tuple[Entry, list[str] | None]:
         tag = fingerprint or answer.headers.get("etag", "")[:200]
         if answer.headers.get("content-type", "").partition(";")[0].strip().lower() not in HTML:
             return Entry(url, tag or _digest(answer.body), _name(url, ""), len(answer.body), answer.body), []
@@ -153,7 +161,7 @@ class WebSource(Source):
         try:
             root = html_tree(answer.body)
         except DocumentUnreadableError as error:
-            return Entry(url, tag, _name(url), problem=error), []
+            return Entry(url, tag, _name(url), problem=error), None
         if follow:
             links = [_joined(answer.url, link.get("href", "")) for link in root.iterfind(".//a[@href]")]
         content = _main_text(root, root.findtext(".//title") or "")

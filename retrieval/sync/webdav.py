@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
-from urllib.parse import quote, unquote, urljoin, urlsplit
+from urllib.parse import unquote, urljoin, urlsplit
 
 from lxml import etree
 
 from ragsite.core.wording import worded
-from retrieval.sync.source import Entry, ListingCutError, Source, SourceAwayError
+from retrieval.sync.source import Entry, ListingCutError, PartAwayError, Source, SourceAwayError
 
 LISTING_BYTES = 32 * 1024 * 1024  # of one folder
 MOST_FOLDERS = 10_000
@@ -20,29 +20,41 @@ ASKED = b"""<?xml version="1.0"?><d:propfind xmlns:d="DAV:"><d:prop><d:resourcet
 
 class WebDavSource(Source):
     def entries(self, known: Mapping[str, str]) -> Iterator[Entry]:
-        root = f"{self.address.rstrip('/')}/"
-        waiting, seen = deque([root]), {root}
+        start = f"{self.address.rstrip('/')}/"
+        root, away = _path(start), ""
+        waiting, seen = deque([start]), {root}
         while waiting:
             folder = waiting.popleft()
-            for href, item in self._listed(folder):
+            try:
+                listed = self._listed(folder)
+            except SourceAwayError:
+                if folder == start:
+                    raise
+                away = away or _path(folder)
+                continue
+            for href, item in listed:
                 url = urljoin(folder, href)
-                if not url.startswith(root) or url.rstrip("/") == folder.rstrip("/"):
+                path = _path(url)
+                if not path.startswith(root) or path.rstrip("/") == _path(folder).rstrip("/"):
                     continue
                 if item.find(".//{DAV:}resourcetype/{DAV:}collection") is not None:
-                    if url not in seen and len(seen) >= MOST_FOLDERS:
+                    path = f"{path.rstrip('/')}/"
+                    if path not in seen and len(seen) >= MOST_FOLDERS:
                         raise ListingCutError
-                    if url not in seen:
-                        seen.add(url)
-                        waiting.append(url if url.endswith("/") else f"{url}/")
+                    if path not in seen:
+                        seen.add(path)
+                        waiting.append(f"{url.rstrip('/')}/")
                     continue
                 size = item.findtext(".//{DAV:}getcontentlength") or "0"
                 tag = item.findtext(".//{DAV:}getetag") or f"{item.findtext('.//{DAV:}getlastmodified', '')}-{size}"
-                key = unquote(url.removeprefix(root))
-                yield Entry(key, tag[:200], PurePosixPath(key).name, int(size) if size.isdigit() else 0)
+                key = path.removeprefix(root)
+                name, length = PurePosixPath(key).name, int(size) if size.isdigit() else 0
+                yield Entry(key, tag[:200], name, length, place=url)
+        if away:
+            raise PartAwayError(away.removeprefix(root))
 
     def read(self, entry: Entry, most_bytes: int) -> bytes:
-        url = f"{self.address.rstrip('/')}/{quote(entry.key)}"
-        return self.get(url, most_bytes=most_bytes, headers=self.basic_auth()).body
+        return self.get(entry.place, most_bytes=most_bytes, headers=self.basic_auth()).body
 
     def _listed(self, folder: str) -> list[tuple[str, etree._Element]]:
         headers = {"Depth": "1", "Content-Type": "application/xml", **self.basic_auth()}
@@ -52,3 +64,10 @@ class WebDavSource(Source):
         except etree.XMLSyntaxError as error:
             raise SourceAwayError(worded("The server does not answer as WebDAV does.")) from error
         return [(urlsplit(item.findtext("{DAV:}href", "")).path, item) for item in root.iterfind("{DAV:}response")]
+
+
+def _path(url: str) -> str:
+    """Without escapes, which each server sets otherwise; as it is where they are of another encoding than UTF-8."""
+    path = urlsplit(url).path
+    plain = unquote(path)
+    return path if "\N{REPLACEMENT CHARACTER}" in plain else plain

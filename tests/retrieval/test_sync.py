@@ -21,6 +21,7 @@ from dulwich.server import DictBackend
 from dulwich.web import make_wsgi_chain
 from rest_framework.test import APIClient
 
+from ragsite.accounts.tokens import key_create
 from retrieval.models import Document, DocumentKey, IngestJob, SyncSource
 from retrieval.sync import run, web
 from retrieval.sync.run import Report, source_run
@@ -127,6 +128,28 @@ def test_a_folder_that_is_away_or_suddenly_empty_deletes_nothing(make: Any, tmp_
     for _ in range(2):
         assert "lists nothing" in look(source).error["error"]  # type: ignore[index]
     assert names() == ["a.md"] and DocumentKey.objects.get().missing_since is None
+
+
+def test_what_cannot_be_looked_at_is_not_taken_for_gone(make: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    files = tmp_path / "files"
+    (files / "sub").mkdir()
+    for name in ("a.md", "locked.md", "sub/b.md"):
+        (files / name).write_text(f"This is {name}.")
+    source, scandir, lstat = make("folder", files), os.scandir, Path.lstat
+    look(source)
+
+    def refuse(place: Any, inner: Callable[[Any], Any]) -> Any:
+        if Path(place).name in ("locked.md", "sub"):
+            raise PermissionError(13, "no", str(place))
+        return inner(place)
+
+    monkeypatch.setattr(os, "scandir", lambda place: refuse(place, scandir))
+    monkeypatch.setattr(Path, "lstat", lambda place: refuse(place, lstat))
+    (files / "z.md").write_text("New.")
+    for expected in ({"added": 1, "unchanged": 1, "failed": 1}, {"unchanged": 2, "failed": 1}):
+        report = look(source)
+        assert found(report) == expected and report.error["error"].endswith(": sub")  # type: ignore[index]
+    assert names() == ["a.md", "b.md", "locked.md", "z.md"]
 
 
 def test_no_link_leads_out_of_a_folder(make: Any, tmp_path: Path) -> None:
@@ -236,6 +259,30 @@ def test_a_page_that_fails_for_now_is_not_taken_for_gone(make: Any, server: WebS
     assert [found(look(source)) for _ in range(2)] == [{"unchanged": 1, "missing": 1}, {"unchanged": 1, "deleted": 1}]
 
 
+def test_what_a_failing_page_leads_to_is_not_taken_for_gone(make: Any, server: WebServer) -> None:
+    server.pages |= {
+        "/docs/": page("Loans", '<a href="b.html">b</a>'),
+        "/docs/b.html": page("Fees", '<a href="c.html">c</a>'),
+        "/docs/c.html": page("Deep"),
+    }
+    source = make("web", f"{server.url}/docs/", depth=2)
+    assert found(look(source)) == {"added": 3}
+    server.pages["/docs/b.html"] = (503, {}, b"")
+    assert [found(look(source)) for _ in range(2)] == [{"unchanged": 1, "failed": 1}] * 2
+
+
+def test_what_is_missing_of_half_a_sitemap_is_not_taken_for_gone(make: Any, server: WebServer) -> None:
+    urls = [f"<url><loc>{server.url}/p{n}</loc></url>" for n in range(2)]
+    server.pages |= {f"/p{n}": page(f"Page {n}") for n in range(2)}
+    server.pages["/sitemap.xml"] = (200, {}, f"<urlset>{''.join(urls)}</urlset>".encode())
+    source = make("web", f"{server.url}/sitemap.xml")
+    assert found(look(source)) == {"added": 2}
+    server.pages["/sitemap.xml"] = (200, {}, f"<urlset>{urls[0]}<url><lo".encode())
+    for _ in range(2):
+        report = look(source)
+        assert report.error and found(report) == {"unchanged": 1}
+
+
 def test_a_sitemap_of_a_million_lines_is_read_up_to_the_bound(
     make: Any, server: WebServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -339,6 +386,20 @@ def test_a_bucket_is_listed_page_by_page_below_its_prefix(make: Any, server: Web
     assert found(look(source)) == {"unchanged": 2}
 
 
+@pytest.mark.parametrize(
+    "body",
+    [b"<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>", b"<Error><Code>Slow</Code></Error>"],
+)
+def test_a_listing_that_breaks_off_deletes_nothing(make: Any, server: WebServer, body: bytes) -> None:
+    more = "/bucket?continuation-token=t&list-type=2&prefix="
+    server.pages |= {"/bucket?list-type=2&prefix=": listing("a.md", token="t"), more: listing("b.md")}
+    server.pages |= {"/bucket/a.md": (200, {}, b"# A"), "/bucket/b.md": (200, {}, b"# B")}
+    source = make("s3", f"{server.url}/bucket")
+    assert found(look(source)) == {"added": 2}
+    server.pages[more] = (200, {}, body)
+    assert [found(look(source)) for _ in range(2)] == [{"unchanged": 1}] * 2
+
+
 def test_a_store_that_hangs_is_given_up_and_deletes_nothing(
     make: Any, server: WebServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -352,18 +413,35 @@ def test_a_store_that_hangs_is_given_up_and_deletes_nothing(
     assert names() == ["a.md"]
 
 
-def test_a_webdav_folder_is_walked(make: Any, server: WebServer) -> None:
+def listed(folder: str, *items: str) -> Page:
     folder_type = "<d:resourcetype><d:collection/></d:resourcetype>"
+    rows = "".join(
+        f"<d:response><d:href>{folder}{item}</d:href><d:propstat><d:prop>"
+        f"{'<d:getetag>1</d:getetag>' if item[-1:] not in ('', '/') else folder_type}"
+        "</d:prop></d:propstat></d:response>"
+        for item in items
+    )
+    return 207, {}, f'<d:multistatus xmlns:d="DAV:">{rows}</d:multistatus>'.encode()
 
-    def listed(folder: str, *items: str) -> Page:
-        rows = "".join(
-            f"<d:response><d:href>{folder}{item}</d:href><d:propstat><d:prop>"
-            f"{'<d:getetag>1</d:getetag>' if item[-1:] not in ('', '/') else folder_type}"
-            "</d:prop></d:propstat></d:response>"
-            for item in items
-        )
-        return 207, {}, f'<d:multistatus xmlns:d="DAV:">{rows}</d:multistatus>'.encode()
 
+def test_names_with_escapes_and_a_folder_that_is_refused(make: Any, server: WebServer) -> None:
+    folder = "/dav/me@home/"  # as the server writes it
+    server.pages |= {
+        "/dav/me%40home/": listed(folder, "", "a@b.md", "c%2540d.md", "%E4.md", "sub/"),
+        f"{folder}sub/": listed(f"{folder}sub/", "", "e.md"),
+        **{f"{folder}{name}": (200, {}, name.encode()) for name in ("a@b.md", "c%2540d.md", "%E4.md", "sub/e.md")},
+    }
+    source = make("webdav", f"{server.url}/dav/me%40home")
+    assert found(look(source)) == {"added": 4} and found(look(source)) == {"unchanged": 4}
+    keys = DocumentKey.objects.values_list("key", "document__size_bytes")
+    assert {"a@b.md": 6, "c%40d.md": 10, "sub/e.md": 8}.items() <= dict(keys).items()
+    server.pages[f"{folder}sub/"] = (403, {}, b"")
+    for _ in range(2):
+        report = look(source)
+        assert report.error["error"].endswith(": sub/") and found(report) == {"unchanged": 3}  # type: ignore[index]
+
+
+def test_a_webdav_folder_is_walked(make: Any, server: WebServer) -> None:
     server.pages |= {
         "/dav/": listed("/dav/", "", "a%20b.md", "sub/", "../out.md"),
         "/dav/sub/": listed("/dav/sub/", "", "c.md"),
@@ -412,6 +490,17 @@ def test_a_source_is_its_owners_alone(make: Any) -> None:
     assert client.post(f"{ADDRESS}/{source}/run").status_code == 404
 
 
+def test_a_key_that_is_bound_to_collections_sees_the_sources_of_these(make: Any, owner: User) -> None:
+    other, bound = (make("s3", "https://s3.example.org/bucket", collection=name) for name in ("other", "bound"))
+    ids = [str(SyncSource.objects.get(pk=bound).collection_id)]
+    _, key = key_create(user=owner, name="x", scopes=["read", "write"], collection_ids=ids)
+    client = APIClient(headers={"Authorization": f"Bearer {key}"})
+    assert [row["id"] for row in client.get(ADDRESS).json()["results"]] == [bound]
+    for call in (client.get, client.patch, client.delete):
+        assert call(f"{ADDRESS}/{other}").status_code == 404
+    assert client.delete(f"{ADDRESS}/{bound}").status_code == 204
+
+
 @pytest.mark.parametrize(
     "address", ["ftp://x/y", "file:///etc", "https://me:pw@x.example/", "nonsense", "http://[", "https://x:0/"]
 )
@@ -424,7 +513,7 @@ def test_the_page_makes_runs_and_deletes_a_source(client: Client, owner: User, q
     client.force_login(owner)
     form = {"kind": "s3", "name": "Store", "address": "nonsense", "collection": "synced", "every_hours": "24"}
     assert "Give an address" in client.post("/documents/sources/", form).content.decode()
-    client.post("/documents/sources/", {**form, "address": "https://s3.example.org/bucket"})
+    client.post("/documents/sources/", {**form, "address": "https://s3.example.org/bucket", "owner": "5", "row": "x"})
     row = SyncSource.objects.get()
     assert "https://s3.example.org/bucket" in client.get("/documents/sources/").content.decode()
     client.post(f"/documents/sources/{row.pk}/", {"action": "dry_run"})

@@ -14,7 +14,7 @@ from rest_framework.test import APIClient
 
 from ragsite.accounts.tokens import token_create
 from retrieval.models import Document, DocumentKey, IngestJob
-from retrieval.services.documents import document_supersede
+from retrieval.services.documents import document_move, document_supersede
 from tests.factories import CollectionFactory
 from tests.retrieval.api.conftest import text_file, upload
 
@@ -99,6 +99,19 @@ def test_a_deletion_takes_earlier_versions_along_but_nothing_that_a_person_uploa
     client.delete(ADDRESS)
     client.delete("/api/documents/by-key/wiki/mine.txt")
     assert str(Document.objects.get().pk) == uploaded
+
+
+def test_a_document_that_moved_away_is_its_new_collections(client: APIClient) -> None:
+    moved = put(client).json()["id"]
+    make_ready()
+    document = Document.objects.get()
+    document_move(document=document, collection=CollectionFactory(name="archive", owner=document.collection.owner))
+    assert not DocumentKey.objects.exists()
+    assert put(client, b"Eleven books.").json()["outcome"] == "added"
+    make_ready()
+    client.delete(ADDRESS)
+    document = Document.objects.get()
+    assert (str(document.pk), document.superseded_at, document.collection.name) == (moved, None, "archive")
 
 
 def test_a_key_is_the_collections_and_its_editors_own(client: APIClient, stranger: APIClient, user: User) -> None:
