@@ -106,6 +106,14 @@ def test_what_is_not_taken_is_tried_again_until_the_receiver_is_gone(server: Web
     assert row.last_error and row.is_active is again and len(server.requests) == 1
 
 
+def test_one_that_was_switched_off_while_it_was_told_stays_off(server: WebServer) -> None:
+    row = hook(f"{server.url}/hook")
+    server.answer = lambda *_: Webhook.objects.update(is_active=False) and (200, {}, b"")  # type: ignore[method-assign]
+    webhook_deliver(webhook_id=str(row.pk), **MESSAGE)
+    row.refresh_from_db()
+    assert row.last_at and not row.is_active
+
+
 def test_an_address_inside_is_never_called() -> None:
     row = hook("http://127.0.0.1:9/")
     webhook_deliver(webhook_id=str(row.pk), **MESSAGE)

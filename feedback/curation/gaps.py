@@ -238,5 +238,8 @@ def gap_results_take() -> None:
 
 
 def _reopen(gap: KnowledgeGap) -> None:
+    """Nothing where it is open by now, as another question of it may have done."""
+    if not KnowledgeGap.objects.filter(pk=gap.pk, state=State.CLOSED).exists():
+        return
     gap.state, gap.state_by, gap.state_at, gap.reopened = State.OPEN, None, timezone.now(), True
     gap.save(update_fields=["state", "state_by", "state_at", "reopened"])

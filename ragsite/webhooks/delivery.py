@@ -35,7 +35,7 @@ def webhook_deliver(*, webhook_id: str, message_id: str, body: str) -> None:
     hook = Webhook.objects.filter(pk=webhook_id, is_active=True).first()
     if hook is None:
         return
-    stamp, is_active, failure = int(time.time()), True, None
+    stamp, wants_more, failure = int(time.time()), True, None
     try:
         headers = {
             "Content-Type": "application/json", "webhook-id": message_id, "webhook-timestamp": str(stamp),
@@ -44,12 +44,13 @@ def webhook_deliver(*, webhook_id: str, message_id: str, body: str) -> None:
         pools = guarded_pools(redirects=0)
         answer = fetch(pools, "POST", hook.url, most_bytes=ANSWER_BYTES, headers=headers, body=body.encode())
         pools.clear()
-        is_active = answer.status != GONE
+        wants_more = answer.status != GONE
         if not 200 <= answer.status < 300:
             raise UnavailableError(worded("It answers with status {status}.", status=answer.status))
     except AppError as error:
         failure = error
     told = shortened(str(failure.message), 500) if failure else ""
-    Webhook.objects.filter(pk=hook.pk).update(last_at=timezone.now(), last_error=told, is_active=is_active)
-    if isinstance(failure, UnavailableError) and is_active:
+    off = {} if wants_more else {"is_active": False}  # whoever switched it off meanwhile has the last word
+    Webhook.objects.filter(pk=hook.pk).update(last_at=timezone.now(), last_error=told, **off)
+    if isinstance(failure, UnavailableError) and wants_more:
         raise failure

@@ -49,7 +49,7 @@ def _rating(sender: type[Model], instance: Rating, raw: bool = False, **_: Any) 
 def _gap(
     sender: type[Model], instance: KnowledgeGap, created: bool, update_fields: Collection[str] | None = None, **_: Any
 ) -> None:
-    if created or (instance.reopened and "note" not in (update_fields or ())):
+    if created or (instance.reopened and "reopened" in (update_fields or ())):
         _tell(Event.GAP_OPENED, {"id": instance.pk, "reopened": instance.reopened})
 
 

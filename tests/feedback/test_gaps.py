@@ -21,6 +21,7 @@ from feedback.curation.gaps import (
     gaps_refresh,
 )
 from feedback.models import GapQuestion, KnowledgeGap
+from ragsite.models import Webhook
 from retrieval.models import Document
 from tests.factories import CollectionFactory, DocumentFactory, MessageFactory, SessionFactory
 from tests.feedback.rated import rate
@@ -118,6 +119,22 @@ def test_a_closed_gap_is_reopened_when_its_questions_are_not_answered(curator: U
     end(gap, False)
     gap_results_take()
     assert (gap_of().state, gap_of().reopened) == ("open", True)
+
+
+def test_a_gap_is_told_as_opened_once_each_time(curator: User, django_capture_on_commit_callbacks: Any) -> None:
+    Webhook.objects.create(name="x", url="https://x.example.org", events=["gap.opened"], is_active=True)
+    for text in (PARKING, COSTS):
+        unanswered(text)
+    with django_capture_on_commit_callbacks() as opened:
+        gaps_refresh()
+    access, gap = desk_access(curator), gap_of()
+    gap_mark(access=access, gap=gap, state="closed")
+    gap_ask_again(access=access, gap=gap)
+    end(gap, False, False)
+    with django_capture_on_commit_callbacks() as reopened:
+        gap_results_take()
+        gap_of().save()
+    assert (len(opened), len(reopened)) == (1, 1)
 
 
 def test_a_document_closes_a_gap_and_has_its_questions_asked_when_it_is_ready(curator: User) -> None:
