@@ -1,5 +1,6 @@
 """All addresses of the site. Each app brings its own."""
 
+from allauth.urls import urlpatterns as allauth_urlpatterns
 from csp.constants import SELF, UNSAFE_INLINE
 from csp.decorators import csp_update
 from django.contrib import admin
@@ -17,6 +18,7 @@ from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from ragsite import health
 from ragsite.accounts import api, pages
+from ragsite.accounts.letters import undone_without_letter
 from ragsite.keys import api as keys_api
 from ragsite.keys import pages as key_pages
 from ragsite.schema_view import SchemaView
@@ -53,7 +55,7 @@ urlpatterns = [
     path("accounts/delete/", pages.delete_account, name="account_delete"),
     path("accounts/sessions/", pages.leave_others, name="sign_out_others"),
     path("accounts/oidc/login/", pages.oidc_login),  # before allauth's, which it calls
-    path("accounts/", include("allauth.urls")),
+    path("accounts/", include(undone_without_letter(allauth_urlpatterns))),
     path("api/auth/token", api.TokenApi.as_view(), name="auth_token"),
     path("api/keys", keys_api.KeysApi.as_view(), name="api_keys"),
     path("api/keys/<uuid:key_id>", keys_api.KeyApi.as_view(), name="api_key"),

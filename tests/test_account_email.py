@@ -14,6 +14,7 @@ from celery.exceptions import Retry
 from django.contrib.auth.models import User
 from django.core import mail
 from django.test import Client
+from kombu.exceptions import OperationalError
 
 from ragsite import tasks
 from ragsite.models import ApiToken
@@ -92,6 +93,31 @@ def test_no_token_comes_by_an_address_that_nobody_has_confirmed(client: Client) 
     assert (refused.status_code, refused.json()["error"]["code"]) == (403, "email_not_confirmed")
     client.post(link_of_letter())
     assert Client().post("/api/auth/token", body, content_type="application/json").status_code == 200
+
+
+@pytest.mark.usefixtures("mail_server")
+def test_while_no_letter_can_be_queued_nothing_is_half_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    user = with_email()
+    signed_in, stranger = signed_in_browser(user), Client(raise_request_exception=False)
+    signed_in.raise_request_exception = False
+
+    def away(*_: Any, **__: Any) -> None:
+        raise OperationalError("connection refused")
+
+    monkeypatch.setattr(current_app, "send_task", away)
+    password = {"oldpassword": PASSWORD, "password1": NEW_PASSWORD, "password2": NEW_PASSWORD}
+    for client, address, form in (
+        (stranger, "signup", NEW | {"email": "other@example.org"}),
+        (stranger, "password/reset", {"email": user.email}),
+        (stranger, "password/reset", {"email": "nobody@example.org"}),
+        (signed_in, "email", {"email": "new@example.org", "action_add": ""}),
+        (signed_in, "password/change", password),
+    ):
+        answer = client.post(f"/accounts/{address}/", form)
+        assert answer.status_code == 503 and "No e-mail can be sent" in answer.content.decode(), address
+        assert answer.headers["Retry-After"]
+    user.refresh_from_db()
+    assert User.objects.count() == EmailAddress.objects.count() == 1 and user.check_password(PASSWORD)
 
 
 def test_without_a_mail_server_an_account_is_open_at_once(client: Client) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
 from rest_framework.test import APIClient
 
 from ragsite import health
@@ -63,6 +64,26 @@ def test_room_is_kept_free(small_disk: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(storage, "MIN_FREE_MIB", 1)
     assert upload(UserFactory(), b"Ten books.").status_code == 507
     assert list(small_disk.iterdir()) == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_full_database_is_507() -> None:
+    user = UserFactory()
+    if connection.vendor != "sqlite":
+        pytest.skip("its disk cannot be made small here")
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA page_count")
+        cursor.execute(f"PRAGMA max_page_count = {cursor.fetchone()[0]}")
+        try:
+            api = APIClient()
+            api.force_authenticate(user)
+            status, tries = 201, 0
+            while status == 201 and (tries := tries + 1) < 200:
+                answer = api.post("/api/collections", {"name": f"{tries}-{'x' * 90}"}, format="json")
+                status = answer.status_code
+        finally:
+            cursor.execute("PRAGMA max_page_count = 1073741823")
+    assert (status, answer.json()["error"]["code"]) == (507, "storage_full")
 
 
 async def test_readyz_tells_that_the_disk_is_full(small_disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import json
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from django.conf import settings
 from django.db import DatabaseError
-from django.utils import translation
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 
@@ -22,9 +20,8 @@ from ragsite.accounts.auth import token_of_header
 from ragsite.core.api.error_responses import as_app_error
 from ragsite.core.database import database_call, own_database_thread
 from ragsite.core.errors import AppError
-from ragsite.core.localized import localized
 from ragsite.core.wording import worded
-from ragsite.web.language import language_of
+from ragsite.web.handler import refusal
 
 MOST_BYTES = 256 << 10  # of a call
 SCHEMES = ("http", "https")
@@ -43,25 +40,17 @@ async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
         try:
             token = await database_call(token_of_header, header)
         except DatabaseError as error:
-            if (away := as_app_error(error)) is None:
+            if (refused := as_app_error(error)) is None:
                 raise
-            await _refuse(away, scope, send)
+        else:
+            refused = None if token else NoKeyError()
+        if refused is None:
+            manager = await _manager()
+            await manager.handle_request({**scope, "ragsite": token}, receive, send)
             return
-        if token is None:
-            await _refuse(NoKeyError(), scope, send)
-            return
-        manager = await _manager()
-        await manager.handle_request({**scope, "ragsite": token}, receive, send)
-
-
-async def _refuse(error: AppError, scope: dict[str, Any], send: Any) -> None:
-    with translation.override(language_of(scope)):
-        body = json.dumps(localized(error.as_dict())).encode()
-    headers = [(b"content-type", b"application/json"), (b"www-authenticate", b"Bearer")]
-    if error.retry_after_s:
-        headers.append((b"retry-after", str(error.retry_after_s).encode()))
-    await send({"type": "http.response.start", "status": error.status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+        start, body = refusal(refused, scope)
+        await send(start)
+        await send({"type": "http.response.body", "body": body})
 
 
 # ------------------------------------------------------------------------------------------------ the SDK's side

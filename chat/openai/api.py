@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -18,16 +18,15 @@ from rest_framework.response import Response
 from chat import selectors
 from chat.api.streaming import EVENT_STREAM, ChatView, message_of_end, streamed
 from chat.models import Message
-from chat.openai.completions import Chunks, Numbering, completion, content_of, error_body
+from chat.openai.completions import Chunks, Numbering, completion, content_of
 from chat.openai.serializers import MODEL, ChatCompletionSerializer, ModelNotFoundError, model_names, model_request
 from chat.runs.event_log import Event
 from chat.services.stop import ask_or_stop, follow_or_stop
 from ragsite.accounts.auth import key_of
 from ragsite.accounts.credentials import SignedOutError, credential_of_request
-from ragsite.core.api.error_responses import exception_handler
+from ragsite.core.api.error_responses import OPENAI, error_data, openai_error
 from ragsite.core.api.user import asking_user
 from ragsite.core.database import database_call
-from ragsite.core.localized import localized
 from retrieval.selectors import collection_list, collections_find
 
 COLLECTIONS_LISTED = 100
@@ -35,21 +34,7 @@ CONTINUED = timedelta(days=1)  # a conversation that is kept goes on as one for 
 LOOKED_AT = 10  # answers
 
 
-class OpenAIView(ChatView):
-    """Errors as OpenAI's clients read them."""
-
-    def get_exception_handler(self) -> Callable[[Exception, dict[str, Any]], Response | None]:
-        return openai_errors
-
-
-def openai_errors(error: Exception, context: dict[str, Any]) -> Response | None:
-    response = exception_handler(error, context)
-    if response is not None:
-        response.data = error_body(response.data["error"], status=response.status_code)
-    return response
-
-
-class ModelsApi(OpenAIView):
+class ModelsApi(ChatView):
     @extend_schema(operation_id="openai_models", responses=OpenApiTypes.OBJECT, tags=["openai"])
     def get(self, request: Request) -> Response:
         """`ragsite`, how carefully it is to answer, each workflow, and each collection that you see."""
@@ -58,7 +43,7 @@ class ModelsApi(OpenAIView):
         return Response({"object": "list", "data": [_model(name) for name in names]})
 
 
-class ModelApi(OpenAIView):
+class ModelApi(ChatView):
     @extend_schema(operation_id="openai_model", responses=OpenApiTypes.OBJECT, tags=["openai"])
     def get(self, request: Request, name: str) -> Response:
         names = model_request(name).get("collections", ())
@@ -71,7 +56,7 @@ def _model(name: str) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": 0, "owned_by": "ragsite"}
 
 
-class ChatCompletionsApi(OpenAIView):
+class ChatCompletionsApi(ChatView):
     @extend_schema(
         operation_id="openai_chat_completions",
         request=ChatCompletionSerializer,
@@ -119,9 +104,9 @@ async def _lines(
                         yield _line(chunk)
                     yield "data: [DONE]\n\n"
                 case {"type": "error", "code": code, "content": content}:
-                    yield _line(error_body({"code": code, "message": content, "fields": {}}, status=500))
+                    yield _line(openai_error({"code": code, "message": content, "fields": {}}, status=500))
     except SignedOutError as error:
-        yield _line(error_body(localized(error.as_dict())["error"], status=error.status))
+        yield _line(error_data(error, path=OPENAI))
 
 
 def _line(body: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Answers as OpenAI's objects: `chat.completion`, its chunks, annotations, and errors."""
+"""Answers as OpenAI's objects: `chat.completion`, its chunks and annotations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from chat.messages.rendering import MARKER
 
 RAGSITE = ("decision", "clarification", "status", "sources", "decision_path", "degraded", "usage", "message_id")
 OPEN_MARKER = re.compile(r"\[\d{0,3}\Z")  # may become one with what follows
-ERROR_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 
 
 def options_of(message: Mapping[str, Any]) -> str:
@@ -126,29 +125,3 @@ def ragsite(message: Mapping[str, Any]) -> dict[str, Any]:
     _, numbers = content_of(message)
     sources = [{**source, "number": numbers.get(source["marker"])} for source in message["sources"]]
     return {name: message[name] for name in RAGSITE} | {"sources": sources}
-
-
-def error_body(error: Mapping[str, Any], *, status: int) -> dict[str, Any]:
-    """Our `{"code", "message", "fields"}` as OpenAI's clients read it."""
-    param = next(iter(error["fields"]), None)
-    param = "messages" if param == "message" else param  # as it is called here
-    told = _reason(error["fields"])
-    return {
-        "error": {
-            "message": f"{param}: {told}" if told and error["code"] == "invalid" else error["message"],
-            "type": ERROR_TYPES.get(status, "invalid_request_error" if status < 500 else "server_error"),
-            "param": param,
-            "code": error["code"],
-            "fields": error["fields"],
-        }
-    }
-
-
-def _reason(fields: Any) -> str:
-    """The first sentence, however deep it stands."""
-    match fields:
-        case Mapping():
-            return _reason(next(iter(fields.values()), ""))
-        case list() | tuple():
-            return _reason(fields[0] if fields else "")
-    return str(fields)

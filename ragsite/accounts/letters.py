@@ -3,23 +3,56 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
+from contextlib import nullcontext
+from functools import wraps
+from typing import Any
 
 from celery import current_app
 from django.conf import settings
 from django.core.mail import EmailMessage
+from django.db import transaction
+from django.http import HttpRequest
+from django.urls import URLPattern, URLResolver
 from kombu.exceptions import OperationalError
+
+from ragsite.core.errors import UnavailableError
+from ragsite.core.wording import worded
 
 logger = logging.getLogger(__name__)
 GOOD_FOR_S = 24 * 3600  # in the queue; the links in it do not live longer
 
 
 def letter_queue(to: str, subject: str, text: str) -> None:
-    """A worker sends it. text: in the reader's language."""
+    """A worker sends it. text: in the reader's language. Raises UnavailableError while the broker is away."""
     try:
         task = "ragsite.tasks.letter_send"
         current_app.send_task(task, (to, subject, text), retry=False, expires=GOOD_FOR_S)
     except (OperationalError, OSError) as away:
-        logger.error("an e-mail is lost, the broker is away: %s", away)
+        logger.error("an e-mail cannot be sent, the broker is away: %s", away)
+        raise UnavailableError(
+            worded("No e-mail can be sent at the moment, so nothing was changed; try again in a few minutes.")
+        ) from away
+
+
+def undone_without_letter(patterns: Sequence[Any]) -> Sequence[Any]:
+    """The same addresses; what a form of theirs does is undone where its letter cannot be queued. A sign-in does
+    nothing that would have to be undone, and takes its time over the password."""
+    for pattern in patterns:
+        if isinstance(pattern, URLResolver):
+            undone_without_letter(pattern.url_patterns)
+        elif isinstance(pattern, URLPattern) and pattern.name != "account_login":
+            pattern.callback = _atomic_form(pattern.callback)
+    return patterns
+
+
+def _atomic_form(view: Any) -> Any:
+    @wraps(view)
+    def in_transaction(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        with transaction.atomic() if request.method == "POST" else nullcontext():
+            return view(request, *args, **kwargs)
+
+    return in_transaction
 
 
 def letter_deliver(to: str, subject: str, text: str) -> None:

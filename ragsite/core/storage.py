@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import shutil
+import sqlite3
 from pathlib import Path
 
 from django.conf import settings
@@ -13,6 +14,7 @@ from ragsite.core.errors import StorageFullError
 MIB = 1024 * 1024
 MIN_FREE_MIB = 64  # with less room than this nothing new is taken in
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+POSTGRES_FULL = "53100"  # disk_full
 
 
 def free_mib() -> float:
@@ -36,9 +38,13 @@ def check_room(size_bytes: int) -> None:
 
 
 def is_lack_of_room(error: BaseException | None) -> bool:
-    """Whether this error, or what it was raised from, says that a disk is full."""
+    """Whether this error, or what it was raised from, says that a disk is full: that of the files or the database's."""
     while error is not None:
         if isinstance(error, StorageFullError) or (isinstance(error, OSError) and error.errno in NO_SPACE):
+            return True
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
+            return True
+        if getattr(error, "sqlstate", None) == POSTGRES_FULL:
             return True
         error = error.__cause__
     return False

@@ -19,10 +19,9 @@ from django.core.handlers.asgi import ASGIHandler
 from django.db import Error as DatabaseError
 from django.utils import translation
 
-from ragsite.core.api.error_responses import as_app_error
+from ragsite.core.api.error_responses import as_app_error, error_data
 from ragsite.core.database import database_call, own_database_thread
 from ragsite.core.errors import AppError, NotAuthenticatedError, TooLargeError
-from ragsite.core.localized import localized
 from ragsite.core.wording import worded
 from ragsite.web.language import language_of
 
@@ -107,19 +106,26 @@ def _header(scope: Mapping[str, Any], name: bytes) -> bytes:
     return next((value for key, value in scope["headers"] if key == name), b"")
 
 
+def refusal(error: AppError, scope: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
+    """`http.response.start` and the body of an answer that Django does not give, in its sender's language."""
+    with translation.override(language_of(scope)):
+        body = json.dumps(error_data(error, path=scope["path"])).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    if error.status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
+    if error.retry_after_s:
+        headers.append((b"retry-after", str(error.retry_after_s).encode()))
+    return {"type": "http.response.start", "status": error.status, "headers": headers}, body
+
+
 async def _answer(refused: AppError, scope: Scope, receive: Any, send: Any) -> None:
     """The connection ends with it, once the client has stopped sending, or after LINGER_S.
 
     Closed at once, with more on its way, it would be reset, and the answer lost with it: nginx made 502 of each.
     """
-    headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
-    if refused.status == 401:
-        headers.append((b"www-authenticate", b"Token"))
-    with translation.override(language_of(scope)):
-        told = localized(refused.as_dict())
-    body = json.dumps(told).encode()
-    headers.append((b"content-length", str(len(body)).encode()))
-    await send({"type": "http.response.start", "status": refused.status, "headers": headers})
+    start, body = refusal(refused, scope)
+    start["headers"].append((b"connection", b"close"))
+    await send(start)
     await send({"type": "http.response.body", "body": body, "more_body": True})
     with suppress(TimeoutError):  # it sends on, or keeps the connection: now it is closed
         await asyncio.wait_for(_receive_the_rest(receive), LINGER_S)

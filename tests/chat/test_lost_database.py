@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import httpx
 import psycopg
 import pytest
 from asgiref.sync import SyncToAsync, sync_to_async
@@ -19,6 +20,7 @@ from django.test import AsyncClient
 
 from chat.models import Message
 from ragsite.asgi import application
+from ragsite.web.handler import ANYBODYS
 from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, events_of, token_header
 
 
@@ -81,6 +83,21 @@ async def test_request_is_put_off(user: User, database: Away, path: str) -> None
         assert answer.json()["error"]["code"] == "database_unavailable"
     else:
         assert b"<h1>Not reachable" in answer.content
+
+
+@pytest.mark.parametrize("path", ["/api/documents", "/v1/chat/completions", "/mcp"])
+async def test_a_call_whose_sender_cannot_be_looked_up_is_put_off(site_url: str, database: Away, path: str) -> None:
+    """Before Django has it: each door says when to come back, and /v1 in OpenAI's form."""
+    headers, body = {"Authorization": "Bearer rsk_1", "Content-Type": "application/json"}, b" " * (ANYBODYS + 1)
+    database.now = True
+    async with httpx.AsyncClient() as http:
+        answer = await http.post(f"{site_url}{path}", content=body, headers=headers)
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")
+    error = answer.json()["error"]
+    assert (error["code"], error.get("type")) == (
+        "database_unavailable",
+        "server_error" if path.startswith("/v1") else None,
+    )
 
 
 @pytest.mark.parametrize("by_token", [True, False])

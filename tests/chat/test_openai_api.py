@@ -196,6 +196,26 @@ async def test_keys_without_the_scope_or_none_are_refused(site_url: str, user: U
                 await ask(stranger)
 
 
+@pytest.mark.parametrize(
+    ("path", "headers", "size", "kind"),
+    [
+        ("/v1/nothing", {}, 0, "invalid_request_error"),
+        ("/v1/chat/completions", {}, 100_000, "authentication_error"),
+        ("/v1/chat/completions", {"Content-Type": "text/plain"}, 9, "invalid_request_error"),
+    ],
+)
+async def test_what_is_refused_beside_the_views_has_openais_form(
+    site_url: str, user: User, path: str, headers: dict[str, str], size: int, kind: str
+) -> None:
+    key = await sync_to_async(program_key)(user, "ask")
+    headers = {"Content-Type": "application/json", **headers}
+    if kind != "authentication_error":
+        headers["Authorization"] = f"Bearer {key}"
+    async with httpx.AsyncClient() as http:
+        answer = await http.post(f"{site_url}{path}", content=b"x" * size, headers=headers)
+    assert (answer.json()["error"]["type"], answer.json()["error"]["param"]) == (kind, None)
+
+
 async def test_a_failing_answer_is_an_error_before_and_in_a_stream(
     client: AsyncOpenAI, workflow: ScriptedWorkflow
 ) -> None:

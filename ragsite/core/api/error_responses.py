@@ -1,9 +1,10 @@
-"""The one mapping of exceptions to the contract's error form."""
+"""The one mapping of exceptions to the contract's error form; at `/v1` to OpenAI's, which its clients read."""
 
 from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 from django.conf import settings
@@ -33,6 +34,8 @@ from ragsite.core.wording import worded
 
 logger = logging.getLogger(__name__)
 
+OPENAI = "/v1/"
+OPENAI_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 CODES = {400: "invalid", 401: "not_authenticated", 429: "rate_limited"}  # REST framework's own codes are others
 
 
@@ -53,6 +56,8 @@ def as_app_error(error: Exception) -> AppError | None:
 
 def _dependency_away(error: BaseException | None) -> AppError | None:
     """What can be neither read nor written now is no bug: 507 on a full disk, else 503 and when to come back."""
+    if isinstance(error, UnavailableError):
+        return error
     if is_lack_of_room(error):
         return StorageFullError()
     if is_database_away(error):
@@ -74,20 +79,57 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
     """DRF's exception handler: `{"error": {"code", "message", "fields"}}` for everything that is not a bug."""
     if app_error := as_app_error(error):
         set_rollback()
-        return _with_retry_after(Response(localized(app_error.as_dict()), status=app_error.status), app_error)
+        data = error_data(app_error, path=context["request"].path)
+        return _with_retry_after(Response(data, status=app_error.status), app_error)
     response = drf_exception_handler(error, context)
     if response is None:
         return None
     detail = response.data.get("detail", "") if isinstance(response.data, dict) else ""
     code = CODES.get(response.status_code) or getattr(error, "default_code", "error")
     message = str(detail) or localized(AppError.message)
-    response.data = {"error": {"code": code, "message": message, "fields": {}}}
+    data = {"error": {"code": code, "message": message, "fields": {}}}
+    response.data = _in_form(data, path=context["request"].path, status=response.status_code)
     return response
 
 
-def json_error(error: AppError) -> JsonResponse:
+def json_error(error: AppError, *, path: str = "") -> JsonResponse:
     """The same form from plain Django views."""
-    return _with_retry_after(JsonResponse(localized(error.as_dict()), status=error.status), error)
+    return _with_retry_after(JsonResponse(error_data(error, path=path), status=error.status), error)
+
+
+def error_data(error: AppError, *, path: str) -> dict[str, Any]:
+    """The body, in the active language. path: that was called."""
+    return _in_form(localized(error.as_dict()), path=path, status=error.status)
+
+
+def _in_form(data: dict[str, Any], *, path: str, status: int) -> dict[str, Any]:
+    return openai_error(data["error"], status=status) if path.startswith(OPENAI) else data
+
+
+def openai_error(error: Mapping[str, Any], *, status: int) -> dict[str, Any]:
+    """Our `{"code", "message", "fields"}` as OpenAI's clients read it."""
+    param = next(iter(error["fields"]), None)
+    param = "messages" if param == "message" else param  # as it is called here
+    told = _reason(error["fields"])
+    return {
+        "error": {
+            "message": f"{param}: {told}" if told and error["code"] == "invalid" else error["message"],
+            "type": OPENAI_TYPES.get(status, "invalid_request_error" if status < 500 else "server_error"),
+            "param": param,
+            "code": error["code"],
+            "fields": error["fields"],
+        }
+    }
+
+
+def _reason(fields: Any) -> str:
+    """The first sentence, however deep it stands."""
+    match fields:
+        case Mapping():
+            return _reason(next(iter(fields.values()), ""))
+        case list() | tuple():
+            return _reason(fields[0] if fields else "")
+    return str(fields)
 
 
 def _with_retry_after(response: Any, error: AppError) -> Any:
@@ -98,8 +140,8 @@ def _with_retry_after(response: Any, error: AppError) -> Any:
 
 def page_error(request: HttpRequest, error: AppError) -> Any:
     """For a person a page, for a program the form."""
-    if request.path.startswith(("/api/", "/v1/", "/healthz", "/readyz")):
-        return json_error(error)
+    if request.path.startswith(("/api/", OPENAI, "/healthz", "/readyz")):
+        return json_error(error, path=request.path)
     context = {"status": error.status, "message": localized(error.message)}
     return _with_retry_after(render(request, "error.html", context, status=error.status), error)
 
