@@ -8,7 +8,7 @@ from ragsite.core.wording import worded
 from retrieval.errors import EmbeddingMismatchError
 from retrieval.ingest.chunking import ChunkSize, chunk_size
 from retrieval.models import Collection
-from retrieval.ports import Embedder, Models, Vectors
+from retrieval.ports import Embedder, Models
 from retrieval.providers.embeddings import LEXICAL_SPACE
 from retrieval.providers.server import canonical
 from retrieval.selectors import collection_space
@@ -24,7 +24,7 @@ async def space_of(collection: Collection, models: Models) -> EmbeddingSpace:
         return space
     embedder = await models.default_embedder()
     # Recorded only once it has shown that it works.
-    check_vectors(await embedder.embed_documents([collection.name]), embedder.space, 1)
+    await embedder.embed_documents([collection.name])
     await Collection.objects.filter(pk=collection.pk, embedding_model="").aupdate(
         embedding_model=embedder.space.model,
         embedding_dim=embedder.space.dim,
@@ -52,17 +52,3 @@ async def embedder_of(space: EmbeddingSpace, models: Models) -> Embedder:
             )
         )
     return await models.embedder(space)
-
-
-def check_vectors(vectors: Vectors, space: EmbeddingSpace, count: int) -> None:
-    """Raises EmbeddingMismatchError unless their shape is (count, space.dim)."""
-    if vectors.shape != (count, space.dim):
-        raise EmbeddingMismatchError(
-            worded(
-                "The model {model} now gives vectors of {given} dimensions, the collection holds {dim}; "
-                "re-embed the collection, or bring back the model that it was made with.",
-                model=space.model,
-                given=vectors.shape[-1],
-                dim=space.dim,
-            )
-        )

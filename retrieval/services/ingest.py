@@ -41,7 +41,7 @@ from retrieval.providers import embeddings
 from retrieval.selectors import collection_space
 from retrieval.services.collections import collection_touch
 from retrieval.services.documents import document_supersede
-from retrieval.services.embedding_space import check_vectors, embedder_of, size_of_chunks, space_of
+from retrieval.services.embedding_space import embedder_of, size_of_chunks, space_of
 from retrieval.services.index_rows import embedding_text, index_rows, row_metadata, summary_chunk
 from retrieval.services.ingest_jobs import (
     DISK_FULL,
@@ -247,7 +247,6 @@ async def _vectors(run: _Run, engine: Engine, space: EmbeddingSpace, chunks: Seq
     if lacking := [chunk for chunk in chunks if str(chunk.pk) not in vectors]:
         run.embedder = run.embedder or await embedder_of(space, engine.models)
         fresh = await run.embedder.embed_documents([embedding_text(chunk.document, chunk) for chunk in lacking])
-        check_vectors(fresh, space, len(lacking))
         vectors |= {str(chunk.pk): vector for chunk, vector in zip(lacking, fresh, strict=True)}
     return np.stack([vectors[str(chunk.pk)] for chunk in chunks])
 
