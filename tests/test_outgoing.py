@@ -112,9 +112,9 @@ def test_a_redirect_takes_a_password_to_no_other_host(web: WebServer, inner_host
     headers = {"Authorization": "Basic bWU6cHc=", "X-Mine": "1"}
     answer = fetch(guarded_pools(), "POST", f"http://127.0.0.1:{web.port}/", most_bytes=9, headers=headers, body=b"x")
     assert (answer.body, answer.url) == (b"b", f"http://localhost:{web.port}/b")
-    asked = [(method, path, "Authorization" in sent, body) for method, path, sent, body in web.asked]
+    asked = [(method, path, "Authorization" in sent, body) for method, path, sent, body in web.requests]
     assert asked == [("POST", "/", True, b"x"), ("POST", "/a", False, b"x"), ("GET", "/b", False, b"")]
-    assert all("X-Mine" in sent for _, _, sent, _ in web.asked)
+    assert all("X-Mine" in sent for _, _, sent, _ in web.requests)
 
 
 def test_a_secret_is_read_by_the_key_alone_that_sealed_it(settings: Any) -> None:

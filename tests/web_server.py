@@ -32,7 +32,10 @@ class WebServer:
                 status, headers, data = outer.answer(*request)
                 with suppress(BrokenPipeError, ConnectionResetError):  # the client gave up
                     self.send_response(status)
-                    for name, value in {"Content-Length": "100000" if outer.drips else str(len(data)), **headers}.items():
+                    for name, value in {
+                        "Content-Length": "100000" if outer.drips else str(len(data)),
+                        **headers,
+                    }.items():
                         self.send_header(name, value)
                     self.end_headers()
                     while outer.drips and not outer._ended.is_set():
