@@ -200,7 +200,7 @@ def sources_page(request: HttpRequest) -> HttpResponse:
     user, problems = asking_user(request), []
     if request.method == "POST":
         fields = SyncSourceInputSerializer().fields
-        sent = {name: value for name, value in request.POST.items() if name in fields}
+        sent: dict[str, Any] = {name: value for name, value in request.POST.items() if name in fields}
         try:
             row = sync_source_create(owner=user, **{"kind": "", "collection": "", **sent})
             sync_source_start(row=row)

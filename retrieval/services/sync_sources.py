@@ -37,7 +37,7 @@ MAX_WORD_CHARS = 200
 def sync_source_list(*, user: User) -> QuerySet[SyncSource]:
     ids = bound_to(user)
     rows = SyncSource.objects.filter(owner=user).select_related("collection__owner")
-    return rows if ids is None else rows.filter(collection__in=ids)
+    return rows if ids is None else rows.filter(collection_id__in=ids)
 
 
 def sync_source_get(*, user: User, source_id: UUID) -> SyncSource:

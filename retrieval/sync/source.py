@@ -41,16 +41,16 @@ class ListingCutError(Exception):
 @dataclass(frozen=True, slots=True)
 class Entry:
     """key: what names it, whatever becomes of it. name: as of a file. fingerprint: another one after each change; ""
-    where none is known. content: where listing has read it already. place: where it is read, if the key does not say
-    it. problem: it is there, but can't be read."""
+    where none is known. content: where listing has read it already. problem: it is there, but can't be read. place:
+    where it is read, if the key does not say it."""
 
     key: str
     fingerprint: str = ""
     name: str = ""
     size: int = 0
     content: bytes | None = None
-    place: str = ""
     problem: AppError | None = None
+    place: str = ""
 
 
 @dataclass(slots=True)
