@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from itertools import chain
+from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
