@@ -18,7 +18,7 @@ from ragsite.accounts.auth import bound_to, key_of
 from ragsite.core.text import clean_line, clean_text
 from retrieval.models import Document
 from retrieval.selectors import attached_collections, attached_documents
-from retrieval.text.language import to_simplified
+from retrieval.text.analysis import to_simplified
 from retrieval.values import Clarification, HistoryMessage, OpenClarification
 
 AROUND = 30  # characters of an excerpt on each side

@@ -13,7 +13,7 @@ from typing import Any
 
 from django.db.models.lookups import IContains, IRegex
 
-from retrieval.text.language import converted
+from retrieval.text.analysis import converted
 
 
 class IContainsHan(IContains):

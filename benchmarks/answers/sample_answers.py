@@ -116,7 +116,7 @@ async def ask_all(workflow: str, entries: Sequence[Mapping[str, Any]]) -> list[O
 
 def states(text: str, fact: str) -> bool:
     """Whichever script it is written in; a number as a whole one, and not as part of another."""
-    from retrieval.text.language import to_simplified
+    from retrieval.text.analysis import to_simplified
 
     said, wanted = (" ".join(to_simplified(one).split()) for one in (text, fact))
     return bool(wanted) and bool(re.search(rf"(?<!\d){re.escape(wanted)}(?!\d)", said))

@@ -150,7 +150,7 @@ async def measure_searches(questions: Sequence[str], rated: Sequence[tuple[str, 
     from asgiref.sync import sync_to_async
 
     from feedback.rounds.live import LiveBoosts
-    from retrieval.search.boosting import put_boosts
+    from retrieval.search.hybrid import put_boosts
     from retrieval.selectors import DatabaseChunkStore, scope_for_all
     from retrieval.values import Boosts
 

@@ -42,8 +42,7 @@ from retrieval.steps.continuing import Begun
 from retrieval.steps.step import Deps
 from retrieval.trace import TRACER, EventSink, StepRecord, Trace
 from retrieval.values import Answer, Question, Source
-from retrieval.workflows import get_workflow
-from retrieval.workflows.workflow import continue_answer
+from retrieval.workflows import continue_answer, get_workflow
 
 logger = logging.getLogger(__name__)
 Result = TypeVar("Result")

@@ -9,7 +9,7 @@ from chat.feedback import get_feedback
 from chat.models import AnswerReview, Message, Source
 from retrieval.selectors import documents_unasked
 from retrieval.services.samples import sample_questions
-from retrieval.text.language import detect_language
+from retrieval.text.analysis import detect_language
 
 SHOWN = 6
 LOOKED_AT = 50

@@ -23,7 +23,7 @@ from ragsite.core.wording import worded
 from retrieval.engine import get_engine
 from retrieval.steps.continuing import Begun
 from retrieval.values import SearchScope
-from retrieval.workflows.workflow import require_writer
+from retrieval.workflows import require_writer
 
 INCOMPLETE = (Message.Status.CUT, Message.Status.STOPPED, Message.Status.INTERRUPTED)
 

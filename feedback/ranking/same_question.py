@@ -18,8 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.text.analysis import query_terms
-from retrieval.text.language import to_simplified
+from retrieval.text.analysis import query_terms, to_simplified
 
 Floats = NDArray[np.float32]
 SAME_COSINE = 0.88

@@ -27,7 +27,7 @@ from ragsite.core.wording import worded
 from ragsite.runtime import milvus_lite
 from retrieval.engine import Engine
 from retrieval.ports import SearchRequest
-from retrieval.search.boosting import NO_BOOST, Ranked, rank_with_boosts
+from retrieval.search.hybrid import NO_BOOST, Ranked, rank_with_boosts
 from retrieval.selectors import collection_ref, scope_as_asked, scope_for
 from retrieval.values import Query, ScoredChunk, SearchScope, TailHit
 

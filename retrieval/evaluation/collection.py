@@ -26,7 +26,7 @@ from retrieval.search.index import MilvusIndex
 from retrieval.selectors import stored_chunk, vocabulary_of
 from retrieval.services.index_rows import embedding_text, index_rows
 from retrieval.services.metadata import FILTERED
-from retrieval.text.language import detect_language
+from retrieval.text.analysis import detect_language
 from retrieval.values import CollectionRef, SearchScope, StoredChunk, Vocabulary
 
 SAFE_LENGTH = 300

@@ -29,7 +29,7 @@ from retrieval.steps.judge import judge, rerank
 from retrieval.steps.query import hyde, rewrite
 from retrieval.steps.retrieve import search_documents
 from retrieval.steps.step import Deps
-from retrieval.text.language import answer_language
+from retrieval.text.analysis import answer_language
 from retrieval.trace import Trace
 from retrieval.values import Query, Question, ScoredChunk
 from retrieval.workflows import DEFAULT_WORKFLOW, get_workflow

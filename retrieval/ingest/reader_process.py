@@ -10,8 +10,7 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"  # a process that forks must have no ot
 from PIL import Image
 
 from retrieval.ingest import pdf_page, reading  # noqa: F401
-from retrieval.text.analysis import warm_up
-from retrieval.text.language import chinese_variant
+from retrieval.text.analysis import chinese_variant, warm_up
 
 warm_up()
 chinese_variant("圖書館")

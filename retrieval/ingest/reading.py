@@ -23,7 +23,7 @@ from retrieval.ingest.parts import ReadDocument, document_parts
 from retrieval.ingest.pdf import parse_pdf
 from retrieval.ingest.sniff import OFFICE_PARTS, FileKind, check_content
 from retrieval.ingest.text import parse_csv, parse_text
-from retrieval.text.language import detect_language
+from retrieval.text.analysis import detect_language
 from retrieval.text.quoting import estimate_tokens
 from retrieval.text.statements import split_sentences
 

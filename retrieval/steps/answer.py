@@ -31,8 +31,7 @@ from retrieval.steps.writing import (
     marked_shape,
     write_by_model,
 )
-from retrieval.text.analysis import analyze, term_weights
-from retrieval.text.language import Language, in_script, in_script_of, phrase
+from retrieval.text.analysis import Language, analyze, in_script, in_script_of, phrase, term_weights
 from retrieval.text.quoting import one_line, quote_history, quote_source
 from retrieval.text.statements import Statement, headed_statements_of
 from retrieval.trace import degrade, note, reason_text

@@ -12,16 +12,21 @@ the page underlines them. Only an answer of which no sentence comes near to what
 number that no passage has makes a statement unsupported whatever words they share; where the question has it, the
 statement is weak. Where the setting says so, the fast model is asked as well, in one call for all sentences: it can
 find a sentence unsupported, never supported. See docs/decisions/0005-grounding.md.
+
+Numbers are compared as values, in digits, in Chinese numerals, and spelt out in English: "1,000", 1000, 一千 and "one
+thousand" are one number; a date is its year, month and day. Units are not read.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+import unicodedata
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+import cn2an
 from pydantic import BaseModel
 
 from ragsite.core.wording import joined, worded
@@ -29,9 +34,7 @@ from retrieval.errors import EmbeddingUnavailableError
 from retrieval.ports import Embedder, Models, Vectors
 from retrieval.providers.chat import exactly
 from retrieval.steps.step import Deps, step, try_call
-from retrieval.text.analysis import analyze, held_share, query_terms, rarity
-from retrieval.text.language import detect_language
-from retrieval.text.numbers import known_numbers, stated_numbers
+from retrieval.text.analysis import analyze, detect_language, held_share, query_terms, rarity, to_simplified
 from retrieval.text.quoting import one_line, quote_source
 from retrieval.text.statements import (
     Statement,
@@ -45,6 +48,79 @@ from retrieval.text.statements import (
 from retrieval.trace import degrade, note, skip
 from retrieval.values import Answer, GroundedSentence, SentenceEvidence, Source, StoredChunk
 
+# ------------------------------------------------------------------------------------------------ numbers
+NUMBERS_READ_CHARS = 20_000  # of a text that are read
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_DATE = re.compile(r"(?<![\d.])(\d{1,4})[./-](\d{1,2})[./-](\d{1,4})(?![\d.]\d)")
+_NUMERAL = "零〇一二两三四五六七八九十百千万亿"
+_FIGURE = re.compile(rf"\d+(?:\.\d+)?[百千万亿]{{0,2}}|[{_NUMERAL}]{{1,12}}(?:点[零〇一二三四五六七八九]{{1,6}})?")
+_PARTS_OF_WORDS = frozenset("一十百千万亿")  # 一般, 十分, 千万: numerals that are seldom amounts when they stand alone
+_SMALL = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
+    " eighteen nineteen"
+)
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+_SPELT = (
+    {word: value for value, word in enumerate(_SMALL.split())}
+    | {word: 10 * value for value, word in enumerate(_TENS.split(), start=2)}
+    | {"a": 1, "an": 1, "once": 1, "twice": 2, "first": 1, "second": 2, "third": 3, "half": 0.5, "dozen": 12}
+)
+_SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9}
+_MONTHS = {
+    name: number
+    for number, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), start=1)  # noqa: SIM905
+}
+_LATIN = re.compile(r"[a-z]+")
+
+
+def stated_numbers(text: str) -> dict[float, str]:
+    """Each value that a statement clearly gives, as it is written. Zero says nothing: it is a part of 9:00."""
+    found: dict[float, str] = {}
+    for written in _FIGURE.findall(_DATE.sub(r"\1 \2 \3", _plain(text))):
+        value = _value(written)
+        if value and written not in _PARTS_OF_WORDS:
+            found.setdefault(value, written)
+    return found
+
+
+@lru_cache(maxsize=4096)
+def known_numbers(text: str) -> frozenset[float]:
+    """All values that a text may be taken to give: also English words, and the numbers of months."""
+    plain = _plain(text[:NUMBERS_READ_CHARS])
+    digits = (_value(written) for written in _FIGURE.findall(_DATE.sub(r"\1 \2 \3", plain)))
+    words = _LATIN.findall(plain.lower())
+    months = (_MONTHS[word[:3]] for word in words if word[:3] in _MONTHS)
+    return frozenset({value for value in digits if value is not None} | set(_spelt(words)) | set(months))
+
+
+def _plain(text: str) -> str:
+    return _THOUSANDS.sub("", to_simplified(unicodedata.normalize("NFKC", text)))
+
+
+def _spelt(words: Iterable[str]) -> Iterable[float]:
+    """Of "twenty five thousand" 20, 25 and 25,000."""
+    value = 0.0
+    for word in words:
+        if word in _SCALES:
+            value = min((value or 1) * _SCALES[word], 1e15)
+        elif word in _SPELT:
+            value = value + _SPELT[word] if value >= 20 and _SPELT[word] < 20 else _SPELT[word]
+        elif word != "and":
+            value = 0.0
+        if value:
+            yield value
+
+
+@lru_cache(maxsize=4096)
+def _value(written: str) -> float | None:
+    """五千 → 5000, 二〇二五 → 2025, 5万 → 50000, "12" → 12; None: 百 alone, or a run that is no number."""
+    try:
+        return float(written) if written.isascii() else float(cn2an.cn2an(written, "smart"))
+    except ValueError:
+        return None
+
+
+# ------------------------------------------------------------------------------------------------ markers
 MARKER = r"[\[【]\s*+\d{1,3}(?:\s*+[,，、;；]\s*+\d{1,3})*+\s*+[\]】]"
 OPEN_MARKER = re.compile(r"[\[【][\d\s,，、;；]*\Z")  # what may become one when more of it comes
 _WITH_BLANKS = re.compile(rf"(?<![ \t])[ \t]*+{MARKER}")
@@ -404,7 +480,6 @@ def _is_no_end(sentence: str) -> bool:
 _LEADING_MARKERS = re.compile(rf"(?:\s*+{MARKER})++[\s.,;:，。；]*+")
 _MARKER = re.compile(MARKER)
 _EMPHASIS = re.compile(r"\*\*|__|[*`~|]")
-_WORD = re.compile(r"[^\W_]")
 _STATES_NOTHING = (":", "：", "?", "？")
 NUMBERS_CHECKED = 0.2  # share of the score that its numbers make up: to have them says little, to lack one is decisive
 MIN_TERMS = 2  # fewer say nothing that could be looked up: "Yes.", "So it is."

@@ -28,7 +28,7 @@ from pydantic import BaseModel
 from retrieval.errors import ModelOutputError
 from retrieval.providers.chat import exactly, limited, shaped
 from retrieval.steps.step import Deps, step
-from retrieval.text.language import to_simplified
+from retrieval.text.analysis import to_simplified
 from retrieval.text.quoting import one_line, quote_history
 from retrieval.trace import note, skip
 from retrieval.values import DocumentRef, DocumentTask, Query, QueryKind, Question, SearchFilters, Vocabulary
@@ -254,22 +254,6 @@ def distinct_queries(queries: tuple[Query, ...]) -> tuple[Query, ...]:
     for query in queries:
         kept.setdefault(" ".join(query.text.casefold().split()), query)
     return tuple(kept.values())
-
-
-# ------------------------------------------------------------------------------------------------ without a model
-def bound_by_choice(question: Question) -> Question:
-    """Where the message chooses an option of the question asked back: the original question in its own words alone,
-    with the option's document as a strict filter. Any other message is one of the conversation."""
-    opened = question.open_clarification
-    if opened is None:
-        return question
-    reply, asked = fold(question.text), opened.clarification
-    options = zip(asked.options, asked.documents, strict=False)
-    chosen = tuple(sorted({document for option, document in options if fold(option) == reply}))
-    if not chosen:
-        return question
-    about = opened.question.strip()
-    return replace(question, text=about, condensed=about, filters=replace(question.filters, documents=chosen))
 
 
 # ------------------------------------------------------------------------------------------------ by a model

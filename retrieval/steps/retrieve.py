@@ -30,8 +30,7 @@ from retrieval.errors import WebSearchError, explained
 from retrieval.ports import BoostSource, SearchRequest, SearchResult, WebResult
 from retrieval.providers import web_search as engine
 from retrieval.providers.chat import limited
-from retrieval.search.boosting import BOOST_TIMEOUT_S, put_boosts
-from retrieval.search.hybrid import HybridSearcher
+from retrieval.search.hybrid import BOOST_TIMEOUT_S, HybridSearcher, put_boosts
 from retrieval.steps.step import Deps, step, try_call
 from retrieval.text.analysis import held_share, query_terms, term_weights, terms_of
 from retrieval.text.quoting import estimate_tokens, one_line, quote_source

@@ -42,7 +42,7 @@ from retrieval.ports import (
 from retrieval.prompting import PromptLibrary
 from retrieval.providers.rerank_http import HttpReranker
 from retrieval.search.hybrid import HybridSearcher
-from retrieval.text.language import NAMES, Language
+from retrieval.text.analysis import NAMES, Language
 from retrieval.trace import StepName, Trace, degrade, path_text
 
 T = TypeVar("T")

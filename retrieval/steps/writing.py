@@ -20,7 +20,7 @@ from retrieval.errors import ModelCutError, ModelError
 from retrieval.ports import ChatModel, Prompt
 from retrieval.steps.cite import Aligner, CitedStream
 from retrieval.steps.step import Deps
-from retrieval.text.language import ScriptKeeper
+from retrieval.text.analysis import ScriptKeeper
 from retrieval.text.quoting import estimate_tokens
 from retrieval.trace import reason_text
 from retrieval.values import Source

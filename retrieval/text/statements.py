@@ -26,7 +26,7 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.rules_inline.state_inline import Delimiter
 from markdown_it.token import Token
 
-from retrieval.text.language import HAN_CHARACTER
+from retrieval.text.analysis import HAN_CHARACTER
 
 # ------------------------------------------------------------------------------------------------ sentences
 # An East Asian stop ends a sentence at once; a Latin one only before white space. Closing quotes and brackets go along.

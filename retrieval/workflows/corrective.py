@@ -45,8 +45,7 @@ from retrieval.steps.retrieve import Stage, dedupe, may_search_web, search_again
 from retrieval.steps.step import Deps
 from retrieval.trace import reason_text
 from retrieval.values import Query, ScoredChunk, SearchFilters
-from retrieval.workflows.documents import answer_from_documents
-from retrieval.workflows.workflow import (
+from retrieval.workflows import (
     Asking,
     Workflow,
     has_documents,
@@ -54,6 +53,7 @@ from retrieval.workflows.workflow import (
     refuse,
     search_for,
 )
+from retrieval.workflows.documents import answer_from_documents
 
 SECOND_LOOK = 5  # passages that a model is shown once it has refused
 AHEAD_AFTER_S = 0.15  # that the writing has before better words are looked for beside it

@@ -29,7 +29,7 @@ from retrieval.steps.documents.read import (
 from retrieval.steps.documents.write import author_for, quote, say_also, say_why_not, write
 from retrieval.steps.step import Deps, step
 from retrieval.steps.writing import Author
-from retrieval.text.language import phrase
+from retrieval.text.analysis import phrase
 from retrieval.text.quoting import estimate_tokens
 from retrieval.trace import note
 from retrieval.values import Answer, DocumentTask, Question

@@ -58,11 +58,11 @@ from retrieval.steps.judge import (
 from retrieval.steps.query import VARIANTS, QueryText, distinct, distinct_queries, own_words, rewrite_to_concepts
 from retrieval.steps.retrieve import breadth, dedupe, may_search_web, search_documents, web_search
 from retrieval.steps.step import Deps, step, try_call
-from retrieval.text.language import phrase
+from retrieval.text.analysis import phrase
 from retrieval.text.quoting import neutralise, one_line, quote_history, quote_source
 from retrieval.trace import HeldBackTrace, note, reason_text, skip
 from retrieval.values import Answer, Query, Question, RememberedFact, ScoredChunk
-from retrieval.workflows.workflow import (
+from retrieval.workflows import (
     Asking,
     Workflow,
     has_documents,

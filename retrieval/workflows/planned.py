@@ -52,7 +52,7 @@ from retrieval.steps.step import Deps, step
 from retrieval.text.quoting import one_line, quote_history
 from retrieval.trace import note, path_text, reason_text
 from retrieval.values import Query, Question, ScoredChunk
-from retrieval.workflows.workflow import (
+from retrieval.workflows import (
     Asking,
     Workflow,
     has_documents,

@@ -35,7 +35,7 @@ from retrieval.steps.retrieve import breadth, dedupe, may_search_web, search_doc
 from retrieval.steps.retrieve import web_search as search_web
 from retrieval.steps.step import Deps
 from retrieval.values import Query, ScoredChunk
-from retrieval.workflows.workflow import Asking, Workflow, has_documents, refuse
+from retrieval.workflows import Asking, Workflow, has_documents, refuse
 
 SHORT_QUERY_CHARS = 10  # a shorter question is rewritten before it is searched for
 TOP_K = 5  # passages that the evaluator is shown

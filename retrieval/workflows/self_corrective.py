@@ -44,7 +44,7 @@ from retrieval.steps.step import Deps, step
 from retrieval.text.quoting import label, one_line
 from retrieval.trace import note, reason_text
 from retrieval.values import Query, Question, ScoredChunk
-from retrieval.workflows.workflow import Asking, Workflow, has_documents, refuse
+from retrieval.workflows import Asking, Workflow, has_documents, refuse
 
 TOP_K = 5  # documents that a search gives the grader
 # cosine below which a document that only the vectors found is left out; not used with the lexical embedder

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from retrieval.text.analysis import MAX_TERM_CHARS, analyze, query_terms, search_terms, terms_text
-from retrieval.text.language import detect_language
+from retrieval.text.analysis import MAX_TERM_CHARS, analyze, detect_language, query_terms, search_terms, terms_text
 from retrieval.text.statements import sentence_spans, split_sentences
 
 

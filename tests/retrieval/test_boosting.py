@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.ports import SearchResult
-from retrieval.search.boosting import Ranked, put_boosts, rank_with_boosts
+from retrieval.search.hybrid import Ranked, put_boosts, rank_with_boosts
 from retrieval.values import Boost, Boosts, ScoredChunk, Scores, SearchScope, StoredChunk, TailHit
 from tests.retrieval.steps.fakes import SCOPE, chunk, scored
 

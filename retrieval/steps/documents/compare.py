@@ -15,8 +15,7 @@ from itertools import groupby
 from typing import Literal
 
 from retrieval.steps.documents.read import MOST_SOURCES, Excerpt, WholeDocument, label_of
-from retrieval.text.analysis import analyze
-from retrieval.text.language import Language, in_script_of, phrase
+from retrieval.text.analysis import Language, analyze, in_script_of, phrase
 from retrieval.text.quoting import one_line
 from retrieval.values import Scores, Source, StoredChunk
 

@@ -16,7 +16,7 @@ from ragsite.core.wording import worded
 from retrieval.ingest.headings import heading_level
 from retrieval.ports import DocumentReader
 from retrieval.steps.step import Deps, step, try_call
-from retrieval.text.language import Language, in_script_of
+from retrieval.text.analysis import Language, in_script_of
 from retrieval.text.quoting import attribute, estimate_tokens, neutralise
 from retrieval.text.statements import blocks_of, headed_statements_of, heading_label
 from retrieval.trace import note

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from retrieval.steps.answer import from_documents
-from retrieval.steps.query import bound_by_choice
 from retrieval.values import Clarification, OpenClarification
+from retrieval.workflows import bound_by_choice
 from tests.retrieval.steps.fakes import ask, scored
 
 OLD = scored(1, "Eight books.", title="Loan Rules (2022)", policy_year=2022, department="Library")

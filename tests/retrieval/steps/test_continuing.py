@@ -13,7 +13,7 @@ from retrieval.steps.continuing import Begun, Joint
 from retrieval.text.quoting import estimate_tokens
 from retrieval.trace import Trace
 from retrieval.values import Answer, Source
-from retrieval.workflows.workflow import continue_answer, require_writer
+from retrieval.workflows import continue_answer, require_writer
 from tests.retrieval.steps.fakes import Events, ask, make_tools, scored
 
 QUESTION = "What does a resit cost, and how is it paid?"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.steps.writing import MarkReader
-from retrieval.text.language import ScriptKeeper, answer_language
+from retrieval.text.analysis import ScriptKeeper, answer_language
 
 
 def read(reply: str, size: int) -> tuple[str | None, str]:

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from retrieval.steps.cite import BASELESS, support
-from retrieval.text.numbers import stated_numbers
+from retrieval.steps.cite import BASELESS, stated_numbers, support
 from tests.retrieval.steps.fakes import chunk
 
 LOANS = (
