@@ -16,7 +16,7 @@ from ragsite.core.localized import localized
 from ragsite.core.text import clean_json, clean_text
 from ragsite.core.wording import Wordings, worded, wordings_of
 from retrieval import values
-from retrieval.ingest.parts import Box
+from retrieval.ingest.chunking import Box
 from retrieval.services.document_content import MOST_SPANS, page_spans
 from retrieval.steps.cite import BASELESS, claims_of, support
 from retrieval.trace import StepRecord, Trace

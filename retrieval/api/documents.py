@@ -43,8 +43,8 @@ from retrieval.api.serializers import (
     UploadResultSerializer,
     UploadSerializer,
 )
-from retrieval.ingest.encodings import SAMPLE_BYTES, detect_encoding, web_name
 from retrieval.ingest.sniff import MEDIA_TYPES
+from retrieval.ingest.text import SAMPLE_BYTES, detect_encoding, web_name
 from retrieval.models import Chunk, Collection, Document
 from retrieval.selectors import as_uuid, chunk_list, collection_find, collection_get, document_get, document_list
 from retrieval.services import documents

@@ -19,7 +19,7 @@ from ragsite.runtime import milvus_lite
 from retrieval.evaluation.dataset import Dataset, LabelledDocument
 from retrieval.ingest.blocks import ParsedDocument
 from retrieval.ingest.chunking import Chunker, ChunkSize, chunk_size
-from retrieval.ingest.headings import plain_blocks
+from retrieval.ingest.text import plain_blocks
 from retrieval.models import Chunk, Document
 from retrieval.ports import Models
 from retrieval.search.index import MilvusIndex

@@ -2,6 +2,9 @@
 
 A chunk is a piece of the extracted text as it stands there: pieces follow each other without a gap, and within a
 section each begins with the last sentences of the one before it. Tables and code stay whole where they fit.
+
+And into the parts in which people look at it: pages of a PDF, of other kinds runs of blocks. What is kept of a part is
+where its blocks and lines stand; its text is that of the chunks.
 """
 
 from __future__ import annotations
@@ -10,11 +13,12 @@ import itertools
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
+from typing import Any, Literal
 
 from ragsite.core.rag_settings import IngestSettings
-from retrieval.ingest.blocks import BLOCK_SEPARATOR, Block, ParsedDocument
+from retrieval.ingest.blocks import BLOCK_SEPARATOR, GRID, Block, Line, ParsedDocument
 from retrieval.text.quoting import estimate_tokens, estimate_word_pieces
 from retrieval.values import HEADING_JOIN
 
@@ -270,3 +274,131 @@ def chunk_size(settings: IngestSettings, *, context: int | None) -> ChunkSize:
         return ChunkSize(wanted, settings.chunk_overlap_tokens)
     tokens = max(LEAST_TOKENS, min(wanted, int(context * READ_SHARE)))
     return ChunkSize(tokens, settings.chunk_overlap_tokens * tokens // wanted, "word_pieces")
+
+
+# ------------------------------------------------------------------------------------------------ parts
+BlockPlace = list[int | str | list[str]]
+PART_CHARS = 12_000  # of a part that is no page, at most
+HEADING_FROM = 2  # a part filled to 1/2 ends before a heading
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentPart:
+    """number: from 1; of a PDF its page. char_start … char_end: its place in the document's text.
+
+    blocks: [start, end, kind, level] each, and of a table with labelled rows its columns. lines: as of `PageLines`. All
+    starts and ends count from char_start.
+    """
+
+    number: int
+    char_start: int
+    char_end: int
+    page: int | None = None
+    width: float | None = None
+    height: float | None = None
+    blocks: tuple[BlockPlace, ...] = ()
+    lines: tuple[Line, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadDocument:
+    """What a file gives.
+
+    title: what the document calls itself, "" where it doesn't. summary: "" for a document of one chunk.
+    """
+
+    title: str
+    page_count: int | None
+    language: str
+    summary: str
+    chunks: tuple[TextChunk, ...]
+    parts: tuple[DocumentPart, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A block, or a part of a long one, with its place in the document's text."""
+
+    start: int
+    end: int
+    block: Block
+
+
+def document_parts(document: ParsedDocument) -> tuple[DocumentPart, ...]:
+    """In order; together they hold every block."""
+    pieces = list(_pieces(document.blocks))
+    if not document.pages:
+        return tuple(_part(number, run, run[0].start) for number, run in enumerate(_runs(pieces), 1))
+    by_page = {page: list(run) for page, run in groupby(pieces, key=lambda piece: piece.block.page)}
+    parts: list[DocumentPart] = []
+    for number, page in enumerate(document.pages, 1):
+        part = _part(number, by_page.get(number, []), parts[-1].char_end if parts else 0)
+        parts.append(replace(part, page=number, width=page.width, height=page.height, lines=page.lines))
+    return tuple(parts)
+
+
+def _part(number: int, pieces: Sequence[_Piece], start: int) -> DocumentPart:
+    """start: of one without pieces."""
+    start, end = (pieces[0].start, pieces[-1].end) if pieces else (start, start)
+    blocks: list[BlockPlace] = []
+    for piece in pieces:
+        columns: list[Any] = [list(piece.block.columns)] if piece.block.columns else []
+        blocks.append([piece.start - start, piece.end - start, piece.block.kind, piece.block.level, *columns])
+    page = pieces[0].block.page if pieces else None
+    return DocumentPart(number=number, char_start=start, char_end=end, page=page, blocks=tuple(blocks))
+
+
+def _runs(pieces: Sequence[_Piece]) -> Iterator[list[_Piece]]:
+    run: list[_Piece] = []
+    for piece in pieces:
+        chars = piece.end - run[0].start if run else 0
+        is_heading = piece.block.kind == "heading"
+        is_full = chars > PART_CHARS or (is_heading and chars * HEADING_FROM > PART_CHARS)
+        if is_full and any(other.block.kind != "heading" for other in run):
+            yield run
+            run = []
+        run.append(piece)
+    if run:
+        yield run
+
+
+def _pieces(blocks: Sequence[Block]) -> Iterator[_Piece]:
+    """A block that is longer than a part is several, which end with a line where they can."""
+    start = 0
+    for block in blocks:
+        done, end = 0, len(block.text)
+        while end - done > PART_CHARS:
+            cut = block.text.rfind("\n", done, done + PART_CHARS) + 1 or done + PART_CHARS
+            yield _Piece(start + done, start + cut, block)
+            done = cut
+        yield _Piece(start + done, start + end, block)
+        start += end + len(BLOCK_SEPARATOR)
+
+
+# ------------------------------------------------------------------------------------------------ places on a page
+Box = tuple[float, float, float, float]
+
+
+def boxes_between(lines: Sequence[Line], start: int, end: int) -> list[Box]:
+    """Where the characters start … end stand: (left, top, right, bottom) of each line, as shares of the page.
+
+    lines: of a `DocumentPart`, from whose first character both are counted.
+    """
+    boxes: list[Box] = []
+    for begin, finish, left, top, right, bottom, words in lines:
+        if finish <= start or begin >= end:
+            continue
+        stops = [*zip(words[::2], words[1::2], strict=True), (finish, right)]
+        x0 = left if start <= begin else _place(stops, start)
+        x1 = right if end >= finish else _place(stops, end)
+        if x1 > x0:
+            boxes.append((x0 / GRID, top / GRID, x1 / GRID, bottom / GRID))
+    return boxes
+
+
+def _place(stops: Sequence[tuple[int, int]], at: int) -> int:
+    """The left side of a character of a line; inside a word all characters count as equally wide."""
+    for (begin, left), (end, right) in pairwise(stops):
+        if begin <= at < end:
+            return round(left + (right - left) * (at - begin) / (end - begin))
+    return stops[-1][1] if at >= stops[-1][0] else stops[0][1]

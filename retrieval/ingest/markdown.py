@@ -16,8 +16,7 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock, blockquote, table
 
 from retrieval.ingest.blocks import Block, ParsedDocument, first_title
-from retrieval.ingest.headings import heading_level
-from retrieval.ingest.text import readable_text
+from retrieval.ingest.text import heading_level, readable_text
 from retrieval.text.statements import inline_text
 
 FENCE = "---"  # before and after the front matter

@@ -22,7 +22,7 @@ from ragsite.core.text import clean_text
 from ragsite.core.wording import worded
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.blocks import BLOCK_SEPARATOR, GRID, Block, BlockKind, Box, Line, PageLines, Word, lines_of
-from retrieval.ingest.headings import heading_level
+from retrieval.ingest.text import heading_level
 
 LANGUAGES = ("eng", "chi_sim", "chi_tra")  # those of them that are installed
 DOTS_PER_INCH = 200

@@ -26,8 +26,7 @@ from pptx.enum.shapes import PP_PLACEHOLDER
 from ragsite.core.wording import worded
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.blocks import Block, ParsedDocument, first_title
-from retrieval.ingest.headings import MAX_HEADING_CHARS, heading_level
-from retrieval.ingest.text import row_blocks
+from retrieval.ingest.text import MAX_HEADING_CHARS, heading_level, row_blocks
 
 _HEADING_STYLE = re.compile(r"(?:heading|标题|標題)\s*([1-9])", re.I)
 _TITLE_STYLES = ("title", "标题", "標題")

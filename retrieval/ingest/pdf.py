@@ -19,9 +19,9 @@ import pypdfium2
 from ragsite.core.wording import worded
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.blocks import BLOCK_SEPARATOR, Block, Line, PageLines, ParsedDocument, lines_of
-from retrieval.ingest.headings import heading_level
 from retrieval.ingest.ocr import ocr_languages, read_pictures
 from retrieval.ingest.pdf_text import ROW, WIDE, Run, TextLine, joined, table_rows, text_lines, words
+from retrieval.ingest.text import heading_level
 
 SCANNED = worded("The PDF has no text, only images (a scan); run it through OCR first.")
 NOTHING_READ = worded("The PDF has no text, only images (a scan), and no words could be read in them.")

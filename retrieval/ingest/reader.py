@@ -26,8 +26,7 @@ from typing import Any
 
 from ragsite.core.wording import Sentence, worded, wording_of
 from retrieval.errors import DocumentUnreadableError
-from retrieval.ingest.chunking import ChunkSize, TextChunk
-from retrieval.ingest.parts import DocumentPart, ReadDocument
+from retrieval.ingest.chunking import ChunkSize, DocumentPart, ReadDocument, TextChunk
 from retrieval.ingest.sniff import FileKind, kind_by_name
 
 MIB = 1024 * 1024

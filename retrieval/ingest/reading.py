@@ -15,11 +15,10 @@ from ragsite.core.text import unturned
 from ragsite.core.wording import worded
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.blocks import ParsedDocument
-from retrieval.ingest.chunking import Chunker, ChunkSize
+from retrieval.ingest.chunking import Chunker, ChunkSize, ReadDocument, document_parts
 from retrieval.ingest.html import parse_html
 from retrieval.ingest.markdown import parse_markdown
 from retrieval.ingest.office import parse_docx, parse_pptx, parse_xlsx
-from retrieval.ingest.parts import ReadDocument, document_parts
 from retrieval.ingest.pdf import parse_pdf
 from retrieval.ingest.sniff import OFFICE_PARTS, FileKind, check_content
 from retrieval.ingest.text import parse_csv, parse_text

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from ragsite.core.errors import NotFoundError
 from ragsite.core.wording import worded
-from retrieval.ingest.parts import Box, boxes_between
+from retrieval.ingest.chunking import Box, boxes_between
 from retrieval.ingest.sniff import MEDIA_TYPES
 from retrieval.models import Chunk, Document, DocumentPart
 from retrieval.selectors import as_uuid

@@ -33,7 +33,7 @@ LEVELS_ABOVE = 2  # of the page that shows it: its own title is an h2
 MOST_BRACKETS = 400  # of a block that is read for links: links in links take quadratic time
 CELL_END = " | "
 
-Block = Sequence[int | str | Sequence[str]]  # start, end, kind, level, perhaps columns, as of `retrieval.ingest.parts`
+Block = Sequence[int | str | Sequence[str]]  # start, end, kind, level, perhaps columns, as of `DocumentPart`
 _HEADING_SIGNS = re.compile(r"^#{1,6} | #+$")  # of a line without double spaces
 _HEADING_TAG = re.compile(r"<(/?)h([1-6])>")
 

@@ -33,7 +33,7 @@ from retrieval.errors import (
     EmbeddingUnavailableError,
     IndexUnavailableError,
 )
-from retrieval.ingest.parts import ReadDocument
+from retrieval.ingest.chunking import ReadDocument
 from retrieval.ingest.reader import read_file
 from retrieval.models import Chunk, Collection, Document, DocumentPart, IngestJob
 from retrieval.ports import Embedder, Vectors

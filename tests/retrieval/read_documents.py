@@ -8,8 +8,7 @@ from typing import Any
 
 from django.core.files.base import ContentFile
 
-from retrieval.ingest.chunking import ChunkSize
-from retrieval.ingest.parts import ReadDocument
+from retrieval.ingest.chunking import ChunkSize, ReadDocument
 from retrieval.ingest.reading import read_document
 from retrieval.ingest.sniff import MEDIA_TYPES, kind_by_name
 from retrieval.models import Chunk, Document, DocumentPart

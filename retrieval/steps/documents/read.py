@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from ragsite.core.wording import worded
-from retrieval.ingest.headings import heading_level
+from retrieval.ingest.text import heading_level
 from retrieval.ports import DocumentReader
 from retrieval.steps.step import Deps, step, try_call
 from retrieval.text.analysis import Language, in_script_of

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from lxml import html as lxml_html
 from rest_framework.test import APIClient
 
-from retrieval.ingest.parts import PART_CHARS
+from retrieval.ingest.chunking import PART_CHARS
 from retrieval.models import Document
 from retrieval.services.document_html import TAGS
 from tests.factories import CollectionFactory, UserFactory

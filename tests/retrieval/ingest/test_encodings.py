@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from retrieval.ingest.encodings import declared_encoding, decode_text, detect_encoding
+from retrieval.ingest.text import declared_encoding, decode_text, detect_encoding
 
 SIMPLIFIED = "员工请假应当提前三天申请，由部门负责人批准。病假须附医院证明。"
 TRADITIONAL = "學生宿舍應於晚間十一時前關閉，違反規定者由舍監登記處理。"

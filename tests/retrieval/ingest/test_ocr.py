@@ -10,7 +10,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest import ocr
-from retrieval.ingest.parts import ReadDocument, boxes_between
+from retrieval.ingest.chunking import ReadDocument, boxes_between
 from retrieval.ingest.pdf import SCANNED
 from tests.retrieval.read_documents import read
 

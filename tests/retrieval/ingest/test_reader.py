@@ -14,8 +14,7 @@ import pytest
 
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest import reader
-from retrieval.ingest.chunking import ChunkSize
-from retrieval.ingest.parts import ReadDocument
+from retrieval.ingest.chunking import ChunkSize, ReadDocument
 from retrieval.ingest.reader import Bounds, read_file
 from retrieval.ingest.reading import read_document
 from tests.constants import constants

@@ -61,7 +61,7 @@ def grade(score: float, *, missing: str = "none") -> dict[str, Any]:
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """A model is asked for the route, however good the first search is."""
-    monkeypatch.setattr("retrieval.workflows.workflow.CLEAR_SCORE", 2.0)
+    monkeypatch.setattr("retrieval.workflows.CLEAR_SCORE", 2.0)
 
 
 # ------------------------------------------------------------------------------------------------ the straight way

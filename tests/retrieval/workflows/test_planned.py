@@ -54,7 +54,7 @@ async def test_a_good_first_search_takes_two_rounds_and_no_planner(online) -> No
 @pytest.fixture
 def planned(monkeypatch: pytest.MonkeyPatch) -> None:
     """A model makes the plan, however good the first search is."""
-    monkeypatch.setattr("retrieval.workflows.workflow.CLEAR_SCORE", 2.0)
+    monkeypatch.setattr("retrieval.workflows.CLEAR_SCORE", 2.0)
 
 
 async def test_a_planned_comparison_searches_its_sides_and_takes_three_rounds(online, planned) -> None:
