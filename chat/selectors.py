@@ -136,10 +136,9 @@ def _shown(session_id: UUID) -> QuerySet[Message]:
     return messages.exclude(pk__in=hidden).exclude(reply_to__in=hidden)
 
 
-def message_list(*, user: User, session: Session, superseded: bool = False) -> QuerySet[Message]:
-    """The messages of one of the user's sessions in the order of the conversation. superseded: all versions."""
-    messages = Message.objects.filter(session=session) if superseded else _shown(session.pk)
-    messages = messages.filter(session__in=own_sessions(user))
+def message_list(*, user: User, session: Session) -> QuerySet[Message]:
+    """The messages that one of the user's sessions shows, in the order of the conversation."""
+    messages = _shown(session.pk).filter(session__in=own_sessions(user))
     return _in_order(_with_details(messages, user))
 
 

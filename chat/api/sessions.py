@@ -56,9 +56,6 @@ class SessionListQuerySerializer(QuerySerializer):
 
 
 class MessageListQuerySerializer(QuerySerializer):
-    superseded = serializers.BooleanField(
-        required=False, default=False, help_text="Also answers that were written anew."
-    )
     newest_first = serializers.BooleanField(
         required=False, default=False, help_text="The order turned round, so that the first page holds the end."
     )
@@ -181,7 +178,7 @@ class SessionMessagesApi(ChatView):
         session = selectors.session_get(user=user, session_id=session_id)
         answers_mark_interrupted(session=session)
         query = checked(MessageListQuerySerializer, request.query_params)
-        messages = selectors.message_list(user=user, session=session, superseded=query["superseded"])
+        messages = selectors.message_list(user=user, session=session)
         if query["newest_first"]:
             messages = messages.reverse()
         return MessagePages().answer(

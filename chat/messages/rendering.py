@@ -149,8 +149,13 @@ def _squeezed(text: str) -> str:
 # ------------------------------------------------------------------------------------------------ formulas
 # $…$, \(…\), $$…$$ and \[…\], kept as TeX for the page, which draws them once the answer is done. A dollar that is a
 # price begins no formula. Each search for an end is bounded, so that the time stays linear.
-FORMULA_CHARS = 2000
 FORMULA_LINES = 50
+_INLINE = re.compile(
+    r"\$\$(?!\$\$)(.{1,2000}?)\$\$|\\\((?!\\\))(.{1,2000}?)\\\)"
+    r"|(?<![^\W_])\$([^\s$](?:[^$]{0,2000}[^\s$])?)\$(?![^\W_])",  # as Pandoc has it: "US$5 and A$6" is money
+    re.S,
+)
+_BLOCK = re.compile(r"(?:\$\$((?:(?!\$\$).)+)\$\$|\\\[((?:(?!\\\]).)+)\\\])[ \t]*(?=\n|\Z)", re.S)
 _TEX = re.compile(r"[\\^_{]")
 _PROSE = re.compile(r"[A-Za-z]{3}|[\u3000-\u303f\u3400-\u9fff\uff00-\uffef]")
 _NUMBER = re.compile(r"[\d.,]+")
@@ -179,61 +184,31 @@ def _is_formula(content: str) -> bool:
 
 
 def _formula_inline(state: StateInline, silent: bool) -> bool:
-    source, start = state.src, state.pos
-    if source.startswith("$$", start):
-        opening = closing = "$$"
-    elif source.startswith("\\(", start):
-        opening, closing = "\\(", "\\)"
-    elif source.startswith("$", start):
-        opening = closing = "$"
-    else:
-        return False
-    begin = start + len(opening)
-    end = source.find(closing, begin, begin + FORMULA_CHARS)
-    if end < 0:
-        return False
-    content = source[begin:end]
-    if not _is_formula(content) or (opening == "$" and not _dollars_fit(source, start, end)):
+    found = _INLINE.match(state.src, state.pos)
+    content = found[found.lastindex or 0] if found else ""
+    if found is None or not _is_formula(content):
         return False
     if not silent:
-        token = state.push("formula", "", 0)
-        token.content, token.markup = content.strip(), opening
-    state.pos = end + len(closing)
+        state.push("formula", "", 0).content = content.strip()
+    state.pos = found.end()
     return True
 
 
-def _dollars_fit(source: str, start: int, end: int) -> bool:
-    """As Pandoc has it: no space inside, and neither letter nor digit outside ("US$5 and A$6" is money)."""
-    before, after = source[start - 1 : start], source[end + 1 : end + 2]
-    inside = source[start + 1] + source[end - 1]
-    return not (before.isalnum() or after.isalnum() or inside[0].isspace() or inside[1].isspace())
-
-
 def _formula_lines(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    if state.is_code_block(start):
+    if state.is_code_block(start) or not state.src.startswith(("$$", "\\["), state.bMarks[start] + state.tShift[start]):
         return False
-    first = state.src[state.bMarks[start] + state.tShift[start] : state.eMarks[start]]
-    opening = first[:2]
-    if opening not in ("$$", "\\["):
-        return False
-    closing = "$$" if opening == "$$" else "\\]"
-    lines: list[str] = []
-    for line in range(start, min(end, start + FORMULA_LINES)):
-        if line > start and state.sCount[line] < state.blkIndent:
-            return False  # the list or the quote ends
-        text = first[2:] if line == start else state.getLines(line, line + 1, state.blkIndent, False)
-        before, closed, after = text.partition(closing)
-        lines.append(before)
-        if closed:
-            content = "\n".join(lines).strip()
-            if after.strip() or not content or _MARKERS.fullmatch(content):
-                return False  # `\[1\]` is an escaped citation
-            if not silent:
-                token = state.push("formula_block", "", 0)
-                token.content, token.map, token.block = content, [start, line + 1], True
-                state.line = line + 1
-            return True
-    return False
+    last = start + 1
+    while last < min(end, start + FORMULA_LINES) and state.sCount[last] >= state.blkIndent:
+        last += 1  # there the list or the quote ends
+    found = _BLOCK.match(state.getLines(start, last, state.blkIndent, False).lstrip())
+    content = found[found.lastindex or 0].strip() if found else ""
+    if found is None or not content or _MARKERS.fullmatch(content):
+        return False  # `\[1\]` is an escaped citation
+    if not silent:
+        token = state.push("formula_block", "", 0)
+        state.line = start + found[0].count("\n") + 1
+        token.content, token.map, token.block = content, [start, state.line], True
+    return True
 
 
 # ------------------------------------------------------------------------------------------------ tokens
