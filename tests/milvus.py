@@ -24,9 +24,8 @@ COLLECTION = "11111111-1111-1111-1111-111111111111"
 def milvus_uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Where the session's server listens."""
     server = LiteServer(tmp_path_factory.mktemp("milvus"))
-    assert server.claim()
     try:
-        server.start()
+        assert server.start()
         server.wait_ready()
         yield server.uri
     finally:

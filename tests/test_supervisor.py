@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from ragsite.runtime import supervisor as supervisor_module
+from ragsite.runtime.child_process import Child
 from ragsite.runtime.start_checks import StartError
-from ragsite.runtime.supervisor import Program, Supervisor
+from ragsite.runtime.supervisor import Supervisor
 from tests.processes import alive, wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
@@ -35,10 +36,10 @@ def supervisor(said: list[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Sup
 
 
 @pytest.fixture
-def program(tmp_path: Path) -> Callable[..., Program]:
-    def make(script: str, **options: Any) -> Program:
+def program(tmp_path: Path) -> Callable[..., Child]:
+    def make(script: str, **options: Any) -> Child:
         command, log_path = [sys.executable, "-c", script], tmp_path / "part.log"
-        return Program("part", command, log_path=log_path, env=dict(os.environ), cwd=tmp_path, **options)
+        return Child("part", command, log_path=log_path, env=dict(os.environ), cwd=tmp_path, **options)
 
     return make
 
@@ -53,7 +54,7 @@ def run_until(supervisor: Supervisor, condition: Callable[[], bool]) -> None:
 
 
 def test_orphans_of_a_dead_part_are_gone_before_it_starts_again(
-    supervisor: Supervisor, program: Callable[..., Program]
+    supervisor: Supervisor, program: Callable[..., Child]
 ) -> None:
     part = program("import subprocess, time; print(subprocess.Popen(['sleep', '60']).pid, flush=True); time.sleep(60)")
     supervisor.add(part)
@@ -67,7 +68,7 @@ def test_orphans_of_a_dead_part_are_gone_before_it_starts_again(
 
 
 def test_a_part_that_keeps_dying_stops_the_site_with_its_last_words(
-    supervisor: Supervisor, program: Callable[..., Program]
+    supervisor: Supervisor, program: Callable[..., Child]
 ) -> None:
     supervisor.add(program("raise SystemExit('the disk is full')"))
     with pytest.raises(StartError, match=r"part ended 5 times right after its start[\s\S]*the disk is full"):
@@ -75,7 +76,7 @@ def test_a_part_that_keeps_dying_stops_the_site_with_its_last_words(
 
 
 def test_a_part_that_will_not_stop_is_killed(
-    supervisor: Supervisor, program: Callable[..., Program], monkeypatch: pytest.MonkeyPatch
+    supervisor: Supervisor, program: Callable[..., Child], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(supervisor_module, "PARTS_STOP_TIMEOUT_S", 0.2)
     part = program("import signal, time; signal.signal(15, signal.SIG_IGN); print('deaf', flush=True); time.sleep(60)")

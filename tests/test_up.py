@@ -117,7 +117,7 @@ def test_a_killed_supervisor_leaves_nothing_running_and_the_folder_free(tmp_path
     assert wait_until(lambda: not any(alive(pid) for pid in parts), within_s=5)
     server = LiteServer(tmp_path / "var")
     with start_checks.claimed_folder(tmp_path / "var"):
-        assert server.claim()
+        assert server.start()
     server.stop()
 
 

@@ -15,7 +15,6 @@ import json
 import os
 import signal
 import socket
-import subprocess
 import sys
 import tempfile
 import time
@@ -27,6 +26,7 @@ import grpc
 from filelock import FileLock, Timeout
 
 from ragsite.runtime import child_process
+from ragsite.runtime.child_process import Child
 
 HOST = "127.0.0.1"
 FIRST_PORT = 19530
@@ -72,11 +72,10 @@ def ensure_server(data_dir: str | Path, *, port: int = 0) -> Iterator[str]:
     Raises MilvusLiteError.
     """
     server = LiteServer(data_dir, port=port)
-    if not server.claim():
-        yield _others_uri(Path(data_dir))
-        return
     try:
-        server.start()
+        if not server.start():
+            yield _others_uri(Path(data_dir))
+            return
         server.wait_ready()
         yield server.uri
     finally:
@@ -92,17 +91,16 @@ def _others_uri(data_dir: Path) -> str:
     return uri
 
 
-class LiteServer:
-    """A server that this process owns. `claim`, any number of `start`s, `wait_ready`, `stop`."""
+class LiteServer(Child):
+    """A server that this process owns from `start` to `stop`."""
 
     def __init__(self, data_dir: str | Path, *, port: int = 0) -> None:
         self.data_dir = Path(data_dir)
-        self.log_path = self.data_dir / "logs" / "milvus.log"
-        self.process: subprocess.Popen[bytes] | None = None
-        self._wanted_port = port
-        self._port = 0
+        log_path = self.data_dir / "logs" / "milvus.log"
+        super().__init__("milvus", log_path=log_path, stop_signal=signal.SIGINT)  # at which it closes its files
         self._run_dir = _run_dir(self.data_dir)
         self._owner_lock = FileLock(self._run_dir / "milvus.lock")
+        self._chosen_port, self._port = port, 0
         self._port_lock: FileLock | None = None
 
     @property
@@ -110,52 +108,53 @@ class LiteServer:
         """Set by `start`, and the same after every further start."""
         return f"http://{HOST}:{self._port}"
 
-    def claim(self) -> bool:
-        """Become the one owner of the folder's server. False: another process is."""
+    def start(self) -> bool:
+        """Become the one owner of the folder's server, start it, or start it again on the same port, and publish its
+        address; does not wait. False: another process is the owner. Raises MilvusLiteError."""
         try:
             self._owner_lock.acquire(timeout=0)
         except Timeout:
             return False
-        return True
-
-    def start(self) -> None:
-        """Start it, or start it again on the same port, and publish its address; does not wait.
-
-        Raises MilvusLiteError.
-        """
-        if self.process is not None:
-            child_process.kill_groups([self.process])
         if not self._port:
-            self._port, self._port_lock = _reserve_port(self._wanted_port)
+            self._port, self._port_lock = _reserve_port(self._chosen_port)
         # -P: the script's own folder is no place to import from, it has a `milvus_lite.py` that is not the library.
         program = [sys.executable, "-P", str(Path(__file__).with_name("milvus_lite_server.py")), "server"]
-        program += ["--data-dir", str(self.data_dir / "milvus"), "--host", HOST, "--port", str(self._port)]
-        self.process = child_process.spawn(program, log_path=self.log_path)
+        self.command = [
+            *program,
+            "--data-dir",
+            str(self.data_dir / "milvus"),
+            "--host",
+            HOST,
+            "--port",
+            str(self._port),
+        ]
+        super().start()
         fresh = self._run_dir / "milvus.new"
         fresh.write_text(json.dumps({"uri": self.uri, "owner_pid": os.getpid()}))
         fresh.replace(self._run_dir / "milvus.json")
+        return True
 
     def ready(self) -> bool:
-        return self.process is not None and self.process.poll() is None and answers(self.uri)
+        return self.is_running() and answers(self.uri)
 
-    def wait_ready(self, *, timeout_s: float = START_TIMEOUT_S) -> None:
+    def wait_ready(self) -> None:
         """Raises MilvusLiteError when it ends, or does not answer in time."""
-        deadline = time.monotonic() + timeout_s
+        deadline = time.monotonic() + START_TIMEOUT_S
         while not self.ready():
-            if self.process is None or self.process.poll() is not None:
+            if not self.is_running():
                 raise MilvusLiteError(f"Milvus Lite ended while starting; {self.log_path} says why.")
             if time.monotonic() > deadline:
-                raise MilvusLiteError(f"Milvus Lite did not answer within {timeout_s:.0f} s; see {self.log_path}.")
+                raise MilvusLiteError(f"Milvus Lite did not answer in {START_TIMEOUT_S:.0f} s; see {self.log_path}.")
             time.sleep(0.05)
 
-    def stop(self, *, timeout_s: float = STOP_TIMEOUT_S) -> None:
-        """Stop it cleanly (it closes its files on SIGINT) and give the folder free."""
+    def stop(self) -> None:
+        """Stop it, and give the folder free; of another's server nothing is touched."""
+        child_process.stop([self], timeout_s=STOP_TIMEOUT_S)
         if self.process is not None:
-            child_process.stop(self.process, with_signal=signal.SIGINT, timeout_s=timeout_s)
             (self._run_dir / "milvus.json").unlink(missing_ok=True)
         if self._port_lock is not None:
             self._port_lock.release()
-        self._owner_lock.release()
+        self._owner_lock.release(force=True)  # it was acquired at each start
         self.process, self._port, self._port_lock = None, 0, None
 
 
@@ -165,13 +164,13 @@ def _run_dir(data_dir: Path) -> Path:
     return path
 
 
-def _reserve_port(wanted: int) -> tuple[int, FileLock]:
+def _reserve_port(chosen: int) -> tuple[int, FileLock]:
     """A free port and the lock that keeps it ours among Ragsite's processes.
 
     gRPC binds with SO_REUSEPORT, so two servers started at once could share a port and mix two folders' data without
     any error; the lock makes choosing and binding one step.
     """
-    for port in [wanted] if wanted else range(FIRST_PORT, FIRST_PORT + PORTS_TRIED):
+    for port in [chosen] if chosen else range(FIRST_PORT, FIRST_PORT + PORTS_TRIED):
         lock = FileLock(Path(tempfile.gettempdir()) / f"ragsite-milvus-{os.getuid()}-{port}.lock")
         try:
             lock.acquire(timeout=0)
@@ -184,6 +183,6 @@ def _reserve_port(wanted: int) -> tuple[int, FileLock]:
                 return port, lock
             except OSError:
                 lock.release()
-    if wanted:
-        raise MilvusLiteError(f"MILVUS_LITE_PORT={wanted} is taken by another program; choose another port.")
+    if chosen:
+        raise MilvusLiteError(f"MILVUS_LITE_PORT={chosen} is taken by another program; choose another port.")
     raise MilvusLiteError(f"No free port for Milvus Lite from {FIRST_PORT} on; set MILVUS_LITE_PORT.")

@@ -9,8 +9,6 @@ import os
 import secrets
 import socket
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import redis
@@ -18,7 +16,7 @@ from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
-from filelock import FileLock, Timeout
+from filelock import AcquireReturnProxy, FileLock, Timeout
 
 ADMIN_NAME = "admin"
 CONNECT_S = 5.0
@@ -45,21 +43,15 @@ def make_folders(data_dir: Path) -> None:
         ) from error
 
 
-@contextmanager
-def claimed_folder(data_dir: Path) -> Iterator[None]:
-    """Lock the folder for this instance; the kernel releases the lock when the process dies."""
-    lock = FileLock(data_dir / "run" / "up.lock")
+def claimed_folder(data_dir: Path) -> AcquireReturnProxy:
+    """Lock the folder for this instance, for a `with` block; the kernel releases the lock when the process dies."""
     try:
-        lock.acquire(timeout=0)
+        return FileLock(data_dir / "run" / "up.lock").acquire(timeout=0)
     except Timeout:
         raise StartError(
             f"Ragsite already runs on {data_dir}: use that one, stop it first, "
             "or set RAGSITE_DATA_DIR to another folder."
         ) from None
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def check_port(host: str, port: int) -> None:

@@ -151,8 +151,7 @@ async def test_a_search_waits_while_its_server_is_restarted_elsewhere_and_says_s
     tmp_path_factory: pytest.TempPathFactory, milvus_settings: MilvusSettings
 ) -> None:
     server = LiteServer(tmp_path_factory.mktemp("restarted"))
-    assert server.claim()
-    server.start()
+    assert server.start()
     server.wait_ready()
     index = MilvusIndex(milvus_settings, uri=lambda: server.uri, writer_lock=only_writer)
     trace = Trace()

@@ -17,8 +17,7 @@ from ragsite.runtime.milvus_lite import LiteServer, MilvusLiteError
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiteServer]:
     server = LiteServer(tmp_path_factory.mktemp("lite"))
-    assert server.claim()
-    server.start()
+    assert server.start()
     server.wait_ready()
     yield server
     server.stop()
@@ -31,7 +30,7 @@ def test_a_command_uses_the_running_server(server: LiteServer) -> None:
 
 
 def test_a_folder_has_one_owner(server: LiteServer) -> None:
-    assert not LiteServer(server.data_dir).claim()
+    assert not LiteServer(server.data_dir).start()
 
 
 def test_a_taken_port_is_refused_by_name(tmp_path: Path) -> None:

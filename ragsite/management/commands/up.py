@@ -19,8 +19,9 @@ from kombu.exceptions import OperationalError
 
 from ragsite.celery import app as celery_app
 from ragsite.runtime import start_checks
+from ragsite.runtime.milvus_lite import LiteServer, MilvusLiteError
 from ragsite.runtime.start_checks import ADMIN_NAME, StartError
-from ragsite.runtime.supervisor import MilvusLite, Supervisor, programs
+from ragsite.runtime.supervisor import DELAYS_S, Supervisor, programs
 
 NEVER_SHOWN = ["redoc", "rest_framework", "*.map", "*.d.ts", "LICENSE*", "README*"]  # files of libraries
 logger = logging.getLogger(__name__)
@@ -40,7 +41,7 @@ class Command(BaseCommand):
                 start_checks.make_secret_key(data_dir)
                 _collect_static_files()
                 self._serve(data_dir)
-        except StartError as error:
+        except (StartError, MilvusLiteError) as error:
             self.stderr.write(str(error))
             sys.exit(1)
         self.stdout.flush()
@@ -52,8 +53,8 @@ class Command(BaseCommand):
         supervisor.handle_signals()
         try:
             if not settings.RAG.milvus.uri:
-                restarted = partial(_send, "retrieval.tasks.index_check")
-                supervisor.add(MilvusLite(data_dir, port=settings.RAG.milvus.lite_port, on_restart=restarted))
+                look_again = partial(_send, "retrieval.tasks.index_check")  # its last writes may be lost
+                supervisor.add(LiteServer(data_dir, port=settings.RAG.milvus.lite_port), when_restarted=look_again)
             start_checks.migrate()
             self._first_login(start_checks.make_admin(settings.SITE.admin_password))
             connections.close_all()  # nothing here needs the database any more
@@ -65,7 +66,7 @@ class Command(BaseCommand):
                 workers=settings.RAG.ingest.workers,
                 environ=settings.ENVIRON,
             ):
-                supervisor.add(program)
+                supervisor.add(program, delay_s=DELAYS_S.get(program.name, 0.0))
             if settings.SITE.sample_data:
                 _send("ragsite.tasks.samples_load_once")
             supervisor.run(when_ready=lambda: self._say(f"Ragsite is ready at {url} (Ctrl-C stops it)."))
