@@ -72,8 +72,8 @@ class WebhookAdmin(admin.ModelAdmin):
         if not change:
             secret = new_secret()
             obj.secret = seal(secret)
-            told = gettext("The secret that signs what it gets, shown only this once: %(secret)s")
-            messages.success(request, told % {"secret": secret})
+            message = gettext("The secret that signs what it gets, shown only this once: %(secret)s")
+            messages.success(request, message % {"secret": secret})
         super().save_model(request, obj, form, change)
 
 

@@ -222,6 +222,6 @@ def test_a_mail_server_that_is_away_is_tried_again(monkeypatch: pytest.MonkeyPat
     def away(*_: Any) -> None:
         raise SMTPServerDisconnected("away")
 
-    monkeypatch.setattr(tasks, "letter_deliver", away)
+    monkeypatch.setattr(mail.EmailMessage, "send", away)
     with pytest.raises((SMTPServerDisconnected, Retry)):
         tasks.letter_send("mei@example.org", "Subject", "Text")

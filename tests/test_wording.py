@@ -8,7 +8,7 @@ import pytest
 from django.utils import translation
 
 from ragsite.core.errors import NotFoundError
-from ragsite.core.localized import localized, said
+from ragsite.core.localized import localized, translate
 from ragsite.core.wording import worded, wordings_of
 
 RELEVANT = ("{passed} of {found} documents passed the grading", {"passed": 3, "found": 10})
@@ -25,7 +25,7 @@ RELEVANT = ("{passed} of {found} documents passed the grading", {"passed": 3, "f
 def test_a_sentence_is_said_in_the_active_language(language: str, text: str) -> None:
     template, values = RELEVANT
     with translation.override(language):
-        assert localized(worded(template, **values)) == said(template, **values) == text
+        assert localized(worded(template, **values)) == translate(template, **values) == text
 
 
 def test_values_are_never_read_as_templates() -> None:

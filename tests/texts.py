@@ -20,8 +20,8 @@ from django.utils.translation.template import templatize  # noqa: E402
 from ragsite.core.changeable import changeable_fields, meaning_of  # noqa: E402
 
 CALLS = {
-    **dict.fromkeys(("_", "gettext_lazy", "worded", "joined", "said"), "gettext"),
-    **dict.fromkeys(("ngettext_lazy", "counted", "said_count"), "ngettext"),
+    **dict.fromkeys(("_", "gettext_lazy", "worded", "joined", "translate"), "gettext"),
+    **dict.fromkeys(("ngettext_lazy", "counted", "translate_count"), "ngettext"),
 }
 SCRIPT_CALL = re.compile(r'\b(?:n?gettext|gettextWith)\(\s*("(?:[^"\\]|\\.)*")(?:,\s*("(?:[^"\\]|\\.)*"))?')
 

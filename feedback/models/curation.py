@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from chat.models import Message
 from feedback.models.fields import InForce, who
-from ragsite.core.localized import said
+from ragsite.core.localized import translate
 from retrieval.models import Collection, Document
 
 
@@ -88,7 +88,7 @@ class ManualBoost(InForce):
         ]
 
     def __str__(self) -> str:
-        effect = said("hidden") if self.hide else f"×{self.multiplier:g}"
+        effect = translate("hidden") if self.hide else f"×{self.multiplier:g}"
         return f"{self.document.title[:60]}: {effect}"
 
 

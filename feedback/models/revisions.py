@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from feedback.models.evidence import RatedPassage, RatedQuestion
 from feedback.models.fields import who
-from ragsite.core.localized import localized, said
+from ragsite.core.localized import localized, translate
 from ragsite.core.wording import wordings_of
 from retrieval.models import Document
 
@@ -62,7 +62,7 @@ class Revision(models.Model):
         indexes = [models.Index(fields=["status", "-number"])]
 
     def __str__(self) -> str:
-        return said(
+        return translate(
             "Revision {number} ({status})", number=self.number, status=str(self.get_status_display()).lower()
         )  # fmt: skip
 

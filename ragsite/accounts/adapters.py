@@ -133,10 +133,10 @@ def groups_follow(user: User, account: SocialAccount) -> None:
     claims = {**account.extra_data.get("id_token", {}), **account.extra_data.get("userinfo", {})}
     claim = claims.get(settings.OIDC.groups) or []
     values = {claim} if isinstance(claim, str) else {str(value) for value in claim}
-    wanted = {group for value, group in settings.OIDC_GROUPS.items() if value in values}
+    names = {group for value, group in settings.OIDC_GROUPS.items() if value in values}
     mapped = Group.objects.filter(name__in=settings.OIDC_GROUPS.values())
-    user.groups.remove(*mapped.exclude(name__in=wanted))
-    user.groups.add(*mapped.filter(name__in=wanted))
+    user.groups.remove(*mapped.exclude(name__in=names))
+    user.groups.add(*mapped.filter(name__in=names))
     if mapped.filter(permissions__isnull=False).exists() and not user.is_superuser:
         user.is_staff = user.groups.filter(permissions__isnull=False).exists()
         user.save(update_fields=["is_staff"])

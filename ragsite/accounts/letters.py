@@ -10,7 +10,6 @@ from typing import Any
 
 from celery import current_app
 from django.conf import settings
-from django.core.mail import EmailMessage
 from django.db import transaction
 from django.http import HttpRequest
 from django.urls import URLPattern, URLResolver
@@ -53,11 +52,6 @@ def _atomic_form(view: Any) -> Any:
             return view(request, *args, **kwargs)
 
     return in_transaction
-
-
-def letter_deliver(to: str, subject: str, text: str) -> None:
-    """Raises smtplib.SMTPException, OSError."""
-    EmailMessage(subject, text, to=[to], headers={"Auto-Submitted": "auto-generated"}).send()
 
 
 def site_origin() -> str:

@@ -53,8 +53,6 @@ class InvalidInputError(AppError):
 
 
 class NotAuthenticatedError(AppError):
-    """401."""
-
     code = "not_authenticated"
     status = 401
     message: str = worded("Sign in, or send a token.")
@@ -77,24 +75,18 @@ class NotFoundError(AppError):
 
 
 class ConflictError(AppError):
-    """409: not possible in the present state."""
-
     code = "conflict"
     status = 409
     message: str = worded("This cannot be done right now; try again in a moment.")
 
 
 class TooLargeError(AppError):
-    """413."""
-
     code = "too_large"
     status = 413
     message: str = worded("This is too large; send something smaller.")
 
 
 class UnsupportedFileError(AppError):
-    """415."""
-
     code = "unsupported_file_type"
     status = 415
     message: str = worded(
@@ -103,16 +95,12 @@ class UnsupportedFileError(AppError):
 
 
 class RateLimitedError(AppError):
-    """429, with `retry_after_s`."""
-
     code = "rate_limited"
     status = 429
     message: str = worded("Too many requests; wait a little and try again.")
 
 
 class StorageFullError(AppError):
-    """507: the disk is full."""
-
     code = "storage_full"
     status = 507
     message: str = worded(
@@ -121,8 +109,6 @@ class StorageFullError(AppError):
 
 
 class QuotaExceededError(AppError):
-    """507: the user's own quota is used up."""
-
     code = "quota_exceeded"
     status = 507
     message: str = worded("Your documents take up all the room that is allowed; delete some first.")

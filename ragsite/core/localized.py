@@ -15,12 +15,12 @@ def _is_english() -> bool:
     return (translation.get_language() or settings.LANGUAGE_CODE).startswith("en")
 
 
-def said(template: str, **values: Any) -> str:
+def translate(template: str, **values: Any) -> str:
     """`worded` in the active language."""
     return str(localized(worded(template, **values)))
 
 
-def said_count(one: str, many: str, count: int, **values: Any) -> str:
+def translate_count(one: str, many: str, count: int, **values: Any) -> str:
     """`counted` in the active language."""
     return str(localized(counted(one, many, count, **values)))
 

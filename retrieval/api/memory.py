@@ -92,11 +92,14 @@ class MemorySettingsApi(APIView):
         return Response(_settings(request))
 
     @extend_schema(
-        operation_id="memory_settings_change", request=MemorySwitchSerializer, responses=MemorySettingsSerializer
+        operation_id="memory_settings_change",
+        request=MemorySwitchSerializer(partial=True),
+        responses=MemorySettingsSerializer,
     )
     def patch(self, request: Request) -> Response:
         """Switched off, nothing is recalled or written; what is there stays until it is deleted."""
-        memory_switch(user=asking_user(request), **checked(MemorySwitchSerializer, request.data))
+        if changes := checked(MemorySwitchSerializer, request.data, partial=True):
+            memory_switch(user=asking_user(request), **changes)
         return Response(_settings(request))
 
 

@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 
 from chat.messages.data import answer_as_stored, localized_message
 from chat.runs.run import answer_question
-from ragsite.core.localized import localized, said, said_count
+from ragsite.core.localized import localized, translate, translate_count
 from retrieval.management.engine_command import EngineCommand
 from retrieval.selectors import scope_for_all
 from retrieval.trace import EventSink, Trace
@@ -57,14 +57,14 @@ class Command(EngineCommand):
         question = options["question"].strip()
         if not 0 < len(question) <= settings.RAG.limits.message_chars:
             raise CommandError(
-                said("Give a question of 1 to {most} characters.", most=settings.RAG.limits.message_chars)
+                translate("Give a question of 1 to {most} characters.", most=settings.RAG.limits.message_chars)
             )
         if options["json"]:
             logging.disable(logging.WARNING)
         try:
             self.with_engine(lambda: self._ask(question, options))
         except KeyboardInterrupt:
-            self.stderr.write("\n" + said("Stopped."))
+            self.stderr.write("\n" + translate("Stopped."))
             raise SystemExit(INTERRUPTED) from None
 
     async def _ask(self, text: str, options: dict[str, Any]) -> None:
@@ -76,7 +76,7 @@ class Command(EngineCommand):
             async with asyncio.timeout(settings.RAG.limits.answer_timeout_s):
                 answer = await answer_question(question, workflow=workflow, trace=trace)
         except TimeoutError as error:
-            raise CommandError(said("The answer took too long and was given up.")) from error
+            raise CommandError(translate("The answer took too long and was given up.")) from error
         if options["json"]:
             stored = sync_to_async(answer_as_stored)  # reads where in their documents the cited sentences stand
             data = localized_message(*await stored(answer, trace, workflow=workflow, created_at=datetime.now(UTC)))
@@ -91,22 +91,22 @@ class Command(EngineCommand):
         for option in answer.clarification.options if answer.clarification else ():
             self.stdout.write(f"  - {option}")
         if answer.sources:
-            self.stdout.write("\n" + said("Sources"))
+            self.stdout.write("\n" + translate("Sources"))
         for source in answer.sources:
             chunk = source.chunk
-            page = said("page {page}", page=chunk.page) if chunk.page else ""
+            page = translate("page {page}", page=chunk.page) if chunk.page else ""
             heading = chunk.heading if chunk.heading != chunk.title else ""
             place = ", ".join(filter(None, (page, heading, chunk.url)))
             mark = "*" if source.cited else " "
             self.stdout.write(f" {mark}[{source.marker}] {chunk.title}{f' ({place})' if place else ''}")
         reason = f" ({localized(answer.reason)})" if answer.reason else ""
-        self.stdout.write("\n" + said("Decision: {decision}", decision=answer.decision) + reason)
+        self.stdout.write("\n" + translate("Decision: {decision}", decision=answer.decision) + reason)
         for step in trace.steps:
             words = localized(step.summary or step.detail.get("reason", ""))
             self.stdout.write(f"  {step.seq:>2} {step.name:<11} {step.status:<9} {step.duration_ms:>6} ms  {words}")
         usage = trace.usage()
-        calls = said_count("{count} model call", "{count} model calls", usage.llm_calls)
-        rounds = said_count("{count} round", "{count} rounds", usage.llm_rounds)
+        calls = translate_count("{count} model call", "{count} model calls", usage.llm_calls)
+        rounds = translate_count("{count} round", "{count} rounds", usage.llm_rounds)
         self.stdout.write(
-            "  " + said("{calls} in {rounds}, {time} ms", calls=calls, rounds=rounds, time=usage.total_ms)
+            "  " + translate("{calls} in {rounds}, {time} ms", calls=calls, rounds=rounds, time=usage.total_ms)
         )

@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 from feedback.models import Revision, round_told
 from feedback.rounds.round import RoundOutcome, feedback_round
 from ragsite.core.errors import AppError
-from ragsite.core.localized import localized, said, said_count
+from ragsite.core.localized import localized, translate, translate_count
 
 
 class Command(BaseCommand):
@@ -38,7 +38,7 @@ class Command(BaseCommand):
     def _print(self, outcome: RoundOutcome) -> None:
         told = round_told(outcome.as_dict())
         self.stdout.write(
-            said_count(
+            translate_count(
                 "{count} new or changed rating; rows of evidence: {evidence}",
                 "{count} new or changed ratings; rows of evidence: {evidence}",
                 outcome.ratings,
@@ -47,13 +47,13 @@ class Command(BaseCommand):
         )
         if outcome.counts:
             self.stdout.write(
-                said("Boosts for questions: {query_boosts}, of documents: {document_boosts}", **outcome.counts)
+                translate("Boosts for questions: {query_boosts}, of documents: {document_boosts}", **outcome.counts)
             )
         for note in told["notes"]:
-            self.stdout.write(said("Note: {note}", note=note))
+            self.stdout.write(translate("Note: {note}", note=note))
         if outcome.status in Revision.Status.values:  # a dry run's has no number
             status = str(Revision.Status(outcome.status).label).lower()
-            self.stdout.write(said("Revision {number} ({status})", number=outcome.number or "–", status=status))
+            self.stdout.write(translate("Revision {number} ({status})", number=outcome.number or "–", status=status))
         self.stdout.write(told["reason"])
         if outcome.dry_run:
-            self.stdout.write(said("Dry run: nothing was kept."))
+            self.stdout.write(translate("Dry run: nothing was kept."))

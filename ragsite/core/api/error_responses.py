@@ -147,17 +147,14 @@ def page_error(request: HttpRequest, error: AppError) -> Any:
 
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> Any:
-    """Django's handler404."""
     return page_error(request, NotFoundError())
 
 
 def forbidden(request: HttpRequest, exception: Exception | None = None) -> Any:
-    """Django's handler403."""
     return page_error(request, PermissionDeniedError())
 
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> Any:
-    """Django's handler400."""
     return page_error(request, InvalidInputError(worded("The request could not be understood.")))
 
 

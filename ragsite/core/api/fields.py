@@ -34,12 +34,12 @@ def checked(serializer: type[serializers.Serializer[Any]], data: Any, *, partial
     return read(serializer, data, partial=partial).validated_data
 
 
-def unknown_fields(given: Iterable[Any], known: Iterable[str]) -> dict[str, list[str]]:
-    """Names in `given` that are not in `known`, at most NAMED, each with a sentence; empty where all are known."""
+def unknown_fields(names: Iterable[Any], known: Iterable[str]) -> dict[str, list[str]]:
+    """Those of `names` that are not in `known`, at most NAMED, each with a sentence."""
     fields = joined(", ", known)
     return {
         name: [worded("There is no field “{name}”. Known are: {fields}.", name=name, fields=fields)]
-        for name in sorted(set(map(str, given)) - set(known))[:NAMED]
+        for name in sorted(set(map(str, names)) - set(known))[:NAMED]
     }
 
 

@@ -129,13 +129,3 @@ class ApiSchema(AutoSchema):
         super()._insert_field_validators(field, schema)
         if "pattern" in schema.get("oneOf", [{}])[0]:
             schema["anyOf"] = schema.pop("oneOf")
-
-    def _get_request_for_media_type(self, serializer: Any, direction: Any = "request") -> Any:
-        """Fields of a PATCH may be left out only where the view says so, by `partial=True`."""
-        if self.method != "PATCH" or getattr(serializer, "partial", False):
-            return super()._get_request_for_media_type(serializer, direction)
-        self.method = "PUT"
-        try:
-            return super()._get_request_for_media_type(serializer, direction)
-        finally:
-            self.method = "PATCH"

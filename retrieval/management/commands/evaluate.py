@@ -15,7 +15,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils.translation import gettext as _
 
 from ragsite.core.errors import AppError
-from ragsite.core.localized import said
+from ragsite.core.localized import translate
 from ragsite.runtime import milvus_lite
 from retrieval.errors import ModelError
 from retrieval.evaluation import report
@@ -36,7 +36,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("dir", type=Path, metavar="DIR")
         parser.add_argument(
-            "--stages", default=",".join(STAGES), help=said("parted by commas: {stages}", stages=",".join(STAGES))
+            "--stages", default=",".join(STAGES), help=translate("parted by commas: {stages}", stages=",".join(STAGES))
         )
         parser.add_argument("--k", type=int, default=10, help=_("cut-off of nDCG and recall (default 10)"))
         parser.add_argument("--limit", type=int, help=_("at most so many questions, always the same ones"))
@@ -63,9 +63,11 @@ class Command(BaseCommand):
         except (AppError, ModelError, milvus_lite.MilvusLiteError) as error:
             raise CommandError(str(error)) from error
         except (KeyboardInterrupt, asyncio.CancelledError) as stop:
-            raise CommandError(said("Stopped; the throw-away collection is removed."), returncode=INTERRUPTED) from stop
-        told = json.dumps(result.as_dict(), ensure_ascii=False, indent=2) if options["json"] else report.summary(result)
-        self.stdout.write(told)
+            raise CommandError(
+                translate("Stopped; the throw-away collection is removed."), returncode=INTERRUPTED
+            ) from stop
+        as_json = json.dumps(result.as_dict(), ensure_ascii=False, indent=2)
+        self.stdout.write(as_json if options["json"] else report.summary(result))
         if before is not None:
             (self.stderr if options["json"] else self.stdout).write(report.comparison(result, before))
         if options["save"]:
@@ -75,9 +77,9 @@ class Command(BaseCommand):
 def _check(options: dict[str, Any]) -> None:
     most = settings.RAG.search.max_top_k
     if not 1 <= options["k"] <= most:
-        raise CommandError(said("--k must be from 1 to {most}.", most=most), returncode=USAGE_ERROR)
+        raise CommandError(translate("--k must be from 1 to {most}.", most=most), returncode=USAGE_ERROR)
     if options["limit"] is not None and options["limit"] < 1:
-        raise CommandError(said("--limit must be at least 1."), returncode=USAGE_ERROR)
+        raise CommandError(translate("--limit must be at least 1."), returncode=USAGE_ERROR)
 
 
 async def _stoppable(work: Any) -> Evaluation:

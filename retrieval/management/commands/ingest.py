@@ -21,7 +21,7 @@ from django.utils.translation import gettext as _
 from tqdm import tqdm
 
 from ragsite.core.errors import AppError
-from ragsite.core.localized import localized, said
+from ragsite.core.localized import localized, translate
 from retrieval.collection_addresses import read_address
 from retrieval.ingest.sniff import EXTENSIONS
 from retrieval.management.engine_command import EngineCommand
@@ -66,7 +66,7 @@ class Command(EngineCommand):
             name = collection.name
             self.with_engine(lambda: _ingest_all(files, collection, metadata, counts, failures))
         self.stdout.write(
-            said(
+            translate(
                 "{collection}: {added} added, {unchanged} unchanged, {failed} failed",
                 collection=name,
                 added=counts["added"] + counts["retried"],
@@ -75,7 +75,7 @@ class Command(EngineCommand):
             )
         )
         for path, reason in failures:
-            self.stdout.write("  " + said("failed: {name}: {reason}", name=path, reason=reason))
+            self.stdout.write("  " + translate("failed: {name}: {reason}", name=path, reason=reason))
         if failures:
             sys.exit(1)
 
@@ -94,7 +94,7 @@ async def _ingest_all(
         except AppError as error:
             failures.append((str(path), str(localized(error.message))))
         except OSError as error:
-            failures.append((str(path), said("cannot be read: {problem}", problem=error.strerror)))
+            failures.append((str(path), translate("cannot be read: {problem}", problem=error.strerror)))
         else:
             if reason := await _finish(created.document):
                 failures.append((str(path), reason))
@@ -110,14 +110,14 @@ async def _finish(document: Document) -> str:
         if outcome == "failed" or document.status == Document.Status.FAILED:
             return document.error
         if outcome == "waiting" and time.monotonic() > waited_until:
-            return document.error or said("It has to wait; a worker will take it up again.")
+            return document.error or translate("It has to wait; a worker will take it up again.")
         if outcome:
             await asyncio.sleep(POLL_S)
         outcome = await document_ingest(document.pk)
         try:
             await document.arefresh_from_db()
         except Document.DoesNotExist:
-            return said("deleted meanwhile")
+            return translate("deleted meanwhile")
     return ""
 
 
@@ -139,11 +139,11 @@ def _collection(named: str, owner_name: str) -> Collection:
     if address.id is not None:
         return collection_named(named)
     if owner_name and address.owner not in (None, owner_name):
-        raise CommandError(said("{name} is not a collection of {owner}.", name=named, owner=owner_name))
+        raise CommandError(translate("{name} is not a collection of {owner}.", name=named, owner=owner_name))
     name, owner_name = address.name, owner_name or address.owner or ""
     owner = User.objects.filter(username=owner_name).first() if owner_name else None
     if owner_name and owner is None:
-        raise CommandError(said("There is no user named {name}.", name=owner_name))
+        raise CommandError(translate("There is no user named {name}.", name=owner_name))
     visibility = Collection.Visibility.PRIVATE if owner else Collection.Visibility.PUBLIC
     return collection_ensure(owner=owner, name=name, visibility=visibility)
 
@@ -158,7 +158,7 @@ def _expand(patterns: Sequence[str]) -> tuple[list[Path], list[tuple[str, str]]]
         names = [] if path.exists() else sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207
         matches = [path] if path.exists() else [Path(name) for name in names]
         if not matches:
-            missing.append((pattern, said("no such file or folder")))
+            missing.append((pattern, translate("no such file or folder")))
         for match in matches:
             inside = _files_in(match) if match.is_dir() else [match]
             files.update(dict.fromkeys(inside))

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from django.utils.translation import gettext as _
 
-from ragsite.core.localized import said
+from ragsite.core.localized import translate
 from retrieval.services.samples import samples_load
 
 
@@ -17,7 +17,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         loaded = samples_load(force=True)
         self.stdout.write(
-            said(
+            translate(
                 "{added} documents added, {unchanged} there already. "
                 "The worker reads them; see their progress on the documents page.",
                 added=loaded.added,

@@ -10,7 +10,7 @@ from asgiref.sync import sync_to_async
 from django.utils.translation import gettext as _
 from tqdm import tqdm
 
-from ragsite.core.localized import said, said_count
+from ragsite.core.localized import translate, translate_count
 from retrieval.management.engine_command import EngineCommand
 from retrieval.models import Collection
 from retrieval.selectors import collection_named, collection_space
@@ -42,7 +42,7 @@ class Command(EngineCommand):
             space = collection_space(named) if named else None
             written = 0 if named and space is None else await index_rebuild(only=space, report=bar.update)
             title = named.name if named else "Milvus"
-            told = said_count(
+            told = translate_count(
                 "{name}: {count} chunk written anew", "{name}: {count} chunks written anew", written, name=title
             )
             self.stdout.write(told)
@@ -51,8 +51,8 @@ class Command(EngineCommand):
 async def _reembedded(collection: Collection, report: Report) -> str:
     name, before = collection.name, collection_space(collection)
     if before is None:
-        return said("{name}: nothing is embedded yet", name=name)
+        return translate("{name}: nothing is embedded yet", name=name)
     space = await collection_reembed(collection=collection, report=report)
     if space == before:
-        return said("{name}: already embedded by {model}", name=name, model=space.model)
-    return said("{name}: moved from {before} to {after}", name=name, before=before.model, after=space.model)
+        return translate("{name}: already embedded by {model}", name=name, model=space.model)
+    return translate("{name}: moved from {before} to {after}", name=name, before=before.model, after=space.model)

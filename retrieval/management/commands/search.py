@@ -12,7 +12,7 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from django.utils.translation import gettext as _
 
-from ragsite.core.localized import said
+from ragsite.core.localized import translate
 from retrieval.api.search import SearchResultSerializer
 from retrieval.engine import search_as_answered
 from retrieval.management.engine_command import EngineCommand
@@ -39,7 +39,7 @@ class Command(EngineCommand):
 
     def handle(self, *_: Any, **options: Any) -> None:
         if not 1 <= options["top_k"] <= settings.RAG.search.max_top_k:
-            raise CommandError(said("--top-k must be from 1 to {most}.", most=settings.RAG.search.max_top_k))
+            raise CommandError(translate("--top-k must be from 1 to {most}.", most=settings.RAG.search.max_top_k))
         if options["json"]:
             logging.disable(logging.WARNING)
         result = self.with_engine(lambda: _search(options["query"], options["collection"], options["top_k"]))
@@ -50,18 +50,18 @@ class Command(EngineCommand):
 
     def _print(self, result: SearchResult) -> None:
         if not result.candidates:
-            self.stdout.write(said("Nothing was found."))
+            self.stdout.write(translate("Nothing was found."))
         for number, candidate in enumerate(result.candidates, start=1):
             self._print_candidate(number, candidate)
         for name in result.relaxed:
-            self.stdout.write(said("Filter dropped, what it left does not answer: {name}", name=name))
+            self.stdout.write(translate("Filter dropped, what it left does not answer: {name}", name=name))
         for reason in result.degraded:
-            self.stdout.write(said("Degraded: {reason}", reason=reason))
+            self.stdout.write(translate("Degraded: {reason}", reason=reason))
         self.stdout.write(", ".join(f"{stage} {ms:.0f} ms" for stage, ms in result.timings_ms.items()))
 
     def _print_candidate(self, number: int, candidate: ScoredChunk) -> None:
         chunk = candidate.chunk
-        page = said(", page {page}", page=chunk.page) if chunk.page else ""
+        page = translate(", page {page}", page=chunk.page) if chunk.page else ""
         heading = f" › {chunk.heading}" if chunk.heading not in ("", chunk.title) else ""
         scores = "  ".join(f"{name} {value:.3f}" for name, value in candidate.scores.as_dict().items())
         ranks = "  ".join(f"{leg} #{rank}" for leg, rank in candidate.ranks.items())
