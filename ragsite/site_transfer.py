@@ -120,9 +120,8 @@ def site_import(path: Path) -> int:
     except Exception as error:  # whatever is wrong with a file that may hold anything
         for name in stored:
             default_storage.delete(name)
-        raise SiteFileError(
-            f"{path} is damaged, or was not made by export_site; nothing was imported. ({error})"
-        ) from error
+        why = "cannot be read or stored" if isinstance(error, OSError) else "is damaged, or was not made by export_site"
+        raise SiteFileError(f"{path} {why}; nothing was imported. ({error})") from error
 
 
 def _read(archive: zipfile.ZipFile, stored: list[str]) -> int:

@@ -119,6 +119,17 @@ def test_a_site_with_accounts_is_left_as_it_is(site_file: Path) -> None:
     assert User.objects.get().username == "carol"
 
 
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("name", "why"), [("nowhere.zip", "cannot be read"), ("notes.txt", "was not made by export_site")]
+)
+def test_what_is_no_file_of_ours_is_told_as_that(tmp_path: Path, settings: Any, name: str, why: str) -> None:
+    settings.DATA_DIR = tmp_path / "data"
+    (tmp_path / "notes.txt").write_text("Buy milk.")
+    with pytest.raises(CommandError, match=why):
+        call_command("import_site", tmp_path / name)
+
+
 def without_the_session(members: dict[str, bytes]) -> None:
     lines = members["rows.jsonl"].splitlines(keepends=True)
     members["rows.jsonl"] = b"".join(line for line in lines if b'"model": "chat.session"' not in line)

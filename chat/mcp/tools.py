@@ -98,11 +98,11 @@ async def search(
     body = checked(SearchInputSerializer, {"query": query, "collections": collections, "top_k": top_k})
     found = await search_answered(user=caller(ctx), body=body)
     passages = [
-        {name: str(row[name]) if name == "document_id" else row[name] for name in SHOWN}
-        | {"uri": DOCUMENT_URI.format(document_id=row["document_id"])}
-        for row in found["candidates"]
+        {name: getattr(candidate.chunk, name) for name in SHOWN}
+        | {"uri": DOCUMENT_URI.format(document_id=candidate.document_id)}
+        for candidate in found.candidates
     ]
-    return {"passages": passages, "degraded": found["degraded"]}
+    return {"passages": passages, "degraded": localized(list(found.degraded))}
 
 
 @server.tool(annotations=ToolAnnotations(read_only_hint=False, open_world_hint=False))

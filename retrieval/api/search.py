@@ -20,7 +20,7 @@ from ragsite.runtime import live_settings
 from retrieval.api.serializers import ADDRESS, FiltersModeField, FiltersSerializer, QuestionField, search_filters
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.engine import search_as_answered
-from retrieval.ports import SearchRequest
+from retrieval.ports import SearchRequest, SearchResult
 from retrieval.selectors import scope_for
 from retrieval.values import Query, SearchScope
 
@@ -76,10 +76,11 @@ class SearchApi(APIView):
         """Search your own collections, those shared with your groups and those that the site has approved; or the
         collections named."""
         body = checked(SearchInputSerializer, request.data)
-        return Response(await search_answered(user=asking_user(request), body=body))
+        found = await search_answered(user=asking_user(request), body=body)
+        return Response(SearchResultSerializer(found).data)
 
 
-async def search_answered(*, user: User, body: Mapping[str, Any]) -> dict[str, Any]:
+async def search_answered(*, user: User, body: Mapping[str, Any]) -> SearchResult:
     """body: as `SearchInputSerializer` gives it. Raises CollectionNotFoundError."""
     search = SearchRequest(
         queries=(Query(body["query"]),),
@@ -88,7 +89,7 @@ async def search_answered(*, user: User, body: Mapping[str, Any]) -> dict[str, A
         top_k=body.get("top_k", settings.RAG.search.top_k),
         stages=_legs(body.get("stages", [HYBRID])),
     )
-    return dict(SearchResultSerializer(await search_as_answered(search)).data)
+    return await search_as_answered(search)
 
 
 def _legs(stages: Sequence[str]) -> tuple[Literal["dense", "bm25"], ...]:
