@@ -55,7 +55,7 @@ def _form(size: int) -> bytes:
 
 
 @pytest.fixture
-def handled(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def sizes_received(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The sizes of what Django receives of bodies; it answers nothing."""
     sizes: list[int] = []
 
@@ -77,14 +77,14 @@ async def test_a_stranger_may_not_send_a_long_form(headers: dict[str, str]) -> N
     assert (response.status_code, response.json()["error"]["code"]) == (401, "not_authenticated")
 
 
-async def test_of_a_strangers_form_no_more_is_received_than_anybody_may_send(handled: list[int]) -> None:
+async def test_of_a_strangers_form_no_more_is_received_than_anybody_may_send(sizes_received: list[int]) -> None:
     response = await post(Sent(100, piece=b"x" * 1024), to=Handler(is_signed_in))
-    assert (response.status_code, handled) == (401, [ANYBODYS])
+    assert (response.status_code, sizes_received) == (401, [ANYBODYS])
 
 
-async def test_of_a_declared_length_that_is_too_long_nothing_is_received(handled: list[int]) -> None:
+async def test_of_a_declared_length_that_is_too_long_nothing_is_received(sizes_received: list[int]) -> None:
     response = await post(Sent(100), to=Handler(is_signed_in), **{"Content-Length": str(100 * len(PIECE))})
-    assert (response.status_code, handled) == (401, [])
+    assert (response.status_code, sizes_received) == (401, [])
     assert response.headers["connection"] == "close"
 
 

@@ -28,7 +28,7 @@ def secret() -> str:
 
 
 @pytest.fixture
-def guarded(secret: str) -> User:
+def user_with_app(secret: str) -> User:
     """An account with an app and recovery codes."""
     user: User = UserFactory()
     TOTP.activate(user, secret)
@@ -67,59 +67,59 @@ def test_an_app_is_set_up_after_the_password_and_its_codes_open_the_door() -> No
     assert is_in(again)
 
 
-def test_the_password_alone_opens_no_door(guarded: User) -> None:
-    client = password_given(guarded)
+def test_the_password_alone_opens_no_door(user_with_app: User) -> None:
+    client = password_given(user_with_app)
     assert not is_in(client) and client.get("/api/documents").status_code in (401, 403)
     assert client.get("/accounts/2fa/totp/deactivate/").status_code == 302
-    refused = ask_token(guarded)
+    refused = ask_token(user_with_app)
     assert (refused.status_code, refused.json()["error"]["code"]) == (403, "second_factor")
-    assert not guarded.api_tokens.exists()
+    assert not user_with_app.api_tokens.exists()
 
 
-def test_the_administration_asks_for_it_too(guarded: User, secret: str) -> None:
-    User.objects.filter(pk=guarded.pk).update(is_staff=True, is_superuser=True)
-    client = password_given(guarded)
+def test_the_administration_asks_for_it_too(user_with_app: User, secret: str) -> None:
+    User.objects.filter(pk=user_with_app.pk).update(is_staff=True, is_superuser=True)
+    client = password_given(user_with_app)
     assert client.get("/admin/").status_code == 302
     client.post("/accounts/2fa/authenticate/", {"code": code_of(secret)})
     assert client.get("/admin/").status_code == 200
 
 
-def test_a_token_comes_by_password_and_code(guarded: User, secret: str) -> None:
-    assert ask_token(guarded, code="000000").status_code == 403
-    token = ask_token(guarded, code=code_of(secret)).json()["token"]
+def test_a_token_comes_by_password_and_code(user_with_app: User, secret: str) -> None:
+    assert ask_token(user_with_app, code="000000").status_code == 403
+    token = ask_token(user_with_app, code=code_of(secret)).json()["token"]
     assert Client().get("/api/documents", headers={"Authorization": f"Token {token}"}).status_code == 200
 
 
-def test_who_does_not_know_the_password_does_not_learn_of_it(guarded: User) -> None:
-    refused = ask_token(guarded, password="guess")
+def test_who_does_not_know_the_password_does_not_learn_of_it(user_with_app: User) -> None:
+    refused = ask_token(user_with_app, password="guess")
     assert (refused.status_code, refused.json()["error"]["code"]) == (400, "bad_credentials")
 
 
-def test_codes_cannot_be_guessed(guarded: User, secret: str) -> None:
+def test_codes_cannot_be_guessed(user_with_app: User, secret: str) -> None:
     for _ in range(10):
-        assert ask_token(guarded, code="000000").status_code == 403
-    assert ask_token(guarded, code=code_of(secret)).status_code == 403
-    client = password_given(guarded)
+        assert ask_token(user_with_app, code="000000").status_code == 403
+    assert ask_token(user_with_app, code=code_of(secret)).status_code == 403
+    client = password_given(user_with_app)
     page = client.post("/accounts/2fa/authenticate/", {"code": code_of(secret)})
     assert page.status_code == 200 and not is_in(client)
 
 
-def test_staff_take_it_away_from_who_has_lost_it_and_it_is_logged(guarded: User) -> None:
+def test_staff_take_it_away_from_who_has_lost_it_and_it_is_logged(user_with_app: User) -> None:
     staff = Client()
     staff.force_login(UserFactory(is_superuser=True))
-    staff.post("/admin/auth/user/", {"action": "take_second_factors", "_selected_action": [guarded.pk]})
-    assert is_in(password_given(guarded))
-    assert LogEntry.objects.filter(object_id=str(guarded.pk)).count() == 1
+    staff.post("/admin/auth/user/", {"action": "take_second_factors", "_selected_action": [user_with_app.pk]})
+    assert is_in(password_given(user_with_app))
+    assert LogEntry.objects.filter(object_id=str(user_with_app.pk)).count() == 1
 
 
-def test_only_an_administrator_takes_it_from_an_administrator(guarded: User) -> None:
-    User.objects.filter(pk=guarded.pk).update(is_superuser=True)
+def test_only_an_administrator_takes_it_from_an_administrator(user_with_app: User) -> None:
+    User.objects.filter(pk=user_with_app.pk).update(is_superuser=True)
     helper = UserFactory(is_staff=True)
     helper.user_permissions.add(*Permission.objects.filter(codename__in=["view_user", "change_user"]))
     staff = Client()
     staff.force_login(helper)
-    staff.post("/admin/auth/user/", {"action": "take_second_factors", "_selected_action": [guarded.pk]})
-    assert Authenticator.objects.filter(user=guarded).exists()
+    staff.post("/admin/auth/user/", {"action": "take_second_factors", "_selected_action": [user_with_app.pk]})
+    assert Authenticator.objects.filter(user=user_with_app).exists()
 
 
 def test_secrets_of_second_factors_are_not_shown_in_the_administration(client: Client) -> None:

@@ -23,14 +23,14 @@ NOBODY = "http://127.0.0.1:9/"
 
 
 @pytest.fixture
-def said() -> list[str]:
+def messages() -> list[str]:
     return []
 
 
 @pytest.fixture
-def supervisor(said: list[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Supervisor]:
+def supervisor(messages: list[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Supervisor]:
     monkeypatch.setattr(supervisor_module, "PAUSE_S", 0.0)
-    supervisor = Supervisor(url=NOBODY, say=said.append)
+    supervisor = Supervisor(url=NOBODY, say=messages.append)
     yield supervisor
     supervisor.stop()
 

@@ -23,7 +23,7 @@ MESSAGE = {"message_id": "msg_1", "body": '{"type": "gap.opened"}'}
 
 
 @pytest.fixture
-def sent(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+def bodies(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """The bodies that would have gone to the broker."""
     bodies: list[dict[str, Any]] = []
 
@@ -56,7 +56,7 @@ def test_the_signature_is_that_of_standard_webhooks() -> None:
     assert made == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 
-def test_events_are_told_without_texts_of_people(sent: list[dict[str, Any]]) -> None:
+def test_events_are_told_without_texts_of_people(bodies: list[dict[str, Any]]) -> None:
     hook()
     document = DocumentFactory(status="embedding")
     for status in ("ready", "failed"):
@@ -65,17 +65,17 @@ def test_events_are_told_without_texts_of_people(sent: list[dict[str, Any]]) -> 
     RatingFactory(score=5)
     RatingFactory(score=1, comment="my own words")
     KnowledgeGap.objects.create(terms="own words")
-    assert [one["type"] for one in sent] == ["document.ready", "document.failed", "answer.rated_down", "gap.opened"]
-    assert sent[0]["data"]["id"] == str(document.pk) and "own words" not in json.dumps(sent)
+    assert [one["type"] for one in bodies] == ["document.ready", "document.failed", "answer.rated_down", "gap.opened"]
+    assert bodies[0]["data"]["id"] == str(document.pk) and "own words" not in json.dumps(bodies)
 
 
-def test_nothing_is_told_where_nobody_wants_it(sent: list[dict[str, Any]]) -> None:
+def test_nothing_is_told_where_nobody_wants_it(bodies: list[dict[str, Any]]) -> None:
     hook(is_active=False)
     hook(events=["gap.opened"])
     attached = CollectionFactory(owner=UserFactory(), conversation_id="00000000-0000-0000-0000-000000000001")
     for document in (DocumentFactory(), DocumentFactory(collection=attached)):
         document.save(update_fields=["status"])
-    assert sent == []
+    assert bodies == []
 
 
 def test_a_message_is_sent_with_its_signature(server: WebServer) -> None:

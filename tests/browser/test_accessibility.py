@@ -98,7 +98,7 @@ def speak(page: Page, site: Site, language: str) -> None:
 
 
 @dataclass(frozen=True)
-class Made:
+class Addresses:
     """Addresses of what an administrator has."""
 
     chat: str
@@ -117,7 +117,7 @@ def _until(done: Callable[[], bool]) -> None:
 
 
 @pytest.fixture(scope="module")
-def made(site: Site) -> Made:
+def pages(site: Site) -> Addresses:
     """An answer that has everything in it, rated, shared and replayed, by the API."""
     site.ollama.reset()
     site.ollama.reply(structured=False, text=ANSWER)
@@ -133,7 +133,7 @@ def made(site: Site) -> Made:
         shared = api.post(f"/api/sessions/{session}/share", json={"scope": "site"}).raise_for_status().json()
         replay = api.post(f"/api/review/answers/{message}/replay", json={"workflow": "react"}).raise_for_status().json()
         _until(lambda: api.get(f"/api/review/replays/{replay['id']}").json()["status"] not in ("queued", "running"))
-    return Made(
+    return Addresses(
         f"/chat/{session}/", f"/documents/{document}/", f"/review/answers/{message}/", replay["url"],
         shared["url"], f"/review/curated/new/?answer={message}",
     )  # fmt: skip
@@ -160,13 +160,13 @@ def page(context: BrowserContext) -> Page:
     return page
 
 
-def test_an_answer_with_its_source_in_all_languages_and_widths(page: Page, site: Site, made: Made) -> None:
+def test_an_answer_with_its_source_in_all_languages_and_widths(page: Page, site: Site, pages: Addresses) -> None:
     answer = page.locator(".answer").last
     found: list[str] = []
     for language, width in zip(LANGUAGES, (1920, 768, 1280), strict=True):
         speak(page, site, language)
         page.set_viewport_size(WIDE)
-        page.goto(made.chat)
+        page.goto(pages.chat)
         expect(answer.locator("math")).to_be_visible()
         expect(answer.locator(".code-frame")).to_be_visible()
         if language == "en":
@@ -184,9 +184,9 @@ def test_an_answer_with_its_source_in_all_languages_and_widths(page: Page, site:
     assert not (found + inspect(page)), "\n".join(found)
 
 
-def test_every_other_page(page: Page, site: Site, made: Made) -> None:
+def test_every_other_page(page: Page, site: Site, pages: Addresses) -> None:
     found: list[str] = []
-    more = (made.document, made.answer, made.replay, made.shared, made.curated)
+    more = (pages.document, pages.answer, pages.replay, pages.shared, pages.curated)
     for path, language in zip((*PAGES, *more), cycle(LANGUAGES), strict=False):
         speak(page, site, language)
         page.set_viewport_size(WIDE)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import DESKTOP, PASSWORD, PHONE, Site
+from tests.browser.conftest import DESKTOP, PASSWORD, Site
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
@@ -106,26 +106,6 @@ def test_sign_up_upload_ask_cite_and_rate(open_page: OpenPage, tmp_path: Path) -
     expect(page.locator(".answer .prose")).to_be_visible()
     expect(page.locator("#composer")).to_be_hidden()
     expect(page.locator("#sidebar")).to_be_hidden()
-
-
-@pytest.mark.usefixtures("_slow_writer")
-def test_the_same_on_a_phone(open_page: OpenPage, tmp_path: Path) -> None:
-    page = open_page(PHONE)
-    sign_up(page)
-    upload(page, tmp_path)
-    page.get_by_role("button", name="Menu", exact=True).click()
-    page.get_by_role("link", name="Chat", exact=True).click()
-    answer = ask(page, QUESTION)
-    expect(answer.get_by_role("button", name="Copy the answer")).to_be_visible()
-    answer.locator(".prose .citation").first.click()
-    sheet = page.locator("#source-panel")
-    expect(sheet).to_contain_text("ten books for four weeks")
-    box = sheet.bounding_box()
-    assert box and box["width"] == 390 and box["y"] > 80
-    page.get_by_role("button", name="Close the source").click()
-    for path in ("/", "/documents/", page.url):
-        page.goto(path)
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390, path
 
 
 @pytest.mark.usefixtures("_slow_writer")

@@ -29,7 +29,7 @@ LUNCH = re.compile("lunch", re.IGNORECASE)
 
 
 @pytest.fixture
-def asked(site: Site, tmp_path: Path) -> None:
+def bad_answers(site: Site, tmp_path: Path) -> None:
     """An administrator's five questions: one was answered, and all were rated badly."""
     site.ollama.reset()
     # the file of hours says neither
@@ -66,7 +66,7 @@ def go(page: Page, link: str) -> None:
 
 
 def test_the_worst_answers_become_golden_questions_and_a_closed_gap(
-    asked: None, open_page: OpenPage, tmp_path: Path
+    bad_answers: None, open_page: OpenPage, tmp_path: Path
 ) -> None:
     page = open_page(DESKTOP)
     to_the_desk(page)

@@ -11,7 +11,7 @@ from tests.chat.conftest import Api, ScriptedWorkflow
 from tests.factories import CollectionFactory, UserFactory
 
 
-async def made(**fields: Any) -> Collection:
+async def make_collection(**fields: Any) -> Collection:
     return await sync_to_async(CollectionFactory)(**fields)
 
 
@@ -21,8 +21,11 @@ async def regenerated(api: Api, message_id: str, **changes: Any) -> Any:
 
 async def test_a_public_collection_answers_only_where_it_is_named(api: Api, workflow: ScriptedWorkflow) -> None:
     owner = await sync_to_async(UserFactory)(username="mallory")
-    await made(name="documents", owner=owner)
-    sites, own = await made(name="handbook"), await made(name="notes", owner=api.user, visibility="private")
+    await make_collection(name="documents", owner=owner)
+    sites, own = (
+        await make_collection(name="handbook"),
+        await make_collection(name="notes", owner=api.user, visibility="private"),
+    )
     await api.ask()
     await api.ask(collections=["mallory/documents", "site:handbook", "notes"])
     unasked, named = (question.scope for question in workflow.questions)
@@ -31,9 +34,9 @@ async def test_a_public_collection_answers_only_where_it_is_named(api: Api, work
 
 
 async def test_an_answer_written_anew_asks_the_same_collection(api: Api, workflow: ScriptedWorkflow) -> None:
-    sites = await made(name="policies")
+    sites = await make_collection(name="policies")
     asked = (await api.ask(collections=["policies"])).json()
-    await made(name="policies", owner=api.user)
+    await make_collection(name="policies", owner=api.user)
     await Collection.objects.filter(pk=sites.pk).aupdate(name="rules")
     again = await regenerated(api, asked["message_id"])
     assert again.status_code == 200
@@ -41,10 +44,10 @@ async def test_an_answer_written_anew_asks_the_same_collection(api: Api, workflo
 
 
 async def test_a_named_change_of_collections_means_the_present_ones(api: Api, workflow: ScriptedWorkflow) -> None:
-    gone = await made(name="policies")
+    gone = await make_collection(name="policies")
     asked = (await api.ask(collections=["policies"])).json()
     await gone.adelete()
-    own = await made(name="policies", owner=api.user)
+    own = await make_collection(name="policies", owner=api.user)
     assert (await regenerated(api, asked["message_id"])).status_code == 404
     await regenerated(api, asked["message_id"], collections=["policies"])
     assert workflow.questions[-1].scope.ids == (str(own.pk),)

@@ -12,7 +12,7 @@ from ragsite.core.errors import UnavailableError
 from tests.chat.conftest import Api
 from tests.factories import UserFactory
 from tests.feedback.rated import passage
-from tests.feedback.test_curated import QUESTION, TEXT, saved
+from tests.feedback.test_curated import QUESTION, TEXT, save_answer
 
 
 async def test_it_is_the_answer_with_its_curator_and_no_model_is_asked(
@@ -20,7 +20,7 @@ async def test_it_is_the_answer_with_its_curator_and_no_model_is_asked(
 ) -> None:
     chunk = await sync_to_async(passage)("Students may borrow ten books.")
     curator = await sync_to_async(UserFactory)(username="mei", is_staff=True, first_name="Mei", last_name="Lam")
-    answer = await sync_to_async(saved)(curator, chunk)
+    answer = await sync_to_async(save_answer)(curator, chunk)
     message = (await api.ask("How many books may I borrow")).json()
     assert (message["decision"], message["answer"], message["status"]) == ("ANSWER", TEXT, "complete")
     assert (message["curated"]["id"], message["curated"]["by"]) == (str(answer.pk), "Mei Lam")
@@ -44,7 +44,7 @@ async def test_where_they_cannot_be_looked_at_the_workflow_answers_and_says_so(
 
 async def test_who_has_it_written_anew_gets_another(api: Api, online: Any, transactional_db: None) -> None:
     chunk = await sync_to_async(passage)("Students may borrow ten books.")
-    await sync_to_async(saved)(await sync_to_async(UserFactory)(is_staff=True), chunk)
+    await sync_to_async(save_answer)(await sync_to_async(UserFactory)(is_staff=True), chunk)
     first = (await api.ask(QUESTION)).json()
     again = (await api.call("post", f"/api/messages/{first['message_id']}/regenerate")).json()
     assert (first["curated"] is not None, again["curated"]) == (True, None)

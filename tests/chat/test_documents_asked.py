@@ -14,7 +14,7 @@ from tests.chat.conftest import Api, ScriptedWorkflow
 from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory
 
 
-async def made(*texts: str, **fields: Any) -> Document:
+async def make_document(*texts: str, **fields: Any) -> Document:
     """A document with a chunk for each text."""
 
     def create() -> Document:
@@ -31,7 +31,9 @@ async def private_of(api: Api) -> Any:
 
 
 async def test_a_document_is_summarised_by_its_id(api: Api, offline: None) -> None:
-    guide = await made("# Language\n\nTheses are in English.", "# Fees\n\nA resit costs EUR 55.", title="Thesis Guide")
+    guide = await make_document(
+        "# Language\n\nTheses are in English.", "# Fees\n\nA resit costs EUR 55.", title="Thesis Guide"
+    )
     answered = (await api.ask("Summarise it", task="summarise", documents=[str(guide.pk)])).json()
     assert answered["decision"] == "ANSWER"
     assert "Theses are in English. [1]" in answered["answer"] and "EUR 55. [2]" in answered["answer"]
@@ -42,7 +44,7 @@ async def test_a_document_is_summarised_by_its_id(api: Api, offline: None) -> No
 
 async def test_a_question_about_named_documents_searches_these_alone(api: Api, workflow: ScriptedWorkflow) -> None:
     own = await private_of(api)
-    first, _ = await made("a", collection=own), await made("b", collection=own)
+    first, _ = await make_document("a", collection=own), await make_document("b", collection=own)
     await api.ask(documents=[str(first.pk)], collections=["elsewhere"])
     question = workflow.questions[0]
     assert question.task is None and question.filters.documents == (str(first.pk),)
@@ -52,7 +54,7 @@ async def test_a_question_about_named_documents_searches_these_alone(api: Api, w
 async def test_a_document_that_is_not_there_and_one_of_somebody_else_are_refused_alike(
     api: Api, other_api: Api
 ) -> None:
-    secret = await made("a", collection=await private_of(other_api))
+    secret = await make_document("a", collection=await private_of(other_api))
     told = []
     for key in (str(secret.pk), str(uuid.uuid4())):
         for task in ("summarise", None):

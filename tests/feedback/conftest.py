@@ -27,7 +27,7 @@ def no_questions_to_measure(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def sent(monkeypatch: pytest.MonkeyPatch, queue_away: None) -> list[tuple[str, dict[str, Any]]]:
+def queue(monkeypatch: pytest.MonkeyPatch, queue_away: None) -> list[tuple[str, dict[str, Any]]]:
     """A queue that takes messages: what was sent, task and arguments."""
     messages: list[tuple[str, dict[str, Any]]] = []
 

@@ -27,7 +27,7 @@ def passage(text: str, **document: Any) -> Chunk:
     return ChunkFactory(document=DocumentFactory(**document), text=text, seq=0)
 
 
-def answered(question: str, chunks: Sequence[Chunk], *, user: User | None = None, **fields: Any) -> Message:
+def make_answer(question: str, chunks: Sequence[Chunk], *, user: User | None = None, **fields: Any) -> Message:
     """An answer that cites each of the chunks once, unless `text` says otherwise."""
     fields.setdefault("text", " ".join(f"It is so [{marker}]." for marker in range(1, len(chunks) + 1)))
     session = SessionFactory(user=user or regular())
@@ -54,7 +54,9 @@ def rate(message: Message, score: int, *tags: str, marker: int | None = None) ->
     return rating
 
 
-def liked(question: str, chunk: Chunk, *, by: int = 1, score: int = 5, tags: Sequence[str] = ("accurate",)) -> None:
+def rate_chunk(
+    question: str, chunk: Chunk, *, by: int = 1, score: int = 5, tags: Sequence[str] = ("accurate",)
+) -> None:
     """So many users ask the question, are shown this chunk, and rate the answer."""
     for _ in range(by):
-        rate(answered(question, [chunk]), score, *tags)
+        rate(make_answer(question, [chunk]), score, *tags)

@@ -9,7 +9,7 @@ from feedback.ranking.guard import GuardReport
 from feedback.rounds import round as rounds
 from feedback.rounds.round import feedback_round
 from retrieval.models import Chunk
-from tests.feedback.rated import liked, passage
+from tests.feedback.rated import passage, rate_chunk
 
 QUESTION = "How many books may I borrow?"
 
@@ -17,7 +17,7 @@ QUESTION = "How many books may I borrow?"
 def live_revision(text: str = "Ten books.", question: str = QUESTION) -> tuple[Revision, Chunk]:
     """Two people liked the passage, and a round made it live."""
     chunk = passage(text)
-    liked(question, chunk, by=2)
+    rate_chunk(question, chunk, by=2)
     outcome = feedback_round()
     return Revision.objects.get(pk=outcome.revision), chunk
 
@@ -35,5 +35,5 @@ def held_revision(monkeypatch: pytest.MonkeyPatch, question: str = "How long may
     )
     with monkeypatch.context() as patch:
         patch.setattr(rounds, "guard_measure", lambda *_, **__: report)
-        liked(question, passage("Four weeks."), by=2)
+        rate_chunk(question, passage("Four weeks."), by=2)
         return Revision.objects.get(pk=feedback_round().revision)

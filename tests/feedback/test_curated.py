@@ -34,13 +34,13 @@ def curator(db: None) -> User:
     return user
 
 
-def saved(curator: User, *chunks: Chunk, **fields: Any) -> CuratedAnswer:
+def save_answer(curator: User, *chunks: Chunk, **fields: Any) -> CuratedAnswer:
     given = {"question": QUESTION, "text": TEXT} | fields
     passages = [Passage(chunk.document_id, chunk.document.title, chunk.text) for chunk in chunks]
     return curated_save(by=curator, passages=passages, **given)
 
 
-def found(question: str, user: User) -> Given | None:
+def find_answer(question: str, user: User) -> Given | None:
     async def look() -> Given | None:
         return await LiveCuratedAnswers().find(question, await sync_to_async(scope_for)(user=user))
 
@@ -51,45 +51,45 @@ def found(question: str, user: User) -> Given | None:
 def test_who_may_not_read_a_cited_passage_never_gets_it(curator: User, chunk: Chunk) -> None:
     owner = UserFactory()
     secret = passage("Ten, and twelve for staff.", collection=CollectionFactory(visibility="private", owner=owner))
-    saved(owner, chunk, secret, text="Ten [1], twelve for staff [2].")
-    assert found(QUESTION, owner) is not None
-    assert found(QUESTION, UserFactory()) is None
+    save_answer(owner, chunk, secret, text="Ten [1], twelve for staff [2].")
+    assert find_answer(QUESTION, owner) is not None
+    assert find_answer(QUESTION, UserFactory()) is None
 
 
 # ------------------------------------------------------------------------------------------------ when it goes
 def test_an_expired_or_withdrawn_one_is_not_given(curator: User, chunk: Chunk) -> None:
     reader = UserFactory()
-    answer = saved(curator, chunk, expires_at=timezone.now() + timedelta(hours=1))
-    assert found(QUESTION, reader) is not None
+    answer = save_answer(curator, chunk, expires_at=timezone.now() + timedelta(hours=1))
+    assert find_answer(QUESTION, reader) is not None
     CuratedAnswer.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
-    assert found(QUESTION, reader) is None
+    assert find_answer(QUESTION, reader) is None
     CuratedAnswer.objects.update(expires_at=None)
     curated_end(answer=answer, by=curator)
-    assert found(QUESTION, reader) is None
+    assert find_answer(QUESTION, reader) is None
     with pytest.raises(ConflictError):
         curated_end(answer=answer, by=curator)
 
 
 def test_it_is_given_as_long_as_its_passage_stands_somewhere_in_its_document(curator: User, chunk: Chunk) -> None:
-    answer, reader = saved(curator, chunk), UserFactory()
+    answer, reader = save_answer(curator, chunk), UserFactory()
     moved = ChunkFactory(document=chunk.document, seq=7, text=chunk.text)
     chunk.delete()
-    given = found(QUESTION, reader)
+    given = find_answer(QUESTION, reader)
     assert given is not None and given.passages[0].chunk_id == str(moved.pk)
     assert curated_outdated([answer]) == set()
     Chunk.objects.update(text="Students may borrow twelve books.")
-    assert found(QUESTION, reader) is None
+    assert find_answer(QUESTION, reader) is None
     assert curated_outdated([answer]) == {answer.pk}
     moved.document.delete()
-    assert found(QUESTION, reader) is None
+    assert find_answer(QUESTION, reader) is None
 
 
 def test_one_is_changed_and_two_for_one_question_are_refused(curator: User, chunk: Chunk) -> None:
-    first = saved(curator, chunk)
+    first = save_answer(curator, chunk)
     with pytest.raises(ConflictError):
-        saved(curator, chunk, question="how many books may I borrow")
+        save_answer(curator, chunk, question="how many books may I borrow")
     with pytest.raises(ConflictError):
-        saved(curator, chunk, question="What is the limit?", wordings=["how many books may I borrow"])
-    saved(curator, chunk, text="Ten books [1], see there.", answer=first)
-    given = found(QUESTION, UserFactory())
+        save_answer(curator, chunk, question="What is the limit?", wordings=["how many books may I borrow"])
+    save_answer(curator, chunk, text="Ten books [1], see there.", answer=first)
+    given = find_answer(QUESTION, UserFactory())
     assert given is not None and given.text == "Ten books [1], see there."

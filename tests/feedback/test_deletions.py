@@ -10,7 +10,7 @@ from feedback.models import Revision
 from feedback.ranking.guard import GuardReport
 from feedback.rounds import round as rounds
 from feedback.rounds.round import feedback_round
-from tests.feedback.rated import answered, liked, passage, rate, regular
+from tests.feedback.rated import make_answer, passage, rate, rate_chunk, regular
 
 QUESTION = "How many books may I borrow?"
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("no_questions_to_measure")]
@@ -21,8 +21,8 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 def test_what_is_deleted_while_the_guard_measures_is_left_out(goes: str, monkeypatch: pytest.MonkeyPatch) -> None:
     gone, stays = passage("Ten books."), passage("Four weeks.")
     asker, staff = regular(), regular(is_staff=True)
-    rate(answered(QUESTION, [gone], user=asker), 5)
-    liked("How long may I keep them?", stays, by=2)
+    rate(make_answer(QUESTION, [gone], user=asker), 5)
+    rate_chunk("How long may I keep them?", stays, by=2)
 
     def measure(*_: Any, **__: Any) -> GuardReport:
         {"document": gone.document, "account": staff, "asker": asker}[goes].delete()

@@ -11,7 +11,7 @@ from feedback.models import RatedQuestion
 from feedback.rounds.round import RoundOutcome, feedback_round
 from retrieval.models import Chunk
 from tests.factories import CollectionFactory
-from tests.feedback.rated import liked, passage
+from tests.feedback.rated import passage, rate_chunk
 from tests.ollama_server import EMBED_DIM, EMBED_MODEL, OllamaServer
 
 # Without the session's Milvus Lite each engine would start one of its own.
@@ -47,10 +47,10 @@ def compared(outcome: RoundOutcome) -> dict[str, Any]:
 
 
 def test_the_database_is_as_it_was_and_the_round_that_follows_does_what_was_said(chunk: Chunk) -> None:
-    liked(QUESTION, chunk, by=2)
+    rate_chunk(QUESTION, chunk, by=2)
     feedback_round()
-    liked(QUESTION, chunk, by=2, score=1, tags=("wrong_source",))
-    liked("Who may borrow?", chunk)
+    rate_chunk(QUESTION, chunk, by=2, score=1, tags=("wrong_source",))
+    rate_chunk("Who may borrow?", chunk)
     before = contents()
     outcome = feedback_round(dry_run=True)
     assert contents() == before

@@ -7,7 +7,7 @@ import pytest
 from feedback.models import Evidence, RatedQuestion
 from feedback.rounds.evidence import evidence_gather
 from tests.factories import DecisionStepFactory
-from tests.feedback.rated import answered, passage, rate
+from tests.feedback.rated import make_answer, passage, rate
 
 pytestmark = pytest.mark.django_db
 QUESTION = "How many books may I borrow?"
@@ -20,7 +20,7 @@ def weights() -> list[float]:
 
 def test_a_rating_becomes_evidence_on_the_passage_it_cites() -> None:
     chunk = passage("Undergraduates may borrow ten books.")
-    message = answered(QUESTION, [chunk])
+    message = make_answer(QUESTION, [chunk])
     rate(message, 5, "accurate")
     evidence_gather()
     row = Evidence.objects.select_related("passage", "question").get()
@@ -30,7 +30,7 @@ def test_a_rating_becomes_evidence_on_the_passage_it_cites() -> None:
 
 
 def test_a_changed_rating_takes_its_old_evidence_back() -> None:
-    message = answered(QUESTION, [passage("Ten books.")])
+    message = make_answer(QUESTION, [passage("Ten books.")])
     rate(message, 5)
     assert weights() == [1.0]
     rate(message, 1, "wrong_source")
@@ -38,7 +38,7 @@ def test_a_changed_rating_takes_its_old_evidence_back() -> None:
 
 
 def test_a_deleted_user_takes_evidence_and_questions_along() -> None:
-    message = answered(QUESTION, [passage("Ten books.")])
+    message = make_answer(QUESTION, [passage("Ten books.")])
     rate(message, 5)
     evidence_gather()
     message.session.user.delete()
@@ -47,7 +47,7 @@ def test_a_deleted_user_takes_evidence_and_questions_along() -> None:
 
 
 def test_a_follow_up_is_kept_as_it_was_searched_for() -> None:
-    message = answered("And for Masters?", [passage("Masters may borrow twenty books.")])
+    message = make_answer("And for Masters?", [passage("Masters may borrow twenty books.")])
     detail = {"queries": [{"kind": "original", "text": "How many books may Masters borrow?"}]}
     DecisionStepFactory(message=message, name="retrieve", detail=detail)
     rate(message, 5)
@@ -59,7 +59,7 @@ def test_a_round_that_breaks_off_loses_and_doubles_nothing(monkeypatch: pytest.M
     monkeypatch.setattr("feedback.rounds.evidence.BATCH", 2)
     chunk = passage("Ten books.")
     for _ in range(5):
-        rate(answered(QUESTION, [chunk]), 5)
+        rate(make_answer(QUESTION, [chunk]), 5)
 
     class KilledError(BaseException):
         pass

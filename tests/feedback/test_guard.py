@@ -19,7 +19,7 @@ from retrieval.models import Chunk, Collection
 from retrieval.providers.embeddings import LEXICAL_SPACE
 from retrieval.services.index import index_repair
 from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory, UserFactory
-from tests.feedback.rated import answered, liked
+from tests.feedback.rated import make_answer, rate_chunk
 
 QUESTION = "How many books may undergraduates borrow?"
 TEN = "Undergraduates may borrow ten"
@@ -91,8 +91,8 @@ def test_votes_for_the_wrong_passage_are_held_with_the_questions_that_got_worse(
         chunk_of(library, "Undergraduates may borrow twenty"),
     )
     golden(library, right)
-    liked(QUESTION, wrong, by=4)
-    liked(QUESTION, right, by=4, score=1, tags=["wrong_source"])
+    rate_chunk(QUESTION, wrong, by=4)
+    rate_chunk(QUESTION, right, by=4, score=1, tags=["wrong_source"])
     outcome = feedback_round()
     assert outcome.status == "held", outcome.guard
     assert "nDCG@10 on the golden questions drops" in outcome.reason
@@ -106,8 +106,8 @@ def test_votes_for_the_right_passage_go_live(library: Collection) -> None:
         chunk_of(library, "Undergraduates may borrow twenty"),
     )
     golden(library, right)
-    liked(QUESTION, right, by=4)
-    liked(QUESTION, wrong, by=4, score=1, tags=["outdated"])
+    rate_chunk(QUESTION, right, by=4)
+    rate_chunk(QUESTION, wrong, by=4, score=1, tags=["outdated"])
     outcome = feedback_round()
     assert outcome.status == "live", outcome.guard
     assert outcome.guard["golden"] == 1
@@ -118,7 +118,7 @@ def test_an_index_that_is_away_holds_the_revision(
 ) -> None:
     right = chunk_of(library, TEN)
     golden(library, right)
-    liked(QUESTION, right, by=2)
+    rate_chunk(QUESTION, right, by=2)
     with monkeypatch.context() as patch:
         patch.setattr("retrieval.search.connection.CONNECT_TIMEOUT_S", 0.2)
         patch.setattr("retrieval.search.connection.TIMEOUT_S", 0.5)
@@ -136,8 +136,8 @@ def test_recent_questions_are_asked_in_the_users_own_scope(rag_settings: Any) ->
         owner=owner, visibility="private", embedding_model=LEXICAL_SPACE.model, embedding_dim=LEXICAL_SPACE.dim
     )
     chunk = ChunkFactory(document=DocumentFactory(collection=private), text="Ten books.", seq=0)
-    answered(QUESTION, [chunk], user=owner)
-    answered("Not mine?", [chunk])
+    make_answer(QUESTION, [chunk], user=owner)
+    make_answer("Not mine?", [chunk])
     scopes = {asked.text: asked.scope.ids for asked in recent_questions()}
     assert str(private.pk) in scopes[QUESTION]
     assert str(private.pk) not in scopes["Not mine?"]

@@ -15,7 +15,7 @@ from feedback.rounds.live import LiveBoosts
 from feedback.rounds.round import feedback_round
 from ragsite.core.errors import UnavailableError
 from retrieval.values import Boosts, EmbeddingSpace, Scores, TailHit
-from tests.feedback.rated import liked, passage
+from tests.feedback.rated import passage, rate_chunk
 
 QUESTION = "How many books may I borrow?"
 
@@ -53,7 +53,7 @@ def looks_at_once(no_questions_to_measure: None, monkeypatch: pytest.MonkeyPatch
 @pytest.mark.django_db(transaction=True)
 async def test_ratings_lift_a_passage_for_the_question_and_say_why() -> None:
     chunk = await sync_to_async(passage)("Ten books.")
-    await sync_to_async(liked)(QUESTION, chunk, by=2)
+    await sync_to_async(rate_chunk)(QUESTION, chunk, by=2)
     await sync_to_async(feedback_round)()
     boosts = await ask(source(), "how many books may I borrow", [hit(chunk)])
     boost = boosts.by_chunk[str(chunk.pk)]
@@ -65,7 +65,7 @@ async def test_ratings_lift_a_passage_for_the_question_and_say_why() -> None:
 @pytest.mark.django_db(transaction=True)
 async def test_a_database_that_fails_keeps_the_last_revision(monkeypatch: pytest.MonkeyPatch) -> None:
     chunk = await sync_to_async(passage)("Ten books.")
-    await sync_to_async(liked)(QUESTION, chunk, by=2)
+    await sync_to_async(rate_chunk)(QUESTION, chunk, by=2)
     await sync_to_async(feedback_round)()
     live = source()
     assert (await ask(live, QUESTION, [hit(chunk)])).by_chunk

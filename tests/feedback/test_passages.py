@@ -11,7 +11,7 @@ from feedback.models import FeedbackState, RatedPassage
 from feedback.rounds.round import feedback_round
 from retrieval.models import Chunk, Document
 from tests.factories import ChunkFactory
-from tests.feedback.rated import liked, passage
+from tests.feedback.rated import passage, rate_chunk
 
 QUESTION = "How many books may undergraduates borrow?"
 
@@ -34,7 +34,7 @@ def read_anew(document: Document, *texts: str) -> list[Chunk]:
 @pytest.mark.django_db
 def test_a_live_boost_moves_with_its_passage_without_another_revision(no_questions_to_measure: None) -> None:
     chunk = passage(ONE)
-    liked(QUESTION, chunk, by=3)
+    rate_chunk(QUESTION, chunk, by=3)
     assert feedback_round().status == "live"
     version = FeedbackState.objects.get().version
     _, same = read_anew(chunk.document, OTHER, ONE)

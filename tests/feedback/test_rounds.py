@@ -22,7 +22,7 @@ from feedback.rounds.revisions import revision_go_live, revision_roll_back
 from feedback.rounds.round import RoundOutcome, feedback_round
 from retrieval.services.write_lease import lease_take, space_lease
 from tests.factories import UserFactory
-from tests.feedback.rated import answered, liked, passage, rate, regular
+from tests.feedback.rated import make_answer, passage, rate, rate_chunk, regular
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_questions_to_measure")]
 QUESTION = "How many books may I borrow?"
@@ -41,7 +41,7 @@ def live_boosts() -> list[Boost]:
 # ------------------------------------------------------------------------------------------------ a round
 def test_a_round_makes_a_live_revision_with_its_boosts() -> None:
     chunk = passage("Ten books.")
-    liked(QUESTION, chunk, by=2)
+    rate_chunk(QUESTION, chunk, by=2)
     outcome = feedback_round()
     revision = Revision.objects.get()
     boost = Boost.objects.get()
@@ -54,7 +54,7 @@ def test_a_round_makes_a_live_revision_with_its_boosts() -> None:
 
 
 def test_a_second_round_without_new_ratings_makes_no_revision() -> None:
-    liked(QUESTION, passage("Ten books."), by=2)
+    rate_chunk(QUESTION, passage("Ten books."), by=2)
     feedback_round()
     version = feedback_state().version
     assert feedback_round().status == "unchanged"
@@ -63,7 +63,7 @@ def test_a_second_round_without_new_ratings_makes_no_revision() -> None:
 
 
 def test_a_withdrawn_rating_takes_its_boost_along_at_once() -> None:
-    message = answered(QUESTION, [passage("Ten books.")])
+    message = make_answer(QUESTION, [passage("Ten books.")])
     rating = rate(message, 5)
     feedback_round()
     version = feedback_state().version
@@ -75,8 +75,8 @@ def test_a_withdrawn_rating_takes_its_boost_along_at_once() -> None:
 def test_enough_people_lift_or_lower_a_document() -> None:
     good, bad = passage("Ten books."), passage("Five books, in 2001.")
     for number in range(4):
-        liked(f"Question {number} on loans?", good)
-        liked(f"Question {number} on loans?", bad, score=1, tags=["outdated"])
+        rate_chunk(f"Question {number} on loans?", good)
+        rate_chunk(f"Question {number} on loans?", bad, score=1, tags=["outdated"])
     feedback_round()
     priors = {boost.document_id: boost for boost in live_boosts() if boost.passage_id is None}
     assert priors[good.document_id].multiplier > 1.0 > priors[bad.document_id].multiplier
@@ -84,13 +84,13 @@ def test_enough_people_lift_or_lower_a_document() -> None:
 
 def test_only_one_round_runs_at_a_time() -> None:
     lease_take(space_lease(rounds.LEASE, seconds=60))
-    liked(QUESTION, passage("Ten books."))
+    rate_chunk(QUESTION, passage("Ten books."))
     assert feedback_round().status == "busy"
     assert not Evidence.objects.exists()
 
 
 def test_the_round_of_a_killed_worker_is_taken_over_and_finished(monkeypatch: pytest.MonkeyPatch) -> None:
-    liked(QUESTION, passage("Ten books."), by=2)
+    rate_chunk(QUESTION, passage("Ten books."), by=2)
 
     class KilledError(BaseException):
         pass
@@ -118,7 +118,7 @@ def _lease_runs_out() -> None:
 
 def test_without_auto_live_a_good_revision_waits_for_a_person(rag_settings: Any, staff: User) -> None:
     rag_settings(feedback={"auto_live": False})
-    liked(QUESTION, passage("Ten books."), by=2)
+    rate_chunk(QUESTION, passage("Ten books."), by=2)
     assert feedback_round().status == "proposed"
     revision_go_live(revision=Revision.objects.get(), by=staff)
     assert live_revision() is not None
@@ -126,9 +126,9 @@ def test_without_auto_live_a_good_revision_waits_for_a_person(rag_settings: Any,
 
 # ------------------------------------------------------------------------------------------------ rolled back
 def two_revisions() -> tuple[Revision, Revision]:
-    liked(QUESTION, passage("Ten books."), by=2)
+    rate_chunk(QUESTION, passage("Ten books."), by=2)
     feedback_round()
-    liked("How long may I keep them?", passage("Four weeks."), by=2)
+    rate_chunk("How long may I keep them?", passage("Four weeks."), by=2)
     feedback_round()
     return Revision.objects.get(number=1), Revision.objects.get(number=2)
 
@@ -148,7 +148,7 @@ def test_rolling_back_makes_the_one_before_live(staff: User) -> None:
 def test_one_user_cannot_lift_a_passage_by_asking_the_same_again_and_again() -> None:
     chunk, user = passage("Ten books."), regular()
     for _ in range(10):
-        rate(answered(QUESTION, [chunk], user=user), 5)
+        rate(make_answer(QUESTION, [chunk], user=user), 5)
     feedback_round()
     (boost,) = live_boosts()
     assert boost.raters_up == 1
@@ -157,9 +157,9 @@ def test_one_user_cannot_lift_a_passage_by_asking_the_same_again_and_again() -> 
 
 def test_many_people_on_one_document_on_one_day_hold_the_revision_and_say_so() -> None:
     chunk = passage("Ten books.", title="Loans")
-    liked(QUESTION, chunk)  # by somebody established
+    rate_chunk(QUESTION, chunk)  # by somebody established
     for number in range(6):
-        rate(answered(f"Question {number} on fees?", [chunk], user=regular()), 1, "outdated")
+        rate(make_answer(f"Question {number} on fees?", [chunk], user=regular()), 1, "outdated")
     outcome = feedback_round()
     assert outcome.status == "held"
     assert "7 people rated “Loans” on one day" in outcome.reason
@@ -168,7 +168,7 @@ def test_many_people_on_one_document_on_one_day_hold_the_revision_and_say_so() -
 def test_on_the_first_evening_of_a_site_everybody_counts_in_full() -> None:
     chunk = passage("Ten books.")
     for _ in range(3):
-        rate(answered(QUESTION, [chunk], user=UserFactory()), 5)
+        rate(make_answer(QUESTION, [chunk], user=UserFactory()), 5)
     User.objects.update(date_joined=timezone.now())  # also those who own the documents
     assert feedback_round().status == "live"
     (boost,) = live_boosts()
@@ -188,7 +188,7 @@ def test_a_boost_by_hand_holds_at_once_and_until_it_ends(staff: User) -> None:
 
 
 def test_the_commands_json_is_the_outcome() -> None:
-    liked(QUESTION, passage("Ten books."), by=2)
+    rate_chunk(QUESTION, passage("Ten books."), by=2)
     out = StringIO()
     call_command("reindex_feedback", "--dry-run", "--json", stdout=out)
     told = json.loads(out.getvalue())
@@ -198,7 +198,7 @@ def test_the_commands_json_is_the_outcome() -> None:
 
 @pytest.mark.parametrize(("score", "way"), [(5, "up"), (1, "down")])
 def test_who_rated_sees_at_the_source_what_it_did(score: int, way: str) -> None:
-    message = answered(QUESTION, [passage("Ten books.")])
+    message = make_answer(QUESTION, [passage("Ten books.")])
     client = Client()
     address = f"/api/messages/{message.pk}"
     client.force_login(message.session.user)

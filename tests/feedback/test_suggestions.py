@@ -10,8 +10,8 @@ from django.test import Client
 
 from retrieval.models import Document
 from tests.factories import CollectionFactory, RatingFactory, UserFactory
-from tests.feedback.rated import answered, passage
-from tests.feedback.test_curated import saved
+from tests.feedback.rated import make_answer, passage
+from tests.feedback.test_curated import save_answer
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -25,7 +25,7 @@ def offered(user: User, language: str = "en") -> str:
 def test_a_checked_question_is_offered_to_who_may_read_all_that_its_answer_cites() -> None:
     owner = UserFactory(is_staff=True)
     chunk = passage("Ten.", collection=CollectionFactory(visibility="private", owner=owner))
-    saved(owner, chunk, question="How many books may a guest borrow?", text="Ten [1].")
+    save_answer(owner, chunk, question="How many books may a guest borrow?", text="Ten [1].")
     assert "How many books may a guest borrow?" in offered(owner)
     stranger = offered(UserFactory())
     assert "How many books" not in stranger and "Upload documents" in stranger
@@ -35,7 +35,7 @@ def test_a_checked_question_is_offered_to_who_may_read_all_that_its_answer_cites
 
 @pytest.mark.parametrize(("score", "shown"), [(5, True), (3, False)])
 def test_own_questions_are_offered_again_where_the_answer_was_rated_well(score: int, shown: bool) -> None:
-    answer = answered("When does the library close?", [passage("At ten.")])
+    answer = make_answer("When does the library close?", [passage("At ten.")])
     RatingFactory(message=answer, user=answer.session.user, score=score)
     assert ("When does the library close?" in offered(answer.session.user)) is shown
     assert "When does the library close?" not in offered(UserFactory())
@@ -44,6 +44,6 @@ def test_own_questions_are_offered_again_where_the_answer_was_rated_well(score: 
 def test_the_readers_language_alone_where_there_are_any() -> None:
     user: Any = UserFactory(is_staff=True)
     for question in ("How many books may a guest borrow?", "访客可以借多少本书？"):
-        saved(user, passage("Ten."), question=question, text="Ten [1].")
+        save_answer(user, passage("Ten."), question=question, text="Ten [1].")
     assert "How many books" not in offered(user, "zh-hant") and "访客" in offered(user, "zh-hant")
     assert "How many books" in offered(user) and "访客" not in offered(user)

@@ -15,7 +15,7 @@ from retrieval.services import queueing
 
 
 @pytest.fixture
-def queued(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+def queue(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     """The messages that would have gone to the broker."""
     messages: list[tuple[Any, ...]] = []
     monkeypatch.setattr(queueing, "_send", lambda *message: messages.append(message))

@@ -16,7 +16,7 @@ from retrieval.services.documents import document_create, document_move
 from retrieval.services.ingest import document_ingest
 from tests.factories import CollectionFactory, DocumentFactory
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("engine", "queued", "uploads")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("engine", "queue", "uploads")]
 
 
 async def added(collection: Collection) -> Document:
@@ -49,13 +49,18 @@ async def test_its_rows_follow_and_the_empty_collection_forgets_its_model() -> N
     assert (old.embedding_model, new.embedding_model) == ("", LEXICAL_SPACE.model)
 
 
-async def test_into_another_embedding_space_it_is_read_again(queued: list[Any]) -> None:
+async def test_into_another_embedding_space_it_is_read_again(queue: list[Any]) -> None:
     old = await sync_to_async(CollectionFactory)()
     new = await sync_to_async(CollectionFactory)(embedding_model="other", embedding_dim=3)
     document = await added(old)
     moved = await move(document, new)
     assert (moved.status, moved.chunk_count) == ("queued", 0)
-    assert ("retrieval.tasks.document_unindex", str(document.pk), LEXICAL_SPACE.model, LEXICAL_SPACE.dim) in queued
+    assert (
+        "retrieval.tasks.document_unindex",
+        str(document.pk),
+        LEXICAL_SPACE.model,
+        LEXICAL_SPACE.dim,
+    ) in queue
 
 
 async def test_the_same_content_is_not_held_twice() -> None:

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 NONE = SearchFilters()
 
 
-def made(title: str, collection: Collection, *, chunks: int = 3, **fields: object) -> Document:
+def make_document(title: str, collection: Collection, *, chunks: int = 3, **fields: object) -> Document:
     document = DocumentFactory(title=title, collection=collection, chunk_count=chunks, **fields)
     for seq in reversed(range(chunks)):
         ChunkFactory(document=document, seq=seq, text=f"{title} {seq}")
@@ -26,7 +26,7 @@ def made(title: str, collection: Collection, *, chunks: int = 3, **fields: objec
 async def test_what_somebody_may_not_read_is_not_there() -> None:
     owner, stranger = await sync_to_async(UserFactory)(), await sync_to_async(UserFactory)()
     private = await sync_to_async(CollectionFactory)(owner=owner, visibility="private")
-    document = await sync_to_async(made)("Secret Rules", private)
+    document = await sync_to_async(make_document)("Secret Rules", private)
     reader, key = DatabaseDocumentReader(), str(document.pk)
     for user, count in ((owner, 3), (stranger, 0), (None, 0)):
         scope = await sync_to_async(scope_for)(user=user)
@@ -38,9 +38,11 @@ async def test_what_somebody_may_not_read_is_not_there() -> None:
 
 async def test_documents_are_found_by_filters_and_ids() -> None:
     collection = await sync_to_async(CollectionFactory)()
-    old = await sync_to_async(made)("Loan Rules (2022)", collection, policy_year=2022, superseded_at=timezone.now())
-    await sync_to_async(made)("Loan Rules (2025)", collection, policy_year=2025)
-    await sync_to_async(made)("Loan Draft", collection, status=Document.Status.EMBEDDING)
+    old = await sync_to_async(make_document)(
+        "Loan Rules (2022)", collection, policy_year=2022, superseded_at=timezone.now()
+    )
+    await sync_to_async(make_document)("Loan Rules (2025)", collection, policy_year=2025)
+    await sync_to_async(make_document)("Loan Draft", collection, status=Document.Status.EMBEDDING)
     scope, reader = await sync_to_async(scope_for)(user=None), DatabaseDocumentReader()
 
     async def titles(filters: SearchFilters) -> set[str]:

@@ -156,17 +156,6 @@ async def test_collections_are_asked_by_space_and_their_lists_joined_by_rank() -
     assert result.notes["spaces"] == 2
 
 
-async def test_hierarchical_search_looks_into_the_documents_that_it_found() -> None:
-    parts = Parts(ids=IDS[:20])
-    result = await search(parts, strategy="hierarchical", top_k=2)
-    documents = [f"d{key}" for key in IDS[:10]]
-    assert [(asked["level"], list(asked["filters"].documents)) for asked in parts.asked] == [
-        ("documents", []), ("documents", []), ("chunks", documents), ("chunks", documents),
-    ]  # fmt: skip
-    assert (result.notes["strategy"], result.notes["documents"], result.degraded) == ("hierarchical", documents, ())
-    assert result.timings_ms["total"] >= result.timings_ms["documents"]
-
-
 async def test_hierarchical_search_without_a_document_searches_all_and_says_so() -> None:
     parts = Parts(ids=())
     result = await search(parts, strategy="hierarchical")

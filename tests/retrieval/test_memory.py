@@ -20,7 +20,7 @@ from retrieval.models import Memory
 from retrieval.values import Exchange
 from tests.factories import MemoryFactory, UserFactory
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("queued")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("queue")]
 
 LAKESIDE = Exchange(
     question="What is the deposit for a room in Lakeside hall?",

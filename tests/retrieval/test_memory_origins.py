@@ -12,7 +12,7 @@ from retrieval.models import Memory, MemoryOrigin
 from retrieval.values import Exchange
 from tests.factories import UserFactory
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("queued")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("queue")]
 FIRST, SECOND = str(uuid.uuid4()), str(uuid.uuid4())
 
 

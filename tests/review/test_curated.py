@@ -10,7 +10,7 @@ from chat.review.records import answers_record
 from feedback.curation.curated import Passage, curated_save
 from feedback.models import CuratedAnswer
 from retrieval.models import Chunk
-from tests.feedback.rated import answered, passage
+from tests.feedback.rated import make_answer, passage
 from tests.review.people import client_of, person
 
 pytestmark = pytest.mark.django_db
@@ -24,7 +24,7 @@ def chunks() -> list[Chunk]:
 
 @pytest.fixture
 def answer(chunks: list[Chunk]) -> Message:
-    return answered(QUESTION, chunks, text="Ten books [2].")
+    return make_answer(QUESTION, chunks, text="Ten books [2].")
 
 
 def test_an_answer_leads_to_the_form_which_cites_only_what_its_text_cites(answer: Message, chunks: list[Chunk]) -> None:

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db
 ANSWERS = "/api/review/answers"
 
 
-def asked(question: str = "How many books may I borrow?", *, by: User | None = None, **fields: Any) -> Message:
+def ask(question: str = "How many books may I borrow?", *, by: User | None = None, **fields: Any) -> Message:
     """A question with its answer, at the desk."""
     asked_by = {"session__user": by} if by else {}
     text = MessageFactory(question=True, text=question, **asked_by)
@@ -51,7 +51,7 @@ def client(reviewer: User) -> Client:
 
 
 def test_the_newest_answer_comes_first_with_what_was_asked(client: Client) -> None:
-    first, second = asked(), asked("When does the library open?", decision="NO_ANSWER")
+    first, second = ask(), ask("When does the library open?", decision="NO_ANSWER")
     rows = client.get(ANSWERS).json()
     assert [row["message_id"] for row in rows["results"]] == [str(second.pk), str(first.pk)]
     assert rows["count"] == 2
@@ -61,11 +61,11 @@ def test_the_newest_answer_comes_first_with_what_was_asked(client: Client) -> No
 
 
 def test_pages_are_keysets_and_meet_both_ways(client: Client) -> None:
-    answers = [str(asked().pk) for _ in range(5)]
+    answers = [str(ask().pk) for _ in range(5)]
     answers.reverse()
     page = client.get(ANSWERS, {"page_size": 2}).json()
     assert page["previous"] is None
-    asked()  # what comes in meanwhile moves nothing
+    ask()  # what comes in meanwhile moves nothing
     second = client.get(page["next"]).json()
     third = client.get(second["next"]).json()
     seen = [row["message_id"] for part in (page, second, third) for row in part["results"]]
@@ -78,11 +78,11 @@ def test_pages_are_keysets_and_meet_both_ways(client: Client) -> None:
 def test_filters_take_what_they_name(client: Client) -> None:
     day = timezone.localtime().date()
     collection = CollectionFactory()
-    answer = asked(
+    answer = ask(
         "圖書館何時開門？", workflow="react", model="big", decision="NO_ANSWER",
         request={"collection_ids": [str(collection.pk)]},
     )  # fmt: skip
-    other = asked(workflow="corrective", model="small")
+    other = ask(workflow="corrective", model="small")
     RatingFactory(message=answer, score=2)
     answers_record([answer.pk])
     for query in (
@@ -113,7 +113,7 @@ def test_filters_take_what_they_name(client: Client) -> None:
     ],
 )
 def test_all_words_occur_in_the_question_or_the_answer(client: Client, text: str, query: str, found: bool) -> None:
-    answers = [asked(text=text), asked(text)]
+    answers = [ask(text=text), ask(text)]
     assert len(listed(client, search=query)) == (len(answers) if found else 0)
 
 
@@ -134,7 +134,7 @@ def test_wrong_filters_are_refused(client: Client, query: dict[str, str]) -> Non
 
 
 def test_one_answer_has_the_message_and_its_ratings(client: Client, reviewer: User) -> None:
-    answer = asked()
+    answer = ask()
     source = SourceFactory(message=answer, marker=1)
     call = {"kind": "chat", "model": "m", "prompt": "condense", "prompt_hash": "000000000000", "started_ms": 1}
     DecisionStepFactory(message=answer, seq=1, name="generate", detail={"model_calls": [call]})
@@ -152,7 +152,7 @@ def test_one_answer_has_the_message_and_its_ratings(client: Client, reviewer: Us
 
 
 def test_a_mark_is_kept_with_its_history(client: Client, reviewer: User) -> None:
-    answer, colleague = asked(), person("Curators")
+    answer, colleague = ask(), person("Curators")
     changes = {"state": "reviewed", "assignee": colleague.username, "note": " See HR. ", "labels": ["hr", "old  one"]}
     marked = client.patch(f"{ANSWERS}/{answer.pk}", changes, content_type="application/json")
     assert marked.status_code == 200, marked.content
@@ -177,7 +177,7 @@ def test_a_mark_is_kept_with_its_history(client: Client, reviewer: User) -> None
     ],
 )  # fmt: skip
 def test_wrong_marks_are_refused_and_change_nothing(client: Client, changes: dict[str, Any]) -> None:
-    answer = asked()
+    answer = ask()
     refused = client.patch(f"{ANSWERS}/{answer.pk}", changes, content_type="application/json")
     assert refused.status_code == 400
     assert not DeskEvent.objects.exists()

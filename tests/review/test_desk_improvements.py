@@ -6,6 +6,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.contrib.auth.models import Permission
 from django.urls import reverse
 
 from chat.models import Message
@@ -15,7 +16,7 @@ from feedback.ranking.same_question import wording
 from feedback.rounds.live import manual_rules
 from retrieval.models import Chunk
 from tests.factories import CollectionFactory, DocumentFactory, UserFactory
-from tests.feedback.rated import answered, passage
+from tests.feedback.rated import make_answer, passage
 from tests.review.people import client_of, person
 
 pytestmark = pytest.mark.django_db
@@ -31,7 +32,7 @@ def chunks() -> list[Chunk]:
 
 @pytest.fixture
 def answer(chunks: list[Chunk]) -> Message:
-    message = answered(QUESTION, chunks, text="Ten books [2].")
+    message = make_answer(QUESTION, chunks, text="Ten books [2].")
     answers_record([message.pk])
     return message
 
@@ -62,7 +63,7 @@ def test_a_private_collection_is_named_to_those_alone_who_see_names(role: str, n
     """Its name tells whose question it was."""
     private = CollectionFactory(name="wages of alice", owner=UserFactory(), visibility="private")
     own, other = passage("Wages", collection=private, title="Wages"), passage("Loans", title="Loans")
-    answer = answered(QUESTION, [own, other], text="Ten [1] or so [2].")
+    answer = make_answer(QUESTION, [own, other], text="Ten [1] or so [2].")
     answers_record([answer.pk])
     form = client_of(person(role)).get(golden_address(answer)).text
     assert ["wages of alice" in form, str(private.pk) in form, str(own.document_id) in form] == [named] * 3
@@ -73,7 +74,7 @@ def test_a_private_collection_is_named_to_those_alone_who_see_names(role: str, n
 @pytest.mark.parametrize("expects", ["ANSWER", "NO_ANSWER"])
 def test_who_may_not_know_a_collection_makes_no_golden_question_there(role: str, status: int, expects: str) -> None:
     chunk = passage("Wages", collection=CollectionFactory(owner=UserFactory(), visibility="private"))
-    answer = answered(QUESTION, [chunk], text="Ten [1].")
+    answer = make_answer(QUESTION, [chunk], text="Ten [1].")
     body = {"text": QUESTION, "expects": expects, "document": str(chunk.document_id)}
     body["collection"] = str(chunk.document.collection_id)
     assert client_of(person(role)).post(golden_address(answer), body).status_code == status
@@ -88,6 +89,16 @@ def test_a_golden_question_of_an_unknown_collection_is_neither_told_nor_taken_ba
         client = client_of(person(role))
         assert (undo in client.get(reverse("review_answer", args=[answer.pk])).text) == (status == 302)
         assert client.post(undo).status_code == status
+
+
+def test_the_administration_shows_it_to_those_alone_who_know_its_collection() -> None:
+    private = CollectionFactory(owner=UserFactory(), visibility="private")
+    GoldenQuestion.objects.create(text="What does Bob earn?", collection=private)
+    few = UserFactory(is_staff=True)
+    few.user_permissions.set(Permission.objects.filter(content_type__model="goldenquestion"))
+    for user, seen in ((few, False), (UserFactory(is_superuser=True), True)):
+        page = client_of(user).get(reverse("admin:feedback_goldenquestion_changelist"))
+        assert ("Bob" in page.text) == seen
 
 
 def test_a_golden_question_is_made_told_on_the_answer_and_taken_back(answer: Message, chunks: list[Chunk]) -> None:
@@ -137,7 +148,7 @@ def test_a_document_that_a_curator_may_not_read_is_reached_by_an_answer_alone() 
     chunk = passage("Private words", collection=drawer, title="Diary")
     client = client_of(person("Curators"))
     assert client.get(boost_address(chunk)).status_code == 404
-    answer = answered(QUESTION, [chunk])
+    answer = make_answer(QUESTION, [chunk])
     form = client.get(boost_address(chunk, answer))
     assert (form.status_code, "drawer of alice" in form.text) == (200, False)
     client.post(boost_address(chunk, answer), {"effect": "hide", "why": "x", "days": "7"})

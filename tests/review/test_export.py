@@ -21,7 +21,7 @@ from tests.review.people import person
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def asked(question: str, **fields: Any) -> Message:
+def ask(question: str, **fields: Any) -> Message:
     text = MessageFactory(question=True, text=question)
     answer: Message = MessageFactory(session=text.session, reply_to=text, **fields)
     answers_record([answer.pk])
@@ -43,7 +43,7 @@ async def exported(user: User, **query: str) -> list[str]:
 
 @pytest.fixture
 def answers(administrator: User) -> list[Message]:
-    return [asked(f"Question {number}?", workflow="react" if number == 1 else "corrective") for number in range(5)]
+    return [ask(f"Question {number}?", workflow="react" if number == 1 else "corrective") for number in range(5)]
 
 
 async def test_it_comes_in_batches_with_every_answer_once(
@@ -79,7 +79,7 @@ def formulas(administrator: User) -> None:
         "＝1",
         'Plain, "it"\nis.',
     ):
-        SourceFactory(message=asked(text, text=text), marker=1, title=text)
+        SourceFactory(message=ask(text, text=text), marker=1, title=text)
 
 
 async def test_no_cell_of_a_csv_is_a_formula(administrator: User, formulas: None) -> None:

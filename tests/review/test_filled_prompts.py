@@ -21,7 +21,7 @@ LIBRARY = PromptLibrary()
 ANSWER = "<script>alert(1)</script> and “ten books” 圖書"
 
 
-def asked(*, memories: str = "-") -> Message:
+def ask(*, memories: str = "-") -> Message:
     """An answer whose path called two models' prompts: one that may hold memories, one that never does."""
     question = MessageFactory(question=True)
     answer: Message = MessageFactory(session=question.session, reply_to=question, status="streaming")
@@ -48,12 +48,12 @@ def seen(answer: Message, role: str) -> Any:
 
 
 def test_nothing_is_stored_unless_the_site_says_so() -> None:
-    assert seen(asked(), "Administrators") == [] and not FilledPrompt.objects.exists()
+    assert seen(ask(), "Administrators") == [] and not FilledPrompt.objects.exists()
 
 
 def test_each_call_is_stored_packed_and_shown_as_text(rag_settings: Any) -> None:
     rag_settings(retention={"paths_days": 7})
-    answer = asked()
+    answer = ask()
     first, second = seen(answer, "Administrators")
     assert (first["step"], first["call"], first["name"]) == (1, 0, "grade_answer") and ANSWER in first["text"]
     assert (second["step"], second["name"]) == (2, "plan") and second["text"]
@@ -63,11 +63,11 @@ def test_each_call_is_stored_packed_and_shown_as_text(rag_settings: Any) -> None
 
 def test_who_sees_no_names_sees_no_filled_prompts(rag_settings: Any) -> None:
     rag_settings(retention={"paths_days": 7})
-    assert seen(asked(), "Reviewers") == []
+    assert seen(ask(), "Reviewers") == []
 
 
 def test_what_is_remembered_for_a_user_is_not_stored_in_a_prompt(rag_settings: Any) -> None:
     rag_settings(retention={"paths_days": 7})
-    first, second = seen(asked(memories="- Where do you live? → In Aachen."), "Administrators")
+    first, second = seen(ask(memories="- Where do you live? → In Aachen."), "Administrators")
     assert first["text"] and second["text"] is None
     assert not FilledPrompt.objects.get(name="plan").packed

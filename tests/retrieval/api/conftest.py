@@ -17,7 +17,7 @@ from tests.factories import UserFactory
 
 
 @pytest.fixture(autouse=True)
-def _nothing_leaves(queued: list[Any], uploads: None) -> None: ...
+def _nothing_leaves(queue: list[Any], uploads: None) -> None: ...
 
 
 @pytest.fixture

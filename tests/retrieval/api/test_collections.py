@@ -109,11 +109,11 @@ def test_reader_may_not_change_a_public_collection(client: APIClient, method: st
 
 
 def test_deleted_collection_takes_its_documents_and_index_rows_along(
-    client: APIClient, user: User, queued: list[Any], django_capture_on_commit_callbacks: Any
+    client: APIClient, user: User, queue: list[Any], django_capture_on_commit_callbacks: Any
 ) -> None:
     collection = CollectionFactory(name="mine", owner=user, embedding_model="some-model", embedding_dim=8)
     DocumentFactory(collection=collection)
     with django_capture_on_commit_callbacks(execute=True):
         assert client.delete("/api/collections/mine").status_code == 204
     assert not Collection.objects.exists()
-    assert queued == [("retrieval.tasks.collection_unindex", str(collection.pk), "some-model", 8)]
+    assert queue == [("retrieval.tasks.collection_unindex", str(collection.pk), "some-model", 8)]

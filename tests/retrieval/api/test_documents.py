@@ -117,7 +117,7 @@ def test_bad_changes_are_400(client: APIClient, document: Document, body: Any) -
 
 
 def test_deleted_document_is_gone_with_its_chunks_file_and_index_rows(
-    client: APIClient, queued: list[Any], django_capture_on_commit_callbacks: Any
+    client: APIClient, queue: list[Any], django_capture_on_commit_callbacks: Any
 ) -> None:
     document_id = upload(client).json()["documents"][0]["id"]
     Collection.objects.update(embedding_model="some-model", embedding_dim=8)
@@ -128,7 +128,7 @@ def test_deleted_document_is_gone_with_its_chunks_file_and_index_rows(
     assert not Document.objects.exists()
     assert not Chunk.objects.exists()
     assert not document.file.storage.exists(document.file.name)
-    assert queued == [("retrieval.tasks.document_unindex", document_id, "some-model", 8)]
+    assert queue == [("retrieval.tasks.document_unindex", document_id, "some-model", 8)]
 
 
 def test_file_comes_back_as_a_download_that_no_browser_runs(client: APIClient) -> None:

@@ -20,15 +20,15 @@ PNG = b"\x89PNG\r\n\x1a\n" + bytes(100)
 
 
 def test_upload_is_accepted_and_queued_after_the_commit(
-    client: APIClient, queued: list[Any], django_capture_on_commit_callbacks: Any
+    client: APIClient, queue: list[Any], django_capture_on_commit_callbacks: Any
 ) -> None:
     with django_capture_on_commit_callbacks(execute=True):
         response = upload(client, collection="policies")
-        assert queued == []
+        assert queue == []
     assert response.status_code == 202
     (entry,) = response.json()["documents"]
     assert (entry["title"], entry["status"], entry["collection"]) == ("rules", "queued", "policies")
-    assert queued == [("retrieval.tasks.ingest_next",)]
+    assert queue == [("retrieval.tasks.ingest_next",)]
 
 
 def test_upload_without_a_collection_goes_to_the_default_one(client: APIClient) -> None:

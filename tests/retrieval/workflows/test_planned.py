@@ -52,12 +52,12 @@ async def test_a_good_first_search_takes_two_rounds_and_no_planner(online) -> No
 
 
 @pytest.fixture
-def planned(monkeypatch: pytest.MonkeyPatch) -> None:
+def unclear_search(monkeypatch: pytest.MonkeyPatch) -> None:
     """A model makes the plan, however good the first search is."""
     monkeypatch.setattr("retrieval.workflows.CLEAR_SCORE", 2.0)
 
 
-async def test_a_planned_comparison_searches_its_sides_and_takes_three_rounds(online, planned) -> None:
+async def test_a_planned_comparison_searches_its_sides_and_takes_three_rounds(online, unclear_search) -> None:
     sides = [task("t1", "retrieve", "deposit Lakeside hall"), task("t2", "retrieve", "cost of a late resit")]
     online.reply(match=PLANS, json=plan(*sides, kind="comparison"))
     online.reply(match=REFLECTS, json=reflection(9, 9, completeness=9))

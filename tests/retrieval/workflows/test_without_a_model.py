@@ -82,16 +82,6 @@ async def test_a_question_that_shows_no_chinese_script_is_refused_in_its_readers
 
 
 @every_workflow
-async def test_the_reply_to_a_question_asked_back_is_answered(offline, name: str) -> None:
-    asked = Clarification(question="Which year do you mean?", options=("2025", "2022"), documents=("d1", "d2"))
-    result = await answer(
-        name, ask("2022", open_clarification=OpenClarification(question=VERSIONS, clarification=asked))
-    )
-    assert result.decision == "ANSWER"
-    assert "8 books" in result.text
-
-
-@every_workflow
 async def test_an_option_that_was_chosen_binds(offline, name: str) -> None:
     rules = (
         chunk(21, "Those who leave tell the office.", title="Staff notes", department="Personnel"),
@@ -118,20 +108,6 @@ async def test_the_words_of_the_option_that_was_chosen_are_not_searched_for(offl
     result = await answer(name, ask(options[0], open_clarification=opened), notes)
     assert result.decision == "ANSWER"
     assert "six weeks." in result.text and options[0] not in result.text
-
-
-@every_workflow
-async def test_what_the_filters_of_a_question_hid_is_found_all_the_same(offline, name: str) -> None:
-    """The year is that of the question's subject, not of the document that answers it."""
-    rules = (
-        chunk(31, "The ceremony hall has seats for 400 guests.", title="Buildings", policy_year=2025),
-        chunk(32, "The scholarship named after Anna Lind pays EUR 900 to one student of biology.",
-              title="Scholarships", policy_year=2021),
-        *HANDBOOK,
-    )  # fmt: skip
-    result = await answer(name, "How much does the scholarship named after Anna Lind pay in 2025?", rules)
-    assert result.decision == "ANSWER"
-    assert "EUR 900" in result.text
 
 
 @pytest.mark.parametrize(
