@@ -17,8 +17,9 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from tests.browser.conftest import PASSWORD, PATIENCE_MS, Site
+from tests.browser.conftest import PATIENCE_MS, Site
 from tests.browser.test_journey import HANDBOOK, QUESTION
+from tests.running_site import PASSWORD
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(500)]
 

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import DESKTOP, PASSWORD, PHONE
+from tests.browser.conftest import DESKTOP, PHONE
 from tests.browser.test_journey import sign_up
+from tests.running_site import PASSWORD
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 

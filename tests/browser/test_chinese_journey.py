@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import DESKTOP, PASSWORD, PHONE, Site
+from tests.browser.conftest import DESKTOP, PHONE, Site
 from tests.retrieval.ingest.files import pdf_bytes
+from tests.running_site import PASSWORD
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(500)]
 

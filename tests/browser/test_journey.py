@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import DESKTOP, PASSWORD, Site
+from tests.browser.conftest import DESKTOP, Site
+from tests.running_site import PASSWORD
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 

@@ -11,8 +11,9 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import DESKTOP, PASSWORD, Site
+from tests.browser.conftest import DESKTOP, Site
 from tests.browser.test_journey import sign_up
+from tests.running_site import PASSWORD
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(400)]
 

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import DESKTOP, PASSWORD, PHONE, Site
+from tests.browser.conftest import DESKTOP, PHONE, Site
 from tests.oidc_provider import provider
+from tests.running_site import PASSWORD
 from tests.test_second_factor import code_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
