@@ -26,17 +26,17 @@ STATES: Labels = {
     "ok": _("Done"), "skipped": _("Skipped"), "degraded": _("Fallback used"), "failed": _("Failed"),
 }  # fmt: skip
 DETAILS: Labels = {  # of a step; others are called by their names
-    "accepted": _("Accepted"), "boosts": _("Ratings' weight"), "by_model": _("By a model"), "cached": _("Cached"),
+    "accepted": _("Accepted"), "boosts": _("Ratings' weight"), "by_model": _("By a model"),
     "candidates": _("Candidates"), "cited": _("Cited"), "complexity": _("Complexity"),
     "completeness": _("Completeness"), "decision": _("Decision"), "documents": _("Documents"),
-    "dropped": _("Dropped"), "evidence": _("Evidence"), "factuality": _("Factuality"), "facts": _("Facts"),
+    "dropped": _("Removed"), "evidence": _("Evidence"), "factuality": _("Factuality"), "facts": _("Facts"),
     "filters": _("Filters"), "found": _("Found"), "given": _("Given"), "grounding": _("Sentences"),
     "kept": _("Kept"), "merged": _("Merged"), "missing": _("Missing"), "model": _("Model"),
     "model_calls": _("Model calls"), "named": _("Named"), "options": _("Options"), "outcome": _("Outcome"),
     "passage": _("Passage"), "problems": _("Problems"), "queries": _("Queries"), "query": _("Query"),
-    "reason": _("Reason"), "relaxed": _("Filters given up"), "relevance": _("Relevance"), "revision": _("Revision"),
-    "rewritten": _("Rewritten"), "route": _("Way"), "score": _("Score"), "scores": _("Scores"),
-    "standalone_question": _("Question in full"), "tasks": _("Tasks"), "timings_ms": _("Times in ms"),
+    "reason": _("Reason"), "relaxed": _("Filters left out"), "relevance": _("Relevance"), "revision": _("Revision"),
+    "rewritten": _("Rewritten"), "route": _("Route"), "score": _("Score"), "scores": _("Scores"),
+    "standalone_question": _("Full question"), "tasks": _("Tasks"), "timings_ms": _("Times in ms"),
     "verdict": _("Verdict"),
 }  # fmt: skip
 TASKS: Labels = {  # of a plan
@@ -59,13 +59,13 @@ DECISIONS: Labels = {
 }  # fmt: skip
 STATUSES: Labels = {  # of an answer
     "streaming": _("being written"), "complete": _("complete"), "cut": _("cut"), "stopped": _("stopped"),
-    "interrupted": _("broken off"), "failed": _("failed"),
+    "interrupted": _("interrupted"), "failed": _("failed"),
 }  # fmt: skip
 FILTERS: Labels = {  # of a question's search
     "department": _("Department"), "doc_type": _("Type"), "policy_year": _("Year"), "tags": _("Tags"),
 }  # fmt: skip
 REASONS: Labels = {  # why an answer is to be looked at
-    "badly_rated": _("Badly rated"), "flagged": _("Flagged by a user"), "cut": _("Cut or broken off"),
+    "badly_rated": _("Badly rated"), "flagged": _("Flagged by a user"), "cut": _("Cut or interrupted"),
     "no_answer": _("No answer found"), "weak": _("Weakly supported"), "degraded": _("Fallback used"), "slow": _("Slow"),
 }  # fmt: skip
 

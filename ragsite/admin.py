@@ -72,7 +72,7 @@ class WebhookAdmin(admin.ModelAdmin):
         if not change:
             secret = new_secret()
             obj.secret = seal(secret)
-            message = gettext("The secret that signs what it gets, shown only this once: %(secret)s")
+            message = gettext("The secret that signs its events, shown only this once: %(secret)s")
             messages.success(request, message % {"secret": secret})
         super().save_model(request, obj, form, change)
 
@@ -81,14 +81,14 @@ class WebhookAdmin(admin.ModelAdmin):
 class PersonAdmin(UserAdmin):
     actions = ("take_second_factors", "export_data")
 
-    @admin.action(description=_("Take the second factors away, of who has lost them"), permissions=["change"])
+    @admin.action(description=_("Remove the second factors of people who lost them"), permissions=["change"])
     def take_second_factors(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         for person in queryset.filter(authenticator__isnull=False).distinct():
             if person.is_superuser and not request.user.is_superuser:
                 raise PermissionDenied
             Authenticator.objects.filter(user=person).delete()
-            self.log_change(request, person, gettext("Second factors taken away."))
-        messages.success(request, gettext("They sign in by password alone now."))
+            self.log_change(request, person, gettext("Second factors removed."))
+        messages.success(request, gettext("They now sign in with the password alone."))
 
     # ---------------------------------------------------------------------------------------- all that is a person's
     def has_personal_data_permission(self, request: HttpRequest) -> bool:
@@ -163,5 +163,5 @@ class SettingsAdmin(ConstanceAdmin):
     def get_config_value(self, name: str, options: Any, form: Any, initial: Any) -> dict[str, Any]:
         shown: dict[str, Any] = super().get_config_value(name, options, form, initial)
         if form.fields[name].disabled:
-            shown["help_text"] += "\n" + gettext("It is set in the environment, which decides.")
+            shown["help_text"] += "\n" + gettext("It is set by an environment variable, which decides.")
         return shown

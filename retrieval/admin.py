@@ -69,7 +69,7 @@ class CollectionAdmin(ActionsAdmin, admin.ModelAdmin):
             )
             self.message_user(request, stay % {"count": left}, messages.WARNING)
 
-    @admin.action(description=_("Re-embed with the model that new collections get"), permissions=["action"])
+    @admin.action(description=_("Embed again with the model for new collections"), permissions=["action"])
     def reembed(self, request: HttpRequest, queryset: QuerySet[Collection]) -> None:
         for collection in queryset:
             reembed_queue(collection_id=collection.pk)

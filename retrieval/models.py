@@ -66,7 +66,7 @@ class Collection(models.Model):
         Group,
         blank=True,
         related_name="edited_collections",
-        help_text=_("Those of the groups whose members may also change its documents."),
+        help_text=_("The groups whose members may also change its documents."),
         verbose_name=_("editor groups"),
     )
     embedding_model = models.CharField(
@@ -204,14 +204,14 @@ class Document(models.Model):
         blank=True,
         on_delete=models.SET_NULL,
         related_name="newer_versions",
-        help_text=_("The version that this one takes the place of as soon as it is ready."),
+        help_text=_("The version that this one replaces as soon as it is ready."),
         verbose_name=_("replaces"),
     )
     superseded_at = models.DateTimeField(
         _("superseded at"),
         null=True,
         blank=True,
-        help_text=_("Since then a newer version is searched in its place; what cites it still opens."),
+        help_text=_("Since then a newer version is searched instead; citations of it still open."),
     )
     created_at = models.DateTimeField(_("created at"), auto_now_add=True)
     updated_at = models.DateTimeField(_("updated at"), auto_now=True)
@@ -371,12 +371,12 @@ class IngestJob(Leased):
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="jobs", verbose_name=_("document"))
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="ingest_jobs",
-        db_index=False, help_text=_("Whose turn it takes; empty: the site's."), verbose_name=_("user"))  # fmt: skip
+        db_index=False, help_text=_("Whose turn it uses; empty: the site's."), verbose_name=_("user"))  # fmt: skip
     state = models.CharField(_("state"), max_length=10, choices=State, default=State.WAITING)
     attempts = models.PositiveSmallIntegerField(_("attempts"), default=0)
     holder = models.CharField(_("holder"), max_length=100, blank=True, help_text=_("Host and process, for people."))
     waits = models.PositiveSmallIntegerField(
-        _("waits"), default=0, help_text=_("Times it stood back because a server was away.")
+        _("waits"), default=0, help_text=_("How often it waited because a server was not reachable.")
     )
     not_before = models.DateTimeField(
         _("not before"), null=True, blank=True, help_text=_("No worker takes a waiting job before this.")

@@ -182,7 +182,7 @@ def collection_named(name: str, *, among: QuerySet[Collection] | None = None) ->
     if len(named) > 1:
         choices = ", ".join(collection.address for collection in named[:MAX_CHOICES])
         raise InvalidInputError(
-            worded("Several collections are called {name}; name one of {choices}.", name=name[:100], choices=choices)
+            worded("Several collections are called {name}. Choose one of {choices}.", name=name[:100], choices=choices)
         )
     return named[0]
 

@@ -229,10 +229,10 @@ def source_act(request: HttpRequest, source_id: uuid.UUID) -> HttpResponse:
     match request.POST.get("action"):
         case "delete":
             sync_source_delete(row=row)
-            messages.success(request, _("The source is deleted; its documents stay."))
+            messages.success(request, _("Source deleted. Its documents stay."))
         case "run" | "dry_run" as action:
             sync_source_start(row=row, dry_run=action == "dry_run")
-            messages.success(request, _("A worker begins as soon as it can."))
+            messages.success(request, _("It starts in a moment."))
         case _:
             names = ["every_hours", *(("username", "password") if request.POST.get("password") else ())]
             try:

@@ -79,7 +79,7 @@ def test_the_environment_wins_and_the_page_says_so(settings: Any) -> None:
     assert settings.RAG.search.top_k == 5
     client = client_of(is_superuser=True)
     assert client.get(PAGE).context["form"].fields["RAG_SEARCH_TOP_K"].disabled
-    assert "It is set in the environment" in client.get(PAGE).text
+    assert "It is set by an environment variable" in client.get(PAGE).text
     save(client, RAG_SEARCH_TOP_K=7)
     assert settings.RAG.search.top_k == 5
 

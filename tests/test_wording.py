@@ -50,4 +50,4 @@ def test_an_error_says_the_same_in_each_language_under_one_code() -> None:
     with translation.override("zh-hant"):
         told = localized(error.as_dict())["error"]
     assert (told["code"], told["message"]) == ("not_found", "這裡什麼也沒有，或者您無權檢視。")
-    assert error.as_dict()["error"]["message"] == "There is nothing here, or it is not yours to see."
+    assert error.as_dict()["error"]["message"] == "There is nothing here, or you may not see it."

@@ -134,7 +134,7 @@ class Migration(migrations.Migration):
                 'verbose_name': 'reviewed answer',
                 'verbose_name_plural': 'reviewed answers',
                 'ordering': ('-created_at', '-id'),
-                'permissions': [('read_answers', 'Can read and mark answers at the review desk'), ('see_names', 'Can see at the review desk who asked'), ('export_answers', 'Can export answers from the review desk'), ('curate_answers', 'Can make golden questions, boosts and curated answers at the review desk'), ('administer_desk', 'Can see the log of the review desk')],
+                'permissions': [('read_answers', 'Can read and mark answers at the review desk'), ('see_names', 'Can see at the review desk who asked'), ('export_answers', 'Can export answers from the review desk'), ('curate_answers', 'Can create golden questions, boosts and checked answers at the review desk'), ('administer_desk', 'Can see the log of the review desk')],
                 'default_permissions': (),
             },
         ),
@@ -142,7 +142,7 @@ class Migration(migrations.Migration):
             name='Share',
             fields=[
                 ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
-                ('scope', models.CharField(choices=[('site', 'People of the site'), ('link', 'Whoever has the link')], max_length=4)),
+                ('scope', models.CharField(choices=[('site', 'People on this site'), ('link', 'Whoever has the link')], max_length=4)),
                 ('message_ids', models.JSONField(default=list)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('expires_at', models.DateTimeField(blank=True, null=True)),

@@ -186,7 +186,7 @@ class Share(models.Model):
     """
 
     class Scope(models.TextChoices):
-        SITE = "site", _("People of the site")
+        SITE = "site", _("People on this site")
         LINK = "link", _("Whoever has the link")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)

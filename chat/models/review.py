@@ -73,7 +73,7 @@ class AnswerReview(models.Model):
             ("read_answers", _("Can read and mark answers at the review desk")),
             ("see_names", _("Can see at the review desk who asked")),
             ("export_answers", _("Can export answers from the review desk")),
-            ("curate_answers", _("Can make golden questions, boosts and curated answers at the review desk")),
+            ("curate_answers", _("Can create golden questions, boosts and checked answers at the review desk")),
             ("administer_desk", _("Can see the log of the review desk")),
         ]
         indexes = [

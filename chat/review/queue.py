@@ -243,7 +243,9 @@ def _place(cursor: str, names: Sequence[str]) -> tuple[Any, ...]:
             for name, part in zip(names, parts, strict=True)
         )
     except (ValueError, OverflowError) as error:
-        raise InvalidInputError(fields={"cursor": [worded("Take it from the address of another page.")]}) from error
+        raise InvalidInputError(
+            fields={"cursor": [worded("This page of the list does not exist. Start again from its first page.")]}
+        ) from error
 
 
 # ------------------------------------------------------------------------------------------------ rows and choices

@@ -53,8 +53,8 @@ class RightMissingError(PermissionDeniedError):
 
 NEEDED: dict[Right, str] = {
     "read": RoleMissingError.message,
-    "names": worded("Your role does not show who asked; an administrator may give you that permission."),
-    "export": worded("Your role may not export answers; an administrator may give you that permission."),
+    "names": worded("Your role does not show who asked. An administrator can give you that permission."),
+    "export": worded("Your role may not export answers. An administrator can give you that permission."),
     "curate": worded("This needs the role of a curator; ask an administrator to put you into the group Curators."),
     "administer": worded(
         "This needs the role of an administrator of the desk; ask to be put into the group Administrators."

@@ -44,10 +44,10 @@ RATES = {
 }  # fmt: skip
 NOTES = (
     worded(
-        "People choose workflow, model and collection themselves, so these are rates of chosen traffic: a workflow "
-        "that is used for hard questions looks worse than it is."
+        "People choose the workflow, model and collection themselves. One that is used for hard questions "
+        "looks worse than it is."
     ),
-    worded("Rates of ratings are of the answers that somebody rated, which are few and not drawn at random."),
+    worded("Shares of ratings count rated answers only. These are few, and not a random sample."),
 )
 
 
@@ -59,7 +59,7 @@ class Days:
         self.since = since or self.until - timedelta(days=DAYS - 1)
         if not timedelta() <= self.until - self.since < timedelta(days=MAX_DAYS):
             raise InvalidInputError(
-                fields={"from": [worded("Name two days in their order, {most} days apart at most.", most=MAX_DAYS)]}
+                fields={"from": [worded("Give two days, the earlier first, at most {most} days apart.", most=MAX_DAYS)]}
             )
 
     def rows(self) -> QuerySet[AnswerReview]:

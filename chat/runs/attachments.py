@@ -44,7 +44,7 @@ async def attachments_await(question: Question, *, unread: Sequence[UUID], trace
             step.degrade(
                 worded("{names} could not be read, and was not searched", names=_names(left))
                 if all(document.status == Document.Status.FAILED for document in left)
-                else worded("{names} is not read yet, and was not searched", names=_names(left))
+                else worded("{names} was not ready, and was not searched", names=_names(left))
             )
         scope = await database_call(_scope, question)
     return replace(question, scope=scope)

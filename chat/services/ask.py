@@ -243,11 +243,11 @@ def request_scope(*, user: User, request: Mapping[str, Any]) -> SearchScope:
     ids, task = request.get("documents", ()), request.get("task")
     if task and not ids:
         raise InvalidInputError(
-            worded("Name the document that this is asked of."), fields={"documents": [worded("One at least.")]}
+            worded("Name the document that this is about."), fields={"documents": [worded("At least one.")]}
         )
     if task == "compare" and len(ids) != COMPARED:
         raise InvalidInputError(
-            worded("Name the two documents that are to be compared."), fields={"documents": [worded("Exactly two.")]}
+            worded("Name the two documents to compare."), fields={"documents": [worded("Exactly two.")]}
         )
     if not ids:
         return scope_for(user=user, names=request.get("collection_ids") or request.get("collections", ()))

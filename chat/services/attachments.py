@@ -35,7 +35,7 @@ def attachments_open(*, user: User, session_id: UUID | None, files: int) -> Coll
     if there + files > MAX_FILES:
         raise TooLargeError(
             worded(
-                "A conversation takes {limit} files; remove some of them, or put them into a collection.",
+                "A conversation can hold {limit} files. Remove some, or add them to a collection.",
                 limit=MAX_FILES,
             ),
             code="too_many_attachments",

@@ -35,7 +35,9 @@ async def message_regenerate(*, user: User, message_id: UUID, request: Mapping[s
     """
     message = await sync_to_async(selectors.message_get)(user=user, message_id=message_id)
     if message.reply_to is None:
-        raise InvalidInputError(worded("Only an answer can be written anew; give the answer's id, not the question's."))
+        raise InvalidInputError(
+            worded("Only an answer can be written again; give the answer's id, not the question's.")
+        )
     if message.status == Message.Status.STREAMING:
         raise AnswerInProgressError
     return await ask(
@@ -69,7 +71,10 @@ async def message_continue(*, user: User, message_id: UUID) -> Run:
         raise AnswerInProgressError
     if message.status not in INCOMPLETE:
         raise ConflictError(
-            worded("This answer is not one that was cut, stopped or interrupted; have it written again instead."),
+            worded(
+                "Only an answer that was cut, stopped or interrupted can be continued. Have this one written "
+                "again instead."
+            ),
             code="answer_complete",
         )
     await require_writer(get_engine())

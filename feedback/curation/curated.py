@@ -62,9 +62,7 @@ def curated_save(
     for line in (line for other, more in others for line in (other, *more)):
         if wording(line).words in own:
             raise ConflictError(
-                worded(
-                    "“{question}” is answered by another curated answer: change or withdraw that one.", question=line
-                )
+                worded("“{question}” already has another checked answer. Change or withdraw that one.", question=line)
             )
     answer.question, answer.wordings, answer.text = question, list(wordings), text
     answer.created_by, answer.expires_at = by, expires_at

@@ -50,7 +50,7 @@ class BoostForm(forms.Form):
         given = self.cleaned_data
         given["question"] = " ".join(given.get("question", "").split()) if given.get("whom") == "question" else ""
         if given.get("whom") == "question" and not given["question"]:
-            raise forms.ValidationError(_("Write the question that it holds for."))
+            raise forms.ValidationError(_("Write the question that this is for."))
         return given
 
     def save(self, *, document: Document, chunk: Chunk | None, access: DeskAccess) -> ManualBoost:
@@ -90,7 +90,7 @@ def boost_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     form = BoostForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         form.save(document=document, chunk=chunk, access=access)
-        messages.success(request, _("In force: searches see it in a moment."))
+        messages.success(request, _("Saved. Searches use it in a moment."))
         return redirect(back)
     context = {
         "section": "review",
@@ -112,7 +112,7 @@ def boost_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
 @desk_page("curate", methods=("POST",))
 def boost_end(request: HttpRequest, *, access: DeskAccess, boost_id: UUID) -> HttpResponse:
     boost = get_object_or_404(ManualBoost.objects, pk=boost_id)
-    done = _("Ended: ratings alone decide again.")
+    done = _("Ended. Ratings alone decide the order again.")
     tell(request, lambda: manual_boost_end(boost=boost, by=access.user), done)
     answer = as_uuid(request.POST.get("answer", ""))
     return redirect("review_answer", message_id=answer) if answer else redirect("review_boosts")

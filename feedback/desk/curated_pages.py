@@ -35,15 +35,15 @@ class CuratedForm(forms.Form):
     question = forms.CharField(label=gettext_lazy("Question"), min_length=3, max_length=600)
     wordings = forms.CharField(
         label=gettext_lazy("Other wordings"), required=False, max_length=14_000, widget=forms.Textarea({"rows": 3}),
-        help_text=gettext_lazy("One a line: who asks in these words gets the answer too."),
+        help_text=gettext_lazy("One per line. Whoever asks in these words gets this answer too."),
     )  # fmt: skip
     text = forms.CharField(
         label=gettext_lazy("Answer"), max_length=20_000, widget=forms.Textarea({"rows": 10}),
-        help_text=gettext_lazy("Markdown. Cite the passages by their numbers, as [1]."),
+        help_text=gettext_lazy("Markdown. Cite the passages by their numbers, such as [1]."),
     )  # fmt: skip
     expires_on = forms.DateField(
-        label=gettext_lazy("Given until"), required=False, widget=forms.DateInput({"type": "date"}),
-        help_text=gettext_lazy("Empty: until it is withdrawn, or a passage that it cites changes."),
+        label=gettext_lazy("Valid until"), required=False, widget=forms.DateInput({"type": "date"}),
+        help_text=gettext_lazy("Leave empty for no end date. It also ends when a cited passage changes."),
     )  # fmt: skip
 
     def __init__(self, *args: Any, passages: dict[int, Passage], **kwargs: Any) -> None:
@@ -65,7 +65,7 @@ class CuratedForm(forms.Form):
         markers = cited_markers(text)
         if not markers or not markers <= self.passages.keys():
             raise forms.ValidationError(
-                _("Cite at least one passage by its number, as [1], and none that is not there.")
+                _("Cite at least one passage by its number, such as [1]. Use only numbers from the list.")
             )
         return text
 
@@ -73,7 +73,7 @@ class CuratedForm(forms.Form):
         """The end of that day."""
         day = self.cleaned_data["expires_on"]
         if day and day < timezone.localdate():
-            raise forms.ValidationError(_("This moment has passed."))
+            raise forms.ValidationError(_("This time is in the past. Choose a later one."))
         return timezone.make_aware(datetime.combine(day, time.max)) if day else None
 
     def save(self, *, access: DeskAccess, message: Message | None, answer: CuratedAnswer | None) -> None:
@@ -115,7 +115,7 @@ def curated_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         except AppError as error:
             form.add_error(None, problem_sentence(error))
         else:
-            messages.success(request, _("The answer is given from now on to whoever asks the same."))
+            messages.success(request, _("From now on, whoever asks this question gets this answer."))
             return redirect("review_curated")
     context = {"section": "review", "form": form, "passages": passages.items(), "answer": message, "changed": answer}
     return render(request, "review/curated_form.html", context, status=400 if form.errors else 200)
@@ -124,7 +124,7 @@ def curated_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
 @desk_page("curate", methods=("POST",))
 def curated_withdraw(request: HttpRequest, *, access: DeskAccess, curated_id: UUID) -> HttpResponse:
     answer = get_object_or_404(CuratedAnswer.objects, pk=curated_id)
-    done = _("Withdrawn: the question is answered from the documents again.")
+    done = _("Withdrawn. The question is answered from the documents again.")
     tell(request, lambda: curated_end(answer=answer, by=access.user), done)
     return redirect("review_curated")
 

@@ -138,8 +138,8 @@ def gap_document(request: HttpRequest, *, access: DeskAccess, gap: KnowledgeGap)
     document = _uploaded(request, access)
     gap_document_add(access=access, gap=gap, document=document, close="close" in request.POST)
     if document.status == Document.Status.READY:
-        return _("Its questions are being asked again.")
-    return _("The document is being read; then its questions are asked again by themselves.")
+        return _("The questions are being asked again.")
+    return _("The document is being read. Then the questions are asked again automatically.")
 
 
 def _uploaded(request: HttpRequest, access: DeskAccess) -> Document:

@@ -45,7 +45,7 @@ def golden_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         except AppError as error:
             problem = problem_sentence(error)
         else:
-            messages.success(request, _("Golden question made. It is measured from now on."))
+            messages.success(request, _("Golden question saved. New revisions are measured on it."))
             return redirect("review_answer", message_id=answer.pk)
     asked_in = answer.request.get("collection_ids") or [row.collection_id for row in there.values()]
     context = {
@@ -76,7 +76,7 @@ def golden_undo(request: HttpRequest, *, access: DeskAccess, question_id: UUID) 
     question: GoldenQuestion = get_object_or_404(golden_list(user=access.user), pk=question_id)
     answer_id = question.message_id
     question.delete()
-    messages.success(request, _("The golden question was taken back."))
+    messages.success(request, _("Golden question removed."))
     return redirect("review_answer", message_id=answer_id) if answer_id else redirect("review")
 
 

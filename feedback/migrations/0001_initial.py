@@ -202,7 +202,7 @@ class Migration(migrations.Migration):
                 ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created at')),
                 ('live_at', models.DateTimeField(blank=True, null=True, verbose_name='live at')),
                 ('ended_at', models.DateTimeField(blank=True, null=True, verbose_name='ended at')),
-                ('live_by', models.ForeignKey(blank=True, help_text='Who made it live; empty: the guard let it pass.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='live by')),
+                ('live_by', models.ForeignKey(blank=True, help_text='Who made it live; empty: it went live automatically.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='live by')),
                 ('made_by', models.ForeignKey(blank=True, help_text='Empty: the periodic round.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='made by')),
                 ('parent', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='children', to='feedback.revision', verbose_name='parent')),
             ],

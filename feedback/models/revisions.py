@@ -18,7 +18,7 @@ from retrieval.models import Document
 
 ROUND_STATUSES = {  # of a round, as the end of a sentence
     "live": _("its revision is live"), "held": _("its revision is held back"), "proposed": _("its revision waits"),
-    "unchanged": _("no boost changes"), "failed": _("it failed"),
+    "unchanged": _("nothing changes"), "failed": _("it failed"),
 }  # fmt: skip
 
 
@@ -49,7 +49,7 @@ class Revision(models.Model):
     )
     wordings = models.JSONField(default=dict, editable=False)  # what the sentences in `guard` and `reason` were made of
     made_by = who(_("made by"), help_text=_("Empty: the periodic round."))
-    live_by = who(_("live by"), help_text=_("Who made it live; empty: the guard let it pass."))
+    live_by = who(_("live by"), help_text=_("Who made it live; empty: it went live automatically."))
     created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
     live_at = models.DateTimeField(null=True, blank=True, verbose_name=_("live at"))
     ended_at = models.DateTimeField(null=True, blank=True, verbose_name=_("ended at"))

@@ -40,7 +40,7 @@ def revision_create(
     one_at_a_time()
     newest = Revision.objects.order_by("-number").values_list("number", flat=True).first() or 0
     for waiting in Revision.objects.filter(status__in=(Status.PROPOSED, Status.HELD)):
-        _end(waiting, Status.SUPERSEDED, worded("Revision {number} took its place.", number=newest + 1))
+        _end(waiting, Status.SUPERSEDED, worded("Revision {number} replaced it.", number=newest + 1))
     revision = Revision.objects.create(
         number=newest + 1, parent=live_revision(), digest=digest, summary=summary, guard=guard, wordings=wordings,
         made_by=by,
@@ -85,7 +85,7 @@ def revision_go_live(*, revision: Revision, by: User | None = None, why: str = "
             )
         )  # fmt: skip
     if live:
-        _end(live, Status.SUPERSEDED, worded("Revision {number} took its place.", number=revision.number))
+        _end(live, Status.SUPERSEDED, worded("Revision {number} replaced it.", number=revision.number))
     _make_live(revision, by=by, why=why)
     return revision
 

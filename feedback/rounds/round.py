@@ -82,12 +82,12 @@ class RoundLostError(ConflictError):
     """The round was stopped for so long that another one has taken over."""
 
     code = "feedback_round_lost"
-    message = worded("Another round has taken over; look at its outcome.")
+    message = worded("Another round has started. See its result.")
 
 
 class QueueAwayError(UnavailableError):
     code = "queue_unavailable"
-    message = worded("The task queue is away; try again shortly.")
+    message = worded("The task queue is not reachable. Try again shortly.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ def feedback_round(*, by: User | None = None, dry_run: bool = False) -> RoundOut
         except Exception:  # staff who look for the outcome see that it failed, which the task queue does not show
             at = timezone.localtime().strftime("%Y-%m-%d %H:%M")
             reason = worded(
-                "It broke off at {at}; the worker's log says why. What was rated waits for the next one.", at=at
+                "It was interrupted at {at}; the worker's log says why. The ratings wait for the next round.", at=at
             )
             with suppress(DatabaseError):
                 _record(RoundOutcome(status="failed", reason=reason, by=name))
@@ -160,7 +160,7 @@ def _round(renew: Callable[[], None], by: User | None) -> RoundOutcome:
     proposal = proposal_make(live)
     renew()
     outcome = RoundOutcome(
-        status="unchanged", reason=worded("No boost changes."), ratings=ratings, evidence=evidence,
+        status="unchanged", reason=worded("Nothing changes."), ratings=ratings, evidence=evidence,
         notes=_notes(not_embedded, not_paired), counts=proposal.counts(),
     )  # fmt: skip
     if proposal.digest == digest(*boosts_of(live)):
@@ -206,7 +206,7 @@ def _decide(
 ) -> Revision:
     """The revision, with its boosts and its status: all of it or nothing."""
     if live_revision() != live:
-        raise RoundLostError(worded("Another revision went live while this round was measured; start it again."))
+        raise RoundLostError(worded("Another revision went live while this round was measured. Start it again."))
     reasons = [report.reason] if report.reason else []
     reasons += [_burst_reason(burst) for burst in proposal.bursts[:BURSTS_SHOWN]]
     taken_back = Revision.objects.filter(status=Revision.Status.ROLLED_BACK, digest=proposal.digest).first()
@@ -223,7 +223,7 @@ def _decide(
     if reasons:
         revision = revision_hold(revision=revision, why=joined("; ", reasons))
     elif settings.RAG.feedback.auto_live:
-        revision = revision_go_live(revision=revision, why=worded("The guard let it pass."))
+        revision = revision_go_live(revision=revision, why=worded("It passed the checks."))
     revisions_forget()
     return revision
 

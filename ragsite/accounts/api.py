@@ -34,7 +34,7 @@ class SecondFactorError(PermissionDeniedError):
     """The password is right. Keys that hold no code, such as passkeys, can't be sent here."""
 
     code = "second_factor"
-    message = worded("This account has a second factor: send a code of it, too, as `code`.")
+    message = worded("This account has a second factor. Send its code as `code`, too.")
 
 
 class UnconfirmedError(PermissionDeniedError):

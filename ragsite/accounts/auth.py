@@ -115,7 +115,7 @@ def require_scope(user: Any, scope: str) -> None:
         return
     if not scope:
         raise ScopeError
-    raise ScopeError(worded("This API key lacks the scope “{scope}”; make one that has it.", scope=scope))
+    raise ScopeError(worded("This API key lacks the scope “{scope}”; create one that has it.", scope=scope))
 
 
 class KeyHasScope(BasePermission):

@@ -81,7 +81,7 @@ def revoke_token(request: HttpRequest, token_id: UUID) -> HttpResponse:
         token_revoke(user=asking_user(request), token_id=token_id)
     except TokenNotFoundError as error:
         raise Http404 from error
-    messages.success(request, _("It is revoked."))
+    messages.success(request, _("Revoked."))
     return redirect("account")
 
 

@@ -39,7 +39,7 @@ class KeyNotFoundError(NotFoundError):
 
 class TooManyKeysError(ConflictError):
     code = "too_many_keys"
-    message = worded("You have as many API keys as an account may have; revoke one first.")
+    message = worded("You have as many API keys as is allowed. Revoke one first.")
 
 
 @transaction.atomic
@@ -81,7 +81,11 @@ def key_create(
         raise InvalidInputError(fields={"expires_at": [worded("Give a time in the future.")]})
     if collection_ids and ApiToken.Scope.REVIEW in scopes:
         raise InvalidInputError(
-            fields={"collections": [worded("The desk has answers from all collections; leave out one of the two.")]}
+            fields={
+                "collections": [
+                    worded("The review desk covers all collections. Choose the desk or collections, not both.")
+                ]
+            }
         )
     User.objects.select_for_update().get(pk=user.pk)
     if key_list(user=user).count() >= KEYS_PER_USER:

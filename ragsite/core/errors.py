@@ -71,7 +71,7 @@ class NotFoundError(AppError):
 
     code = "not_found"
     status = 404
-    message: str = worded("There is nothing here, or it is not yours to see.")
+    message: str = worded("There is nothing here, or you may not see it.")
 
 
 class ConflictError(AppError):
@@ -111,7 +111,7 @@ class StorageFullError(AppError):
 class QuotaExceededError(AppError):
     code = "quota_exceeded"
     status = 507
-    message: str = worded("Your documents take up all the room that is allowed; delete some first.")
+    message: str = worded("Your documents use all the space that is allowed. Delete some first.")
 
 
 class UnavailableError(AppError):

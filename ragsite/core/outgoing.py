@@ -43,7 +43,7 @@ class InwardAddressError(PermissionDeniedError):
 
 class UnreachableError(UnavailableError):
     code = "unreachable"
-    message = worded("This address does not answer, or too late; try again later.")
+    message = worded("This address does not answer, or too slowly. Try again later.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,8 +45,8 @@ class OllamaSettings(Group):
     base_url: Address = Field("http://127.0.0.1:11434", min_length=1, repr=False, validation_alias="OLLAMA_BASE_URL")
     """Where Ollama listens."""
     chat_model: Annotated[str, LIVE] = Field("", validation_alias="RAG_CHAT_MODEL")
-    """The answering model; several, parted by commas: those that a question may choose from; empty: all chat models
-    listed, the first by default."""
+    """The model that writes answers. Several, separated by commas: a question may choose one of them. Empty: all
+    chat models listed, the first by default."""
     fast_model: Annotated[str, LIVE] = Field("", validation_alias="RAG_FAST_MODEL")
     """The model for rewrites, grades and reranking; empty: the chat model."""
     embed_model: str = Field("", validation_alias="RAG_EMBED_MODEL")
@@ -119,7 +119,7 @@ class WebSearchSettings(Group):
     google_cse_id: str = Field("", validation_alias="GOOGLE_CSE_ID")
     """Id of the search engine, with `google`."""
     by_default: Annotated[bool, LIVE] = False
-    """Search the web also for requests that do not say whether they want it."""
+    """Search the web also when a request does not say whether to."""
 
     @model_validator(mode="after")
     def _google_is_whole(self) -> Self:
@@ -149,7 +149,7 @@ class SearchSettings(Group):
     env_prefix = "RAG_SEARCH_"
 
     top_k: Annotated[Count, LIVE] = 5
-    """Passages that a search gives back."""
+    """Passages that a search returns."""
     formula: Literal["zscore", "seed"] = "zscore"
     """How the vector and the BM25 scores are put together: both standardised over the window and added, or seed
     003's 0.2·dense + 1.0·BM25."""
@@ -236,7 +236,7 @@ class MemorySettings(Group):
     env_prefix = "RAG_MEMORY_"
 
     enabled: Annotated[bool, LIVE] = True
-    """For users who have not said otherwise."""
+    """For users who have not chosen."""
 
 
 class FeedbackSettings(Group):
@@ -245,7 +245,7 @@ class FeedbackSettings(Group):
     env_prefix = "RAG_FEEDBACK_"
 
     auto_live: Annotated[bool, LIVE] = True
-    """A revision that passes the guard goes live by itself."""
+    """A revision that passes its checks goes live automatically."""
 
 
 # ------------------------------------------------------------------------------------------------ users
@@ -257,7 +257,7 @@ class LimitSettings(Group):
 
     message_chars: Annotated[Count, CONSTANT] = 8000  # of a question
     questions_per_minute: Annotated[Count, LIVE] = 30
-    """Questions of one user in a minute."""
+    """Questions that one user may ask in a minute."""
     answers_at_once: Count = 2
     """Answers that are written at once for one user."""
     answer_timeout_s: Annotated[Seconds, CONSTANT] = 300.0  # the whole of one answer; beyond it, it has failed
@@ -279,16 +279,16 @@ class RetentionSettings(Group):
     env_prefix = "RAGSITE_RETENTION_"
 
     conversations_days: Days = 0
-    """Days after its last use that a conversation is deleted, with all that hangs on it; 0: never."""
+    """Days after its last use until a conversation is deleted, with everything in it; 0: never."""
     archived_days: Days = 0
-    """Days after its last use that an archived conversation is deleted; 0: never."""
+    """Days after its last use until an archived conversation is deleted; 0: never."""
     paths_days: Days = 0
-    """Days after an answer that its decision path is deleted, and the prompts of its model calls, which are stored only
-    where this is set; 0: never."""
+    """Days after an answer until its steps and the prompts of its model calls are deleted; prompts are stored
+    only when this is set; 0: never."""
     desk_log_days: Days = 0
-    """Days that it is kept who read, changed and exported what at the review desk; 0: for good."""
+    """Days that the log of the review desk is stored: who read, changed and exported what; 0: for ever."""
     evidence_days: Days = 0
-    """Days after a rating that what it says for ranking is deleted, while the rating stays; 0: never."""
+    """Days after a rating until its effect on the ranking is deleted; the rating itself stays; 0: never."""
 
 
 class RagSettings(BaseModel):

@@ -15,7 +15,7 @@ from ragsite.core.wording import worded
 
 class SealBrokenError(ConflictError):
     code = "seal_broken"
-    message = worded("The site's secret key is another one than when this was stored; enter the credentials again.")
+    message = worded("The site's secret key has changed since this was stored. Enter the credentials again.")
 
 
 def seal(value: Any) -> str:

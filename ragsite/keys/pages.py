@@ -26,7 +26,7 @@ from retrieval.selectors import collection_list
 
 LASTS = (
     ("30", gettext_lazy("30 days")), ("90", gettext_lazy("90 days")), ("365", gettext_lazy("One year")),
-    ("", gettext_lazy("Until it is revoked")),
+    ("", gettext_lazy("Until you revoke it")),
 )  # fmt: skip
 
 
@@ -41,11 +41,11 @@ class KeyForm(forms.Form):
     collections = forms.MultipleChoiceField(
         label=gettext_lazy("Only these collections"),
         required=False,
-        help_text=gettext_lazy("None chosen: all that you see."),
+        help_text=gettext_lazy("If you choose none: all that you can see."),
     )
-    lasts = forms.ChoiceField(label=gettext_lazy("How long it lasts"), choices=LASTS, required=False, initial="90")
+    lasts = forms.ChoiceField(label=gettext_lazy("How long it is valid"), choices=LASTS, required=False, initial="90")
     keeps_conversations = forms.BooleanField(
-        label=gettext_lazy("Keep what other chat programs ask with it in my history"), required=False
+        label=gettext_lazy("Keep questions from other chat programs in my history"), required=False
     )
 
     def __init__(self, *args: Any, user: Any, **kwargs: Any) -> None:

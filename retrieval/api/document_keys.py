@@ -52,7 +52,9 @@ class DocumentByKeyApi(APIView):
             if more:
                 raise InvalidInputError(fields={"file": [worded("A key has one file; send one.")]})
             if told_hash and content_digest(file) != told_hash:
-                raise InvalidInputError(fields={"content_hash": [worded("The file is another one, or was cut short.")]})
+                raise InvalidInputError(
+                    fields={"content_hash": [worded("The file is not the same one, or is incomplete.")]}
+                )
             put = document_put(
                 collection=collection, source=source, key=key, upload=file, file_name=file.name or "",
                 by=asking_user(request), values=values,

@@ -304,7 +304,7 @@ def _replaced_in(request: Request, files: Sequence[UploadedFile]) -> Document | 
     if document_id is None:
         raise InvalidInputError(fields={"replaces": [worded("Give the id of a document.")]})
     if len(files) > 1:
-        raise InvalidInputError(fields={"file": [worded("One file takes a document's place; send one.")]})
+        raise InvalidInputError(fields={"file": [worded("A document is replaced by one file; send one.")]})
     document = _writable(request, document_id)
     name = request.POST.get("collection", "").strip()
     if name and collection_find(user=request.user, name=name) != document.collection:

@@ -76,7 +76,7 @@ async def in_fork(function: Callable[..., bytes], *arguments: Any, bounds: Bound
             head, content = await asyncio.to_thread(_received, connection, bounds)
     except TimeoutError as error:
         late = worded(
-            "Reading the file was not done after {timeout_s:.0f} s: the machine was busy; read it again later.",
+            "The file was not read within {timeout_s:.0f} s, because the machine was busy. Read it again later.",
             timeout_s=bounds.timeout_s,
         )
         raise DocumentUnreadableError(late) from error

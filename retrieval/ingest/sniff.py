@@ -76,11 +76,11 @@ def check_content(path: Path, kind: FileKind, *, is_text: bool) -> None:
         return
     if head.startswith(OLD_OFFICE):
         raise DocumentUnreadableError(
-            worded("The file is protected by a password or in an old Office format; save it anew.")
+            worded("The file is protected by a password or in an old Office format; save it again without.")
         )
     if content == DAMAGED and not is_text:
         raise DocumentUnreadableError(
-            worded("This {kind} file is damaged or was cut short; upload it again.", kind=kind.upper())
+            worded("This {kind} file is damaged or incomplete; upload it again.", kind=kind.upper())
         )
     really = worded("; its content is {content}: rename it", content=content.upper()) if content else ""
     raise DocumentUnreadableError(worded("This is not really a {kind} file{really}.", kind=kind.upper(), really=really))

@@ -100,9 +100,9 @@ class DatabaseMemoryStore:
                     cosines = vectors @ (await embedder.embed_queries([query]))[0]
                     scores |= {key: float(cosine) for key, cosine in zip(ids, cosines, strict=True)}
         except EmbeddingUnavailableError as error:
-            return [], worded("looked for words alone: {reason}", reason=error.message)
+            return [], worded("searched by words alone: {reason}", reason=error.message)
         except TimeoutError:
-            return [], worded("looked for words alone: no vectors within {limit_s:g} s", limit_s=memory_step.TIMEOUT_S)
+            return [], worded("searched by words alone: no vectors within {limit_s:g} s", limit_s=memory_step.TIMEOUT_S)
         near = (fact_id for fact_id in scores if scores[fact_id] >= MIN_SIMILARITY)
         return sorted(near, key=lambda fact_id: -scores[fact_id]), ""
 

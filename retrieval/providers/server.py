@@ -51,7 +51,7 @@ class CircuitBreaker:
             async with asyncio.timeout(wait_s):
                 await self._slots.acquire()
         except TimeoutError as error:
-            reason = worded("all places for model calls were taken for {wait_s:g} s", wait_s=wait_s)
+            reason = worded("no model call was free for {wait_s:g} s", wait_s=wait_s)
             raise ModelTimeoutError(reason) from error
         try:
             self._check()  # once more: the calls before this one may have opened the circuit

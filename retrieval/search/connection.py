@@ -223,6 +223,6 @@ def _classified(error: Exception) -> Exception:
     logger.warning("Milvus refused a call: %s", error)
     if "no space left" in str(error).lower():
         return IndexUnavailableError(
-            worded("The disk of the search index is full; it goes on by itself when there is room.")
+            worded("The disk of the search index is full; it continues by itself when there is space.")
         )
     return IndexUnavailableError()

@@ -37,9 +37,9 @@ from retrieval.services.quotas import quota_check
 
 REQUEUE_AFTER_S = 120.0  # a job of `manage.py ingest` that it has not begun goes to the workers
 DEFAULT_COLLECTION = "documents"  # of an upload that names none
-SAME_FILE = worded("This is the very file that the document was read from; choose its new version.")
-BEING_READ = worded("This document is being read at the moment; wait until that is done.")
-SUPERSEDED = worded("A newer version has this document's place; change that one.")
+SAME_FILE = worded("The document was read from this same file. Choose its new version.")
+BEING_READ = worded("This document is being read. Wait until that is done.")
+SUPERSEDED = worded("A newer version has replaced this document. Change that one.")
 
 Outcome = Literal["added", "unchanged", "retried"]
 FINISHED = (Document.Status.READY, Document.Status.FAILED)
@@ -124,7 +124,7 @@ def document_create(
 
 
 def _held(collection: Collection) -> str:
-    return worded("“{name}” holds this very file already.", name=collection.name)
+    return worded("“{name}” already holds this file.", name=collection.name)
 
 
 def _file_store(document: Document, upload: File[bytes]) -> None:

@@ -34,7 +34,7 @@ RETRY_FIRST_S = 5.0  # the first pause of such a job; each next one is twice as 
 RETRY_LAST_S = 300.0  # the longest pause before a new attempt
 
 ERROR_CHARS = 500
-DISK_FULL = worded("The disk of the site is full; reading goes on by itself when there is room.")
+DISK_FULL = worded("The disk of the site is full; reading continues by itself when there is space.")
 RECENT = timedelta(hours=1)  # a turn further back is as good as none
 CLAIMS_TRIED = 20
 OPEN_STATES = (IngestJob.State.WAITING, IngestJob.State.RUNNING)
@@ -64,8 +64,8 @@ def job_claim(*, document_id: UUID | str) -> Claim | None:
         return None
     if given_up:
         reason = counted(
-            "Given up after {count} attempt that broke off.",
-            "Given up after {count} attempts that broke off.",
+            "Given up after {count} interrupted attempt.",
+            "Given up after {count} interrupted attempts.",
             job.attempts,
         )
         if job.error:

@@ -375,7 +375,7 @@ async def ask_back(deps: Deps, readings: Sequence[ScoredChunk]) -> Answer:
     """The question about these readings, a passage of each, in place of an answer."""
     asked = from_documents(readings, deps.language)
     note("asked_back", question=asked.question, options=list(asked.options))
-    reason = worded("what was found is about several: {options}", options=joined(", ", asked.options))
+    reason = worded("what was found is about several things: {options}", options=joined(", ", asked.options))
     answer = Answer(decision="CLARIFY", text="", clarification=asked, reason=reason)
     return await with_more(deps, answer, asked.question)
 

@@ -485,7 +485,7 @@ NUMBERS_CHECKED = 0.2  # share of the score that its numbers make up: to have th
 MIN_TERMS = 2  # fewer say nothing that could be looked up: "Yes.", "So it is."
 REFUTED_CAP = 0.2  # the most that a statement gets with a number that no passage has
 WEAK_CAP = 0.4  # and with one that only the question has, or one wrong number beside a right one
-NOTHING_SUPPORTED = worded("no passage bears out any sentence of the answer")
+NOTHING_SUPPORTED = worded("no passage supports any sentence of the answer")
 BASELESS = 0.3  # score below which a sentence is not only weak: another number, or nearly no words in common
 MAX_CLAIMS = 40  # of one answer that are checked
 
@@ -589,7 +589,8 @@ async def verify(deps: Deps, answer: Answer, *, question: str) -> Answer:
         ]
     if answer.partial and grounding and not answer.text[grounding[-1].end :].strip():
         # The sentence that a model broke off in lacks words, and the citation at its end.
-        grounding[-1] = replace(grounding[-1], score=None, supported=None, reason=worded("the answer broke off in it"))
+        reason = worded("the answer was interrupted in it")
+        grounding[-1] = replace(grounding[-1], score=None, supported=None, reason=reason)
     weak = sum(sentence.supported is False for sentence in grounding)
     unchecked = sum(sentence.supported is None for sentence in grounding)
     note(

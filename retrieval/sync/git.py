@@ -77,4 +77,6 @@ class _told:
         from urllib3.exceptions import HTTPError
 
         if isinstance(error, GitProtocolError | NotGitRepository | HTTPError | OSError | KeyError):
-            raise SourceAwayError(worded("The repository cannot be read: is it there, and are you let in?")) from error
+            raise SourceAwayError(
+                worded("The repository cannot be read. Check its address and the credentials.")
+            ) from error

@@ -42,7 +42,7 @@ MOST_LISTED = 100_000
 MOST_READ = 2000  # entries of one run
 ERRORS_TOLD = 20
 TOLD_EVERY_S = 2.0
-NOTHING_LISTED = worded("The source lists nothing, though it held something before; nothing is deleted for it.")
+NOTHING_LISTED = worded("The source lists nothing, although it held files before. Nothing was deleted.")
 NOT_ALLOWED = worded("The owner may not change the collection any more.")
 logger = logging.getLogger(__name__)
 
@@ -85,7 +85,7 @@ def source_run(*, source_id: UUID, dry_run: bool = False) -> Report | None:
         run.report.error = _told(error.message)
     except Exception as error:  # a worker's outermost loop: also the time limit of its task
         logger.exception("source %s: the run broke off", source_id)
-        run.report.error = _told(worded("The run broke off ({kind}).", kind=type(error).__name__))
+        run.report.error = _told(worded("The run was interrupted ({kind}).", kind=type(error).__name__))
     finally:
         run.report.finished_at = timezone.now().isoformat()
         lease.release(report=asdict(run.report), version=version)

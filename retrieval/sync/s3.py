@@ -33,7 +33,7 @@ class S3Source(Source):
                 if etree.QName(page).localname != "ListBucketResult":
                     raise etree.XMLSyntaxError("another document", 0, 0, 0)
             except etree.XMLSyntaxError as error:
-                raise SourceAwayError(worded("The store does not answer as S3 does.")) from error
+                raise SourceAwayError(worded("The store does not answer like S3.")) from error
             for item in page.iterfind("{*}Contents"):
                 key = item.findtext("{*}Key", "")
                 if not key.endswith("/"):

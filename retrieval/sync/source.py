@@ -12,14 +12,14 @@ from ragsite.core.errors import AppError, ConflictError, TooLargeError, Unavaila
 from ragsite.core.outgoing import Answer, fetch, guarded_pools
 from ragsite.core.wording import worded
 
-TOO_LARGE = worded("This file is larger than the site takes.")
+TOO_LARGE = worded("This file is larger than the site allows.")
 
 
 class SourceAwayError(UnavailableError):
     """It can't be looked at, or not as a whole: nothing is deleted for it."""
 
     code = "source_away"
-    message = worded("The source cannot be read at the moment; nothing is deleted for it.")
+    message = worded("The source cannot be read at the moment. Nothing was deleted.")
 
 
 class PartAwayError(SourceAwayError):
@@ -31,7 +31,7 @@ class PartAwayError(SourceAwayError):
 
 class SourceKindMissingError(ConflictError):
     code = "source_kind_missing"
-    message = worded("Sources of this kind need packages of their own: pip install -c constraints.txt -e '.[sources]'")
+    message = worded("Sources of this kind need extra packages: pip install -c constraints.txt -e '.[sources]'")
 
 
 class ListingCutError(Exception):

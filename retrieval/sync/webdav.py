@@ -62,7 +62,7 @@ class WebDavSource(Source):
         try:
             root = etree.fromstring(answer.body, etree.XMLParser(resolve_entities=False))
         except etree.XMLSyntaxError as error:
-            raise SourceAwayError(worded("The server does not answer as WebDAV does.")) from error
+            raise SourceAwayError(worded("The server does not answer like WebDAV.")) from error
         return [(urlsplit(item.findtext("{DAV:}href", "")).path, item) for item in root.iterfind("{DAV:}response")]
 
 

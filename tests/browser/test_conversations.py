@@ -45,7 +45,7 @@ def test_a_conversation_is_pinned_filed_and_shared_until_that_is_revoked(
     expect(sidebar.get_by_role("link", name=QUESTION)).to_be_visible()
     sidebar.get_by_role("button", name=f"Options for {QUESTION}").tap()
     page.get_by_role("menuitem", name="Share…").tap()
-    people = page.get_by_role("region", name="People of this site")
+    people = page.get_by_role("region", name="People on this site")
     people.get_by_role("button", name="Create a link").tap()
     address = people.get_by_label("Address").input_value()
     expect(page.get_by_role("region", name="Anybody with a secret link")).to_contain_text("Switched off on this site")

@@ -85,12 +85,12 @@ def test_the_worst_answers_become_golden_questions_and_a_closed_gap(
     page.get_by_role("button", name="Replay", exact=True).click()
     expect(page.get_by_role("region", name="Both answers")).to_contain_text("Thorough", timeout=60_000)
     page.get_by_role("main").get_by_role("link", name="The answer at the desk").last.click()
-    expect(page.get_by_role("list", name="Replays of it")).to_contain_text("Thorough")
+    expect(page.get_by_role("list", name="Replays of this answer")).to_contain_text("Thorough")
 
     # two golden questions
     for question, button, made in (
-        (OPENS, "Expect the ticked documents", "Golden question made. It is measured from now on."),
-        (CUP, "Expect that there is no answer", "Golden question made."),
+        (OPENS, "Expect the ticked documents", "Golden question saved. New revisions are measured on it."),
+        (CUP, "Expect that there is no answer", "Golden question saved."),
     ):
         page.goto("/review/?search=canteen&sort=worst")
         page.get_by_role("link", name=question).click()

@@ -168,7 +168,7 @@ async def test_a_question_waits_until_its_file_is_read(api: Api, workflow: Scrip
     )
 
 
-@pytest.mark.parametrize(("status", "told"), [("embedding", "is not read yet"), ("failed", "could not be read")])
+@pytest.mark.parametrize(("status", "told"), [("embedding", "was not ready"), ("failed", "could not be read")])
 async def test_what_is_not_read_is_said(
     api: Api, workflow: ScriptedWorkflow, monkeypatch: pytest.MonkeyPatch, status: str, told: str
 ) -> None:

@@ -42,5 +42,5 @@ def test_a_worker_runs_it_as_the_person_who_wants_it(
 
 
 def test_where_the_queue_is_away_the_page_says_so(desk: Client) -> None:
-    assert "The task queue is away" in page_after_a_round_is_asked_for(desk)
+    assert "The task queue is not reachable" in page_after_a_round_is_asked_for(desk)
     assert feedback_state().last_round == {}

@@ -98,7 +98,7 @@ describe("an answer", () => {
     [{ status: "failed", error: { content: "No room." } }, /No room\./],
     [{ status: "failed" }, /The answer could not be written\./],
     [{ decision: "NO_ANSWER" }, /Try other words/],
-    [{ grounding: [{ supported: false }, { supported: null }, { supported: true }] }, /1 sentence that the passages do not clearly bear out/],
+    [{ grounding: [{ supported: false }, { supported: null }, { supported: true }] }, /1 sentence that the passages do not clearly support/],
   ]) test(`what has to be said: ${notice.source}`, () => assert.match(finished(changes).after, notice));
   for (const [status, rateable] of [["complete", true], ["stopped", true], ["cut", true], ["interrupted", false], ["failed", false]]) {
     test(`${status} it can be rated: ${rateable}`, () => {

@@ -32,11 +32,13 @@ function uploads({ files = 3 } = {}) {
   };
   const list = element("ul");
   const onStored = mock.fn();
+  const onAllRead = mock.fn();
+  const summary = element("p");
   const queue = new Uploads({
-    input: element("input"), list, accept: [".pdf", ".txt"], limits: { file_bytes: 2 * 1048576, files },
-    target: () => ({ collection: "policies", tags: "" }), onStored,
+    input: element("input"), list, summary, accept: [".pdf", ".txt"], limits: { file_bytes: 2 * 1048576, files },
+    target: () => ({ collection: "policies", tags: "" }), onStored, onAllRead,
   });
-  return { queue, sent, list, onStored };
+  return { queue, sent, list, summary, onStored, onAllRead };
 }
 const file = (name) => new File(["x"], name);
 const names = (sent) => sent.map(({ form }) => form.get("file").name);
@@ -84,6 +86,20 @@ describe("uploading", () => {
       assert.equal(onStored.mock.callCount(), 1);
     });
   }
+  test("of several, a line says what became of them until all are read", async (t) => {
+    t.mock.timers.enable({ apis: ["setTimeout"] });
+    const { queue, sent, summary, onAllRead } = uploads();
+    queue.add(["a.txt", "b.txt", "c.exe"].map(file));
+    assert.equal(summary.textContent, "2 being read, 1 could not be read");
+    await sent[0].answer(202, { documents: [{ id: "1", outcome: "added", status: "waiting", error: "" }] });
+    await sent[1].answer(202, { documents: [{ id: "2", outcome: "unchanged", status: "ready", error: "" }] });
+    assert.equal(summary.textContent, "1 ready, 1 being read, 1 could not be read");
+    t.mock.method(globalThis, "fetch", async () => Response.json({ id: "1", status: "ready" }));
+    t.mock.timers.tick(1200);
+    await settled();
+    assert.equal(summary.textContent, "2 ready, 1 could not be read");
+    assert.deepEqual(onAllRead.mock.calls.map((call) => call.arguments), [["2 ready, 1 could not be read"]]);
+  });
   test("a file that the site refused says why and is not stored", async () => {
     const { queue, sent, list, onStored } = uploads();
     queue.add([file("a.txt")]);

@@ -33,7 +33,7 @@ describe("the list of nodes", () => {
     return { nodes, now, node, state: (id) => node(id).getAttribute("data-state"), count: (id) => node(id).querySelector(".node-count").textContent };
   };
   test("says what may follow each", () => {
-    assert.equal(drawn().node("assess").querySelector(".node-next").textContent, "→ Rewrite, Generate, No answer");
+    assert.equal(drawn().node("assess").querySelector(".node-next").textContent, "→ Rephrase, Write, No answer");
   });
   test("shows which node runs and which has, and how often", () => {
     const { nodes, state, now, count } = drawn();
@@ -91,12 +91,12 @@ describe("which node runs", () => {
     });
   }
   for (const [changes, end] of [
-    [{}, ["The answer is there.", true]],
-    [{ decision: "CLARIFY" }, ["The question is asked back.", true]],
+    [{}, ["The answer is ready.", true]],
+    [{ decision: "CLARIFY" }, ["The site asks what you mean.", true]],
     [{ decision: "NO_ANSWER" }, ["Nothing that was found answers the question.", true]],
     [{ decision: null }, ["Done.", true]],
     [{ status: "stopped" }, ["You stopped the answer.", false]],
-    [{ status: "interrupted" }, ["The answer broke off.", false]],
+    [{ status: "interrupted" }, ["The answer was interrupted.", false]],
     [{ status: "failed" }, ["The answer could not be written.", false]],
   ]) test(`the end: ${JSON.stringify(changes)}`, () => {
     const { told, progress: made } = progress();
@@ -127,11 +127,11 @@ describe("grades", () => {
   });
   const assess = (detail) => ({ name: "assess", summary: "Assessed.", detail: { pass_rate: 0.5, pass_threshold: 0.7, total_count: 2, passed_in_all: 1, ...detail } });
   for (const [detail, verdict] of [
-    [{ verdict: "rewrite" }, "Pass rate 50 % 70 % wanted. The query is rewritten."],
-    [{ verdict: "generate", pass_rate: 0.8 }, "Pass rate 80 % 70 % wanted. The answer is written from 1 document."],
-    [{ verdict: "no_answer", stop: "no rewrites left" }, "Pass rate 50 % 70 % wanted. No rewrites left. No document passed."],
-    [{ verdict: "web_search", stop: "no rewrites left" }, "Pass rate 50 % 70 % wanted. No rewrites left. The web is searched."],
-    [{ verdict: "other" }, "Pass rate 50 % 70 % wanted. Assessed."],
+    [{ verdict: "rewrite" }, "Pass rate 50 % 70 % needed. The query is rewritten."],
+    [{ verdict: "generate", pass_rate: 0.8 }, "Pass rate 80 % 70 % needed. The answer is written from 1 document."],
+    [{ verdict: "no_answer", stop: "no rewrites left" }, "Pass rate 50 % 70 % needed. No rewrites left. No document passed."],
+    [{ verdict: "web_search", stop: "no rewrites left" }, "Pass rate 50 % 70 % needed. No rewrites left. The web is searched."],
+    [{ verdict: "other" }, "Pass rate 50 % 70 % needed. Assessed."],
   ]) test(`the verdict: ${verdict}`, () => assert.equal(drawn(round([grade]), assess(detail)).querySelector(".round-verdict").textContent, verdict));
 });
 

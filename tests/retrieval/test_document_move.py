@@ -67,5 +67,5 @@ async def test_the_same_content_is_not_held_twice() -> None:
     old, new = await sync_to_async(CollectionFactory)(), await sync_to_async(CollectionFactory)()
     document = await added(old)
     await sync_to_async(DocumentFactory)(collection=new, content_hash=document.content_hash)
-    with pytest.raises(ConflictError, match="holds this very file"):
+    with pytest.raises(ConflictError, match="already holds this file"):
         await move(document, new)

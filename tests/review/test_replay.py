@@ -171,4 +171,4 @@ def test_a_replay_whose_process_died_has_failed(offline: None) -> None:
     lost = Replay.objects.create(message=stored(), question=QUESTION, **silent)
     asyncio.run(replays_work(within_s=20))
     lost.refresh_from_db()
-    assert lost.status == "failed" and "was stopped" in lost.error["content"]
+    assert lost.status == "failed" and "was interrupted" in lost.error["content"]

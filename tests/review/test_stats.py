@@ -82,7 +82,7 @@ def test_a_comparison_has_rates_with_intervals_and_says_what_they_are_of() -> No
     assert (good["corrective"]["hits"], good["corrective"]["count"], good["corrective"]["rate"]) == (3, 4, 0.75)
     assert 0 < good["corrective"]["low"] < 0.75 < good["corrective"]["high"] < 1
     assert good["react"]["rate"] == 0
-    assert "chosen traffic" in data["notes"][0]
+    assert "choose the workflow" in data["notes"][0]
 
 
 @pytest.mark.parametrize(

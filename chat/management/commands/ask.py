@@ -76,7 +76,7 @@ class Command(EngineCommand):
             async with asyncio.timeout(settings.RAG.limits.answer_timeout_s):
                 answer = await answer_question(question, workflow=workflow, trace=trace)
         except TimeoutError as error:
-            raise CommandError(translate("The answer took too long and was given up.")) from error
+            raise CommandError(translate("The answer took too long and was stopped.")) from error
         if options["json"]:
             stored = sync_to_async(answer_as_stored)  # reads where in their documents the cited sentences stand
             data = localized_message(*await stored(answer, trace, workflow=workflow, created_at=datetime.now(UTC)))

@@ -31,13 +31,13 @@ MAX_OPEN = 1_000  # replays of one person that have not ended
 TASK = "chat.tasks.replays_work_task"
 REVISIONS_OFFERED = 30
 LATEST = 10
-LOST = worded("The process that replayed it was stopped; try again.")
+LOST = worded("The replay was interrupted. Try again.")
 
 logger = logging.getLogger(__name__)
 
 
 class TooManyReplaysError(ConflictError):
-    message = worded("Too many of your replays have not ended yet; wait for them.")
+    message = worded("Too many of your replays are still running. Wait until they finish.")
 
 
 # ------------------------------------------------------------------------------------------------ order
@@ -48,7 +48,7 @@ def change_check(change: Mapping[str, Any]) -> None:
         raise InvalidInputError(fields={"options": {"top_k": [worded("From 1 to {max_top_k}.", max_top_k=most)]}})
     if (model := change.get("model")) and model not in models_listed():
         raise InvalidInputError(
-            fields={"model": [worded("The model server has no model of this name; choose one that it lists.")]}
+            fields={"model": [worded("The model server has no model with this name. Choose one from its list.")]}
         )
     revision = change.get("revision", NO_REVISION)
     if revision != NO_REVISION and revision not in {str(one.pk) for one in revisions_offered()}:

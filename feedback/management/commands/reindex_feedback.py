@@ -56,4 +56,4 @@ class Command(BaseCommand):
             self.stdout.write(translate("Revision {number} ({status})", number=outcome.number or "–", status=status))
         self.stdout.write(told["reason"])
         if outcome.dry_run:
-            self.stdout.write(translate("Dry run: nothing was kept."))
+            self.stdout.write(translate("Dry run: nothing was saved."))

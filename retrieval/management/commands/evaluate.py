@@ -36,7 +36,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("dir", type=Path, metavar="DIR")
         parser.add_argument(
-            "--stages", default=",".join(STAGES), help=translate("parted by commas: {stages}", stages=",".join(STAGES))
+            "--stages",
+            default=",".join(STAGES),
+            help=translate("separated by commas: {stages}", stages=",".join(STAGES)),
         )
         parser.add_argument("--k", type=int, default=10, help=_("cut-off of nDCG and recall (default 10)"))
         parser.add_argument("--limit", type=int, help=_("at most so many questions, always the same ones"))

@@ -43,12 +43,12 @@ class Command(EngineCommand):
             "paths", nargs="+", metavar="PATH", help=_("a file, a folder, or a glob such as 'docs/**/*.md'")
         )
         parser.add_argument(
-            "--collection", required=True, help=_("a name, made if it is not there; or owner/name, or an id")
+            "--collection", required=True, help=_("a name, created if missing; or owner/name, or an id")
         )
         parser.add_argument("--department", default="")
         parser.add_argument("--doc-type", default="")
         parser.add_argument("--policy-year", default="")
-        parser.add_argument("--tags", default="", help=_("parted by commas"))
+        parser.add_argument("--tags", default="", help=_("separated by commas"))
         parser.add_argument(
             "--owner", default="", help=_("a user's name; without it a name means the site's public collection")
         )
@@ -110,7 +110,7 @@ async def _finish(document: Document) -> str:
         if outcome == "failed" or document.status == Document.Status.FAILED:
             return document.error
         if outcome == "waiting" and time.monotonic() > waited_until:
-            return document.error or translate("It has to wait; a worker will take it up again.")
+            return document.error or translate("It has to wait; a worker tries it again.")
         if outcome:
             await asyncio.sleep(POLL_S)
         outcome = await document_ingest(document.pk)

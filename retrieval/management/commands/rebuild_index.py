@@ -25,7 +25,7 @@ class Command(EngineCommand):
         parser.add_argument(
             "--reembed",
             action="store_true",
-            help=_("embed with the model that new collections get, e.g. what was ingested while Ollama was away"),
+            help=_("embed with the model for new collections, e.g. what was ingested while Ollama was not running"),
         )
 
     def handle(self, *_: Any, collection: str, reembed: bool, **__: Any) -> None:
@@ -43,7 +43,7 @@ class Command(EngineCommand):
             written = 0 if named and space is None else await index_rebuild(only=space, report=bar.update)
             title = named.name if named else "Milvus"
             told = translate_count(
-                "{name}: {count} chunk written anew", "{name}: {count} chunks written anew", written, name=title
+                "{name}: {count} chunk written again", "{name}: {count} chunks written again", written, name=title
             )
             self.stdout.write(told)
 

@@ -54,9 +54,9 @@ class Command(EngineCommand):
         for number, candidate in enumerate(result.candidates, start=1):
             self._print_candidate(number, candidate)
         for name in result.relaxed:
-            self.stdout.write(translate("Filter dropped, what it left does not answer: {name}", name=name))
+            self.stdout.write(translate("Filter left out, because nothing within it answers: {name}", name=name))
         for reason in result.degraded:
-            self.stdout.write(translate("Degraded: {reason}", reason=reason))
+            self.stdout.write(translate("Fallback used: {reason}", reason=reason))
         self.stdout.write(", ".join(f"{stage} {ms:.0f} ms" for stage, ms in result.timings_ms.items()))
 
     def _print_candidate(self, number: int, candidate: ScoredChunk) -> None:

@@ -70,7 +70,7 @@ async def take_notes(
         points = [(passage, point) for passage, point in points if len(point) < POINT_CHARS - CUT_MARGIN]
         if kept := await asyncio.to_thread(_borne_out, points, part, question):
             return kept
-        raise ModelOutputError(worded("its notes were not borne out by what it read"))
+        raise ModelOutputError(worded("its notes were not supported by what it read"))
 
     readings = await read_parts(deps, parts, read)
     notes: list[Excerpt] = []

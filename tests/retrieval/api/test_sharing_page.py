@@ -63,7 +63,7 @@ def test_one_document_is_shared_by_a_collection_of_its_own(page: Client, owner: 
     for name in ("li",):
         page.post(f"/documents/collections/{travel.pk}/sharing/", {"action": "add", "name": name, "role": "reader"})
     address = f"/documents/{document.pk}/sharing/"
-    assert "Whoever may read it now" in page.get(address).content.decode()
+    assert "Everybody who can read it now" in page.get(address).content.decode()
     sharing = page.post(address).headers["Location"]
     assert page.get(address).headers["Location"] == sharing
     page.post(sharing, {"action": "add", "name": "ben", "role": "reader"})

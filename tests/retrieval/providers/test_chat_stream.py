@@ -195,7 +195,7 @@ async def test_waiting_for_a_place_has_a_limit(ollama: OllamaServer, registry: R
     first = asyncio.create_task(answer(models))
     while not ollama.chats:
         await asyncio.sleep(0.005)
-    with pytest.raises(ModelTimeoutError, match=r"all places for model calls were taken for 0\.1 s"):
+    with pytest.raises(ModelTimeoutError, match=r"no model call was free for 0\.1 s"):
         await answer(models)
     assert await first == "a"
 

@@ -29,7 +29,7 @@ document.addEventListener("allauth.error", (event) => {
   const told = document.createElement("p");
   told.className = "form-error";
   told.setAttribute("role", "alert");
-  told.textContent = gettext("The key was not used. Try again, or choose another way.");
+  told.textContent = gettext("The passkey was not used. Try again, or sign in another way.");
   document.querySelector(".account-card .form-error")?.remove();
   document.querySelector(".account-card h1")?.after(told);
 });

@@ -127,7 +127,7 @@ export class Answer {
     this.element.classList.add("is-live");
     this.element.setAttribute("aria-busy", "true");
     replace(this.after);
-    this.showStep(gettext("Going on with the answer"));
+    this.showStep(gettext("Continuing the answer"));
   }
 
   // ------------------------------------------------------------------------------------------- when it is there
@@ -136,7 +136,7 @@ export class Answer {
     const cited = this.sources.filter((source) => source.cited).length;
     const { status = "failed", decision } = this.message ?? {};
     if (status !== "complete") return gettext("The answer is not complete.");
-    if (decision === "CLARIFY") return gettext("The site asks back.");
+    if (decision === "CLARIFY") return gettext("The site asks what you mean.");
     if (decision === "NO_ANSWER") return gettext("No answer was found.");
     return cited ? ngettext("Answer ready, {count} source", "Answer ready, {count} sources", cited) : gettext("Answer ready");
   }
@@ -237,8 +237,8 @@ export class Answer {
     const weak = grounding.filter(({ supported }) => supported === false);
     if (weak.length) {
       const what = this.text.querySelector("mark")
-        ? [h("mark", {}, gettext("Underlined")), ngettext(": a sentence that the passages do not clearly bear out.", ": {count} sentences that the passages do not clearly bear out.", weak.length)]
-        : ngettext("{count} sentence that the passages do not clearly bear out.", "{count} sentences that the passages do not clearly bear out.", weak.length);
+        ? [h("mark", {}, gettext("Underlined")), ngettext(": a sentence that the passages do not clearly support.", ": {count} sentences that the passages do not clearly support.", weak.length)]
+        : ngettext("{count} sentence that the passages do not clearly support.", "{count} sentences that the passages do not clearly support.", weak.length);
       append(this.after, [h("p", { class: "weak-note" }, icon("warn"), h("span", {}, what, gettext(" Check the source before you rely on it.")))]);
     }
     if (decision === "NO_ANSWER") {

@@ -66,7 +66,7 @@ export class Attachments {
   /** @param {File[]} files */
   add(files) {
     const room = Math.max(0, this.limits.files - this.all.length);
-    if (files.length > room) toast(gettext("A conversation takes {count} files.", { count: this.limits.files }), { ms: 8000 });
+    if (files.length > room) toast(gettext("A conversation can hold {count} files.", { count: this.limits.files }), { ms: 8000 });
     for (const file of files.slice(0, room)) {
       this.all.push({ name: file.name, file, document: null, share: 0, problem: refusal(file, this.accept, this.limits) ?? "", again: false });
     }
@@ -166,7 +166,7 @@ export class Attachments {
 
   /** @param {Attached} attached */
   state({ file, share, document }) {
-    if (file) return share < 1 ? gettext("Sending {share} %", { share: Math.round(share * 100) }) : gettext("Storing");
+    if (file) return share < 1 ? gettext("Uploading {share} %", { share: Math.round(share * 100) }) : gettext("Saving");
     if (document?.status === "ready") return "";
     return document?.status === "queued" ? gettext("Waiting to be read") : gettext("Reading {share} %", { share: Math.round((document?.progress ?? 0) * 100) });
   }
@@ -207,7 +207,7 @@ export class Attachments {
 
   /** @param {Attached} attached */
   async keep(attached) {
-    const field = { name: "collection", label: gettext("Collection"), value: "documents", required: true, maxlength: 100, help: gettext("A new one is made where you have none of this name.") };
+    const field = { name: "collection", label: gettext("Collection"), value: "documents", required: true, maxlength: 100, help: gettext("If you have none with this name, it is created.") };
     const done = await formDialog(gettext("Keep in my documents"), [field], {
       confirm: gettext("Keep"),
       save: async ({ collection }) => {

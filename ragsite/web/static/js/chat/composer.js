@@ -207,13 +207,13 @@ export class Composer extends QuestionBox {
   /** @returns {Ui.MenuItem[]} */
   webItems() {
     if (!this.web) return [];
-    const words = gettext("Where the documents are not enough; words of your question go to the search engine");
+    const words = gettext("Used when the documents are not enough. Words of your question go to the search engine");
     const choice = (/** @type {boolean | null} */ wanted, /** @type {string} */ label, hint = "") => ({
       label, hint, checked: this.webChosen === wanted, radio: true, run: () => this.chooseWeb(wanted),
     });
     return [
       { heading: gettext("The web") },
-      choice(null, gettext("Automatic"), this.web.by_default ? words : gettext("Only with a thorough answer, where the documents are not enough")),
+      choice(null, gettext("Automatic"), this.web.by_default ? words : gettext("Only for Thorough, when the documents are not enough")),
       choice(true, gettext("On"), words),
       choice(false, gettext("Off")),
     ];

@@ -1,4 +1,4 @@
-// How much is done for an answer: in a person's words, with every workflow one click deeper.
+// How thorough the answer is: in a person's words, with every workflow one click deeper.
 import { icon, replace } from "../dom.js";
 import { gettext } from "../i18n.js";
 import { menuButton } from "../ui.js";
@@ -26,7 +26,7 @@ export class Effort {
     this.chosen = Boolean(found);
     this.now = found ?? this.effortOf(standard) ?? this.find(false, standard) ?? workflows[0];
     this.show();
-    menuButton(button, () => this.items(), { align: "start", title: gettext("How much is done for an answer") });
+    menuButton(button, () => this.items(), { align: "start", title: gettext("How thorough the answer is") });
   }
 
   /** @param {boolean} isEffort @param {string | null} name */

@@ -91,7 +91,7 @@ export class Filters {
     if (!fields.length) {
       return [
         { heading: gettext("These documents have no department, type, year or tags yet.") },
-        { label: gettext("Give them some on the documents page"), icon: "documents", href: "/documents/" },
+        { label: gettext("Add them on the documents page"), icon: "documents", href: "/documents/" },
       ];
     }
     return fields.flatMap((field) => [{ heading: FIELDS[field][0] }, ...values[field].map(({ value, count }) => ({

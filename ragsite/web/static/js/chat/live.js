@@ -6,7 +6,7 @@ import { labelOf } from "../labels.js";
 const TOOLS = {
   search: gettext("Searching the documents"), web_search: gettext("Searching the web"),
   query_rewriter: gettext("Looking for better words"), rewrite: gettext("Looking for better words"),
-  relevance_evaluator: gettext("Weighing what was found"),
+  relevance_evaluator: gettext("Judging what was found"),
 };
 /** @type {Record<string, string>} step → the line for what comes after it */
 const AFTER = {
@@ -14,8 +14,8 @@ const AFTER = {
   route: gettext("Searching the documents"), rewrite: gettext("Searching the documents"),
   step_back: gettext("Searching the documents"), decompose: gettext("Searching the documents"),
   hyde: gettext("Searching the documents"), refine: gettext("Searching again in another way"),
-  retrieve: gettext("Sorting what was found"), grade: gettext("Weighing what was found"),
-  reflect: gettext("Weighing the answer"), compress: gettext("Choosing the passages to write from"),
+  retrieve: gettext("Sorting what was found"), grade: gettext("Judging what was found"),
+  reflect: gettext("Judging the answer"), compress: gettext("Choosing the passages to write from"),
   order: gettext("Writing"), clarify: gettext("Asking back"), generate: gettext("Checking the answer against its sources"),
 };
 

@@ -85,10 +85,10 @@ export function passageTable(key, value) {
 
 /** @param {(Api.ModelCall & {prefill_ms?: number | null, generation_ms?: number | null})[]} calls @returns {[string[], any[][]]} */
 function callTable(calls) {
-  return [[gettext("Model"), gettext("Prompt"), gettext("Began"), gettext("Took"), gettext("Reading"), gettext("Writing"), gettext("Tokens")],
+  return [[gettext("Model"), gettext("Prompt"), gettext("Started"), gettext("Took"), gettext("Reading"), gettext("Writing"), gettext("Tokens")],
     calls.map((call) => [
       [call.model || call.kind, call.error ? h("p", { class: "review-error" }, call.error) : null], call.prompt || "–", seconds(call.started_ms),
-      call.ended_ms === null ? gettext("not ended") : seconds(call.ended_ms - call.started_ms), seconds(call.prefill_ms) || "–", seconds(call.generation_ms) || "–",
+      call.ended_ms === null ? gettext("not finished") : seconds(call.ended_ms - call.started_ms), seconds(call.prefill_ms) || "–", seconds(call.generation_ms) || "–",
       call.prompt_tokens || call.completion_tokens ? `${call.prompt_tokens} → ${call.completion_tokens}` : "–",
     ])];
 }
@@ -121,7 +121,7 @@ function usageLine(usage) {
     usage.llm_rounds ? ngettext("{count} round before the first word", "{count} rounds before the first word", usage.llm_rounds) : null,
     usage.first_token_ms ? gettext("first word after {time}", { time: seconds(usage.first_token_ms) }) : null,
     usage.prompt_tokens ? ngettext("{count} token", "{count} tokens", usage.prompt_tokens + (usage.completion_tokens || 0)) : null,
-    usage.total_ms ? gettext("{time} in all", { time: seconds(usage.total_ms) }) : null,
+    usage.total_ms ? gettext("{time} in total", { time: seconds(usage.total_ms) }) : null,
   ].filter(Boolean);
   return parts.length ? h("p", { class: "path-usage" }, parts.join(" · ")) : null;
 }

@@ -182,7 +182,7 @@ export class SessionList {
       { label: gettext("Move to a folder…"), icon: "folder", run: () => this.file(session) },
       { label: gettext("Share…"), icon: "share", run: () => this.onShare(session) },
       { label: gettext("Export as Markdown"), icon: "download", href: `/api/sessions/${session.id}/export?format=markdown`, download: true },
-      session.archived ? { label: gettext("Take out of the archive"), icon: "archive", run: () => this.change(session, { archived: false }) }
+      session.archived ? { label: gettext("Restore from the archive"), icon: "archive", run: () => this.change(session, { archived: false }) }
         : { label: gettext("Archive"), icon: "archive", run: () => this.archive(session) },
       { label: gettext("Delete"), icon: "trash", danger: true, run: () => this.remove(session) },
     ];
@@ -213,7 +213,7 @@ export class SessionList {
     const names = h("datalist", { id: "folder-names" }, this.folders.map(({ name }) => h("option", { value: name })));
     document.body.append(names);
     await formDialog(gettext("Move to a folder"), [
-      { name: "folder", label: gettext("Folder"), value: session.folder || "", maxlength: 100, list: "folder-names", optional: true, help: gettext("The name of a folder, or of a new one. Empty: in none.") },
+      { name: "folder", label: gettext("Folder"), value: session.folder || "", maxlength: 100, list: "folder-names", optional: true, help: gettext("A folder that you have, or a new one. Leave empty for none.") },
     ], {
       confirm: gettext("Move"),
       save: async ({ folder }) => {

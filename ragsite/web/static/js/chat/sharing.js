@@ -7,11 +7,11 @@ import { copyText, openDialog } from "../ui.js";
 const DAY_MS = 86_400_000;
 /** @type {["site" | "link", string, string, string][]} */
 const SCOPES = [
-  ["site", "people", gettext("People of this site"), gettext("Whoever has an account here and knows the address.")],
-  ["link", "globe", gettext("Anybody with a secret link"), gettext("Without an account. Of the sources only public ones are shown.")],
+  ["site", "people", gettext("People on this site"), gettext("Everybody who has an account here and the link.")],
+  ["link", "globe", gettext("Anybody with a secret link"), gettext("No account needed. Only public sources are shown.")],
 ];
 /** @type {[string, string][]} days */
-const EXPIRY = [["", gettext("until it is revoked")], ["1", gettext("for a day")], ["7", gettext("for a week")], ["30", gettext("for 30 days")]];
+const EXPIRY = [["", gettext("until you revoke it")], ["1", gettext("for a day")], ["7", gettext("for a week")], ["30", gettext("for 30 days")]];
 
 /** @param {Api.Id} sessionId */
 export function shareDialog(sessionId) {
@@ -38,7 +38,7 @@ export function shareDialog(sessionId) {
     };
     update(async () => {});
     return h("div", { class: "share-dialog" }, heading,
-      h("p", { class: "dialog-text" }, gettext("Others read the questions and answers as they are now, and of the sources those that they may read themselves. What you ask later is not shared.")),
+      h("p", { class: "dialog-text" }, gettext("Others see the questions and answers as they are now, and the sources that they may read themselves. What you ask later is not shared.")),
       body, problem,
       h("div", { class: "dialog-actions" }, h("button", { type: "button", class: "button", onclick: () => finish(null) }, gettext("Close"))));
   });
@@ -53,17 +53,17 @@ function scopeRow([picture, name, explanation], share, { allowed, make, revoke }
   const head = h("div", { class: "share-head" }, icon(picture), h("div", {}, h("h3", {}, name),
     h("p", { class: "field-help" }, allowed ? explanation : gettext("Switched off on this site; an administrator can allow it."))));
   if (!allowed) return h("section", { class: "share-scope is-off", "aria-label": name }, head);
-  const days = h("select", { class: "input", "aria-label": gettext("How long it can be read") }, EXPIRY.map(([value, text]) => h("option", { value }, text)));
+  const days = h("select", { class: "input", "aria-label": gettext("How long the link works") }, EXPIRY.map(([value, text]) => h("option", { value }, text)));
   if (!share) {
     return h("section", { class: "share-scope", "aria-label": name }, head,
       h("div", { class: "share-row" }, days, h("button", { type: "button", class: "button primary", onclick: () => make(days.value) }, gettext("Create a link"))));
   }
   const address = h("input", { class: "input", readonly: true, "aria-label": gettext("Address"), value: share.url, onclick: (event) => /** @type {HTMLInputElement} */ (event.currentTarget).select() });
-  const until = share.expires_at ? gettext("As of {date}; can be read until {until}.", { date: dateOf(share.created_at), until: dateOf(share.expires_at) }) : gettext("As of {date}; can be read until it is revoked.", { date: dateOf(share.created_at) });
+  const until = share.expires_at ? gettext("Shared as of {date}. The link works until {until}.", { date: dateOf(share.created_at), until: dateOf(share.expires_at) }) : gettext("Shared as of {date}. The link works until you revoke it.", { date: dateOf(share.created_at) });
   return h("section", { class: "share-scope", "aria-label": name }, head,
     h("div", { class: "share-row" }, address, h("button", { type: "button", class: "button primary", onclick: (event) => copyText(address.value, event.currentTarget) }, icon("copy"), gettext("Copy"))),
     h("p", { class: "field-help" }, until),
     h("div", { class: "notice-actions" },
-      h("button", { type: "button", class: "button small quiet", onclick: () => make("") }, icon("retry"), gettext("Share anew, as it is now")),
+      h("button", { type: "button", class: "button small quiet", onclick: () => make("") }, icon("retry"), gettext("Share it as it is now")),
       h("button", { type: "button", class: "button small quiet danger", onclick: revoke }, icon("trash"), gettext("Revoke"))));
 }

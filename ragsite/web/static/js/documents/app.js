@@ -51,13 +51,14 @@ const collections = new Collections(byId("collection-list"), {
     load();
   },
 });
-new Uploads({
-  input: byId("files", HTMLInputElement), list: byId("uploads"), accept: boot.accept, limits: boot.limits,
+const uploads = new Uploads({
+  input: byId("files", HTMLInputElement), list: byId("uploads"), summary: byId("upload-summary"), accept: boot.accept, limits: boot.limits,
   target: () => Object.fromEntries([...new FormData(details)].map(([name, value]) => [name, String(value).trim()])),
   onStored: () => {
     load({ quiet: true });
     refreshCollections();
   },
+  onAllRead: announce,
 });
 const refreshCollections = debounce(() => {
   collections.load().then(showHeader);
@@ -82,7 +83,7 @@ async function load({ quiet = false } = {}) {
     for (const row of documents.rows) {
       const was = before.find(({ id }) => id === row.id)?.status;
       if (was && was !== row.status && !isWorking(row)) {
-        announce(row.status === "ready" ? gettext("{title} is ready.", { title: row.title }) : gettext("{title} could not be read. {error}", { title: row.title, error: row.error }));
+        if (!uploads.counts(row.id)) announce(row.status === "ready" ? gettext("{title} is ready.", { title: row.title }) : gettext("{title} could not be read. {error}", { title: row.title, error: row.error }));
         refreshCollections();
       }
     }
@@ -120,7 +121,7 @@ function draw() {
   emptyState.hidden = shown.length > 0;
   replace(emptyState, filtered
     ? [h("h2", {}, gettext("Nothing found")), h("p", {}, gettext("No document matches. Try fewer filters."))]
-    : [h("h2", {}, collections.current ? gettext("This collection is empty") : gettext("No documents yet")), h("p", {}, gettext("Drop files here or choose them above. They can be asked about as soon as they are ready."))]);
+    : [h("h2", {}, collections.current ? gettext("This collection is empty") : gettext("No documents yet")), h("p", {}, gettext("Drop files here or choose them above. You can ask about them as soon as they are ready."))]);
 }
 
 /** Whether one of the choices leaves something out. */

@@ -101,7 +101,7 @@ export class Collections {
   fields(row) {
     return [
       { name: "name", label: gettext("Name"), value: row?.name, maxlength: 100, required: true },
-      { name: "description", label: gettext("What it holds"), value: row?.description, maxlength: 500, optional: true },
+      { name: "description", label: gettext("What is in it"), value: row?.description, maxlength: 500, optional: true },
     ];
   }
 
@@ -130,7 +130,7 @@ export class Collections {
   /** @param {Api.Collection} row */
   async remove(row) {
     const count = row.document_count;
-    const what = count ? ngettext("It holds {count} document, which will be deleted with it. ", "It holds {count} documents, which will be deleted with it. ", count) : "";
+    const what = count ? ngettext("Its {count} document is deleted too. ", "Its {count} documents are deleted too. ", count) : "";
     if (!(await confirmDialog(gettext("Delete “{name}”?", { name: row.name }), what + gettext("This cannot be undone.")))) return;
     try {
       await api.delete(`/api/collections/${row.id}`);

@@ -94,7 +94,7 @@ function replaceDocument(row, changed) {
     form.append("file", file, file.name);
     try {
       await upload("/api/documents", form, () => null);
-      toast(gettext("Uploaded. It takes the place of “{name}” as soon as it is read.", { name: row.title }), { ms: 8000 });
+      toast(gettext("Uploaded. It replaces “{name}” as soon as it has been read.", { name: row.title }), { ms: 8000 });
       changed();
     } catch (error) {
       errorToast(error);
@@ -109,7 +109,7 @@ function replaceDocument(row, changed) {
 async function readAgain(row, changed) {
   try {
     const [result] = await bulk("read_again", [row.id]);
-    toast(result.error || gettext("It is read again. Until then it is not found."));
+    toast(result.error || gettext("It is being read again. Until that is done, searches do not find it."));
     changed();
   } catch (error) {
     errorToast(error);
@@ -153,12 +153,12 @@ export function yearFrom(text) {
 }
 
 /** What its end means for the version before it, behind another sentence. @param {Api.Document} row */
-export const freesVersion = (row) => (row.replaces && !row.superseded ? ` ${gettext("The version that it replaced is searched again.")}` : "");
+export const freesVersion = (row) => (row.replaces && !row.superseded ? ` ${gettext("The earlier version is searched again.")}` : "");
 
 /** @param {Api.Document} row @param {(id: Api.Id) => unknown} removed */
 async function removeDocument(row, removed) {
   const before = freesVersion(row);
-  if (!(await confirmDialog(gettext("Delete “{name}”?", { name: row.title }), gettext("Its passages will no longer be found. Answers already given keep what they cited.") + before))) return;
+  if (!(await confirmDialog(gettext("Delete “{name}”?", { name: row.title }), gettext("Its passages will no longer be found. Earlier answers keep their citations.") + before))) return;
   try {
     await api.delete(`/api/documents/${row.id}`);
     toast(gettext("Document deleted."));

@@ -67,7 +67,7 @@ export class Selection {
         button("retry", gettext("Read again"), () => this.run("read_again")),
         button("trash", gettext("Delete…"), () => this.remove()),
       ] : null,
-      button("close", gettext("Select none"), () => this.clear()));
+      button("close", gettext("Clear the selection"), () => this.clear()));
   }
 
   /** What can be asked of all of them. @param {Api.Document[]} rows the older first */
@@ -103,7 +103,7 @@ export class Selection {
     const ids = [...this.ids].slice(0, MOST);
     const refused = (await bulk(action, ids, more)).filter(({ outcome }) => outcome === "refused");
     this.ids = new Set(refused.map(({ id }) => id)); // what is left can be seen, and tried again
-    const done = ngettext("{count} document done.", "{count} documents done.", ids.length - refused.length);
+    const done = ngettext("Done: {count} document.", "Done: {count} documents.", ids.length - refused.length);
     toast(refused.length ? `${done} ${ngettext("{count} was refused: {reason}", "{count} were refused: {reason}", refused.length, { reason: refused[0].error })}` : done, { ms: 8000 });
     this.draw();
     this.onDone();
@@ -111,7 +111,7 @@ export class Selection {
 
   async remove() {
     const question = ngettext("Delete {count} document?", "Delete {count} documents?", this.ids.size);
-    if (await confirmDialog(question, gettext("Their passages will no longer be found. Answers already given keep what they cited."))) await this.run("delete");
+    if (await confirmDialog(question, gettext("Their passages will no longer be found. Earlier answers keep their citations."))) await this.run("delete");
   }
 
   move() {
@@ -123,7 +123,7 @@ export class Selection {
   }
 
   describe() {
-    const fields = METADATA.map((field) => ({ ...field, help: field.name === "tags" ? gettext("Separated by commas. What is left empty stays as it is.") : gettext("Left empty, it stays as it is.") }));
+    const fields = METADATA.map((field) => ({ ...field, help: field.name === "tags" ? gettext("Separated by commas. Leave empty to keep what is there.") : gettext("Leave empty to keep what is there.") }));
     return formDialog(gettext("Details of all selected documents"), fields, {
       save: async ({ department, doc_type, policy_year, tags }) => {
         const given = { department: department.trim(), doc_type: doc_type.trim(), policy_year: yearFrom(policy_year), tags: splitList(tags) };

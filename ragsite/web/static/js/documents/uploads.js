@@ -1,12 +1,14 @@
 // Choosing files and sending them, each with its own progress. What the server then does with them shows in the list.
-import { ApiError, upload } from "../api.js";
+import { ApiError, api, upload } from "../api.js";
 import { bytes, h, icon, iconButton, replace } from "../dom.js";
 import { listenForDrops, refusal } from "../files.js";
-import { gettext, ngettext } from "../i18n.js";
+import { gettext } from "../i18n.js";
 import { toast } from "../ui.js";
 
 const AT_ONCE = 2;
 const KEPT_MS = 2500;
+const POLL_MS = 1200;
+const LOOKED_UP = 5; // of the documents that are being read, at a time
 
 /**
  * @typedef {{element: HTMLElement, bar: HTMLProgressElement, note: HTMLElement}} Row
@@ -18,22 +20,29 @@ export class Uploads {
    * @param {object} options
    * @param {HTMLInputElement} options.input
    * @param {HTMLElement} options.list
+   * @param {HTMLElement} options.summary of several files, in a line
    * @param {string[]} options.accept suffixes, as ".pdf"
    * @param {Boot.Documents["limits"]} options.limits
    * @param {() => Record<string, string>} options.target the form fields that go with a file
    * @param {() => unknown} options.onStored after each file
+   * @param {(sentence: string) => unknown} options.onAllRead with what became of several files
    */
-  constructor({ input, list, accept, limits, target, onStored }) {
+  constructor({ input, list, summary, accept, limits, target, onStored, onAllRead }) {
     this.list = list;
+    this.summary = summary;
     this.accept = accept;
     this.limits = limits;
     this.target = target;
     this.onStored = onStored;
+    this.onAllRead = onAllRead;
     /** @type {Job[]} */
     this.waiting = [];
     this.running = 0;
-    this.taken = 0; // since the first of those that are on their way
-    this.refused = 0;
+    this.refused = 0; // since the first of those that are on their way, as the documents
+    /** @type {Map<Api.Id, Api.Document["status"]>} */
+    this.documents = new Map();
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    this.timer = undefined;
     input.setAttribute("accept", accept.join(","));
     input.addEventListener("change", () => {
       this.add([...(input.files || [])]);
@@ -47,8 +56,12 @@ export class Uploads {
 
   /** @param {File[]} files */
   add(files) {
+    if (!this.isUnderWay()) {
+      this.refused = 0;
+      this.documents.clear();
+    }
     if (files.length > this.limits.files) {
-      toast(gettext("At most {count} files at once; the first {count} are taken.", { count: this.limits.files }), { ms: 8000 });
+      toast(gettext("At most {count} files at once. Only the first {count} are uploaded.", { count: this.limits.files }), { ms: 8000 });
     }
     for (const file of files.slice(0, this.limits.files)) {
       const row = this.row(file);
@@ -56,7 +69,36 @@ export class Uploads {
       if (problem) this.fail(row, problem, null);
       else this.waiting.push({ file, row, fields: this.target() });
     }
+    this.sumUp();
     this.next();
+  }
+
+  /** Those that are not read yet. @returns {Api.Id[]} */
+  unread() {
+    return [...this.documents].filter(([, status]) => status !== "ready" && status !== "failed").map(([id]) => id);
+  }
+
+  /** Whether it is one of several, which are told of together. @param {Api.Id} id */
+  counts(id) {
+    return this.documents.has(id) && !this.summary.hidden;
+  }
+
+  isUnderWay() {
+    return this.running + this.waiting.length + this.unread().length > 0;
+  }
+
+  /** Until none is being read any more. */
+  async lookUp() {
+    for (const id of this.unread().slice(0, LOOKED_UP)) {
+      try {
+        this.documents.set(id, (await api.get(`/api/documents/${id}`)).status);
+      } catch (error) {
+        if (/** @type {ApiError} */ (error).status === 404) this.documents.delete(id);
+      }
+    }
+    this.sumUp();
+    if (this.unread().length) this.timer = setTimeout(() => this.lookUp(), POLL_MS);
+    else this.timer = undefined;
   }
 
   /** Why a file is not sent; null where it is. @param {Pick<File, "name" | "size">} file */
@@ -91,7 +133,7 @@ export class Uploads {
     try {
       const { documents } = await upload("/api/documents", form, (share) => {
         row.bar.value = share;
-        row.note.textContent = share < 1 ? `${Math.round(share * 100)} %` : gettext("Storing");
+        row.note.textContent = share < 1 ? `${Math.round(share * 100)} %` : gettext("Saving");
       });
       this.stored(row, documents);
     } catch (error) {
@@ -104,13 +146,22 @@ export class Uploads {
     }
   }
 
-  /** In a line, when the last of several is through. */
+  /** What became of several files, in a line. */
   sumUp() {
-    if (this.running || this.waiting.length) return;
-    if (this.taken + this.refused > 1) {
-      toast([ngettext("{count} file uploaded", "{count} files uploaded", this.taken), this.refused ? ngettext("{count} could not be taken", "{count} could not be taken", this.refused) : ""].filter(Boolean).join(", "));
-    }
-    this.taken = this.refused = 0;
+    const statuses = [...this.documents.values()];
+    const ready = statuses.filter((status) => status === "ready").length;
+    const refused = this.refused + statuses.filter((status) => status === "failed").length;
+    const rest = this.running + this.waiting.length + statuses.length - ready - (refused - this.refused);
+    this.summary.hidden = ready + refused + rest < 2;
+    if (this.summary.hidden) return;
+    const line = [
+      ready ? gettext("{count} ready", { count: ready }) : "",
+      rest ? gettext("{count} being read", { count: rest }) : "",
+      refused ? gettext("{count} could not be read", { count: refused }) : "",
+    ].filter(Boolean).join(gettext(", "));
+    if (line === this.summary.textContent) return;
+    this.summary.textContent = line;
+    if (!rest) this.onAllRead(line);
   }
 
   /** @param {Row} row @param {Api.UploadedDocument[]} documents */
@@ -121,9 +172,10 @@ export class Uploads {
       this.fail(row, refused.error, null);
       return;
     }
-    this.taken += 1;
     row.element.classList.add("is-done");
-    const { outcome } = documents[0];
+    const { id, outcome, status } = documents[0];
+    if (id) this.documents.set(id, status);
+    this.timer ??= setTimeout(() => this.lookUp(), POLL_MS);
     row.note.textContent = outcome === "unchanged" ? gettext("Already there") : outcome === "retried" ? gettext("Reading it again") : gettext("Uploaded");
     setTimeout(() => row.element.remove(), KEPT_MS);
     this.onStored();
@@ -137,6 +189,7 @@ export class Uploads {
     row.note.setAttribute("role", "alert");
     const again = (/** @type {Job} */ job) => {
       row.element.remove();
+      this.refused -= 1;
       this.waiting.push({ ...job, row: this.row(job.file) });
       this.next();
     };

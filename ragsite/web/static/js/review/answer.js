@@ -29,7 +29,7 @@ class SeenAnswer extends Answer {
 const thread = byId("seen");
 for (const message of reviewed.earlier) draw(message, byId("earlier"));
 byId("earlier-part").hidden = !reviewed.earlier.length;
-replace(byId("earlier-title"), ngettext("{count} message before", "{count} messages before", reviewed.earlier.length));
+replace(byId("earlier-title"), ngettext("{count} earlier message", "{count} earlier messages", reviewed.earlier.length));
 if (reviewed.question) thread.append(questionBubble(reviewed.question));
 draw(reviewed.message, thread);
 
@@ -53,13 +53,13 @@ function draw(message, list) {
 // ------------------------------------------------------------------------------------------- how it came about
 replace(byId("path"), reviewed.message.decision_path.length
   ? decisionPath(reviewed.message.decision_path, reviewed.message.usage, reviewed.passages)
-  : h("p", { class: "muted" }, reviewed.path_deleted ? gettext("Its decision path was deleted: it is older than the site keeps them.") : gettext("No step is stored.")));
+  : h("p", { class: "muted" }, reviewed.path_deleted ? gettext("Its steps were deleted, because the answer is too old.") : gettext("No step is stored.")));
 replace(byId("sources"), reviewed.message.sources.length
   ? reviewed.message.sources.map(sourceRow)
   : h("p", { class: "muted" }, gettext("No passage was given to the model.")));
 
 /** @param {Api.GivenRating} rating */
-const verdictOf = ({ score }) => (score >= 4 ? gettext("Well rated") : score <= 2 ? gettext("Badly rated") : gettext("Rated in between"));
+const verdictOf = ({ score }) => (score >= 4 ? gettext("Well rated") : score <= 2 ? gettext("Badly rated") : gettext("Rated average"));
 
 /** @param {Api.Source} source */
 function sourceRow(source) {
@@ -98,8 +98,8 @@ replace(byId("ratings"), reviewed.ratings.length ? reviewed.ratings.map((rating)
   rating.user ? h("span", { class: "muted" }, ` · ${rating.user}`) : null,
   rating.comment ? h("p", { dir: "auto" }, rating.comment) : null)) : h("li", { class: "muted" }, gettext("Nobody has rated it.")));
 replace(byId("filled"), reviewed.filled_prompts.map(({ step, name, text }) => h("details", { class: "review-prompt" },
-  h("summary", {}, gettext("{name}, as it was filled in step {step}", { name, step }), icon("chevron")),
-  text === null ? h("p", { class: "muted" }, gettext("It held what is remembered for the user, and was not stored.")) : h("pre", { dir: "auto" }, text))));
+  h("summary", {}, gettext("{name}, as sent in step {step}", { name, step }), icon("chevron")),
+  text === null ? h("p", { class: "muted" }, gettext("It was not stored, because it contained what is remembered for the user.")) : h("pre", { dir: "auto" }, text))));
 
 /** @param {Api.Time} at */
 const moment = (at) => `${dateOf(at)} ${new Date(at).toLocaleTimeString(DATES, { hour: "2-digit", minute: "2-digit" })}`;

@@ -71,7 +71,7 @@ function draw() {
     bar(gettext("Answered"), ofDays((row) => row.answered), "accent"),
     bar(gettext("Asked back"), ofDays((row) => row.clarified), "amber"),
     bar(gettext("No answer"), ofDays((row) => row.no_answer), "red"),
-    bar(gettext("Broken off"), ofDays((row) => row.answers - row.answered - row.clarified - row.no_answer), "line-2"),
+    bar(gettext("Interrupted"), ofDays((row) => row.answers - row.answered - row.clarified - row.no_answer), "line-2"),
     line(gettext("Users"), ofDays((row) => row.users), "ink-2", { yAxisID: "y2" }),
   ], { stacked: true, second: true });
   chart("chart-ratings", [
@@ -81,8 +81,8 @@ function draw() {
   chart("chart-times", [
     line(gettext("First words, median"), ofDays((row) => seconds(row.first_token_ms.p50)), "accent"),
     line(gettext("First words, p95"), ofDays((row) => seconds(row.first_token_ms.p95)), "accent", { borderDash: [4, 4] }),
-    line(gettext("Whole time, median"), ofDays((row) => seconds(row.total_ms.p50)), "amber"),
-    line(gettext("Whole time, p95"), ofDays((row) => seconds(row.total_ms.p95)), "amber", { borderDash: [4, 4] }),
+    line(gettext("Total time, median"), ofDays((row) => seconds(row.total_ms.p50)), "amber"),
+    line(gettext("Total time, p95"), ofDays((row) => seconds(row.total_ms.p95)), "amber", { borderDash: [4, 4] }),
   ]);
   chart("chart-trouble", [
     line(gettext("Degraded"), ofDays((row) => percent(row.degraded, row.answers)), "amber"),

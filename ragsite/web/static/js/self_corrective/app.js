@@ -15,7 +15,7 @@ import { Progress } from "./progress.js";
 import { Settings } from "./settings.js";
 
 const ADDRESS = "/api/self-corrective-rag";
-const PATH_EMPTY = gettext("Every step of the answer is listed here as it is taken.");
+const PATH_EMPTY = gettext("The steps of the answer appear here one by one.");
 
 /**
  * Over HTTP only: this page's requests have fields of their own.

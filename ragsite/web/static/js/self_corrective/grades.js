@@ -50,7 +50,7 @@ export class Grades {
     if (!this.verdict) return;
     const reached = detail.pass_rate >= detail.pass_threshold && detail.total_count > 0;
     replace(this.verdict, h("span", { class: `chip ${reached ? "is-good" : "is-warn"}` }, gettext("Pass rate {share}", { share: percent(detail.pass_rate) })),
-      ` ${gettext("{share} wanted.", { share: percent(detail.pass_threshold) })} `, sayVerdict(detail, summary));
+      ` ${gettext("{share} needed.", { share: percent(detail.pass_threshold) })} `, sayVerdict(detail, summary));
   }
 }
 
@@ -79,7 +79,7 @@ function gradeRow(entry) {
           h("span", { class: "grade-reason", dir: "auto" }, entry.reason),
           h("span", { class: "grade-sure" }, bar, gettext("{share} sure", { share: percent(entry.confidence) }),
             entry.by_model ? null : h("span", { class: "chip is-warn" }, gettext("without the model")),
-            entry.graded_before ? h("span", { class: "chip" }, gettext("graded before")) : null)),
+            entry.graded_before ? h("span", { class: "chip" }, gettext("graded earlier")) : null)),
         icon("chevron")),
       h("div", { class: "grade-passage prose passage", dir: "auto" }, drawPassage(entry.text))));
 }

@@ -4,8 +4,8 @@ import { gettext } from "../i18n.js";
 
 /** @type {Record<string, string>} */
 const NAMES = {
-  __start__: gettext("Start"), __end__: gettext("End"), condense: gettext("Condense"), retrieve: gettext("Retrieve"), web_search: gettext("Web search"), grade: gettext("Grade"),
-  rewrite: gettext("Rewrite"), generate: gettext("Generate"), clarify: gettext("Clarify"), no_answer: gettext("No answer"),
+  __start__: gettext("Start"), __end__: gettext("End"), condense: gettext("Understand"), retrieve: gettext("Search"), web_search: gettext("Search the web"), grade: gettext("Grade"),
+  rewrite: gettext("Rephrase"), generate: gettext("Write"), clarify: gettext("Ask back"), no_answer: gettext("No answer"),
 };
 
 /** @param {string} id */

@@ -2,8 +2,8 @@
 import { gettext } from "../i18n.js";
 
 /** @type {Record<string, string>} */
-const BROKEN_OFF = { stopped: gettext("You stopped the answer."), interrupted: gettext("The answer broke off."), failed: gettext("The answer could not be written.") };
-const OUTCOMES = { ANSWER: gettext("The answer is there."), CLARIFY: gettext("The question is asked back."), NO_ANSWER: gettext("Nothing that was found answers the question.") };
+const BROKEN_OFF = { stopped: gettext("You stopped the answer."), interrupted: gettext("The answer was interrupted."), failed: gettext("The answer could not be written.") };
+const OUTCOMES = { ANSWER: gettext("The answer is ready."), CLARIFY: gettext("The site asks what you mean."), NO_ANSWER: gettext("Nothing that was found answers the question.") };
 
 export class Progress {
   /**
@@ -19,7 +19,7 @@ export class Progress {
 
   start() {
     this.searched = true;
-    this.nodes.reset(gettext("The question is read."));
+    this.nodes.reset(gettext("Reading the question."));
   }
 
   /** @param {Api.Event} event */

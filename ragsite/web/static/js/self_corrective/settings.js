@@ -6,9 +6,9 @@ import { gettext } from "../i18n.js";
 /** @type {Record<string, [string, string]>} */
 const PRESETS = {
   standard: [gettext("Standard"), gettext("Answers once most of what was found is relevant.")],
-  strict: [gettext("Strict"), gettext("Wants nearly all of it relevant: more rewriting, more waiting.")],
+  strict: [gettext("Strict"), gettext("Answers only when nearly all of it is relevant; takes longer.")],
   relaxed: [gettext("Relaxed"), gettext("Answers sooner, with less certainty.")],
-  custom: [gettext("Custom"), gettext("Numbers of your own.")],
+  custom: [gettext("Custom"), gettext("Your own numbers.")],
 };
 const TOP_K_MAX = 20;
 const percent = (/** @type {number} */ value) => `${Math.round(value * 100)} %`;
@@ -29,10 +29,10 @@ export class Settings {
     this.boot = boot;
     /** @type {Record<Name, Row>} */
     this.rows = {
-      topK: { label: gettext("Documents per search"), help: gettext("How many are found and graded."), min: 1, max: Math.min(TOP_K_MAX, boot.limits.top_k), step: 1, show: String },
-      similarityThreshold: { label: gettext("Least similarity"), help: gettext("Of documents that share no words with the query."), min: 0, max: 1, step: 0.05, show: percent },
-      maxRewriteAttempts: { label: gettext("Rewrites at most"), help: gettext("Two or three are usually enough."), min: 0, max: boot.limits.rewrites, step: 1, show: (value) => (value ? String(value) : gettext("none")) },
-      gradePassThreshold: { label: gettext("Pass rate wanted"), help: gettext("The share of relevant documents that is enough."), min: 0, max: 1, step: 0.05, show: percent },
+      topK: { label: gettext("Documents per search"), help: gettext("How many documents are found and graded."), min: 1, max: Math.min(TOP_K_MAX, boot.limits.top_k), step: 1, show: String },
+      similarityThreshold: { label: gettext("Minimum similarity"), help: gettext("For documents that share no words with the query."), min: 0, max: 1, step: 0.05, show: percent },
+      maxRewriteAttempts: { label: gettext("Maximum rewrites"), help: gettext("Two or three are usually enough."), min: 0, max: boot.limits.rewrites, step: 1, show: (value) => (value ? String(value) : gettext("none")) },
+      gradePassThreshold: { label: gettext("Pass rate needed"), help: gettext("The share of relevant documents that is enough."), min: 0, max: 1, step: 0.05, show: percent },
     };
     /** @type {Values} */
     this.values = { ...boot.defaults, ...this.stored() };
