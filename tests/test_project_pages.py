@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import ROOMS
+
 PROJECT = Path(__file__).parents[1]
 # Written for developers and operators; seeds, samples and prompts are data.
 PAGES = sorted([*PROJECT.glob("*.md"), *PROJECT.glob("docs/**/*.md"), *PROJECT.glob("benchmarks/**/*.md")])
@@ -55,3 +57,10 @@ def test_benchmarks_and_targets_that_are_named_exist(page: Path) -> None:
     assert {name for name in benchmarks if find_spec(f"benchmarks.{name}") is None} == set()
     targets = set(re.findall(r"^([a-z-]+):", (PROJECT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     assert set(re.findall(r"`make ([a-z-]+)", text)) - targets == set()
+
+
+def test_every_benchmark_is_found_by_its_name_alone() -> None:
+    modules = [path for room in ROOMS for path in (PROJECT / "benchmarks" / room).glob("[!_]*.py")]
+    commands = [path for path in modules if "python -m benchmarks." in path.read_text(encoding="utf-8")]
+    found = [find_spec(f"benchmarks.{path.stem}") for path in commands]
+    assert [spec.origin for spec in found if spec] == list(map(str, commands)) and len(commands) > 20

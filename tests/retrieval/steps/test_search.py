@@ -9,7 +9,7 @@ from django.conf import settings
 from ragsite.core.errors import UnavailableError
 from retrieval.ports import SearchRequest
 from retrieval.steps.retrieve import search_documents
-from retrieval.values import Boost, Boosts, Query, SearchFilters
+from retrieval.values import Boost, Boosts, Query
 from tests.retrieval.steps.fakes import HANDBOOK, SCOPE, make_tools
 
 BOOKS = "How many books may an undergraduate borrow?"
@@ -17,14 +17,6 @@ BOOKS = "How many books may an undergraduate borrow?"
 
 def request(text: str = BOOKS, **fields: Any) -> SearchRequest:
     return SearchRequest(queries=(Query(text),), scope=SCOPE, **fields)
-
-
-async def test_what_a_preferred_filter_leaves_comes_first_and_the_rest_fills_up() -> None:
-    deps = make_tools(settings.RAG, HANDBOOK)
-    preferred = SearchFilters(policy_year=2022).in_mode("prefer")
-    result = await search_documents(deps, request(filters=preferred))
-    assert [hit.chunk_id for hit in result.candidates][:2] == ["k2", "k1"]
-    assert result.relaxed == ("policy_year",)
 
 
 class Ratings:
