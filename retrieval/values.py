@@ -363,10 +363,10 @@ class Question:
     def leans_on(self) -> str:
         """The question before, whose words count a little for what is found and quoted without a model; empty where a
         model has said what is meant, or nothing came before."""
-        before = [] if self.condensed else self.asked_before()
+        before = [] if self.condensed else self.earlier_questions()
         return before[0] if before else ""
 
-    def asked_before(self) -> list[str]:
+    def earlier_questions(self) -> list[str]:
         """The conversation's earlier questions, the newest first."""
         return [message.text for message in reversed(self.history) if message.role == "user"]
 

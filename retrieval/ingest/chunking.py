@@ -269,11 +269,11 @@ def chunk_size(settings: IngestSettings, *, context: int | None) -> ChunkSize:
     A model of small context is of BERT's kind, so for it tokens are counted as word pieces: technical documents have up
     to twice as many as `estimate_tokens` thinks.
     """
-    wanted = settings.chunk_tokens
-    if context is None or context * READ_SHARE >= wanted * SURELY_READ:
-        return ChunkSize(wanted, settings.chunk_overlap_tokens)
-    tokens = max(LEAST_TOKENS, min(wanted, int(context * READ_SHARE)))
-    return ChunkSize(tokens, settings.chunk_overlap_tokens * tokens // wanted, "word_pieces")
+    target = settings.chunk_tokens
+    if context is None or context * READ_SHARE >= target * SURELY_READ:
+        return ChunkSize(target, settings.chunk_overlap_tokens)
+    tokens = max(LEAST_TOKENS, min(target, int(context * READ_SHARE)))
+    return ChunkSize(tokens, settings.chunk_overlap_tokens * tokens // target, "word_pieces")
 
 
 # ------------------------------------------------------------------------------------------------ parts

@@ -97,8 +97,8 @@ def document_blocks(text: str) -> list[MarkdownBlock]:
 def without_tags(html: str) -> str:
     """The text of an HTML block: without comments and tags."""
     *ended, rest = html.split("-->")
-    kept = (piece.partition("<!--")[0] if "<!--" in piece else piece + "-->" for piece in ended)
-    return _TAG.sub("", "".join((*kept, rest)))
+    pieces = (piece.partition("<!--")[0] if "<!--" in piece else piece + "-->" for piece in ended)
+    return _TAG.sub("", "".join((*pieces, rest)))
 
 
 # ------------------------------------------------------------------------------------------------ the parser

@@ -136,8 +136,8 @@ def _without_running_lines(pages: Sequence[Sequence[TextLine]]) -> Sequence[Sequ
     }  # fmt: skip
     cleaned = []
     for lines in pages:
-        kept = lines[1:] if lines and _same(lines[0]) in running else lines
-        cleaned.append(kept[:-1] if kept and _same(kept[-1]) in running else kept)
+        body = lines[1:] if lines and _same(lines[0]) in running else lines
+        cleaned.append(body[:-1] if body and _same(body[-1]) in running else body)
     return cleaned
 
 

@@ -110,17 +110,17 @@ def summarize(text: str, *, headings: Iterable[str], tokens: int) -> str:
     headings; "" where no sentence will do."""
     headings = list(dict.fromkeys(headings))
     sentences = (sentence.strip() for sentence in split_sentences(text[:LOOKED_AT_CHARS]))
-    said = [s for s in sentences if MIN_CHARS <= len(s) <= MAX_CHARS and s not in headings]
+    quotable = [s for s in sentences if MIN_CHARS <= len(s) <= MAX_CHARS and s not in headings]
     outline = _fitting(headings, "; ", tokens // 2)
-    return "\n".join(filter(None, (outline, _fitting(said, " ", tokens - estimate_tokens(outline)))))
+    return "\n".join(filter(None, (outline, _fitting(quotable, " ", tokens - estimate_tokens(outline)))))
 
 
 def _fitting(parts: Iterable[str], separator: str, tokens: int) -> str:
     """As many as there is room for, from the first on."""
-    kept = ""
+    text = ""
     for part in parts:
-        longer = separator.join(filter(None, (kept, part)))
+        longer = separator.join(filter(None, (text, part)))
         if estimate_tokens(longer) > tokens:
             break
-        kept = longer
-    return kept
+        text = longer
+    return text

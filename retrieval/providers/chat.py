@@ -40,7 +40,7 @@ from retrieval.trace import ModelCall, model_call
 STRING_CHARS = 160  # of a text whose class gives no limit
 LIST_ENTRIES = 8  # of a list whose class gives no limit
 _Made = TypeVar("_Made", bound=BaseModel)
-_KEPT = ("minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "pattern")
+_KEYWORDS = ("minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "pattern")
 
 
 @lru_cache(maxsize=512)
@@ -58,7 +58,7 @@ def _strict(part: Mapping[str, Any], defs: Mapping[str, Any]) -> dict[str, Any]:
             return {listed: part[listed]}
     if "anyOf" in part:
         return {"anyOf": [_strict(option, defs) for option in part["anyOf"]]}
-    strict = {key: part[key] for key in ("type", *_KEPT) if key in part}
+    strict = {key: part[key] for key in ("type", *_KEYWORDS) if key in part}
     match strict.get("type"):
         case "string":
             strict.setdefault("maxLength", STRING_CHARS)
@@ -164,7 +164,7 @@ class ServedChatModel:
             raise ModelUnavailableError(error.reason) from error
         return "".join(pieces)
 
-    async def _answer(self, prompt: Prompt, asked: ChatCall) -> AsyncGenerator[str, None]:
+    async def _answer(self, prompt: Prompt, request: ChatCall) -> AsyncGenerator[str, None]:
         """One call: through the gate, and into the trace. Raises ModelErrors."""
         if (tokens := _tokens(prompt)) > self.prompt_budget:
             # The server would cut it without a word: the beginning first, where the instructions stand.
@@ -182,25 +182,25 @@ class ServedChatModel:
         with model_call(call):
             async with (
                 self._breaker.call(wait_s=self._settings.first_token_timeout_s),
-                aclosing(self._text(asked, call)) as pieces,
+                aclosing(self._text(request, call)) as pieces,
             ):
                 async for piece in pieces:
                     yield piece
 
-    async def _text(self, asked: ChatCall, call: ModelCall) -> AsyncGenerator[str, None]:
+    async def _text(self, request: ChatCall, call: ModelCall) -> AsyncGenerator[str, None]:
         """The text without thoughts, within the time limits. Raises ModelErrors, also where it has no proper end."""
-        limit_s = STREAM_TIMEOUT_S if asked.is_judgement else self._settings.first_token_timeout_s
+        limit_s = STREAM_TIMEOUT_S if request.is_judgement else self._settings.first_token_timeout_s
         ends_at, thoughts, end, count, has_text = time.monotonic() + STREAM_TIMEOUT_S, ThinkingFilter(), "", 0, False
         failure: ModelError | None = None
         try:
-            async with aclosing(self._server.chat(self._model, asked)) as chunks:
+            async with aclosing(self._server.chat(self._model, request)) as chunks:
                 while not end:
                     async with asyncio.timeout(max(0.0, min(limit_s, ends_at - time.monotonic()))):
                         chunk = await anext(chunks, None)
                     if chunk is None:
                         break
                     count, limit_s = count + 1, BETWEEN_TOKENS_TIMEOUT_S
-                    if end := chunk.end or ("length" if count > asked.max_tokens + OVERRUN else ""):
+                    if end := chunk.end or ("length" if count > request.max_tokens + OVERRUN else ""):
                         call.prompt_tokens, call.completion_tokens = chunk.prompt_tokens, chunk.completion_tokens
                         call.prefill_ms, call.generation_ms = chunk.prefill_ms, chunk.generation_ms
                     if text := thoughts.feed(chunk.text, is_last=bool(end)):
@@ -219,7 +219,7 @@ class ServedChatModel:
         if not has_text:
             raise ModelOutputError(worded("model '{name}' gave an empty answer", name=self.name))
         if end == "length":
-            limit = asked.max_tokens
+            limit = request.max_tokens
             raise ModelCutError(worded("the answer was cut at its limit of {limit} tokens", limit=limit))
 
 

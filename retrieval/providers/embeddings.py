@@ -27,7 +27,7 @@ from retrieval.trace import ModelCall, model_call
 from retrieval.values import EmbeddingSpace
 
 EMBED_BATCH_SIZE = 16  # texts in one call: few enough for a model without a GPU
-QUERY_VECTORS_KEPT = 512
+MAX_QUERY_VECTORS = 512
 VectorCache = LRUCache[tuple[EmbeddingSpace, str], NDArray[np.float32]]  # of one event loop: it has no lock
 
 # Retrieval models are trained with these (their model cards); without them the distance of query and document suffers.

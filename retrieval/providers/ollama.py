@@ -142,21 +142,21 @@ class OllamaServer(ModelServer):
         response = await self._http.request(method, path, json=body)
         return response.raise_for_status().json()
 
-    def told(self, error: Any) -> tuple[int, str]:
+    def status_and_message(self, error: Any) -> tuple[int, str]:
         if isinstance(error, httpx.HTTPStatusError):
             return error.response.status_code, error.response.text
         return error.status_code, error.error
 
 
 def _read(chunk: AIMessageChunk) -> ChatChunk:
-    told, usage = chunk.response_metadata, chunk.usage_metadata
-    if not told.get("done_reason"):
+    metadata, usage = chunk.response_metadata, chunk.usage_metadata
+    if not metadata.get("done_reason"):
         return ChatChunk(text=str(chunk.content))
     return ChatChunk(
         text=str(chunk.content),
-        end=told["done_reason"],
+        end=metadata["done_reason"],
         prompt_tokens=usage["input_tokens"] if usage else 0,
         completion_tokens=usage["output_tokens"] if usage else 0,
-        prefill_ms=(told.get("prompt_eval_duration") or 0) / NANOSECONDS_PER_MS or None,
-        generation_ms=(told.get("eval_duration") or 0) / NANOSECONDS_PER_MS or None,
+        prefill_ms=(metadata.get("prompt_eval_duration") or 0) / NANOSECONDS_PER_MS or None,
+        generation_ms=(metadata.get("eval_duration") or 0) / NANOSECONDS_PER_MS or None,
     )

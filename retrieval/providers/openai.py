@@ -67,7 +67,7 @@ class OpenAIServer(ModelServer):
             settings = self._settings
             named = (*settings.chat_models, settings.fast_model, settings.embed_model)
             found = [(name, {}) for name in dict.fromkeys(named) if name]
-        return tuple(self._served(name, told) for name, told in found)
+        return tuple(self._served(name, details) for name, details in found)
 
     def missing(self, name: str) -> ModelMissingError:
         if name:
@@ -120,10 +120,10 @@ class OpenAIServer(ModelServer):
             messages[0] = ("system", f"{messages[0][1]}\n\n{BY_PROMPT.format(schema=schema)}")
         return await first_chunk(self._chat.astream(messages, **arguments))
 
-    def _served(self, name: str, told: Mapping[str, Any]) -> ServedModel:
+    def _served(self, name: str, details: Mapping[str, Any]) -> ServedModel:
         embeds = canonical(name) == canonical(self._settings.embed_model) or "embed" in name.lower()
-        length = int(told.get("max_model_len") or 0)  # vLLM tells it
+        length = int(details.get("max_model_len") or 0)  # vLLM tells it
         return ServedModel(name=name, can_chat=not embeds, can_embed=embeds, context_length=length)
 
-    def told(self, error: Any) -> tuple[int, str]:
+    def status_and_message(self, error: Any) -> tuple[int, str]:
         return getattr(error, "status_code", -1), error.message

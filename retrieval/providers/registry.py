@@ -27,7 +27,7 @@ from retrieval.ports import ChatModel, Embedder, Models, ModelStatus
 from retrieval.providers.chat import ServedChatModel
 from retrieval.providers.embeddings import (
     LEXICAL_SPACE,
-    QUERY_VECTORS_KEPT,
+    MAX_QUERY_VECTORS,
     LexicalEmbedder,
     ServedEmbedder,
     VectorCache,
@@ -58,21 +58,21 @@ class Connection:
     def __init__(self, server: ModelServer, *, limit: int) -> None:
         self.server = server
         self.chat_breaker, self.embed_breaker = CircuitBreaker(limit=limit), CircuitBreaker(limit=limit)
-        self._listing, self._asked_at, self._asking = Listing(), float("-inf"), asyncio.Lock()
+        self._listing, self._listed_at, self._asking = Listing(), float("-inf"), asyncio.Lock()
 
     async def listing(self) -> Listing:
         """Callers share a request. Never raises."""
         called_at = time.monotonic()
         async with self._asking:
-            if self._asked_at < called_at - LISTED_EVERY_S:
-                asked_at = time.monotonic()
+            if self._listed_at < called_at - LISTED_EVERY_S:
+                begun_at = time.monotonic()
                 try:
                     self._listing = Listing(await self.server.models())
                 except ModelError as error:
                     # A busy server may be too slow to list what it listed before.
                     if not (isinstance(error, ModelTimeoutError) and self._listing.models):
                         self._listing = Listing(failure=error)
-                self._asked_at = asked_at
+                self._listed_at = begun_at
         return self._listing
 
 
@@ -108,7 +108,7 @@ class ModelRegistry:
         self._settings = settings
         self._connections: dict[ServerAddress, Connection] = {}
         self._lexical = LexicalEmbedder()
-        self._cache: VectorCache = VectorCache(QUERY_VECTORS_KEPT)
+        self._cache: VectorCache = VectorCache(MAX_QUERY_VECTORS)
         self._embedders: dict[EmbeddingSpace, ServedEmbedder] = {}
         self._dimensions: dict[ServedModel, int] = {}
 
@@ -201,16 +201,16 @@ class ModelRegistry:
             raise ModelUnavailableError(listing.failure.reason)
         settings = self._settings
         chat_model = settings.fast_model or settings.answer_model if role == "fast" else settings.answer_model
-        wanted = name or (settings.embed_model if role == "embed" else chat_model)
+        model_name = name or (settings.embed_model if role == "embed" else chat_model)
         fitting = [model for model in listing.models if (model.can_embed if role == "embed" else model.can_chat)]
-        if not wanted and not fitting:
+        if not model_name and not fitting:
             raise self._connection(role).server.missing("")
-        model = listing.find(wanted) if wanted else fitting[0]
+        model = listing.find(model_name) if model_name else fitting[0]
         if model is None:
-            raise self._connection(role).server.missing(wanted)
+            raise self._connection(role).server.missing(model_name)
         if model not in fitting:
             ability = worded("embed") if role == "embed" else worded("chat")
-            raise ModelMissingError(worded("model '{wanted}' can't {how}", wanted=wanted, how=ability))
+            raise ModelMissingError(worded("model '{wanted}' can't {how}", wanted=model_name, how=ability))
         return model
 
     def _offered(self, listing: Listing) -> tuple[str, ...]:

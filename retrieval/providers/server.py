@@ -217,7 +217,7 @@ class ModelServer(ABC):
     async def close(self) -> None: ...
 
     @abstractmethod
-    def told(self, error: Any) -> tuple[int, str]:
+    def status_and_message(self, error: Any) -> tuple[int, str]:
         """HTTP status and message of a refusal; -1: it came in the stream."""
 
     @contextmanager
@@ -232,7 +232,7 @@ class ModelServer(ABC):
             reason = worded("{label} is not reachable at {server}", label=label, server=self.address)
             raise ModelUnavailableError(reason) from error
         except self.refused as error:
-            raise self._refusal(*self.told(error), model) from error
+            raise self._refusal(*self.status_and_message(error), model) from error
         except (ValueError, LookupError, AttributeError, TypeError) as error:
             raise ModelOutputError(worded("{label} sent something that could not be read", label=label)) from error
 

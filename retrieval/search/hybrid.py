@@ -188,9 +188,9 @@ def query_text(text: str) -> str:
 
 def term_shares(terms: Sequence[str], chunks: Iterable[StoredChunk]) -> dict[str, float]:
     """By chunk, which share of the terms its title, heading and text hold, 0..1."""
-    wanted = set(terms)
+    term_set = set(terms)
     return {
-        chunk.chunk_id: len(wanted & set(analyze(f"{chunk.title}\n{chunk.heading}\n{chunk.text}"))) / len(wanted)
+        chunk.chunk_id: len(term_set & set(analyze(f"{chunk.title}\n{chunk.heading}\n{chunk.text}"))) / len(term_set)
         for chunk in chunks
     }
 
@@ -396,8 +396,8 @@ class HybridSearcher:
         shares = await asyncio.to_thread(term_shares, terms, list(chunks.values()))
         any_term = 1.0 / len(terms)
         for level in (any_term,) if len(terms) <= SHORT_QUERY_TERMS else (*MATCH_LEVELS, any_term):
-            if kept := [chunk_id for chunk_id in window if shares.get(chunk_id, 0.0) >= level - 1e-9]:
-                return kept, round(level, 3)
+            if matching := [chunk_id for chunk_id in window if shares.get(chunk_id, 0.0) >= level - 1e-9]:
+                return matching, round(level, 3)
         return window, 0.0
 
     async def _dense(self, ask: _Ask, found: _Found) -> list[list[LegHit]]:
@@ -492,15 +492,15 @@ async def put_boosts(
 ) -> tuple[tuple[ScoredChunk, ...], list[str]]:
     """The result's candidates, as many as before where enough is left, in the order that the boosts give them; and the
     ids of those that came up from the tail."""
-    wanted, chunks = len(result.candidates), {hit.chunk_id: hit.chunk for hit in result.candidates}
+    count, chunks = len(result.candidates), {hit.chunk_id: hit.chunk for hit in result.candidates}
     ranked = [
         place
         for place in rank_with_boosts((*result.candidates, *result.tail_hits), boosts)
         if not boosts.by_chunk.get(place.chunk_id, NO_BOOST).hide
     ]
-    raised = [place.chunk_id for place in ranked[: MOST_READ * wanted] if place.chunk_id not in chunks]
+    raised = [place.chunk_id for place in ranked[: MOST_READ * count] if place.chunk_id not in chunks]
     read = await store.fetch(raised, scope=scope) if raised and boosts.by_chunk else {}  # not what is deleted or hidden
-    places = [place for place in ranked if place.chunk_id in chunks or place.chunk_id in read][:wanted]
+    places = [place for place in ranked if place.chunk_id in chunks or place.chunk_id in read][:count]
     candidates = (
         ScoredChunk(chunk={**read, **chunks}[place.chunk_id], scores=place.scores(), ranks=place.hit.ranks)
         for place in places

@@ -342,9 +342,9 @@ class MilvusIndex:
         level: Level = "chunks",
     ) -> list[list[LegHit]]:
         """One list per analysed query, best first; score is BM25, positive. A text without terms finds nothing."""
-        asked = [text for text in texts if text.strip()]
+        queries = [text for text in texts if text.strip()]
         rows = _row_filter(collection_ids, filters, level)
-        legs = await self._search(space, asked, "sparse", {"metric_type": "BM25"}, rows, limit)
+        legs = await self._search(space, queries, "sparse", {"metric_type": "BM25"}, rows, limit)
         hits = iter(legs)
         return [next(hits) if text.strip() else [] for text in texts]
 

@@ -79,7 +79,7 @@ def quotations(question: str, sources: Sequence[Source], *, most: int, language:
     return "\n".join(f"- {in_script_of(quote.text, language)} [{quote.marker}]" for quote in quotes)
 
 
-def versions_asked_for(sources: Sequence[Source], question: str) -> list[Source]:
+def versions_in_question(sources: Sequence[Source], question: str) -> list[Source]:
     """Of the versions of a document (their titles are the same but for the year) the one of a year that the question
     names, else the newest."""
     named = set(years_in(question))
@@ -104,20 +104,20 @@ def best_statements(question: str, sources: Sequence[Source], *, most: int, lean
     carried = {term: CARRIED * weight for term, weight in term_weights(leans_on, pool).items()}
     weights = {**carried, **term_weights(question, pool)}
     announced = dict(weights)  # a heading only announces: the statement that says the word counts in full
-    kept: list[Quote] = []
+    selection: list[Quote] = []
     least = 0.0
-    while left and len(kept) < most:
+    while left and len(selection) < most:
         gains = {quote.place: _gain(quote, weights, announced) for quote in left}
         best = max(left, key=lambda quote: gains[quote.place])
         if gains[best.place] < least:
             break
         least = least or gains[best.place] * KEEP_SHARE
-        kept.append(best)
+        selection.append(best)
         left = [quote for quote in left if quote.text != best.text]
         for terms, own in ((weights, best.terms), (announced, best.terms | best.heading)):
             for term in own & terms.keys():
                 terms[term] *= REPEATED
-    return sorted(kept, key=lambda quote: quote.place)
+    return sorted(selection, key=lambda quote: quote.place)
 
 
 def _quotes(source: Source, rank: int) -> list[Quote]:
@@ -202,8 +202,8 @@ async def write_from(
     author, shown = await author_of(deps, lambda: _prompt(deps, question, ())), list(passages)
     if deps.settings.compress.enabled:
         shown = await compress(deps, question.standalone, passages, room=author.room)
-    kept = {passage.chunk_id for passage in shown}
-    sources = as_sources([passage for passage in passages if passage.chunk_id in kept])
+    selection = {passage.chunk_id for passage in shown}
+    sources = as_sources([passage for passage in passages if passage.chunk_id in selection])
     writer = AnswerWriter(deps, sources=sources, question=question.standalone, marked=True, released=released)
     answer = await generate(deps, question, shown, sources, author, writer, may_ask_back=may_ask_back)
     answer = await verify(deps, answer, question=question.standalone)
@@ -291,7 +291,7 @@ async def _quoted(
     text, language = question.standalone, deps.language
     score = await estimated(deps, question, passages) if sources else 0.0
     answers = score >= deps.settings.corrective.good_score
-    versions = versions_asked_for(sources, text)
+    versions = versions_in_question(sources, text)
     quoted = await asyncio.to_thread(
         quotations, text, versions, most=QUOTATIONS, language=language, leans_on=question.leans_on
     )
@@ -373,11 +373,11 @@ def _of_the_web(deps: Deps) -> str:
 @step("clarify")
 async def ask_back(deps: Deps, readings: Sequence[ScoredChunk]) -> Answer:
     """The question about these readings, a passage of each, in place of an answer."""
-    asked = from_documents(readings, deps.language)
-    note("asked_back", question=asked.question, options=list(asked.options))
-    reason = worded("what was found is about several things: {options}", options=joined(", ", asked.options))
-    answer = Answer(decision="CLARIFY", text="", clarification=asked, reason=reason)
-    return await with_more(deps, answer, asked.question)
+    clarification = from_documents(readings, deps.language)
+    note("asked_back", question=clarification.question, options=list(clarification.options))
+    reason = worded("what was found is about several things: {options}", options=joined(", ", clarification.options))
+    answer = Answer(decision="CLARIFY", text="", clarification=clarification, reason=reason)
+    return await with_more(deps, answer, clarification.question)
 
 
 def from_documents(readings: Sequence[ScoredChunk], language: Language) -> Clarification:

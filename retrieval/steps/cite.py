@@ -126,7 +126,7 @@ OPEN_MARKER = re.compile(r"[\[【][\d\s,，、;；]*\Z")  # what may become one 
 _WITH_BLANKS = re.compile(rf"(?<![ \t])[ \t]*+{MARKER}")
 _NUMBER = re.compile(r"\d+")
 _CITED = re.compile(r"\[(\d+)\]")
-ASKED = 0.15  # of its weight that a word keeps which the question holds already
+QUESTION_SHARE = 0.15  # of its weight that a word keeps which the question holds already
 NEIGHBOUR_GAIN = 0.2  # share of the weight that the next sentence must add to be evidence as well
 MAX_SENTENCES = 200  # of a passage
 HINT = 0.06  # what the model's own marker adds to a passage's score
@@ -216,9 +216,10 @@ def statement_weights(
     """What each of the statement's words weighs, more where few of the passages hold it (one that none holds,
     as one that one holds); its numbers have `number_share` of the whole."""
     held = [passage_terms(passage) for passage in passages]
-    asked = frozenset(query_terms(question))
+    old_terms = frozenset(query_terms(question))
     weights = {
-        term: rarity(max(1, sum(term in terms for terms in held)), len(held)) * (ASKED if term in asked else 1.0)
+        term: rarity(max(1, sum(term in terms for terms in held)), len(held))
+        * (QUESTION_SHARE if term in old_terms else 1.0)
         for term in query_terms(statement)
         if not term.isnumeric()  # they are looked up by their value
     }
@@ -439,10 +440,10 @@ class CitedStream:
     def _within(self, written: str, hints: Sequence[int]) -> str:
         """The markers of passages that the model wrote where the sentence says nothing yet."""
         begun = self._sentence[leading_signs(self._sentence) :].strip()
-        kept = [f"[{number}]" for number in hints if number in self._markers]
-        if not kept or not _WORD.search(begun) or len(set(query_terms(begun))) > MOST_TERMS:
+        selection = [f"[{number}]" for number in hints if number in self._markers]
+        if not selection or not _WORD.search(begun) or len(set(query_terms(begun))) > MOST_TERMS:
             return ""
-        return (" " if written.startswith((" ", "\t")) else "") + "".join(kept)
+        return (" " if written.startswith((" ", "\t")) else "") + "".join(selection)
 
     # -------------------------------------------------------------------------------------------- passing on
     def _take(self, length: int) -> str:
@@ -557,11 +558,11 @@ def support(statement: str, passages: Sequence[StoredChunk], *, question: str) -
     missing = {value: written for value, written in numbers.items() if number_term(value) not in held}
     if not missing:
         return Support(score, places=places)
-    told, asked = joined(", ", missing.values()), known_numbers(question)
-    if asked.issuperset(missing):
-        return Support(min(score, WEAK_CAP), worded("only the question says it: {told}", told=told), places)
-    cap = WEAK_CAP if numbers.keys() - missing.keys() - asked else REFUTED_CAP
-    return Support(min(score, cap), worded("not in the passage: {told}", told=told), places)
+    written_numbers, question_numbers = joined(", ", missing.values()), known_numbers(question)
+    if question_numbers.issuperset(missing):
+        return Support(min(score, WEAK_CAP), worded("only the question says it: {told}", told=written_numbers), places)
+    cap = WEAK_CAP if numbers.keys() - missing.keys() - question_numbers else REFUTED_CAP
+    return Support(min(score, cap), worded("not in the passage: {told}", told=written_numbers), places)
 
 
 # ------------------------------------------------------------------------------------------------ verify

@@ -59,8 +59,8 @@ async def write_on(deps: Deps, begun: Begun) -> Answer:
 def _passages(begun: Begun, *, tokens: int) -> str:
     """As many as the beginning leaves room for in the window."""
     candidates = [ScoredChunk(chunk=source.chunk, scores=source.scores) for source in begun.sources]
-    kept = fit(candidates, tokens=tokens) if tokens else []
-    return "\n\n".join(quote_source(source.marker, source.chunk) for source in begun.sources[: len(kept)])
+    selection = fit(candidates, tokens=tokens) if tokens else []
+    return "\n\n".join(quote_source(source.marker, source.chunk) for source in begun.sources[: len(selection)])
 
 
 def _prompt(deps: Deps, begun: Begun, passages: str) -> Prompt:
@@ -123,8 +123,8 @@ def joint(end: str, rest: str, *, gap: bool) -> str:
     """`rest` without what `end` ends in already, and with the blank or line's end between them. gap: there is one."""
     bare, text = end.rstrip(), rest.lstrip()
     lengths = range(min(len(bare), len(text)), LEAST_OVERLAP - 1, -1)
-    if said := next((length for length in lengths if bare.endswith(text[:length])), 0):
-        return text[said:].lstrip() if gap else text[said:]
+    if repetition := next((length for length in lengths if bare.endswith(text[:length])), 0):
+        return text[repetition:].lstrip() if gap else text[repetition:]
     word, first = _LAST_WORD.search(bare) if bare == end else None, _FIRST_WORD.match(text)
     if word and first and word[0][-1] < EAST_ASIAN_FROM and first[0].startswith(word[0]):
         return text[len(word[0]) :]  # the word that was cut in half, or said twice

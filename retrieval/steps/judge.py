@@ -188,8 +188,8 @@ class Assessment:
 # ------------------------------------------------------------------------------------------------ what judges share
 def reranking_is_on(deps: Deps, question: Question) -> bool:
     """Whether a model may be asked about passages: as the request says, else the settings."""
-    asked = question.options.rerank
-    return deps.settings.rerank.enabled if asked is None else asked
+    option = question.options.rerank
+    return deps.settings.rerank.enabled if option is None else option
 
 
 async def estimated(deps: Deps, question: Question, passages: Sequence[ScoredChunk]) -> float:
@@ -356,13 +356,13 @@ async def _verdict(deps: Deps, question: Question, passages: Sequence[ScoredChun
     """The verdict, and the numbers of the passages that answer. Raises ModelError, also for what is no judgement."""
     shown = await quoted(deps, passages)
     count, joined = len(shown), "\n\n".join(shown)
-    asked, numbers = one_line(question.standalone), list[int]()
+    question_line, numbers = one_line(question.standalone), list[int]()
     if deps.settings.rerank.evaluator == "eight_criteria":
         by_criteria = await deps.complete(
             "judge_criteria",
             exactly(CriteriaJudgement, "passages", count),
             passages=joined,
-            question=asked,
+            question=question_line,
             count=count,
         )
         check_score(*(number for entry in by_criteria.passages for number in entry.criteria))
@@ -371,7 +371,7 @@ async def _verdict(deps: Deps, question: Question, passages: Sequence[ScoredChun
     else:
         number = {"type": "integer", "minimum": 1, "maximum": count}
         schema = shaped(RetrievalJudgement, relevant_passages={"maxItems": count, "items": number})
-        reply = await deps.complete("judge", schema, passages=joined, question=asked, count=count)
+        reply = await deps.complete("judge", schema, passages=joined, question=question_line, count=count)
         verdict, numbers = reply.verdict, reply.relevant_passages
     if any(not 1 <= number <= count for number in numbers):
         raise ModelOutputError("passage_out_of_range")
@@ -471,8 +471,8 @@ async def _by_model(deps: Deps, text: str, documents: Sequence[ScoredChunk]) -> 
     At most `ollama.max_concurrency` calls at once, each with its time limit, all together within `TIMEOUT_S`.
     """
     count = len(documents)
-    told = counted("grading {count} documents, each by itself", "grading {count} documents, each by itself", count)
-    await deps.trace.announce("grade", told)
+    line = counted("grading {count} documents, each by itself", "grading {count} documents, each by itself", count)
+    await deps.trace.announce("grade", line)
     slots = asyncio.Semaphore(deps.settings.ollama.max_concurrency)
     deadline = Deadline(deps.deadline.limit(GRADING_TIMEOUT_S))
 

@@ -76,15 +76,15 @@ def own_words(question: Question) -> tuple[Query, ...]:
 # ------------------------------------------------------------------------------------------------ rewrite
 
 
-def no_queries(deps: Deps, question: Question, **given: object) -> tuple[Query, ...]:
+def no_queries(deps: Deps, question: Question, **_: object) -> tuple[Query, ...]:
     """Without a model: no rule knows other words."""
     note("no_other_words", queries=[])
     return ()
 
 
 def rewriting_is_on(deps: Deps, question: Question) -> bool:
-    asked = question.options.rewrite
-    return deps.settings.rewrite.enabled if asked is None else asked
+    option = question.options.rewrite
+    return deps.settings.rewrite.enabled if option is None else option
 
 
 class RewrittenQueries(BaseModel):
@@ -128,13 +128,13 @@ async def rewrite_to_concepts(
 def distinct(texts: Iterable[str], *, tried: Iterable[str] = ()) -> list[str]:
     """Cleaned texts in order, each once, without empty ones and without those that were searched for before."""
     seen = {_folded(text) for text in tried} | {""}
-    kept: list[str] = []
+    distinct_texts: list[str] = []
     for text in texts:
         text = one_line(text)[:QUERY_CHARS]
         if (folded := _folded(text)) not in seen:
             seen.add(folded)
-            kept.append(text)
-    return kept
+            distinct_texts.append(text)
+    return distinct_texts
 
 
 def _folded(text: str) -> str:
@@ -250,10 +250,10 @@ async def look_for_better_words(
 
 def distinct_queries(queries: tuple[Query, ...]) -> tuple[Query, ...]:
     """Each text once; the first one with it stays."""
-    kept: dict[str, Query] = {}
+    by_text: dict[str, Query] = {}
     for query in queries:
-        kept.setdefault(" ".join(query.text.casefold().split()), query)
-    return tuple(kept.values())
+        by_text.setdefault(" ".join(query.text.casefold().split()), query)
+    return tuple(by_text.values())
 
 
 # ------------------------------------------------------------------------------------------------ by a model
@@ -350,8 +350,8 @@ def _listed(values: Iterable[object]) -> str:
 
 def with_evidence(read: QuestionRoute, question: str, vocabulary: Vocabulary) -> SearchFilters:
     """The documents' own values alone, and only if the words that are given as evidence stand in the question."""
-    evidence, asked = fold(read.evidence), fold(question)
-    if not MIN_EVIDENCE <= len(evidence) < len(asked) or evidence not in asked:
+    evidence, question_text = fold(read.evidence), fold(question)
+    if not MIN_EVIDENCE <= len(evidence) < len(question_text) or evidence not in question_text:
         return SearchFilters()
     departments = {fold(value): value for value in vocabulary.departments}
     doc_types = {fold(value): value for value in vocabulary.doc_types}
@@ -359,7 +359,7 @@ def with_evidence(read: QuestionRoute, question: str, vocabulary: Vocabulary) ->
     return SearchFilters(
         department=departments.get(fold(read.department)),
         doc_type=doc_types.get(fold(read.doc_type)),
-        policy_year=year if year and str(year) in asked else None,
+        policy_year=year if year and str(year) in question_text else None,
     ).in_mode("prefer")
 
 

@@ -46,15 +46,14 @@ LEG = "web"
 
 def may_search_web(deps: Deps, question: Question) -> bool:
     """Configured, and wanted: by the request, or by the site's default where the request does not say."""
-    asked = question.options.web_search
-    wanted = deps.settings.web_search.by_default if asked is None else asked
-    return wanted and deps.web is not None
+    option = question.options.web_search
+    return (deps.settings.web_search.by_default if option is None else option) and deps.web is not None
 
 
 def is_the_users(text: str, question: Question) -> bool:
     """Whether every word of a text stands in what the user has written in this conversation."""
     opened = [question.open_clarification.question] if question.open_clarification else []
-    own = terms_of("\n".join([question.text, *opened, *question.asked_before()]))
+    own = terms_of("\n".join([question.text, *opened, *question.earlier_questions()]))
     return bool(text) and all(term in own for term in query_terms(text))
 
 
@@ -130,8 +129,8 @@ PURPOSE: dict[Stage, str] = {"text": "by_words_alone", "wide": "wider", "web": "
 def breadth(question: Question, settings: RagSettings, *, default: int = 0) -> int:
     """How many candidates are searched for: as many as are asked for, or judged. default: of what a request asks for,
     in place of the passages of an answer."""
-    wanted = question.options.top_k or default or settings.corrective.context_passages
-    return min(max(wanted, settings.rerank.max_candidates), settings.search.max_top_k)
+    top_k = question.options.top_k or default or settings.corrective.context_passages
+    return min(max(top_k, settings.rerank.max_candidates), settings.search.max_top_k)
 
 
 async def search_documents(deps: Deps, request: SearchRequest, *, purpose: str = "") -> SearchResult:
@@ -247,12 +246,12 @@ async def search_again(
     if stage == "web":
         return await web_search(deps, question)
     settings = deps.settings
-    wanted = settings.rerank.max_candidates * (WIDER if stage == "wide" else 1)
+    top_k = settings.rerank.max_candidates * (WIDER if stage == "wide" else 1)
     request = SearchRequest(
         queries=tuple(query for query in queries if stage == "wide" or not query.vector_only),
         scope=question.scope,
         filters=question.filters if stage == "wide" else filters,
-        top_k=min(wanted, settings.search.max_top_k),
+        top_k=min(top_k, settings.search.max_top_k),
         stages=("dense", "bm25") if stage == "wide" else ("bm25",),
     )
     return await search_documents(deps, request, purpose=PURPOSE[stage])
@@ -263,7 +262,7 @@ LEAST = 8  # passages that a model is given where so many were found: the right 
 MERGE_TOKENS = 640  # a passage made of neighbouring chunks that were found holds at most so many
 MOST_TOKENS = 512  # of a passage with neighbours that were not found
 CONTEXT_TOKENS = 2048  # of all passages, where LEAST of them fit: what the first token waits for is the prompt
-PRINTS_KEPT = 1024  # of passages that come up again and again
+MAX_PRINTS = 1024  # of passages that come up again and again
 MAX_GAP = 16  # characters of white space that the chunker leaves out between two chunks
 UNFINISHED_CHARS = 60  # a shorter last line without a full stop may be a label or a signature
 THRESHOLD = 0.3  # statements below this share of the best one of all are left out; 0: none
@@ -285,9 +284,9 @@ async def dedupe(
     and that word is what matters. A merged passage keeps the id and the scores of its best chunk, which its citation
     names.
     """
-    kept, dropped, merged = await asyncio.to_thread(merge_duplicates, candidates, known=known)
-    note("deduped", before=len(candidates), after=len(kept), dropped=dropped, merged=merged)
-    return kept
+    selection, dropped, merged = await asyncio.to_thread(merge_duplicates, candidates, known=known)
+    note("deduped", before=len(candidates), after=len(selection), dropped=dropped, merged=merged)
+    return selection
 
 
 def merge_duplicates(
@@ -295,19 +294,19 @@ def merge_duplicates(
 ) -> tuple[tuple[ScoredChunk, ...], dict[str, str], dict[str, list[str]]]:
     """What is kept; the id of each dropped chunk with that of the passage that says the same; ids of the chunks joined
     to a passage. Of two alike the first stays."""
-    kept: list[ScoredChunk] = []
+    selection: list[ScoredChunk] = []
     dropped: dict[str, str] = {}
     for candidate in candidates:
-        twin = next((other for other in (*known, *kept) if is_like(candidate.chunk, other.chunk)), None)
+        twin = next((other for other in (*known, *selection) if is_like(candidate.chunk, other.chunk)), None)
         if twin is None:
-            kept.append(candidate)
+            selection.append(candidate)
         else:
             dropped[candidate.chunk_id] = twin.chunk_id
-    passages, merged = _merge_neighbours(kept)
+    passages, merged = _merge_neighbours(selection)
     return passages, dropped, merged
 
 
-@lru_cache(maxsize=PRINTS_KEPT)
+@lru_cache(maxsize=MAX_PRINTS)
 def _print(text: str) -> str:
     """What two texts are compared by: letters and digits; the whole of a text that has none."""
     return "".join(filter(str.isalnum, text.casefold())) or " ".join(text.split())
@@ -411,8 +410,8 @@ async def _beside(
     chunks = [passage.chunk for passage in passages if passage.chunk.kind == "document" and passage.chunk.char_end]
     here = {(chunk.document_id, seq) for chunk in chunks for seq in range(chunk.places[0], chunk.places[1] + 1)}
     ends = {(chunk.document_id, seq) for chunk in chunks for seq in (chunk.places[0] - 1, chunk.places[1] + 1)}
-    wanted = sorted(place for place in ends - here if place[1] >= 0)
-    found = await deps.documents.at(wanted, scope=scope) if deps.documents and wanted else ()
+    places = sorted(place for place in ends - here if place[1] >= 0)
+    found = await deps.documents.at(places, scope=scope) if deps.documents and places else ()
     return {(chunk.document_id, chunk.seq): chunk for chunk in found}
 
 
@@ -457,14 +456,14 @@ def fit_half(ranked: Sequence[ScoredChunk], *, room: int) -> list[ScoredChunk]:
 
 def fit(ranked: Sequence[ScoredChunk], *, tokens: int) -> list[ScoredChunk]:
     """The best ones that fit into `tokens` as quoted passages; the first one always stays."""
-    kept: list[ScoredChunk] = []
+    selection: list[ScoredChunk] = []
     left = tokens
     for candidate in ranked:
-        left -= estimate_tokens(quote_source(len(kept) + 1, candidate.chunk)) + 2
-        if kept and left < 0:
+        left -= estimate_tokens(quote_source(len(selection) + 1, candidate.chunk)) + 2
+        if selection and left < 0:
             break
-        kept.append(candidate)
-    return kept
+        selection.append(candidate)
+    return selection
 
 
 # ------------------------------------------------------------------------------------------------ compress
@@ -477,15 +476,15 @@ async def compress(
     if room is None or not passages:
         skip("no_model_reads" if passages else "nothing_found")
         return list(passages)
-    kept = await asyncio.to_thread(compress_passages, question, passages, tokens=room)
-    ids = {passage.chunk_id for passage in kept}
+    selection = await asyncio.to_thread(compress_passages, question, passages, tokens=room)
+    ids = {passage.chunk_id for passage in selection}
     note(
         "compressed",
         before=sum(estimate_tokens(passage.chunk.text) for passage in passages),
-        after=sum(estimate_tokens(passage.chunk.text) for passage in kept),
+        after=sum(estimate_tokens(passage.chunk.text) for passage in selection),
         dropped=[passage.chunk_id for passage in passages if passage.chunk_id not in ids],
     )
-    return kept
+    return selection
 
 
 def compress_passages(question: str, passages: Sequence[ScoredChunk], *, tokens: int) -> list[ScoredChunk]:

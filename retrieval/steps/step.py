@@ -48,7 +48,7 @@ from retrieval.trace import StepName, Trace, degrade, path_text
 T = TypeVar("T")
 Result = TypeVar("Result")
 P = ParamSpec("P")
-KEPT_FOR_WRITING = 0.3  # of the whole time, until the writing has begun
+WRITING_SHARE = 0.3  # of the whole time, until the writing has begun
 NEEDED_SHARE, OPTIONAL_SHARE = 0.6, 0.25  # of what is left besides, for one step
 UNLIMITED_S = 3600.0  # of steps that belong to no answer: commands, tests
 
@@ -75,7 +75,7 @@ class Deadline:
         """
         if writing:
             return min(seconds, self.remaining() * (OPTIONAL_SHARE if optional else 1.0))
-        left = self.remaining() - KEPT_FOR_WRITING * self._seconds
+        left = self.remaining() - WRITING_SHARE * self._seconds
         return max(0.0, min(seconds, left * (OPTIONAL_SHARE if optional else NEEDED_SHARE)))
 
 
@@ -136,9 +136,9 @@ def step(
             async with deps.trace.step(name):
                 if fallback is None:
                     return await function(deps, *args, **kwargs)
-                done, given = await _in_time(deps, function(deps, *args, **kwargs), timeout_s, optional=optional)
+                done, outcome = await _in_time(deps, function(deps, *args, **kwargs), timeout_s, optional=optional)
                 if done:
-                    return given
+                    return outcome
                 served = fallback(deps, *args, **kwargs)
                 result: Result = await served if isawaitable(served) else served
                 return result

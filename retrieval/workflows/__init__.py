@@ -141,8 +141,8 @@ def bound_by_choice(question: Question) -> Question:
     opened = question.open_clarification
     if opened is None:
         return question
-    reply, asked = fold(question.text), opened.clarification
-    options = zip(asked.options, asked.documents, strict=False)
+    reply, clarification = fold(question.text), opened.clarification
+    options = zip(clarification.options, clarification.documents, strict=False)
     chosen = tuple(sorted({document for option, document in options if fold(option) == reply}))
     if not chosen:
         return question
@@ -151,7 +151,7 @@ def bound_by_choice(question: Question) -> Question:
 
 
 def language_of(question: Question) -> Language:
-    return answer_language(question.standalone, earlier=question.asked_before(), reader=question.language)
+    return answer_language(question.standalone, earlier=question.earlier_questions(), reader=question.language)
 
 
 async def close_path(trace: Trace, outcome: Answer | AppError) -> None:

@@ -132,12 +132,12 @@ async def write(state: State, runtime: Runtime[Deps]) -> State:
             known = state["assessment"].reason if "assessment" in state else ""
             return {"answer": replace(answer, reason=answer.reason or known)}
         verdict: Literal["CLARIFY", "NO_ANSWER"] = "CLARIFY" if answer.decision == "CLARIFY" else "NO_ANSWER"
-        told: State = {"assessment": Assessment(verdict=verdict, candidates=state["passages"], reason=answer.reason)}
+        update: State = {"assessment": Assessment(verdict=verdict, candidates=state["passages"], reason=answer.reason)}
         if verdict == "NO_ANSWER":
-            told["refused"] = _refused(state)
+            update["refused"] = _refused(state)
             if ahead:
-                told["words"] = await ahead
-        return told
+                update["words"] = await ahead
+        return update
     finally:
         if ahead:
             ahead.cancel()
@@ -200,13 +200,13 @@ async def improve(state: State, runtime: Runtime[Deps]) -> State:
         return {"answer": await answer_from_documents(deps, words.question, route.task)}
     if route.direct and (reply := await respond_directly(deps, question, ())):
         return {"answer": reply}
-    told: State = {
+    update: State = {
         "words": words, "queries": words.queries, "filters": route.filters, "question": words.question,
     }  # fmt: skip
     if words.question.standalone != question.standalone:
-        told["refused"] = frozenset()  # what was refused was another question
+        update["refused"] = frozenset()  # what was refused was another question
     result = await search_for(deps, words.question, words.queries, route.filters)
-    return {**told, **await _with_found(deps, {**state, **told}, result.candidates)}
+    return {**update, **await _with_found(deps, {**state, **update}, result.candidates)}
 
 
 def after_improving(state: State) -> Literal["judge", "__end__"]:

@@ -96,16 +96,16 @@ async def _compare(deps: Deps, older: WholeDocument, newer: WholeDocument, quest
     if not found.of_versions:
         return await _write(deps, [older, newer], "document_changes", question)
     author = await author_for(deps, "document_changes", question)
-    told = await asyncio.to_thread(differences, found, older, newer, deps.language)
+    quotes = await asyncio.to_thread(differences, found, older, newer, deps.language)
     answer = await write(
         deps, author, "document_changes", question,
-        passages=_that_fit(told.text, author.room or 0),
-        sources=told.sources,
-        otherwise=lambda: told,
+        passages=_that_fit(quotes.text, author.room or 0),
+        sources=quotes.sources,
+        otherwise=lambda: quotes,
     )  # fmt: skip
     if answer.model and not answer.partial:
         checked = await verify(deps, answer, question=question)
-        answer = await say_also(deps, replace(checked, decision="ANSWER"), told.text)
+        answer = await say_also(deps, replace(checked, decision="ANSWER"), quotes.text)
     return await _say_in_part(deps, answer, [older, newer], None)
 
 
@@ -146,10 +146,10 @@ def _excerpts(documents: Sequence[WholeDocument]) -> list[Excerpt]:
 
 def _that_fit(text: str, tokens: int) -> str:
     """The first lines of it."""
-    kept = []
+    lines = []
     for line in text.splitlines():
         tokens -= estimate_tokens(line) + 1
         if tokens < 0:
             break
-        kept.append(line)
-    return "\n".join(kept)
+        lines.append(line)
+    return "\n".join(lines)

@@ -106,7 +106,7 @@ class State(Asking, total=False):
     route: StrategyName | None  # the strategy whose turn it is; None: every one was tried
     first: tuple[ScoredChunk, ...]  # found with the user's own words, where that is clearly good
     queries: tuple[Query, ...]
-    asked_for: tuple[Query, ...]  # every query so far: a corrective round asks others
+    all_queries: tuple[Query, ...]  # every query so far: a corrective round asks others
     tried_routes: tuple[StrategyName, ...]
     candidates: tuple[ScoredChunk, ...]
     found: tuple[ScoredChunk, ...]  # all so far, the last search's first
@@ -127,7 +127,7 @@ async def retrieve_memory(state: State, runtime: Runtime[Deps]) -> State:
         "available": available,
         "drafts": (),
         "tried_routes": (),
-        "asked_for": (),
+        "all_queries": (),
         "found": (),
     }
 
@@ -209,14 +209,14 @@ async def rewrite_query(state: State, runtime: Runtime[Deps]) -> State:
             variants = () if question.options.rewrite is False else state["strategy"].queries
             queries = distinct_queries((*own_words(question), *variants))
             entry.note("queries_made", queries=[query.text for query in queries])
-        return {"queries": queries, "asked_for": queries}
+        return {"queries": queries, "all_queries": queries}
     _, graded = state["drafts"][-1]
-    tried = tuple(query.text for query in state["asked_for"])
+    tried = tuple(query.text for query in state["all_queries"])
     fresh = await rewrite_to_concepts(deps, question, tried=tried, missing=graded.missing)
     queries, route = fresh or (Query(question.standalone),), state["strategy"].route
     return {
         "queries": queries,
-        "asked_for": distinct_queries((*state["asked_for"], *queries)),
+        "all_queries": distinct_queries((*state["all_queries"], *queries)),
         "route": route if route in state["available"] else state["available"][0],
         "tried_routes": (),
     }
@@ -265,13 +265,13 @@ async def grade_documents(state: State, runtime: Runtime[Deps]) -> State:
     fresh = await dedupe(deps, state["candidates"], known=known)
     passages = (*fresh, *known)[: deps.settings.rerank.max_candidates]
     left = next((name for name in state["available"] if name not in state["tried_routes"]), None)
-    told: State = {"found": passages, "route": left if deps.deadline.remaining() > 0 else None}
+    update: State = {"found": passages, "route": left if deps.deadline.remaining() > 0 else None}
     is_first = state.get("judged_in") != len(state["drafts"])
     if not fresh and not (is_first and state["candidates"]):
-        return {**told, "documents_are_relevant": False}
+        return {**update, "documents_are_relevant": False}
     assessment = await judge(deps, question, await rerank(deps, question, passages))
     relevant = not assessment.refused
-    return {**told, "assessment": assessment, "documents_are_relevant": relevant, "judged_in": len(state["drafts"])}
+    return {**update, "assessment": assessment, "documents_are_relevant": relevant, "judged_in": len(state["drafts"])}
 
 
 def decide_after_document_grading(

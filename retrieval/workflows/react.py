@@ -78,12 +78,12 @@ async def rewriter(state: State, runtime: Runtime[Deps]) -> State:
     queries = await rewrite_to_concepts(
         runtime.context, state["question"], tried=state.get("tried", ()), missing=before.missing if before else ""
     )
-    told: State = {"queries": queries, "rewrites": state.get("rewrites", 0) + 1}
+    update: State = {"queries": queries, "rewrites": state.get("rewrites", 0) + 1}
     if before is None and not queries:
-        told["queries"] = state["queries"]  # nothing was searched for yet
+        update["queries"] = state["queries"]  # nothing was searched for yet
     elif before is None and state["question"].history:
-        told["question"] = replace(state["question"], condensed=queries[0].text)
-    return told
+        update["question"] = replace(state["question"], condensed=queries[0].text)
+    return update
 
 
 def after_rewriting(

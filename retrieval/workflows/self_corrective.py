@@ -82,12 +82,12 @@ class Limits:
 
 
 def limits_of(deps: Deps, question: Question) -> Limits:
-    asked_for, settings = question.options, deps.settings.self_corrective
+    options, settings = question.options, deps.settings.self_corrective
     return Limits(
-        top_k=min(asked_for.top_k or TOP_K, deps.settings.search.max_top_k),
-        min_similarity=MIN_SIMILARITY if asked_for.min_similarity is None else asked_for.min_similarity,
-        pass_rate=settings.pass_rate if asked_for.pass_rate is None else asked_for.pass_rate,
-        max_rewrites=settings.max_rewrites if asked_for.max_rewrites is None else asked_for.max_rewrites,
+        top_k=min(options.top_k or TOP_K, deps.settings.search.max_top_k),
+        min_similarity=MIN_SIMILARITY if options.min_similarity is None else options.min_similarity,
+        pass_rate=settings.pass_rate if options.pass_rate is None else options.pass_rate,
+        max_rewrites=settings.max_rewrites if options.max_rewrites is None else options.max_rewrites,
     )
 
 
@@ -179,8 +179,8 @@ def reason_to_stop(deps: Deps, state: State, limits: Limits) -> str:
 
 
 def web_is_left(deps: Deps, state: State) -> bool:
-    wanted = may_search_web(deps, state["question"]) and not state.get("web_searched")
-    return wanted and deps.deadline.remaining() > 0
+    allowed = may_search_web(deps, state["question"]) and not state.get("web_searched")
+    return allowed and deps.deadline.remaining() > 0
 
 
 def after_grading(state: State) -> Verdict:
@@ -255,15 +255,15 @@ def with_graded(before: tuple[ScoredChunk, ...], graded: Graded) -> tuple[Scored
     def preference(document: ScoredChunk) -> tuple[bool, int]:
         return graded.grade_of(document).relevant, len(document.chunk.text)
 
-    kept = {document.chunk_id: document for document in before}
+    by_id = {document.chunk_id: document for document in before}
     for document in graded.documents:
-        if document.chunk_id not in kept or preference(document) > preference(kept[document.chunk_id]):
-            kept[document.chunk_id] = document
+        if document.chunk_id not in by_id or preference(document) > preference(by_id[document.chunk_id]):
+            by_id[document.chunk_id] = document
 
     def place(document: ScoredChunk) -> float:
         return -(document.scores.rerank or 0.0) if graded.grade_of(document).relevant else 0.0
 
-    return tuple(sorted(kept.values(), key=place))
+    return tuple(sorted(by_id.values(), key=place))
 
 
 def passing(documents: tuple[ScoredChunk, ...], grades: Mapping[str, DocumentGrade]) -> tuple[ScoredChunk, ...]:

@@ -59,8 +59,8 @@ class Comparison:
     @property
     def of_versions(self) -> bool:
         """Whether the two have enough in common for their differences to be told one by one."""
-        kept = self.same + self.count("changed")
-        return kept > 0 and kept >= VERSIONS * (kept + min(self.count("new"), self.count("gone")))
+        common = self.same + self.count("changed")
+        return common > 0 and common >= VERSIONS * (common + min(self.count("new"), self.count("gone")))
 
     def count(self, kind: Kind) -> int:
         return sum(change.kind == kind for change in self.changes)
@@ -243,10 +243,10 @@ def quoted(head: str, lines: Sequence[Line], language: Language, *, marks: Seque
     chunks: dict[str, StoredChunk] = {}
     text, shown, heading = [head], 0, ""
     for line in lines[:MOST_LINES]:
-        wanted = chunks | {one.chunk.chunk_id: one.chunk for one in line.statements}
-        if len(wanted) > MOST_SOURCES:
+        cited = chunks | {one.chunk.chunk_id: one.chunk for one in line.statements}
+        if len(cited) > MOST_SOURCES:
             break
-        chunks, numbers = wanted, {key: number for number, key in enumerate(wanted, start=1)}
+        chunks, numbers = cited, {key: number for number, key in enumerate(cited, start=1)}
         text += ["", f"**{line.heading}**", ""] if line.heading != heading else []
         quotes = [
             f"{marks[0]}{in_script_of(one.text, language)}{marks[1]} [{numbers[one.chunk.chunk_id]}]"

@@ -68,8 +68,8 @@ async def take_notes(
         reply = await deps.complete("document_notes", schema, passages=passages, question=one_line(question))
         points = [(one.passage, " ".join(one.point.split())) for one in reply.notes]
         points = [(passage, point) for passage, point in points if len(point) < POINT_CHARS - CUT_MARGIN]
-        if kept := await asyncio.to_thread(_borne_out, points, part, question):
-            return kept
+        if selection := await asyncio.to_thread(_borne_out, points, part, question):
+            return selection
         raise ModelOutputError(worded("its notes were not supported by what it read"))
 
     readings = await read_parts(deps, parts, read)
@@ -90,11 +90,11 @@ def _borne_out(points: Sequence[tuple[int, str]], part: Sequence[Excerpt], quest
         for number, one in enumerate(part, start=1)
         for source in sources_of([replace(one, chunk=replace(one.chunk, heading=one.heading, text=one.text))])
     ]
-    kept: dict[str, int] = {}
+    selection: dict[str, int] = {}
     for passage, point in points:
         if markers := align(point, sources, question=question, hints=(passage,)):
-            kept.setdefault(point, passage if passage in markers else markers[0])
-    return [replace(part[at - 1], text=point) for point, at in sorted(kept.items(), key=lambda pair: pair[1])]
+            selection.setdefault(point, passage if passage in markers else markers[0])
+    return [replace(part[at - 1], text=point) for point, at in sorted(selection.items(), key=lambda pair: pair[1])]
 
 
 # ------------------------------------------------------------------------------------------------ rows
@@ -132,9 +132,9 @@ async def find_rows(
 
     readings = await read_parts(deps, parts_of(excerpts, room), read)
     rows = list(dict.fromkeys(row for _, some in readings.parts for row in some or ()))
-    kept = await _checked(deps, rows, question) if rows else []
-    note("rows_found", rows=len(kept), dropped=len(rows) - len(kept), read=readings.read)
-    return kept, readings
+    selection = await _checked(deps, rows, question) if rows else []
+    note("rows_found", rows=len(selection), dropped=len(rows) - len(selection), read=readings.read)
+    return selection, readings
 
 
 def _as_written(named: DocumentRow, statements: Sequence[Sequence[Excerpt]]) -> Row | None:

@@ -185,8 +185,8 @@ def quoted_passages(excerpts: Sequence[Excerpt], markers: Iterable[int], languag
 
 def parts_of(excerpts: Sequence[Excerpt], room: int) -> list[list[Excerpt]]:
     """In order, each part as long as fits the room. Of a long document they are longer, if the room allows."""
-    wanted = max(PART_TOKENS, sum(excerpt.tokens for excerpt in excerpts) // (MOST_PARTS - 1))
-    parts, left, size = list[list[Excerpt]](), 0, max(PROMPT_TOKENS, min(wanted, room - PROMPT_TOKENS))
+    target = max(PART_TOKENS, sum(excerpt.tokens for excerpt in excerpts) // (MOST_PARTS - 1))
+    parts, left, size = list[list[Excerpt]](), 0, max(PROMPT_TOKENS, min(target, room - PROMPT_TOKENS))
     for excerpt in excerpts:
         if not parts or excerpt.tokens > left:
             parts.append([])
