@@ -35,7 +35,7 @@ from retrieval.search import hybrid
 from retrieval.search import index as milvus
 from retrieval.search.hybrid import HybridSearcher
 from retrieval.search.index import MilvusIndex, only_writer
-from retrieval.text.analysis import query_text, terms_text
+from retrieval.text.analysis import search_terms, terms_text
 from retrieval.values import CollectionRef, EmbeddingSpace, IndexRow, Query, SearchScope, StoredChunk
 
 Vector = NDArray[np.float32]
@@ -165,7 +165,7 @@ async def measure(size: int, queries: int, settings: RagSettings, uri: str) -> l
             asked = [(number + at) % len(corpus.queries) for at in range(variants)]
             vectors, texts = (
                 [corpus.query_vectors[at] for at in asked],
-                [query_text(corpus.queries[at]) for at in asked],
+                [" ".join(search_terms(corpus.queries[at])) for at in asked],
             )
             await asyncio.gather(
                 client.search(name, vectors, anns_field="vector", search_params=ef, **options),

@@ -27,7 +27,7 @@ from ragsite.core.wording import worded
 from ragsite.runtime import milvus_lite
 from retrieval.engine import Engine
 from retrieval.ports import SearchRequest
-from retrieval.search.hybrid import NO_BOOST, Ranked, rank_with_boosts
+from retrieval.search.hybrid import NO_BOOST, Hit, rank_with_boosts
 from retrieval.selectors import collection_ref, scope_as_asked, scope_for
 from retrieval.values import Query, ScoredChunk, SearchScope, TailHit
 
@@ -47,7 +47,7 @@ class Question:
     scope: SearchScope
     documents: frozenset[str] = frozenset()
 
-    def label(self, hit: Ranked) -> str:
+    def label(self, hit: Hit) -> str:
         """The id by which the hit is counted."""
         return hit.document_id if self.documents else hit.chunk_id
 

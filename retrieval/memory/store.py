@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -29,16 +28,6 @@ from retrieval.values import EmbeddingSpace, Exchange, Recall, RememberedFact
 
 MIN_SIMILARITY = 0.5  # cosine, from which a fact is near enough to the question
 MIN_COVERAGE = 0.5  # or the share of the question's words that it holds, rare ones counting more
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    id: str
-    question: str
-    text: str
-    terms: str
-    model: str
-    vector: bytes
 
 
 class DatabaseMemoryStore:
@@ -62,10 +51,10 @@ class DatabaseMemoryStore:
                 await database_call(memories_used, user_id=owner, memory_ids=best)
         except DatabaseError as error:
             raise UnavailableError(worded("The memory can't be read; try again shortly.")) from error
-        known = {row.id: row for row in rows}
+        known = {str(row.pk): row for row in rows}
         facts = tuple(
-            RememberedFact(id=row.id, question=row.question, text=row.text, score=scores[row.id])
-            for row in (known[fact_id] for fact_id in best)
+            RememberedFact(id=key, question=known[key].question, text=known[key].text, score=scores[key])
+            for key in best
         )
         return Recall(facts=facts, degraded=degraded)
 
@@ -88,17 +77,17 @@ class DatabaseMemoryStore:
             return "", b""
         return embedder.space.model, vector.tobytes()
 
-    async def _by_meaning(self, query: str, rows: Sequence[_Row]) -> tuple[list[str], str]:
+    async def _by_meaning(self, query: str, rows: Sequence[Memory]) -> tuple[list[str], str]:
         """Ids, nearest first, and why there may be too few."""
         scores: dict[str, float] = {}
         try:
             async with asyncio.timeout(memory_step.TIMEOUT_S):
-                for model in {row.model for row in rows if row.model}:
-                    ids = [row.id for row in rows if row.model == model]
-                    vectors = np.array([np.frombuffer(row.vector, np.float32) for row in rows if row.model == model])
+                for model in {row.embedding_model for row in rows if row.embedding_model}:
+                    own = [row for row in rows if row.embedding_model == model]
+                    vectors = np.array([np.frombuffer(row.vector, np.float32) for row in own])
                     embedder = await self._models.embedder(EmbeddingSpace(model, vectors.shape[1]))
                     cosines = vectors @ (await embedder.embed_queries([query]))[0]
-                    scores |= {key: float(cosine) for key, cosine in zip(ids, cosines, strict=True)}
+                    scores |= {str(row.pk): float(cosine) for row, cosine in zip(own, cosines, strict=True)}
         except EmbeddingUnavailableError as error:
             return [], worded("searched by words alone: {reason}", reason=error.message)
         except TimeoutError:
@@ -107,19 +96,15 @@ class DatabaseMemoryStore:
         return sorted(near, key=lambda fact_id: -scores[fact_id]), ""
 
 
-def _read(user_id: int) -> tuple[bool, list[_Row]]:
+def _read(user_id: int) -> tuple[bool, list[Memory]]:
     if not memory_enabled(user_id=user_id):
         return False, []
-    columns = ("pk", "question", "text", "terms", "embedding_model", "vector")
-    rows = Memory.objects.filter(user=user_id).values_list(*columns)
-    return True, [
-        _Row(str(pk), question, text, terms, model, bytes(vector)) for pk, question, text, terms, model, vector in rows
-    ]
+    return True, list(Memory.objects.filter(user=user_id))
 
 
-def _by_words(query: str, rows: Sequence[_Row]) -> list[str]:
+def _by_words(query: str, rows: Sequence[Memory]) -> list[str]:
     """Ids of the facts that hold enough of the query's terms, rare ones counting more; the best first."""
-    terms = {row.id: frozenset(row.terms.split()) for row in rows}
+    terms = {str(row.pk): frozenset(row.terms.split()) for row in rows}
     weights = term_weights(query, list(terms.values()))
     shares = {fact_id: held_share(weights, held) for fact_id, held in terms.items()}
     near = (fact_id for fact_id in shares if shares[fact_id] >= MIN_COVERAGE)

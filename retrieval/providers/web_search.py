@@ -14,7 +14,8 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
@@ -26,7 +27,7 @@ from ragsite.core.rag_settings import WebSearchSettings
 from ragsite.core.text import HIDDEN, clean_line, shortened, without_hidden
 from ragsite.core.wording import worded
 from retrieval.errors import ModelError, ModelOutputError, ModelUnavailableError, WebSearchError
-from retrieval.ports import WebResult, WebSearcher
+from retrieval.ports import WebResult
 from retrieval.providers.server import CircuitBreaker, address_of, request
 
 GOOGLE_URL = "https://www.googleapis.com/customsearch/v1"
@@ -41,35 +42,30 @@ _NOT_IN_URLS = re.compile(rf"[\s\\<>\"'`{{}}|^{HIDDEN}]")
 _BLOCK = re.compile(r"<(?=/?(?:br|p|div|li|ul|ol|tr|td|h[1-6])\b)", re.IGNORECASE)
 
 
-def make_web_searcher(settings: WebSearchSettings) -> WebSearcher | None:
-    """The configured search engine; None where none is."""
-    if settings.provider == "google":
-        return GoogleSearcher(settings)
-    return SearxngSearcher(settings) if settings.provider else None
-
-
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SearchEngine:
-    """One call to one server. Belongs to one event loop."""
+    """One call to one server. Belongs to one event loop. hint: what to look at when it refuses. read: the results in
+    its answer."""
 
     label: str
-    hint: str  # what to look at when it refuses
-
-    def __init__(self, url: httpx.URL, parameters: Mapping[str, str]) -> None:
-        self._url, self._parameters = url, parameters
-        self._breaker = CircuitBreaker(limit=AT_ONCE)
+    hint: str
+    url: httpx.URL
+    parameters: Mapping[str, str]
+    read: Callable[[Any], list[WebResult]]
+    breaker: CircuitBreaker = field(default_factory=lambda: CircuitBreaker(limit=AT_ONCE))
 
     @property
     def name(self) -> str:
-        return f"{self.label} at {address_of(self._url)}"
+        return f"{self.label} at {address_of(self.url)}"
 
     async def search(self, query: str, *, limit: int) -> tuple[WebResult, ...]:
         """At most `limit` results, best first, each page once. Raises WebSearchError."""
         query = " ".join(query.split())[:MAX_QUERY_CHARS]
         if not query:
             return ()
-        url = self._url.copy_merge_params({**self._parameters, "q": query})
+        url = self.url.copy_merge_params({**self.parameters, "q": query})
         try:
-            async with self._breaker.call(wait_s=TIMEOUT_S):
+            async with self.breaker.call(wait_s=TIMEOUT_S):
                 found = await self._results(url)
         except ModelError as error:
             raise WebSearchError(error.reason) from error
@@ -84,45 +80,45 @@ class SearchEngine:
             reason = worded("{label} answered HTTP {status}{hint}", label=self.label, status=status, hint=self.hint)
             raise (ModelUnavailableError if is_away else ModelOutputError)(reason)
         try:
-            return self._read(json.loads(body))
+            return self.read(json.loads(body))
         except (ValueError, RecursionError, LookupError, TypeError, AttributeError) as error:
             raise ModelOutputError(worded("{label} sent something that could not be read", label=self.label)) from error
 
-    def _read(self, answer: Any) -> list[WebResult]:
-        raise NotImplementedError
 
-
-class SearxngSearcher(SearchEngine):
-    """A SearXNG server; its `search.formats` must allow json."""
-
-    label = "SearXNG"
-    hint = worded(": is the json format allowed in its settings.yml?")
-
-    def __init__(self, settings: WebSearchSettings) -> None:
-        url = httpx.URL(settings.provider.removeprefix("searxng="))
-        path = url.path.rstrip("/").removesuffix("/search")
-        super().__init__(url.copy_with(path=f"{path}/search"), {"format": "json", "safesearch": "1"})
-
-    def _read(self, answer: Any) -> list[WebResult]:
-        if not answer["results"] and (engines := answer.get("unresponsive_engines")):
-            names = ", ".join(str(engine[0])[:30] for engine in engines[:3])
-            reason = worded("the engines behind SearXNG did not answer: {engines}", engines=names)
-            raise ModelUnavailableError(reason)
-        return _made(answer["results"], url="url", snippet="content")
-
-
-class GoogleSearcher(SearchEngine):
-    """Google Programmable Search: `GOOGLE_API_KEY` and `GOOGLE_CSE_ID`."""
-
-    label = "Google search"
-    hint = worded(": check GOOGLE_API_KEY and GOOGLE_CSE_ID")
-
-    def __init__(self, settings: WebSearchSettings) -> None:
+def make_web_searcher(settings: WebSearchSettings) -> SearchEngine | None:
+    """The configured search engine; None where none is. A SearXNG server's `search.formats` must allow json."""
+    if settings.provider == "google":
         keys = {"key": settings.google_api_key, "cx": settings.google_cse_id}
-        super().__init__(httpx.URL(GOOGLE_URL), {**keys, "num": str(GOOGLE_RESULTS), "safe": "active"})
+        return SearchEngine(
+            label="Google search",
+            hint=worded(": check GOOGLE_API_KEY and GOOGLE_CSE_ID"),
+            url=httpx.URL(GOOGLE_URL),
+            parameters={**keys, "num": str(GOOGLE_RESULTS), "safe": "active"},
+            read=_google_results,
+        )
+    if not settings.provider:
+        return None
+    url = httpx.URL(settings.provider.removeprefix("searxng="))
+    path = url.path.rstrip("/").removesuffix("/search")
+    return SearchEngine(
+        label="SearXNG",
+        hint=worded(": is the json format allowed in its settings.yml?"),
+        url=url.copy_with(path=f"{path}/search"),
+        parameters={"format": "json", "safesearch": "1"},
+        read=_searxng_results,
+    )
 
-    def _read(self, answer: Any) -> list[WebResult]:
-        return _made(answer.get("items", []), url="link", snippet="snippet")  # left out where nothing was found
+
+def _searxng_results(answer: Any) -> list[WebResult]:
+    if not answer["results"] and (engines := answer.get("unresponsive_engines")):
+        names = ", ".join(str(engine[0])[:30] for engine in engines[:3])
+        reason = worded("the engines behind SearXNG did not answer: {engines}", engines=names)
+        raise ModelUnavailableError(reason)
+    return _made(answer["results"], url="url", snippet="content")
+
+
+def _google_results(answer: Any) -> list[WebResult]:
+    return _made(answer.get("items", []), url="link", snippet="snippet")  # left out where nothing was found
 
 
 def _made(entries: Any, *, url: str, snippet: str) -> list[WebResult]:

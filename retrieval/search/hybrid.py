@@ -53,7 +53,7 @@ RRF_K = 60  # rank fusion: 1 / (k + rank)
 Leg = Mapping[str, float]
 
 
-def rrf_scores(rankings: Sequence[Sequence[str]], *, k: int = RRF_K) -> dict[str, float]:
+def rrf_scores(rankings: Sequence[Sequence[str]]) -> dict[str, float]:
     """Sum of 1 / (k + rank) over the lists that hold an id, rank from 1; in first-met order.
 
     Source: Cormack, Clarke, Buettcher, SIGIR 2009; k = 60 is theirs.
@@ -61,13 +61,13 @@ def rrf_scores(rankings: Sequence[Sequence[str]], *, k: int = RRF_K) -> dict[str
     scores: dict[str, float] = {}
     for ranking in rankings:
         for rank, chunk_id in enumerate(ranking, start=1):
-            scores[chunk_id] = scores.get(chunk_id, 0.0) + 1.0 / (k + rank)
+            scores[chunk_id] = scores.get(chunk_id, 0.0) + 1.0 / (RRF_K + rank)
     return scores
 
 
-def reciprocal_rank_fusion(rankings: Sequence[Sequence[str]], *, k: int = RRF_K) -> list[str]:
+def reciprocal_rank_fusion(rankings: Sequence[Sequence[str]]) -> list[str]:
     """Merge ranked lists of chunk ids, best first. Ties keep first-met order."""
-    return best_first(rrf_scores(rankings, k=k))
+    return best_first(rrf_scores(rankings))
 
 
 def best_first(scores: Leg) -> list[str]:
@@ -494,43 +494,21 @@ async def put_boosts(
     ids of those that came up from the tail."""
     count, chunks = len(result.candidates), {hit.chunk_id: hit.chunk for hit in result.candidates}
     ranked = [
-        place
-        for place in rank_with_boosts((*result.candidates, *result.tail_hits), boosts)
-        if not boosts.by_chunk.get(place.chunk_id, NO_BOOST).hide
+        hit
+        for hit in rank_with_boosts((*result.candidates, *result.tail_hits), boosts)
+        if not boosts.by_chunk.get(hit.chunk_id, NO_BOOST).hide
     ]
-    raised = [place.chunk_id for place in ranked[: MOST_READ * count] if place.chunk_id not in chunks]
+    raised = [hit.chunk_id for hit in ranked[: MOST_READ * count] if hit.chunk_id not in chunks]
     read = await store.fetch(raised, scope=scope) if raised and boosts.by_chunk else {}  # not what is deleted or hidden
-    places = [place for place in ranked if place.chunk_id in chunks or place.chunk_id in read][:count]
-    candidates = (
-        ScoredChunk(chunk={**read, **chunks}[place.chunk_id], scores=place.scores(), ranks=place.hit.ranks)
-        for place in places
-    )
-    return tuple(candidates), [place.chunk_id for place in places if place.chunk_id in read]
+    texts = {**read, **chunks}
+    shown = [hit for hit in ranked if hit.chunk_id in texts][:count]
+    candidates = (ScoredChunk(chunk=texts[hit.chunk_id], scores=hit.scores, ranks=hit.ranks) for hit in shown)
+    return tuple(candidates), [hit.chunk_id for hit in shown if hit.chunk_id in read]
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
-    """A hit with its normalised score, 0..1, the multiplier of its boost, and the score that it is ordered by."""
-
-    hit: Hit
-    normalized_score: float
-    multiplier: float
-    final: float
-
-    @property
-    def chunk_id(self) -> str:
-        return self.hit.chunk_id
-
-    @property
-    def document_id(self) -> str:
-        return self.hit.document_id
-
-    def scores(self) -> Scores:
-        return replace(self.hit.scores, standing=self.normalized_score, boost=self.multiplier, final=self.final)
-
-
-def rank_with_boosts(hits: Sequence[Hit], boosts: Boosts, *, pool: Sequence[Hit] = ()) -> list[Ranked]:
-    """Best first; ties keep their order. `pool`: what scores are normalised among, by default `hits`.
+def rank_with_boosts(hits: Sequence[Hit], boosts: Boosts, *, pool: Sequence[Hit] = ()) -> list[Hit]:
+    """Best first, with the scores `standing`, `boost` and `final`; ties keep their order. `pool`: what scores are
+    normalised among, by default `hits`: fused scores can't be multiplied as they are, sums of z-scores are below 0.
 
     A hit's score is lowest^(1 − n) × multiplier, with n its normalised score and `lowest` the last hit's score. Why a
     power: on labelled sets the log-odds that a passage answers rise evenly with its fused score, by about 8 from the
@@ -538,25 +516,14 @@ def rank_with_boosts(hits: Sequence[Hit], boosts: Boosts, *, pool: Sequence[Hit]
     five adds ln 4 to the log-odds, and three such votes reach a multiplier's bound of 2. Votes and search are then
     weighed in the same unit if lowest = 2^(−8 / (3·ln 4)) = 0.26.
     """
-    normalize = _Normalizer(pool or hits)
-    ranked = []
+    fused = [hit.scores.fused or 0.0 for hit in pool or hits]
+    low = min(fused, default=0.0)
+    width = (max(fused, default=0.0) - low) or 1.0
+    lowest = LOWEST_SCORE ** (math.log(max(len(fused), 1)) / math.log(100.0))
+    ranked = list[Hit]()
     for hit in hits:
-        boost = boosts.by_chunk.get(hit.chunk_id, NO_BOOST)
-        normalized = normalize(hit)
-        final = normalize.lowest_score ** (1.0 - normalized) * boost.multiplier
-        ranked.append(Ranked(hit, normalized, boost.multiplier, final))
-    return sorted(ranked, key=lambda place: -place.final)
-
-
-class _Normalizer:
-    """A hit's fused score as 0..1 between the lowest and the highest of a pool. Fused scores can't be multiplied as
-    they are: a sum of z-scores may be negative."""
-
-    def __init__(self, pool: Sequence[Hit]) -> None:
-        fused = [hit.scores.fused or 0.0 for hit in pool]
-        self._low = min(fused, default=0.0)
-        self._width = (max(fused, default=0.0) - self._low) or 1.0
-        self.lowest_score = LOWEST_SCORE ** (math.log(max(len(fused), 1)) / math.log(100.0))
-
-    def __call__(self, hit: Hit) -> float:
-        return ((hit.scores.fused or 0.0) - self._low) / self._width
+        boost = boosts.by_chunk.get(hit.chunk_id, NO_BOOST).multiplier
+        standing = ((hit.scores.fused or 0.0) - low) / width
+        scores = replace(hit.scores, standing=standing, boost=boost, final=lowest ** (1.0 - standing) * boost)
+        ranked.append(replace(hit, scores=scores))
+    return sorted(ranked, key=lambda hit: -(hit.scores.final or 0.0))

@@ -34,7 +34,7 @@ from retrieval.steps.writing import (
 from retrieval.text.analysis import Language, analyze, in_script, in_script_of, phrase, term_weights
 from retrieval.text.quoting import one_line, quote_history, quote_source
 from retrieval.text.statements import Statement, headed_statements_of
-from retrieval.trace import degrade, note, reason_text
+from retrieval.trace import degrade, note, reason_text, skip
 from retrieval.values import (
     HEADING_JOIN,
     Answer,
@@ -341,11 +341,14 @@ def marked_cited(sources: Sequence[Source], cited: Set[int]) -> tuple[Source, ..
 # ------------------------------------------------------------------------------------------------ no answer
 
 
-async def no_answer(
+async def refuse(
     deps: Deps, question: Question, candidates: Sequence[ScoredChunk] | None, *, reason: str = ""
 ) -> Answer:
-    """The reply: why there is no answer, whether the web was searched, too, and what is nearest. None: there was
+    """Says why there is no answer, whether the web was searched, too, and quotes what is nearest. None: there was
     nothing to search in. reason: a code, or a sentence."""
+    if candidates is None:
+        async with deps.trace.step("retrieve"):
+            skip("no_documents")
     why = "no_documents" if candidates is None else "found_but_weak" if candidates else "nothing_found"
     sources = as_sources((candidates or ())[:NEAREST])
     paragraphs = [phrase(why, deps.language), _of_the_web(deps)]

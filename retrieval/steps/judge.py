@@ -35,6 +35,7 @@ from ragsite.core.wording import counted
 from retrieval.errors import ModelOutputError
 from retrieval.providers import rerank_http
 from retrieval.providers.chat import exactly, limited, shaped
+from retrieval.providers.rerank_http import HttpReranker
 from retrieval.steps.retrieve import fit
 from retrieval.steps.step import Deadline, Deps, step, try_call
 from retrieval.text.analysis import analyze, query_terms
@@ -235,7 +236,9 @@ def check_score(*numbers: float) -> None:
 
 
 # ------------------------------------------------------------------------------------------------ rerank
-def _as_found(deps: Deps, text: str, passages: Sequence[ScoredChunk]) -> tuple[ScoredChunk, ...]:
+def _as_found(
+    deps: Deps, reranker: HttpReranker, text: str, passages: Sequence[ScoredChunk]
+) -> tuple[ScoredChunk, ...]:
     return tuple(passages)
 
 
@@ -243,18 +246,18 @@ async def rerank(deps: Deps, question: Question, passages: Sequence[ScoredChunk]
     """In the order of a cross-encoder, where one is configured and reranking is wanted; else as they came."""
     if deps.reranker is None or not passages or not reranking_is_on(deps, question):
         return tuple(passages)
-    return await _rerank(deps, question.standalone, passages[: deps.settings.rerank.max_candidates])
+    return await _rerank(deps, deps.reranker, question.standalone, passages[: deps.settings.rerank.max_candidates])
 
 
-@step("rerank", fallback=_as_found, timeout_s=rerank_http.TIMEOUT_S)
-async def _rerank(deps: Deps, text: str, passages: Sequence[ScoredChunk]) -> tuple[ScoredChunk, ...]:
-    if deps.reranker is None:
-        return tuple(passages)
+@step("rerank", fallback=lambda deps, reranker, text, passages: tuple(passages), timeout_s=rerank_http.TIMEOUT_S)
+async def _rerank(
+    deps: Deps, reranker: HttpReranker, text: str, passages: Sequence[ScoredChunk]
+) -> tuple[ScoredChunk, ...]:
     snippets = [f"{label(passage.chunk)}\n{passage.chunk.text[:SNIPPET_CHARS]}" for passage in passages]
-    ranked = rank(passages, await deps.reranker.rerank(text, snippets))
+    ranked = rank(passages, await reranker.rerank(text, snippets))
     note(
         "reranked",
-        reranker=deps.reranker.name,
+        reranker=reranker.name,
         scores=scores_by_chunk(ranked),
         best=ranked[0].scores.rerank or 0.0,
         title=ranked[0].chunk.title,

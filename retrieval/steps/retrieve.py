@@ -85,7 +85,8 @@ async def web_search(deps: Deps, question: Question, *, words: str = "") -> Sear
         return SearchResult(degraded=(reason,))
     found = [{"title": result.title, "url": result.url, "published": result.published} for result in results]
     note("web_found", query=query, engine=deps.web.name, results=found, count=len(found))
-    return SearchResult(candidates=as_candidates(results))
+    ranked = enumerate(map(as_chunk, results), start=1)
+    return SearchResult(candidates=tuple(ScoredChunk(chunk=chunk, ranks={LEG: rank}) for rank, chunk in ranked))
 
 
 class WebQuery(BaseModel):
@@ -99,12 +100,8 @@ async def _query(deps: Deps, text: str) -> str:
     return (words or one_line(text))[:QUERY_CHARS].strip()
 
 
-def as_candidates(results: Sequence[WebResult]) -> tuple[ScoredChunk, ...]:
-    """In the engine's order; the id belongs to the address, so the same page has it again the next time."""
-    return tuple(ScoredChunk(chunk=as_chunk(result), ranks={LEG: rank}) for rank, result in enumerate(results, start=1))
-
-
 def as_chunk(result: WebResult) -> StoredChunk:
+    """Its id belongs to the address, so the same page has it again the next time."""
     digest = hashlib.sha256(result.url.encode("utf-8", "surrogatepass")).hexdigest()
     return StoredChunk(
         chunk_id=f"web:{digest[:32]}",

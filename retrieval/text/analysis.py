@@ -327,11 +327,6 @@ def terms_text(text: str) -> str:
     return " ".join(_terms(text, _chinese_field_terms))
 
 
-def query_text(text: str) -> str:
-    """`search_terms`, separated by spaces: what the BM25 leg is asked."""
-    return " ".join(search_terms(text))
-
-
 def _known_terms(text: str, chinese: Callable[[str], Iterable[str]]) -> list[str]:
     """The steps of an answer look at the same sentences and the same question many times, within milliseconds."""
     return list(_cached_terms(text, chinese) if len(text) <= CACHED_CHARS else _terms(text, chinese))

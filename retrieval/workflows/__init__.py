@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -17,7 +17,7 @@ from ragsite.core.wording import worded
 from retrieval.errors import IndexUnavailableError, ModelError
 from retrieval.ports import SearchRequest, SearchResult
 from retrieval.search.hybrid import SEARCH_TIMEOUT_S
-from retrieval.steps.answer import curated_answer, no_answer
+from retrieval.steps.answer import curated_answer
 from retrieval.steps.cite import verify
 from retrieval.steps.continuing import Begun, write_on
 from retrieval.steps.judge import estimated
@@ -26,7 +26,7 @@ from retrieval.steps.retrieve import breadth, search_documents
 from retrieval.steps.step import Deps
 from retrieval.text.analysis import Language, answer_language
 from retrieval.trace import Trace, reason_text
-from retrieval.values import Answer, Query, Question, ScoredChunk, SearchFilters
+from retrieval.values import Answer, Query, Question, SearchFilters
 from retrieval.workflows.documents import answer_from_documents
 
 if TYPE_CHECKING:  # it takes longer than all else together, and every process of a site loads this file
@@ -190,13 +190,3 @@ async def search_own_words(deps: Deps, question: Question) -> tuple[SearchResult
     """The first search, and whether it is clearly good: then no model is asked for better words or another way."""
     result = await search_for(deps, question, own_words(question), question.filters, purpose="own_words")
     return result, await estimated(deps, question, result.candidates) >= CLEAR_SCORE
-
-
-async def refuse(
-    deps: Deps, question: Question, candidates: Sequence[ScoredChunk] | None, *, reason: str = ""
-) -> Answer:
-    """Says why there is no answer, and quotes what is nearest. None: there was nothing to search in."""
-    if candidates is None:
-        async with deps.trace.step("retrieve") as entry:
-            entry.skip("no_documents")
-    return await no_answer(deps, question, candidates, reason=reason)

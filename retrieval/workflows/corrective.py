@@ -38,7 +38,7 @@ from langgraph.runtime import Runtime
 
 from retrieval.errors import ModelError
 from retrieval.steps import judge as judging
-from retrieval.steps.answer import ask_back, respond_directly, select_passages, write_from
+from retrieval.steps.answer import ask_back, refuse, respond_directly, select_passages, write_from
 from retrieval.steps.judge import Assessment, estimated, rerank, reranking_is_on
 from retrieval.steps.query import BetterWords, look_for_better_words, own_words
 from retrieval.steps.retrieve import Stage, dedupe, may_search_web, search_again, stages
@@ -50,7 +50,6 @@ from retrieval.workflows import (
     Workflow,
     has_documents,
     may_ask_back,
-    refuse,
     search_for,
 )
 from retrieval.workflows.documents import answer_from_documents

@@ -12,11 +12,12 @@ Without a model: each section's first sentence, the sentences that differ; no li
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from retrieval.steps.answer import with_more, written_answer
 from retrieval.steps.cite import verify
-from retrieval.steps.documents.compare import Comparison, compare, differences, listing, outline, titles
+from retrieval.steps.documents.compare import Comparison, Quoted, compare, differences, listing, outline, titles
 from retrieval.steps.documents.notes import find_rows, take_notes
 from retrieval.steps.documents.read import (
     Excerpt,
@@ -26,13 +27,12 @@ from retrieval.steps.documents.read import (
     read_documents,
     sources_of,
 )
-from retrieval.steps.documents.write import author_for, quote, say_also, say_why_not, write
 from retrieval.steps.step import Deps, step
-from retrieval.steps.writing import Author
+from retrieval.steps.writing import AnswerWriter, Author, author_of, write_by_model
 from retrieval.text.analysis import phrase
-from retrieval.text.quoting import estimate_tokens
-from retrieval.trace import note
-from retrieval.values import Answer, DocumentTask, Question
+from retrieval.text.quoting import estimate_tokens, one_line
+from retrieval.trace import degrade, note, reason_text
+from retrieval.values import Answer, DocumentTask, Question, Source
 
 
 async def answer_from_documents(deps: Deps, question: Question, task: DocumentTask) -> Answer:
@@ -92,7 +92,7 @@ async def _compare(deps: Deps, older: WholeDocument, newer: WholeDocument, quest
             new=titles([newer], deps.language),
             same=found.same,
         )
-        return await say_also(deps, Answer(decision="ANSWER", text=""), text)
+        return await with_more(deps, Answer(decision="ANSWER", text=""), "\n\n" + text)
     if not found.of_versions:
         return await _write(deps, [older, newer], "document_changes", question)
     author = await author_for(deps, "document_changes", question)
@@ -105,7 +105,7 @@ async def _compare(deps: Deps, older: WholeDocument, newer: WholeDocument, quest
     )  # fmt: skip
     if answer.model and not answer.partial:
         checked = await verify(deps, answer, question=question)
-        answer = await say_also(deps, replace(checked, decision="ANSWER"), quotes.text)
+        answer = await with_more(deps, replace(checked, decision="ANSWER"), "\n\n" + quotes.text)
     return await _say_in_part(deps, answer, [older, newer], None)
 
 
@@ -137,7 +137,7 @@ async def _say_in_part(deps: Deps, answer: Answer, documents: Sequence[WholeDocu
     total = sum(document.total for document in documents)
     if read >= total or answer.partial:
         return answer
-    return await say_also(deps, answer, phrase("in_part", deps.language, read=read, total=total))
+    return await with_more(deps, answer, "\n\n" + phrase("in_part", deps.language, read=read, total=total))
 
 
 def _excerpts(documents: Sequence[WholeDocument]) -> list[Excerpt]:
@@ -153,3 +153,52 @@ def _that_fit(text: str, tokens: int) -> str:
             break
         lines.append(line)
     return "\n".join(lines)
+
+
+# ------------------------------------------------------------------------------------------------ writing
+async def author_for(deps: Deps, prompt: str, question: str) -> Author:
+    """The model, and the room for what it reads, or why there is none."""
+    return await author_of(deps, lambda: deps.prompt(prompt, passages="", question=one_line(question)))
+
+
+@step("generate")
+async def write(
+    deps: Deps,
+    author: Author,
+    prompt: str,
+    question: str,
+    *,
+    passages: str,
+    sources: tuple[Source, ...],
+    otherwise: Callable[[], Quoted],
+) -> Answer:
+    """By the model. `otherwise`: the answer where there is none, or it fails before its first word."""
+    writer = AnswerWriter(deps, sources=sources, question=question)
+    if author.model:
+        await deps.trace.choose_sources(sources)
+    ended = await write_by_model(
+        deps, author, lambda: deps.prompt(prompt, passages=passages, question=one_line(question)), writer
+    )
+    if ended.failure:
+        degrade(ended.failure)
+    if not writer.text:
+        return await _quoted(deps, await asyncio.to_thread(otherwise))
+    return written_answer(writer.text, sources, ended)
+
+
+@step("generate")
+async def quote(deps: Deps, quoted: Quoted, *, model: str) -> Answer:
+    """What a model found, in the document's words."""
+    return await _quoted(deps, quoted, model=model)
+
+
+async def _quoted(deps: Deps, quoted: Quoted, *, model: str = "") -> Answer:
+    note("quoted", lines=quoted.lines, cited=[one.marker for one in quoted.sources], model=model, partial=False)
+    await deps.trace.choose_sources(quoted.sources)
+    answer = Answer(decision="ANSWER", text="", sources=quoted.sources, model=model)
+    return await with_more(deps, answer, quoted.text)
+
+
+async def say_why_not(deps: Deps, text: str, reason: str) -> Answer:
+    """There is nothing to answer from. reason: a code."""
+    return await with_more(deps, Answer(decision="NO_ANSWER", text="", reason=reason_text(reason)), text)

@@ -43,7 +43,7 @@ from retrieval.errors import IndexUnavailableError, ModelOutputError
 from retrieval.ports import SearchRequest, SearchResult
 from retrieval.providers.chat import limited, shaped
 from retrieval.steps import memory
-from retrieval.steps.answer import ask_back, respond_directly, write_answer
+from retrieval.steps.answer import ask_back, refuse, respond_directly, write_answer
 from retrieval.steps.judge import (
     MISSING_CHARS,
     TOP_SCORE,
@@ -67,7 +67,6 @@ from retrieval.workflows import (
     Workflow,
     has_documents,
     may_ask_back,
-    refuse,
     search_own_words,
 )
 

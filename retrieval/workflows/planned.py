@@ -32,7 +32,7 @@ from retrieval.errors import IndexUnavailableError, ModelOutputError
 from retrieval.ports import SearchRequest
 from retrieval.providers.chat import exactly, limited, shaped
 from retrieval.search.hybrid import reciprocal_rank_fusion
-from retrieval.steps.answer import as_sources, best_statements, write_answer
+from retrieval.steps.answer import as_sources, best_statements, refuse, write_answer
 from retrieval.steps.judge import (
     TOP_SCORE,
     YES_SCORE,
@@ -56,7 +56,6 @@ from retrieval.workflows import (
     Asking,
     Workflow,
     has_documents,
-    refuse,
     search_own_words,
 )
 

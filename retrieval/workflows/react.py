@@ -28,14 +28,14 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
 from retrieval.ports import SearchRequest
-from retrieval.steps.answer import write_answer
+from retrieval.steps.answer import refuse, write_answer
 from retrieval.steps.judge import Assessment, evaluate
 from retrieval.steps.query import own_words, rewrite_to_concepts, rewriting_is_on
 from retrieval.steps.retrieve import breadth, dedupe, may_search_web, search_documents
 from retrieval.steps.retrieve import web_search as search_web
 from retrieval.steps.step import Deps
 from retrieval.values import Query, ScoredChunk
-from retrieval.workflows import Asking, Workflow, has_documents, refuse
+from retrieval.workflows import Asking, Workflow, has_documents
 
 SHORT_QUERY_CHARS = 10  # a shorter question is rewritten before it is searched for
 TOP_K = 5  # passages that the evaluator is shown

@@ -35,7 +35,7 @@ from retrieval.ports import SearchRequest
 from retrieval.providers.chat import limited
 from retrieval.steps import judge as grading
 from retrieval.steps import query
-from retrieval.steps.answer import write_answer
+from retrieval.steps.answer import refuse, write_answer
 from retrieval.steps.judge import DocumentGrade, Graded, grade_key
 from retrieval.steps.query import NONE, QueryText, new_query, no_queries
 from retrieval.steps.retrieve import dedupe, may_search_web, search_documents
@@ -44,7 +44,7 @@ from retrieval.steps.step import Deps, step
 from retrieval.text.quoting import label, one_line
 from retrieval.trace import note, reason_text
 from retrieval.values import Query, Question, ScoredChunk
-from retrieval.workflows import Asking, Workflow, has_documents, refuse
+from retrieval.workflows import Asking, Workflow, has_documents
 
 TOP_K = 5  # documents that a search gives the grader
 # cosine below which a document that only the vectors found is left out; not used with the lexical embedder

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.ports import SearchResult
-from retrieval.search.hybrid import Ranked, put_boosts, rank_with_boosts
+from retrieval.search.hybrid import put_boosts, rank_with_boosts
 from retrieval.values import Boost, Boosts, ScoredChunk, Scores, SearchScope, StoredChunk, TailHit
 from tests.retrieval.steps.fakes import SCOPE, chunk, scored
 
@@ -34,8 +34,8 @@ def test_what_has_no_votes_keeps_its_own_score_and_its_place_among_its_like(
     found = hits(fused)
     plain, after = rank_with_boosts(found, Boosts()), rank_with_boosts(found, boosted(multipliers))
     without = [f"c{at}" for at in range(len(found)) if at not in multipliers]
-    assert {p.chunk_id: p.final for p in after if p.chunk_id in without} == {
-        p.chunk_id: p.final for p in plain if p.chunk_id in without
+    assert {p.chunk_id: p.scores.final for p in after if p.chunk_id in without} == {
+        p.chunk_id: p.scores.final for p in plain if p.chunk_id in without
     }
     assert [p.chunk_id for p in after if p.chunk_id in without] == [p.chunk_id for p in plain if p.chunk_id in without]
 
@@ -46,7 +46,7 @@ def test_what_has_no_votes_is_passed_only_by_lifted_ones_whose_score_was_not_far
 ) -> None:
     found, boosts = hits(fused), boosted(multipliers)
     plain, after = rank_with_boosts(found, Boosts()), rank_with_boosts(found, boosts)
-    was = {place.chunk_id: (at, place.final) for at, place in enumerate(plain)}
+    was = {place.chunk_id: (at, place.scores.final) for at, place in enumerate(plain)}
     for at, place in enumerate(after):
         if place.chunk_id in boosts.by_chunk:
             continue
@@ -82,7 +82,7 @@ def times(**multipliers: float) -> Boosts:
     return Boosts(by_chunk={chunk_id: Boost(multiplier=value) for chunk_id, value in multipliers.items()})
 
 
-def ids(found: Sequence[ScoredChunk | TailHit | Ranked]) -> list[str]:
+def ids(found: Sequence[ScoredChunk | TailHit]) -> list[str]:
     return [one.chunk_id for one in found]
 
 
@@ -91,7 +91,7 @@ def test_a_boost_lifts_and_lowers_whatever_the_sign_of_the_fused_score() -> None
     lifted = rank_with_boosts(candidates, times(k3=1.3))
     lowered = rank_with_boosts(candidates, times(k1=0.1))
     assert ids(lifted) == ["k1", "k3", "k2"]
-    assert [one.final for one in lowered if one.chunk_id == "k1"] == [0.1]
+    assert [one.scores.final for one in lowered if one.chunk_id == "k1"] == [0.1]
     assert lifted[0].scores().boost == 1.0
 
 

@@ -295,6 +295,6 @@ def test_a_number_of_a_chinese_question_is_asked_for_three_times(question: str, 
 
 # ------------------------------------------------------------------------------------------------ fusion
 def test_rrf_adds_reciprocal_ranks() -> None:
-    scores = rrf_scores([["a", "b"], ["b", "c"]], k=60)
+    scores = rrf_scores([["a", "b"], ["b", "c"]])
     assert scores == pytest.approx({"a": 1 / 61, "b": 1 / 62 + 1 / 61, "c": 1 / 62})
     assert reciprocal_rank_fusion([["a", "b"], ["b", "c"]]) == ["b", "a", "c"]

@@ -15,7 +15,7 @@ from ragsite.core.rag_settings import MilvusSettings
 from ragsite.runtime.milvus_lite import LiteServer
 from retrieval.errors import IndexUnavailableError
 from retrieval.search.index import MAX_TERMS_BYTES, MilvusIndex, WriteRight, entity, only_writer
-from retrieval.text.analysis import query_text
+from retrieval.text.analysis import search_terms
 from retrieval.trace import Trace
 from retrieval.values import EmbeddingSpace, SearchFilters
 from tests.milvus import COLLECTION, SPACE, ids, row, unit_vector
@@ -63,7 +63,9 @@ async def test_bm25_scores_are_positive_and_best_first(index: MilvusIndex) -> No
 async def test_the_backend_keeps_our_terms_whole(index: MilvusIndex, text: str, query: str) -> None:
     wanted = row(text)
     await index.upsert(SPACE, [wanted, row("something else entirely")])
-    found = await index.search_bm25(SPACE, [query_text(query)], collection_ids=[COLLECTION], filters=NONE, limit=5)
+    found = await index.search_bm25(
+        SPACE, [" ".join(search_terms(query))], collection_ids=[COLLECTION], filters=NONE, limit=5
+    )
     assert ids(found[0]) == [wanted.chunk_id]
 
 
@@ -222,7 +224,7 @@ async def test_documents_written_one_by_one_rank_as_if_written_at_once(milvus_se
         index = MilvusIndex(own, uri=own.uri, writer_lock=only_writer)
         for write in writes:
             await index.upsert(SPACE, write)
-        query = query_text("leave of absence form, or parking")
+        query = " ".join(search_terms("leave of absence form, or parking"))
         found = await index.search_bm25(SPACE, [query], collection_ids=[COLLECTION], filters=NONE, limit=10)
         rankings.append({hit.chunk_id: hit.score for hit in found[0]})
         await index.close()

@@ -25,7 +25,7 @@ from retrieval.services.documents import document_create, document_retry, docume
 from retrieval.services.index import collection_reembed
 from retrieval.services.ingest import document_ingest, ingest_take_next
 from retrieval.services.ingest_jobs import turns
-from retrieval.text.analysis import query_text
+from retrieval.text.analysis import search_terms
 from retrieval.values import SearchFilters
 from tests.factories import CollectionFactory
 from tests.ollama_server import OllamaServer
@@ -234,7 +234,7 @@ async def changed(document: Document, **changes: Any) -> list[str]:
 async def found_in(department: str, document: Document, text: str = "学生") -> set[str]:
     (hits,) = await get_engine().index.search_bm25(
         LEXICAL_SPACE,
-        [query_text(text)],
+        [" ".join(search_terms(text))],
         collection_ids=[str(document.collection_id)],
         filters=SearchFilters(department=department),
         limit=100,
@@ -312,7 +312,7 @@ async def summaries_found(text: str, document: Document) -> set[str]:
     """What is found among the rows that stand for whole documents."""
     (hits,) = await get_engine().index.search_bm25(
         LEXICAL_SPACE,
-        [query_text(text)],
+        [" ".join(search_terms(text))],
         collection_ids=[str(document.collection_id)],
         filters=SearchFilters(),
         limit=10,

@@ -13,22 +13,26 @@ from retrieval.errors import WebSearchError
 from retrieval.ports import WebResult, WebSearcher
 from retrieval.providers import server as servers
 from retrieval.providers import web_search
-from retrieval.providers.web_search import GoogleSearcher, SearxngSearcher, make_web_searcher
+from retrieval.providers.web_search import make_web_searcher
 from tests.constants import constants
 from tests.search_engine import SearchEngineServer, entry
 
 GOOGLE = {"provider": "google", "google_api_key": "secret-key", "google_cse_id": "engine-id"}
 
 
-def searxng(server: SearchEngineServer) -> WebSearcher:
-    searcher = make_web_searcher(settings.RAG.web_search.replace(provider=f"searxng={server.url}"))
+def searcher_of(**fields: str) -> WebSearcher:
+    searcher = make_web_searcher(settings.RAG.web_search.replace(**fields))
     assert searcher is not None
     return searcher
 
 
+def searxng(server: SearchEngineServer) -> WebSearcher:
+    return searcher_of(provider=f"searxng={server.url}")
+
+
 def google(server: SearchEngineServer) -> WebSearcher:
     with constants(web_search, GOOGLE_URL=f"{server.url}/customsearch/v1"):
-        return GoogleSearcher(settings.RAG.web_search.replace(**GOOGLE))
+        return searcher_of(**GOOGLE)
 
 
 # ------------------------------------------------------------------------------------------------ configuration
@@ -51,7 +55,7 @@ def test_anything_else_is_refused_at_start(wrong: str) -> None:
 
 
 def test_the_name_for_people_never_holds_the_servers_password() -> None:
-    searcher = SearxngSearcher(settings.RAG.web_search.replace(provider="searxng=http://me:pw@127.0.0.1:1"))
+    searcher = searcher_of(provider="searxng=http://me:pw@127.0.0.1:1")
     assert searcher.name == "SearXNG at 127.0.0.1:1"
 
 
@@ -166,8 +170,7 @@ async def test_a_slow_engine_is_given_up(search_engine: SearchEngineServer) -> N
 
 
 async def test_an_engine_that_keeps_failing_is_left_alone_for_a_while() -> None:
-    numbers = settings.RAG.web_search.replace(provider="searxng=http://127.0.0.1:9")
-    dead = SearxngSearcher(numbers)
+    dead = searcher_of(provider="searxng=http://127.0.0.1:9")
     with constants(servers, FAILURES=1):
         for reason in ("not reachable", "trying again"):
             with pytest.raises(WebSearchError, match=reason):
