@@ -107,7 +107,9 @@ class Chunker:
     def split(self, document: ParsedDocument) -> list[TextChunk]:
         """The chunks in order; none for a document without text."""
         text = document.text
-        pages = _PageMap(document.blocks)
+        starts = list(
+            itertools.accumulate((len(one.text) + len(BLOCK_SEPARATOR) for one in document.blocks), initial=0)
+        )
         chunks: list[TextChunk] = []
         for section in self._joined(self._sections(document.blocks)):
             for overlap_start, own_start, end in self._pack(section.spans, text):
@@ -122,8 +124,8 @@ class Chunker:
                         char_start=start,
                         char_end=end,
                         token_count=self._count(text[start:end]),
-                        page=pages.at(max(start, own_start)),
-                        page_end=pages.at(end - 1),
+                        page=document.blocks[bisect_right(starts, max(start, own_start)) - 1].page,
+                        page_end=document.blocks[bisect_right(starts, end - 1) - 1].page,
                     )
                 )
         return chunks
@@ -202,22 +204,6 @@ class Chunker:
                 if begin < end and text[begin:end].strip() and self._count(text[begin:end]) <= self._overlap:
                     return begin
         return end
-
-
-class _PageMap:
-    """The page of each place in the extracted text."""
-
-    def __init__(self, blocks: Sequence[Block]) -> None:
-        self._starts: list[int] = []
-        self._pages: list[int | None] = []
-        offset = 0
-        for block in blocks:
-            self._starts.append(offset)
-            self._pages.append(block.page)
-            offset += len(block.text) + len(BLOCK_SEPARATOR)
-
-    def at(self, offset: int) -> int | None:
-        return self._pages[bisect_right(self._starts, offset) - 1]
 
 
 def _common(first: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:

@@ -92,7 +92,7 @@ def test_a_boost_lifts_and_lowers_whatever_the_sign_of_the_fused_score() -> None
     lowered = rank_with_boosts(candidates, times(k1=0.1))
     assert ids(lifted) == ["k1", "k3", "k2"]
     assert [one.scores.final for one in lowered if one.chunk_id == "k1"] == [0.1]
-    assert lifted[0].scores().boost == 1.0
+    assert lifted[0].scores.boost == 1.0
 
 
 async def test_what_was_found_further_down_comes_up_with_its_text() -> None:
