@@ -50,7 +50,7 @@ format: $(VENV)/.installed-dev ## format the code and mend what can be mended
 	$(PYTHON) -m ruff format $(OURS)
 
 messages: $(VENV)/.installed-dev ## collect the texts of the interface into the catalogues, and compile what is translated
-	$(call texts,django,chat feedback ragsite retrieval templates)
+	$(call texts,django,chat feedback ragsite retrieval templates tests/library_texts.py)
 	$(call texts,djangojs,ragsite/web/static/js)
 
 define texts

@@ -7,15 +7,12 @@ from typing import Any
 from celery import Celery
 from celery.signals import task_prerun, worker_process_init
 
-from ragsite.runtime import file_broker
 from ragsite.runtime.die_with_parent import die_with_parent
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ragsite.settings")
 # Django's checks import every page, and with them the workflows: 40 MiB in the worker, in each process of its pool and
 # in the scheduler, none of which shows a page. They are for whoever deploys: `manage.py check --deploy`.
 os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
-
-file_broker.register()
 
 OWN_PROCESS = current_process()  # as `multiprocessing` knows it
 app = Celery("ragsite")

@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 CHECK_TIMEOUT_S = 3.0
 LOOPBACK = ("127.0.0.1", "::1")
 PROXY_HEADERS = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host")
-Check = Callable[[], Awaitable[str]]
+Check = Callable[[], Awaitable[str | None]]
 
 
 class NotReadyError(Exception):
@@ -84,14 +84,12 @@ async def _state(name: str, check: Check) -> dict[str, Any]:
     return {**state, "ms": round((time.monotonic() - begun) * 1000, 1)}
 
 
-async def _database() -> str:
+async def _database() -> None:
     await User.objects.aexists()
-    return ""
 
 
-async def _milvus() -> str:
+async def _milvus() -> None:
     await get_engine().index.ping()
-    return ""
 
 
 async def _ollama() -> str:
@@ -103,30 +101,25 @@ async def _ollama() -> str:
     return "" if status.reachable else "not reachable; answers are extractive until it is"
 
 
-async def _broker() -> str:
+async def _broker() -> None:
     if settings.REDIS_URL:
         async with redis.asyncio.from_url(settings.REDIS_URL, socket_timeout=CHECK_TIMEOUT_S) as client:
             await client.ping()
     elif not os.access(settings.DATA_DIR / "broker" / "queue", os.W_OK):
         raise NotReadyError("its folder cannot be written")
-    return ""
 
 
-async def _storage() -> str:
+async def _storage() -> None:
     free_mib = await asyncio.to_thread(storage.free_mib)
     if free_mib < storage.MIN_FREE_MIB:
         raise NotReadyError(f"the disk is full: {free_mib:.0f} MiB are left")
-    return ""
 
 
-async def _channel_layer() -> str:
+async def _channel_layer() -> None:
     layer = get_channel_layer()
-    if layer is None:
-        raise NotReadyError("not configured")
     channel = await layer.new_channel()
     await layer.send(channel, {"type": "readyz"})
     await layer.receive(channel)
-    return ""
 
 
 @csrf_exempt

@@ -323,6 +323,7 @@ if REDIS_URL:
     CELERY_BROKER_URL = REDIS_URL
 else:
     # Messages are files: they survive a restart and need no server (ragsite/runtime/file_broker.py).
+    CELERY_BROKER_TRANSPORT = "ragsite.runtime.file_broker:Transport"
     CELERY_BROKER_URL = "files://localhost"  # kombu warns without a host; there is none
     CELERY_BROKER_TRANSPORT_OPTIONS = {
         "data_folder_in": str(DATA_DIR / "broker" / "queue"),

@@ -5,12 +5,13 @@ from __future__ import annotations
 from smtplib import SMTPException
 from time import monotonic
 
+from allauth.usersessions.models import UserSession
 from celery import shared_task
 from django.contrib.sessions.backends.db import SessionStore
+from django.contrib.sessions.models import Session
 from django.core.mail import EmailMessage
 
 from ragsite.accounts.personal_data import deletions_do
-from ragsite.accounts.sessions import sessions_tidy
 from ragsite.core.errors import UnavailableError
 from ragsite.retention import retention_work
 from ragsite.webhooks.delivery import webhook_deliver
@@ -40,9 +41,9 @@ def samples_load_once() -> int:
 
 @shared_task
 def accounts_tidy() -> int:
-    """Expired sessions. Returns how many browsers are forgotten."""
+    """Expired sessions, and the browsers and addresses of those. Returns how many browsers are forgotten."""
     SessionStore.clear_expired()
-    return sessions_tidy()
+    return UserSession.objects.exclude(session_key__in=Session.objects.values("session_key")).delete()[0]
 
 
 @shared_task(**LETTER_RETRY)

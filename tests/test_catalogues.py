@@ -14,7 +14,10 @@ from babel.messages.mofile import read_mo
 from babel.messages.pofile import read_po
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCES = {"django": ["chat", "feedback", "ragsite", "retrieval", "templates"], "djangojs": ["ragsite/web/static/js"]}
+SOURCES = {
+    "django": ["chat", "feedback", "ragsite", "retrieval", "templates", "tests/library_texts.py"],
+    "djangojs": ["ragsite/web/static/js"],
+}
 PLACEHOLDER = re.compile(r"(?<!\{)\{\w+(?=[^\w\s])|%\(\w+\)|%[sd]")
 
 

@@ -32,10 +32,9 @@ from ragsite.core.api.fields import IdField, NoFieldsSerializer, StrictSerialize
 from ragsite.core.api.json_parser import InvalidJsonError, parse_json
 from ragsite.core.database import DatabaseAwayError, database_call, is_database_away
 from ragsite.core.errors import AppError, InvalidInputError, TooLargeError
-from ragsite.core.localized import localized
+from ragsite.core.localized import language_of, localized
 from ragsite.core.text import clean_text
 from ragsite.core.wording import worded
-from ragsite.web.language import language_of
 
 logger = logging.getLogger(__name__)
 

@@ -28,8 +28,7 @@ from ragsite.accounts.credentials import credential_of
 from ragsite.core.api.error_responses import as_app_error
 from ragsite.core.api.fields import checked
 from ragsite.core.database import database_call
-from ragsite.core.localized import localized
-from ragsite.web.language import language_of
+from ragsite.core.localized import language_of, localized
 from retrieval.api.search import SearchInputSerializer, search_answered
 from retrieval.models import Document
 from retrieval.selectors import chunk_list, collection_list, document_get

@@ -32,8 +32,6 @@ OIDC = "oidc"  # id of the one provider that the environment names
 class AccountAdapter(DefaultAccountAdapter):
     """Of names and passwords, and of letters."""
 
-    error_messages = DefaultAccountAdapter.error_messages
-
     # -------------------------------------------------------------------------------------------- limits on guessing
     def get_client_ip(self, request: HttpRequest) -> str:
         """Behind a socket file there is no address: all come from one proxy."""
@@ -112,8 +110,6 @@ def _moved(url: Any, origin: str) -> str:
 # ------------------------------------------------------------------------------------------------ OpenID Connect
 class SocialAccountAdapter(DefaultSocialAccountAdapter):
     """Of the provider that `RAGSITE_OIDC` names."""
-
-    error_messages = DefaultSocialAccountAdapter.error_messages
 
     def is_open_for_signup(self, request: HttpRequest, sociallogin: Any) -> bool:
         return bool(settings.SIGNUP != "0")

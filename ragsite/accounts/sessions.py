@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from allauth.usersessions.models import UserSession
 from django.contrib.auth.models import User
-from django.contrib.sessions.models import Session
 from django.db import transaction
 from django.utils.translation import gettext as _
 
@@ -36,8 +35,3 @@ def sign_out_everywhere(*, user: User) -> None:
     for session in UserSession.objects.filter(user=user):
         session.end()
     token_list(user=user).delete()
-
-
-def sessions_tidy() -> int:
-    """Forget browsers whose session is over, with their addresses. Returns how many."""
-    return UserSession.objects.exclude(session_key__in=Session.objects.values("session_key")).delete()[0]

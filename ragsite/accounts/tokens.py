@@ -25,12 +25,6 @@ KEY_MARK = "rsk_"  # by which people, and scanners for secrets, tell an API key
 PREFIX_CHARS = 8  # without the mark
 
 
-class TokenNotFoundError(NotFoundError):
-    """Not there, or another user's."""
-
-    message = worded("There is no such token, or it is not yours.")
-
-
 class KeyNotFoundError(NotFoundError):
     """Not there, or another user's."""
 
@@ -109,15 +103,8 @@ def keys_revoke(*, user: User) -> int:
     return key_list(user=user).delete()[0]
 
 
-def token_revoke(*, user: User, token_id: UUID) -> None:
-    """A token or key. What it opened ends within seconds. Raises TokenNotFoundError."""
-    deleted, _ = ApiToken.objects.filter(user=user, pk=token_id).delete()
-    if not deleted:
-        raise TokenNotFoundError
-
-
 def key_revoke(*, user: User, key_id: UUID) -> None:
-    """Raises KeyNotFoundError, also for a token."""
+    """What it opened ends within seconds. Raises KeyNotFoundError, also for a token."""
     deleted, _ = key_list(user=user).filter(pk=key_id).delete()
     if not deleted:
         raise KeyNotFoundError

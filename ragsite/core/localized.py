@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
 from typing import Any
 
 from django.conf import settings
+from django.core.handlers.asgi import ASGIRequest
 from django.utils import translation
 
 from ragsite.core.wording import Sentence, Wording, Wordings, counted, say, worded
@@ -49,3 +51,8 @@ def localized(value: Any, wordings: Wordings | None = None) -> Any:
             return [localized(item, wordings) for item in value]
         case _:
             return value
+
+
+def language_of(scope: Mapping[str, Any]) -> str:
+    """Of who sent an ASGI scope: the cookie of the language switch, else `Accept-Language`."""
+    return translation.get_language_from_request(ASGIRequest({"method": "GET", **scope}, io.BytesIO()))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from ragsite.core.settings_group import (
     CONSTANT,
@@ -291,10 +291,8 @@ class RetentionSettings(Group):
     """Days after a rating until its effect on the ranking is deleted; the rating itself stays; 0: never."""
 
 
-class RagSettings(BaseModel):
+class RagSettings(Group):
     """The settings of retrieval and answering: all groups but the site's own."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     ollama: OllamaSettings = OllamaSettings()
     milvus: MilvusSettings = MilvusSettings()
@@ -321,10 +319,6 @@ class RagSettings(BaseModel):
         """Read every group. Raises SettingsError with the name of the first wrong variable."""
         groups: dict[str, Any] = {name: group.from_env(environ) for name, group in GROUPS.items()}
         return cls(**groups, data_dir=data_dir, prompts_dir=prompts_dir)
-
-    def replace(self, **changes: Any) -> Self:
-        """A copy with other groups or folders. Raises pydantic.ValidationError."""
-        return type(self)(**{**dict(self), **changes})
 
 
 GROUPS: dict[str, type[Group]] = {

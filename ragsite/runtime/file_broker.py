@@ -14,11 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
-from kombu.transport import TRANSPORT_ALIASES, filesystem, virtual
+from kombu.transport import filesystem, virtual
 from kombu.utils.encoding import str_to_bytes
 from kombu.utils.json import dumps
-
-SCHEME = "files"
 
 
 class Channel(filesystem.Channel):
@@ -67,7 +65,7 @@ class Channel(filesystem.Channel):
 
 
 class Transport(filesystem.Transport):
-    """kombu's transport for `files://`."""
+    """CELERY_BROKER_TRANSPORT."""
 
     Channel = Channel
 
@@ -79,8 +77,3 @@ class Transport(filesystem.Transport):
         """
         super().__init__(client, **kwargs)
         self.state = virtual.BrokerState()
-
-
-def register() -> None:
-    """Let `files://` name this transport."""
-    TRANSPORT_ALIASES[SCHEME] = f"{__name__}:Transport"
