@@ -24,7 +24,7 @@ from ragsite.core.wording import worded
 
 
 class BadCredentialsError(InvalidInputError):
-    """The name, the password, or both are wrong; which one is not said."""
+    """The name, the password, or both are wrong; the answer does not tell which."""
 
     code = "bad_credentials"
     message = worded("Username and password do not match; check both and try again.")

@@ -71,7 +71,7 @@ class LastAdministratorError(PermissionDeniedError):
 
 
 def _rows(label: str, user: User, *ways: str) -> QuerySet[Any]:
-    """Rows of a table that are the person's, by all ways or the ones given."""
+    """Rows of a table that are the person's, by all ways or by these."""
     ways = ways or tuple(way for way, labels in OWNED.items() if label in labels)
     persons = reduce(or_, (Q((way, user.pk)) for way in ways))
     rows: QuerySet[Any] = apps.get_model(label)._default_manager.filter(persons)

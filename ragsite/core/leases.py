@@ -70,7 +70,7 @@ class Lease:
 
     rows: a queryset of a `Leased` model; rows that it leaves out can't be taken, nor held.
     seconds: how long it lasts after each take and renewal, > 0.
-    token: made here unless given.
+    token: a new one by default.
     """
 
     def __init__(self, rows: QuerySet[Any], pk: Any, *, seconds: float, token: uuid.UUID | None = None) -> None:

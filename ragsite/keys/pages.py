@@ -74,8 +74,8 @@ def new_key(request: HttpRequest) -> HttpResponse:
                 **chosen,
             )
         except AppError as error:
-            for name, told in error.fields.items() or [(None, [error.message])]:
-                form.add_error(name, localized(told))
+            for name, texts in error.fields.items() or [(None, [error.message])]:
+                form.add_error(name, localized(texts))
         else:
             return render(request, "accounts/key_made.html", {"key": key, "secret": secret})
     return render(request, "accounts/key_new.html", {"form": form})
@@ -86,8 +86,8 @@ def new_key(request: HttpRequest) -> HttpResponse:
 def revoke_all(request: HttpRequest) -> HttpResponse:
     """All API keys of one's own."""
     count = keys_revoke(user=asking_user(request))
-    told = (
+    message = (
         ngettext("{count} API key is revoked.", "{count} API keys are revoked.", count) if count else _("No API keys")
     )
-    messages.success(request, told.format(count=count))
+    messages.success(request, message.format(count=count))
     return redirect("account")

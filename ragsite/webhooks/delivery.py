@@ -49,8 +49,8 @@ def webhook_deliver(*, webhook_id: str, message_id: str, body: str) -> None:
             raise UnavailableError(worded("It answers with status {status}.", status=answer.status))
     except AppError as error:
         failure = error
-    told = shortened(str(failure.message), 500) if failure else ""
+    reason = shortened(str(failure.message), 500) if failure else ""
     off = {} if wants_more else {"is_active": False}  # whoever switched it off meanwhile has the last word
-    Webhook.objects.filter(pk=hook.pk).update(last_at=timezone.now(), last_error=told, **off)
+    Webhook.objects.filter(pk=hook.pk).update(last_at=timezone.now(), last_error=reason, **off)
     if isinstance(failure, UnavailableError) and wants_more:
         raise failure

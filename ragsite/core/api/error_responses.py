@@ -110,10 +110,10 @@ def openai_error(error: Mapping[str, Any], *, status: int) -> dict[str, Any]:
     """Our `{"code", "message", "fields"}` as OpenAI's clients read it."""
     param = next(iter(error["fields"]), None)
     param = "messages" if param == "message" else param  # as it is called here
-    told = _reason(error["fields"])
+    reason = _reason(error["fields"])
     return {
         "error": {
-            "message": f"{param}: {told}" if told and error["code"] == "invalid" else error["message"],
+            "message": f"{param}: {reason}" if reason and error["code"] == "invalid" else error["message"],
             "type": OPENAI_TYPES.get(status, "invalid_request_error" if status < 500 else "server_error"),
             "param": param,
             "code": error["code"],
