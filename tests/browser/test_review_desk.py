@@ -36,7 +36,7 @@ def sign_in(page: Page, address: str) -> None:
     page.goto(f"/accounts/login/?next={address}")
     page.locator("[name=username]").fill("admin")
     page.locator("[name=password]").fill(PASSWORD)
-    page.locator(".account-card [type=submit], main form [type=submit]").first.click()
+    page.get_by_role("button", name="Sign in", exact=True).click()
 
 
 def found(api: httpx.Client, **query: Any) -> list[dict[str, Any]]:
