@@ -12,11 +12,11 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from ragsite.core.errors import AppError
+from ragsite.core.queueing import task_queue
 from ragsite.core.read_only_admin import PartOfHistoryAdmin, ReadOnlyAdmin, excerpt
 from retrieval.models import Collection, Document, IngestJob
 from retrieval.services.collections import collection_approve
 from retrieval.services.documents import document_delete, document_reingest
-from retrieval.services.queueing import reembed_queue
 
 
 class ActionsAdmin(ReadOnlyAdmin):
@@ -72,7 +72,7 @@ class CollectionAdmin(ActionsAdmin, admin.ModelAdmin):
     @admin.action(description=_("Embed again with the model for new collections"), permissions=["action"])
     def reembed(self, request: HttpRequest, queryset: QuerySet[Collection]) -> None:
         for collection in queryset:
-            reembed_queue(collection_id=collection.pk)
+            task_queue("retrieval.tasks.collection_reembed_task", str(collection.pk))
         self.message_user(request, _("A worker does it as soon as it can; searches go on meanwhile."), messages.SUCCESS)
 
     @admin.display(description=_("Documents"), ordering="document_count")

@@ -15,13 +15,14 @@ from django.conf import settings
 from django.db import close_old_connections
 from kombu.exceptions import OperationalError
 
+from ragsite.core.queueing import task_queue
 from retrieval.engine import close_engine, get_engine
 from retrieval.errors import EmbeddingUnavailableError, IndexUnavailableError
 from retrieval.models import Collection
+from retrieval.services.documents import INGEST_NEXT
 from retrieval.services.index import collection_reembed, index_repair
 from retrieval.services.ingest import ingest_take_next
 from retrieval.services.ingest_jobs import turns
-from retrieval.services.queueing import ingest_queue
 from retrieval.sync.run import LIMIT_S, source_run
 from retrieval.values import EmbeddingSpace
 
@@ -39,7 +40,7 @@ def ingest_next() -> str:
     """Parse, embed and index one document: the next in turn. A message too many finds nothing to do ("idle")."""
     outcome = _run(ingest_take_next)
     if outcome != "idle" and turns():  # the message of a waiting job may have been taken while this one ran
-        ingest_queue()
+        task_queue(INGEST_NEXT)
     return outcome
 
 

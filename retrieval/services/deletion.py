@@ -13,11 +13,11 @@ from django.db import transaction
 from django.db.models import Model, QuerySet
 from django.db.models.signals import post_delete, pre_delete
 
+from ragsite.core.queueing import task_queue
 from retrieval.models import Collection, Document
 from retrieval.selectors import collection_space
 from retrieval.services.collections import collection_emptied, collection_touch
-from retrieval.services.documents import document_restore
-from retrieval.services.queueing import collection_unindex_queue, document_unindex_queue
+from retrieval.services.documents import document_restore, document_unindex
 
 
 def connect() -> None:
@@ -39,7 +39,7 @@ def _document_deleted(
     if collection is None:
         return
     if space := collection_space(collection):
-        transaction.on_commit(partial(document_unindex_queue, document_id=instance.pk, space=space))
+        document_unindex(document_id=instance.pk, space=space)
     collection_touch(collection_id=collection.pk)
     if instance.replaces_id is not None and instance.superseded_at is None:
         transaction.on_commit(partial(document_restore, document_id=instance.replaces_id))
@@ -53,4 +53,5 @@ def _document_deleting(sender: type[Model], instance: Document, **_: Any) -> Non
 
 def _collection_deleted(sender: type[Model], instance: Collection, **_: Any) -> None:
     if space := collection_space(instance):
-        transaction.on_commit(partial(collection_unindex_queue, collection_id=instance.pk, space=space))
+        task = "retrieval.tasks.collection_unindex"
+        transaction.on_commit(partial(task_queue, task, str(instance.pk), space.model, space.dim))

@@ -22,6 +22,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from ragsite.core.errors import ConflictError, StorageFullError, TooLargeError
+from ragsite.core.queueing import task_queue
 from ragsite.core.storage import MIB, check_room, is_lack_of_room
 from ragsite.core.text import clean_file_name
 from ragsite.core.wording import worded
@@ -32,10 +33,11 @@ from retrieval.selectors import collection_space
 from retrieval.services.collections import collection_emptied, collection_touch
 from retrieval.services.ingest_jobs import OPEN_STATES, job_user
 from retrieval.services.metadata import FILTERED, metadata_clean
-from retrieval.services.queueing import document_unindex_queue, ingest_queue
 from retrieval.services.quotas import quota_check
+from retrieval.values import EmbeddingSpace
 
 REQUEUE_AFTER_S = 120.0  # a job of `manage.py ingest` that it has not begun goes to the workers
+INGEST_NEXT = "retrieval.tasks.ingest_next"  # a worker that is free takes the next job, whosever turn it is
 DEFAULT_COLLECTION = "documents"  # of an upload that names none
 SAME_FILE = worded("The document was read from this same file. Choose its new version.")
 BEING_READ = worded("This document is being read. Wait until that is done.")
@@ -186,7 +188,7 @@ def document_move(*, document: Document, collection: Collection) -> Document:
         else:
             document = document_reingest(document=document)
     if old_space is not None and space != old_space:
-        transaction.on_commit(partial(document_unindex_queue, document_id=document.pk, space=old_space))
+        document_unindex(document_id=document.pk, space=old_space)
     for changed in (former, collection):
         collection_touch(collection_id=changed.pk)
     collection_emptied(collection_id=former.pk)
@@ -204,7 +206,7 @@ def document_supersede(*, document_id: UUID) -> None:
     document.save(update_fields=["superseded_at"])  # who cites it is told by the signal
     Chunk.objects.filter(document=document).update(indexed=False, embedded=False)
     if space := collection_space(document.collection):
-        transaction.on_commit(partial(document_unindex_queue, document_id=document.pk, space=space))
+        document_unindex(document_id=document.pk, space=space)
     collection_touch(collection_id=document.collection_id)
 
 
@@ -229,6 +231,12 @@ def document_delete(*, document: Document) -> None:
     The version whose place it had taken is searched again.
     """
     document.delete()
+
+
+def document_unindex(*, document_id: UUID, space: EmbeddingSpace) -> None:
+    """A worker clears its rows in this space away, once what is under way is committed."""
+    task = "retrieval.tasks.document_unindex"
+    transaction.on_commit(partial(task_queue, task, str(document_id), space.model, space.dim))
 
 
 @transaction.atomic
@@ -258,7 +266,7 @@ def _job_open(document: Document, queue: bool) -> None:
         defaults={"not_before": not_before, "user": job_user(document)},
     )
     if created and queue:
-        transaction.on_commit(ingest_queue)
+        transaction.on_commit(partial(task_queue, INGEST_NEXT))
 
 
 def _existing(document: Document, upload: File[bytes], queue: bool) -> DocumentCreated:

@@ -17,12 +17,12 @@ from django.db.models.signals import post_delete, post_save
 
 from ragsite.accounts.auth import bound_to
 from ragsite.core.errors import AppError, InvalidInputError, NotFoundError, PermissionDeniedError
+from ragsite.core.queueing import task_queue
 from ragsite.core.sealed import seal
 from ragsite.core.text import clean_line
 from ragsite.core.wording import worded
 from retrieval.models import DocumentKey, SyncSource
 from retrieval.services.collections import collection_for_upload
-from retrieval.services.queueing import sync_queue
 from retrieval.sync.folder import folder_of
 from retrieval.sync.kinds import PACKAGES
 from retrieval.sync.source import check_installed
@@ -133,7 +133,7 @@ def sync_source_delete(*, row: SyncSource) -> None:
 
 def sync_source_start(*, row: SyncSource, dry_run: bool = False) -> None:
     """A worker runs it as soon as it can."""
-    transaction.on_commit(partial(sync_queue, source_id=row.pk, dry_run=dry_run))
+    transaction.on_commit(partial(task_queue, TASK, str(row.pk), dry_run))
 
 
 # ------------------------------------------------------------------------------------------------ schedule

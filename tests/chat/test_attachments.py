@@ -21,7 +21,6 @@ from chat.services.attachments import MAX_FILES
 from chat.services.sessions import session_delete
 from retrieval.models import Collection, Document
 from retrieval.selectors import scope_for, scope_for_all
-from retrieval.services import queueing
 from retrieval.services.quotas import usage_of
 from tests.chat.conftest import Api, ScriptedWorkflow, eventually
 from tests.factories import CollectionFactory, DocumentFactory, UserFactory
@@ -30,7 +29,7 @@ from tests.factories import CollectionFactory, DocumentFactory, UserFactory
 @pytest.fixture(autouse=True)
 def _no_broker(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.MEDIA_ROOT = tmp_path / "uploads"
-    monkeypatch.setattr(queueing, "_send", lambda *message: True)
+    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *_, **__: None)
 
 
 @pytest.fixture

@@ -11,14 +11,17 @@ import pytest_asyncio
 
 from ragsite.core.rag_settings import MilvusSettings
 from retrieval.engine import Engine, close_engine, get_engine
-from retrieval.services import queueing
 
 
 @pytest.fixture
 def queue(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     """The messages that would have gone to the broker."""
     messages: list[tuple[Any, ...]] = []
-    monkeypatch.setattr(queueing, "_send", lambda *message: messages.append(message))
+
+    def send(_: Any, task: str, arguments: tuple[Any, ...] = (), **__: Any) -> None:
+        messages.append((task, *arguments))
+
+    monkeypatch.setattr("celery.app.base.Celery.send_task", send)
     return messages
 
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from time import monotonic
 from typing import Any
 from uuid import UUID
 
 from asgiref.sync import async_to_sync
-from celery import current_app
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from kombu.exceptions import OperationalError
 
 from chat import labels
 from chat.feedback import get_feedback
@@ -24,6 +21,7 @@ from chat.review.roles import DeskAccess
 from ragsite.core.database import database_call
 from ragsite.core.errors import ConflictError, InvalidInputError, NotFoundError
 from ragsite.core.leases import Lease, run_out
+from ragsite.core.queueing import task_queue
 from ragsite.core.wording import worded, wordings_of
 from retrieval.engine import close_engine, get_engine, has_engine
 
@@ -32,8 +30,6 @@ TASK = "chat.tasks.replays_work_task"
 REVISIONS_OFFERED = 30
 LATEST = 10
 LOST = worded("The replay was interrupted. Try again.")
-
-logger = logging.getLogger(__name__)
 
 
 class TooManyReplaysError(ConflictError):
@@ -96,11 +92,8 @@ def replays_create(*, access: DeskAccess, message_ids: Sequence[UUID], change: M
 
 # ------------------------------------------------------------------------------------------------ work
 def replays_queue() -> None:
-    """A worker goes on with what is open. A broker that is away loses nothing: the next round finds it."""
-    try:
-        current_app.send_task(TASK, retry=False)
-    except (OperationalError, OSError) as error:
-        logger.warning("replays wait for the next round: the broker is away (%s)", error)
+    """A worker goes on with what is open."""
+    task_queue(TASK)
 
 
 async def replays_work(*, within_s: float) -> bool:
