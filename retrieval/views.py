@@ -111,7 +111,7 @@ def sharing_page(request: HttpRequest, collection_id: uuid.UUID) -> HttpResponse
                 case "add" if role in CollectionPerson.Role.values:
                     sharing.collection_share(collection=collection, by=user, name=name, role=role)
                 case "remove":
-                    sharing.collection_unshare(collection=collection, by=user, name=name)
+                    sharing.collection_share(collection=collection, by=user, name=name)
                 case "publish" | "withdraw" as action:
                     sharing.collection_publish(collection=collection, by=user, public=action == "publish")
             return redirect("sharing", collection_id)

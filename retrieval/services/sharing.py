@@ -37,35 +37,38 @@ def names_offered(*, user: User, begun: str) -> list[str]:
     return [*people_names, *groups.order_by("name").values_list("name", flat=True)[:OFFERED]]
 
 
-def collection_share(*, collection: Collection, by: User, name: str, role: str) -> Collection:
-    """With a person, or else a group, of this whole name; in another role where it is so already.
+def collection_share(*, collection: Collection, by: User, name: str, role: str = "") -> Collection:
+    """With a person, or else a group, of this whole name, in this role alone; without a role: no longer.
 
     Raises InvalidInputError.
     """
     changes = _shared_with(collection)
-    _without(changes, name)
-    if User.objects.filter(username=name, is_active=True).exists():
+    changes["people"] = [person for person in changes["people"] if person["username"] != name]
+    for kind in ("groups", "editor_groups"):
+        changes[kind] = [group for group in changes[kind] if group != name]
+    if role and User.objects.filter(username=name, is_active=True).exists():
         changes["people"].append({"username": name, "role": role})
-    elif Group.objects.filter(name=name).exists():
+    elif role and Group.objects.filter(name=name).exists():
         changes["groups"].append(name)
         changes["editor_groups"] += [name] if role == CollectionPerson.Role.EDITOR else []
-    else:
-        told = worded("There is no person or group “{name}”; enter the whole name.", name=name[:150])
-        raise InvalidInputError(fields={"name": [told]})
-    return _changed(collection, by, changes)
+    elif role:
+        reason = worded("There is no person or group “{name}”; enter the whole name.", name=name[:150])
+        raise InvalidInputError(fields={"name": [reason]})
+    is_public = collection.visibility == Collection.Visibility.PUBLIC
+    return collection_publish(collection=collection, by=by, public=is_public, changes=changes)
 
 
-def collection_unshare(*, collection: Collection, by: User, name: str) -> Collection:
-    """Without the person or group of this name; private again where nobody is left."""
-    changes = _shared_with(collection)
-    _without(changes, name)
-    return _changed(collection, by, changes)
+def collection_publish(
+    *, collection: Collection, by: User, public: bool, changes: dict[str, Any] | None = None
+) -> Collection:
+    """For everybody, or for those alone whom it is shared with; private where that is nobody. changes: of these.
 
-
-def collection_publish(*, collection: Collection, by: User, public: bool) -> Collection:
-    """For everybody, or for those alone whom it is shared with. Raises PermissionDeniedError."""
-    changes = _shared_with(collection)
-    return _changed(collection, by, changes, public=public)
+    Raises PermissionDeniedError.
+    """
+    changes, kinds = changes or _shared_with(collection), Collection.Visibility
+    is_shared = bool(changes["people"] or changes["groups"])
+    changes["visibility"] = kinds.PUBLIC if public else kinds.SHARED if is_shared else kinds.PRIVATE
+    return collection_update(collection=collection, changes=changes, by=by)
 
 
 def is_alone(document: Document) -> bool:
@@ -104,17 +107,3 @@ def _shared_with(collection: Collection) -> dict[str, Any]:
         "groups": list(collection.groups.values_list("name", flat=True)),
         "editor_groups": list(collection.editor_groups.values_list("name", flat=True)),
     }
-
-
-def _without(changes: dict[str, Any], name: str) -> None:
-    changes["people"] = [person for person in changes["people"] if person["username"] != name]
-    for kind in ("groups", "editor_groups"):
-        changes[kind] = [group for group in changes[kind] if group != name]
-
-
-def _changed(collection: Collection, by: User, changes: dict[str, Any], *, public: bool | None = None) -> Collection:
-    kinds = Collection.Visibility
-    is_public = collection.visibility == kinds.PUBLIC if public is None else public
-    is_shared = bool(changes["people"] or changes["groups"])
-    changes["visibility"] = kinds.PUBLIC if is_public else kinds.SHARED if is_shared else kinds.PRIVATE
-    return collection_update(collection=collection, changes=changes, by=by)
