@@ -439,43 +439,28 @@ class DatabaseDocumentReader:
         return await _stored(Chunk.objects.filter(wanted, document__collection__in=_ids(scope)))
 
 
-def stored_chunk(chunk: Chunk) -> StoredChunk:
-    """The engine's value of a row; `chunk.document` must be loaded."""
-    document = chunk.document
-    return StoredChunk(
-        chunk_id=str(chunk.pk),
-        document_id=str(document.pk),
-        collection_id=str(document.collection_id),
-        seq=chunk.seq,
-        title=document.title,
-        text=chunk.text,
-        page=chunk.page,
-        heading=chunk.heading,
-        file_name=document.file_name,
-        language=document.language,
-        department=document.department,
-        doc_type=document.doc_type,
-        policy_year=document.policy_year,
-        tags=tuple(document.tags),
-        char_start=chunk.char_start,
-        char_end=chunk.char_end,
-    )
-
-
 # A row of these takes less than two models do, and a search reads dozens.
-STORED_COLUMNS = ("document_id", "seq", "text", "page", "heading", "char_start", "char_end")
-STORED_NAMES = {"chunk_id": F("pk"), "collection_id": F("document__collection_id")} | {
-    name: F(f"document__{name}")
-    for name in ("title", "file_name", "language", "department", "doc_type", "policy_year", "tags")
-}
+CHUNK_COLUMNS = ("document_id", "seq", "text", "page", "heading", "char_start", "char_end")
+DOCUMENT_COLUMNS = ("title", "file_name", "language", "department", "doc_type", "policy_year", "tags", "collection_id")
+STORED_NAMES = {"chunk_id": F("pk")} | {name: F(f"document__{name}") for name in DOCUMENT_COLUMNS}
 
 
 async def _stored(chunks: QuerySet[Chunk]) -> tuple[StoredChunk, ...]:
-    rows = await database_call(lambda: list(chunks.values(*STORED_COLUMNS, **STORED_NAMES)))
-    ids = ("chunk_id", "document_id", "collection_id")
-    return tuple(
-        StoredChunk(**{**row, **{name: str(row[name]) for name in ids}, "tags": tuple(row["tags"])}) for row in rows
+    rows = await database_call(lambda: list(chunks.values(*CHUNK_COLUMNS, **STORED_NAMES)))
+    return tuple(map(_stored_row, rows))
+
+
+def stored_chunk(chunk: Chunk) -> StoredChunk:
+    """The engine's value of a row; `chunk.document` must be loaded."""
+    row = {name: getattr(chunk, name) for name in CHUNK_COLUMNS}
+    return _stored_row(
+        {"chunk_id": chunk.pk, **row, **{name: getattr(chunk.document, name) for name in DOCUMENT_COLUMNS}}
     )
+
+
+def _stored_row(row: dict[str, Any]) -> StoredChunk:
+    ids = {name: str(row[name]) for name in ("chunk_id", "document_id", "collection_id")}
+    return StoredChunk(**{**row, **ids, "tags": tuple(row["tags"])})
 
 
 def _ids(scope: SearchScope) -> list[uuid.UUID]:

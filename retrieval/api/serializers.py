@@ -178,31 +178,27 @@ def search_filters(checked: Mapping[str, Any]) -> SearchFilters:
 
 
 class DocumentListQuerySerializer(QuerySerializer):
-    collection = serializers.CharField(
-        required=False, allow_blank=True, max_length=MAX_ADDRESS_CHARS, default="", help_text=ADDRESS
-    )
+    collection = serializers.CharField(allow_blank=True, max_length=MAX_ADDRESS_CHARS, default="", help_text=ADDRESS)
     status = serializers.ChoiceField(
-        choices=Document.Status.choices, required=False, allow_blank=True, default="", help_text="One status only."
+        choices=Document.Status.choices, allow_blank=True, default="", help_text="One status only."
     )
     search = serializers.CharField(
-        required=False, allow_blank=True, max_length=200, default="", help_text="Part of the title or file name."
+        allow_blank=True, max_length=200, default="", help_text="Part of the title or file name."
     )
     versions = serializers.ChoiceField(
-        choices=VERSIONS, required=False, allow_blank=True, default="", help_text="Without it all versions are listed."
+        choices=VERSIONS, allow_blank=True, default="", help_text="Without it all versions are listed."
     )
-    sort = serializers.ChoiceField(choices=list(SORTS), required=False, allow_blank=True, default="")
+    sort = serializers.ChoiceField(choices=list(SORTS), allow_blank=True, default="")
 
 
 class DocumentFileQuerySerializer(QuerySerializer):
     inline = serializers.BooleanField(
-        required=False, default=False, help_text="Show it in the browser: PDF, and text of every kind but HTML."
+        default=False, help_text="Show it in the browser: PDF, and text of every kind but HTML."
     )
 
 
 class DocumentPictureQuerySerializer(QuerySerializer):
-    width = serializers.IntegerField(
-        required=False, default=1200, min_value=100, max_value=2400, help_text="In pixels."
-    )
+    width = serializers.IntegerField(default=1200, min_value=100, max_value=2400, help_text="In pixels.")
 
 
 class UploadFormSerializer(StrictSerializer):
@@ -243,9 +239,7 @@ class KeyedUploadSerializer(UploadFormSerializer):
 
 
 class KeyQuerySerializer(QuerySerializer):
-    collection = serializers.CharField(
-        required=False, allow_blank=True, max_length=MAX_ADDRESS_CHARS, default="", help_text=ADDRESS
-    )
+    collection = serializers.CharField(allow_blank=True, max_length=MAX_ADDRESS_CHARS, default="", help_text=ADDRESS)
 
 
 class KeyedDocumentSerializer(serializers.Serializer[Any]):
