@@ -24,13 +24,12 @@ from feedback.rounds.evidence import answer_touch
 from feedback.rounds.live import LiveBoosts
 from feedback.rounds.passages import document_forget, document_relocate
 from feedback.rounds.questions import questions_forget, questions_of_person
-from retrieval.engine import use_boosts, use_curated_answers
+from retrieval.engine import use_ports
 from retrieval.models import Document
 
 
 def connect() -> None:
-    use_boosts(LiveBoosts)
-    use_curated_answers(LiveCuratedAnswers)
+    use_ports(boosts=LiveBoosts, curated=lambda _models: LiveCuratedAnswers())
     use_feedback(ChatFeedback())
     post_save.connect(_rating_saved, sender=Rating, dispatch_uid="feedback.rating_saved")
     post_delete.connect(_rating_deleted, sender=Rating, dispatch_uid="feedback.rating_deleted")

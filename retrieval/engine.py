@@ -13,6 +13,7 @@ import importlib
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from django.conf import settings
@@ -51,18 +52,12 @@ SEARCH_S = 30.0  # that ratings may be waited for in a search without an answer
 GRACE_S = 30.0  # that an answer may take beyond its time
 _closing: set[asyncio.Future[None]] = set()
 _engines: WeakKeyDictionary[asyncio.AbstractEventLoop, list[Engine]] = WeakKeyDictionary()  # the newest first
-_make_boosts: list[Callable[[Models], BoostSource]] = []  # one at most; filled in at start-up
-_make_curated: list[Callable[[], CuratedAnswers]] = []  # the same
+_ports: dict[str, Callable[[Models], Any]] = {}  # makers of parts that nothing here may import; filled in at start-up
 
 
-def use_boosts(make: Callable[[Models], BoostSource]) -> None:
-    """Say where engines made from now on get their boosts from: `feedback` does, which nothing here may import."""
-    _make_boosts[:] = [make]
-
-
-def use_curated_answers(make: Callable[[], CuratedAnswers]) -> None:
-    """Say where engines made from now on find answers that people have written beforehand; without it, nowhere."""
-    _make_curated[:] = [make]
+def use_ports(*, boosts: Callable[[Models], BoostSource], curated: Callable[[Models], CuratedAnswers]) -> None:
+    """Say where engines made from now on get boosts from, and answers that people have written beforehand."""
+    _ports.update(boosts=boosts, curated=curated)
 
 
 def has_engine() -> bool:
@@ -92,8 +87,7 @@ def _close_former(engines: list[Engine], former: Engine) -> None:
 
 async def _close(engine: Engine) -> None:
     await engine.index.close()
-    if isinstance(engine.models, ModelRegistry):
-        await engine.models.close()
+    await engine.models.close()
 
 
 async def search_as_answered(request: SearchRequest) -> SearchResult:
@@ -151,9 +145,8 @@ def _new(rag: RagSettings) -> Engine:
         store=store,
         documents=DatabaseDocumentReader(),
         searcher=HybridSearcher(index=index, store=store, models=models, settings=rag.search),
-        boosts=_make_boosts[0](models) if _make_boosts else None,
         reranker=HttpReranker(rag.rerank) if rag.rerank.url else None,
         web=make_web_searcher(rag.web_search),
         memory=DatabaseMemoryStore(models=models),
-        curated=_make_curated[0]() if _make_curated else None,
+        **{name: make(models) for name, make in _ports.items()},
     )

@@ -54,7 +54,7 @@ def run(files: Path, read_memory_after: Sequence[int]) -> tuple[dict[str, float]
     from retrieval.services import ingest
 
     stages: dict[str, float] = defaultdict(float)
-    ingest._vectors = _timed(ingest._vectors, stages, "embed")
+    ingest.vectors_of = _timed(ingest.vectors_of, stages, "embed")
     setattr(MilvusIndex, "upsert", _timed(MilvusIndex.upsert, stages, "index"))  # noqa: B010 - mypy refuses the plain form
     ingest._work = _timed(ingest._work, stages, "total")
     call_command("migrate", verbosity=0)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Sequence
+
+import numpy as np
 from django.conf import settings
 
 from ragsite.core.wording import worded
 from retrieval.errors import EmbeddingMismatchError
 from retrieval.ingest.chunking import ChunkSize, chunk_size
-from retrieval.models import Collection
-from retrieval.ports import Embedder, Models
+from retrieval.models import Chunk, Collection
+from retrieval.ports import Embedder, Models, Vectors
 from retrieval.providers.embeddings import LEXICAL_SPACE
 from retrieval.providers.server import canonical
+from retrieval.search.index import MilvusIndex
 from retrieval.selectors import collection_space
+from retrieval.services.index_rows import embedding_text
 from retrieval.values import EmbeddingSpace
 
 
@@ -52,3 +57,23 @@ async def embedder_of(space: EmbeddingSpace, models: Models) -> Embedder:
             )
         )
     return await models.embedder(space)
+
+
+async def vectors_of(
+    chunks: Sequence[Chunk],
+    space: EmbeddingSpace,
+    index: MilvusIndex,
+    *,
+    stored: Sequence[Chunk],
+    find_embedder: Callable[[], Awaitable[Embedder]],
+) -> Vectors:
+    """Those in the index of `stored`, new ones of the others; shape (len(chunks), dim).
+
+    Raises EmbeddingUnavailableError, EmbeddingMismatchError, IndexUnavailableError.
+    """
+    vectors = await index.vectors(space, [str(chunk.pk) for chunk in stored])
+    if lacking := [chunk for chunk in chunks if str(chunk.pk) not in vectors]:
+        embedder = await find_embedder()
+        fresh = await embedder.embed_documents([embedding_text(chunk.document, chunk) for chunk in lacking])
+        vectors |= {str(chunk.pk): vector for chunk, vector in zip(lacking, fresh, strict=True)}
+    return np.stack([vectors[str(chunk.pk)] for chunk in chunks])

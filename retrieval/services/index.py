@@ -17,7 +17,6 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
@@ -25,11 +24,10 @@ from ragsite.core.wording import worded
 from retrieval.engine import Engine, get_engine
 from retrieval.errors import EmbeddingUnavailableError
 from retrieval.models import Chunk, Collection, Document
-from retrieval.ports import Vectors
 from retrieval.providers.embeddings import LEXICAL_SPACE
-from retrieval.search.index import MilvusIndex
 from retrieval.selectors import collection_space
-from retrieval.services.index_rows import embedding_text, index_rows, summary_chunk, with_summary
+from retrieval.services.embedding_space import vectors_of
+from retrieval.services.index_rows import index_rows, summary_chunk, with_summary
 from retrieval.services.write_lease import write_lease
 from retrieval.values import EmbeddingSpace, IndexRow
 
@@ -104,9 +102,7 @@ async def index_rebuild(*, only: EmbeddingSpace | None = None, report: Report = 
 
 
 async def _rebuild(engine: Engine, space: EmbeddingSpace, report: Report) -> int:
-    if not isinstance(index := engine.index, MilvusIndex):
-        raise TypeError("rebuilding needs the Milvus index")
-    started = timezone.now()
+    index, started = engine.index, timezone.now()
     generation = await index.build_generation(space)
     fill = partial(_write_rows, engine, space, write=partial(index.write_generation, generation), report=report)
     written = await fill(await _ids_to_keep(engine, space))
@@ -186,7 +182,7 @@ async def _ids_to_keep(engine: Engine, space: EmbeddingSpace) -> set[str]:
 async def _write_rows(
     engine: Engine, space: EmbeddingSpace, row_ids: Iterable[str], write: Write, report: Report = _silent
 ) -> int:
-    """Those that still exist; how many. Raises EmbeddingUnavailableError, IndexUnavailableError."""
+    """Those that still exist; how many. Raises as `vectors_of`."""
     ordered, written = sorted(row_ids), 0
     for start in range(0, len(ordered), WRITE_BATCH):
         page = ordered[start : start + WRITE_BATCH]
@@ -194,18 +190,9 @@ async def _write_rows(
         rows = [chunk async for chunk in chunks]
         rows += [summary_chunk(document) async for document in with_summary(Document.objects.filter(pk__in=page))]
         if rows:
-            vectors = await _vectors(engine, space, rows)
+            embedder = partial(engine.models.embedder, space)
+            vectors = await vectors_of(rows, space, engine.index, stored=rows, find_embedder=embedder)
             await write(await asyncio.to_thread(index_rows, rows, vectors))
             written += len(rows)
             report(len(rows))
     return written
-
-
-async def _vectors(engine: Engine, space: EmbeddingSpace, chunks: Sequence[Chunk]) -> Vectors:
-    """The stored ones, and new ones where there are none. shape (len(chunks), dim)."""
-    stored = await engine.index.vectors(space, [str(chunk.pk) for chunk in chunks])
-    if lacking := [chunk for chunk in chunks if str(chunk.pk) not in stored]:
-        embedder = await engine.models.embedder(space)
-        fresh = await embedder.embed_documents([embedding_text(chunk.document, chunk) for chunk in lacking])
-        stored |= {str(chunk.pk): vector for chunk, vector in zip(lacking, fresh, strict=True)}
-    return np.stack([stored[str(chunk.pk)] for chunk in chunks])

@@ -13,11 +13,11 @@ import asyncio
 import logging
 import uuid
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
-import numpy as np
 from asgiref.sync import sync_to_async
 from django.db import transaction
 
@@ -36,13 +36,12 @@ from retrieval.errors import (
 from retrieval.ingest.chunking import ReadDocument
 from retrieval.ingest.reader import read_file
 from retrieval.models import Chunk, Collection, Document, DocumentPart, IngestJob
-from retrieval.ports import Embedder, Vectors
 from retrieval.providers import embeddings
 from retrieval.selectors import collection_space
 from retrieval.services.collections import collection_touch
 from retrieval.services.documents import document_supersede
-from retrieval.services.embedding_space import embedder_of, size_of_chunks, space_of
-from retrieval.services.index_rows import embedding_text, index_rows, row_metadata, summary_chunk
+from retrieval.services.embedding_space import embedder_of, size_of_chunks, space_of, vectors_of
+from retrieval.services.index_rows import index_rows, row_metadata, summary_chunk
 from retrieval.services.ingest_jobs import (
     DISK_FULL,
     Claim,
@@ -60,15 +59,6 @@ IngestOutcome = Literal["ready", "failed", "waiting", "busy"]
 PARSED_SHARE = 0.1  # of the progress, when all chunks are known
 DB_BATCH = 500
 FILE_GONE = worded("The stored file is gone; upload it again.")
-
-
-@dataclass(slots=True)
-class _Run:
-    """One worker's work on one document. document: with its collection, as read last."""
-
-    claim: Claim
-    document: Document
-    embedder: Embedder | None = None  # once it was needed
 
 
 async def document_ingest(document_id: uuid.UUID | str) -> IngestOutcome:
@@ -111,12 +101,12 @@ async def _ingest(claim: Claim) -> IngestOutcome:
 
 async def _work(claim: Claim) -> IngestOutcome:
     """Raises LeaseLostError, Document.DoesNotExist, Collection.DoesNotExist."""
-    run = _Run(claim, await sync_to_async(_begin)(claim))
+    document = await sync_to_async(_begin)(claim)
     try:
-        space = await space_of(run.document.collection, get_engine().models)
-        if run.document.status == Document.Status.PARSING:
-            await _parse(run, space)
-        await _embed(run, space)
+        space = await space_of(document.collection, get_engine().models)
+        if document.status == Document.Status.PARSING:
+            await _parse(claim, document, space)
+        await _embed(claim, space)
     except (DocumentUnreadableError, UnsupportedFileError, EmbeddingMismatchError) as error:
         await sync_to_async(job_fail)(claim=claim, reason=error.message)
         return "failed"
@@ -142,31 +132,29 @@ def _begin(claim: Claim) -> Document:
 
 
 # ------------------------------------------------------------------------------------------------ file → chunks
-async def _parse(run: _Run, space: EmbeddingSpace) -> None:
+async def _parse(claim: Claim, document: Document, space: EmbeddingSpace) -> None:
     """Raises DocumentUnreadableError, UnsupportedFileError, EmbeddingUnavailableError, EmbeddingMismatchError,
     IndexUnavailableError, LeaseLostError."""
-    document = run.document
     if not document.file:
         raise DocumentUnreadableError(FILE_GONE)
     models = get_engine().models
-    run.embedder = await embedder_of(space, models)  # one that is away could not say how much of a text it reads
+    await embedder_of(space, models)  # one that is away could not say how much of a text it reads
     size = await size_of_chunks(space, models)
     try:
         read = await read_file(Path(document.file.path), file_name=document.file_name, size=size)
     except FileNotFoundError as error:
         raise DocumentUnreadableError(FILE_GONE) from error
-    if await IngestJob.objects.filter(document=document.pk).exclude(pk=run.claim.job_id).aexists():
+    if await IngestJob.objects.filter(document=document.pk).exclude(pk=claim.job_id).aexists():
         # It was read before, perhaps into more chunks: rows of former ones would only take up room in the results.
         await get_engine().index.delete_document(space, str(document.pk))
-    run.document = await sync_to_async(_chunks_store)(run.claim, read)
+    await sync_to_async(_chunks_store)(claim, read)
 
 
 @transaction.atomic
-def _chunks_store(claim: Claim, read: ReadDocument) -> Document:
-    """The document with its collection as they are now. Raises LeaseLostError, Document.DoesNotExist."""
+def _chunks_store(claim: Claim, read: ReadDocument) -> None:
+    """Raises LeaseLostError, Document.DoesNotExist."""
     claim.lease.check()
-    documents = Document.objects.select_for_update(of=("self",)).select_related("collection")
-    document = documents.get(pk=claim.document_id)
+    document = Document.objects.select_for_update().get(pk=claim.document_id)
     rows, parts = rows_of_read(document, read)
     Chunk.objects.bulk_create(rows, batch_size=DB_BATCH)
     document.parts.all().delete()
@@ -179,76 +167,52 @@ def _chunks_store(claim: Claim, read: ReadDocument) -> Document:
     document.status = Document.Status.EMBEDDING
     document.progress = PARSED_SHARE
     document.save()
-    return document
 
 
 def rows_of_read(document: Document, read: ReadDocument) -> tuple[list[Chunk], list[DocumentPart]]:
     """What was read as rows, not saved."""
     chunks = [
-        Chunk(
-            id=uuid.uuid5(document.pk, str(chunk.seq)),
-            document=document,
-            seq=chunk.seq,
-            text=chunk.text,
-            heading=chunk.heading,
-            page=chunk.page,
-            page_end=chunk.page_end,
-            char_start=chunk.char_start,
-            char_end=chunk.char_end,
-            token_count=chunk.token_count,
-        )
-        for chunk in read.chunks
+        Chunk(id=uuid.uuid5(document.pk, str(chunk.seq)), document=document, **asdict(chunk)) for chunk in read.chunks
     ]
     return chunks, [DocumentPart(document=document, **asdict(part)) for part in read.parts]
 
 
 # ------------------------------------------------------------------------------------------------ chunks → index
-async def _embed(run: _Run, space: EmbeddingSpace) -> None:
+async def _embed(claim: Claim, space: EmbeddingSpace) -> None:
     """Until every chunk is indexed.
 
     Raises EmbeddingUnavailableError, EmbeddingMismatchError, IndexUnavailableError, LeaseLostError.
     """
-    engine, document_id = get_engine(), run.claim.document_id
+    engine, document_id = get_engine(), claim.document_id
     progress: float | None = 0.0
     while progress != 1.0:
         chunks, last = await sync_to_async(_chunks_to_do)(document_id)
         if chunks:
-            await _batch(run, engine, space, chunks, last=last)
+            await _batch(claim, engine, space, chunks, last=last)
         try:
-            progress = await sync_to_async(_chunks_flag)(run, chunks, space)
+            progress = await sync_to_async(_chunks_flag)(claim, chunks, space)
         except Document.DoesNotExist:  # deleted while its rows were being written, so they have to be cleared here
             await engine.index.delete_document(space, str(document_id))
             raise
         if progress is None:
             await engine.index.delete_document(space, str(document_id))
-            run.document = await Document.objects.select_related("collection").aget(pk=document_id)
-            space, run.embedder = await space_of(run.document.collection, engine.models), None
+            document = await Document.objects.select_related("collection").aget(pk=document_id)
+            space = await space_of(document.collection, engine.models)
 
 
-async def _batch(run: _Run, engine: Engine, space: EmbeddingSpace, chunks: Sequence[Chunk], *, last: bool) -> None:
+async def _batch(claim: Claim, engine: Engine, space: EmbeddingSpace, chunks: Sequence[Chunk], *, last: bool) -> None:
     """Embed, analyse, write. The document's summary goes with its last batch: a write of its own costs a flush.
 
     Raises as `_embed`.
     """
     document = chunks[0].document
     members = [*chunks, summary_chunk(document, embedded=chunks[0].embedded)] if last and document.summary else chunks
-    vectors = await _vectors(run, engine, space, members)
+    stored = [chunk for chunk in members if chunk.embedded]  # their words are still the same
+    embedder = partial(embedder_of, space, engine.models)
+    vectors = await vectors_of(members, space, engine.index, stored=stored, find_embedder=embedder)
     rows = await asyncio.to_thread(index_rows, members, vectors)
-    await run.claim.lease.aensure()
+    await claim.lease.aensure()
     await engine.index.upsert(space, rows)
-
-
-async def _vectors(run: _Run, engine: Engine, space: EmbeddingSpace, chunks: Sequence[Chunk]) -> Vectors:
-    """The stored ones of chunks whose words are still the same, new ones of the others; shape (len(chunks), dim).
-
-    Raises EmbeddingUnavailableError, EmbeddingMismatchError, IndexUnavailableError.
-    """
-    vectors = await engine.index.vectors(space, [str(chunk.pk) for chunk in chunks if chunk.embedded])
-    if lacking := [chunk for chunk in chunks if str(chunk.pk) not in vectors]:
-        run.embedder = run.embedder or await embedder_of(space, engine.models)
-        fresh = await run.embedder.embed_documents([embedding_text(chunk.document, chunk) for chunk in lacking])
-        vectors |= {str(chunk.pk): vector for chunk, vector in zip(lacking, fresh, strict=True)}
-    return np.stack([vectors[str(chunk.pk)] for chunk in chunks])
 
 
 def _chunks_to_do(document_id: uuid.UUID) -> tuple[list[Chunk], bool]:
@@ -260,12 +224,12 @@ def _chunks_to_do(document_id: uuid.UUID) -> tuple[list[Chunk], bool]:
 
 
 @transaction.atomic
-def _chunks_flag(run: _Run, chunks: Sequence[Chunk], space: EmbeddingSpace) -> float | None:
+def _chunks_flag(claim: Claim, chunks: Sequence[Chunk], space: EmbeddingSpace) -> float | None:
     """Flag them as durably indexed; with the last one flagged the document is ready. The progress; None: its collection
     was re-embedded meanwhile, and the rows are in its former `space`. Raises LeaseLostError, Document.DoesNotExist."""
     documents = Document.objects.select_for_update(of=("self",)).select_related("collection")
-    document = documents.get(pk=run.claim.document_id)
-    run.claim.lease.check()
+    document = documents.get(pk=claim.document_id)
+    claim.lease.check()
     if (now := collection_space(document.collection)) and now != space:
         return None
     # Edited meanwhile: what was just written is stale, so the same chunks stay to be done; without a new title, their
@@ -278,7 +242,7 @@ def _chunks_flag(run: _Run, chunks: Sequence[Chunk], space: EmbeddingSpace) -> f
         progress = round(1 - (1 - PARSED_SHARE) * left / max(left, document.chunk_count), 4)
         Document.objects.filter(pk=document.pk).update(progress=progress)
         return progress
-    job_finish(claim=run.claim, document=document)
+    job_finish(claim=claim, document=document)
     if document.replaces_id is not None:
         document_supersede(document_id=document.replaces_id)
     collection_touch(collection_id=document.collection_id)

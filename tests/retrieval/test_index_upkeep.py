@@ -154,10 +154,10 @@ async def test_a_re_embedding_that_breaks_off_leaves_the_old_vectors_in_use(
     await close_engine()
     rag_settings(ollama={"base_url": ollama.url, "offline": "auto"})
 
-    async def gone(*_: Any) -> Any:
+    async def gone(*_: Any, **__: Any) -> Any:
         raise EmbeddingUnavailableError("gone")
 
-    monkeypatch.setattr(index, "_vectors", gone)
+    monkeypatch.setattr(index, "vectors_of", gone)
     with pytest.raises(EmbeddingUnavailableError):
         await collection_reembed(collection=collection)
     await collection.arefresh_from_db()
