@@ -74,7 +74,7 @@ def sample_site(folder: str, *, offline: bool = True) -> Iterator[None]:
     call_command("migrate", verbosity=0)
     with ensure_server(folder):
         loaded = samples_load(queue=False)
-        asyncio.run(then_close(read_all(loaded.document_ids)))
+        asyncio.run(then_close(read_all([document.pk for document in loaded])))
         yield
 
 

@@ -141,12 +141,7 @@ class DocumentsUsageApi(APIView):
 
     @extend_schema(operation_id="documents_usage", responses=DocumentsUsageSerializer)
     def get(self, request: Request) -> Response:
-        usage = usage_of(asking_user(request))
-        body = {
-            "documents": {"used": usage.documents, "allowed": usage.documents_allowed},
-            "storage_bytes": {"used": usage.storage_bytes, "allowed": usage.storage_bytes_allowed},
-        }
-        return Response(DocumentsUsageSerializer(body).data)
+        return Response(usage_of(asking_user(request)))
 
 
 class DocumentsBulkApi(APIView):

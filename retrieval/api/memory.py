@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from typing import Any
 
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers, status
@@ -37,16 +36,12 @@ class MemoryListQuerySerializer(QuerySerializer):
     )
 
 
-class MemorySettingsSerializer(serializers.Serializer[Any]):
+class MemorySettingsSerializer(StrictSerializer):
     """`enabled`: answers are remembered and recalled. count: facts there are; limit: the most that are kept."""
 
-    enabled = serializers.BooleanField()
+    enabled = FlagField()
     count = serializers.IntegerField(read_only=True)
     limit = serializers.IntegerField(read_only=True)
-
-
-class MemorySwitchSerializer(StrictSerializer):
-    enabled = FlagField()
 
 
 class MemoriesApi(GenericAPIView[Memory]):
@@ -93,12 +88,12 @@ class MemorySettingsApi(APIView):
 
     @extend_schema(
         operation_id="memory_settings_change",
-        request=MemorySwitchSerializer(partial=True),
+        request=MemorySettingsSerializer(partial=True),
         responses=MemorySettingsSerializer,
     )
     def patch(self, request: Request) -> Response:
         """Switched off, nothing is recalled or written; what is there stays until it is deleted."""
-        if changes := checked(MemorySwitchSerializer, request.data, partial=True):
+        if changes := checked(MemorySettingsSerializer, request.data, partial=True):
             memory_switch(user=asking_user(request), **changes)
         return Response(_settings(request))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -14,27 +14,19 @@ from ragsite.core.wording import worded
 from retrieval.models import Collection, Document
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """What a user's documents take up, and what they may; None: as much as there is room for."""
+def usage_of(user: User) -> dict[str, dict[str, Any]]:
+    """What the user's own collections hold, and may hold: `documents` and `storage_bytes`, each `used` and `allowed`.
 
-    documents: int
-    storage_bytes: int
-    documents_allowed: int | None
-    storage_bytes_allowed: int | None
-
-
-def usage_of(user: User) -> Usage:
-    """What the user's own collections hold, and may hold."""
+    None: as much as there is room for.
+    """
     used = Document.objects.filter(collection__owner=user).aggregate(
         documents=Count("pk"), storage_bytes=Sum("size_bytes", default=0)
     )
     quotas = settings.RAG.quotas
-    return Usage(
-        **used,
-        documents_allowed=None if user.is_staff else quotas.documents or None,
-        storage_bytes_allowed=None if user.is_staff else quotas.storage_mib * MIB or None,
-    )
+    allowed = {"documents": quotas.documents, "storage_bytes": quotas.storage_mib * MIB}
+    return {
+        name: {"used": used[name], "allowed": None if user.is_staff else most or None} for name, most in allowed.items()
+    }
 
 
 def quota_check(*, collection: Collection, size_bytes: int, lock: bool = False) -> None:
@@ -46,25 +38,26 @@ def quota_check(*, collection: Collection, size_bytes: int, lock: bool = False) 
         return
     owners = User.objects.select_for_update(no_key=True) if lock else User.objects.all()
     owner = owners.filter(pk=collection.owner_id).first()
-    if owner is None or owner.is_staff:
+    if owner is None:
         return
     usage = usage_of(owner)
-    if usage.documents_allowed is not None and usage.documents >= usage.documents_allowed:
+    used, allowed = usage["documents"].values()
+    if allowed is not None and used >= allowed:
         raise QuotaExceededError(
             worded(
                 "You have {documents:,} documents, and {documents_allowed:,} are allowed; delete some first.",
-                documents=usage.documents,
-                documents_allowed=usage.documents_allowed,
+                documents=used,
+                documents_allowed=allowed,
             )
         )
-    if usage.storage_bytes_allowed is not None and usage.storage_bytes + size_bytes > usage.storage_bytes_allowed:
-        used, allowed = usage.storage_bytes / MIB, usage.storage_bytes_allowed // MIB
+    used, allowed = usage["storage_bytes"].values()
+    if allowed is not None and used + size_bytes > allowed:
         raise QuotaExceededError(
             worded(
                 "This file has {size:,.1f} MiB, and your documents take up {used:,.1f} of {allowed:,} MiB; "
                 "delete some first.",
                 size=size_bytes / MIB,
-                used=used,
-                allowed=allowed,
+                used=used / MIB,
+                allowed=allowed // MIB,
             )
         )

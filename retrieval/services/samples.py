@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
@@ -19,23 +18,13 @@ from django.utils import timezone
 from retrieval.models import Collection, Document
 from retrieval.selectors import documents_unasked
 from retrieval.services.collections import collection_ensure
-from retrieval.services.documents import document_create, document_update
+from retrieval.services.documents import DocumentCreated, document_create, document_update
 from retrieval.services.metadata import FILTERED
 
 logger = logging.getLogger(__name__)
 SAMPLES_DIR = Path(__file__).resolve().parent.parent / "samples"
 MARKER_NAME = "samples_loaded"
 FIRST_RUN = timedelta(days=1)  # in which a loading that broke off is gone on with
-
-
-@dataclass(frozen=True, slots=True)
-class SamplesLoaded:
-    """`skipped`: they were loaded before, and whoever deleted some of them meant it."""
-
-    added: int = 0
-    unchanged: int = 0
-    skipped: bool = False
-    document_ids: tuple[Any, ...] = ()
 
 
 @cache
@@ -54,24 +43,24 @@ def read_questions() -> list[dict[str, Any]]:
     return questions
 
 
-def samples_load(*, force: bool = False, queue: bool = True) -> SamplesLoaded:
-    """Create the sample collections and queue their documents; without `force` only once per data folder, and not into
-    a database that is older than its folder: that is a restored backup.
+def samples_load(*, force: bool = False, queue: bool = True) -> list[Document]:
+    """Create the sample collections and queue their documents; the new ones.
 
-    Broken off and started again, it goes on: what is there already counts as unchanged. `queue=False`: the caller
-    ingests the documents (`document_ids`) itself.
+    Without `force` only once per data folder, whoever deleted some of them meant it; and not into a database that is
+    older than its folder: that is a restored backup. Broken off and started again, it goes on. `queue=False`: the
+    caller ingests the documents itself.
     """
     marker = Path(settings.DATA_DIR) / MARKER_NAME
     if not force and (marker.exists() or User.objects.filter(date_joined__lt=timezone.now() - FIRST_RUN).exists()):
-        return SamplesLoaded(skipped=True)
+        return []
     manifest = read_manifest()
     collections = {entry["name"]: _collection(entry) for entry in manifest["collections"]}
-    outcomes = [_document(entry, collections[entry["collection"]], queue) for entry in manifest["documents"]]
+    created = [_document(entry, collections[entry["collection"]], queue) for entry in manifest["documents"]]
     marker.parent.mkdir(parents=True, exist_ok=True)
     marker.touch()
-    added = [document.pk for document, is_new in outcomes if is_new]
-    logger.info("Sample handbook: %d documents added, %d there already", len(added), len(outcomes) - len(added))
-    return SamplesLoaded(added=len(added), unchanged=len(outcomes) - len(added), document_ids=tuple(added))
+    added = [one.document for one in created if one.outcome == "added"]
+    logger.info("Sample handbook: %d documents added, %d there already", len(added), len(created) - len(added))
+    return added
 
 
 def sample_questions(user: User | AnonymousUser | None) -> list[dict[str, str]]:
@@ -92,8 +81,7 @@ def _collection(entry: dict[str, Any]) -> Collection:
 
 
 @transaction.atomic
-def _document(entry: dict[str, Any], collection: Collection, queue: bool) -> tuple[Document, bool]:
-    """The document, and whether it is new."""
+def _document(entry: dict[str, Any], collection: Collection, queue: bool) -> DocumentCreated:
     path = SAMPLES_DIR / entry["file"]
     created = document_create(
         collection=collection,
@@ -104,4 +92,4 @@ def _document(entry: dict[str, Any], collection: Collection, queue: bool) -> tup
     )
     if created.outcome == "added":
         document_update(document=created.document, changes={"title": entry["title"]})
-    return created.document, created.outcome == "added"
+    return created

@@ -76,7 +76,7 @@ def test_attached_files_are_in_no_list_and_count_toward_the_quota(user: User, cl
     assert client.get(f"/api/documents?collection={document['collection_id']}").json()["count"] == 0
     assert client.get(f"/api/collections/{document['collection_id']}").status_code == 404
     assert client.get(f"/api/documents/{document['id']}").status_code == 200
-    assert usage_of(user).documents == 1
+    assert usage_of(user)["documents"]["used"] == 1
 
 
 @pytest.mark.parametrize("fields", [{}, {"is_staff": True}, {"is_staff": True, "is_superuser": True}])

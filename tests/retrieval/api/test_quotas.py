@@ -49,7 +49,7 @@ def test_one_byte_too_many_is_refused(client: APIClient, user: User, rag_setting
     upload(client, text_file(data=b"x" * (MIB - 1)))
     assert error_of(upload(client, text_file("b.txt", b"ab"))) == (507, "quota_exceeded")
     assert upload(client, text_file("c.txt", b"a")).status_code == 202
-    assert usage_of(user).storage_bytes == MIB
+    assert usage_of(user)["storage_bytes"]["used"] == MIB
 
 
 def test_upload_that_came_in_meanwhile_is_counted(
@@ -64,7 +64,7 @@ def test_upload_that_came_in_meanwhile_is_counted(
 
     monkeypatch.setattr(documents, "_file_store", store_beside_another_upload)
     assert error_of(upload(client)) == (507, "quota_exceeded")
-    assert stored_files(settings) == [] and usage_of(user).documents == 1
+    assert stored_files(settings) == [] and usage_of(user)["documents"]["used"] == 1
 
 
 def test_staff_the_site_and_commands_are_not_bound(
