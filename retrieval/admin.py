@@ -140,7 +140,7 @@ class DocumentAdmin(ActionsAdmin, admin.ModelAdmin):
 
     @admin.display(description=_("Error"), ordering="error")
     def problem(self, document: Document) -> str:
-        return excerpt(document.told_error) or "–"
+        return excerpt(document.localized_error) or "–"
 
 
 @admin.register(IngestJob)

@@ -233,7 +233,13 @@ class Document(models.Model):
         return self.title
 
     @property
-    def told_error(self) -> str:
+    def newer_version(self) -> Document | None:
+        """The latest that replaces it; one in another collection, which its reader may not know of, is none."""
+        versions = [one for one in self.newer_versions.all() if one.collection_id == self.collection_id]
+        return max(versions, key=lambda one: one.created_at, default=None)
+
+    @property
+    def localized_error(self) -> str:
         """In the active language."""
         return localized_text(self.error, self.error_wording)
 

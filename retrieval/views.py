@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from itertools import chain
 from typing import Any
 
 from django.conf import settings
@@ -100,7 +99,7 @@ def document_page(request: HttpRequest, document_id: uuid.UUID) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def sharing_page(request: HttpRequest, collection_id: uuid.UUID) -> HttpResponse:
     """Whom one of the user's collections is shared with; from anybody else's it is as far as from none."""
-    user, told = asking_user(request), ""
+    user, problem = asking_user(request), ""
     collection = owned_collections(user).filter(pk=collection_id).first()
     if collection is None:
         raise Http404
@@ -116,7 +115,7 @@ def sharing_page(request: HttpRequest, collection_id: uuid.UUID) -> HttpResponse
                     sharing.collection_publish(collection=collection, by=user, public=action == "publish")
             return redirect("sharing", collection_id)
         except AppError as error:
-            told = " ".join(map(localized, chain(*error.fields.values()))) or localized(error.message)
+            problem = " ".join(_sentences(error))
             collection.refresh_from_db()
     editors = set(collection.editor_groups.values_list("pk", flat=True))
     context = {
@@ -128,7 +127,7 @@ def sharing_page(request: HttpRequest, collection_id: uuid.UUID) -> HttpResponse
         "roles": CollectionPerson.Role.choices,
         "may_publish": may_publish(user),
         "looks_up": sharing.may_look_up(user),
-        "told": told,
+        "problem": problem,
     }
     return render(request, "documents/sharing.html", context)
 
@@ -137,7 +136,7 @@ def sharing_page(request: HttpRequest, collection_id: uuid.UUID) -> HttpResponse
 @require_http_methods(["GET", "POST"])
 def document_sharing(request: HttpRequest, document_id: uuid.UUID) -> HttpResponse:
     """One document is shared by a collection of its own: the page says so before it moves there."""
-    user, told = asking_user(request), ""
+    user, problem = asking_user(request), ""
     owned = owned_collections(user).values("pk")
     document = visible_documents(user).filter(pk=document_id, collection__in=owned).first()
     if document is None:
@@ -146,10 +145,9 @@ def document_sharing(request: HttpRequest, document_id: uuid.UUID) -> HttpRespon
         try:
             return redirect("sharing", sharing.document_share_alone(document=document, by=user).pk)
         except AppError as error:
-            told = localized(error.message)
-    return render(
-        request, "documents/document_sharing.html", {"document": document, "told": told, "section": "documents"}
-    )
+            problem = " ".join(_sentences(error))
+    context = {"document": document, "problem": problem, "section": "documents"}
+    return render(request, "documents/document_sharing.html", context)
 
 
 @require_safe
@@ -246,5 +244,5 @@ def source_act(request: HttpRequest, source_id: uuid.UUID) -> HttpResponse:
 def _sentences(error: AppError) -> list[str]:
     """What is wrong with each field, else with all of it, in the active language."""
     fields = {} if isinstance(error, NotFoundError) else error.fields
-    told = [sentence for sentences in fields.values() for sentence in sentences]
-    return [str(localized(sentence)) for sentence in told or [error.message]]
+    sentences = [sentence for of_field in fields.values() for sentence in of_field]
+    return [str(localized(sentence)) for sentence in sentences or [error.message]]

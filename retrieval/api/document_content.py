@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from ragsite.core.api.fields import QuerySerializer, TextField, checked
-from retrieval.api.serializers import NewerVersionSerializer, newer_version_data
+from retrieval.api.serializers import NewerVersionSerializer
 from retrieval.selectors import document_get
 from retrieval.services.document_content import content_read
 
@@ -81,6 +81,6 @@ class DocumentContentApi(APIView):
     def get(self, request: Request, document_id: UUID) -> Response:
         query = checked(DocumentContentQuerySerializer, request.query_params)
         document = document_get(user=request.user, document_id=document_id)
-        newer = newer_version_data(document) if document.superseded_at else None
+        newer = document.newer_version if document.superseded_at else None
         content = content_read(document=document, **query)
         return Response(DocumentContentSerializer({**content, "newer_version": newer}).data)

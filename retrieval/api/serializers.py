@@ -63,22 +63,15 @@ class NewerVersionSerializer(serializers.Serializer[Any]):
     status = serializers.ChoiceField(choices=Document.Status.choices)
 
 
-def newer_version_data(document: Document) -> dict[str, Any] | None:
-    """The latest one that replaces it; one in another collection, which its reader may not know of, is none."""
-    versions = [one for one in document.newer_versions.all() if one.collection_id == document.collection_id]
-    newest = max(versions, key=lambda one: one.created_at, default=None)
-    return {"id": str(newest.pk), "title": newest.title, "status": newest.status} if newest else None
-
-
 class DocumentSerializer(serializers.ModelSerializer[Document]):
     """A document. `editable`: whether the asking user may change it."""
 
     collection = serializers.CharField(source="collection.name", read_only=True)
     collection_id = serializers.UUIDField(read_only=True)
     editable = serializers.SerializerMethodField()
-    error = serializers.CharField(source="told_error", read_only=True)
+    error = serializers.CharField(source="localized_error", read_only=True)
     superseded = serializers.SerializerMethodField(help_text="A newer version is searched in its place.")
-    newer_version = serializers.SerializerMethodField()
+    newer_version = NewerVersionSerializer(read_only=True, allow_null=True)
 
     class Meta:
         model = Document
@@ -94,10 +87,6 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
 
     def get_superseded(self, document: Document) -> bool:
         return document.superseded_at is not None
-
-    @extend_schema_field(NewerVersionSerializer(allow_null=True))
-    def get_newer_version(self, document: Document) -> dict[str, Any] | None:
-        return newer_version_data(document)
 
 
 class DocumentMetadataSerializer(StrictSerializer):

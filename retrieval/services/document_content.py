@@ -85,11 +85,11 @@ def _place(document: Document, chunk_id: str, quote: str) -> int:
     chunk = document.chunks.filter(pk=key).first() if key else None
     if chunk is None:
         return 0
-    if texts := [text for line in quote.split("\n") if (text := letters_of(line))]:
-        near = document.chunks.filter(seq__gte=max(0, chunk.seq - 2), seq__lte=chunk.seq + 2)
-        for row in sorted(near, key=lambda row: abs(row.seq - chunk.seq)):
-            if (at := _place_of(row.text, texts)) is not None:
-                return row.char_start + at
+    near = document.chunks.filter(seq__gte=max(0, chunk.seq - 2), seq__lte=chunk.seq + 2) if quote else ()
+    for row in sorted(near, key=lambda row: abs(row.seq - chunk.seq)):
+        for line in quote.split("\n"):
+            if found := _found(row.text, line, least=len(line)):
+                return row.char_start + found[0]
     before = document.chunks.filter(seq=chunk.seq - 1).values_list("char_end", flat=True).first()
     return max(chunk.char_start, min(before or 0, chunk.char_end - 1))
 
@@ -99,28 +99,18 @@ def letters_of(text: str) -> str:
     return "".join(character.lower()[:1] for character in text if character.isalnum())
 
 
-def _found(text: str, quote: str) -> tuple[int, int] | None:
-    """Where the quotation stands in the text, or as much of its beginning or end as does."""
+def _found(text: str, quote: str, *, least: int = LEAST_MATCH) -> tuple[int, int] | None:
+    """Where the quotation stands in the text, or what does of its beginning or end: at least so many letters."""
     places = [at for at, character in enumerate(text) if character.isalnum()]
     letters, sought = letters_of(text), letters_of(quote)
     if sought not in letters:
-        least = range(len(sought) - 1, LEAST_MATCH - 1, -1)
-        parts = (part for length in least for part in (sought[:length], sought[-length:]))
+        lengths = range(len(sought) - 1, least - 1, -1)
+        parts = (part for length in lengths for part in (sought[:length], sought[-length:]))
         sought = next((part for part in parts if part in letters), "")
     if not sought:
         return None
     at = letters.index(sought)
     return places[at], places[at + len(sought) - 1] + 1
-
-
-def _place_of(text: str, quotes: Sequence[str]) -> int | None:
-    """Where the first quotation that the text holds begins in it, by letters and digits alone."""
-    places = [at for at, character in enumerate(text) if character.isalnum()]
-    letters = letters_of(text)
-    for quote in quotes:
-        if (found := letters.find(quote)) >= 0:
-            return places[found]
-    return None
 
 
 # ------------------------------------------------------------------------------------------------ what is in it

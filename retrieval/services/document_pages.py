@@ -29,8 +29,10 @@ _room = asyncio.Semaphore(AT_ONCE)
 
 async def page_draw(document: Document, number: int, *, width: int) -> bytes:
     """The page as PNG, `width` pixels wide. Raises NotFoundError, DocumentUnreadableError, UnavailableError."""
-    path = _path(document)
-    if not await asyncio.to_thread(path.exists):
+    if document.media_type != MEDIA_TYPES["pdf"]:
+        raise NotFoundError(worded("Only PDF files have pages that can be shown."))
+    path = Path(document.file.path) if document.file else None
+    if path is None or not await asyncio.to_thread(path.exists):
         raise NotFoundError(GONE)
     bounds = Bounds(cpu_s=math.ceil(TIMEOUT_S) + 1, timeout_s=TIMEOUT_S, memory_mib=1024, output_mib=32)
     async with _one_of_few():
@@ -38,15 +40,6 @@ async def page_draw(document: Document, number: int, *, width: int) -> bytes:
             return await in_fork(page_picture, path, number, width, bounds=bounds)
         except LookupError as error:
             raise NotFoundError(NO_PAGE) from error
-
-
-def _path(document: Document) -> Path:
-    """Raises NotFoundError."""
-    if document.media_type != MEDIA_TYPES["pdf"]:
-        raise NotFoundError(worded("Only PDF files have pages that can be shown."))
-    if not document.file:
-        raise NotFoundError(GONE)
-    return Path(document.file.path)
 
 
 @asynccontextmanager
