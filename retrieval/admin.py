@@ -47,20 +47,16 @@ class CollectionAdmin(ActionsAdmin, admin.ModelAdmin):
 
     @admin.action(description=_("Approve: search them where a question names no collection"), permissions=["action"])
     def approve(self, request: HttpRequest, queryset: QuerySet[Collection]) -> None:
-        done = sum(collection_approve(collection=collection, approved=True) for collection in queryset)
-        told = ngettext("%(count)d collection is approved.", "%(count)d collections are approved.", done)
-        self._tell(request, queryset, told % {"count": done}, done)
+        self._approve(request, queryset, approved=True)
 
     @admin.action(description=_("Withdraw the approval: search them only where they are named"), permissions=["action"])
     def withdraw_approval(self, request: HttpRequest, queryset: QuerySet[Collection]) -> None:
-        done = sum(collection_approve(collection=collection, approved=False) for collection in queryset)
-        told = ngettext(
-            "%(count)d collection is no longer approved.", "%(count)d collections are no longer approved.", done
-        )
-        self._tell(request, queryset, told % {"count": done}, done)
+        self._approve(request, queryset, approved=False)
 
-    def _tell(self, request: HttpRequest, queryset: QuerySet[Collection], told: str, done: int) -> None:
-        self.message_user(request, told, messages.SUCCESS)
+    def _approve(self, request: HttpRequest, queryset: QuerySet[Collection], *, approved: bool) -> None:
+        done = sum(collection_approve(collection=collection, approved=approved) for collection in queryset)
+        text = ngettext("%(count)d collection is changed.", "%(count)d collections are changed.", done)
+        self.message_user(request, text % {"count": done}, messages.SUCCESS)
         if left := len(queryset) - done:
             stay = ngettext(
                 "%(count)d stays as it is: the site's own, or not public.",

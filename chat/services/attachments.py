@@ -17,7 +17,7 @@ from chat.models import Session
 from ragsite.core.errors import TooLargeError
 from ragsite.core.wording import worded
 from retrieval.models import Collection
-from retrieval.services.collections import collection_delete, collection_of_conversation
+from retrieval.services.collections import collection_of_conversation
 
 MAX_FILES = 50  # of one conversation
 UNASKED_KEPT = timedelta(days=2)  # files of a conversation that was never begun
@@ -50,5 +50,5 @@ def attachments_sweep() -> int:
     ).exclude(conversation_id__in=Session.objects.values("pk"))
     rows = list(unasked.order_by("created_at")[:SWEEP_BATCH])
     for collection in rows:
-        collection_delete(collection=collection)
+        collection.delete()
     return len(rows)

@@ -17,7 +17,6 @@ from retrieval.models import Collection
 from retrieval.selectors import collection_get, collection_list
 from retrieval.services.collections import (
     collection_create,
-    collection_delete,
     collection_owned,
     collection_update,
 )
@@ -67,8 +66,8 @@ class CollectionApi(APIView):
 
     @extend_schema(operation_id="collections_delete", responses={204: OpenApiResponse(description="Deleted.")})
     def delete(self, request: Request, name: str) -> Response:
-        """Delete it with all its documents."""
-        collection_delete(collection=_owned(request, name))
+        """Delete it with all its documents; files and index rows follow (`services.deletion`)."""
+        _owned(request, name).delete()
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 

@@ -11,21 +11,16 @@ import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-QueryClass = Literal["answerable", "unanswerable", "clarify"]
 FILES = ("corpus.jsonl", "queries.jsonl", "qrels.tsv")
 TREC_COLUMNS = 4
 
 
 class DatasetError(Exception):
     """A set that can't be used; its text is one sentence that names file and line."""
-
-
-class DatasetMissingError(DatasetError):
-    """There is no such folder, or it holds no set."""
 
 
 class _Row(BaseModel):
@@ -56,7 +51,7 @@ class LabelledQuery(_Row):
     excluded: bool = False
 
     @property
-    def kind(self) -> QueryClass:
+    def kind(self) -> str:
         """What a right decision would be about."""
         if self.unanswerable:
             return "unanswerable"
@@ -94,10 +89,10 @@ class Dataset:
 
 
 def load_dataset(folder: Path) -> Dataset:
-    """Raises DatasetMissingError, DatasetError."""
+    """Raises DatasetError."""
     for name in FILES:
         if not (folder / name).is_file():
-            raise DatasetMissingError(f"{folder} holds no {name}; it needs {', '.join(FILES)}.")
+            raise DatasetError(f"{folder} holds no {name}; it needs {', '.join(FILES)}.")
     corpus, questions, judged = (folder / name for name in FILES)
     documents, queries = _read_rows(corpus, LabelledDocument), _read_rows(questions, LabelledQuery)
     qrels = _read_qrels(judged)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from argparse import ArgumentTypeError
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -47,16 +48,12 @@ WARM_UP = 3  # searches before the clock starts
 KINDS = ("answerable", "unanswerable", "clarify")
 
 
-class UnknownStageError(ValueError):
-    """The message is one sentence that names the stages there are."""
-
-
 def parse_stages(text: str) -> tuple[str, ...]:
-    """`dense,bm25,+rerank` (the plus may be left out) in the order of STAGES. Raises UnknownStageError."""
+    """`dense,bm25,+rerank` (the plus may be left out) in the order of STAGES. Raises ArgumentTypeError."""
     names = [part.strip().lower() for part in text.split(",") if part.strip()]
     wanted = {name if name in STAGES else f"+{name}" for name in names}
     if not wanted or not wanted <= set(STAGES):
-        raise UnknownStageError(f"There is no stage {text!r}; choose among {', '.join(STAGES)}.")
+        raise ArgumentTypeError(f"There is no stage {text!r}; choose among {', '.join(STAGES)}.")
     return tuple(stage for stage in STAGES if stage in wanted)
 
 

@@ -154,12 +154,6 @@ def collection_approve(*, collection: Collection, approved: bool) -> bool:
     return True
 
 
-@transaction.atomic
-def collection_delete(*, collection: Collection) -> None:
-    """With all its documents; files and index rows follow once the deletion is committed (`services.deletion`)."""
-    collection.delete()
-
-
 ATTACHED_NAME = "conversation "  # and the conversation's id; nobody sees it
 
 
@@ -175,8 +169,7 @@ def collection_of_conversation(*, owner: User, conversation_id: UUID) -> Collect
 
 def collection_of_conversation_delete(*, conversation_id: UUID) -> None:
     """With all files that were attached to the conversation."""
-    for collection in Collection.objects.filter(conversation_id=conversation_id):
-        collection_delete(collection=collection)
+    Collection.objects.filter(conversation_id=conversation_id).delete()
 
 
 def collection_touch(*, collection_id: Any) -> None:

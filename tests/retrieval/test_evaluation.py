@@ -124,11 +124,10 @@ def test_a_saved_run_is_compared_with(labelled: Path, offline: str, tmp_path: Pa
     ("arguments", "message"),
     [
         (["--stages", "magic"], "no stage 'magic'"),
-        (["--k", "0"], "--k must be from 1"),
-        (["--limit", "0"], "--limit must be at least 1"),
+        (["--k", "0"], "--k: give a whole number from 1"),
+        (["--limit", "0"], "--limit: give a whole number from 1"),
     ],
 )
 def test_wrong_options_are_refused(labelled: Path, arguments: list[str], message: str) -> None:
-    with pytest.raises(CommandError, match=message) as refused:
+    with pytest.raises(CommandError, match=message):
         evaluate(labelled, *arguments)
-    assert refused.value.returncode == 2

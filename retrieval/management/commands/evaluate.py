@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 import signal
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,9 @@ from ragsite.runtime import milvus_lite
 from retrieval.errors import ModelError
 from retrieval.evaluation import report
 from retrieval.evaluation.collection import index_of_its_own
-from retrieval.evaluation.dataset import DatasetError, DatasetMissingError, load_dataset
-from retrieval.evaluation.runner import STAGES, Evaluation, UnknownStageError, evaluate, parse_stages
+from retrieval.evaluation.dataset import DatasetError, load_dataset
+from retrieval.evaluation.runner import STAGES, Evaluation, evaluate, parse_stages
 
-USAGE_ERROR = 2
 INTERRUPTED = 130
 
 
@@ -35,13 +34,11 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("dir", type=Path, metavar="DIR")
-        parser.add_argument(
-            "--stages",
-            default=",".join(STAGES),
-            help=translate("separated by commas: {stages}", stages=",".join(STAGES)),
-        )
-        parser.add_argument("--k", type=int, default=10, help=_("cut-off of nDCG and recall (default 10)"))
-        parser.add_argument("--limit", type=int, help=_("at most so many questions, always the same ones"))
+        stages = ",".join(STAGES)
+        help_text = translate("separated by commas: {stages}", stages=stages)
+        parser.add_argument("--stages", type=parse_stages, default=stages, help=help_text)
+        parser.add_argument("--k", type=_count, default=10, help=_("cut-off of nDCG and recall (default 10)"))
+        parser.add_argument("--limit", type=_count, help=_("at most so many questions, always the same ones"))
         parser.add_argument("--no-decisions", action="store_true", help=_("rank only; don't run the workflow"))
         parser.add_argument("--json", action="store_true", help=_("print the result as JSON"))
         parser.add_argument("--save", type=Path, metavar="FILE", help=_("store the result"))
@@ -49,18 +46,16 @@ class Command(BaseCommand):
 
     def handle(self, *_: Any, **options: Any) -> None:
         try:
-            stages = parse_stages(options["stages"])
             dataset = load_dataset(options["dir"]).limited(options["limit"])
             before = report.load_saved(options["compare"]) if options["compare"] else None
-        except (DatasetError, UnknownStageError) as error:
-            wrong_usage = isinstance(error, DatasetMissingError | UnknownStageError)
-            raise CommandError(str(error), returncode=USAGE_ERROR if wrong_usage else 1) from error
-        _check(options)
+        except DatasetError as error:
+            raise CommandError(str(error)) from error
+        stages, k = options["stages"], options["k"]
         logging.disable(logging.WARNING)  # fallbacks are counted and told below
         try:
             with index_of_its_own(settings.RAG) as uri:
                 decisions = not options["no_decisions"]
-                work = evaluate(dataset, stages, k=options["k"], decisions=decisions, settings=settings.RAG, uri=uri)
+                work = evaluate(dataset, stages, k=k, decisions=decisions, settings=settings.RAG, uri=uri)
                 result = asyncio.run(_stoppable(work))
         except (AppError, ModelError, milvus_lite.MilvusLiteError) as error:
             raise CommandError(str(error)) from error
@@ -76,12 +71,10 @@ class Command(BaseCommand):
             report.save(result, options["save"])
 
 
-def _check(options: dict[str, Any]) -> None:
-    most = settings.RAG.search.max_top_k
-    if not 1 <= options["k"] <= most:
-        raise CommandError(translate("--k must be from 1 to {most}.", most=most), returncode=USAGE_ERROR)
-    if options["limit"] is not None and options["limit"] < 1:
-        raise CommandError(translate("--limit must be at least 1."), returncode=USAGE_ERROR)
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise ArgumentTypeError(_("give a whole number from 1"))
+    return int(text)
 
 
 async def _stoppable(work: Any) -> Evaluation:
