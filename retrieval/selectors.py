@@ -116,13 +116,15 @@ def owned_collections(user: User) -> QuerySet[Collection]:
 
 
 def writable_collections(user: User) -> QuerySet[Collection]:
-    """Those whose documents `user` may change: their own, for staff the site's, and where they are an editor."""
+    """Those whose documents `user` may change: their own with their conversations', for staff the site's, and where
+    they are an editor."""
     if user is None or not user.is_authenticated:
         return Collection.objects.none()
     people = CollectionPerson.objects.filter(user=user, role=CollectionPerson.Role.EDITOR).values("collection")
     edited = Collection.objects.filter(editor_groups__user=user).values("pk")
     shared = Q(visibility=Collection.Visibility.SHARED) & (Q(pk__in=edited) | Q(pk__in=people))
-    return Collection.objects.filter(Q(pk__in=owned_collections(user).values("pk")) | shared, _bound(user))
+    own = Q(pk__in=owned_collections(user).values("pk")) | Q(pk__in=attached_collections(user).values("pk"))
+    return Collection.objects.filter(own | shared, _bound(user))
 
 
 def collection_list(*, user: User) -> QuerySet[Collection]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -24,7 +24,14 @@ from ragsite.core.wording import worded
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.models import Chunk, Collection, CollectionPerson, Document
 from retrieval.search.hybrid import query_text
-from retrieval.selectors import SORTS, VERSIONS, is_approved, unasked_collections, writable_collections
+from retrieval.selectors import (
+    SORTS,
+    VERSIONS,
+    is_approved,
+    owned_collections,
+    unasked_collections,
+    writable_collections,
+)
 from retrieval.values import FILTERS_MODES, SearchFilters
 
 _SAYS_NOTHING = rf"\s{CONTROL}\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff"
@@ -33,26 +40,15 @@ MAX_BULK = 200  # documents of one call
 ADDRESS = "An id, `owner/name`, `site:name`, or a plain name: your own collection first."
 
 
-def _owns(collection: Collection, user: User) -> bool:
-    return collection.owner_id == user.pk or (collection.owner_id is None and user.is_staff)
-
-
-def _may_edit(collection: Collection, context: dict[str, Any]) -> bool:
-    """Whether the asking user may change its documents."""
-    user = context["request"].user
-    if _owns(collection, user):
-        return True
-    return _is_among(collection, writable_collections, context)
-
-
 def _is_among(
-    collection: Collection, selector: Callable[[User], QuerySet[Collection]], context: dict[str, Any]
+    collection: Collection, selector: Callable[[User], QuerySet[Collection]], context: Mapping[str, Any]
 ) -> bool:
-    """Whether it is one of those that the selector gives for the asking user; they are looked up once."""
-    kept = context.setdefault("collections_of", {})
-    if selector not in kept:
-        kept[selector] = set(selector(context["request"].user).values_list("pk", flat=True))
-    return collection.pk in kept[selector]
+    """Whether it is one of those that the selector gives for the request's user; they are looked up once a request."""
+    request = context["request"]
+    known = vars(request).setdefault("known_collections", {})
+    if selector not in known:
+        known[selector] = set(selector(request.user).values_list("pk", flat=True))
+    return collection.pk in known[selector]
 
 
 class NewerVersionSerializer(serializers.Serializer[Any]):
@@ -83,7 +79,7 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
         read_only_fields = fields
 
     def get_editable(self, document: Document) -> bool:
-        return _may_edit(document.collection, cast(dict[str, Any], self.context))
+        return _is_among(document.collection, writable_collections, self.context)
 
     def get_superseded(self, document: Document) -> bool:
         return document.superseded_at is not None
@@ -321,13 +317,13 @@ class CollectionSerializer(serializers.ModelSerializer[Collection]):
         return is_approved(collection)
 
     def get_searched(self, collection: Collection) -> bool:
-        return _is_among(collection, unasked_collections, cast(dict[str, Any], self.context))
+        return _is_among(collection, unasked_collections, self.context)
 
     def get_editable(self, collection: Collection) -> bool:
-        return _may_edit(collection, cast(dict[str, Any], self.context))
+        return _is_among(collection, writable_collections, self.context)
 
     def get_owned(self, collection: Collection) -> bool:
-        return _owns(collection, self.context["request"].user)
+        return _is_among(collection, owned_collections, self.context)
 
     def get_editor_groups(self, collection: Collection) -> list[str]:
         return [group.name for group in collection.editor_groups.all()] if self.get_owned(collection) else []

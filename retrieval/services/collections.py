@@ -20,7 +20,6 @@ from retrieval.collection_addresses import read_address
 from retrieval.errors import CollectionNotFoundError
 from retrieval.models import Collection, CollectionPerson, Document, ShareReply
 from retrieval.selectors import (
-    attached_collections,
     collection_find,
     collection_get,
     owned_collections,
@@ -226,8 +225,7 @@ def collection_ensure(*, owner: User | None, name: str, **values: Any) -> Collec
 
 def collection_writable(*, collection: Collection, user: User | AnonymousUser) -> Collection:
     """The collection itself. Raises PermissionDeniedError when `user` may read it but not change it."""
-    writable = writable_collections(user) | attached_collections(user)
-    if not writable.filter(pk=collection.pk).exists():
+    if not writable_collections(user).filter(pk=collection.pk).exists():
         raise PermissionDeniedError(
             worded("You may read the collection “{name}” but not change it.", name=collection.name)
         )
