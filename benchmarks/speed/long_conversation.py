@@ -52,9 +52,10 @@ def make_cited(user: Any, document_id: str, pages: int) -> str:
 
 
 def _turn(session: Any, question: str, answer: str, chunks: list[Any], *, after: Any) -> Any:
-    from chat.messages.data import _quoted
+    from chat.messages.data import source_spans
     from chat.models import DecisionStep, Message, Source
-    from retrieval.services.document_content import page_spans
+    from retrieval import values
+    from retrieval.selectors import stored_chunk
 
     asked = Message.objects.create(session=session, role="user", text=question, follows=after)
     said = Message.objects.create(
@@ -62,13 +63,8 @@ def _turn(session: Any, question: str, answer: str, chunks: list[Any], *, after:
         model="test-chat:latest", usage={"llm_calls": 2, "total_ms": 2100, "first_token_ms": 400},
     )  # fmt: skip
     for marker, chunk in enumerate(chunks, 1):
-        spans = []
-        for start, end in _quoted(answer, marker, chunk.text):
-            begin = chunk.char_start
-            for piece in page_spans(document_id=chunk.document_id, start=begin + start, end=begin + end):
-                boxes = [[round(side, 4) for side in box] for box in piece.boxes]
-                place = {"start": piece.start - begin, "end": piece.end - begin}
-                spans.append({"page": piece.page, "boxes": boxes, **place})
+        cited = values.Source(marker=marker, chunk=stored_chunk(chunk), scores=values.Scores(), cited=True)
+        spans = source_spans(cited, answer=answer, grounding=())
         Source.objects.create(
             message=said, marker=marker, document_id=chunk.document_id, chunk_id=str(chunk.pk), cited=True,
             title=chunk.document.title, file_name=chunk.document.file_name, page=chunk.page, heading=chunk.heading,

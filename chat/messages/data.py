@@ -16,7 +16,6 @@ from ragsite.core.localized import localized
 from ragsite.core.text import clean_json, clean_text
 from ragsite.core.wording import Wordings, worded, wordings_of
 from retrieval import values
-from retrieval.ingest.chunking import Box
 from retrieval.services.document_content import MOST_SPANS, page_spans
 from retrieval.steps.cite import BASELESS, claims_of, support
 from retrieval.trace import StepRecord, Trace
@@ -267,17 +266,8 @@ def _columns(row: Source | DecisionStep, names: Sequence[str]) -> dict[str, Any]
 # ------------------------------------------------------------------------------------------------ cited places
 def source_spans(source: values.Source, *, answer: str, grounding: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """`spans` of a cited source as it is stored: {page, boxes, start, end} each. Asks the database."""
-    chunk = source.chunk
-    if not source.cited:
-        return []
-    spans: list[dict[str, Any]] = []
-    for start, end in _cited_places(source, answer, grounding):
-        begin = chunk.char_start
-        pieces = page_spans(document_id=chunk.document_id, start=begin + start, end=begin + end) if chunk.page else []
-        spans += [
-            _span(piece.start - begin, piece.end - begin, piece.page or chunk.page, piece.boxes) for piece in pieces
-        ] or [_span(start, end, chunk.page, ())]
-    return spans[:MOST_SPANS]
+    places = _cited_places(source, answer, grounding) if source.cited else []
+    return [span for start, end in places for span in page_spans(source.chunk, start, end)][:MOST_SPANS]
 
 
 def _cited_places(source: values.Source, answer: str, grounding: Sequence[Mapping[str, Any]]) -> list[tuple[int, int]]:
@@ -297,10 +287,6 @@ def _cited_places(source: values.Source, answer: str, grounding: Sequence[Mappin
         near = [one for one in found if (one.score or 0.0) >= BASELESS]
         checked = [(place.start, place.end) for one in near for _, place in one.places]
     return sorted(set(checked))[:MOST_SPANS]
-
-
-def _span(start: int, end: int, page: int | None, boxes: Sequence[Box]) -> dict[str, Any]:
-    return {"page": page, "boxes": [[round(side, 4) for side in box] for box in boxes], "start": start, "end": end}
 
 
 def cited_page(row: Source) -> int | None:

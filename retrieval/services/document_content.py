@@ -7,32 +7,22 @@ blocks and lines are.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 from ragsite.core.errors import NotFoundError
 from ragsite.core.wording import worded
-from retrieval.ingest.chunking import Box, boxes_between
+from retrieval.ingest.chunking import boxes_between
 from retrieval.ingest.sniff import MEDIA_TYPES
 from retrieval.models import Chunk, Document, DocumentPart
 from retrieval.selectors import as_uuid
 from retrieval.services.document_html import blocks_html
+from retrieval.values import StoredChunk
 
 MARKDOWN = MEDIA_TYPES["markdown"]
 MOST_SPANS = 20  # of one source
 LEAST_MATCH = 12  # letters of a quotation that goes over two pages: less is chance
 NO_PART = worded("The document has no such part.")
-
-
-@dataclass(frozen=True, slots=True)
-class PageSpan:
-    """A stretch of a document's text on one page. boxes: shares of the page, (left, top, right, bottom)."""
-
-    start: int
-    end: int
-    page: int | None
-    boxes: tuple[Box, ...]
 
 
 def content_read(*, document: Document, part: int | None = None, chunk: str = "", quote: str = "") -> dict[str, Any]:
@@ -65,17 +55,18 @@ def content_read(*, document: Document, part: int | None = None, chunk: str = ""
     }
 
 
-def page_spans(*, document_id: UUID | str, start: int, end: int) -> list[PageSpan]:
-    """The stretch start … end of a document's text, page by page; one without a page where it has none."""
-    if (key := as_uuid(str(document_id))) is None or end <= start:
-        return []
-    parts = DocumentPart.objects.filter(document=key, char_start__lt=end, char_end__gt=start).order_by("number")
-    spans = []
-    for part in parts[:MOST_SPANS]:
-        begin, finish = max(start, part.char_start), min(end, part.char_end)
-        boxes = boxes_between(part.lines, begin - part.char_start, finish - part.char_start)
-        spans.append(PageSpan(begin, finish, part.page, tuple(boxes)))
-    return spans
+def page_spans(chunk: StoredChunk, start: int, end: int) -> list[dict[str, Any]]:
+    """`{page, boxes, start, end}` where `chunk.text[start:end]` stands, page by page; boxes as far as known."""
+    spans, offset, key = [], chunk.char_start, as_uuid(chunk.document_id)
+    if key and chunk.page and start < end:
+        parts = DocumentPart.objects.filter(document=key, char_start__lt=offset + end, char_end__gt=offset + start)
+        for part in parts.order_by("number")[:MOST_SPANS]:
+            begin, finish = max(offset + start, part.char_start), min(offset + end, part.char_end)
+            sides = boxes_between(part.lines, begin - part.char_start, finish - part.char_start)
+            boxes = [[round(side, 4) for side in box] for box in sides]
+            page = part.page or chunk.page
+            spans.append({"page": page, "boxes": boxes, "start": begin - offset, "end": finish - offset})
+    return spans or [{"page": chunk.page, "boxes": [], "start": start, "end": end}]
 
 
 # ------------------------------------------------------------------------------------------------ which part
