@@ -29,10 +29,8 @@ from retrieval.values import EmbeddingSpace
 logger = logging.getLogger(__name__)
 Result = TypeVar("Result")
 RESUME_EXPIRES_S = 30  # by then the next round has looked again
-MAINTENANCE_RETRY = {
-    "autoretry_for": (IndexUnavailableError, EmbeddingUnavailableError), "max_retries": 5, "retry_backoff": 5,
-}  # fmt: skip
-UNINDEX_RETRY = {"autoretry_for": (IndexUnavailableError,), "max_retries": 5, "retry_backoff": 5}
+AWAY = (IndexUnavailableError, EmbeddingUnavailableError)
+RETRY = {"autoretry_for": AWAY, "max_retries": 10, "retry_backoff": 2, "retry_backoff_max": 60}
 
 
 @shared_task
@@ -53,24 +51,24 @@ def ingest_resume() -> int:
     return messages
 
 
-@shared_task(**UNINDEX_RETRY)
+@shared_task(**RETRY)
 def document_unindex(document_id: str, model: str, dim: int) -> None:
     """Clear a deleted document's rows away. Search doesn't show them in any case."""
     _run(lambda: get_engine().index.delete_document(EmbeddingSpace(model, dim), document_id))
 
 
-@shared_task(**UNINDEX_RETRY)
+@shared_task(**RETRY)
 def collection_unindex(collection_id: str, model: str, dim: int) -> None:
     _run(lambda: get_engine().index.delete_collection(EmbeddingSpace(model, dim), collection_id))
 
 
-@shared_task(autoretry_for=(IndexUnavailableError,), max_retries=10, retry_backoff=2, retry_backoff_max=60)
+@shared_task(**RETRY)
 def index_check() -> int:
     """Compare the index with the database and repair it. Returns how many chunks were written anew."""
     return sum(repair.written for repair in _run(index_repair))
 
 
-@shared_task(**MAINTENANCE_RETRY)
+@shared_task(**RETRY)
 def collection_reembed_task(collection_id: str) -> str:
     """Embed a collection by the model that new ones get. The model that it has afterwards; "": it has gone."""
     collection = Collection.objects.filter(pk=collection_id).first()

@@ -13,8 +13,10 @@ from rest_framework.views import APIView
 
 from ragsite.core.api.fields import FlagField, QuerySerializer, StrictSerializer, checked
 from ragsite.core.api.user import asking_user
+from ragsite.core.errors import NotFoundError
+from ragsite.core.wording import worded
 from retrieval.memory import services
-from retrieval.memory.selectors import memory_enabled, memory_get, memory_list
+from retrieval.memory.selectors import memory_enabled, memory_list
 from retrieval.memory.services import memories_forget, memory_switch
 from retrieval.models import Memory
 
@@ -68,14 +70,10 @@ class MemoriesApi(GenericAPIView[Memory]):
 class MemoryApi(APIView):
     """One fact; somebody else's answers like none at all."""
 
-    @extend_schema(operation_id="memory_read", responses=MemorySerializer)
-    def get(self, request: Request, memory_id: uuid.UUID) -> Response:
-        return Response(MemorySerializer(memory_get(user=asking_user(request), memory_id=memory_id)).data)
-
     @extend_schema(operation_id="memory_delete", responses={204: DELETED})
     def delete(self, request: Request, memory_id: uuid.UUID) -> Response:
-        memory = memory_get(user=asking_user(request), memory_id=memory_id)
-        memories_forget(user_id=memory.user_id, memory_ids=[memory.pk])
+        if not memories_forget(user_id=asking_user(request).pk, memory_ids=[memory_id]):
+            raise NotFoundError(worded("There is no such memory, or it is not yours."))
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 

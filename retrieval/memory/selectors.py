@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import uuid
-
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet
 
-from ragsite.core.errors import NotFoundError
 from ragsite.core.text import clean_text
-from ragsite.core.wording import worded
 from retrieval.models import Memory, MemoryPreference
 
 
@@ -20,14 +16,6 @@ def memory_list(*, user: User, search: str = "") -> QuerySet[Memory]:
     for word in clean_text(search).split():
         memories = memories.filter(Q(text__icontains_han=word) | Q(question__icontains_han=word))
     return memories.order_by("-updated_at", "pk")
-
-
-def memory_get(*, user: User, memory_id: uuid.UUID) -> Memory:
-    """Raises NotFoundError."""
-    memory = Memory.objects.filter(user=user, pk=memory_id).first()
-    if memory is None:
-        raise NotFoundError(worded("There is no such memory, or it is not yours."))
-    return memory
 
 
 def memory_enabled(*, user_id: int) -> bool:

@@ -144,7 +144,7 @@ async def _parse(claim: Claim, document: Document, space: EmbeddingSpace) -> Non
         read = await read_file(Path(document.file.path), file_name=document.file_name, size=size)
     except FileNotFoundError as error:
         raise DocumentUnreadableError(FILE_GONE) from error
-    if await IngestJob.objects.filter(document=document.pk).exclude(pk=claim.job_id).aexists():
+    if await IngestJob.objects.filter(document=document.pk).exclude(pk=claim.lease.pk).aexists():
         # It was read before, perhaps into more chunks: rows of former ones would only take up room in the results.
         await get_engine().index.delete_document(space, str(document.pk))
     await sync_to_async(_chunks_store)(claim, read)

@@ -44,7 +44,6 @@ OPEN_STATES = (IngestJob.State.WAITING, IngestJob.State.RUNNING)
 class Claim:
     """The right to work on a document until the lease of its job runs out; keep it with `leases.hold(claim.lease)`."""
 
-    job_id: UUID
     document_id: UUID
     lease: Lease
 
@@ -56,7 +55,7 @@ def job_claim(*, document_id: UUID | str) -> Claim | None:
     job = open_jobs.select_for_update().filter(document_id=document_id).first()
     if job is None:
         return None
-    claim = Claim(job.pk, job.document_id, Lease(open_jobs, job.pk, seconds=LEASE_S))
+    claim = Claim(job.document_id, Lease(open_jobs, job.pk, seconds=LEASE_S))
     given_up = job.attempts >= MAX_ATTEMPTS
     attempts = job.attempts if given_up else job.attempts + 1
     running = IngestJob.State.RUNNING

@@ -31,7 +31,7 @@ def jobs_of(user: User | None, count: int = 1, **fields: Any) -> list[IngestJob]
 def take() -> User | str | None:
     """Whose job a free worker takes; "nobody's" where none may be taken."""
     claim = job_claim_next()
-    return IngestJob.objects.get(pk=claim.job_id).user if claim else "nobody's"
+    return IngestJob.objects.get(pk=claim.lease.pk).user if claim else "nobody's"
 
 
 def test_one_file_does_not_wait_behind_fifty_of_another_user(users: list[User]) -> None:
