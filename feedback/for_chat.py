@@ -14,7 +14,7 @@ from feedback.rounds.live import SnapshotBoosts, content_of, manual_rules
 from ragsite.core.errors import NotFoundError
 from ragsite.core.wording import worded
 from retrieval.ports import BoostSource, Models
-from retrieval.selectors import documents_unasked
+from retrieval.selectors import default_documents
 
 
 class ChatFeedback:
@@ -28,7 +28,7 @@ class ChatFeedback:
         return messages.prefetch_related(Prefetch("ratings", queryset=ratings, to_attr="shown_ratings"))
 
     def checked_questions(self, *, user: User, limit: int) -> list[str]:
-        searched = documents_unasked(user).values("pk")
+        searched = default_documents(user).values("pk")
         elsewhere = CuratedSource.objects.exclude(document_id__in=searched).values("answer")
         answers = CuratedAnswer.in_force().filter(sources__isnull=False).exclude(pk__in=elsewhere).distinct()
         return list(answers.order_by("-created_at").values_list("question", flat=True)[:limit])

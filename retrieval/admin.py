@@ -120,15 +120,15 @@ class DocumentAdmin(ActionsAdmin, admin.ModelAdmin):
             except AppError:
                 refused += 1
         queued = len(queryset) - refused
-        told = ngettext("%(count)d document is being read again.", "%(count)d documents are being read again.", queued)
-        self.message_user(request, told % {"count": queued}, messages.SUCCESS)
+        text = ngettext("%(count)d document is being read again.", "%(count)d documents are being read again.", queued)
+        self.message_user(request, text % {"count": queued}, messages.SUCCESS)
         if refused:
-            told = ngettext(
+            text = ngettext(
                 "%(count)d document is being read at the moment already.",
                 "%(count)d documents are being read at the moment already.",
                 refused,
             )
-            self.message_user(request, told % {"count": refused}, messages.WARNING)
+            self.message_user(request, text % {"count": refused}, messages.WARNING)
 
     @admin.display(description=_("Size"), ordering="size_bytes")
     def size(self, document: Document) -> str:

@@ -88,7 +88,7 @@ def _shared_with_groups(user: Account) -> Q:
     return Q(pk__in=Collection.objects.filter(groups__user=user).values("pk"))
 
 
-def unasked_collections(user: User) -> QuerySet[Collection]:
+def default_collections(user: User) -> QuerySet[Collection]:
     """Those that a question searches which names none: one's own, those that others share and one has accepted, and
     public ones that the site has approved; for staff all of the site's too."""
     rule = Q(owner=None) | Q(approved=True)
@@ -204,17 +204,16 @@ def is_approved(collection: Collection) -> bool:
 
 # ------------------------------------------------------------------------------------------------ scopes
 def scope_for(*, user: User, names: Sequence[str] = ()) -> SearchScope:
-    """What `user` may search: the collections named, or without names what is searched unasked.
+    """What `user` may search: the collections named, or `default_collections`.
 
-    Others than `unasked_collections` have to be named. Raises CollectionNotFoundError for an address that means nothing
-    that is visible.
+    Raises CollectionNotFoundError for an address that means nothing that is visible.
     """
     if not names:
-        return _scope(unasked_collections(user).order_by("name", "created_at"))
+        return _scope(default_collections(user).order_by("name", "created_at"))
     return _scope_of(collections_find(user=user, names=names))
 
 
-def scope_as_asked(*, user: User, names: Sequence[str], ids: Sequence[str], asked_at: datetime) -> SearchScope:
+def scope_of_earlier(*, user: User, names: Sequence[str], ids: Sequence[str], asked_at: datetime) -> SearchScope:
     """The scope of an earlier question, of which `names` and, where they were kept, `ids` are stored.
 
     A collection that was made since never takes another's place; what is visible is decided anew. Raises
@@ -280,14 +279,14 @@ def _scope(collections: Iterable[Collection]) -> SearchScope:
 # ------------------------------------------------------------------------------------------------ documents
 def visible_documents(user: User) -> QuerySet[Document]:
     """Those of the collections that `user` may read, and those attached to their conversations."""
-    seen = Q(collection__in=visible_collections(user).values("pk"))
+    readable = Q(collection__in=visible_collections(user).values("pk"))
     attached = Q(collection__in=attached_collections(user).values("pk"))
-    return Document.objects.filter(seen | attached).select_related("collection")
+    return Document.objects.filter(readable | attached).select_related("collection")
 
 
-def documents_unasked(user: User) -> QuerySet[Document]:
+def default_documents(user: User) -> QuerySet[Document]:
     """Those that a question searches which names no collection."""
-    searched = Document.objects.filter(collection__in=unasked_collections(user).values("pk"))
+    searched = Document.objects.filter(collection__in=default_collections(user).values("pk"))
     return searched.filter(status=Document.Status.READY, superseded_at=None)
 
 
@@ -437,8 +436,8 @@ class DatabaseDocumentReader:
         keys = [(key, seq) for document_id, seq in places if (key := as_uuid(document_id)) is not None and seq >= 0]
         if not keys or not scope.collections:
             return ()
-        wanted = reduce(or_, (Q(document=key, seq=seq) for key, seq in keys))
-        return await _stored(Chunk.objects.filter(wanted, document__collection__in=_ids(scope)))
+        rule = reduce(or_, (Q(document=key, seq=seq) for key, seq in keys))
+        return await _stored(Chunk.objects.filter(rule, document__collection__in=_ids(scope)))
 
 
 # A row of these takes less than two models do, and a search reads dozens.

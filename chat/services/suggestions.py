@@ -7,7 +7,7 @@ from django.db.models import Exists, OuterRef
 
 from chat.feedback import get_feedback
 from chat.models import AnswerReview, Message, Source
-from retrieval.selectors import documents_unasked
+from retrieval.selectors import default_documents
 from retrieval.services.samples import sample_questions
 from retrieval.text.analysis import detect_language
 
@@ -34,7 +34,7 @@ def _base(language: str) -> str:
 def _rated_well(user: User) -> list[str]:
     """First questions of the user's conversations, whose answers cite only what is searched for the user now."""
     gone = Source.objects.filter(message=OuterRef("message"), cited=True).exclude(
-        document_id__in=documents_unasked(user).values("pk")
+        document_id__in=default_documents(user).values("pk")
     )
     cited = Source.objects.filter(message=OuterRef("message"), cited=True)
     rows = AnswerReview.objects.filter(Exists(cited), ~Exists(gone), user=user, worst_score__gte=GOOD)

@@ -28,7 +28,7 @@ from ragsite.runtime import milvus_lite
 from retrieval.engine import Engine
 from retrieval.ports import SearchRequest
 from retrieval.search.hybrid import NO_BOOST, Hit, rank_with_boosts
-from retrieval.selectors import collection_ref, scope_as_asked, scope_for
+from retrieval.selectors import collection_ref, scope_for, scope_of_earlier
 from retrieval.values import Query, ScoredChunk, SearchScope, TailHit
 
 GOLDEN_QUESTIONS = 300  # measured at most; of more a sample
@@ -138,7 +138,7 @@ def recent_questions() -> list[Question]:
     questions = []
     for row in Message.objects.filter(pk__in=chosen).select_related("reply_to", "session__user").order_by("pk"):
         try:
-            scope = scope_as_asked(
+            scope = scope_of_earlier(
                 user=row.session.user,
                 names=row.request.get("collections", []),
                 ids=row.request.get("collection_ids", []),

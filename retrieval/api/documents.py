@@ -153,10 +153,10 @@ class DocumentsBulkApi(APIView):
     def post(self, request: Request) -> Response:
         """Delete, move, describe or read again; each document by itself: one that is refused does not keep the others
         from it. 404 for a collection that is not there, 403 for one that the user may not change."""
-        asked = checked(BulkSerializer, request.data)
-        act = _bulk_action(request, asked)
+        body = checked(BulkSerializer, request.data)
+        act = _bulk_action(request, body)
         results = []
-        for document_id in dict.fromkeys(asked["ids"]):
+        for document_id in dict.fromkeys(body["ids"]):
             refusal: dict[str, str] = {"code": "", "error": ""}
             try:
                 act(_writable(request, document_id))
@@ -167,16 +167,16 @@ class DocumentsBulkApi(APIView):
         return Response(BulkResultsSerializer({"results": results}).data)
 
 
-def _bulk_action(request: Request, asked: Mapping[str, Any]) -> Callable[[Document], object]:
-    match asked["action"]:
+def _bulk_action(request: Request, body: Mapping[str, Any]) -> Callable[[Document], object]:
+    match body["action"]:
         case "delete":
             return lambda document: document_delete(document=document)
         case "read_again":
             return lambda document: document_reingest(document=document)
         case "metadata":
-            return lambda document: document_update(document=document, changes=asked["changes"])
+            return lambda document: document_update(document=document, changes=body["changes"])
         case _:
-            found = collection_get(user=request.user, name=asked["collection"])
+            found = collection_get(user=request.user, name=body["collection"])
             target = collection_writable(collection=found, user=request.user)
             return lambda document: document_move(document=document, collection=target)
 

@@ -27,9 +27,9 @@ from retrieval.search.hybrid import query_text
 from retrieval.selectors import (
     SORTS,
     VERSIONS,
+    default_collections,
     is_approved,
     owned_collections,
-    unasked_collections,
     writable_collections,
 )
 from retrieval.values import FILTERS_MODES, SearchFilters
@@ -118,8 +118,8 @@ class BulkSerializer(StrictSerializer):
     def validate(self, values: dict[str, Any]) -> dict[str, Any]:
         for action, field in (("move", "collection"), ("metadata", "changes")):
             if (values["action"] == action) != (field in values):
-                told = worded("Needed for the action {action}, and for no other.", action=action)
-                raise serializers.ValidationError({field: [localized(told)]})
+                problem = worded("Needed for the action {action}, and for no other.", action=action)
+                raise serializers.ValidationError({field: [localized(problem)]})
         return values
 
 
@@ -158,8 +158,8 @@ class FiltersModeField(serializers.ChoiceField):
 
 def search_filters(checked: Mapping[str, Any]) -> SearchFilters:
     """From a `FiltersSerializer`'s validated data. What is empty or null does not filter."""
-    given = {name: value for name, value in checked.items() if value not in (None, "")}
-    return SearchFilters(**{**given, "tags": tuple(given.get("tags", ()))})
+    values = {name: value for name, value in checked.items() if value not in (None, "")}
+    return SearchFilters(**{**values, "tags": tuple(values.get("tags", ()))})
 
 
 class DocumentListQuerySerializer(QuerySerializer):
@@ -317,7 +317,7 @@ class CollectionSerializer(serializers.ModelSerializer[Collection]):
         return is_approved(collection)
 
     def get_searched(self, collection: Collection) -> bool:
-        return _is_among(collection, unasked_collections, self.context)
+        return _is_among(collection, default_collections, self.context)
 
     def get_editable(self, collection: Collection) -> bool:
         return _is_among(collection, writable_collections, self.context)

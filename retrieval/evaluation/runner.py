@@ -51,10 +51,10 @@ KINDS = ("answerable", "unanswerable", "clarify")
 def parse_stages(text: str) -> tuple[str, ...]:
     """`dense,bm25,+rerank` (the plus may be left out) in the order of STAGES. Raises ArgumentTypeError."""
     names = [part.strip().lower() for part in text.split(",") if part.strip()]
-    wanted = {name if name in STAGES else f"+{name}" for name in names}
-    if not wanted or not wanted <= set(STAGES):
+    chosen = {name if name in STAGES else f"+{name}" for name in names}
+    if not chosen or not chosen <= set(STAGES):
         raise ArgumentTypeError(f"There is no stage {text!r}; choose among {', '.join(STAGES)}.")
-    return tuple(stage for stage in STAGES if stage in wanted)
+    return tuple(stage for stage in STAGES if stage in chosen)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -114,8 +114,8 @@ def _share(collection: Collection, changes: Mapping[str, Any], by: User | None) 
         users = User.objects.filter(Q(is_active=True) | Q(shared_collections__collection=collection))
         ids = dict(users.filter(username__in=roles).values_list("username", "pk"))
         missing = sorted(roles.keys() - ids.keys())
-        told = [worded("There is no user “{name}”; enter the whole user name.", name=name) for name in missing]
-        _refuse("people", told)
+        problems = [worded("There is no user “{name}”; enter the whole user name.", name=name) for name in missing]
+        _refuse("people", problems)
         if by is not None:
             ids.pop(by.username, None)
         people.exclude(user__in=ids.values()).delete()

@@ -32,25 +32,25 @@ def content_read(*, document: Document, part: int | None = None, chunk: str = ""
     the document's text, marks the boxes of the quotations, one a line, on a page. Raises NotFoundError.
     """
     place = 0 if part is not None else _place(document, chunk, quote)
-    wanted = document.parts.filter(number=part) if part is not None else document.parts.filter(char_end__gt=place)
-    shown = wanted.order_by("number").first()
-    if shown is None:
+    parts = document.parts.filter(number=part) if part is not None else document.parts.filter(char_end__gt=place)
+    row = parts.order_by("number").first()
+    if row is None:
         raise NotFoundError(NO_PART)
-    chunks = _chunks_between(document.pk, shown.char_start, shown.char_end)
-    text = _joined(chunks, shown.char_start, shown.char_end)
+    chunks = _chunks_between(document.pk, row.char_start, row.char_end)
+    text = _joined(chunks, row.char_start, row.char_end)
     markdown = document.media_type == MARKDOWN
     return {
-        "part": shown.number,
+        "part": row.number,
         "part_count": document.parts.count(),
-        "page": shown.page,
-        "width": shown.width,
-        "height": shown.height,
-        "html": blocks_html(text, shown.blocks, start=shown.char_start, markdown=markdown),
-        "chunks": [_chunk(row, before, shown) for before, row in zip([None, *chunks], chunks, strict=False)],
+        "page": row.page,
+        "width": row.width,
+        "height": row.height,
+        "html": blocks_html(text, row.blocks, start=row.char_start, markdown=markdown),
+        "chunks": [_chunk(one, before, row) for before, one in zip([None, *chunks], chunks, strict=False)],
         "marks": [
             box
             for start, end in filter(None, (_found(text, line) for line in quote.split("\n")))
-            for box in boxes_between(shown.lines, start, end)
+            for box in boxes_between(row.lines, start, end)
         ],
     }
 

@@ -129,10 +129,10 @@ def _rows(rows: Sequence[Sequence[str]], *, headed: bool) -> Iterator[str]:
 
 def _row(cells: Sequence[str], tag: str) -> str:
     """Cells beyond the most stand together in the last one."""
-    kept = (
+    shortened = (
         [*cells[: MOST_COLUMNS - 1], CELL_END.join(cells[MOST_COLUMNS - 1 :])] if len(cells) > MOST_COLUMNS else cells
     )
-    return "<tr>" + "".join(f'<{tag} dir="auto">{cell}</{tag}>' for cell in kept) + "</tr>"
+    return "<tr>" + "".join(f'<{tag} dir="auto">{cell}</{tag}>' for cell in shortened) + "</tr>"
 
 
 def _new_parser() -> MarkdownIt:

@@ -84,17 +84,17 @@ def job_wait(*, claim: Claim, reason: str) -> bool:
     if job is None:
         return True
     if job.waits >= MAX_WAITS:
-        told = counted(
+        text = counted(
             "{reason} Given up after {count} try; upload the file again.",
             "{reason} Given up after {count} tries; upload the file again.",
             job.waits,
             reason=reason,
         )
-        job_fail(claim=claim, reason=told)
+        job_fail(claim=claim, reason=text)
         return False
     pause_s = min(RETRY_FIRST_S * 2**job.waits, RETRY_LAST_S)
     _give_back(claim, reason, pause_s, waits=job.waits + 1, attempts=max(0, job.attempts - 1))
-    Document.objects.filter(pk=claim.document_id).update(**_told(worded("Waiting: {reason}", reason=reason)))
+    Document.objects.filter(pk=claim.document_id).update(**_error_fields(worded("Waiting: {reason}", reason=reason)))
     return True
 
 
@@ -112,8 +112,8 @@ def job_fail(*, claim: Claim, reason: str) -> None:
     if claim.lease.release(state=IngestJob.State.FAILED, error=_cut(reason), finished_at=timezone.now()):
         document = Document.objects.select_related("collection__owner").filter(pk=claim.document_id).first()
         if document is not None:
-            document.status, told = Document.Status.FAILED, _told(reason)
-            document.error, document.error_wording = told["error"], told["error_wording"]
+            document.status, fields = Document.Status.FAILED, _error_fields(reason)
+            document.error, document.error_wording = fields["error"], fields["error_wording"]
             document.save(update_fields=["status", "error", "error_wording", "updated_at"])  # others listen
 
 
@@ -131,7 +131,7 @@ def _give_back(claim: Claim, reason: str, pause_s: float, **counts: int) -> None
     claim.lease.release(state=waiting, holder="", not_before=not_before, error=_cut(reason), **counts)
 
 
-def _told(reason: str) -> dict[str, Any]:
+def _error_fields(reason: str) -> dict[str, Any]:
     """The fields of a document that tell it."""
     return {"error": _cut(reason), "error_wording": wording_of(reason)}
 

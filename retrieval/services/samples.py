@@ -16,7 +16,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from retrieval.models import Collection, Document
-from retrieval.selectors import documents_unasked
+from retrieval.selectors import default_documents
 from retrieval.services.collections import collection_ensure
 from retrieval.services.documents import DocumentCreated, document_create, document_update
 from retrieval.services.metadata import FILTERED
@@ -66,7 +66,7 @@ def samples_load(*, force: bool = False, queue: bool = True) -> list[Document]:
 def sample_questions(user: User | AnonymousUser | None) -> list[dict[str, str]]:
     """`{"text", "language"}` of questions that the samples answer which are searched for the user."""
     names = [entry["name"] for entry in read_manifest()["collections"]]
-    searched = documents_unasked(user).filter(collection__owner=None, collection__name__in=names)
+    searched = default_documents(user).filter(collection__owner=None, collection__name__in=names)
     there = {f"{collection}/{file}" for collection, file in searched.values_list("collection__name", "file_name")}
     return [
         {"text": entry["question"], "language": entry["language"]}

@@ -9,7 +9,7 @@ from django.contrib.auth.models import Group, User
 
 from ragsite.core.errors import InvalidInputError
 from retrieval.models import Collection
-from retrieval.selectors import collection_find, scope_as_asked
+from retrieval.selectors import collection_find, scope_of_earlier
 from retrieval.services.collections import collection_create, collection_update
 from tests.factories import CollectionFactory, UserFactory
 
@@ -76,9 +76,9 @@ def test_an_earlier_question_keeps_its_collection(user: User) -> None:
     sites = CollectionFactory(name="policies")
     asked_at = sites.created_at
     CollectionFactory(name="policies", owner=user)
-    as_named = scope_as_asked(user=user, names=["policies"], ids=[], asked_at=asked_at)
+    as_named = scope_of_earlier(user=user, names=["policies"], ids=[], asked_at=asked_at)
     Collection.objects.filter(pk=sites.pk).update(name="rules")
-    as_kept = scope_as_asked(user=user, names=["policies"], ids=[str(sites.pk)], asked_at=asked_at)
+    as_kept = scope_of_earlier(user=user, names=["policies"], ids=[str(sites.pk)], asked_at=asked_at)
     assert as_named.ids == as_kept.ids == (str(sites.pk),)
 
 

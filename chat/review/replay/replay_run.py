@@ -36,7 +36,7 @@ from retrieval.api.serializers import search_filters
 from retrieval.engine import get_engine
 from retrieval.ports import BoostSource, Models
 from retrieval.providers.registry import ChosenModel
-from retrieval.selectors import documents_named, scope_as_asked, scope_attached, scope_of_documents
+from retrieval.selectors import documents_named, scope_attached, scope_of_documents, scope_of_earlier
 from retrieval.steps.step import Deps
 from retrieval.trace import Trace
 from retrieval.values import Question
@@ -152,7 +152,7 @@ def as_asked(message: Message) -> Setup:
     """An answer's question as it was put: the asker's scope, decided anew, with the files of the conversation, and
     what stands before it there. It remembers nothing, and nothing is remembered of it."""
     request, user, documents = message.request, message.session.user, message.request.get("documents", ())
-    scope = scope_as_asked(
+    scope = scope_of_earlier(
         user=user,
         names=request.get("collections", []),
         ids=request.get("collection_ids", []),

@@ -42,10 +42,10 @@ class Command(EngineCommand):
             space = collection_space(named) if named else None
             written = 0 if named and space is None else await index_rebuild(only=space, report=bar.update)
             title = named.name if named else "Milvus"
-            told = translate_count(
+            text = translate_count(
                 "{name}: {count} chunk written again", "{name}: {count} chunks written again", written, name=title
             )
-            self.stdout.write(told)
+            self.stdout.write(text)
 
 
 async def _reembedded(collection: Collection, report: Report) -> str:
