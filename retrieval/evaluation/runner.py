@@ -72,12 +72,7 @@ class Evaluation:
 
     def as_dict(self) -> dict[str, Any]:
         """The contract's JSON."""
-        return {
-            "dataset": self.dataset,
-            "queries": self.queries,
-            "stages": self.stages,
-            "decisions": self.decisions,
-        }
+        return {name: getattr(self, name) for name in ("dataset", "queries", "stages", "decisions")}
 
 
 async def evaluate(

@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 
 from retrieval.models import Chunk, Document
 from retrieval.ports import Vectors
+from retrieval.services.metadata import FILTERED
 from retrieval.text.analysis import terms_text
 from retrieval.values import HEADING_JOIN, SUMMARY_SEQ, IndexRow
 
@@ -47,9 +48,4 @@ def index_rows(chunks: Sequence[Chunk], vectors: Vectors) -> list[IndexRow]:
 
 def row_metadata(document: Document) -> dict[str, Any]:
     """What filters work on, as `IndexRow`'s fields."""
-    return {
-        "department": document.department,
-        "doc_type": document.doc_type,
-        "policy_year": document.policy_year,
-        "tags": tuple(document.tags),
-    }
+    return {name: getattr(document, name) for name in FILTERED} | {"tags": tuple(document.tags)}
