@@ -65,19 +65,9 @@ def rrf_scores(rankings: Sequence[Sequence[str]]) -> dict[str, float]:
     return scores
 
 
-def reciprocal_rank_fusion(rankings: Sequence[Sequence[str]]) -> list[str]:
-    """Merge ranked lists of chunk ids, best first. Ties keep first-met order."""
-    return best_first(rrf_scores(rankings))
-
-
 def best_first(scores: Leg) -> list[str]:
     """Ids by score, highest first; ties keep the mapping's order."""
     return sorted(scores, key=lambda chunk_id: -scores[chunk_id])
-
-
-def seed_sum(dense: Leg, bm25: Leg) -> dict[str, float]:
-    """The seed's formula on raw scores, 0.2·dense + 1.0·BM25; a score that is missing counts 0."""
-    return {chunk_id: 0.2 * dense.get(chunk_id, 0.0) + bm25.get(chunk_id, 0.0) for chunk_id in {**dense, **bm25}}
 
 
 def zscore_sum(dense: Leg, bm25: Leg, *, dense_weight: float = 1.0, bm25_floor: float = 0.0) -> dict[str, float]:
@@ -360,24 +350,18 @@ class HybridSearcher:
             if self._settings.formula == "seed":
                 lists.append(await self._seed(ask, group, dense, bm25, found.notes))
             else:
-                scores = self._zscores(dense, bm25, full=len(bm25) >= ask.limit, semantic=ask.space.semantic)
+                # Hashed words know nothing that BM25 does not, and no word's weight: they only part what BM25 holds
+                # equal, and order what it did not find.
+                weight = LEXICAL_WEIGHT if bm25 and not ask.space.semantic else 1.0
+                # What is not in a full list may score up to its last entry.
+                floor = min(bm25.values()) if len(bm25) >= ask.limit else 0.0
+                scores = zscore_sum(dense, bm25, dense_weight=weight, bm25_floor=floor)
                 lists.append(lower_repeats(scores, found.document_of, penalty=REPEAT_PENALTY))
         filled = [scores for scores in lists if scores]
         # One list keeps the formula's scores.
         found.fused = filled[0] if len(filled) == 1 else rrf_scores([best_first(scores) for scores in filled])
         ask.timings.add("fuse", begun)
         return found
-
-    def _zscores(
-        self, dense: Mapping[str, float], bm25: Mapping[str, float], *, full: bool, semantic: bool
-    ) -> dict[str, float]:
-        """full: BM25's list had no room left, so what is not in it may score up to its last entry.
-
-        Hashed words (not `semantic`) know nothing that BM25 does not, and no word's weight: they only part what BM25
-        holds equal, and order what it did not find.
-        """
-        weight = LEXICAL_WEIGHT if bm25 and not semantic else 1.0
-        return zscore_sum(dense, bm25, dense_weight=weight, bm25_floor=min(bm25.values()) if full else 0.0)
 
     async def _seed(
         self, ask: _Ask, group: QueryGroup, dense: Mapping[str, float], bm25: Mapping[str, float],
@@ -387,8 +371,7 @@ class HybridSearcher:
         window = list(dense) or list(bm25)
         if dense and group.terms and not group.queries[0].vector_only:
             window, notes["match"] = await self._matching(group.terms, window, ask.request.scope)
-        scores = seed_sum(dense, bm25)
-        return {chunk_id: scores[chunk_id] for chunk_id in window}
+        return {chunk_id: 0.2 * dense.get(chunk_id, 0.0) + bm25.get(chunk_id, 0.0) for chunk_id in window}
 
     async def _matching(self, terms: Sequence[str], window: list[str], scope: SearchScope) -> tuple[list[str], float]:
         """The candidates that hold enough of the query's terms, and the share that was enough: 0 where none does."""

@@ -31,7 +31,7 @@ from ragsite.core.errors import AppError
 from retrieval.errors import IndexUnavailableError, ModelOutputError
 from retrieval.ports import SearchRequest
 from retrieval.providers.chat import exactly, limited, shaped
-from retrieval.search.hybrid import reciprocal_rank_fusion
+from retrieval.search.hybrid import best_first, rrf_scores
 from retrieval.steps.answer import as_sources, best_statements, refuse, write_answer
 from retrieval.steps.judge import (
     TOP_SCORE,
@@ -332,8 +332,8 @@ def _request(deps: Deps, question: Question, kind: str, queries: tuple[Query, ..
 def pool(lists: Sequence[Sequence[ScoredChunk]]) -> tuple[ScoredChunk, ...]:
     """Several searches' candidates as one list by reciprocal rank: each search's best stand in front."""
     by_id = {candidate.chunk_id: candidate for candidates in reversed(lists) for candidate in candidates}
-    order = reciprocal_rank_fusion([[candidate.chunk_id for candidate in candidates] for candidates in lists])
-    return tuple(by_id[chunk_id] for chunk_id in order)
+    scores = rrf_scores([[candidate.chunk_id for candidate in candidates] for candidates in lists])
+    return tuple(map(by_id.__getitem__, best_first(scores)))
 
 
 # ------------------------------------------------------------------------------------------------ reflection

@@ -18,9 +18,9 @@ from retrieval.search.hybrid import (
     REPEAT_PENALTY,
     HybridSearcher,
     QueryGroup,
+    best_first,
     query_groups,
     query_text,
-    reciprocal_rank_fusion,
     rrf_scores,
 )
 from retrieval.values import CollectionRef, EmbeddingSpace, Query, SearchFilters, SearchScope, StoredChunk
@@ -297,4 +297,4 @@ def test_a_number_of_a_chinese_question_is_asked_for_three_times(question: str, 
 def test_rrf_adds_reciprocal_ranks() -> None:
     scores = rrf_scores([["a", "b"], ["b", "c"]])
     assert scores == pytest.approx({"a": 1 / 61, "b": 1 / 62 + 1 / 61, "c": 1 / 62})
-    assert reciprocal_rank_fusion([["a", "b"], ["b", "c"]]) == ["b", "a", "c"]
+    assert best_first(scores) == ["b", "a", "c"]
