@@ -105,7 +105,7 @@ async def test_one_failing_search_does_not_stop_the_others(online) -> None:
     online.reply(structured=False, text=GOOD)
     result, trace, events = await answer(VAGUE, searcher=Limping(HANDBOOK))
     assert result.decision == "ANSWER"
-    assert {"t1 retrieve: under way", "t2 retrieve: under way"} <= set(events.told)
+    assert {"t1 retrieve: running", "t2 retrieve: running"} <= set(events.told)
     assert any(one.startswith("t1 retrieve: not possible, ") for one in events.told)
     assert {name: row["state"] for name, row in shown_tasks(trace).items()} == {"t1": "failed", "t2": "done"}
 
