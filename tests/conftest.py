@@ -12,13 +12,14 @@ from typing import Any
 import hypothesis
 import pytest
 from allauth.usersessions.models import UserSession
+from asgiref.sync import SyncToAsync
 from django.apps import apps
 from django.contrib.auth.models import Permission
 from django.contrib.auth.signals import user_logged_in
 from django.contrib.contenttypes.models import ContentType
 from django.core.cache import cache
 from django.core.management.commands import flush
-from django.db import connection, transaction
+from django.db import connection, connections, transaction
 from django.db.models import Model
 from django.dispatch import receiver
 from django.utils import translation
@@ -173,6 +174,8 @@ def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[N
         patch.setattr(flush, "sql_flush", sql_flush)
         patch.setattr(flush, "emit_post_migrate_signal", put_back)
         yield
+    # PostgreSQL drops no database that a thread is connected to, here the one in which async code calls the database.
+    SyncToAsync.single_thread_executor.submit(connections.close_all).result()
 
 
 def _rows(cursor: Any, model: type[Model]) -> tuple[str, list[Any]]:

@@ -21,11 +21,11 @@ from django.test import AsyncClient
 from chat.models import Message
 from ragsite.asgi import application
 from ragsite.web.handler import ANYBODYS
-from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, events_of, token_header
+from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, eventually, events_of, token_header
 
 
 class Away:
-    """The database refuses every call while `now` is set."""
+    """The database refuses every call while `now` is set; a transaction that has begun may end."""
 
     now = False
 
@@ -35,7 +35,7 @@ def database(monkeypatch: pytest.MonkeyPatch) -> Iterator[Away]:
     away, ensure = Away(), BaseDatabaseWrapper.ensure_connection
 
     def refuse(self: BaseDatabaseWrapper) -> None:
-        if away.now:
+        if away.now and (self.connection is None or self.autocommit):
             raise OperationalError("connection refused")
         ensure(self)
 
@@ -46,7 +46,11 @@ def database(monkeypatch: pytest.MonkeyPatch) -> Iterator[Away]:
 
 # ------------------------------------------------------------------------------------------------ away for a while
 async def test_answer_is_streamed_meanwhile_and_stored_afterwards(
-    api: Api, workflow: ScriptedWorkflow, database: Away, monkeypatch: pytest.MonkeyPatch
+    api: Api,
+    workflow: ScriptedWorkflow,
+    database: Away,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.setattr("chat.runs.run.SAVE_EVERY_S", 0.02)
     monkeypatch.setattr("chat.runs.event_log.HEARTBEAT_S", 0.05)
@@ -60,7 +64,7 @@ async def test_answer_is_streamed_meanwhile_and_stored_afterwards(
         seen.append(event)
         if "".join(event["content"] for event in seen if event["type"] == "chunk") == TEXT:
             break
-    await asyncio.sleep(0.1)
+    await eventually(lambda: asyncio.sleep(0, "waits for the database" in caplog.text))
     database.now = False
     rest = [event async for event in events]
     stored = await Message.objects.aget(pk=first["message_id"])

@@ -149,26 +149,30 @@ async def test_a_dead_address_is_unavailable_not_empty(monkeypatch: pytest.Monke
     await index.close()
 
 
-async def test_a_search_waits_while_its_server_is_restarted_elsewhere_and_says_so(
-    tmp_path_factory: pytest.TempPathFactory, milvus_settings: MilvusSettings
+async def test_a_search_waits_while_its_server_is_restarted_and_says_so(
+    tmp_path_factory: pytest.TempPathFactory, milvus_settings: MilvusSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server = LiteServer(tmp_path_factory.mktemp("restarted"))
+    monkeypatch.setattr("retrieval.search.connection.RESTART_WAIT_S", 60.0)
+    monkeypatch.setattr("retrieval.search.connection.TIMEOUT_S", 60.0)
+    server, trace, reconnecting = LiteServer(tmp_path_factory.mktemp("restarted")), Trace(), asyncio.Event()
     assert server.start()
     server.wait_ready()
-    index = MilvusIndex(milvus_settings, uri=lambda: server.uri, writer_lock=only_writer)
-    trace = Trace()
+
+    def find_uri() -> str:
+        reconnecting.set()
+        return server.uri
 
     async def restart() -> None:
-        await asyncio.sleep(2)
-        server.stop()
-        assert server.claim()
+        await reconnecting.wait()
         server.start()
 
+    index = MilvusIndex(milvus_settings, uri=find_uri, writer_lock=only_writer)
     try:
         await index.upsert(SPACE, [kept := row("kept", 1)])
         assert server.process is not None
         server.process.kill()
         server.process.wait()
+        reconnecting.clear()
         restarting = asyncio.create_task(restart())
         async with trace.step("retrieve"):
             assert await dense(index, 1) == [kept.chunk_id]
