@@ -21,7 +21,7 @@ from django.test import AsyncClient
 from chat.models import Message
 from ragsite.asgi import application
 from ragsite.web.handler import ANYBODYS
-from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, eventually, events_of, token_header
+from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, events_of, eventually, token_header
 
 
 class Away:
