@@ -2,8 +2,10 @@
 
 import django.db.models.deletion
 import django.utils.timezone
+import retrieval.lookups
 import uuid
 from django.conf import settings
+from django.contrib.postgres.operations import TrigramExtension
 from django.db import migrations, models
 
 
@@ -18,6 +20,7 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        TrigramExtension(),
         migrations.CreateModel(
             name='Message',
             fields=[
@@ -291,6 +294,10 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='message',
             index=models.Index(fields=['-created_at'], name='chat_messag_created_f18bb8_idx'),
+        ),
+        migrations.AddIndex(
+            model_name='message',
+            index=retrieval.lookups.TrigramIndex(fields=['text'], name='message_text_trigrams', opclasses=('gin_trgm_ops',)),
         ),
         migrations.AddConstraint(
             model_name='message',

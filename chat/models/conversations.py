@@ -10,6 +10,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from ragsite.core.leases import Leased
+from retrieval.lookups import TrigramIndex
 
 
 class Session(models.Model):
@@ -109,6 +110,7 @@ class Message(Leased):
             models.Index(fields=["session", "created_at"]),
             models.Index(fields=["status", "lease_expires_at"]),
             models.Index(fields=["-created_at"]),
+            TrigramIndex(fields=["text"], name="message_text_trigrams"),
         ]
 
     def __str__(self) -> str:

@@ -49,6 +49,7 @@ RATED |= {"up": RATED["good"], "down": RATED["bad"]}
 NOBODY = "nobody"  # as a reviewer: answers that are assigned to none
 PAGE_SIZE, MAX_PAGE_SIZE = 50, 100
 MAX_SEARCH_CHARS, MAX_WORDS = 300, 12
+RARE = 1_000  # answers with a word
 CHOICES = 60  # of labels
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _CURSOR = re.compile(r"-?\d{1,18}(?:\.-?\d{1,18}){1,2}")
@@ -141,8 +142,8 @@ def answers_queue(*, access: DeskAccess, chosen: Mapping[str, Any]) -> QuerySet[
         access.require("names")
         answers = answers.filter(user__username=user)
     if collection := chosen.get("collection"):
-        asked = ReviewedCollection.objects.filter(answer=OuterRef("pk"), collection=_collection(access, collection))
-        answers = answers.filter(Exists(asked))
+        links = ReviewedCollection.objects.filter(answer=OuterRef("pk"), collection=_collection(access, collection))
+        answers = answers.filter(Exists(links))
     if label := chosen.get("label"):
         answers = answers.filter(Exists(AnswerLabel.objects.filter(answer=OuterRef("pk"), name=label)))
     if (reviewer := chosen.get("reviewer")) == NOBODY:
@@ -162,9 +163,19 @@ def answers_queue(*, access: DeskAccess, chosen: Mapping[str, Any]) -> QuerySet[
     if until := chosen.get("to"):
         answers = answers.filter(created_at__lt=until)
     for word in chosen.get("search", "").split()[:MAX_WORDS]:
-        in_question = Q(message__reply_to__text__icontains_han=word)
-        answers = answers.filter(in_question | Q(message__text__icontains_han=word))
+        answers = answers.filter(_with_word(word))
     return answers
+
+
+def _with_word(word: str) -> Q:
+    """In the answer or its question. A rare word is looked up beforehand, by the index of the texts; a frequent one is
+    met soon by who goes through the answers in their order."""
+    replies = Message.objects.filter(role=Message.Role.ASSISTANT).order_by().values_list("pk", flat=True)
+    in_answer, in_question = (replies.filter(**{f"{text}__icontains_han": word}) for text in ("text", "reply_to__text"))
+    found = list(in_answer.union(in_question, all=True)[: RARE + 1])
+    if len(found) <= RARE:
+        return Q(message__in=found)
+    return Q(message__text__icontains_han=word) | Q(message__reply_to__text__icontains_han=word)
 
 
 def _collection(access: DeskAccess, text: str) -> Collection:

@@ -29,7 +29,7 @@ def test_a_pattern_is_met_by_every_spelling(text: str, others: list[str]) -> Non
 
 @pytest.mark.parametrize("text", ["", "loan (.*", "研究", "\0%_\\"])
 def test_a_text_with_one_spelling_needs_none(text: str) -> None:
-    assert either_script(text) == ""
+    assert either_script(text) == re.escape(text)
 
 
 @pytest.mark.django_db

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
 from chat.models import DeskEvent, Message
+from chat.review import queue
 from chat.review.records import answers_record
 from tests.factories import (
     CollectionFactory,
@@ -112,9 +114,29 @@ def test_filters_take_what_they_name(client: Client) -> None:
         ("Alpha.", '" OR b* NEAR(x', False),
     ],
 )
-def test_all_words_occur_in_the_question_or_the_answer(client: Client, text: str, query: str, found: bool) -> None:
+@pytest.mark.parametrize("rare", [0, 1_000])
+def test_all_words_occur_in_the_question_or_the_answer(
+    client: Client, monkeypatch: pytest.MonkeyPatch, text: str, query: str, found: bool, rare: int
+) -> None:
+    monkeypatch.setattr(queue, "RARE", rare)
     answers = [ask(text=text), ask(text)]
     assert len(listed(client, search=query)) == (len(answers) if found else 0)
+
+
+@pytest.mark.parametrize("rare", [0, 1_000])
+def test_a_word_that_no_answer_has_finds_none(client: Client, monkeypatch: pytest.MonkeyPatch, rare: int) -> None:
+    monkeypatch.setattr(queue, "RARE", rare)
+    MessageFactory(question=True, text="How many books?")  # is being answered
+    assert listed(client, search="books") == []
+
+
+@pytest.mark.postgres
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="an index of PostgreSQL")
+@pytest.mark.parametrize("word", ["undergraduates", "逾期罰款"])
+def test_the_texts_index_serves_words_in_any_script(word: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+    assert "message_text_trigrams" in Message.objects.filter(text__icontains_han=word).order_by().explain()
 
 
 @pytest.mark.parametrize(
