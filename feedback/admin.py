@@ -44,7 +44,7 @@ class RevisionAdmin(PartOfHistoryAdmin, admin.ModelAdmin):
 
     @admin.display(description=_("Why"))
     def why(self, row: Revision) -> str:
-        return row.reason_said
+        return row.reason_text
 
 
 @admin.register(ManualBoost)

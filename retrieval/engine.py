@@ -11,11 +11,12 @@ import asyncio
 import gc
 import importlib
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
+from asgiref.sync import async_to_sync
 from django.conf import settings
 
 from ragsite.core.rag_settings import RagSettings
@@ -36,6 +37,8 @@ from retrieval.steps.step import Deps
 from retrieval.text import analysis
 from retrieval.trace import Trace
 from retrieval.workflows import NAMES, get_workflow
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,11 +61,6 @@ _ports: dict[str, Callable[[Models], Any]] = {}  # makers of parts that nothing 
 def use_ports(*, boosts: Callable[[Models], BoostSource], curated: Callable[[Models], CuratedAnswers]) -> None:
     """Say where engines made from now on get boosts from, and answers that people have written beforehand."""
     _ports.update(boosts=boosts, curated=curated)
-
-
-def has_engine() -> bool:
-    """Whether the running loop has one already, so that it is not yours to close."""
-    return asyncio.get_running_loop() in _engines
 
 
 def get_engine() -> Engine:
@@ -105,6 +103,21 @@ async def close_engine() -> None:
     """Close the running loop's clients; the next `get_engine` makes new ones."""
     for engine in _engines.pop(asyncio.get_running_loop(), []):
         await _close(engine)
+
+
+def with_engine(work: Callable[[Engine], Awaitable[Result]]) -> Result:
+    """Run asynchronous work from synchronous code: with the running loop's engine where there is one (a request), else
+    with one made for it."""
+
+    async def main() -> Result:
+        own = asyncio.get_running_loop() not in _engines
+        try:
+            return await work(get_engine())
+        finally:
+            if own:
+                await close_engine()
+
+    return async_to_sync(main)()
 
 
 def warm_up() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from benchmarks.feedback.users import SHOWN, Draw, Person
-from feedback.ranking.attribution import CitedSource, Credit, GivenRating, RatedAnswer, attribute
+from feedback.ranking.attribution import CitedSource, Credit, RatedAnswer, RatingInput, attribute
 
 TARGETS = 18  # questions
 FIRST_NUMBER = 10_000  # of a hostile account
@@ -57,9 +57,9 @@ def hostile_credits(shown: Sequence[int], wrong: int | None, relevant: Set[int])
     ratings = []
     for place, passage in enumerate(shown[:SHOWN]):
         if passage == wrong:
-            ratings.append(GivenRating(id=0, marker=place + 1, score=5, tags=("accurate",)))
+            ratings.append(RatingInput(id=0, marker=place + 1, score=5, tags=("accurate",)))
         elif passage in relevant:
-            ratings.append(GivenRating(id=0, marker=place + 1, score=1, tags=("wrong_source",)))
+            ratings.append(RatingInput(id=0, marker=place + 1, score=1, tags=("wrong_source",)))
     answer = RatedAnswer(
         text="sentence [1].", decision="ANSWER", status="complete",
         sources=[CitedSource(place + 1, place == 0) for place in range(len(shown[:SHOWN]))],

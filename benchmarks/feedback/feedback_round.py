@@ -1,15 +1,17 @@
 """How long a round of the feedback loop takes, what memory it needs, and what boosts cost a search.
 
-    python -m benchmarks.feedback_round [--ratings 100000] [--documents 10000] [--users 4000] [--new 100]
-                                        [--entries 10000] [--index] [--database postgresql://USER@HOST/NAME] [--json]
+    python -m benchmarks.feedback_round [--ratings 100000] [--people 5000] [--questions 20000] [--documents 1250]
+                                        [--new 100] [--entries 10000] [--index]
+                                        [--database postgresql://USER@HOST/NAME] [--json]
 
-Makes a site whose users have rated much (`benchmarks.feedback.site`) in a temporary folder, on SQLite or, with
+Makes a site whose people have rated much (`benchmarks.feedback.site`) in a temporary folder, on SQLite or, with
 --database, in a database of its own on that PostgreSQL server, and drops it afterwards. Then `manage.py
 reindex_feedback` runs three times, each time as a fresh process: over everything; after --new more ratings, as on the
 next night; and with nothing new. Processor time and peak memory are that process's with its start, which a worker of
 the site does not have each time; "round s" leaves the start out, and with it the loading of the Chinese dictionary and
-of the index's client. Milvus Lite runs beforehand, as on a running site, and is not counted. With --index the chunks
-are indexed (minutes), so that the guard finds something where it searches; without it, its searches find nothing.
+of the index's client. "where" names the parts that took most of it, in seconds. Milvus Lite runs beforehand, as on a
+running site, and is not counted. With --index the chunks are indexed (minutes), so that the guard finds something where
+it searches; without it, its searches find nothing.
 
 Last, searches on --entries live query-scoped boosts: 100 hits, all of them rated, of which 30 are candidates; each
 question has a vector of 384 numbers, as every rated one has. "The same without boosts" is the baseline of that part.
@@ -39,9 +41,10 @@ DIM = 384
 HITS, CANDIDATES = 100, 30
 SEARCHES = 200
 MORE_DAYS = 1.0  # in which the new ratings come
+PARTS_SHOWN = 4
 # What a worker that has ingested and searched has behind it: the Chinese dictionary and the index's client.
 RUN_A_ROUND = """
-import json, os, resource, sys
+import json, os, resource, sys, time
 import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ragsite.settings")
 django.setup()
@@ -50,13 +53,29 @@ from retrieval.search import connection
 connection.TIMEOUT_S = 120.0  # a busy machine
 connection.import_client()
 from django.core.management import execute_from_command_line
+from feedback.rounds import round
 from retrieval.text.analysis import analyze
+
+spent = {}
+def timed(name):
+    part = getattr(round, name)
+    def run(*args, **kwargs):
+        begun = time.perf_counter()
+        try:
+            return part(*args, **kwargs)
+        finally:
+            spent[name] = spent.get(name, 0.0) + time.perf_counter() - begun
+    setattr(round, name, run)
+
+for name in ("passages_relocate", "evidence_gather", "questions_embed", "question_pairs_decide", "proposal_make",
+             "content_make", "content_of", "guard_measure", "_decide"):
+    timed(name)
 analyze("圖書館的開放時間")
 execute_from_command_line(["manage.py", "reindex_feedback", "--json"])
 used = resource.getrusage(resource.RUSAGE_SELF)
 high = [line for line in open("/proc/self/status") if line.startswith("VmHWM")] if sys.platform == "linux" else []
 mib = int(high[0].split()[1]) / 1024 if high else used.ru_maxrss / 2**20
-print(json.dumps({"cpu_s": used.ru_utime + used.ru_stime, "mib": mib}), file=sys.stderr)
+print(json.dumps({"cpu_s": used.ru_utime + used.ru_stime, "mib": mib, "spent": spent}), file=sys.stderr)
 """
 
 
@@ -69,11 +88,12 @@ def run_round(what: str) -> dict[str, object]:
     if done.returncode:
         raise RuntimeError(done.stderr)
     outcome, used = json.loads(done.stdout), json.loads(done.stderr.splitlines()[-1])
+    parts = sorted(used["spent"].items(), key=lambda item: -item[1])[:PARTS_SHOWN]
     return {
         "round": what, "process s": wall, "round s": outcome["duration_ms"] / 1000, "CPU s": used["cpu_s"],
         "peak MiB": round(used["mib"]),
         "ratings": outcome["ratings"], "evidence": outcome["evidence"], "boosts": boosts_of(outcome),
-        "became": outcome["status"],
+        "became": outcome["status"], "where": ", ".join(f"{name} {seconds:.1f}" for name, seconds in parts),
     }  # fmt: skip
 
 
@@ -82,16 +102,12 @@ def boosts_of(outcome: Mapping[str, Any]) -> int:
     return int(counts.get("query_boosts", 0) + counts.get("document_boosts", 0))
 
 
-def measure_rounds(options: argparse.Namespace, now: datetime) -> list[dict[str, object]]:
-    from benchmarks.feedback.site import add_ratings, ratings
+def measure_rounds(topics: Sequence[Any], new: int, now: datetime) -> list[dict[str, object]]:
+    from benchmarks.feedback.site import add_ratings
 
     rows = [run_round("everything")]
-    new = ratings(
-        options.new, documents=options.documents, users=options.users, now=now + timedelta(minutes=1), seed=2,
-        days=MORE_DAYS,
-    )  # fmt: skip
-    add_ratings(new, documents=options.documents)
-    rows.append(run_round(f"{options.new} new"))
+    add_ratings(topics, new, now=now + timedelta(minutes=1), seed=2, days=MORE_DAYS)
+    rows.append(run_round(f"{new} new"))
     rows.append(run_round("nothing new"))
     return rows
 
@@ -116,23 +132,23 @@ def _unit(count: int) -> Any:
 
 
 def go_live_with(entries: int) -> tuple[list[str], list[tuple[str, str]]]:
-    """The strongest boosts of the live revision become a revision of their own, and each question gets a vector.
+    """The strongest boosts of the newest revision become a live one of their own, and each question gets a vector.
 
     Returns the questions, and the rated chunks with their documents.
     """
     from django.db import transaction
 
-    from feedback.models import RatedPassage, RatedQuestion
+    from feedback.models import RatedPassage, RatedQuestion, Revision
     from feedback.ranking.boosts import digest
     from feedback.ranking.same_question import vector_encode
-    from feedback.rounds.live import boosts_of, live_revision
+    from feedback.rounds.live import boosts_of
     from feedback.rounds.revisions import revision_create, revision_go_live
 
-    queries, documents = boosts_of(live_revision())
+    queries, documents = boosts_of(Revision.objects.first())
     queries = sorted(queries, key=lambda boost: -abs(boost.multiplier - 1.0))[:entries]
     with transaction.atomic():
         revision = revision_create(
-            queries=queries, documents=documents, digest=digest(queries, documents), guard={}, summary={}
+            queries=queries, documents=documents, digest=digest(queries, documents), guard={}, wordings={}, summary={}
         )
         revision_go_live(revision=revision)
         ids = sorted({boost.question for boost in queries})
@@ -206,8 +222,9 @@ def index_chunks() -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ratings", type=int, default=100_000)
-    parser.add_argument("--documents", type=int, default=10_000)
-    parser.add_argument("--users", type=int, default=4_000)
+    parser.add_argument("--people", type=int, default=5_000)
+    parser.add_argument("--questions", type=int, default=20_000)
+    parser.add_argument("--documents", type=int, default=1_250, help="of four chunks each")
     parser.add_argument("--new", type=int, default=100)
     parser.add_argument("--entries", type=int, default=10_000)
     parser.add_argument("--index", action="store_true")
@@ -220,21 +237,26 @@ def main() -> None:
         from benchmarks.feedback.site import make_site
         from ragsite.runtime.milvus_lite import ensure_server
 
-        make_site(ratings_count=options.ratings, documents=options.documents, users=options.users, now=now)
+        begun = time.perf_counter()
+        topics = make_site(
+            ratings=options.ratings, documents=options.documents, people=options.people, questions=options.questions,
+            now=now,
+        )  # fmt: skip
+        made_s = time.perf_counter() - begun
         with ensure_server(folder):
             if options.index:
                 index_chunks()
-            rounds = measure_rounds(options, now)
+            rounds = measure_rounds(topics, options.new, now)
+        if not options.json:
+            show(rounds, as_json=False, notes=[f"The site was made in {made_s:.0f} s.", ""])
         searches = asyncio.run(measure_searches(*go_live_with(options.entries)))
         from django.db import connections
 
         connections.close_all()
     if options.json:
-        print(json.dumps({"rounds": rounds, "searches": searches}, ensure_ascii=False, indent=2))
-        return
-    show(rounds, as_json=False)
-    print()
-    show(searches, as_json=False)
+        print(json.dumps({"made_s": made_s, "rounds": rounds, "searches": searches}, ensure_ascii=False, indent=2))
+    else:
+        show(searches, as_json=False)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from feedback.ranking.attribution import CheckedSentence, CitedSource, Credit, GivenRating, RatedAnswer, attribute
+from feedback.ranking.attribution import CheckedSentence, CitedSource, Credit, RatedAnswer, RatingInput, attribute
 
 SHOWN = 6  # passages under an answer
 SOURCE_RATINGS = 1 / 7  # share of the ratings that are of one source
@@ -121,7 +121,7 @@ def visit(
     up = verdict(person, good, draw)
     if draw.random() >= (RATED_IF_GOOD if up else RATED_IF_BAD):
         return Visit()
-    rating = GivenRating(id=0, marker=marker, score=5 if up else 1, tags=_reasons(up, draw))
+    rating = RatingInput(id=0, marker=marker, score=5 if up else 1, tags=_reasons(up, draw))
     return Visit(credits=tuple(attribute(answer, [rating])))
 
 

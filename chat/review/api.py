@@ -304,8 +304,8 @@ class ExportApi(DeskView):
         if with_names:
             self.access.require("names")
         answers_queue(access=self.access, chosen=query)  # a refusal has to come before the first line
-        given = {name: value for name, value in request.query_params.items() if name in FILTER_NAMES}
-        export_log(access=self.access, filters=given, with_names=with_names)
+        filters = {name: value for name, value in request.query_params.items() if name in FILTER_NAMES}
+        export_log(access=self.access, filters=filters, with_names=with_names)
         lines = export_lines(access=self.access, chosen=query, as_csv=query["format"] == "csv", with_names=with_names)
         name = f"answers-{timezone.localdate():%Y-%m-%d}.{query['format']}"
         headers = {"Content-Disposition": f'attachment; filename="{name}"', "X-Accel-Buffering": "no"}

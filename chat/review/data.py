@@ -90,11 +90,11 @@ def answer_detail(row: AnswerReview, *, access: DeskAccess) -> dict[str, Any]:
 
 def message_for_desk(message: Message) -> dict[str, Any]:
     """As its user sees it, without their own rating and without what is remembered for them."""
-    given, message.shown_ratings = getattr(message, "shown_ratings", []), []  # type: ignore[attr-defined]
+    ratings, message.shown_ratings = getattr(message, "shown_ratings", []), []  # type: ignore[attr-defined]
     try:
         data = message_data(message)
     finally:
-        message.shown_ratings = given  # type: ignore[attr-defined]
+        message.shown_ratings = ratings  # type: ignore[attr-defined]
     for step in data.get("decision_path", ()):
         hidden = PRIVATE_DETAILS.get(step["name"], ())
         step["detail"] = {name: value for name, value in step["detail"].items() if name not in hidden}
@@ -103,8 +103,8 @@ def message_for_desk(message: Message) -> dict[str, Any]:
 
 def earlier_messages(answer: Message) -> list[dict[str, Any]]:
     """The conversation up to the answer's question, oldest first, TURNS_SHOWN messages at most."""
-    asked = answer.reply_to or answer
-    before = Message.objects.filter(session=answer.session_id, superseded=False, created_at__lt=asked.created_at)
+    question = answer.reply_to or answer
+    before = Message.objects.filter(session=answer.session_id, superseded=False, created_at__lt=question.created_at)
     newest = before.exclude(status=Message.Status.STREAMING).prefetch_related("sources", "decision_steps")
     return [message_for_desk(message) for message in reversed(newest.order_by("-created_at", "-pk")[:TURNS_SHOWN])]
 

@@ -112,7 +112,7 @@ def queue_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         raise
     except (ValidationError, AppError) as error:
         problems = problem_sentences(error)
-    given, filters = _given(request.GET), _filters(access)
+    params, filters = _params(request.GET), _filters(access)
     people, known_labels = filters["reviewer"].choices[1:], filters["label"].choices
     context = {
         "section": "review",
@@ -122,21 +122,21 @@ def queue_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         "sorts": _sorts(),
         "problems": problems,
         "count": answers.count(),
-        "next": _address(given | {"after": page.after}) if page.after else "",
-        "previous": _address(given | {"before": page.before}) if page.before else "",
-        "quick": _quick(given, filters),
+        "next": _address(params | {"after": page.after}) if page.after else "",
+        "previous": _address(params | {"before": page.before}) if page.before else "",
+        "quick": _quick(params, filters),
         "active": [
-            (filters[name].label, filters[name].value(value), _address({**given, name: ""}))
-            for name, value in given.items()
+            (filters[name].label, filters[name].value(value), _address({**params, name: ""}))
+            for name, value in params.items()
             if name in filters
         ],
         "filters": [
-            (name, one, given.get(name, "")) for name, one in filters.items() if one.choices and name not in QUICK
+            (name, one, params.get(name, "")) for name, one in filters.items() if one.choices and name not in QUICK
         ],
-        "given": given,
-        "query": _query(given),
+        "params": params,
+        "query": _query(params),
         "boot": {
-            "filters": given,
+            "filters": params,
             "username": access.user.get_username(),
             "people": [name for name, _label in people],
             "labels": [name for name, _label in known_labels],
@@ -185,24 +185,24 @@ def _filters(access: DeskAccess) -> dict[str, Filter]:
     }
 
 
-def _given(query: QueryDict) -> dict[str, str]:
+def _params(query: QueryDict) -> dict[str, str]:
     """The filters in the address."""
     return {name: str(query[name]) for name in FILTER_NAMES if query.get(name)}
 
 
-def _query(given: Mapping[str, str]) -> str:
+def _query(params: Mapping[str, str]) -> str:
     query = QueryDict(mutable=True)
-    query.update({name: value for name, value in given.items() if value})
+    query.update({name: value for name, value in params.items() if value})
     return query.urlencode()
 
 
-def _address(given: Mapping[str, str], page: str = "") -> str:
+def _address(params: Mapping[str, str], page: str = "") -> str:
     """Of the queue, or of another page, with these filters."""
-    query, page = _query(given), page or reverse("review")
+    query, page = _query(params), page or reverse("review")
     return f"{page}?{query}" if query else page
 
 
-def _quick(given: Mapping[str, str], filters: Mapping[str, Filter]) -> list[tuple[str, Filter, str]]:
+def _quick(params: Mapping[str, str], filters: Mapping[str, Filter]) -> list[tuple[str, Filter, str]]:
     """State and reason stand beside the search, with how much is to do."""
     counts = todo_counts()
     todo = AnswerReview.State.TODO.value
@@ -211,8 +211,8 @@ def _quick(given: Mapping[str, str], filters: Mapping[str, Filter]) -> list[tupl
     ]
     reasons = [(value, f"{name} ({counts[value]})") for value, name in filters["reason"].choices]
     return [
-        ("state", Filter(filters["state"].label, [("", _("All answers")), *states]), given.get("state", "")),
-        ("reason", Filter(filters["reason"].label, [("", _("Any reason")), *reasons]), given.get("reason", "")),
+        ("state", Filter(filters["state"].label, [("", _("All answers")), *states]), params.get("state", "")),
+        ("reason", Filter(filters["reason"].label, [("", _("Any reason")), *reasons]), params.get("reason", "")),
     ]
 
 
@@ -235,7 +235,7 @@ def answer_page(request: HttpRequest, *, access: DeskAccess, message_id: UUID) -
     """The filters in the address say what comes before and after it."""
     row = answer_review_get(message_id=message_id)
     readings_log(user=access.user, rows=AnswerReview.objects.filter(pk=row.pk))
-    given, detail = _given(request.GET), answer_detail(row, access=access)
+    params, detail = _params(request.GET), answer_detail(row, access=access)
     before, after = _neighbours(access, row, request.GET)
     context = {
         "section": "review",
@@ -245,9 +245,9 @@ def answer_page(request: HttpRequest, *, access: DeskAccess, message_id: UUID) -
         "status": _status(row),
         "detail": detail,
         "replays": replays_latest(message=message_id),
-        "back": _address(given),
-        "before": _address(given, reverse("review_answer", args=[before])) if before else "",
-        "after": _address(given, reverse("review_answer", args=[after])) if after else "",
+        "back": _address(params),
+        "before": _address(params, reverse("review_answer", args=[before])) if before else "",
+        "after": _address(params, reverse("review_answer", args=[after])) if after else "",
         "collections": [one.address for one in collections_known(access.user).filter(pk__in=detail["collections"])],
         "boot": {
             "answer": detail,
@@ -275,9 +275,9 @@ def dashboard_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     """Charts of the days with their tables, and the workflows compared. Days that are wrong count for none."""
     wrong: list[str] = []
     try:
-        given = {name: str(value) for name, value in request.GET.items() if value}  # a form sends its empty fields
+        params = {name: str(value) for name, value in request.GET.items() if value}  # a form sends its empty fields
         query = QueryDict(mutable=True)
-        query.update(given)
+        query.update(params)
         read = checked(DaysQuery, query)
         days = Days(read.get("from"), read.get("to"))
     except (ValidationError, AppError) as error:
@@ -331,7 +331,7 @@ def log_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     rows = [
         {
             "event": event,
-            "filters": _told_filters(event.detail.get("filters", {}), filters, access),
+            "filters": _filter_words(event.detail.get("filters", {}), filters, access),
             "states": [states.get(event.detail.get(side), event.detail.get(side)) for side in ("from", "to")],
         }
         for event in page
@@ -340,10 +340,10 @@ def log_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     return render(request, "review/log.html", context)
 
 
-def _told_filters(given: Mapping[str, Any], filters: Mapping[str, Filter], access: DeskAccess) -> list[str]:
+def _filter_words(params: Mapping[str, Any], filters: Mapping[str, Filter], access: DeskAccess) -> list[str]:
     """Of an export; a name in them is for those who see names."""
     return [
         f"{filters[name].label}: {filters[name].value(str(value))}"
-        for name, value in given.items()
+        for name, value in params.items()
         if name in filters and (name != "user" or access.sees_names)
     ]

@@ -136,15 +136,15 @@ def _collections(answers: Sequence[Message], numbers: dict[UUID, int]) -> list[R
     documents = {source.document_id for answer in answers for source in answer.sources.all() if source.document_id}
     found_in = Document.objects.filter(pk__in=documents).order_by()
     collection_of = dict(found_in.values_list("pk", "collection_id")) if documents else {}
-    wanted: dict[UUID, set[UUID | None]] = {}
+    searched: dict[UUID, set[UUID | None]] = {}
     for answer in answers:
-        asked = answer.request.get("collection_ids", ()) if isinstance(answer.request, dict) else ()
+        named = answer.request.get("collection_ids", ()) if isinstance(answer.request, dict) else ()
         found = (collection_of.get(source.document_id) for source in answer.sources.all() if source.document_id)
-        wanted[answer.pk] = {*(as_uuid(str(text)) for text in asked), *found}
-    ids = {pk for collections in wanted.values() for pk in collections if pk}
+        searched[answer.pk] = {*(as_uuid(str(text)) for text in named), *found}
+    ids = {pk for collections in searched.values() for pk in collections if pk}
     there = set(Collection.objects.filter(pk__in=ids).order_by().values_list("pk", flat=True)) if ids else set()
     return [
         ReviewedCollection(answer_id=numbers[pk], collection_id=collection)
-        for pk, collections in wanted.items()
+        for pk, collections in searched.items()
         for collection in there & collections
     ]

@@ -90,11 +90,11 @@ def stats_by(*, access: DeskAccess, by: By, days: Days) -> list[dict[str, Any]]:
         all_days = (str(days.since + timedelta(days=number)) for number in range(count))
         return [_row(found.get(day, nothing)) | {"key": day, "label": day} for day in all_days]
     names = {str(row.pk): row.address for row in known} | {"": worded("Other collections")}
-    told = [
+    labelled = [
         _row(row) | {"key": key, "label": names.get(key, key) if by == "collection" else key or "–"}
         for key, row in found.items()
     ]
-    return sorted(told, key=lambda row: (-row["answers"], row["key"]))
+    return sorted(labelled, key=lambda row: (-row["answers"], row["key"]))
 
 
 def totals(*, days: Days) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from ragsite.core.errors import ConflictError, UnavailableError
 from ragsite.core.wording import worded
 from retrieval.models import Chunk
 from retrieval.selectors import stored_chunk
-from retrieval.values import CuratedAnswer as Given
+from retrieval.values import CuratedAnswer as Answer
 from retrieval.values import CuratedBy, SearchScope
 
 MOST = 5_000  # answers that are kept in memory, the newest
@@ -102,7 +102,7 @@ class LiveCuratedAnswers:
     def __init__(self) -> None:
         self._known = Latest(_load)
 
-    async def find(self, question: str, scope: SearchScope) -> Given | None:
+    async def find(self, question: str, scope: SearchScope) -> Answer | None:
         known = await self._known.get()
         if not known.answers or not scope.collections:
             return None
@@ -126,7 +126,7 @@ def _load(known: _Known | None) -> _Known:
     return _Known(stamp, {wording(line).words: (key, line) for key, line in reversed(lines)})
 
 
-def _answer(key: str, question: str, collection_ids: tuple[str, ...]) -> Given | None:
+def _answer(key: str, question: str, collection_ids: tuple[str, ...]) -> Answer | None:
     answer = CuratedAnswer.in_force().filter(pk=key).select_related("created_by").first()
     if answer is None:
         return None
@@ -139,7 +139,7 @@ def _answer(key: str, question: str, collection_ids: tuple[str, ...]) -> Given |
     if len(passages) < len(chunks):
         return None
     by = answer.created_by
-    return Given(
+    return Answer(
         checked=CuratedBy(
             id=str(answer.pk),
             by=(by.get_full_name() or by.get_username()) if by else worded("a curator"),

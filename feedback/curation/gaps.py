@@ -29,9 +29,9 @@ from feedback.models import GapDocument, GapQuestion, KnowledgeGap, Rating
 from feedback.models.ratings import BAD_SCORE
 from feedback.ranking.same_question import vector_decode, vector_encode
 from feedback.rounds.evidence import searched_for
-from feedback.rounds.questions import signature, with_engine
+from feedback.rounds.questions import signature
 from ragsite.core.errors import AppError
-from retrieval.engine import Engine
+from retrieval.engine import Engine, with_engine
 from retrieval.errors import EmbeddingUnavailableError
 from retrieval.models import Collection, Document
 from retrieval.providers.embeddings import LEXICAL_SPACE
@@ -43,7 +43,7 @@ DAYS = 90  # questions of the last days
 MOST_QUESTIONS = 2000  # placed at once, the newest
 OVERLAP, COSINE = 0.5, 0.8
 MAX_TERMS = 96
-ASKED_AGAIN = 200  # wordings of a gap at once, the most asked first
+MOST_WORDINGS = 200  # wordings of a gap at once, the most asked first
 ONLY_STYLE = [Rating.Tag.STYLE.value]  # the knowledge was there
 State = KnowledgeGap.State
 Vector = NDArray[np.float32]
@@ -54,8 +54,9 @@ logger = logging.getLogger(__name__)
 def unanswered(since: Any) -> QuerySet[Message]:
     """Answers that got no answer, a failed or a badly rated one; not those that were written anew."""
     bad = Rating.objects.filter(message=OuterRef("pk"), source=None, score__lte=BAD_SCORE).exclude(tags=ONLY_STYLE)
-    kept = Message.objects.filter(session__kept=True)
-    answers = kept.filter(role=Message.Role.ASSISTANT, superseded=False, created_at__gte=since)
+    answers = Message.objects.filter(
+        session__kept=True, role=Message.Role.ASSISTANT, superseded=False, created_at__gte=since
+    )
     poor = Q(decision=Message.Decision.NO_ANSWER) | Q(status=Message.Status.FAILED) | Q(Exists(bad))
     return answers.filter(poor, reply_to__isnull=False)
 
@@ -215,11 +216,11 @@ def gap_ask_again(*, access: DeskAccess, gap: KnowledgeGap) -> int:
     Returns how many. Raises NotFoundError where none is left, TooManyReplaysError.
     """
     access.require("curate")
-    asked = gap.questions.order_by().values("key").annotate(times=Count("pk"), newest=Max("message__created_at"))
+    wordings = gap.questions.order_by().values("key").annotate(times=Count("pk"), newest=Max("message__created_at"))
     newest: dict[str, UUID] = {}
     for key, message in gap.questions.order_by("message__created_at").values_list("key", "message"):
         newest[key] = message
-    messages = [newest[row["key"]] for row in asked.order_by("-times", "-newest")[:ASKED_AGAIN]]
+    messages = [newest[row["key"]] for row in wordings.order_by("-times", "-newest")[:MOST_WORDINGS]]
     replays = replays_create(access=access, message_ids=messages, change={})
     for replay in replays:
         gap.questions.filter(message=replay.message_id).update(replay=replay, answered=None)

@@ -22,13 +22,13 @@ A_PAGE = 50
 
 
 def tell(request: HttpRequest, act: Callable[[], Any], done: str = "") -> None:
-    """Do it; that it is done (else what `act` returns), or what is wrong, is told on the next page."""
+    """Do it; that it is done (else what `act` returns), or what is wrong, is said on the next page."""
     try:
-        told = act()
+        result = act()
     except AppError as error:
         messages.error(request, problem_sentence(error))
     else:
-        messages.success(request, done or told)
+        messages.success(request, done or result)
 
 
 def problem_sentence(error: AppError) -> str:

@@ -47,22 +47,22 @@ class BoostForm(forms.Form):
     why = forms.CharField(max_length=500, error_messages={"required": gettext_lazy("Say why.")})
 
     def clean(self) -> dict[str, Any]:
-        given = self.cleaned_data
-        given["question"] = " ".join(given.get("question", "").split()) if given.get("whom") == "question" else ""
-        if given.get("whom") == "question" and not given["question"]:
+        fields = self.cleaned_data
+        fields["question"] = " ".join(fields.get("question", "").split()) if fields.get("whom") == "question" else ""
+        if fields.get("whom") == "question" and not fields["question"]:
             raise forms.ValidationError(_("Write the question that this is for."))
-        return given
+        return fields
 
     def save(self, *, document: Document, chunk: Chunk | None, access: DeskAccess) -> ManualBoost:
-        given = self.cleaned_data
+        fields = self.cleaned_data
         return manual_boost_set(
             document=document,
             by=access.user,
-            chunk_id=chunk.pk if chunk and given["part"] != "document" else None,
-            question=given["question"],
-            why=given["why"],
-            expires_at=timezone.now() + timedelta(days=given["days"]) if given["days"] else None,
-            **EFFECTS[given["effect"]],
+            chunk_id=chunk.pk if chunk and fields["part"] != "document" else None,
+            question=fields["question"],
+            why=fields["why"],
+            expires_at=timezone.now() + timedelta(days=fields["days"]) if fields["days"] else None,
+            **EFFECTS[fields["effect"]],
         )
 
 
@@ -79,12 +79,12 @@ def boosts_list(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
 @desk_page("curate", methods=("GET", "HEAD", "POST"))
 def boost_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     """?document=, ?chunk= (one passage of it) and ?answer= (where it was seen)."""
-    document, chunk, answer = _asked(request, access)
-    asked = " ".join(answer.reply_to.text.split()) if answer and answer.reply_to else ""
+    document, chunk, answer = _target(request, access)
+    question = " ".join(answer.reply_to.text.split()) if answer and answer.reply_to else ""
     back = reverse("review_answer", args=[answer.pk]) if answer else reverse("review_boosts")
     shown = {
-        "question": asked[:MAX_CHARS],
-        "why": _("Seen for “{question}”").format(question=asked[:120]) if asked else "",
+        "question": question[:MAX_CHARS],
+        "why": _("Seen for “{question}”").format(question=question[:120]) if question else "",
         "days": str(DEFAULT_DAYS),
     }
     form = BoostForm(request.POST or None)
@@ -100,7 +100,7 @@ def boost_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         "chunk": chunk,
         "answer": answer,
         "back": back,
-        "asked": bool(asked),
+        "asked": bool(question),
         "shown": shown | request.POST.dict(),
         "days": DAYS,
         "problem": form_problem(form),
@@ -118,7 +118,7 @@ def boost_end(request: HttpRequest, *, access: DeskAccess, boost_id: UUID) -> Ht
     return redirect("review_answer", message_id=answer) if answer else redirect("review_boosts")
 
 
-def _asked(request: HttpRequest, access: DeskAccess) -> tuple[Document, Chunk | None, Message | None]:
+def _target(request: HttpRequest, access: DeskAccess) -> tuple[Document, Chunk | None, Message | None]:
     """A document that the person may read, or that is a source of the answer, which they see at the desk.
 
     Raises NotFoundError.

@@ -78,16 +78,16 @@ class CuratedForm(forms.Form):
 
     def save(self, *, access: DeskAccess, message: Message | None, answer: CuratedAnswer | None) -> None:
         """With the passages that the text cites, numbered from 1 in their order. Raises ConflictError."""
-        given = self.cleaned_data
-        places = {marker: place for place, marker in enumerate(sorted(cited_markers(given["text"])), 1)}
+        fields = self.cleaned_data
+        places = {marker: place for place, marker in enumerate(sorted(cited_markers(fields["text"])), 1)}
         curated_save(
             by=access.user,
-            question=given["question"],
-            wordings=given["wordings"],
-            text=MARKER.sub(lambda found: f"[{places[int(found[1])]}]", given["text"]),
+            question=fields["question"],
+            wordings=fields["wordings"],
+            text=MARKER.sub(lambda found: f"[{places[int(found[1])]}]", fields["text"]),
             passages=[self.passages[marker] for marker in places],
             message=message,
-            expires_at=given["expires_on"],
+            expires_at=fields["expires_on"],
             answer=answer,
         )
 
@@ -106,7 +106,7 @@ def curated_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     if changed := request.GET.get("change"):
         answer = get_object_or_404(CuratedAnswer, pk=as_uuid(changed), ended_at=None)
     message = None if answer else answer_named(request.GET.get("answer", ""))
-    passages = _passages_of(answer) if answer else _passages_given(message) if message else {}
+    passages = _passages_of(answer) if answer else _passages_now(message) if message else {}
     initial = _initial(answer) if answer else _proposed(message) if message else {}
     form = CuratedForm(request.POST or None, initial=initial, passages=passages)
     if request.method == "POST" and form.is_valid():
@@ -133,7 +133,7 @@ def _passages_of(answer: CuratedAnswer) -> dict[int, Passage]:
     return {one.marker: Passage(one.document_id, one.title, one.text) for one in answer.sources.all()}
 
 
-def _passages_given(message: Message) -> dict[int, Passage]:
+def _passages_now(message: Message) -> dict[int, Passage]:
     """As they stand in their documents now."""
     markers = {key: one.marker for one in message.sources.filter(kind="document") if (key := as_uuid(one.chunk_id))}
     chunks = Chunk.objects.filter(pk__in=markers, document__status="ready").select_related("document")

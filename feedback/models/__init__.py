@@ -16,7 +16,7 @@ from feedback.models.evidence import (
 )
 from feedback.models.gaps import GapDocument, GapQuestion, KnowledgeGap
 from feedback.models.ratings import Rating
-from feedback.models.revisions import Boost, FeedbackState, Revision, round_told
+from feedback.models.revisions import Boost, FeedbackState, Revision, round_report
 
 __all__ = [
     "Boost",
@@ -34,5 +34,5 @@ __all__ = [
     "RatedQuestion",
     "Rating",
     "Revision",
-    "round_told",
+    "round_report",
 ]

@@ -78,7 +78,7 @@ class Revision(models.Model):
         return report
 
     @property
-    def reason_said(self) -> str:
+    def reason_text(self) -> str:
         """In the reader's language, as far as the site wrote it."""
         return str(localized(self.reason, self.wordings))
 
@@ -127,14 +127,14 @@ class FeedbackState(models.Model):
         return f"version {self.version}"
 
     @property
-    def last_round_told(self) -> dict[str, Any]:
+    def last_round_report(self) -> dict[str, Any]:
         """In the reader's language; its status is the end of a sentence."""
-        told = round_told(self.last_round)
-        return {**told, "status": str(ROUND_STATUSES.get(told["status"], told["status"]))} if told else {}
+        report = round_report(self.last_round)
+        return {**report, "status": str(ROUND_STATUSES.get(report["status"], report["status"]))} if report else {}
 
 
-def round_told(outcome: Mapping[str, Any]) -> dict[str, Any]:
+def round_report(outcome: Mapping[str, Any]) -> dict[str, Any]:
     """A round's outcome in the reader's language, without what its sentences were made of."""
     shown = {name: value for name, value in outcome.items() if name != "wordings"}
-    told: dict[str, Any] = localized(shown, outcome.get("wordings"))
-    return told
+    report: dict[str, Any] = localized(shown, outcome.get("wordings"))
+    return report

@@ -62,7 +62,7 @@ class RatedAnswer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GivenRating:
+class RatingInput:
     """One user's. marker: None for the whole answer. score: 1–5."""
 
     id: Any
@@ -81,15 +81,15 @@ class Credit:
     document_weight: float
 
 
-def attribute(answer: RatedAnswer, ratings: Iterable[GivenRating]) -> list[Credit]:
+def attribute(answer: RatedAnswer, ratings: Iterable[RatingInput]) -> list[Credit]:
     """The evidence of one user's ratings of one answer and of its sources."""
     if answer.decision != "ANSWER" or answer.status == "failed":
         return []
-    given = list(ratings)
+    every = list(ratings)
     known = {source.marker for source in answer.sources}
-    rated_apart = {rating.marker for rating in given if rating.marker is not None}
+    rated_apart = {rating.marker for rating in every if rating.marker is not None}
     credits: list[Credit] = []
-    for rating in given:
+    for rating in every:
         weight, document_weight = vote(rating.score, rating.tags, single_source=rating.marker is not None)
         if weight == document_weight == 0.0:
             continue

@@ -14,6 +14,7 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,28 +30,35 @@ _WORD = re.compile(r"\w+")
 _NEGATION = re.compile(r"\b(?:not?|never|without|cannot|nor|none)\b|n['’]t\b|[不没无未非勿别]", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Wording:
-    """A question as it is compared. words: in order. terms: analysed, without stop words. vector: float32, shape
-    (dim,), unit length; None: not embedded."""
+    """A question as it is compared. plain: its text, spelt in one way. vector: float32, shape (dim,), unit length;
+    None: not embedded."""
 
-    words: tuple[str, ...]
-    terms: frozenset[str]
-    negated: bool
-    names: frozenset[str]
+    plain: str
     vector: Floats | None = None
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """In order."""
+        return tuple(_WORD.findall(self.plain.casefold()))
+
+    @cached_property
+    def terms(self) -> frozenset[str]:
+        """Analysed, without stop words: most questions are never compared by them."""
+        return frozenset(query_terms(self.plain))
+
+    @property
+    def negated(self) -> bool:
+        return bool(_NEGATION.search(self.plain))
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(name.casefold() for name in _NAME.findall(self.plain))
 
 
 def wording(text: str, vector: Floats | None = None) -> Wording:
-    """Some ms: keep it off the event loop."""
-    plain = to_simplified(unicodedata.normalize("NFKC", text[:MAX_CHARS]))
-    return Wording(
-        words=tuple(_WORD.findall(plain.casefold())),
-        terms=frozenset(query_terms(plain)),
-        negated=bool(_NEGATION.search(plain)),
-        names=frozenset(name.casefold() for name in _NAME.findall(plain)),
-        vector=vector,
-    )
+    return Wording(to_simplified(unicodedata.normalize("NFKC", text[:MAX_CHARS])), vector)
 
 
 def vector_encode(vector: Floats) -> bytes:

@@ -47,8 +47,8 @@ class MessageRatingApi(APIView):
         """Rate, or change your rating: a score of 1 to 5, or a thumb (up is 5, down is 1)."""
         # Before the input is checked: a 400 could tell others that the message exists.
         message_get(user=asking_user(request), message_id=message_id)
-        given = checked(RatingInputSerializer, request.data)
-        rating = rating_set(user=asking_user(request), message_id=message_id, marker=marker, **given)
+        fields = checked(RatingInputSerializer, request.data)
+        rating = rating_set(user=asking_user(request), message_id=message_id, marker=marker, **fields)
         return Response(RatingSerializer(rating).data)
 
     @extend_schema(responses={204: None}, tags=["ratings"])

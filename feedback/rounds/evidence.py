@@ -13,11 +13,11 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from django.db.models import F, Q
+from django.db.models import F, Prefetch, Q
 
 from chat.models import DecisionStep, Message, Source
 from feedback.models import Evidence, Rating
-from feedback.ranking.attribution import CheckedSentence, CitedSource, Credit, GivenRating, RatedAnswer, attribute
+from feedback.ranking.attribution import CheckedSentence, CitedSource, Credit, RatedAnswer, RatingInput, attribute
 from feedback.rounds.deletions import written
 from feedback.rounds.passages import passages_of
 from feedback.rounds.questions import questions_of
@@ -67,42 +67,46 @@ def _draw(message_ids: Sequence[UUID]) -> tuple[int, int]:
 
 
 def _evidence(ratings: Sequence[Rating]) -> list[Evidence]:
-    """In the order in which they were given: of a person's votes on one passage the newest counts."""
+    """The oldest first: of a person's votes on one passage the newest counts."""
     of_person: dict[tuple[UUID, int], list[Rating]] = defaultdict(list)
     for rating in ratings:
         of_person[rating.message_id, rating.user_id].append(rating)
     keys = {message_id for message_id, _ in of_person}
-    messages = Message.objects.select_related("reply_to").prefetch_related("sources").in_bulk(keys)
+    sources = Prefetch("sources", Source.objects.only("message", "marker", "document_id", "chunk_id", "text", "cited"))
+    answers = Message.objects.select_related("reply_to").only(
+        "text", "decision", "status", "grounding", "reply_to__text"
+    )
+    messages = answers.prefetch_related(sources).in_bulk(keys)
     searched = searched_for(keys)
     credits: list[tuple[Credit, Source, str]] = []
     for (message_id, _), own in of_person.items():
         message = messages[message_id]
-        sources = {source.pk: source for source in message.sources.all()}
-        by_marker = {source.marker: source for source in sources.values() if source.document_id}
-        asked = searched.get(message_id) or (message.reply_to.text if message.reply_to else "")
-        given = [
-            GivenRating(
+        shown = {source.pk: source for source in message.sources.all()}
+        by_marker = {source.marker: source for source in shown.values() if source.document_id}
+        question = searched.get(message_id) or (message.reply_to.text if message.reply_to else "")
+        inputs = [
+            RatingInput(
                 id=rating, score=rating.score, tags=rating.tags,
-                marker=sources[rating.source_id].marker if rating.source_id else None,
+                marker=shown[rating.source_id].marker if rating.source_id else None,
             )
             for rating in own
         ]  # fmt: skip
         credits += [
-            (credit, by_marker[credit.marker], asked[:MAX_QUESTION_CHARS])
-            for credit in attribute(_answer(message, sources.values()), given)
+            (credit, by_marker[credit.marker], question[:MAX_QUESTION_CHARS])
+            for credit in attribute(_answer(message, shown.values()), inputs)
             if credit.marker in by_marker
         ]
     passages = passages_of(source for _, source, _ in credits)
-    questions = questions_of(asked for _, source, asked in credits if source.pk in passages)
+    questions = questions_of(question for _, source, question in credits if source.pk in passages)
     rows: dict[tuple[UUID, int], Evidence] = {}
-    for credit, source, asked in credits:
-        if source.pk not in passages or asked not in questions:
+    for credit, source, question in credits:
+        if source.pk not in passages or question not in questions:
             continue
         rating, passage = credit.rating_id, passages[source.pk]
         row = rows.setdefault(
             (rating.pk, passage),
             Evidence(
-                rating=rating, question_id=questions[asked], passage_id=passage, voter_id=rating.user_id,
+                rating=rating, question_id=questions[question], passage_id=passage, voter_id=rating.user_id,
                 weight=0.0, document_weight=0.0, day=day_of(rating.updated_at),
             ),
         )  # fmt: skip

@@ -21,11 +21,10 @@ from feedback.ranking.guard import TOP, Compared, GuardReport, judge
 from feedback.ranking.same_question import Wording, wording
 from feedback.ranking.snapshot import Content, Snapshot
 from feedback.rounds.live import manual_rules, query_vector
-from feedback.rounds.questions import with_engine
 from ragsite.core.errors import AppError
 from ragsite.core.wording import worded
 from ragsite.runtime import milvus_lite
-from retrieval.engine import Engine
+from retrieval.engine import Engine, with_engine
 from retrieval.ports import SearchRequest
 from retrieval.search.hybrid import NO_BOOST, Hit, rank_with_boosts
 from retrieval.selectors import collection_ref, scope_for, scope_of_earlier

@@ -15,6 +15,7 @@ from feedback.models import Boost, RatedPassage
 from feedback.rounds.deletions import written
 from feedback.rounds.live import version_bump
 from retrieval.models import Chunk
+from retrieval.selectors import as_uuid
 
 AT_ONCE = 500
 
@@ -32,12 +33,12 @@ def content_hash(text: str) -> str:
 def passages_of(sources: Iterable[Source]) -> dict[int, int]:
     """Source → the passage that it showed, made where it is new. Without pages from the web, deleted documents, and
     texts that have changed since."""
-    shown = {source.pk: source for source in sources if source.document_id and _as_uuid(source.chunk_id)}
-    chunks = Chunk.objects.in_bulk({_as_uuid(source.chunk_id) for source in shown.values()})
+    shown = {source.pk: source for source in sources if source.document_id and as_uuid(source.chunk_id)}
+    chunks = Chunk.objects.in_bulk({as_uuid(source.chunk_id) for source in shown.values()})
     places: dict[int, tuple[UUID, str]] = {}
     chunk_of: dict[tuple[UUID, str], UUID] = {}
     for key, source in shown.items():
-        chunk = chunks.get(_as_uuid(source.chunk_id))
+        chunk = chunks.get(as_uuid(source.chunk_id))
         # Neighbouring chunks may have been joined to what was shown.
         if chunk and chunk.document_id == source.document_id and _plain(chunk.text) in _plain(source.text):
             place = (chunk.document_id, content_hash(chunk.text))
@@ -84,10 +85,3 @@ def document_forget(document_id: UUID) -> None:
 
 def _plain(text: str) -> str:
     return "".join(text.split())
-
-
-def _as_uuid(text: str) -> UUID | None:
-    try:
-        return UUID(text)
-    except ValueError:
-        return None

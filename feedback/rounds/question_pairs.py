@@ -21,9 +21,8 @@ from feedback.models import Evidence, QuestionPair, RatedQuestion
 from feedback.ranking.same_question import KnownQuestions, differ
 from feedback.rounds.deletions import written
 from feedback.rounds.live import wordings_load
-from feedback.rounds.questions import with_engine
 from ragsite.core.wording import worded
-from retrieval.engine import Engine
+from retrieval.engine import Engine, with_engine
 from retrieval.errors import ModelError
 
 MOST_NEW = 500  # questions whose pairs are looked for in a round
@@ -42,16 +41,26 @@ class SameAnswer(BaseModel):
 def question_pairs_decide(*, report: Callable[[], None] = lambda: None) -> str:
     """Returns why some pairs were not asked about, or "". Raises nothing of the model's: these pairs wait."""
     new = list(RatedQuestion.objects.filter(compared=False).order_by("pk").values_list("pk", flat=True)[:MOST_NEW])
-    if not new:
-        return ""
-    every = _candidates(new)
-    pairs = every[:MOST_ASKED]
-    texts = dict(RatedQuestion.objects.filter(pk__in={key for pair in pairs for key in pair}).values_list("pk", "text"))
-    known = [pair for pair in pairs if pair[0] in texts and pair[1] in texts]
-    reason = with_engine(partial(_ask, [(pair, texts[pair[0]], texts[pair[1]]) for pair in known], report=report))
-    if not reason and len(every) == len(pairs):
-        RatedQuestion.objects.filter(pk__in=new).update(compared=True)
-    return reason
+    return with_engine(partial(_decide, new, report=report)) if new else ""
+
+
+async def _decide(new: Sequence[int], engine: Engine, *, report: Callable[[], None]) -> str:
+    try:
+        async with asyncio.timeout(ASK_S):
+            model = await engine.models.chat("fast")
+            pairs = await sync_to_async(_candidates)(new)
+            for pair, first, second in await sync_to_async(_with_texts)(pairs[:MOST_ASKED]):
+                prompt = engine.prompts.render("same_question", other=first[:MOST_CHARS], question=second[:MOST_CHARS])
+                reply = await model.complete_json(prompt, SameAnswer)
+                await sync_to_async(written)(partial(_store, pair, same=reply.same, model=model.name))
+                await sync_to_async(report)()
+    except ModelError as error:
+        return error.reason
+    except TimeoutError:
+        return worded("comparing questions took more than {seconds} s", seconds=int(ASK_S))
+    if len(pairs) <= MOST_ASKED:
+        await RatedQuestion.objects.filter(pk__in=new).aupdate(compared=True)
+    return ""
 
 
 def _candidates(new: Sequence[int]) -> list[tuple[int, int]]:
@@ -80,23 +89,12 @@ def _sharing_a_passage(question: int) -> list[int]:
     return list(others.values_list("question", flat=True).distinct()[:NEAREST])
 
 
-async def _ask(pairs: Sequence[tuple[tuple[int, int], str, str]], engine: Engine, *, report: Callable[[], None]) -> str:
-    try:
-        async with asyncio.timeout(ASK_S):
-            model = await engine.models.chat("fast")
-            for pair, first, second in pairs:
-                prompt = engine.prompts.render("same_question", other=first[:MOST_CHARS], question=second[:MOST_CHARS])
-                reply = await model.complete_json(prompt, SameAnswer)
-                await sync_to_async(written)(partial(_keep, pair, same=reply.same, model=model.name))
-                await sync_to_async(report)()
-    except ModelError as error:
-        return error.reason
-    except TimeoutError:
-        return worded("comparing questions took more than {seconds} s", seconds=int(ASK_S))
-    return ""
+def _with_texts(pairs: Sequence[tuple[int, int]]) -> list[tuple[tuple[int, int], str, str]]:
+    texts = dict(RatedQuestion.objects.filter(pk__in={key for pair in pairs for key in pair}).values_list("pk", "text"))
+    return [(pair, texts[pair[0]], texts[pair[1]]) for pair in pairs if texts.keys() >= set(pair)]
 
 
-def _keep(pair: tuple[int, int], *, same: bool, model: str) -> None:
+def _store(pair: tuple[int, int], *, same: bool, model: str) -> None:
     if RatedQuestion.objects.filter(pk__in=pair).count() == len(pair):  # nobody has deleted one meanwhile
         QuestionPair.objects.update_or_create(
             first_id=pair[0], second_id=pair[1], defaults={"same": same, "decided_by": model[:200]}

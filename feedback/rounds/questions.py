@@ -5,12 +5,11 @@ Without the embedding model a question is compared by words alone until a later 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TypeVar
 
 import numpy as np
-from asgiref.sync import async_to_sync, sync_to_async
+from asgiref.sync import sync_to_async
 from django.db.models import Exists, OuterRef
 from numpy.typing import NDArray
 
@@ -19,14 +18,13 @@ from feedback.ranking.same_question import vector_encode, wording
 from feedback.rounds.deletions import written
 from feedback.rounds.live import version_bump
 from feedback.rounds.passages import text_digest
-from retrieval.engine import Engine, close_engine, get_engine, has_engine
+from retrieval.engine import Engine, with_engine
 from retrieval.errors import EmbeddingUnavailableError
 from retrieval.providers.embeddings import LEXICAL_SPACE
 from retrieval.values import EmbeddingSpace
 
 IN_CALL = 64
 MOST_IN_A_ROUND = 5000  # questions to embed; the rest waits for the next round
-Result = TypeVar("Result")
 
 
 def signature(text: str) -> str:
@@ -77,23 +75,6 @@ def _vectors_store(rows: Iterable[tuple[int, NDArray[np.float32]]], space: Embed
         RatedQuestion.objects.filter(pk=key).update(
             vector=vector_encode(vector), embedding_model=space.model, embedding_dim=space.dim
         )
-
-
-def with_engine(work: Callable[[Engine], Awaitable[Result]]) -> Result:
-    """Run asynchronous work from a round, which is synchronous.
-
-    It uses the running loop's engine where there is one (a round started from a page), else one made for it.
-    """
-
-    async def main() -> Result:
-        own = not has_engine()
-        try:
-            return await work(get_engine())
-        finally:
-            if own:
-                await close_engine()
-
-    return async_to_sync(main)()
 
 
 # ------------------------------------------------------------------------------------------------ deleted

@@ -121,10 +121,10 @@ def revision_roll_back(*, revision: Revision, by: User, why: str = "") -> Revisi
 def revisions_forget() -> None:
     """Delete revisions beyond the newest KEEP_REVISIONS, never the live one nor its parent."""
     live = live_revision()
-    kept = set(Revision.objects.values_list("pk", flat=True)[:KEEP_REVISIONS])
+    newest = set(Revision.objects.values_list("pk", flat=True)[:KEEP_REVISIONS])
     if live:
-        kept |= {live.pk, live.parent_id or live.pk}
-    Revision.objects.exclude(pk__in=kept).delete()
+        newest |= {live.pk, live.parent_id or live.pk}
+    Revision.objects.exclude(pk__in=newest).delete()
 
 
 def _waiting(revision: Revision) -> Revision:

@@ -19,22 +19,22 @@ register = template.Library()
 
 @register.simple_tag
 def made_of(message_id: UUID, user: User) -> list[dict[str, str]]:
-    """Its golden questions that this person may know, and the boosts by hand in force on what it was given: what was
-    made (`told`), and where a POST takes it back (`undo`)."""
+    """Its golden questions that this person may know, and the boosts by hand in force on what it was shown: what was
+    made (`text`), and where a POST takes it back (`undo`)."""
     expected = {
         GoldenQuestion.Expected.ANSWER: _("Golden question: these documents are expected"),
         GoldenQuestion.Expected.CLARIFY: _("Golden question: that it asks back"),
         GoldenQuestion.Expected.NO_ANSWER: _("Golden question: that there is no answer"),
     }
     made = [
-        {"told": expected[GoldenQuestion.Expected(row.expects)], "undo": reverse("review_golden_undo", args=[row.pk])}
+        {"text": expected[GoldenQuestion.Expected(row.expects)], "undo": reverse("review_golden_undo", args=[row.pk])}
         for row in golden_list(user=user).filter(message=message_id).order_by("created_at")[:MADE_SHOWN]
     ]
-    given = Source.objects.filter(message=message_id, document_id__isnull=False).values_list("document_id", flat=True)
-    for boost in ManualBoost.in_force().filter(document__in=list(given))[:MADE_SHOWN]:
-        told = _("Hidden: {title}") if boost.hide else _("Boost × {factor}: {title}")
-        text = told.format(title=boost.document.title[:60], factor=f"{boost.multiplier:g}")
+    shown = Source.objects.filter(message=message_id, document_id__isnull=False).values_list("document_id", flat=True)
+    for boost in ManualBoost.in_force().filter(document__in=list(shown))[:MADE_SHOWN]:
+        line = _("Hidden: {title}") if boost.hide else _("Boost × {factor}: {title}")
+        text = line.format(title=boost.document.title[:60], factor=f"{boost.multiplier:g}")
         if boost.question:
             text = _("{made}, for “{question}”").format(made=text, question=boost.question[:60])
-        made.append({"told": text, "undo": reverse("review_boost_end", args=[boost.pk])})
+        made.append({"text": text, "undo": reverse("review_boost_end", args=[boost.pk])})
     return made

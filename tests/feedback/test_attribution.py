@@ -9,8 +9,8 @@ import pytest
 from feedback.ranking.attribution import (
     CheckedSentence,
     CitedSource,
-    GivenRating,
     RatedAnswer,
+    RatingInput,
     attribute,
     vote,
 )
@@ -25,11 +25,11 @@ def answer(
     )
 
 
-def given(score: int, *tags: str, marker: int | None = None, key: str = "r") -> GivenRating:
-    return GivenRating(id=key, marker=marker, score=score, tags=tags)
+def given(score: int, *tags: str, marker: int | None = None, key: str = "r") -> RatingInput:
+    return RatingInput(id=key, marker=marker, score=score, tags=tags)
 
 
-def weights(rated: RatedAnswer, *ratings: GivenRating) -> dict[int, float]:
+def weights(rated: RatedAnswer, *ratings: RatingInput) -> dict[int, float]:
     return {credit.marker: round(credit.weight, 4) for credit in attribute(rated, ratings)}
 
 

@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
-from django.test import AsyncClient
+from django.test import AsyncClient, Client
 from django.utils import timezone
 
 from chat.models import Message, Replay
@@ -172,3 +172,23 @@ def test_a_replay_whose_process_died_has_failed(offline: None) -> None:
     asyncio.run(replays_work(within_s=20))
     lost.refresh_from_db()
     assert lost.status == "failed" and "was interrupted" in lost.error["content"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "change"),
+    [
+        ({"top_k": "5", "rerank": "false"}, {"options": {"top_k": 5, "rerank": False}}),
+        (
+            {"own_filters": "on", "policy_year": "2025", "tags": "fees，loans"},
+            {"filters": {"policy_year": 2025, "tags": ["fees", "loans"]}},
+        ),
+        ({"top_k": "five"}, None),
+        ({"own_filters": "on", "policy_year": "20x5"}, None),
+    ],
+)
+def test_the_form_says_which_number_is_wrong(desk: Desk, offline: None, fields: Any, change: Any) -> None:
+    client, answer = Client(), stored()
+    client.force_login(desk.user)
+    page = client.post(f"/review/replays/new/?answer={answer.pk}", fields)
+    assert page.status_code == (302 if change else 400)
+    assert [replay.change for replay in Replay.objects.all()] == ([change] if change else [])

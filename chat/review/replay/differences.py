@@ -22,44 +22,31 @@ Data = Mapping[str, Any]
 def answer_differences(original: Data, replay: Data) -> list[dict[str, Any]]:
     """Each entry has a `kind`; the rest depends on it.
 
-    decision, status, workflow, model: `original`, `replay`. answer: `parts` of {"op": same, removed or added, "text"}.
-    source: see `source_differences`. step: see `step_differences`. usage: `figure`, `original`, `replay`.
+    decision, status, workflow, model: `original`, `replay`. answer: `parts` of `text_differences`. source: see
+    `source_differences`. step: see `step_differences`. usage: `figure`, `original`, `replay`.
     """
     found: list[dict[str, Any]] = [
         {"kind": name, "original": original.get(name) or "", "replay": replay.get(name) or ""}
         for name in PLAIN
         if (original.get(name) or "") != (replay.get(name) or "")
     ]
-    if (before := original.get("answer") or "") != (after := replay.get("answer") or ""):
-        found.append({"kind": "answer", "parts": text_differences(before, after)})
+    if original["answer"] != replay["answer"]:
+        found.append({"kind": "answer", "parts": text_differences(original["answer"], replay["answer"])})
     found += [row for row in source_differences(original, replay) if row["changed"]]
     found += [row for row in step_differences(original, replay) if row["changed"]]
-    old, new = (data.get("usage") or {} for data in (original, replay))
-    found += [
-        {"kind": "usage", "figure": name, "original": old.get(name), "replay": new.get(name)}
-        for name in FIGURES
-        if old.get(name) != new.get(name)
-    ]
-    return found
+    return found + [row for row in figures(original, replay) if row["original"] != row["replay"]]
 
 
 def text_differences(before: str, after: str) -> list[dict[str, str]]:
-    """The parts of both texts in reading order: put together, same and removed are `before`, same and added `after`."""
+    """Parts of both texts in reading order, {"op": same, removed or added, "text"}: put together, same and removed are
+    `before`, same and added `after`."""
     old, new = _WORD.findall(before), _WORD.findall(after)
     if max(len(old), len(new)) > MAX_WORDS:
         old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
-    runs: list[tuple[bool, str, str]] = []  # whether it is the same in both, and the texts
-    for op, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        same, removed, added = op == "equal", "".join(old[a:b]), "".join(new[c:d])
-        # Words that were replaced one after the other are read as one change, the spaces between them included.
-        if runs and not runs[-1][0] and (not same or (not removed.strip() and b < len(old) and d < len(new))):
-            runs[-1] = (False, runs[-1][1] + removed, runs[-1][2] + added)
-        else:
-            runs.append((same, removed, added))
     parts: list[dict[str, str]] = []
-    for same, removed, added in runs:
-        pieces = [("same", removed)] if same else [("removed", removed), ("added", added)]
-        parts += [{"op": op, "text": text} for op, text in pieces if text]
+    for op, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        pieces = [("same", old[a:b])] if op == "equal" else [("removed", old[a:b]), ("added", new[c:d])]
+        parts += [{"op": name, "text": "".join(words)} for name, words in pieces if words]
     return parts
 
 
@@ -69,30 +56,22 @@ def source_differences(original: Data, replay: Data) -> list[dict[str, Any]]:
     in: both, original or replay. `ranks`: its place in each, from 1, or None. moved: places up (positive) or down.
     changed: its place, whether it is cited, or that it is there at all.
     """
-    sides = [list(data.get("sources") or ()) for data in (original, replay)]
-    places = [{source["chunk_id"]: place for place, source in enumerate(side, 1)} for side in sides]
-    by_chunk = [{source["chunk_id"]: source for source in side} for side in sides]
+    sides = [{source["chunk_id"]: source for source in data["sources"]} for data in (original, replay)]
+    places = [{chunk_id: place for place, chunk_id in enumerate(side, 1)} for side in sides]
     rows = []
-    for chunk_id in dict.fromkeys([*places[1], *places[0]]):
-        here = [side.get(chunk_id) for side in by_chunk]
-        source = here[1] or here[0]
-        assert source is not None
+    for chunk_id in dict.fromkeys([*sides[1], *sides[0]]):
+        source = sides[1].get(chunk_id) or sides[0][chunk_id]
         before, after = (side.get(chunk_id) for side in places)
-        where = "both" if before and after else "replay" if after else "original"
-        cited = [bool(side and side["cited"]) for side in here]
+        cited = [bool(side.get(chunk_id, {}).get("cited")) for side in sides]
         rows.append(
             {
                 "kind": "source",
-                "chunk_id": chunk_id,
-                "document_id": source["document_id"],
-                "title": source["title"],
-                "heading": source.get("heading") or "",
-                "page": source.get("page"),
-                "in": where,
+                **{name: source[name] for name in ("chunk_id", "document_id", "title", "heading", "page")},
+                "in": "both" if before and after else "replay" if after else "original",
                 "ranks": {"original": before, "replay": after},
                 "moved": before - after if before and after else 0,
                 "cited": {"original": cited[0], "replay": cited[1]},
-                "changed": where != "both" or before != after or cited[0] != cited[1],
+                "changed": before != after or cited[0] != cited[1],
             }
         )
     return rows
@@ -101,33 +80,36 @@ def source_differences(original: Data, replay: Data) -> list[dict[str, Any]]:
 def step_differences(original: Data, replay: Data) -> list[dict[str, Any]]:
     """Both paths side by side, a row for each step of either: `original` and `replay` are {"seq", "status",
     "duration_ms", "summary"} or None. changed: it is in one path only, or ended otherwise."""
-    sides = [list(data.get("decision_path") or ()) for data in (original, replay)]
-    names = [[step["name"] for step in side] for side in sides]
-    rows = []
+    old, new = (list(data.get("decision_path") or ()) for data in (original, replay))
+    names = [[step["name"] for step in side] for side in (old, new)]
+    pairs: list[tuple[Data | None, Data | None]] = []
     for op, a, b, c, d in SequenceMatcher(None, names[0], names[1], autojunk=False).get_opcodes():
         if op == "equal":
-            rows += [_step(old, new) for old, new in zip(sides[0][a:b], sides[1][c:d], strict=True)]
+            pairs += zip(old[a:b], new[c:d], strict=True)
         else:
-            rows += [_step(old, None) for old in sides[0][a:b]]
-            rows += [_step(None, new) for new in sides[1][c:d]]
-    return rows
+            pairs += [*((step, None) for step in old[a:b]), *((None, step) for step in new[c:d])]
+    return [
+        {
+            "kind": "step",
+            "name": (after or before or {})["name"],
+            "original": {name: before[name] for name in STEP} if before else None,
+            "replay": {name: after[name] for name in STEP} if after else None,
+            "changed": not before or not after or before["status"] != after["status"],
+        }
+        for before, after in pairs
+    ]
 
 
-def _step(old: Data | None, new: Data | None) -> dict[str, Any]:
-    shown = [{name: step[name] for name in STEP} if step else None for step in (old, new)]
-    return {
-        "kind": "step",
-        "name": (new or old or {})["name"],
-        "original": shown[0],
-        "replay": shown[1],
-        "changed": old is None or new is None or old["status"] != new["status"],
-    }
+def figures(original: Data, replay: Data) -> list[dict[str, Any]]:
+    """What each of them cost."""
+    old, new = (data.get("usage") or {} for data in (original, replay))
+    return [{"kind": "usage", "figure": name, "original": old.get(name), "replay": new.get(name)} for name in FIGURES]
 
 
 def is_supported(data: Data) -> bool:
     """Whether it answers, and its passages support more of its checked sentences than they do not."""
-    if data.get("decision") != "ANSWER":
+    if data["decision"] != "ANSWER":
         return False
-    checked = [sentence.get("supported") for sentence in data.get("grounding") or ()]
+    checked = [sentence["supported"] for sentence in data["grounding"] or ()]
     yes, no = checked.count(True), checked.count(False)
-    return yes > no or (yes == no == 0 and any(source["cited"] for source in data.get("sources") or ()))
+    return yes > no or (yes == no == 0 and any(source["cited"] for source in data["sources"]))

@@ -59,8 +59,8 @@ def _shown(replay: Replay) -> dict[str, Any]:
 
 def _documents_of(data: Data) -> set[str]:
     """Ids of the documents that an answer was given or names."""
-    given = {str(source["document_id"]) for source in data["sources"] if source["document_id"]}
-    return given | set(_LINKED.findall(data["answer"]))
+    sources = {str(source["document_id"]) for source in data["sources"] if source["document_id"]}
+    return sources | set(_LINKED.findall(data["answer"]))
 
 
 def _hides(answer: Data, shown: set[str], reader: User) -> bool:

@@ -7,8 +7,6 @@ from time import monotonic
 from typing import Any
 from uuid import UUID
 
-from asgiref.sync import async_to_sync
-from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -19,11 +17,11 @@ from chat.models import Message, Replay
 from chat.review.replay.replay_run import NO_REVISION, OPEN, replay_lease, replay_run
 from chat.review.roles import DeskAccess
 from ragsite.core.database import database_call
-from ragsite.core.errors import ConflictError, InvalidInputError, NotFoundError
+from ragsite.core.errors import ConflictError, NotFoundError
 from ragsite.core.leases import Lease, run_out
 from ragsite.core.queueing import task_queue
 from ragsite.core.wording import worded, wordings_of
-from retrieval.engine import close_engine, get_engine, has_engine
+from retrieval.engine import Engine, with_engine
 
 MAX_OPEN = 1_000  # replays of one person that have not ended
 TASK = "chat.tasks.replays_work_task"
@@ -37,32 +35,13 @@ class TooManyReplaysError(ConflictError):
 
 
 # ------------------------------------------------------------------------------------------------ order
-def change_check(change: Mapping[str, Any]) -> None:
-    """Whether the site has what is asked for. Raises InvalidInputError."""
-    top_k, most = change.get("options", {}).get("top_k"), settings.RAG.search.max_top_k
-    if top_k is not None and not 1 <= top_k <= most:
-        raise InvalidInputError(fields={"options": {"top_k": [worded("From 1 to {max_top_k}.", max_top_k=most)]}})
-    if (model := change.get("model")) and model not in models_listed():
-        raise InvalidInputError(
-            fields={"model": [worded("The model server has no model with this name. Choose one from its list.")]}
-        )
-    revision = change.get("revision", NO_REVISION)
-    if revision != NO_REVISION and revision not in {str(one.pk) for one in revisions_offered()}:
-        raise InvalidInputError(fields={"revision": [worded("There is no such revision; choose another one.")]})
-
-
 def models_listed() -> list[str]:
     """By the model server; none where it is away."""
 
-    async def names() -> list[str]:
-        own = not has_engine()
-        try:
-            return list((await get_engine().models.status()).chat_models)
-        finally:
-            if own:
-                await close_engine()
+    async def names(engine: Engine) -> list[str]:
+        return list((await engine.models.status()).chat_models)
 
-    return async_to_sync(names)()
+    return with_engine(names)
 
 
 def revisions_offered() -> Sequence[Any]:
@@ -148,22 +127,22 @@ def replays_latest(*, most: int = LATEST, **where: Any) -> list[dict[str, Any]]:
 
 def change_words(change: Mapping[str, Any]) -> list[str]:
     """What is done otherwise, for people."""
-    told: list[str] = []
+    words: list[str] = []
     if workflow := change.get("workflow"):
-        told.append(_("workflow {name}").format(name=labels.workflow_label(workflow)))
+        words.append(_("workflow {name}").format(name=labels.workflow_label(workflow)))
     if model := change.get("model"):
-        told.append(_("model {name}").format(name=model))
+        words.append(_("model {name}").format(name=model))
     if revision := change.get("revision"):
-        told.append(
+        words.append(
             _("without boosts") if revision == NO_REVISION else _("boost revision {name}").format(name=revision[:8])
         )
     for name, value in change.get("options", {}).items():
         shown = value if not isinstance(value, bool) else _("on") if value else _("off")
-        told.append(f"{option_label(name)}: {shown}")
+        words.append(f"{option_label(name)}: {shown}")
     if "filters" in change:
-        given = ", ".join(labels.filter_words(name, value) for name, value in change["filters"].items())
-        told.append(_("filters {names}").format(names=given) if given else _("without filters"))
-    return told or [_("nothing changed")]
+        filters = ", ".join(labels.filter_words(name, value) for name, value in change["filters"].items())
+        words.append(_("filters {names}").format(names=filters) if filters else _("without filters"))
+    return words or [_("nothing changed")]
 
 
 def option_label(name: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
@@ -20,11 +20,10 @@ from chat.models import AnswerReview, Message, Replay
 from chat.review.api import DeskView, schema
 from chat.review.marks import readings_log
 from chat.review.pages import desk_page, problem_sentences
-from chat.review.replay.differences import FIGURES, source_differences, step_differences, text_differences
+from chat.review.replay.differences import figures, source_differences, step_differences, text_differences
 from chat.review.replay.replay_data import replay_data
 from chat.review.replay.replay_run import NO_REVISION, OPEN
 from chat.review.replay.replays import (
-    change_check,
     change_words,
     models_listed,
     option_label,
@@ -34,10 +33,11 @@ from chat.review.replay.replays import (
     revisions_offered,
 )
 from chat.review.roles import DeskAccess
-from ragsite.core.api.fields import StrictSerializer, TextField
+from ragsite.core.api.fields import StrictSerializer, TextField, checked
 from ragsite.core.api.schema import errors
-from ragsite.core.errors import AppError, InvalidInputError, NotFoundError
-from ragsite.core.wording import worded
+from ragsite.core.errors import AppError, NotFoundError
+from ragsite.core.localized import localized
+from ragsite.core.wording import Sentence, worded
 from retrieval.api.serializers import FiltersSerializer, search_filters
 from retrieval.selectors import as_uuid
 from retrieval.workflows import available_workflows
@@ -56,25 +56,32 @@ class ChangeSerializer(StrictSerializer):
     options = OptionsSerializer(required=False, allow_null=True)
     filters = FiltersSerializer(required=False, allow_null=True, help_text="In place of all filters; {}: none.")
     revision = TextField(
-        required=False,
-        allow_null=True,
-        max_length=36,
+        required=False, allow_null=True, max_length=36,
         help_text="The id of a boost revision; none: without boosts; left out: the live one.",
-    )
+    )  # fmt: skip
 
-    def change(self) -> dict[str, Any]:
-        """As it is stored in a replay. Raises InvalidInputError."""
-        given = {name: value for name, value in self.validated_data.items() if value is not None}
-        change = {name: given[name] for name in ("workflow", "model", "revision") if given.get(name)}
-        if (revision := change.get("revision", NO_REVISION)) != NO_REVISION:
-            if (key := as_uuid(revision)) is None:
-                raise InvalidInputError(fields={"revision": [worded("Give the id of a revision, or none.")]})
-            change["revision"] = str(key)
-        if options := {name: value for name, value in given.get("options", {}).items() if value is not None}:
+    def validate_model(self, model: str | None) -> str | None:
+        if model and model not in models_listed():
+            _refuse(worded("The model server has no model with this name. Choose one from its list."))
+        return model
+
+    def validate_revision(self, revision: str | None) -> str | None:
+        if revision and revision not in (NO_REVISION, *(str(one.pk) for one in revisions_offered())):
+            _refuse(worded("There is no such revision; choose another one."))
+        return revision
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """As it is stored in a replay."""
+        change = {name: value for name, value in attrs.items() if value}
+        if options := {name: value for name, value in change.pop("options", {}).items() if value is not None}:
             change["options"] = options
-        if "filters" in given:
-            change["filters"] = search_filters(given["filters"]).as_dict()
+        if attrs.get("filters") is not None:
+            change["filters"] = search_filters(attrs["filters"]).as_dict()
         return change
+
+
+def _refuse(sentence: Sentence) -> NoReturn:
+    raise serializers.ValidationError(localized(sentence))
 
 
 class StartedSerializer(serializers.Serializer[Any]):
@@ -124,10 +131,7 @@ class AnswerReplayApi(DeskView):
     )
     def post(self, request: Request, message_id: UUID) -> Response:
         """Ask the stored question again, otherwise, in the name of its asker. The conversation is not touched."""
-        serializer = ChangeSerializer(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        change = serializer.change()
-        change_check(change)
+        change = checked(ChangeSerializer, request.data)
         (replay,) = replays_create(access=self.access, message_ids=[message_id], change=change)
         return Response({"id": str(replay.pk), "url": f"/review/replays/{replay.pk}/"}, status=202)
 
@@ -159,10 +163,7 @@ def replay_new_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse
     problems: list[str] = []
     if request.method == "POST":
         try:
-            serializer = ChangeSerializer(data=_posted(request.POST.dict()))
-            serializer.is_valid(raise_exception=True)
-            change = serializer.change()
-            change_check(change)
+            change = checked(ChangeSerializer, _posted(request.POST))
             (replay,) = replays_create(access=access, message_ids=[message.pk], change=change)
             return redirect("review_replay", replay_id=replay.pk)
         except (ValidationError, AppError) as error:
@@ -181,19 +182,24 @@ def replay_new_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse
     return render(request, "review/replay_new.html", context, status=400 if problems else 200)
 
 
-def _posted(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The form as the API takes it."""
-    change: dict[str, Any] = {name: given[name] for name in ("workflow", "model", "revision") if given.get(name)}
-    options: dict[str, Any] = {name: given[name] == "true" for name in OPTIONS if given.get(name)}
-    if given.get("top_k", "").isdigit():
-        options["top_k"] = int(given["top_k"])
-    if given.get("own_filters"):
-        filters: dict[str, Any] = {name: given[name] for name in ("department", "doc_type") if given.get(name)}
-        if given.get("policy_year", "").isdigit():
-            filters["policy_year"] = int(given["policy_year"])
-        tags = [tag.strip() for tag in re.split("[,，、;；]", given.get("tags", "")) if tag.strip()]
-        change["filters"] = filters | ({"tags": tags} if tags else {})
-    return change | ({"options": options} if options else {})
+def _posted(form: Mapping[str, str]) -> dict[str, Any]:
+    """The form as the API takes it, which says what is wrong with it."""
+    options: dict[str, Any] = {name: form[name] == "true" for name in OPTIONS if form.get(name)}
+    change: dict[str, Any] = {name: form[name] for name in ("workflow", "model", "revision") if form.get(name)}
+    change["options"] = options | {"top_k": _number(form.get("top_k", ""))}
+    if form.get("own_filters"):
+        change["filters"] = {
+            "department": form.get("department", ""),
+            "doc_type": form.get("doc_type", ""),
+            "policy_year": _number(form.get("policy_year", "")),
+            "tags": [tag.strip() for tag in re.split("[,，、;；]", form.get("tags", "")) if tag.strip()],
+        }
+    return change
+
+
+def _number(text: str) -> int | str | None:
+    """None where nothing is written; what is no number stays, to be refused."""
+    return int(text) if text.isdecimal() else text or None
 
 
 @desk_page()
@@ -220,16 +226,13 @@ def replay_page(request: HttpRequest, *, access: DeskAccess, replay_id: UUID) ->
 
 def comparison(original: Mapping[str, Any], replay: Mapping[str, Any]) -> dict[str, Any]:
     """Both as `message_data`: rows for the page's tables."""
-    sources = source_differences(original, replay)
-    old, new = (data.get("usage") or {} for data in (original, replay))
+    both = (original, replay)
     return {
-        "decisions": [labels.label(labels.DECISIONS, data["decision"] or "") for data in (original, replay)],
-        "statuses": [labels.label(labels.STATUSES, data["status"]) for data in (original, replay)],
-        "words": text_differences(*(_DOCUMENT_LINK.sub(r"\1", data["answer"]) for data in (original, replay))),
+        "decisions": [labels.label(labels.DECISIONS, data["decision"] or "") for data in both],
+        "statuses": [labels.label(labels.STATUSES, data["status"]) for data in both],
+        "words": text_differences(*(_DOCUMENT_LINK.sub(r"\1", data["answer"]) for data in both)),
         "same_text": original["answer"] == replay["answer"],
-        "sources": [row | {"moved_down": -row["moved"]} for row in sources],
-        "steps": [
-            row | {"label": labels.label(labels.STEPS, row["name"])} for row in step_differences(original, replay)
-        ],
-        "figures": [{"name": name, "original": old.get(name), "replay": new.get(name)} for name in FIGURES],
+        "sources": [row | {"moved_down": -row["moved"]} for row in source_differences(*both)],
+        "steps": [row | {"label": labels.label(labels.STEPS, row["name"])} for row in step_differences(*both)],
+        "figures": figures(*both),
     }

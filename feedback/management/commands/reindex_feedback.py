@@ -9,7 +9,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from feedback.models import Revision, round_told
+from feedback.models import Revision, round_report
 from feedback.rounds.round import RoundOutcome, feedback_round
 from ragsite.core.errors import AppError
 from ragsite.core.localized import localized, translate, translate_count
@@ -31,12 +31,12 @@ class Command(BaseCommand):
         except AppError as error:
             raise CommandError(str(localized(error.message))) from error
         if options["json"]:
-            self.stdout.write(json.dumps(round_told(outcome.as_dict()), ensure_ascii=False, indent=2))
+            self.stdout.write(json.dumps(round_report(outcome.as_dict()), ensure_ascii=False, indent=2))
         else:
             self._print(outcome)
 
     def _print(self, outcome: RoundOutcome) -> None:
-        told = round_told(outcome.as_dict())
+        report = round_report(outcome.as_dict())
         self.stdout.write(
             translate_count(
                 "{count} new or changed rating; rows of evidence: {evidence}",
@@ -49,11 +49,11 @@ class Command(BaseCommand):
             self.stdout.write(
                 translate("Boosts for questions: {query_boosts}, of documents: {document_boosts}", **outcome.counts)
             )
-        for note in told["notes"]:
+        for note in report["notes"]:
             self.stdout.write(translate("Note: {note}", note=note))
         if outcome.status in Revision.Status.values:  # a dry run's has no number
             status = str(Revision.Status(outcome.status).label).lower()
             self.stdout.write(translate("Revision {number} ({status})", number=outcome.number or "–", status=status))
-        self.stdout.write(told["reason"])
+        self.stdout.write(report["reason"])
         if outcome.dry_run:
             self.stdout.write(translate("Dry run: nothing was saved."))
