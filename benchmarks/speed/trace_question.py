@@ -53,12 +53,13 @@ async def ask(recorder: Recorder, user: Any, workflow: str, *, stream: bool) -> 
     from django.test import AsyncClient
 
     from chat.models import Message
+    from ragsite.accounts.tokens import token_create
 
-    client = AsyncClient()
-    await client.aforce_login(user)
+    key = await sync_to_async(token_create)(user=user)
+    client, headers = AsyncClient(), {"Authorization": f"Token {key}"}
     for recorder.on in (False, True):
         body = {"message": QUESTION, "workflow": workflow, "stream": stream}
-        response = await client.post("/api/chat", body, content_type="application/json")
+        response = await client.post("/api/chat", body, content_type="application/json", headers=headers)
         if response.status_code != 200:
             raise SystemExit(response.content.decode())
         if stream:
