@@ -12,6 +12,7 @@ import pytest
 from django.conf import settings as site
 from django.test import Client
 
+from retrieval.models import Document
 from tests.factories import CollectionFactory, DocumentFactory, SessionFactory, UserFactory
 
 pytestmark = pytest.mark.django_db
@@ -59,6 +60,12 @@ def test_another_users_session_answers_like_none(client: Client, user: Any) -> N
     theirs, none = client.get(f"/chat/{SessionFactory().pk}/"), client.get(f"/chat/{uuid.uuid4()}/")
     assert theirs.status_code == none.status_code == 404
     assert "Nothing here" in theirs.content.decode()
+
+
+def test_the_page_of_a_document_says_why_it_could_not_be_read(client: Client, user: Any) -> None:
+    problem = "The file is damaged."
+    document = DocumentFactory(collection__owner=user, status=Document.Status.FAILED, error=problem)
+    assert f"<p>{problem}</p>" in client.get(f"/documents/{document.pk}/").content.decode()
 
 
 def test_a_private_document_of_another_answers_like_none(client: Client, user: Any) -> None:
