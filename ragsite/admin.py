@@ -27,6 +27,7 @@ from pydantic import ValidationError
 
 from ragsite.accounts.personal_data import LastAdministratorError, deletion_start, export_response
 from ragsite.core.changeable import with_values
+from ragsite.core.localized import localized
 from ragsite.core.read_only_admin import ReadOnlyAdmin
 from ragsite.core.sealed import seal
 from ragsite.models import ApiToken, Webhook
@@ -106,9 +107,12 @@ class PersonAdmin(UserAdmin):
         return self.has_personal_data_permission(request)
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> tuple[Any, ...]:
-        """The names alone: what goes with an account may be a hundred thousand rows."""
+        """The names alone: what goes with an account may be a hundred thousand rows. And why it can't be."""
         names = [str(person) for person in objs]
-        return names, {self.opts.verbose_name_plural: len(names)}, set(), []
+        left = User.objects.filter(is_superuser=True, is_active=True).exclude(pk__in=[person.pk for person in objs])
+        is_last = any(person.is_superuser for person in objs) and not left.exists()
+        refused = [localized(LastAdministratorError.message)] if is_last else []
+        return names, {self.opts.verbose_name_plural: len(names)}, set(), refused
 
     def delete_model(self, request: HttpRequest, obj: User) -> None:
         """A worker deletes, in small steps that leave nothing behind; a cascade would lock the database for as long as
