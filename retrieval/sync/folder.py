@@ -34,10 +34,11 @@ class FolderSource(Source):
                     continue
                 if stat.S_ISREG(found.st_mode):
                     yield Entry(key, f"{found.st_mtime_ns}-{found.st_size}", name, found.st_size)
-        if away and Path(away[0].filename) == root:
+        folders = {Path(error.filename).relative_to(root).as_posix() for error in away}
+        if "." in folders:
             raise SourceAwayError(worded("The folder cannot be read; is it mounted?")) from away[0]
-        if away:
-            raise PartAwayError(Path(away[0].filename).relative_to(root).as_posix()) from away[0]
+        if folders:
+            raise PartAwayError(folders) from away[0]
 
     def read(self, entry: Entry, most_bytes: int) -> bytes:
         root = folder_of(self.address)

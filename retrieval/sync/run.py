@@ -4,8 +4,9 @@
             └► new or another one ─► read ─► `document_put`: the same content embeds nothing
     not listed: marked at the first look that saw the whole, deleted at the next
 
-A source that is away, or of which only a part was seen, deletes nothing. Every write is in a transaction that holds the
-source's lease, so that nothing comes in for a source that was deleted meanwhile.
+A source that is away, or whose listing was cut, deletes nothing; where a folder can't be read, what lies in it stays.
+Every write is in a transaction that holds the source's lease, so that nothing comes in for a source that was deleted
+meanwhile.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import logging
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from pathlib import PurePath
+from pathlib import PurePath, PurePosixPath
 from typing import Any
 from uuid import UUID
 
@@ -33,7 +34,7 @@ from retrieval.models import MAX_KEY_CHARS, DocumentKey, SyncSource
 from retrieval.selectors import writable_collections
 from retrieval.services.document_keys import document_put, key_delete
 from retrieval.sync.kinds import source_open
-from retrieval.sync.source import TOO_LARGE, Entry, ListingCutError, Source, SourceAwayError
+from retrieval.sync.source import TOO_LARGE, Entry, ListingCutError, PartAwayError, Source, SourceAwayError
 
 RUN_S = 900.0  # after which a run leaves the rest to the next one
 LIMIT_S = 1000  # after which a call that hangs is broken off, and the lease
@@ -117,7 +118,7 @@ class _Run:
         finally:
             source.close()
         if is_whole:
-            if self.known and not seen:
+            if self.known and not self.report.looked_at:
                 raise SourceAwayError(NOTHING_LISTED)
             self._missing(seen)
         done = is_whole and not (self.report.left or self.report.failed or self.report.dry_run)
@@ -137,6 +138,9 @@ class _Run:
                 self._tell()
         except ListingCutError:
             return seen, False
+        except PartAwayError as error:  # what lies there may still be there
+            self.report.error = _told(error.message)
+            seen |= {key for key in self.known if not error.folders.isdisjoint(map(str, PurePosixPath(key).parents))}
         return seen, True
 
     def _take(self, source: Source, entry: Entry) -> None:

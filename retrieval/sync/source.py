@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any
@@ -23,10 +23,12 @@ class SourceAwayError(UnavailableError):
 
 
 class PartAwayError(SourceAwayError):
-    """A folder of it can't be looked at; raised once the others were."""
+    """Folders of it can't be looked at; raised once the others were. folders: as keys begin, without the slash."""
 
-    def __init__(self, folder: str) -> None:
-        super().__init__(worded("A folder cannot be read; nothing is deleted for it: {folder}", folder=folder[:200]))
+    def __init__(self, folders: Collection[str]) -> None:
+        first = min(folders)[:200]
+        super().__init__(worded("A folder cannot be read; nothing in it is deleted: {folder}", folder=first))
+        self.folders = frozenset(folders)
 
 
 class SourceKindMissingError(ConflictError):
@@ -67,7 +69,7 @@ class Source:
         return ""
 
     def entries(self, known: Mapping[str, str]) -> Iterator[Entry]:
-        """known: fingerprints by key, of last time. Raises SourceAwayError, ListingCutError."""
+        """known: fingerprints by key, of last time. Raises SourceAwayError, PartAwayError, ListingCutError."""
         raise NotImplementedError
 
     def read(self, entry: Entry, most_bytes: int) -> bytes:

@@ -21,7 +21,7 @@ ASKED = b"""<?xml version="1.0"?><d:propfind xmlns:d="DAV:"><d:prop><d:resourcet
 class WebDavSource(Source):
     def entries(self, known: Mapping[str, str]) -> Iterator[Entry]:
         start = f"{self.address.rstrip('/')}/"
-        root, away = _path(start), ""
+        root, away = _path(start), set[str]()
         waiting, seen = deque([start]), {root}
         while waiting:
             folder = waiting.popleft()
@@ -30,7 +30,7 @@ class WebDavSource(Source):
             except SourceAwayError:
                 if folder == start:
                     raise
-                away = away or _path(folder)
+                away.add(_path(folder).removeprefix(root).rstrip("/"))
                 continue
             for href, item in listed:
                 url = urljoin(folder, href)
@@ -51,7 +51,7 @@ class WebDavSource(Source):
                 name, length = PurePosixPath(key).name, int(size) if size.isdigit() else 0
                 yield Entry(key, tag[:200], name, length, place=url)
         if away:
-            raise PartAwayError(away.removeprefix(root))
+            raise PartAwayError(away)
 
     def read(self, entry: Entry, most_bytes: int) -> bytes:
         return self.get(entry.place, most_bytes=most_bytes, headers=self.basic_auth()).body

@@ -133,7 +133,7 @@ def test_a_folder_that_is_away_or_suddenly_empty_deletes_nothing(make: Any, tmp_
 def test_what_cannot_be_looked_at_is_not_taken_for_gone(make: Any, tmp_path: Path, monkeypatch: Any) -> None:
     files = tmp_path / "files"
     (files / "sub").mkdir()
-    for name in ("a.md", "locked.md", "sub/b.md"):
+    for name in ("a.md", "locked.md", "sub/b.md", "gone.md"):
         (files / name).write_text(f"This is {name}.")
     source, scandir, lstat = make("folder", files), os.scandir, Path.lstat
     look(source)
@@ -146,10 +146,16 @@ def test_what_cannot_be_looked_at_is_not_taken_for_gone(make: Any, tmp_path: Pat
     monkeypatch.setattr(os, "scandir", lambda place: refuse(place, scandir))
     monkeypatch.setattr(Path, "lstat", lambda place: refuse(place, lstat))
     (files / "z.md").write_text("New.")
-    for expected in ({"added": 1, "unchanged": 1, "failed": 1}, {"unchanged": 2, "failed": 1}):
+    (files / "gone.md").unlink()
+    for expected in ({"added": 1, "unchanged": 1, "missing": 1}, {"unchanged": 2, "deleted": 1}):
         report = look(source)
-        assert found(report) == expected and report.error["error"].endswith(": sub")  # type: ignore[index]
+        assert found(report) == expected | {"failed": 1}
+        assert report.error["error"].endswith(": sub")  # type: ignore[index]
     assert names() == ["a.md", "b.md", "locked.md", "z.md"]
+    for name in ("a.md", "locked.md", "z.md"):
+        (files / name).unlink()
+    for _ in range(2):
+        assert "lists nothing" in look(source).error["error"]  # type: ignore[index]
 
 
 def test_no_link_leads_out_of_a_folder(make: Any, tmp_path: Path) -> None:
@@ -433,7 +439,8 @@ def test_names_with_escapes_and_a_folder_that_is_refused(make: Any, server: WebS
     server.pages[f"{folder}sub/"] = (403, {}, b"")
     for _ in range(2):
         report = look(source)
-        assert report.error["error"].endswith(": sub/") and found(report) == {"unchanged": 3}  # type: ignore[index]
+        assert report.error["error"].endswith(": sub") and found(report) == {"unchanged": 3}  # type: ignore[index]
+    assert DocumentKey.objects.count() == 4
 
 
 def test_a_webdav_folder_is_walked(make: Any, server: WebServer) -> None:
