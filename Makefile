@@ -54,8 +54,10 @@ messages: $(VENV)/.installed-dev ## collect the texts of the interface into the 
 	$(call texts,djangojs,ragsite/web/static/js)
 
 define texts
-	$(PYTHON) -m babel.messages.frontend -q extract -F babel.cfg --add-location=file -o $(VENV)/$(1).pot $(2)
-	$(VENV)/bin/pybabel -q update -N --ignore-obsolete --ignore-pot-creation-date -w 110 -D $(1) -i $(VENV)/$(1).pot -d ragsite/locale
+	pot=$$(mktemp) && \
+	$(PYTHON) -m babel.messages.frontend -q extract -F babel.cfg --add-location=file -o $$pot $(2) && \
+	$(VENV)/bin/pybabel -q update -N --ignore-obsolete --ignore-pot-creation-date -w 110 -D $(1) -i $$pot -d ragsite/locale; \
+	status=$$?; rm -f $$pot; exit $$status
 	$(VENV)/bin/pybabel compile --statistics -D $(1) -d ragsite/locale
 endef
 
