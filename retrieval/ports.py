@@ -217,7 +217,7 @@ class SearchResult:
 
 
 class BoostSource(Protocol):
-    """Where ratings' multipliers come from (`feedback.rounds.boost_source`)."""
+    """Where ratings' multipliers come from (`feedback.rounds.live`)."""
 
     async def boosts(self, query: str, candidates: Sequence[ScoredChunk | TailHit]) -> Boosts:
         """For those of the candidates that ratings lift or lower. Raises UnavailableError."""
