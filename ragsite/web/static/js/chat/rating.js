@@ -75,7 +75,7 @@ export function answerRating(messageId, given) {
 
 /** @param {HTMLElement} row @param {Rating} rating @param {Api.Rating} now */
 function ask(row, rating, { tags, comment: written }) {
-  const comment = h("input", { class: "input", maxlength: 2000, placeholder: gettext("Anything else? (optional)"), "aria-label": gettext("Comment"), autocomplete: "off", value: written });
+  const comment = h("input", { class: "input", maxlength: 2000, placeholder: gettext("Anything else?"), "aria-label": gettext("Comment"), autocomplete: "off", value: written });
   /** @param {SubmitEvent & {target: HTMLFormElement}} event */
   const save = async (event) => {
     event.preventDefault();
