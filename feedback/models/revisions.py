@@ -18,7 +18,7 @@ from retrieval.models import Document
 
 ROUND_STATUSES = {  # of a round, as the end of a sentence
     "live": _("its revision is live"), "held": _("its revision is held back"), "proposed": _("its revision waits"),
-    "unchanged": _("nothing changes"), "failed": _("it failed"),
+    "unchanged": _("no new revision"), "failed": _("it failed"),
 }  # fmt: skip
 
 
