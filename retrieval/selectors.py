@@ -203,6 +203,16 @@ def is_approved(collection: Collection) -> bool:
 
 
 # ------------------------------------------------------------------------------------------------ scopes
+def passages_changed(earlier: Document, document: Document) -> dict[str, int]:
+    """How many passages of a document are changed, new and gone against its earlier version."""
+    before, after = (
+        Counter(Chunk.objects.filter(document=one).values_list("text", flat=True)) for one in (earlier, document)
+    )
+    gone, new = (before - after).total(), (after - before).total()
+    changed = min(gone, new)
+    return {"changed": changed, "new": new - changed, "gone": gone - changed}
+
+
 def scope_for(*, user: User, names: Sequence[str] = ()) -> SearchScope:
     """What `user` may search: the collections named, or `default_collections`.
 

@@ -26,12 +26,13 @@ from retrieval.api.sync_sources import SyncSourceInputSerializer, SyncSourceSeri
 from retrieval.ingest.sniff import EXTENSIONS
 from retrieval.memory import services
 from retrieval.memory.selectors import memory_enabled, memory_list
-from retrieval.models import CollectionPerson, SyncSource
+from retrieval.models import CollectionPerson, Document, SyncSource
 from retrieval.selectors import (
     as_uuid,
     collection_list,
     document_get,
     owned_collections,
+    passages_changed,
     shares_unanswered,
     visible_documents,
 )
@@ -91,7 +92,11 @@ def document_page(request: HttpRequest, document_id: uuid.UUID) -> HttpResponse:
     boot = {"id": str(document.pk), "collection": document.collection.address}
     is_owned = owned_collections(request.user).filter(pk=document.collection_id).exists()
     earlier = visible_documents(request.user).filter(newer_versions=document).first()
-    context = {"document": document, "earlier": earlier, "is_owned": is_owned, "boot": boot, "section": "documents"}
+    changes = passages_changed(earlier, document) if earlier and document.status == Document.Status.READY else None
+    context = {
+        "document": document, "earlier": earlier, "changes": changes, "is_owned": is_owned, "boot": boot,
+        "section": "documents",
+    }  # fmt: skip
     return render(request, "documents/document.html", context)
 
 

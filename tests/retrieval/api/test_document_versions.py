@@ -104,3 +104,16 @@ def test_deleting_the_new_version_brings_the_old_one_back(
     with django_capture_on_commit_callbacks(execute=True):
         assert client.delete(f"/api/documents/{new.pk}").status_code == 204
     assert current(old) and old.status == "embedding"
+
+
+def test_the_page_says_how_much_has_changed(client: APIClient, old: Document, user: User) -> None:
+    new = DocumentFactory(collection=old.collection, status="ready", replaces=old)
+    document_supersede(document_id=old.pk)
+    for document, texts in (
+        (old, ("Fees", "Ten books.", "Four weeks.")),
+        (new, ("Fees", "Twelve books.", "Six weeks.", "Boats.")),
+    ):
+        for seq, text in enumerate(texts):
+            ChunkFactory(document=document, seq=seq, text=text)
+    client.force_login(user)
+    assert "Passages: 2 changed, 1 new, 0 gone." in client.get(f"/documents/{new.pk}/").content.decode()
