@@ -92,7 +92,7 @@ def review_desk(page: Page) -> None:
 
 def dashboard(page: Page) -> None:
     page.goto("/review/dashboard/")
-    page.locator("#gap-list:not([aria-busy])").wait_for(state="attached")
+    page.locator("#chart-questions").wait_for()
     save(page, "dashboard")
 
 
