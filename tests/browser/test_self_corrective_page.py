@@ -40,7 +40,7 @@ def test_nodes_light_up_as_they_run_and_the_answer_can_be_stopped(
 
     answer = ask(page, QUESTION)
     expect(page.locator('[data-node="generate"]')).to_have_attribute("data-state", "running")
-    expect(page.locator("#node-now")).to_contain_text("Generate runs")
+    expect(page.locator("#node-now")).to_contain_text("Now: Write")
     for node in ("condense", "retrieve", "grade"):
         expect(page.locator(f'[data-node="{node}"]')).to_have_attribute("data-state", "done")
     expect(page.locator('[data-node="rewrite"]')).to_have_attribute("data-state", "idle")

@@ -39,7 +39,7 @@ describe("the list of nodes", () => {
     const { nodes, state, now, count } = drawn();
     for (const id of ["retrieve", "retrieve", "elsewhere", "rewrite", "retrieve", "grade"]) nodes.enter(id);
     assert.deepEqual(["retrieve", "grade", "assess"].map(state), ["done", "running", "idle"]);
-    assert.deepEqual([count("retrieve"), count("rewrite"), now.textContent], ["×2", "", "Grade runs."]);
+    assert.deepEqual([count("retrieve"), count("rewrite"), now.textContent], ["×2", "", "Now: Grade"]);
   });
 });
 

@@ -55,7 +55,7 @@ export class Nodes {
     node.visits += 1;
     node.count.textContent = node.visits > 1 ? `×${node.visits}` : "";
     this.markCurrent("running");
-    this.now.textContent = gettext("{node} runs.", { node: nodeName(id) });
+    this.now.textContent = gettext("Now: {node}", { node: nodeName(id) });
   }
 
   /** A fallback served in this node, or it failed. @param {string} id @param {"degraded" | "failed"} status */
