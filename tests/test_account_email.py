@@ -13,6 +13,7 @@ from celery import current_app
 from celery.exceptions import Retry
 from django.contrib.auth.models import User
 from django.core import mail
+from django.db import connection
 from django.test import Client
 from kombu.exceptions import OperationalError
 
@@ -118,6 +119,19 @@ def test_while_no_letter_can_be_queued_nothing_is_half_done(monkeypatch: pytest.
         assert answer.headers["Retry-After"]
     user.refresh_from_db()
     assert User.objects.count() == EmailAddress.objects.count() == 1 and user.check_password(PASSWORD)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_password_is_looked_at_without_keeping_other_writers_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    user, check, waiting = UserFactory(), User.check_password, list[bool]()
+
+    def checked(self: User, password: str) -> bool:
+        waiting.append(connection.in_atomic_block)
+        return check(self, password)
+
+    monkeypatch.setattr(User, "check_password", checked)
+    signed_in_browser(user)
+    assert waiting == [False, False]
 
 
 def test_without_a_mail_server_an_account_is_open_at_once(client: Client) -> None:

@@ -20,6 +20,8 @@ from ragsite.core.wording import worded
 
 logger = logging.getLogger(__name__)
 GOOD_FOR_S = 24 * 3600  # in the queue; the links in it do not live longer
+# They take their time over a password or wait for the provider, which no transaction should: SQLite has one writer.
+WITHOUT_LETTER = {"account_login", "account_reauthenticate", "openid_connect_login", "openid_connect_callback"}
 
 
 def letter_queue(to: str, subject: str, text: str) -> None:
@@ -35,12 +37,11 @@ def letter_queue(to: str, subject: str, text: str) -> None:
 
 
 def undone_without_letter(patterns: Sequence[Any]) -> Sequence[Any]:
-    """The same addresses; what a form of theirs does is undone where its letter cannot be queued. A sign-in does
-    nothing that would have to be undone, and takes its time over the password."""
+    """The same addresses; what a form of theirs does is undone where its letter cannot be queued."""
     for pattern in patterns:
         if isinstance(pattern, URLResolver):
             undone_without_letter(pattern.url_patterns)
-        elif isinstance(pattern, URLPattern) and pattern.name != "account_login":
+        elif isinstance(pattern, URLPattern) and pattern.name not in WITHOUT_LETTER:
             pattern.callback = _atomic_form(pattern.callback)
     return patterns
 
