@@ -72,18 +72,18 @@ def _evidence(ratings: Sequence[Rating]) -> list[Evidence]:
     for rating in ratings:
         of_person[rating.message_id, rating.user_id].append(rating)
     keys = {message_id for message_id, _ in of_person}
-    sources = Prefetch("sources", Source.objects.only("message", "marker", "document_id", "chunk_id", "text", "cited"))
-    answers = Message.objects.select_related("reply_to").only(
-        "text", "decision", "status", "grounding", "reply_to__text"
-    )
-    messages = answers.prefetch_related(sources).in_bulk(keys)
+    credited = Source.objects.filter(Q(cited=True) | Q(pk__in=[rating.source_id for rating in ratings]))
+    credited = credited.only("message", "marker", "document_id", "chunk_id", "text", "cited").order_by("marker")
+    answers = Message.objects.only("text", "decision", "status", "grounding")
+    answers = answers.prefetch_related(Prefetch("sources", credited, to_attr="credited"))
+    messages = answers.annotate(question=F("reply_to__text")).in_bulk(keys)
     searched = searched_for(keys)
     credits: list[tuple[Credit, Source, str]] = []
     for (message_id, _), own in of_person.items():
         message = messages[message_id]
-        shown = {source.pk: source for source in message.sources.all()}
+        shown = {source.pk: source for source in message.credited}
         by_marker = {source.marker: source for source in shown.values() if source.document_id}
-        question = searched.get(message_id) or (message.reply_to.text if message.reply_to else "")
+        question = searched.get(message_id) or message.question or ""
         inputs = [
             RatingInput(
                 id=rating, score=rating.score, tags=rating.tags,

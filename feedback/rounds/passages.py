@@ -34,7 +34,7 @@ def passages_of(sources: Iterable[Source]) -> dict[int, int]:
     """Source → the passage that it showed, made where it is new. Without pages from the web, deleted documents, and
     texts that have changed since."""
     shown = {source.pk: source for source in sources if source.document_id and as_uuid(source.chunk_id)}
-    chunks = Chunk.objects.in_bulk({as_uuid(source.chunk_id) for source in shown.values()})
+    chunks = Chunk.objects.only("document_id", "text").in_bulk({as_uuid(source.chunk_id) for source in shown.values()})
     places: dict[int, tuple[UUID, str]] = {}
     chunk_of: dict[tuple[UUID, str], UUID] = {}
     for key, source in shown.items():
@@ -44,14 +44,16 @@ def passages_of(sources: Iterable[Source]) -> dict[int, int]:
             place = (chunk.document_id, content_hash(chunk.text))
             places[key] = place
             chunk_of[place] = chunk.pk
-    # Sorted, so that new rows have the same order, and a round the same result, in every process.
-    rows = [
-        RatedPassage(document_id=document, content_hash=digest, chunk_id=chunk_of[document, digest])
-        for document, digest in sorted(chunk_of)
-    ]
-    RatedPassage.objects.bulk_create(rows, ignore_conflicts=True)
     known = RatedPassage.objects.filter(content_hash__in={digest for _, digest in chunk_of})
-    ids = {(row.document_id, row.content_hash): row.pk for row in known}
+    ids = {(document, digest): key for document, digest, key in known.values_list("document_id", "content_hash", "pk")}
+    # Sorted, so that new rows have the same order, and a round the same result, in every process.
+    new = [
+        RatedPassage(document_id=document, content_hash=digest, chunk_id=chunk_of[document, digest])
+        for document, digest in sorted(chunk_of.keys() - ids)
+    ]
+    if new:
+        RatedPassage.objects.bulk_create(new, ignore_conflicts=True)
+        ids |= {(row[0], row[1]): row[2] for row in known.all().values_list("document_id", "content_hash", "pk")}
     return {key: ids[place] for key, place in places.items() if place in ids}
 
 

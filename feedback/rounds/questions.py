@@ -35,9 +35,13 @@ def signature(text: str) -> str:
 def questions_of(texts: Iterable[str]) -> dict[str, int]:
     """Text → the rated question, made where it is new. Blank texts are left out."""
     signed = {text: signature(text) for text in dict.fromkeys(texts) if text.strip()}
-    rows = {signed[text]: RatedQuestion(signature=signed[text], text=text) for text in signed}
-    RatedQuestion.objects.bulk_create(rows.values(), ignore_conflicts=True)
-    ids = dict(RatedQuestion.objects.filter(signature__in=rows).values_list("signature", "pk"))
+    texts = {own: text for text, own in signed.items()}
+    known = RatedQuestion.objects.filter(signature__in=texts).values_list("signature", "pk")
+    ids = dict(known)
+    new = [RatedQuestion(signature=own, text=text) for own, text in texts.items() if own not in ids]
+    if new:
+        RatedQuestion.objects.bulk_create(new, ignore_conflicts=True)
+        ids = dict(known.all())
     return {text: ids[own] for text, own in signed.items()}
 
 
