@@ -70,7 +70,12 @@ def reader_warm_up() -> None:
 
 async def in_fork(function: Callable[..., bytes], *arguments: Any, bounds: Bounds) -> bytes:
     """What a function of a file gives in a process of its own. Raises DocumentUnreadableError, LookupError."""
-    process, connection = await asyncio.to_thread(_started, function, arguments, bounds)
+    starting = asyncio.ensure_future(asyncio.to_thread(_started, function, arguments, bounds))
+    try:
+        process, connection = await asyncio.shield(starting)
+    except asyncio.CancelledError:  # the thread goes on, and so would its fork
+        await asyncio.to_thread(_end, (await starting)[0])
+        raise
     try:
         async with asyncio.timeout(bounds.timeout_s):
             head, content = await asyncio.to_thread(_received, connection, bounds)
