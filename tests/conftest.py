@@ -11,17 +11,14 @@ from typing import Any
 
 import hypothesis
 import pytest
-from allauth.usersessions.models import UserSession
 from asgiref.sync import SyncToAsync
 from django.apps import apps
 from django.contrib.auth.models import Permission
-from django.contrib.auth.signals import user_logged_in
 from django.contrib.contenttypes.models import ContentType
 from django.core.cache import cache
 from django.core.management.commands import flush
 from django.db import connection, connections, transaction
 from django.db.models import Model
-from django.dispatch import receiver
 from django.utils import translation
 
 hypothesis.settings.register_profile("site", deadline=None)  # a busy machine is no fault of what is tested
@@ -79,14 +76,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _place(item: pytest.Item) -> int:
     file = item.nodeid.partition("::")[0]
     return next((n for n, path in enumerate(LONGEST) if file.startswith(path)), len(LONGEST))
-
-
-@receiver(user_logged_in)
-def _note_the_browser(request: Any, user: Any, **_: Any) -> None:
-    """Of `force_login`, whose request has no path: at a sign-in on a page allauth does it."""
-    if request is not None and not request.path:
-        request.user = user
-        UserSession.objects.create_from_request(request)
 
 
 @pytest.fixture(autouse=True)
