@@ -183,6 +183,7 @@ def test_a_replay_whose_process_died_has_failed(offline: None) -> None:
             {"filters": {"policy_year": 2025, "tags": ["fees", "loans"]}},
         ),
         ({"top_k": "five"}, None),
+        ({"top_k": "9" * 5000}, None),
         ({"own_filters": "on", "policy_year": "20x5"}, None),
     ],
 )

@@ -198,8 +198,8 @@ def _posted(form: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _number(text: str) -> int | str | None:
-    """None where nothing is written; what is no number stays, to be refused."""
-    return int(text) if text.isdecimal() else text or None
+    """None where nothing is written; what is no number, or a huge one, stays, to be refused."""
+    return int(text) if text.isdecimal() and len(text) < 10 else text or None
 
 
 @desk_page()
