@@ -56,8 +56,10 @@ def _fitting(answer: Data) -> str:
 
 def _outcome(answer: Data) -> str:
     cited = sum(source["cited"] for source in answer["sources"])
+    guessed = _last(answer["decision_path"], "quoted", "score")  # no model has read whether they answer
+    quoted = not answer["model"] and (guessed or answer["decision"] == "ANSWER")
     match answer["status"], answer["decision"]:
-        case (("complete" | "cut" | "stopped"), "ANSWER") if cited and not answer["model"]:
+        case (("complete" | "cut" | "stopped"), _) if cited and quoted:
             return ngettext("quoted from {count}", "quoted from {count}", cited).format(count=cited)
         case (("complete" | "cut" | "stopped"), "ANSWER") if cited:
             return ngettext("answered from {count}", "answered from {count}", cited).format(count=cited)
