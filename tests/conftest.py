@@ -34,7 +34,7 @@ LONGEST = (
 # fixtures that they take.
 DOORS = {
     "Client", "APIClient", "AsyncClient", "WebsocketCommunicator", "ApplicationCommunicator", "call_command", "client",
-    "site",
+    "site", "client_of", "api_of", "browser", "administrator",
 }  # fmt: skip
 LOOPBACK = ("127.0.0.1", "::1", "localhost", "0.0.0.0", "")
 

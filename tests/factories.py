@@ -15,6 +15,7 @@ from chat.models import DecisionStep, Message, Session, Source
 from feedback.models import Rating
 from retrieval.memory.services import terms_of
 from retrieval.models import Chunk, Collection, Document, IngestJob, Memory
+from retrieval.providers.embeddings import LEXICAL_SPACE
 
 PASSWORD = "correct horse battery"
 
@@ -37,10 +38,13 @@ class UserFactory(DjangoModelFactory):
 
 
 class CollectionFactory(DjangoModelFactory):
-    """A public collection of the site; give `owner` and `visibility` for others."""
+    """A public collection of the site; give `owner` and `visibility` for others. `lexical=True`: embedded offline."""
 
     class Meta:
         model = Collection
+
+    class Params:
+        lexical = factory.Trait(embedding_model=LEXICAL_SPACE.model, embedding_dim=LEXICAL_SPACE.dim)
 
     name = factory.Sequence(lambda n: f"collection{n}")
     visibility = Collection.Visibility.PUBLIC
@@ -169,6 +173,16 @@ class DecisionStepFactory(DjangoModelFactory):
     status = "ok"
     summary = "30 candidates"
     duration_ms = 12
+
+
+def answered(
+    question: str = "How many books may I borrow?", *, session: Session | None = None, **fields: Any
+) -> Message:
+    """An answer with its question."""
+    session = session or SessionFactory()
+    asked = MessageFactory(session=session, question=True, text=question)
+    answer: Message = MessageFactory(session=session, reply_to=asked, **fields)
+    return answer
 
 
 class RatingFactory(DjangoModelFactory):

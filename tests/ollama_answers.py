@@ -127,89 +127,61 @@ class Reading:
         return f"{best} [{marker}]"
 
 
-class SchemaFiller:
-    """Fills a JSON schema without references by the names of its fields."""
-
-    def __init__(self, schema: Mapping[str, Any], reading: Reading) -> None:
-        self._schema = schema
-        self._reading = reading
-
-    def fill(self) -> Any:
-        return self._value(self._schema, "", self._reading.best[1], None)
-
-    def _value(self, schema: Mapping[str, Any], name: str, score: float, marker: int | None) -> Any:
-        if "enum" in schema:
-            return _choose(schema["enum"], score)
-        if kinds := schema.get("anyOf"):
-            if any(kind.get("type") == "null" for kind in kinds) and not _is_query(name):
-                return None
-            return self._value(next(kind for kind in kinds if kind.get("type") != "null"), name, score, marker)
-        kind = schema.get("type", "object")
-        if kind == "object":
-            return {key: self._value(part, key, score, marker) for key, part in schema.get("properties", {}).items()}
-        if kind == "array":
-            return self._list(schema, name, score)
-        if kind == "boolean":
-            return score >= RELEVANT and not _is_negative(name)
-        if kind in ("number", "integer"):
-            return self._number(schema, kind, name, score, marker)
-        return self._string(schema, name, score)
-
-    def _list(self, schema: Mapping[str, Any], name: str, score: float) -> list[Any]:
-        items = schema.get("items", {"type": "string"})
-        passages = self._reading.scores
-        least = schema.get("minItems", 0)
-        if items.get("type") == "object":
-            filled = [self._value(items, name, each, number) for number, each in passages.items()]
-        elif items.get("type") in ("integer", "number") and re.search("score|relevan", name):
-            filled = [self._number(items, items["type"], name, each, number) for number, each in passages.items()]
-        elif items.get("type") == "integer":
-            filled = [number for number, each in passages.items() if each >= RELEVANT]
-        elif _is_query(name):
-            filled = [self._reading.question, " ".join(sorted(words(self._reading.question)))]
-        else:
-            filled = []
-        while len(filled) < least:
-            filled.append(self._value(items, name, score, len(filled) + 1))
-        return filled[: schema.get("maxItems", len(filled))]
-
-    def _number(self, schema: Mapping[str, Any], kind: str, name: str, score: float, marker: int | None) -> float:
-        if kind == "integer" and re.search("id$|^id|index|marker|number|passage|document|^n$", name.lower()):
-            return marker if marker is not None else self._reading.best[0]
-        low = schema.get("minimum", schema.get("exclusiveMinimum", 0))
-        high = schema.get("maximum", schema.get("exclusiveMaximum", 1 if kind == "number" else 10))
-        value = low + (high - low) * score
-        return round(value) if kind == "integer" else round(value, 3)
-
-    def _string(self, schema: Mapping[str, Any], name: str, score: float) -> str:
-        if _is_query(name):
-            text = self._reading.question
-        elif re.search("answer|hyde|hypothe|passage|document|text|summary|content|point", name.lower()):
-            text = self._reading.text
-        elif re.search("reason|why|explan|comment", name.lower()):
-            text = f"shares {score:.0%} of the question's words"
-        else:
-            text = schema.get("default") or ""
-        return (text + " " * max(0, schema.get("minLength", 0) - len(text)))[: schema.get("maxLength", len(text) or 1)]
+def filled(schema: Mapping[str, Any], reading: Reading) -> Any:
+    """A value for a JSON schema without references, by the names of its fields."""
+    return _value(schema, "", reading, reading.best[1], None)
 
 
-def _is_query(name: str) -> bool:
-    return bool(re.search("quer|variant|rewrit|rephras|standalone|condensed|question|search", name.lower())) and not (
-        re.search("clarif|follow|needs", name.lower())
-    )
+def _value(schema: Mapping[str, Any], name: str, reading: Reading, score: float, marker: int | None) -> Any:
+    if "enum" in schema:
+        return _choose(schema["enum"], score)
+    if "anyOf" in schema:
+        return None
+    match schema.get("type", "object"):
+        case "object":
+            parts = schema.get("properties", {})
+            return {key: _value(part, key, reading, score, marker) for key, part in parts.items()}
+        case "array":
+            return _list(schema, name, reading, score)
+        case "boolean":
+            return score >= RELEVANT
+        case "string":
+            return _string(schema, name, reading)
+        case "integer" if name == "passage":
+            return marker if marker is not None else reading.best[0]
+        case kind:
+            low, high = schema.get("minimum", 0), schema.get("maximum", 1 if kind == "number" else 10)
+            return round(low + (high - low) * score, 3 if kind == "number" else None)
 
 
-def _is_negative(name: str) -> bool:
-    return bool(re.search("clarif|ambig|greet|chit|small_?talk|need|missing|contradict|outdated|unsafe", name.lower()))
+def _list(schema: Mapping[str, Any], name: str, reading: Reading, score: float) -> list[Any]:
+    items, found = schema["items"], list[Any]()
+    if items.get("type") == "object" or name == "scores":
+        found = [_value(items, name, reading, each, number) for number, each in reading.scores.items()]
+    elif items.get("type") == "integer":
+        found = [number for number, each in reading.scores.items() if each >= RELEVANT]
+    elif "quer" in name:
+        found = [reading.question, " ".join(sorted(words(reading.question)))]
+    while len(found) < schema.get("minItems", 0):
+        found.append(_value(items, name, reading, score, len(found) + 1))
+    return found[: schema.get("maxItems", len(found))]
+
+
+def _string(schema: Mapping[str, Any], name: str, reading: Reading) -> str:
+    if "quer" in name or name == "standalone_question":
+        text = reading.question
+    elif "passage" in name or name == "point":
+        text = reading.text
+    else:
+        text = schema.get("default") or ""
+    return text.ljust(schema.get("minLength", 0))[: schema.get("maxLength", len(text) or 1)]
 
 
 def _choose(values: Sequence[Any], score: float) -> Any:
-    good = ("answer", "relevant", "yes", "supported", "good", "high", "correct", "sufficient", "search", "retrieve",
-            "documents", "question", "knowledge")  # fmt: skip
-    bad = ("no_answer", "irrelevant", "no", "unsupported", "bad", "low", "incorrect", "insufficient", "search",
-           "retrieve", "documents", "question", "knowledge")  # fmt: skip
     by_name = {str(value).lower(): value for value in values}
-    for wanted in good if score >= RELEVANT else bad:
+    for wanted in (
+        ("answer", "sufficient", "retrieve") if score >= RELEVANT else ("no_answer", "insufficient", "retrieve")
+    ):
         if wanted in by_name:
             return by_name[wanted]
     return None if None in values else values[0]

@@ -65,7 +65,6 @@ class Reply:
     missing_end: bool = False  # the stream ends properly, but without its `done` line
     endless: bool = False  # goes on until the client leaves, num_predict or not; in one piece: up to num_predict
     done_reason: str = "stop"
-    thinking: str = ""
     body: Any = None  # embed, tags, show, version: the whole response
 
 
@@ -309,7 +308,7 @@ class OllamaServer:
             return
         await connection.start_stream()
         if thinks:
-            await connection.line(self._line(request, "", thinking=reply.thinking or "Let me see."))
+            await connection.line(self._line(request, "", thinking="Let me see."))
         async for piece in _paced(pieces, reply.endless):
             if await self._breaks(request.pieces_sent, reply, connection):
                 return
@@ -380,7 +379,7 @@ class OllamaServer:
         elif reply.text is not None:
             text = reply.text
         elif isinstance(schema, dict):
-            text = jsonlib.dumps(answers.SchemaFiller(schema, reading).fill(), ensure_ascii=False)
+            text = jsonlib.dumps(answers.filled(schema, reading), ensure_ascii=False)
         else:
             text = "{}" if schema else reading.text
         return answers.tokens(text)

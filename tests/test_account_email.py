@@ -19,6 +19,7 @@ from kombu.exceptions import OperationalError
 
 from ragsite import tasks
 from ragsite.models import ApiToken
+from tests.clients import browser, is_in, sure
 from tests.factories import PASSWORD, UserFactory
 
 pytestmark = pytest.mark.django_db
@@ -51,17 +52,6 @@ def with_email(email: str = "mei@example.org", *, verified: bool = True, **value
     user: User = UserFactory(email=email, **values)
     EmailAddress.objects.create(user=user, email=email, verified=verified, primary=True)
     return user
-
-
-def signed_in_browser(user: User) -> Client:
-    client = Client()
-    client.post("/accounts/login/", {"username": user.username, "password": PASSWORD})
-    client.post("/accounts/reauthenticate/", {"password": PASSWORD})
-    return client
-
-
-def is_in(client: Client) -> bool:
-    return client.get("/accounts/").status_code == 200
 
 
 def link_of_letter(number: int = -1) -> str:
@@ -99,7 +89,7 @@ def test_no_token_comes_by_an_address_that_nobody_has_confirmed(client: Client) 
 @pytest.mark.usefixtures("mail_server")
 def test_while_no_letter_can_be_queued_nothing_is_half_done(monkeypatch: pytest.MonkeyPatch) -> None:
     user = with_email()
-    signed_in, stranger = signed_in_browser(user), Client(raise_request_exception=False)
+    signed_in, stranger = sure(user), Client(raise_request_exception=False)
     signed_in.raise_request_exception = False
 
     def away(*_: Any, **__: Any) -> None:
@@ -130,19 +120,19 @@ def test_a_password_is_looked_at_without_keeping_other_writers_waiting(monkeypat
         return check(self, password)
 
     monkeypatch.setattr(User, "check_password", checked)
-    signed_in_browser(user)
+    sure(user)
     assert waiting == [False, False]
 
 
 def test_without_a_mail_server_an_account_is_open_at_once(client: Client) -> None:
     assert client.post("/accounts/signup/", NEW | {"email": ""}).headers["Location"] == "/" and is_in(client)
-    assert is_in(signed_in_browser(UserFactory(email="someone@example.org"))) and not mail.outbox
+    assert is_in(sure(UserFactory(email="someone@example.org"))) and not mail.outbox
 
 
 @pytest.mark.usefixtures("mail_server")
 def test_a_new_address_leaves_the_old_one_in_use_until_it_is_confirmed_and_tells_it_then() -> None:
     user = with_email("old@example.org")
-    client = signed_in_browser(user)
+    client = sure(user)
     client.post("/accounts/email/", {"email": "new@example.org", "action_add": ""})
     user.refresh_from_db()
     assert user.email == "old@example.org" and [letter.to for letter in mail.outbox] == [["new@example.org"]]
@@ -155,9 +145,7 @@ def test_a_new_address_leaves_the_old_one_in_use_until_it_is_confirmed_and_tells
 
 def test_an_address_is_changed_with_the_password_alone() -> None:
     user = with_email("old@example.org")
-    client = Client()
-    client.post("/accounts/login/", {"username": user.username, "password": PASSWORD})
-    answer = client.post("/accounts/email/", {"email": "thief@example.org", "action_add": ""})
+    answer = browser(user).post("/accounts/email/", {"email": "thief@example.org", "action_add": ""})
     assert answer.headers["Location"].startswith("/accounts/reauthenticate/") and not mail.outbox
     assert not EmailAddress.objects.filter(email="thief@example.org").exists()
 
@@ -189,7 +177,7 @@ def test_a_known_and_an_unknown_address_answer_alike(client: Client) -> None:
 @pytest.mark.usefixtures("mail_server")
 def test_a_new_password_ends_sessions_and_tokens_and_its_link() -> None:
     user = with_email()
-    elsewhere = signed_in_browser(user)
+    elsewhere = sure(user)
     ApiToken.objects.create(user=user, prefix="x", key_hash="x")
     client = Client()
     forgotten(client, "MEI@example.org")

@@ -20,10 +20,12 @@ def ask_token(client: Client, body: Any) -> Any:
     return client.post("/api/auth/token", body, content_type="application/json")
 
 
-def test_sign_up_makes_an_account_and_signs_in(client: Client) -> None:
-    response = client.post("/accounts/signup/", NEW)
+@pytest.mark.parametrize("name", ["mei", "王小明", "a" * 30, "山田", "anna.maria-von_der+heide@stadt"])
+def test_sign_up_makes_an_account_and_signs_in(client: Client, name: str) -> None:
+    response = client.post("/accounts/signup/", NEW | {"username": name})
     assert response.status_code == 302 and response.headers["Location"] == "/"
-    assert client.session["_auth_user_id"] == str(User.objects.get(username="mei").pk)
+    assert client.session["_auth_user_id"] == str(User.objects.get(username=name).pk)
+    assert client.get("/accounts/").status_code == 200
 
 
 @pytest.mark.parametrize("method", ["get", "post"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from rest_framework.test import APIClient
 
+from tests.clients import api_of
 from tests.factories import CollectionFactory, DocumentFactory, UserFactory
 
 BAD_JSON = {
@@ -21,9 +22,7 @@ BAD_JSON = {
 
 @pytest.fixture
 def client(db: None) -> APIClient:
-    api = APIClient()
-    api.force_authenticate(UserFactory(is_staff=True, is_superuser=True))
-    return api
+    return api_of(UserFactory(is_staff=True, is_superuser=True))
 
 
 @pytest.mark.parametrize("text", BAD_JSON.values(), ids=list(BAD_JSON))

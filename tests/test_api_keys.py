@@ -15,8 +15,8 @@ from rest_framework.views import APIView
 from ragsite.accounts.tokens import key_create
 from ragsite.models import ApiToken
 from retrieval.models import Collection
+from tests.clients import api_of, sure
 from tests.factories import (
-    PASSWORD,
     CollectionFactory,
     DocumentFactory,
     MessageFactory,
@@ -44,8 +44,7 @@ def program(user: Any, *scopes: str, **values: Any) -> APIClient:
 
 def test_a_key_is_told_once_and_then_only_how_it_begins(user: Any) -> None:
     CollectionFactory(name="policies", owner=user, visibility=PRIVATE)
-    api = APIClient()
-    api.force_login(user)
+    api = api_of(user)
     body = {"name": "bot", "scopes": ["ask", "read"], "collections": ["policies"]}
     made = api.post("/api/keys", body, format="json")
     assert made.status_code == 201 and made.json()["collections"] == [f"{user.username}/policies"]
@@ -68,8 +67,7 @@ def test_a_key_is_told_once_and_then_only_how_it_begins(user: Any) -> None:
 )
 def test_a_key_that_makes_no_sense_is_refused(user: Any, change: dict[str, Any], field: str) -> None:
     CollectionFactory(name="mine", owner=user)
-    api = APIClient()
-    api.force_login(user)
+    api = api_of(user)
     answer = api.post("/api/keys", {"name": "bot", "scopes": ["read"], **change}, format="json")
     assert answer.status_code in (400, 404) and field in answer.json()["error"]["fields"]
 
@@ -185,8 +183,7 @@ def test_a_closed_account_has_no_keys(user: Any) -> None:
 
 def test_another_users_key_is_not_found(user: Any) -> None:
     program(UserFactory(), "read")
-    api = APIClient()
-    api.force_login(user)
+    api = api_of(user)
     assert api.delete(f"/api/keys/{ApiToken.objects.get().pk}").status_code == 404
     assert ApiToken.objects.exists()
 
@@ -201,13 +198,10 @@ def test_the_use_is_noted_once_a_minute(user: Any) -> None:
 
 
 # ------------------------------------------------------------------------------------------------ the page
-def sign_in(client: Client, user: Any) -> None:
-    client.post("/accounts/login/", {"username": user.username, "password": PASSWORD})
-    client.post("/accounts/reauthenticate/", {"password": PASSWORD})
 
 
-def test_the_page_makes_a_key_that_works_and_shows_it_once(user: Any, client: Client) -> None:
-    sign_in(client, user)
+def test_the_page_makes_a_key_that_works_and_shows_it_once(user: Any) -> None:
+    client = sure(user)
     collection = CollectionFactory(owner=user, name="policies")
     form = {"name": "bot", "scopes": ["read"], "collections": [str(collection.pk)], "lasts": "30"}
     page = client.post("/accounts/keys/new/", form).content.decode()
@@ -218,9 +212,9 @@ def test_the_page_makes_a_key_that_works_and_shows_it_once(user: Any, client: Cl
     assert key not in listed and "only 1 collection" in listed
 
 
-def test_the_page_offers_no_collection_that_is_not_seen(user: Any, client: Client) -> None:
+def test_the_page_offers_no_collection_that_is_not_seen(user: Any) -> None:
     foreign = CollectionFactory(name="theirs", owner=UserFactory(), visibility=PRIVATE)
-    sign_in(client, user)
+    client = sure(user)
     page = client.get("/accounts/keys/new/").content.decode()
     assert "Only these collections" in page and "theirs" not in page
     client.post("/accounts/keys/new/", {"name": "bot", "scopes": ["read"], "collections": [str(foreign.pk)]})

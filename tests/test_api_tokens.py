@@ -14,6 +14,7 @@ from django.urls import reverse
 from ragsite.accounts.auth import token_hash
 from ragsite.accounts.tokens import token_create
 from ragsite.models import ApiToken
+from tests.clients import administrator, client_of
 from tests.factories import PASSWORD, UserFactory
 
 pytestmark = pytest.mark.django_db
@@ -65,10 +66,8 @@ def change_on_the_page(client: Client, user: User, monkeypatch: pytest.MonkeyPat
 
 
 def change_in_the_admin(client: Client, user: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    staff = Client()
-    staff.force_login(UserFactory(is_superuser=True))
     form = {"password1": NEW_PASSWORD, "password2": NEW_PASSWORD, "usable_password": "true"}
-    assert staff.post(reverse("admin:auth_user_password_change", args=[user.pk]), form).status_code == 302
+    assert administrator().post(reverse("admin:auth_user_password_change", args=[user.pk]), form).status_code == 302
 
 
 def change_by_command(client: Client, user: User, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,8 +96,7 @@ def delete(client: Client, user: User, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_tokens_and_other_sessions_end_with_it(
     client: Client, user: User, monkeypatch: pytest.MonkeyPatch, end: Any
 ) -> None:
-    key, elsewhere = token_create(user=user), Client()
-    elsewhere.force_login(user)
+    key, elsewhere = token_create(user=user), client_of(user)
     end(client, user, monkeypatch)
     assert not works(key) and not ApiToken.objects.exists()
     assert elsewhere.get("/accounts/").status_code == 302
@@ -112,9 +110,7 @@ def test_a_reactivated_account_has_no_old_session(client: Client, user: User) ->
 
 
 def test_sign_out_everywhere_ends_all_sessions_and_tokens(client: Client, user: User) -> None:
-    key, elsewhere, stranger = token_create(user=user), Client(), Client()
-    elsewhere.force_login(user)
-    stranger.force_login(UserFactory())
+    key, elsewhere, stranger = token_create(user=user), client_of(user), client_of(UserFactory())
     assert client.post("/accounts/sign-out-everywhere/").headers["Location"] == "/accounts/login/"
     assert client.get("/accounts/").status_code == elsewhere.get("/accounts/").status_code == 302
     assert not works(key) and stranger.get("/accounts/").status_code == 200

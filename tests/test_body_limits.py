@@ -8,7 +8,6 @@ from typing import Any
 
 import httpx
 import pytest
-import uvicorn
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.test import Client
@@ -18,6 +17,7 @@ from ragsite.accounts.tokens import token_create
 from ragsite.asgi import application
 from ragsite.web import handler
 from ragsite.web.handler import ANYBODYS, Handler
+from tests.chat.conftest import served
 from tests.factories import UserFactory
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -94,17 +94,6 @@ async def test_who_is_signed_in_may_send_more_json() -> None:
     assert response.status_code == 201
 
 
-async def _run(app: Any) -> AsyncIterator[int]:
-    """app, served by uvicorn: its port."""
-    server = uvicorn.Server(uvicorn.Config(app, port=0, http="h11", lifespan="off", log_level="error"))
-    serving = asyncio.create_task(server.serve())
-    while not server.started:
-        await asyncio.sleep(0.01)
-    yield server.servers[0].sockets[0].getsockname()[1]
-    server.should_exit = True
-    await serving
-
-
 async def _answer_to_all(port: int, *, pieces: int) -> bytes:
     """What is read by a client, or a proxy, that sends the whole body before it looks at the answer."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -122,7 +111,7 @@ async def _answer_to_all(port: int, *, pieces: int) -> bytes:
 
 async def test_who_never_stops_sending_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(handler, "LINGER_S", 0.2)
-    async for port in _run(Handler(lambda _: False)):
+    async with served(Handler(lambda _: False)) as port:
         with pytest.raises(ConnectionError):
             await _answer_to_all(port, pieces=1_000_000)
 

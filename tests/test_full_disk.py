@@ -12,11 +12,11 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
-from rest_framework.test import APIClient
 
 from ragsite import health
 from ragsite.core import storage
 from retrieval.models import Document
+from tests.clients import api_of
 from tests.factories import UserFactory
 
 
@@ -37,13 +37,7 @@ def small_disk(tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -
 
 
 def upload(user: User, data: bytes) -> Any:
-    api = APIClient()
-    api.force_authenticate(user)
-    return api.post("/api/documents", {"file": SimpleUploadedFile("a.txt", data)}, format="multipart")
-
-
-def files_in(folder: Path) -> list[Path]:
-    return [path for path in folder.rglob("*") if path.is_file()]
+    return api_of(user).post("/api/documents", {"file": SimpleUploadedFile("a.txt", data)}, format="multipart")
 
 
 @pytest.mark.django_db
@@ -55,7 +49,7 @@ def test_upload_on_a_full_disk_is_507_and_the_next_one_that_fits_is_stored(
     response = upload(user, b"Ten books. " * 150_000)
     assert (response.status_code, response.json()["error"]["code"]) == (507, "storage_full")
     assert "disk of the site is full" in response.json()["error"]["message"]
-    assert files_in(small_disk) == [] and not Document.objects.exists()
+    assert not [path for path in small_disk.rglob("*") if path.is_file()] and not Document.objects.exists()
     assert upload(user, b"Ten books.").status_code == 202
 
 
@@ -75,8 +69,7 @@ def test_a_full_database_is_507() -> None:
         cursor.execute("PRAGMA page_count")
         cursor.execute(f"PRAGMA max_page_count = {cursor.fetchone()[0]}")
         try:
-            api = APIClient()
-            api.force_authenticate(user)
+            api = api_of(user)
             status, tries = 201, 0
             while status == 201 and (tries := tries + 1) < 200:
                 answer = api.post("/api/collections", {"name": f"{tries}-{'x' * 90}"}, format="json")

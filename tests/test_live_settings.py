@@ -13,6 +13,7 @@ from django.test import Client
 from django.urls import reverse
 
 from ragsite.runtime import live_settings
+from tests.clients import administrator, client_of
 from tests.factories import UserFactory
 
 pytestmark = pytest.mark.django_db
@@ -30,12 +31,6 @@ def own_settings(settings: Any) -> Iterator[None]:
     ContentType.objects.clear_cache()
 
 
-def client_of(**fields: Any) -> Client:
-    client = Client()
-    client.force_login(UserFactory(is_staff=True, **fields))
-    return client
-
-
 def stored(**values: Any) -> None:
     for key, value in values.items():
         Constance.objects.create(key=key, value=dumps(value))
@@ -49,7 +44,7 @@ def save(client: Client, **changes: Any) -> Any:
 
 
 def test_a_superusers_change_counts_at_once_and_is_logged(settings: Any) -> None:
-    before, client = settings.RAG, client_of(is_superuser=True)
+    before, client = settings.RAG, administrator()
     assert save(client, RAG_SEARCH_TOP_K=9, RAG_MEMORY_ENABLED=False).status_code == 302
     assert (settings.RAG.search.top_k, settings.RAG.memory.enabled) == (9, False)
     assert (before.search.top_k, before.memory.enabled) == (5, True)  # what runs goes on with it
@@ -63,13 +58,13 @@ def test_a_superusers_change_counts_at_once_and_is_logged(settings: Any) -> None
      ("RAG_LIMIT_QUESTIONS_PER_MINUTE", 0), ("RAG_DEFAULT_WORKFLOW", "other")],
 )  # fmt: skip
 def test_a_value_out_of_bounds_is_refused_beside_its_field(settings: Any, name: str, value: Any) -> None:
-    page = save(client_of(is_superuser=True), **{name: value})
+    page = save(administrator(), **{name: value})
     assert page.status_code == 200 and list(page.context["form"].errors) == [name]
     assert not Constance.objects.exists()
 
 
 def test_staff_who_are_no_superusers_have_no_such_page() -> None:
-    assert client_of().get(PAGE).status_code == 403
+    assert client_of(UserFactory(is_staff=True)).get(PAGE).status_code == 403
 
 
 def test_the_environment_wins_and_the_page_says_so(settings: Any) -> None:
@@ -77,7 +72,7 @@ def test_the_environment_wins_and_the_page_says_so(settings: Any) -> None:
     settings.ENVIRON = {"RAG_SEARCH_TOP_K": "5"}
     live_settings.refresh(at_once=True)
     assert settings.RAG.search.top_k == 5
-    client = client_of(is_superuser=True)
+    client = administrator()
     assert client.get(PAGE).context["form"].fields["RAG_SEARCH_TOP_K"].disabled
     assert "It is set by an environment variable" in client.get(PAGE).text
     save(client, RAG_SEARCH_TOP_K=7)

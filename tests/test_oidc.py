@@ -17,6 +17,7 @@ from django.test import Client
 
 from ragsite.core.settings_group import SettingsError
 from ragsite.core.site_settings import SiteSettings
+from tests.clients import browser, is_in
 from tests.factories import PASSWORD, UserFactory
 from tests.oidc_provider import VALUE, provider
 from tests.processes import free_port
@@ -72,10 +73,6 @@ def signed_in(name: str, client: Client | None = None, **options: Any) -> Client
     return client
 
 
-def is_in(client: Client) -> bool:
-    return client.get("/accounts/").status_code == 200
-
-
 def test_a_first_sign_in_makes_an_account_with_the_address_that_the_provider_has_confirmed() -> None:
     client = signed_in("mei")
     user = User.objects.get(username="mei")
@@ -122,8 +119,7 @@ def test_it_is_not_linked_where_the_provider_has_not_confirmed_the_address() -> 
 
 def test_who_is_signed_in_links_it_after_the_password() -> None:
     user = UserFactory()
-    client = Client()
-    client.post("/accounts/login/", {"username": user.username, "password": PASSWORD})
+    client = browser(user)
     address = "/accounts/oidc/login/?process=connect"
     assert client.get(callback_of("lin", client, address=address)).headers["Location"].startswith("/accounts/reauth")
     assert not SocialAccount.objects.exists()

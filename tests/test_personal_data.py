@@ -25,6 +25,7 @@ from ragsite.accounts import personal_data
 from ragsite.accounts.personal_data import deletion_start, deletions_do, export_file
 from ragsite.models import Account, ApiToken
 from retrieval.models import Collection, Document, Memory
+from tests.clients import browser, sure
 from tests.factories import (
     PASSWORD,
     ChunkFactory,
@@ -37,6 +38,7 @@ from tests.factories import (
     SessionFactory,
     SourceFactory,
     UserFactory,
+    answered,
 )
 
 pytestmark = pytest.mark.django_db
@@ -57,9 +59,7 @@ def person(**values: Any) -> User:
     user: User = UserFactory(**values)
     Account.objects.create(user=user)
     EmailAddress.objects.create(user=user, email=f"{user.pk}@example.org", verified=True, primary=True)
-    session = SessionFactory(user=user, title="图书馆 fees / deposit")
-    question = MessageFactory(session=session, question=True)
-    answer = MessageFactory(session=session, reply_to=question)
+    answer = answered(session=SessionFactory(user=user, title="图书馆 fees / deposit"))
     SourceFactory(message=answer, marker=1)
     DecisionStepFactory(message=answer, seq=1)
     rating = RatingFactory(message=answer, user=user, comment="too old")
@@ -79,18 +79,6 @@ def stored_document(collection: Collection | None = None, **values: Any) -> Docu
     document: Document = DocumentFactory(collection=collection or CollectionFactory(), file_name="fees.md", **values)
     document.file.save("fees.md", ContentFile(FILE))
     return document
-
-
-def browser(user: User) -> Client:
-    client = Client()
-    client.post("/accounts/login/", {"username": user.username, "password": PASSWORD})
-    return client
-
-
-def sure(client: Client) -> Client:
-    """Asked for the password once more."""
-    client.post("/accounts/reauthenticate/", {"password": PASSWORD})
-    return client
 
 
 def archive_of(user: User) -> zipfile.ZipFile:
@@ -147,7 +135,7 @@ def rows_of(user_id: int) -> dict[str, int]:
 
 def test_a_deletion_leaves_no_row_that_names_the_account_and_no_file() -> None:
     user, other = person(), person()
-    client, kept = sure(browser(user)), rows_of(other.pk)
+    client, kept = sure(user), rows_of(other.pk)
     own_file = Path(Document.objects.get(collection__owner=user).file.path)
     assert "Your conversations" in client.get("/accounts/delete/").content.decode()
     done = client.post("/accounts/delete/")
@@ -195,7 +183,7 @@ def test_the_password_is_asked_for_first() -> None:
 
 def test_the_last_administrator_stays() -> None:
     first, second = UserFactory(is_superuser=True), UserFactory(is_superuser=True, is_active=False)
-    client = sure(browser(first))
+    client = sure(first)
     assert "last administrator" in client.post("/accounts/delete/").content.decode()
     assert User.objects.get(pk=first.pk).is_active
     User.objects.filter(pk=second.pk).update(is_active=True)

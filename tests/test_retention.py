@@ -32,11 +32,11 @@ from tests.factories import (
     DecisionStepFactory,
     DocumentFactory,
     MemoryFactory,
-    MessageFactory,
     RatingFactory,
     SessionFactory,
     SourceFactory,
     UserFactory,
+    answered,
 )
 
 pytestmark = pytest.mark.django_db
@@ -53,8 +53,7 @@ def rows_of_all_tables() -> dict[str, int]:
 def conversation(*, at: datetime = OLD, user: Any = None, **values: Any) -> Session:
     """A question and its answer; last used then."""
     session: Session = SessionFactory(user=user or UserFactory(), **values)
-    question = MessageFactory(session=session, question=True)
-    answer = MessageFactory(session=session, reply_to=question)
+    answer = answered(session=session)
     Message.objects.filter(session=session).update(created_at=at)
     Session.objects.filter(pk=session.pk).update(updated_at=at)
     answers_record([answer.pk])

@@ -13,6 +13,7 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
+from tests.clients import administrator, browser, client_of, is_in
 from tests.factories import PASSWORD, UserFactory
 
 pytestmark = pytest.mark.django_db
@@ -36,16 +37,6 @@ def user_with_app(secret: str) -> User:
     return user
 
 
-def password_given(user: User) -> Client:
-    client = Client()
-    client.post("/accounts/login/", {"username": user.username, "password": PASSWORD})
-    return client
-
-
-def is_in(client: Client) -> bool:
-    return client.get("/accounts/").status_code == 200
-
-
 def ask_token(user: User, **values: str) -> Any:
     body = {"username": user.username, "password": PASSWORD, **values}
     return Client().post("/api/auth/token", body, content_type="application/json")
@@ -53,22 +44,24 @@ def ask_token(user: User, **values: str) -> Any:
 
 def test_an_app_is_set_up_after_the_password_and_its_codes_open_the_door() -> None:
     user = UserFactory()
-    client = password_given(user)
+    client = browser(user)
     asked = client.get("/accounts/2fa/totp/activate/")
     assert asked.headers["Location"].startswith("/accounts/reauthenticate/")
     client.post("/accounts/reauthenticate/", {"password": PASSWORD})
     form = client.get("/accounts/2fa/totp/activate/").context["form"]
     done = client.post("/accounts/2fa/totp/activate/", {"code": code_of(form.secret)})
     assert done.headers["Location"] == "/accounts/2fa/recovery-codes/"
-    assert len(client.get("/accounts/2fa/recovery-codes/").context["unused_codes"]) == 10
-    again = password_given(user)
-    assert not is_in(again)
-    again.post("/accounts/2fa/authenticate/", {"code": code_of(form.secret)})
-    assert is_in(again)
+    recovery = client.get("/accounts/2fa/recovery-codes/").context["unused_codes"]
+    assert len(recovery) == 10
+    for code, opens in ((code_of(form.secret), True), (recovery[0], True), (recovery[0], False)):
+        again = browser(user)
+        assert not is_in(again)
+        again.post("/accounts/2fa/authenticate/", {"code": code})
+        assert is_in(again) is opens
 
 
 def test_the_password_alone_opens_no_door(user_with_app: User) -> None:
-    client = password_given(user_with_app)
+    client = browser(user_with_app)
     assert not is_in(client) and client.get("/api/documents").status_code in (401, 403)
     assert client.get("/accounts/2fa/totp/deactivate/").status_code == 302
     refused = ask_token(user_with_app)
@@ -78,7 +71,7 @@ def test_the_password_alone_opens_no_door(user_with_app: User) -> None:
 
 def test_the_administration_asks_for_it_too(user_with_app: User, secret: str) -> None:
     User.objects.filter(pk=user_with_app.pk).update(is_staff=True, is_superuser=True)
-    client = password_given(user_with_app)
+    client = browser(user_with_app)
     assert client.get("/admin/").status_code == 302
     client.post("/accounts/2fa/authenticate/", {"code": code_of(secret)})
     assert client.get("/admin/").status_code == 200
@@ -99,16 +92,14 @@ def test_codes_cannot_be_guessed(user_with_app: User, secret: str) -> None:
     for _ in range(10):
         assert ask_token(user_with_app, code="000000").status_code == 403
     assert ask_token(user_with_app, code=code_of(secret)).status_code == 403
-    client = password_given(user_with_app)
+    client = browser(user_with_app)
     page = client.post("/accounts/2fa/authenticate/", {"code": code_of(secret)})
     assert page.status_code == 200 and not is_in(client)
 
 
 def test_staff_take_it_away_from_who_has_lost_it_and_it_is_logged(user_with_app: User) -> None:
-    staff = Client()
-    staff.force_login(UserFactory(is_superuser=True))
-    staff.post("/admin/auth/user/", {"action": "take_second_factors", "_selected_action": [user_with_app.pk]})
-    assert is_in(password_given(user_with_app))
+    administrator().post("/admin/auth/user/", {"action": "take_second_factors", "_selected_action": [user_with_app.pk]})
+    assert is_in(browser(user_with_app))
     assert LogEntry.objects.filter(object_id=str(user_with_app.pk)).count() == 1
 
 
@@ -116,12 +107,11 @@ def test_only_an_administrator_takes_it_from_an_administrator(user_with_app: Use
     User.objects.filter(pk=user_with_app.pk).update(is_superuser=True)
     helper = UserFactory(is_staff=True)
     helper.user_permissions.add(*Permission.objects.filter(codename__in=["view_user", "change_user"]))
-    staff = Client()
-    staff.force_login(helper)
-    staff.post("/admin/auth/user/", {"action": "take_second_factors", "_selected_action": [user_with_app.pk]})
+    client_of(helper).post(
+        "/admin/auth/user/", {"action": "take_second_factors", "_selected_action": [user_with_app.pk]}
+    )
     assert Authenticator.objects.filter(user=user_with_app).exists()
 
 
-def test_secrets_of_second_factors_are_not_shown_in_the_administration(client: Client) -> None:
-    client.force_login(UserFactory(is_superuser=True))
-    assert client.get("/admin/mfa/authenticator/").status_code == 404
+def test_secrets_of_second_factors_are_not_shown_in_the_administration() -> None:
+    assert administrator().get("/admin/mfa/authenticator/").status_code == 404

@@ -32,6 +32,7 @@ from tests.factories import (
     SessionFactory,
     SourceFactory,
     UserFactory,
+    answered,
 )
 
 TEXT = "# Deposits\n\nThe deposit for a room in the hall of residence is EUR 300.\n"
@@ -56,15 +57,13 @@ def site_file(db: None, settings: Any, tmp_path: Path) -> Path:
     document = DocumentFactory(collection=halls, uploaded_by=ada, file_name="deposits.md")
     document.file.save("deposits.md", ContentFile(TEXT.encode()))
     chunk = ChunkFactory(document=document, text=TEXT)
-    session = SessionFactory(user=ada)
-    question = MessageFactory(session=session, question=True)
-    answer = MessageFactory(session=session, reply_to=question)
+    answer = answered(session=SessionFactory(user=ada))
     source = SourceFactory(message=answer, marker=1, document_id=document.pk, chunk_id=str(chunk.pk))
     DecisionStepFactory(message=answer, seq=1)
     RatingFactory(message=answer, user=ada, source=source)
     AnswerReview.objects.create(
-        message=answer, session=session, user=ada, created_at=answer.created_at, status="complete", state="reviewed",
-        state_by=ben, note="right",
+        message=answer, session=answer.session, user=ada, created_at=answer.created_at, status="complete",
+        state="reviewed", state_by=ben, note="right",
     )  # fmt: skip
     golden = GoldenQuestion.objects.create(text=QUESTION, collection=halls, message=answer, created_by=ben)
     golden.documents.add(document)

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 from celery import current_app
-from django.test import Client
 
 from feedback.models import KnowledgeGap
 from ragsite.core.errors import UnavailableError
 from ragsite.core.sealed import seal, unseal
 from ragsite.models import Webhook
 from ragsite.webhooks.delivery import new_secret, signature, webhook_deliver
+from tests.clients import administrator
 from tests.factories import CollectionFactory, DocumentFactory, RatingFactory, UserFactory
 from tests.web_server import WebServer
 
@@ -121,8 +121,8 @@ def test_an_address_inside_is_never_called() -> None:
     assert "own network" in row.last_error
 
 
-def test_an_administrator_makes_one_and_sees_its_secret_once(client: Client) -> None:
-    client.force_login(UserFactory(is_staff=True, is_superuser=True))
+def test_an_administrator_makes_one_and_sees_its_secret_once() -> None:
+    client = administrator()
     form = {"name": "Chat", "url": "https://hooks.example.org/x", "events": ["gap.opened"], "is_active": "on"}
     done = client.post("/admin/ragsite/webhook/add/", form, follow=True)
     row = Webhook.objects.get()

@@ -7,7 +7,6 @@ import json
 import pytest
 from django.utils import translation
 
-from ragsite.core.errors import NotFoundError
 from ragsite.core.localized import localized, translate
 from ragsite.core.wording import worded, wordings_of
 
@@ -43,11 +42,3 @@ def test_what_was_stored_is_said_by_what_it_was_made_of() -> None:
         assert localized(stored, wordings) == {
             "summary": "已關閉", "detail": {"reason": "沒有找到內容", "n": 1}, "text": "of a document",
         }  # fmt: skip
-
-
-def test_an_error_says_the_same_in_each_language_under_one_code() -> None:
-    error = NotFoundError()
-    with translation.override("zh-hant"):
-        told = localized(error.as_dict())["error"]
-    assert (told["code"], told["message"]) == ("not_found", "這裡什麼也沒有，或者您無權檢視。")
-    assert error.as_dict()["error"]["message"] == "There is nothing here, or you may not see it."

@@ -3,12 +3,14 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 import uvicorn
 from channels.testing import WebsocketCommunicator
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import AsyncClient
 
@@ -128,17 +130,23 @@ def program_key(user: User, *scopes: str, **values: Any) -> str:
     return key_create(user=user, name="program", scopes=scopes, **values)[1]
 
 
-@pytest.fixture
-async def site_url(transactional_db: None) -> AsyncIterator[str]:
-    """The whole application, served on a port of this machine in this process."""
-    config = uvicorn.Config(application, port=0, http="h11", lifespan="off", log_level="error")
-    server = uvicorn.Server(config)
+@asynccontextmanager
+async def served(app: Any) -> AsyncIterator[int]:
+    """The port of this machine on which it is served, in this process."""
+    server = uvicorn.Server(uvicorn.Config(app, port=0, http="h11", lifespan="off", log_level="error"))
     serving = asyncio.create_task(server.serve())
     while not server.started:
         await asyncio.sleep(0.01)
-    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    yield server.servers[0].sockets[0].getsockname()[1]
     server.should_exit = True
     await serving
+
+
+@pytest.fixture
+async def site_url(transactional_db: None) -> AsyncIterator[str]:
+    """The whole application."""
+    async with served(application) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 @pytest.fixture
@@ -148,6 +156,15 @@ def stranger(transactional_db: None) -> User:
 
 def token_header(user: User) -> str:
     return f"Token {token_create(user=user)}"
+
+
+async def cookie_headers(of: User | AsyncClient) -> list[tuple[bytes, bytes]]:
+    """What this browser, or a new one of the user, sends with the opening of a socket."""
+    client = of if isinstance(of, AsyncClient) else AsyncClient()
+    if isinstance(of, User):
+        await client.aforce_login(of)
+    cookie = f"{settings.SESSION_COOKIE_NAME}={client.cookies[settings.SESSION_COOKIE_NAME].value}"
+    return [(b"host", b"localhost"), (b"origin", b"http://localhost"), (b"cookie", cookie.encode())]
 
 
 class Api:

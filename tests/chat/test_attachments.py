@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from retrieval.models import Collection, Document
 from retrieval.selectors import scope_for, scope_for_all
 from retrieval.services.quotas import usage_of
 from tests.chat.conftest import Api, ScriptedWorkflow, eventually
+from tests.clients import administrator, api_of
 from tests.factories import CollectionFactory, DocumentFactory, UserFactory
 
 
@@ -30,16 +31,6 @@ from tests.factories import CollectionFactory, DocumentFactory, UserFactory
 def _no_broker(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.MEDIA_ROOT = tmp_path / "uploads"
     monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *_, **__: None)
-
-
-@pytest.fixture
-def client_of() -> Callable[[User], APIClient]:
-    def client(user: User) -> APIClient:
-        api = APIClient()
-        api.force_authenticate(user)
-        return api
-
-    return client
 
 
 def attach(client: APIClient, *names: str, **fields: Any) -> Any:
@@ -57,8 +48,8 @@ def attached(user: User, *, status: str = "ready", conversation_id: uuid.UUID | 
 
 
 # ------------------------------------------------------------------------------------------------ attaching
-def test_files_are_attached_before_the_conversation_begins(user: User, client_of: Any) -> None:
-    client = client_of(user)
+def test_files_are_attached_before_the_conversation_begins(user: User) -> None:
+    client = api_of(user)
     first = attach(client, "one.txt")
     assert first.status_code == 202, first.json()
     session_id = first.json()["session_id"]
@@ -68,8 +59,8 @@ def test_files_are_attached_before_the_conversation_begins(user: User, client_of
     assert not Session.objects.exists()
 
 
-def test_attached_files_are_in_no_list_and_count_toward_the_quota(user: User, client_of: Any) -> None:
-    client = client_of(user)
+def test_attached_files_are_in_no_list_and_count_toward_the_quota(user: User) -> None:
+    client = api_of(user)
     document = attach(client).json()["documents"][0]
     assert client.get("/api/documents").json()["count"] == 0
     assert client.get("/api/collections").json()["count"] == 0
@@ -80,9 +71,9 @@ def test_attached_files_are_in_no_list_and_count_toward_the_quota(user: User, cl
 
 
 @pytest.mark.parametrize("fields", [{}, {"is_staff": True}, {"is_staff": True, "is_superuser": True}])
-def test_nobody_else_sees_an_attached_file(user: User, client_of: Any, fields: Any) -> None:
+def test_nobody_else_sees_an_attached_file(user: User, fields: Any) -> None:
     other = UserFactory(**fields)
-    document, client = attached(user), client_of(other)
+    document, client = attached(user), api_of(other)
     conversation = document.collection.conversation_id
     assert client.get(f"/api/documents/{document.pk}").status_code == 404
     assert client.get(f"/api/documents/{document.pk}/chunks").status_code == 404
@@ -93,19 +84,16 @@ def test_nobody_else_sees_an_attached_file(user: User, client_of: Any, fields: A
     assert client.post("/api/search", {"query": "x", "collections": [str(document.collection_id)]}).status_code == 404
 
 
-def test_a_file_is_kept_by_moving_it_to_a_collection(user: User, client_of: Any) -> None:
-    document, collection, client = attached(user), CollectionFactory(owner=user, visibility="private"), client_of(user)
+def test_a_file_is_kept_by_moving_it_to_a_collection(user: User) -> None:
+    document, collection, client = attached(user), CollectionFactory(owner=user, visibility="private"), api_of(user)
     move = {"action": "move", "ids": [str(document.pk)], "collection": collection.name}
     assert client.post("/api/documents/bulk", move, format="json").json()["results"][0]["outcome"] == "done"
     assert [row["id"] for row in client.get("/api/documents").json()["results"]] == [str(document.pk)]
 
 
 def test_the_admin_shows_no_attached_file(user: User) -> None:
-    from django.test import Client
-
     document = attached(user, title="My contract of employment")
-    admin = Client()
-    admin.force_login(UserFactory(is_staff=True, is_superuser=True))
+    admin = administrator()
     for page in ("collection", "document", "ingestjob"):
         shown = admin.get(f"/admin/retrieval/{page}/")
         assert shown.status_code == 200
@@ -119,11 +107,11 @@ def test_commands_do_not_search_attached_files(user: User) -> None:
     assert not scope_for_all().collections
 
 
-def test_a_conversation_takes_so_many_files(user: User, client_of: Any) -> None:
+def test_a_conversation_takes_so_many_files(user: User) -> None:
     document = attached(user)
     for n in range(MAX_FILES - 1):
         attached(user, conversation_id=document.collection.conversation_id, content_hash=f"{n}", file_name=f"{n}.txt")
-    response = attach(client_of(user), session_id=document.collection.conversation_id)
+    response = attach(api_of(user), session_id=document.collection.conversation_id)
     assert (response.status_code, response.json()["error"]["code"]) == (413, "too_many_attachments")
 
 

@@ -113,7 +113,7 @@ async def test_too_long_message_is_413(api: Api, limits: Any) -> None:
 
 
 async def test_unknown_collection_is_404_and_somebody_elses_too(api: Api, other_api: Api) -> None:
-    await _to_thread(CollectionFactory, name="theirs", owner=other_api.user, visibility="private")
+    await sync_to_async(CollectionFactory)(name="theirs", owner=other_api.user, visibility="private")
     for name in ("nowhere", "theirs"):
         response = await api.ask(collections=[name])
         assert response.status_code == 404
@@ -121,7 +121,7 @@ async def test_unknown_collection_is_404_and_somebody_elses_too(api: Api, other_
 
 
 async def test_somebody_elses_session_is_404(api: Api, other_api: Api) -> None:
-    session = await _to_thread(SessionFactory, user=other_api.user)
+    session = await sync_to_async(SessionFactory)(user=other_api.user)
     response = await api.ask(session_id=str(session.pk))
     assert response.status_code == 404
     assert await session.messages.acount() == 0
@@ -164,7 +164,3 @@ async def test_cookie_client_needs_the_csrf_token(user: Any, workflow: ScriptedW
         "/api/chat", data={"message": "a"}, content_type="application/json", headers={"X-CSRFToken": "a" * 32}
     )
     assert (refused.status_code, allowed.status_code) == (403, 200)
-
-
-async def _to_thread(make: Any, **fields: Any) -> Any:
-    return await sync_to_async(make)(**fields)

@@ -68,18 +68,6 @@ async def test_stop_closes_the_models_connection(api: Api, online: OllamaServer,
     assert await sync_to_async(generation.wait_client_closed)()
 
 
-async def test_collections_of_others_are_not_searched(
-    api: Api, other_api: Api, online: OllamaServer, library: Chunk
-) -> None:
-    collection = library.document.collection
-    collection.visibility, collection.owner = "private", api.user
-    await collection.asave()
-    _answer_with(online)
-    data = (await other_api.ask("How many books may undergraduates borrow from the library?")).json()
-    assert data["decision"] == "NO_ANSWER"
-    assert data["sources"] == []
-
-
 @pytest.mark.parametrize(("workflow", "size"), [("corrective", 3), ("self_corrective", 400)])
 async def test_what_a_model_thinks_in_its_answer_reaches_nobody(
     api: Api, online: OllamaServer, library: Chunk, size: int, workflow: str

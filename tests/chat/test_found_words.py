@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from django.contrib.auth.models import User
-from django.test import Client
 
+from tests.clients import client_of
 from tests.factories import MessageFactory, SessionFactory, UserFactory
 
 pytestmark = pytest.mark.django_db
@@ -26,7 +26,6 @@ pytestmark = pytest.mark.django_db
 def test_with_a_little_around_them(text: str, search: str, shown: str) -> None:
     user: User = UserFactory()
     MessageFactory(session=SessionFactory(user=user, title="Books"), question=True, text=text)
-    client = Client()
-    client.force_login(user)
+    client = client_of(user)
     assert [row["found"] for row in client.get("/api/sessions", {"search": search}).json()["results"]] == [shown]
     assert client.get("/api/sessions").json()["results"][0]["found"] == ""

@@ -12,7 +12,6 @@ import psycopg
 import pytest
 from asgiref.sync import SyncToAsync, sync_to_async
 from channels.testing import WebsocketCommunicator
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import OperationalError, connection, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -21,7 +20,7 @@ from django.test import AsyncClient
 from chat.models import Message
 from ragsite.asgi import application
 from ragsite.web.handler import ANYBODYS
-from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, events_of, eventually, token_header
+from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, cookie_headers, events_of, eventually, token_header
 
 
 class Away:
@@ -106,14 +105,9 @@ async def test_a_call_whose_sender_cannot_be_looked_up_is_put_off(site_url: str,
 
 @pytest.mark.parametrize("by_token", [True, False])
 async def test_socket_is_told_to_come_back_later(user: User, database: Away, by_token: bool) -> None:
-    client = AsyncClient()
-    await client.aforce_login(user)
-    cookie = client.cookies[settings.SESSION_COOKIE_NAME].value
+    headers = await cookie_headers(user)
     if by_token:
         headers = [(b"authorization", (await sync_to_async(token_header)(user)).encode())]
-    else:
-        named = f"{settings.SESSION_COOKIE_NAME}={cookie}".encode()
-        headers = [(b"host", b"localhost"), (b"origin", b"http://localhost"), (b"cookie", named)]
     database.now = True
     communicator = WebsocketCommunicator(application, "/ws/chat/", headers=headers)
     await communicator.connect()
@@ -169,7 +163,8 @@ async def test_answer_survives_that_all_connections_are_dropped(
     await asyncio.to_thread(drop_connections)
     workflow.go_on()
     rest = [event async for event in events]
-    stored = await sync_to_async(_fresh)(event["message_id"])
+    await sync_to_async(connection.close)()
+    stored = await Message.objects.aget(pk=event["message_id"])
     assert (stored.status, stored.text, rest[-1]["type"]) == ("complete", TEXT, "done")
 
 
@@ -181,8 +176,3 @@ async def test_socket_with_a_token_is_let_in_after_a_drop(api: Api, drop_connect
         assert (await tab.connect())[0] is True
         await tab.disconnect()
         await asyncio.to_thread(drop_connections)
-
-
-def _fresh(message_id: str) -> Message:
-    connection.close()
-    return Message.objects.get(pk=message_id)

@@ -92,7 +92,15 @@ async def test_connection_that_went_stale_loses_no_event(log: RedisEventLog, ser
     server.drop_connections()
     await log.append("key", event(2))
     await log.append("key", event(3, "done"))
-    assert await _read(log) == [1, 2, 3]
+    assert [await _read(log, after=after) for after in (0, 1, 2)] == [[1, 2, 3], [2, 3], [3]]
+
+
+async def test_a_server_that_is_away_holds_up_no_answer() -> None:
+    log = RedisEventLog("redis://127.0.0.1:1/0")
+    await log.append("key", event(1))
+    with pytest.raises(EventLogGoneError):
+        await anext(log.read("key", after=0, idle_s=1))
+    await log.close()
 
 
 async def test_reader_of_a_flushed_stream_is_told_that_it_is_gone(log: RedisEventLog, server: Server) -> None:
@@ -116,29 +124,20 @@ async def site(server: Server, settings: Any) -> AsyncIterator[Server]:
     await get_channel_layer().flush()
 
 
-async def _open_tab(socket: Any) -> tuple[Any, str]:
-    tab = await socket()
-    await tab.send("ask", message="First?")
-    return tab, (await tab.until("done"))[0]["session_id"]
-
-
-async def _hears_again(tab: Any, api: Api, session_id: str) -> None:
-    """An answer that somebody asks for over HTTP is announced to the tab, as soon as it is in its group again."""
-    data = (await api.ask(session_id=session_id)).json()
-    assert (await tab.until("done"))[-1]["message"]["message_id"] == data["message_id"]
-
-
 async def test_open_tab_hears_again_after_a_restart(
     site: Server, socket: Any, api: Api, workflow: ScriptedWorkflow
 ) -> None:
-    tab, session_id = await _open_tab(socket)
+    tab = await socket()
+    await tab.send("ask", message="First?")
+    session_id = (await tab.until("done"))[0]["session_id"]
     site.stop()
     await tab.send("ping")
     assert await tab.receive() == {"type": "pong"}
     await asyncio.sleep(0.3)  # its waiting for messages fails meanwhile
     await asyncio.to_thread(site.start)
     await asyncio.sleep(1.5)  # the layer subscribes again a second after it has lost its server
-    await _hears_again(tab, api, session_id)
+    data = (await api.ask(session_id=session_id)).json()  # announced to the tab, which is in its group again
+    assert (await tab.until("done"))[-1]["message"]["message_id"] == data["message_id"]
 
 
 async def test_answer_goes_on_while_redis_is_away_and_its_reader_gets_the_end(

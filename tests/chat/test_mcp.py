@@ -20,7 +20,6 @@ from mcp.shared.exceptions import MCPError
 from chat.models import Message
 from chat.selectors import session_list
 from retrieval.models import Collection
-from retrieval.providers.embeddings import LEXICAL_SPACE
 from retrieval.services.index import index_repair
 from tests.chat.conftest import TEXT, ScriptedWorkflow, program_key
 from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory, UserFactory
@@ -46,12 +45,11 @@ def agent(site_url: str, user: User) -> Opened:
 @pytest.fixture
 def library(milvus: Any, offline: None, user: User) -> dict[str, str]:
     """Ids of a public document, and of one that is somebody else's."""
-    space = {"embedding_model": LEXICAL_SPACE.model, "embedding_dim": LEXICAL_SPACE.dim}
-    loans = DocumentFactory(collection=CollectionFactory(name="rules", **space), title="Loans", chunk_count=2)
+    loans = DocumentFactory(collection=CollectionFactory(name="rules", lexical=True), title="Loans", chunk_count=2)
     for seq, text in enumerate(("Ten books may be borrowed.", "Late books cost a fee.")):
         ChunkFactory(document=loans, seq=seq, text=text)
     private = {"visibility": Collection.Visibility.PRIVATE, "owner": UserFactory()}
-    diary = DocumentFactory(collection=CollectionFactory(name="diary", **private, **space), title="Secret")
+    diary = DocumentFactory(collection=CollectionFactory(name="diary", **private, lexical=True), title="Secret")
     ChunkFactory(document=diary, text="My books are hidden.")
     return {"loans": str(loans.pk), "diary": str(diary.pk)}
 
@@ -169,14 +167,6 @@ async def _stopped() -> None:
     async with asyncio.timeout(10):
         while not await Message.objects.filter(status="stopped").aexists():
             await asyncio.sleep(0.05)
-
-
-async def test_twenty_calls_at_once_are_all_answered(agent: Opened, library: dict[str, str]) -> None:
-    await index_repair()
-    async with agent("read") as client:
-        calls = [client.call_tool("search", {"query": f"books {number}"}) for number in range(20)]
-        answers = await asyncio.gather(*calls)
-    assert all(not answer.is_error and answer.structured_content["passages"] for answer in answers)
 
 
 @pytest.mark.parametrize(

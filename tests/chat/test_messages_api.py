@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from typing import Any
 
 from asgiref.sync import sync_to_async
 
@@ -13,13 +12,8 @@ from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, events_of, types
 from tests.factories import MessageFactory, SessionFactory
 
 
-async def _answered(api: Api) -> dict[str, Any]:
-    data: dict[str, Any] = (await api.ask()).json()
-    return data
-
-
 async def test_strangers_get_404_by_every_call(api: Api, other_api: Api, workflow: ScriptedWorkflow) -> None:
-    message_id = (await _answered(api))["message_id"]
+    message_id = (await api.ask()).json()["message_id"]
     calls = ("get ", "post /stop", "post /regenerate", "post /continue", "get /events", "get /versions", "post /show")
     for known in (message_id, uuid.uuid4(), "nonsense"):
         for method, _, call in (name.partition(" ") for name in calls):
@@ -41,7 +35,7 @@ async def test_regenerated_answer_supersedes_the_old_one(api: Api, workflow: Scr
 
 
 async def test_regenerate_streams_and_takes_changes(api: Api, workflow: ScriptedWorkflow) -> None:
-    old = await _answered(api)
+    old = (await api.ask()).json()
     body = {"stream": True, "options": {"top_k": 9}}
     response = await api.call("post", f"/api/messages/{old['message_id']}/regenerate", body)
     events = [event async for event in events_of(response)]
@@ -59,7 +53,7 @@ async def test_last_event_id_continues_where_the_reader_was(api: Api, workflow: 
 
 
 async def test_late_reader_gets_the_answer_from_the_database(api: Api, workflow: ScriptedWorkflow) -> None:
-    data = await _answered(api)
+    data = (await api.ask()).json()
     await close_event_log()
     path = f"/api/messages/{data['message_id']}/events"
     events = [event async for event in events_of(await api.call("get", path))]
@@ -70,16 +64,8 @@ async def test_late_reader_gets_the_answer_from_the_database(api: Api, workflow:
 
 
 async def test_reader_of_an_orphaned_answer_is_told_that_it_was_interrupted(api: Api) -> None:
-    message = await _orphan(api, lease_expires_at=None)
+    session = await sync_to_async(SessionFactory)(user=api.user)
+    message = await sync_to_async(MessageFactory)(session=session, status="streaming", text="Half an", decision="")
     events = [event async for event in events_of(await api.call("get", f"/api/messages/{message.pk}/events"))]
     assert events[-1]["message"]["status"] == "interrupted"
     assert events[-1]["answer"] == "Half an"
-
-
-async def _orphan(api: Api, **fields: Any) -> Message:
-    def make() -> Message:
-        session = SessionFactory(user=api.user)
-        message: Message = MessageFactory(session=session, status="streaming", text="Half an", decision="", **fields)
-        return message
-
-    return await sync_to_async(make)()

@@ -13,7 +13,6 @@ from typing import Any
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 
-from retrieval.providers.embeddings import LEXICAL_SPACE
 from retrieval.services.index import index_repair
 from tests.chat.conftest import TEXT, ScriptedWorkflow, program_key
 from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory
@@ -39,8 +38,7 @@ def run(language: str, example: str, *, site: str, key: str) -> str:
 async def test_each_example_prints_an_answer(
     site_url: str, user: User, milvus: Any, offline: None, workflow: ScriptedWorkflow
 ) -> None:
-    space = {"embedding_model": LEXICAL_SPACE.model, "embedding_dim": LEXICAL_SPACE.dim}
-    loans = await sync_to_async(DocumentFactory)(collection=await sync_to_async(CollectionFactory)(**space))
+    loans = await sync_to_async(DocumentFactory)(collection=await sync_to_async(CollectionFactory)(lexical=True))
     await sync_to_async(ChunkFactory)(document=loans, text="Ten books may be borrowed.")
     await index_repair()
     key = await sync_to_async(program_key)(user, "read", "ask")

@@ -136,11 +136,3 @@ async def test_an_address_is_refused_unless_it_was_allowed(
     rag_settings(self_corrective={"allowed_addresses": f"other:1, {address}"})
     assert (await post(api, milvusConfig={"address": address})).status_code == 200
     assert len(workflow.questions) == 1
-
-
-async def test_another_users_collection_answers_like_none(api: Api, stranger: User) -> None:
-    await sync_to_async(CollectionFactory)(name="secret", owner=stranger, visibility="private")
-    theirs = await post(api, milvusConfig={"collectionName": "secret"})
-    none = await post(api, milvusConfig={"collectionName": "nowhere"})
-    assert theirs.status_code == none.status_code == 404
-    assert theirs.json()["error"]["code"] == none.json()["error"]["code"] == "not_found"

@@ -9,14 +9,12 @@ from asgiref.sync import sync_to_async
 
 from chat.models import Message, Session
 from tests.chat.conftest import Api, ScriptedWorkflow
-from tests.factories import MessageFactory, SessionFactory, SourceFactory
+from tests.factories import SessionFactory, SourceFactory, answered
 
 
 def _conversation(user: Any, title: str = "Loans", answer: str = "Ten books [1].") -> Session:
     session: Session = SessionFactory(user=user, title=title)
-    question = MessageFactory(session=session, question=True)
-    reply = MessageFactory(session=session, reply_to=question, text=answer)
-    SourceFactory(message=reply, marker=1, title="Library rules", page=2)
+    SourceFactory(message=answered(session=session, text=answer), marker=1, title="Library rules", page=2)
     return session
 
 

@@ -14,7 +14,7 @@ from django.utils import timezone
 from chat.models import Share
 from retrieval.models import Collection
 from tests.chat.conftest import Api, ScriptedWorkflow
-from tests.factories import CollectionFactory, DocumentFactory, MessageFactory, SourceFactory
+from tests.factories import CollectionFactory, DocumentFactory, MessageFactory, SessionFactory, SourceFactory, answered
 
 PRIVATE, PUBLIC, WEB = "Exam drafts", "Loan rules", "City library"
 
@@ -29,10 +29,8 @@ async def session_id(api: Api) -> str:
     """A conversation that cites a private document, a public one and a web page."""
 
     def make() -> str:
-        question: Any = MessageFactory(question=True, session__user=api.user, text="Who borrows <b>what</b>?")
-        answer = MessageFactory(
-            session=question.session, reply_to=question, text="Ten books [1]. Secret [2]. Online [3].<script>x</script>"
-        )
+        text = "Ten books [1]. Secret [2]. Online [3].<script>x</script>"
+        answer = answered("Who borrows <b>what</b>?", session=SessionFactory(user=api.user), text=text)
         drafts = CollectionFactory(owner=api.user, visibility="private")
         for marker, title, collection in ((1, PUBLIC, CollectionFactory()), (2, PRIVATE, drafts)):
             document: Any = DocumentFactory(title=title, collection=collection)
@@ -42,7 +40,7 @@ async def session_id(api: Api) -> str:
         SourceFactory(
             message=answer, marker=3, kind="web", document_id=None, title=WEB, url="https://example.org/", cited=True
         )
-        return str(question.session_id)
+        return str(answer.session_id)
 
     return await sync_to_async(make)()
 

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 from channels.testing import WebsocketCommunicator
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import OperationalError
 from django.test import AsyncClient
@@ -20,7 +19,7 @@ from ragsite.accounts import credentials
 from ragsite.accounts.sessions import sign_out_everywhere
 from ragsite.asgi import application
 from ragsite.models import ApiToken
-from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, Socket, eventually
+from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, Socket, cookie_headers, eventually
 
 SIGNED_OUT = {"type": "websocket.close", "code": 4401}
 
@@ -64,9 +63,7 @@ async def tab() -> AsyncIterator[Any]:
     opened: list[WebsocketCommunicator] = []
 
     async def open_tab(browser: AsyncClient) -> WebsocketCommunicator:
-        cookie = f"{settings.SESSION_COOKIE_NAME}={browser.cookies[settings.SESSION_COOKIE_NAME].value}".encode()
-        headers = [(b"host", b"localhost"), (b"origin", b"http://localhost"), (b"cookie", cookie)]
-        opened.append(WebsocketCommunicator(application, "/ws/chat/", headers=headers))
+        opened.append(WebsocketCommunicator(application, "/ws/chat/", headers=await cookie_headers(browser)))
         assert (await opened[-1].connect())[0]
         return opened[-1]
 

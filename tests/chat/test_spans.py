@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from chat.messages.data import message_data, source_spans
+from chat.messages.data import message_data
 from chat.runs.answers import Outcome, answer_finish
 from retrieval.models import Document
 from retrieval.selectors import stored_chunk
@@ -30,15 +30,6 @@ def document(settings: Any, tmp_path: Path) -> Document:
 
 def cited(document: Document) -> Source:
     return Source(marker=1, chunk=stored_chunk(document.chunks.first()), scores=Scores(), cited=True)
-
-
-def test_a_sentence_over_two_pages_has_a_span_on_each(document: Document) -> None:
-    source = cited(document)
-    spans = source_spans(source, answer="Books are kept for four weeks, and can be renewed twice [1].", grounding=[])
-    assert [(span["page"], len(span["boxes"])) for span in spans] == [(1, 2), (2, 1)]
-    for span in spans:
-        for left, top, right, bottom in span["boxes"]:
-            assert 0 <= left < right <= 1 and 0 <= top < bottom <= 1
 
 
 def test_a_finished_answer_keeps_them_and_its_message_tells_them(document: Document) -> None:

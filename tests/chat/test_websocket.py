@@ -9,27 +9,16 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 from channels.testing import WebsocketCommunicator
-from django.conf import settings as site_settings
 from django.contrib.auth.models import User
-from django.test import AsyncClient
 
 from chat.api.ws_auth import is_ours
 from chat.models import Message
 from ragsite.asgi import application
-from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, Socket, eventually, program_key, types
+from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, Socket, cookie_headers, eventually, program_key, types
 from tests.factories import SessionFactory
 
 OURS = (b"origin", b"http://127.0.0.1:8000")
 HOST = (b"host", b"127.0.0.1:8000")
-
-
-async def _session_cookie(user: User) -> tuple[bytes, bytes]:
-    client = AsyncClient()
-    await client.aforce_login(user)
-    return (
-        b"cookie",
-        f"{site_settings.SESSION_COOKIE_NAME}={client.cookies[site_settings.SESSION_COOKIE_NAME].value}".encode(),
-    )
 
 
 async def _connect(path: str, *headers: tuple[bytes, bytes]) -> tuple[bool, int | None]:
@@ -52,13 +41,13 @@ async def test_an_api_key_opens_it_where_it_may_ask(user: User) -> None:
 
 async def test_somebody_elses_session_is_refused_like_none_at_all(user: User, stranger: User) -> None:
     session = await sync_to_async(SessionFactory)(user=stranger)
-    cookie = await _session_cookie(user)
+    *_, cookie = await cookie_headers(user)
     assert await _connect(f"/ws/chat/{session.pk}/", OURS, cookie) == (False, 4404)
     assert await _connect(f"/ws/chat/{uuid.uuid4()}/", OURS, cookie) == (False, 4404)
 
 
 async def test_cookie_needs_an_origin_of_ours(user: User) -> None:
-    cookie = await _session_cookie(user)
+    *_, cookie = await cookie_headers(user)
     assert (await _connect("/ws/chat/", OURS, cookie))[0] is True
     assert (await _connect("/ws/chat/", (b"origin", b"https://evil.example"), cookie))[0] is False
     assert (await _connect("/ws/chat/", cookie))[0] is False

@@ -7,6 +7,7 @@ from kombu.exceptions import OperationalError
 from rest_framework.test import APIClient
 
 from chat.models import Message
+from tests.clients import api_of
 from tests.factories import MessageFactory
 
 
@@ -46,6 +47,4 @@ def answer(db: None) -> Message:
 @pytest.fixture
 def client(answer: Message) -> APIClient:
     """Signed in as the answer's owner."""
-    client = APIClient()
-    client.force_authenticate(answer.session.user)
-    return client
+    return api_of(answer.session.user)

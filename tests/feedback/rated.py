@@ -12,7 +12,14 @@ from django.utils import timezone
 from chat.models import Message
 from feedback.models import Rating
 from retrieval.models import Chunk
-from tests.factories import ChunkFactory, DocumentFactory, MessageFactory, SessionFactory, SourceFactory, UserFactory
+from tests.factories import (
+    ChunkFactory,
+    DocumentFactory,
+    SessionFactory,
+    SourceFactory,
+    UserFactory,
+    answered,
+)
 
 
 def regular(**fields: Any) -> User:
@@ -30,9 +37,7 @@ def passage(text: str, **document: Any) -> Chunk:
 def make_answer(question: str, chunks: Sequence[Chunk], *, user: User | None = None, **fields: Any) -> Message:
     """An answer that cites each of the chunks once, unless `text` says otherwise."""
     fields.setdefault("text", " ".join(f"It is so [{marker}]." for marker in range(1, len(chunks) + 1)))
-    session = SessionFactory(user=user or regular())
-    asked = MessageFactory(session=session, question=True, text=question)
-    message: Message = MessageFactory(session=session, reply_to=asked, **fields)
+    message = answered(question, session=SessionFactory(user=user or regular()), **fields)
     for marker, chunk in enumerate(chunks, start=1):
         SourceFactory(
             message=message,

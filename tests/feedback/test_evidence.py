@@ -37,15 +37,6 @@ def test_a_changed_rating_takes_its_old_evidence_back() -> None:
     assert weights() == [-1.0]
 
 
-def test_a_deleted_user_takes_evidence_and_questions_along() -> None:
-    message = make_answer(QUESTION, [passage("Ten books.")])
-    rate(message, 5)
-    evidence_gather()
-    message.session.user.delete()
-    assert not Evidence.objects.exists()
-    assert not RatedQuestion.objects.exists()
-
-
 def test_a_follow_up_is_kept_as_it_was_searched_for() -> None:
     message = make_answer("And for Masters?", [passage("Masters may borrow twenty books.")])
     detail = {"queries": [{"kind": "original", "text": "How many books may Masters borrow?"}]}

@@ -23,9 +23,9 @@ from feedback.curation.gaps import (
 from feedback.models import GapQuestion, KnowledgeGap
 from ragsite.models import Webhook
 from retrieval.models import Document
-from tests.factories import CollectionFactory, DocumentFactory, MessageFactory, SessionFactory
+from tests.clients import ROLES, client_of, person
+from tests.factories import CollectionFactory, DocumentFactory, answered
 from tests.feedback.rated import rate
-from tests.review.people import ROLES, client_of, person
 
 pytestmark = pytest.mark.django_db
 PARKING = "How do I get a parking permit for the campus?"
@@ -44,11 +44,7 @@ def curator() -> User:
 
 
 def unanswered(text: str = PARKING, **fields: Any) -> Message:
-    session = SessionFactory()
-    asked = MessageFactory(session=session, question=True, text=text)
-    fields.setdefault("decision", "NO_ANSWER")
-    answer: Message = MessageFactory(session=session, reply_to=asked, text="I found nothing.", **fields)
-    return answer
+    return answered(text, **{"text": "I found nothing.", "decision": "NO_ANSWER", **fields})
 
 
 def gap_of(text: str = PARKING) -> Any:

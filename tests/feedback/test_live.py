@@ -14,7 +14,7 @@ from feedback.models import FeedbackState
 from feedback.rounds.live import LiveBoosts
 from feedback.rounds.round import feedback_round
 from ragsite.core.errors import UnavailableError
-from retrieval.values import Boosts, EmbeddingSpace, Scores, TailHit
+from retrieval.values import EmbeddingSpace, Scores, TailHit
 from tests.feedback.rated import passage, rate_chunk
 
 QUESTION = "How many books may I borrow?"
@@ -36,11 +36,6 @@ def source() -> LiveBoosts:
     return LiveBoosts(Models())  # type: ignore[arg-type]
 
 
-async def ask(live: LiveBoosts, query: str, hits: Sequence[TailHit]) -> Boosts:
-    """As a search does."""
-    return await live.boosts(query, hits)
-
-
 def hit(chunk: Any) -> TailHit:
     return TailHit(chunk_id=str(chunk.pk), document_id=str(chunk.document_id), scores=Scores(fused=1.0))
 
@@ -55,7 +50,7 @@ async def test_ratings_lift_a_passage_for_the_question_and_say_why() -> None:
     chunk = await sync_to_async(passage)("Ten books.")
     await sync_to_async(rate_chunk)(QUESTION, chunk, by=2)
     await sync_to_async(feedback_round)()
-    boosts = await ask(source(), "how many books may I borrow", [hit(chunk)])
+    boosts = await source().boosts("how many books may I borrow", [hit(chunk)])
     boost = boosts.by_chunk[str(chunk.pk)]
     assert boost.multiplier > 1.4
     assert boost.origin == "rated for questions like this: 2 for it, 0 against it"
@@ -68,13 +63,13 @@ async def test_a_database_that_fails_keeps_the_last_revision(monkeypatch: pytest
     await sync_to_async(rate_chunk)(QUESTION, chunk, by=2)
     await sync_to_async(feedback_round)()
     live = source()
-    assert (await ask(live, QUESTION, [hit(chunk)])).by_chunk
+    assert (await live.boosts(QUESTION, [hit(chunk)])).by_chunk
 
     def away() -> Any:
         raise DatabaseError("gone")
 
     monkeypatch.setattr(FeedbackState.objects, "filter", lambda **_: away())
     for _ in range(3):
-        assert (await ask(live, QUESTION, [hit(chunk)])).by_chunk
+        assert (await live.boosts(QUESTION, [hit(chunk)])).by_chunk
     with pytest.raises(UnavailableError):
-        await ask(source(), QUESTION, [hit(chunk)])
+        await source().boosts(QUESTION, [hit(chunk)])

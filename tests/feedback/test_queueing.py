@@ -10,6 +10,7 @@ from django.test import Client
 
 from feedback.rounds.live import feedback_state
 from feedback.tasks import reindex_feedback
+from tests.clients import client_of
 from tests.factories import UserFactory
 
 pytestmark = pytest.mark.django_db
@@ -23,9 +24,7 @@ def staff() -> User:
 
 @pytest.fixture
 def desk(staff: User) -> Client:
-    client = Client()
-    client.force_login(staff)
-    return client
+    return client_of(staff)
 
 
 def page_after_a_round_is_asked_for(desk: Client) -> str:

@@ -12,6 +12,7 @@ from rest_framework.test import APIClient
 from chat.models import Message
 from feedback.models import Rating
 from feedback.rounds.evidence import evidence_gather
+from tests.clients import api_of
 from tests.factories import DocumentFactory, RatingFactory, SourceFactory, UserFactory
 
 
@@ -60,8 +61,7 @@ def test_delete_takes_the_rating_back_and_can_be_repeated(client: APIClient, ans
 def test_a_stranger_sees_the_same_as_where_nothing_is(answer: Message, method: str, marker: int | None) -> None:
     SourceFactory(message=answer, marker=1)
     RatingFactory(message=answer)
-    stranger = APIClient()
-    stranger.force_authenticate(UserFactory())
+    stranger = api_of(UserFactory())
     theirs = getattr(stranger, method)(rating_url(answer, marker), {"score": 1})
     nothing = getattr(stranger, method)(rating_url(Message(pk=uuid4()), marker), {"score": 1})
     assert theirs.status_code == nothing.status_code == 404

@@ -3,34 +3,54 @@
 from __future__ import annotations
 
 import pytest
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import User
 from django.test import Client
 
+from feedback.models import Revision
+from feedback.ranking.guard import GuardReport
+from feedback.rounds import round as rounds
 from feedback.rounds.live import live_revision
+from feedback.rounds.round import feedback_round
+from tests.clients import client_of, person
 from tests.factories import UserFactory
-from tests.feedback import staff
-from tests.feedback.staff import QUESTION, held_revision
+from tests.feedback.rated import passage, rate_chunk
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_questions_to_measure")]
 LIST = "/review/ratings/"
+QUESTION = "How many books may I borrow?"
 
 
 @pytest.fixture
 def curator() -> User:
-    user: User = UserFactory(is_staff=True)
-    user.groups.add(Group.objects.get(name="Curators"))
-    return user
+    return person("Curators")
 
 
 @pytest.fixture
-def client() -> Client:
-    return Client()
+def desk(curator: User) -> Client:
+    return client_of(curator)
 
 
-@pytest.fixture
-def desk(client: Client, curator: User) -> Client:
-    client.force_login(curator)
-    return client
+def made_live(question: str = QUESTION) -> None:
+    """Two people liked a passage, and a round made a revision live."""
+    rate_chunk(question, passage("Ten books."), by=2)
+    feedback_round()
+
+
+def held_revision(monkeypatch: pytest.MonkeyPatch) -> Revision:
+    """The guard found that a golden question gets worse."""
+    report = GuardReport(
+        golden=4,
+        recent=2,
+        ndcg_before=0.81,
+        ndcg_after=0.64,
+        drop=0.17,
+        worse=[{"question": "When does the library open?", "before": 1.0, "after": 0.43}],
+        reason="nDCG@10 on the golden questions drops by 0.1700, more than 0.005",
+    )
+    with monkeypatch.context() as patch:
+        patch.setattr(rounds, "guard_measure", lambda *_, **__: report)
+        rate_chunk("How long may I keep a book?", passage("Four weeks."), by=2)
+        return Revision.objects.get(pk=feedback_round().revision)
 
 
 def page(desk: Client, address: str) -> str:
@@ -39,14 +59,10 @@ def page(desk: Client, address: str) -> str:
     return response.content.decode()
 
 
-def test_who_may_not_curate_decides_nothing(client: Client) -> None:
-    staff.live_revision()
-    client.force_login(UserFactory())
-    assert client.get(LIST).status_code == 404
-    reviewer = UserFactory(is_staff=True)
-    reviewer.groups.add(Group.objects.get(name="Reviewers"))
-    client.force_login(reviewer)
-    assert client.post(f"{LIST}1/decide/", {"decision": "roll_back"}).status_code == 403
+def test_who_may_not_curate_decides_nothing() -> None:
+    made_live()
+    assert client_of(UserFactory()).get(LIST).status_code == 404
+    assert client_of(person("Reviewers")).post(f"{LIST}1/decide/", {"decision": "roll_back"}).status_code == 403
     assert live_revision() is not None
 
 
@@ -70,12 +86,12 @@ def test_a_held_revision_is_made_live_in_spite_of_the_guard(
 
 
 def test_a_decision_that_comes_too_late_is_told(desk: Client) -> None:
-    staff.live_revision()
+    made_live()
     desk.post(f"{LIST}1/decide/", {"decision": "roll_back"})
     response = desk.post(f"{LIST}1/decide/", {"decision": "roll_back"}, follow=True)
     assert "Revision 1 is not live." in response.content.decode()
 
 
 def test_a_question_is_shown_as_text(desk: Client) -> None:
-    staff.live_revision(question=f"<script>alert(1)</script> {QUESTION}")
+    made_live(question=f"<script>alert(1)</script> {QUESTION}")
     assert "<script>alert" not in page(desk, f"{LIST}1/")

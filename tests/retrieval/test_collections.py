@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import uuid
-
 import pytest
 from django.contrib.auth.models import Group, User
 
 from ragsite.core.errors import InvalidInputError
 from retrieval.models import Collection
-from retrieval.selectors import collection_find, scope_of_earlier
+from retrieval.selectors import collection_find
 from retrieval.services.collections import collection_create, collection_update
 from tests.factories import CollectionFactory, UserFactory
 
@@ -51,35 +49,11 @@ def test_an_exact_address_names_one_collection_for_everybody(user: User, namesak
             assert collection_find(user=user, name=address) == collection
 
 
-def test_an_exact_address_shows_nothing_that_is_not_visible(user: User) -> None:
-    hidden = CollectionFactory(name="policies", owner=UserFactory(), visibility="private")
-    for address in (
-        hidden.address,
-        str(hidden.pk),
-        "nobody/policies",
-        "site:policies",
-        str(uuid.uuid4()),
-        "/",
-        "a\0b/c",
-    ):
-        assert collection_find(user=user, name=address) is None
-
-
 def test_a_user_called_site_takes_no_address_of_the_site(user: User) -> None:
     theirs = CollectionFactory(name="policies", owner=UserFactory(username="site"))
     sites = CollectionFactory(name="policies")
     assert collection_find(user=user, name="site/policies") == theirs
     assert collection_find(user=user, name="site:policies") == sites
-
-
-def test_an_earlier_question_keeps_its_collection(user: User) -> None:
-    sites = CollectionFactory(name="policies")
-    asked_at = sites.created_at
-    CollectionFactory(name="policies", owner=user)
-    as_named = scope_of_earlier(user=user, names=["policies"], ids=[], asked_at=asked_at)
-    Collection.objects.filter(pk=sites.pk).update(name="rules")
-    as_kept = scope_of_earlier(user=user, names=["policies"], ids=[str(sites.pk)], asked_at=asked_at)
-    assert as_named.ids == as_kept.ids == (str(sites.pk),)
 
 
 # ------------------------------------------------------------------------------------------------ changes

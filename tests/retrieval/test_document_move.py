@@ -40,7 +40,7 @@ async def rows_in(collection: Collection) -> int:
 
 async def test_its_rows_follow_and_the_empty_collection_forgets_its_model() -> None:
     old = await sync_to_async(CollectionFactory)()
-    new = await sync_to_async(CollectionFactory)(embedding_model=LEXICAL_SPACE.model, embedding_dim=LEXICAL_SPACE.dim)
+    new = await sync_to_async(CollectionFactory)(lexical=True)
     document = await added(old)
     moved = await move(document, new)
     assert (moved.status, moved.collection_id) == ("embedding", new.pk)

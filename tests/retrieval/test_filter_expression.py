@@ -74,10 +74,16 @@ def test_an_expression_without_collections_can_not_be_made() -> None:
 
 
 async def test_hostile_values_match_exactly_the_rows_that_hold_them(index: MilvusIndex) -> None:
-    rows = [row("x", 1, department=value, doc_type=value, tags=(value, "common")) for value in HOSTILE]
+    rows = [
+        row("x", 1, department=value, doc_type=value, policy_year=year, tags=(value, "common"))
+        for year, value in enumerate(HOSTILE)
+    ]
     await index.upsert(SPACE, rows)
-    for stored, value in zip(rows, HOSTILE, strict=True):
-        for filters in (SearchFilters(department=value), SearchFilters(doc_type=value), SearchFilters(tags=(value,))):
+    for year, (stored, value) in enumerate(zip(rows, HOSTILE, strict=True)):
+        for filters in (
+            SearchFilters(department=value), SearchFilters(doc_type=value), SearchFilters(policy_year=year),
+            SearchFilters(tags=(value, "of no row")),
+        ):  # fmt: skip
             assert await matching(index, filters) == {stored.chunk_id}
     assert len(await matching(index, SearchFilters(tags=("common",)))) == len(HOSTILE)
 

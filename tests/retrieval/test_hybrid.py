@@ -18,10 +18,8 @@ from retrieval.search.hybrid import (
     REPEAT_PENALTY,
     HybridSearcher,
     QueryGroup,
-    best_first,
     query_groups,
     query_text,
-    rrf_scores,
 )
 from retrieval.values import CollectionRef, EmbeddingSpace, Query, SearchFilters, SearchScope, StoredChunk
 
@@ -117,14 +115,6 @@ async def test_the_number_of_candidates_is_held_to_its_bounds(top_k: int, found:
 async def test_a_text_is_given_once_whatever_its_case_and_spaces_and_what_is_gone_never() -> None:
     parts = Parts(ids=IDS[:6], texts={"k1": "K 0", "k3": "k\n2"}, gone=["k4"])
     assert ids(await search(parts, top_k=5)) == ["k0", "k2", "k5"]
-
-
-async def test_candidates_carry_the_scores_and_ranks_of_both_legs() -> None:
-    best, second = (await search(Parts(), top_k=2)).candidates
-    assert (best.scores.dense, best.scores.bm25) == (1.0, 1.0)
-    assert best.ranks == {"original:dense": 1, "original:bm25": 1}
-    assert (second.scores.dense, second.ranks["original:bm25"]) == (0.999, 2)
-    assert best.scores.final == best.scores.fused == pytest.approx(2 * 3 / 5**0.5)  # z-scores of four even steps
 
 
 async def test_what_follows_the_candidates_down_to_the_hundredth_may_be_lifted() -> None:
@@ -291,10 +281,3 @@ def test_a_number_of_a_chinese_question_is_asked_for_three_times(question: str, 
     words = group(Query(question)).text.split()
     assert words.count("2022") == times
     assert len(set(words)) == len(words) - times + 1
-
-
-# ------------------------------------------------------------------------------------------------ fusion
-def test_rrf_adds_reciprocal_ranks() -> None:
-    scores = rrf_scores([["a", "b"], ["b", "c"]])
-    assert scores == pytest.approx({"a": 1 / 61, "b": 1 / 62 + 1 / 61, "c": 1 / 62})
-    assert best_first(scores) == ["b", "a", "c"]

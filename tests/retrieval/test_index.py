@@ -90,19 +90,6 @@ async def test_an_empty_scope_never_reaches_milvus(index: MilvusIndex) -> None:
     assert await index.search_dense(SPACE, vectors, collection_ids=[], filters=NONE, limit=5) == [[]]
 
 
-async def test_metadata_filters_choose_rows(index: MilvusIndex) -> None:
-    rules = row("a", 1, department="Library", doc_type="rules", policy_year=2025, tags=("fees", "loans"))
-    await index.upsert(SPACE, [rules, row("b", 1, department="Housing", policy_year=2024, tags=("fees",)), row("c", 1)])
-    for filters in (
-        SearchFilters(department="Library"),
-        SearchFilters(doc_type="rules"),
-        SearchFilters(policy_year=2025),
-        SearchFilters(tags=("loans", "unknown")),
-    ):
-        assert await dense(index, 1, filters=filters) == [rules.chunk_id]
-    assert len(await dense(index, 1, filters=SearchFilters(tags=("fees",)))) == 2
-
-
 async def test_deletes_by_chunk_document_and_collection(index: MilvusIndex) -> None:
     other = str(uuid.uuid4())
     one, two, three, four = row("1"), row("2"), row("3"), row("4", collection_id=other)

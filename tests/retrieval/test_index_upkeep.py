@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def _library(chunks: int = 3, **fields: Any) -> Collection:
-    collection = CollectionFactory(name="library", embedding_model=LEXICAL.model, embedding_dim=LEXICAL.dim)
+    collection = CollectionFactory(name="library", lexical=True)
     document = DocumentFactory(collection=collection, title="Loans", **fields)
     for seq in range(chunks):
         ChunkFactory(document=document, seq=seq, text=f"Rule number {seq} about borrowing books", indexed=False)

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def library(milvus: Any, offline: None) -> None:
-    collection = CollectionFactory(name="rules", embedding_model=LEXICAL_SPACE.model, embedding_dim=LEXICAL_SPACE.dim)
+    collection = CollectionFactory(name="rules", lexical=True)
     document = DocumentFactory(collection=collection, title="Loans")
     ChunkFactory(document=document, text="Ten books may be borrowed.")
     ChunkFactory(document=document, text="Examinations are in July.")

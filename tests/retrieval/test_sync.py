@@ -26,6 +26,7 @@ from retrieval.models import Document, DocumentKey, IngestJob, SyncSource
 from retrieval.sync import run, web
 from retrieval.sync.run import Report, source_run
 from retrieval.sync.s3 import S3Source
+from tests.clients import api_of
 from tests.factories import UserFactory
 from tests.web_server import Page, WebServer
 
@@ -53,9 +54,7 @@ def owner(db: None) -> User:
 
 @pytest.fixture
 def api(owner: User) -> APIClient:
-    client = APIClient()
-    client.force_authenticate(owner)
-    return client
+    return api_of(owner)
 
 
 @pytest.fixture
@@ -170,10 +169,8 @@ def test_no_link_leads_out_of_a_folder(make: Any, tmp_path: Path) -> None:
 def test_only_staff_name_folders_and_only_below_those_of_the_operator(api: APIClient, tmp_path: Path) -> None:
     body = {"name": "x", "kind": "folder", "collection": "synced", "address": str(tmp_path / "files" / ".." / "other")}
     assert list(api.post(ADDRESS, body, format="json").json()["error"]["fields"]) == ["address"]
-    client = APIClient()
-    client.force_authenticate(UserFactory())
     body["address"] = str(tmp_path / "files")
-    assert client.post(ADDRESS, body, format="json").status_code == 403
+    assert api_of(UserFactory()).post(ADDRESS, body, format="json").status_code == 403
 
 
 def test_a_run_is_bounded_and_the_next_one_goes_on(make: Any, tmp_path: Path, monkeypatch: Any) -> None:
@@ -484,8 +481,7 @@ def test_the_schedule_is_a_row_of_beat(make: Any, api: APIClient, queue: list[An
 
 
 def test_a_source_is_its_owners_alone(make: Any) -> None:
-    source, client = make("s3", "https://s3.example.org/bucket"), APIClient()
-    client.force_authenticate(UserFactory(is_staff=True))
+    source, client = make("s3", "https://s3.example.org/bucket"), api_of(UserFactory(is_staff=True))
     assert client.get(ADDRESS).json()["count"] == 0
     for call in (client.get, client.patch, client.delete):
         assert call(f"{ADDRESS}/{source}").status_code == 404

@@ -6,7 +6,6 @@ import asyncio
 
 import pytest
 
-from retrieval.errors import IndexUnavailableError
 from retrieval.services.write_lease import write_lease
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -25,10 +24,3 @@ async def test_writers_of_a_space_take_turns() -> None:
 
     await asyncio.gather(*(write() for _ in range(4)))
     assert most == 1
-
-
-async def test_waiting_has_an_end() -> None:
-    async with write_lease("space"):
-        with pytest.raises(IndexUnavailableError, match="busy"):
-            async with write_lease("space", wait_s=0.05):
-                pass

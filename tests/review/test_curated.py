@@ -10,8 +10,8 @@ from chat.review.records import answers_record
 from feedback.curation.curated import Passage, curated_save
 from feedback.models import CuratedAnswer
 from retrieval.models import Chunk
+from tests.clients import client_of, person
 from tests.feedback.rated import make_answer, passage
-from tests.review.people import client_of, person
 
 pytestmark = pytest.mark.django_db
 QUESTION = "How many books may I borrow?"

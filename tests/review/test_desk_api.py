@@ -14,24 +14,23 @@ from django.utils import timezone
 from chat.models import DeskEvent, Message
 from chat.review import queue
 from chat.review.records import answers_record
+from tests.clients import client_of, person
 from tests.factories import (
     CollectionFactory,
     DecisionStepFactory,
     MessageFactory,
     RatingFactory,
     SourceFactory,
+    answered,
 )
-from tests.review.people import client_of, person
 
 pytestmark = pytest.mark.django_db
 ANSWERS = "/api/review/answers"
 
 
-def ask(question: str = "How many books may I borrow?", *, by: User | None = None, **fields: Any) -> Message:
+def ask(question: str = "How many books may I borrow?", **fields: Any) -> Message:
     """A question with its answer, at the desk."""
-    asked_by = {"session__user": by} if by else {}
-    text = MessageFactory(question=True, text=question, **asked_by)
-    answer: Message = MessageFactory(session=text.session, reply_to=text, **fields)
+    answer = answered(question, **fields)
     answers_record([answer.pk])
     return answer
 

@@ -15,9 +15,9 @@ from feedback.models import GoldenQuestion, ManualBoost
 from feedback.ranking.same_question import wording
 from feedback.rounds.live import manual_rules
 from retrieval.models import Chunk
+from tests.clients import client_of, person
 from tests.factories import CollectionFactory, DocumentFactory, UserFactory
 from tests.feedback.rated import make_answer, passage
-from tests.review.people import client_of, person
 
 pytestmark = pytest.mark.django_db
 QUESTION = "How many books may I borrow?"

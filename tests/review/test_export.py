@@ -15,15 +15,14 @@ from chat.models import DeskEvent, Message
 from chat.review import export
 from chat.review.export import anonymised
 from chat.review.records import answers_record
-from tests.factories import MessageFactory, SourceFactory, UserFactory
-from tests.review.people import person
+from tests.clients import person
+from tests.factories import SessionFactory, SourceFactory, UserFactory, answered
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def ask(question: str, **fields: Any) -> Message:
-    text = MessageFactory(question=True, text=question)
-    answer: Message = MessageFactory(session=text.session, reply_to=text, **fields)
+    answer = answered(question, **fields)
     answers_record([answer.pk])
     return answer
 
@@ -33,12 +32,14 @@ def administrator(db: None) -> User:
     return person("Administrators")
 
 
-async def exported(user: User, **query: str) -> list[str]:
+async def exported(by: User, **query: str) -> tuple[int, list[str]]:
+    """The status, and the pieces in which it comes."""
     client = AsyncClient()
-    await client.aforce_login(user)
+    await client.aforce_login(by)
     response = await client.get("/api/review/export", query)
-    assert response.status_code == 200
-    return [part.decode() async for part in response.streaming_content]
+    if not response.streaming:
+        return response.status_code, [response.content.decode()]
+    return response.status_code, [part.decode() async for part in response.streaming_content]
 
 
 @pytest.fixture
@@ -50,7 +51,7 @@ async def test_it_comes_in_batches_with_every_answer_once(
     administrator: User, answers: list[Message], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(export, "BATCH", 2)
-    parts = await exported(administrator, format="jsonl")
+    _, parts = await exported(administrator, format="jsonl")
     rows = [json.loads(line) for part in parts for line in part.splitlines()]
     assert [len(part.splitlines()) for part in parts] == [2, 2, 1]
     assert [row["question"] for row in rows] == [f"Question {number}?" for number in reversed(range(5))]
@@ -58,9 +59,9 @@ async def test_it_comes_in_batches_with_every_answer_once(
 
 
 async def test_it_has_the_queues_filters_and_order(administrator: User, answers: list[Message]) -> None:
-    (line,) = await exported(administrator, format="jsonl", workflow="react")
+    _, (line,) = await exported(administrator, format="jsonl", workflow="react")
     assert json.loads(line)["message_id"] == str(answers[1].pk)
-    parts = await exported(administrator, format="jsonl", sort="oldest")
+    _, parts = await exported(administrator, format="jsonl", sort="oldest")
     assert json.loads(parts[0].splitlines()[0])["question"] == "Question 0?"
     event = await DeskEvent.objects.filter(kind="export").afirst()
     assert event is not None
@@ -83,7 +84,8 @@ def formulas(administrator: User) -> None:
 
 
 async def test_no_cell_of_a_csv_is_a_formula(administrator: User, formulas: None) -> None:
-    rows = list(csv.reader(io.StringIO("".join(await exported(administrator, format="csv")).lstrip("\ufeff"))))
+    _, parts = await exported(administrator, format="csv")
+    rows = list(csv.reader(io.StringIO("".join(parts).lstrip("\ufeff"))))
     assert len(rows) == 9
     cells = [cell for row in rows for cell in row]
     assert not [cell for cell in cells if cell.strip()[:1] in {"=", "+", "-", "@", "＝"}]
@@ -117,15 +119,13 @@ def test_names_and_addresses_are_masked() -> None:
 @pytest.fixture
 def own_name(administrator: User) -> Message:
     user = UserFactory(username="quartermaine", first_name="Zebedee", last_name="Li")
-    question = MessageFactory(question=True, text="I, Zebedee Li, ask.", session__user=user)
-    answer: Message = MessageFactory(session=question.session, reply_to=question, text="Yes, quartermaine [1].")
+    answer = ask("I, Zebedee Li, ask.", session=SessionFactory(user=user), text="Yes, quartermaine [1].")
     SourceFactory(message=answer, title="CV of Quartermaine", cited=True)
-    answers_record([answer.pk])
     return answer
 
 
 async def test_without_names_an_askers_own_name_is_masked(administrator: User, own_name: Message) -> None:
-    (line,) = await exported(administrator, format="jsonl", names="0")
+    _, (line,) = await exported(administrator, format="jsonl", names="0")
     row = json.loads(line)
     assert (row["question"], row["answer"], row["user"]) == ("I, …, ask.", "Yes, … [1].", None)
     assert row["sources"] == ["CV of …"]

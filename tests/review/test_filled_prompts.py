@@ -13,8 +13,8 @@ from chat.runs.answers import Outcome, answer_finish, answer_lease
 from retrieval.prompting import PromptLibrary
 from retrieval.trace import ModelCall, StepRecord
 from retrieval.values import Answer
+from tests.clients import client_of, person
 from tests.factories import MessageFactory
-from tests.review.people import client_of, person
 
 pytestmark = pytest.mark.django_db
 LIBRARY = PromptLibrary()

@@ -6,10 +6,9 @@ import re
 
 import pytest
 from django.contrib.auth.models import User
-from django.test import Client
 from django.urls import reverse
 
-from tests.review.people import person
+from tests.clients import client_of, person
 
 pytestmark = pytest.mark.django_db
 ALL = ["Queue", "Gaps", "Answers &amp; questions", "Feedback", "Dashboard", "Replays", "Log"]
@@ -18,9 +17,7 @@ LINK = re.compile(r'<a class="side-link" href="[^"]+"( aria-current="page")?><sp
 
 def links(user: User, page: str) -> tuple[list[str], list[str]]:
     """What the side offers, and where it says that one is."""
-    client = Client()
-    client.force_login(user)
-    response = client.get(reverse(page))
+    response = client_of(user).get(reverse(page))
     assert response.status_code == 200
     found = LINK.findall(response.content.decode())
     return [name for _, name in found], [name for current, name in found if current]

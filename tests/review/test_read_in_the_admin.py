@@ -8,8 +8,8 @@ from django.urls import reverse
 
 from chat.models import DeskEvent, Message
 from chat.review.records import answers_record
-from tests.factories import MessageFactory, SessionFactory, UserFactory
-from tests.review.people import client_of
+from tests.clients import client_of
+from tests.factories import UserFactory, answered
 
 pytestmark = pytest.mark.django_db
 
@@ -21,9 +21,7 @@ def keeper() -> Client:
 
 @pytest.fixture
 def answer() -> Message:
-    session = SessionFactory()
-    question = MessageFactory(question=True, session=session)
-    answer: Message = MessageFactory(session=session, reply_to=question)
+    answer = answered()
     answers_record([answer.pk])
     return answer
 

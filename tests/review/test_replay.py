@@ -22,9 +22,9 @@ from feedback.models import Evidence, Rating
 from retrieval.models import Chunk, Memory
 from retrieval.workflows.corrective import WORKFLOW  # noqa: F401  (loaded before a test is timed)
 from tests.chat.test_end_to_end import library  # noqa: F401
-from tests.factories import CollectionFactory, MessageFactory, SessionFactory, SourceFactory
+from tests.clients import person
+from tests.factories import CollectionFactory, SourceFactory, answered
 from tests.ollama_server import OllamaServer
-from tests.review.people import person
 
 pytestmark = pytest.mark.django_db(transaction=True)
 QUESTION = "How many books may undergraduates borrow from the library?"
@@ -32,11 +32,9 @@ QUESTION = "How many books may undergraduates borrow from the library?"
 
 def stored(collection: Any = None, **fields: Any) -> Message:
     """An answer at the desk, with its question."""
-    session = SessionFactory()
-    question = MessageFactory(question=True, session=session, text=QUESTION)
     if collection is not None:
         fields["request"] = {"collections": [collection.name], "collection_ids": [str(collection.pk)]}
-    answer: Message = MessageFactory(session=session, reply_to=question, text="Five books [1].", **fields)
+    answer = answered(QUESTION, text="Five books [1].", **fields)
     answers_record([answer.pk])
     return answer
 

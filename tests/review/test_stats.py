@@ -11,13 +11,13 @@ from django.utils import timezone
 
 from chat.models import Message
 from chat.review.records import answers_record
+from tests.clients import client_of, person
 from tests.factories import (
     CollectionFactory,
-    MessageFactory,
     RatingFactory,
     SessionFactory,
+    answered,
 )
-from tests.review.people import client_of, person
 
 pytestmark = pytest.mark.django_db
 TODAY = "2026-03-10"
@@ -25,10 +25,7 @@ TODAY = "2026-03-10"
 
 def given_answer(*, day: str = TODAY, score: int | None = None, collections: Any = (), **fields: Any) -> Message:
     """An answer of that day, at noon, with its row at the desk."""
-    fields.setdefault("session", SessionFactory())
-    request = {"collection_ids": [str(collection.pk) for collection in collections]}
-    question = MessageFactory(question=True, session=fields["session"])
-    answer: Message = MessageFactory(reply_to=question, request=request, **fields)
+    answer = answered(request={"collection_ids": [str(collection.pk) for collection in collections]}, **fields)
     noon = timezone.make_aware(datetime.combine(date.fromisoformat(day), datetime.min.time())) + timedelta(hours=12)
     Message.objects.filter(pk=answer.pk).update(created_at=noon)
     if score:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from rest_framework.test import APIClient
 
 from retrieval.engine import close_engine
 from retrieval.services.index import index_repair
+from tests.clients import api_of
 from tests.factories import UserFactory
 
 
@@ -21,33 +21,23 @@ def _nothing_leaves(queue: list[Any], uploads: None) -> None: ...
 
 
 @pytest.fixture
-def client_of() -> Callable[[User], APIClient]:
-    def client(user: User) -> APIClient:
-        api = APIClient()
-        api.force_authenticate(user)
-        return api
-
-    return client
-
-
-@pytest.fixture
 def user(db: None) -> User:
     return UserFactory()
 
 
 @pytest.fixture
-def client(client_of: Callable[[User], APIClient], user: User) -> APIClient:
-    return client_of(user)
+def client(user: User) -> APIClient:
+    return api_of(user)
 
 
 @pytest.fixture
-def stranger(db: None, client_of: Callable[[User], APIClient]) -> APIClient:
-    return client_of(UserFactory())
+def stranger(db: None) -> APIClient:
+    return api_of(UserFactory())
 
 
 @pytest.fixture
-def staff(db: None, client_of: Callable[[User], APIClient]) -> APIClient:
-    return client_of(UserFactory(is_staff=True))
+def staff(db: None) -> APIClient:
+    return api_of(UserFactory(is_staff=True))
 
 
 def text_file(name: str = "rules.txt", data: bytes = b"Ten books.") -> SimpleUploadedFile:

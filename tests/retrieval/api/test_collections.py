@@ -10,6 +10,7 @@ from django.contrib.auth.models import Group, Permission, User
 from rest_framework.test import APIClient
 
 from retrieval.models import Collection
+from tests.clients import api_of
 from tests.factories import CollectionFactory, DocumentFactory, UserFactory
 
 
@@ -37,14 +38,14 @@ def test_impossible_name_is_400(client: APIClient, name: Any) -> None:
     assert "name" in response.json()["error"]["fields"]
 
 
-def test_shared_collection_is_seen_by_its_groups_members(client_of: Any, stranger: APIClient) -> None:
+def test_shared_collection_is_seen_by_its_groups_members(stranger: APIClient) -> None:
     owner, member = UserFactory(), UserFactory()
     group = Group.objects.create(name="law")
     owner.groups.add(group)
     member.groups.add(group)
     body = {"name": "cases", "visibility": "shared", "groups": ["law"]}
-    assert client_of(owner).post("/api/collections", body).json()["groups"] == ["law"]
-    assert (names(client_of(member)), names(stranger)) == (["cases"], [])
+    assert api_of(owner).post("/api/collections", body).json()["groups"] == ["law"]
+    assert (names(api_of(member)), names(stranger)) == (["cases"], [])
 
 
 def test_sharing_needs_a_group_that_one_is_in(client: APIClient) -> None:
@@ -68,12 +69,12 @@ def test_a_collection_is_not_made_public_without_the_permission(client: APIClien
     assert (names(client), names(stranger)) == (["mine"], [])
 
 
-def test_staff_and_a_permitted_group_publish_and_approve_by_that(client_of: Any, staff: APIClient) -> None:
+def test_staff_and_a_permitted_group_publish_and_approve_by_that(staff: APIClient) -> None:
     member = UserFactory()
     group = Group.objects.create(name="publishers")
     group.permissions.add(Permission.objects.get(codename="publish_collection"))
     member.groups.add(group)
-    for client in (client_of(member), staff):
+    for client in (api_of(member), staff):
         client.post("/api/collections", {"name": "mine"})
         shown = client.patch("/api/collections/mine", {"visibility": "public"}).json()
         assert (shown["visibility"], shown["approved"]) == ("public", True)

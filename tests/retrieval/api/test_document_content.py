@@ -13,7 +13,7 @@ from rest_framework.test import APIClient
 from retrieval.ingest.chunking import PART_CHARS
 from retrieval.models import Document
 from retrieval.services.document_html import TAGS
-from tests.factories import CollectionFactory, UserFactory
+from tests.factories import CollectionFactory
 from tests.retrieval.ingest.files import docx_bytes, pptx_bytes, xlsx_bytes
 from tests.retrieval.read_documents import read_document_row
 
@@ -107,10 +107,8 @@ def test_the_part_with_a_quoted_text_is_found_near_its_chunk(client: APIClient, 
     assert str(chunk.pk) in [row["id"] for row in found["chunks"]]
 
 
-def test_a_stranger_and_a_part_that_is_not_there_get_404(client: APIClient, user: User) -> None:
+def test_a_stranger_and_a_part_that_is_not_there_get_404(client: APIClient, stranger: APIClient, user: User) -> None:
     document = own(user, MARKDOWN, "a.md")
-    stranger = APIClient()
-    stranger.force_authenticate(UserFactory())
     assert stranger.get(f"/api/documents/{document.pk}/content").status_code == 404
     assert client.get(f"/api/documents/{document.pk}/content", {"part": 2}).status_code == 404
     assert client.get(f"/api/documents/{document.pk}/content", {"part": "0"}).status_code == 400

@@ -10,6 +10,7 @@ from django.contrib.auth.models import Group, User
 from rest_framework.test import APIClient
 
 from retrieval.models import Chunk, Collection, Document, IngestJob
+from tests.clients import api_of
 from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory, UserFactory
 from tests.retrieval.api.conftest import text_file, upload
 
@@ -77,15 +78,13 @@ def test_stranger_and_staff_do_not_see_private_documents_in_lists(
 
 
 @pytest.mark.parametrize(("method", "status"), [("get", 200), ("patch", 403), ("delete", 403)])
-def test_reader_of_a_shared_collection_may_not_write(
-    client_of: Any, document: Document, method: str, status: int
-) -> None:
+def test_reader_of_a_shared_collection_may_not_write(document: Document, method: str, status: int) -> None:
     reader = UserFactory()
     group = Group.objects.create(name="library")
     reader.groups.add(group)
     document.collection.groups.add(group)
     Collection.objects.update(visibility="shared")
-    response = getattr(client_of(reader), method)(f"/api/documents/{document.pk}", {"title": "Mine now"})
+    response = getattr(api_of(reader), method)(f"/api/documents/{document.pk}", {"title": "Mine now"})
     assert response.status_code == status
     assert Document.objects.get(pk=document.pk).title == "Loans"
 

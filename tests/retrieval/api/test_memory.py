@@ -8,6 +8,7 @@ from django.contrib.auth.models import User
 from rest_framework.test import APIClient
 
 from retrieval.models import Memory
+from tests.clients import client_of
 from tests.factories import MemoryFactory
 
 pytestmark = pytest.mark.django_db
@@ -82,3 +83,14 @@ def test_a_switch_that_is_neither_on_nor_off_is_refused(client: APIClient, body:
     response = client.patch("/api/memory/settings", body, format="json")
     assert response.status_code == 400
     assert response.json()["error"]["code"]
+
+
+def test_the_page_finds_deletes_and_switches_off(user: User) -> None:
+    memory, _other = MemoryFactory(user=user, text="Ten books."), MemoryFactory(text="Of somebody else.")
+    page = client_of(user)
+    assert "Ten books." in page.get("/memory/", {"search": "books"}).text
+    assert "Nothing found" in page.get("/memory/", {"search": "zeppelin"}).text
+    page.post("/memory/", {"action": "switch", "enabled": "0"})
+    assert "nothing new is remembered" in page.get("/memory/").text
+    page.post("/memory/", {"action": "forget", "memory": str(memory.pk)})
+    assert "No memories yet" in page.get("/memory/").text and Memory.objects.count() == 1

@@ -14,6 +14,7 @@ from retrieval.models import Collection, Document
 from retrieval.services import documents
 from retrieval.services.documents import document_create
 from retrieval.services.quotas import usage_of
+from tests.clients import api_of
 from tests.factories import CollectionFactory, DocumentFactory, UserFactory
 from tests.retrieval.api.conftest import text_file, upload
 
@@ -67,14 +68,12 @@ def test_upload_that_came_in_meanwhile_is_counted(
     assert stored_files(settings) == [] and usage_of(user)["documents"]["used"] == 1
 
 
-def test_staff_the_site_and_commands_are_not_bound(
-    client_of: Callable[[User], APIClient], full: Collection, rag_settings: Callable[..., None]
-) -> None:
+def test_staff_the_site_and_commands_are_not_bound(full: Collection, rag_settings: Callable[..., None]) -> None:
     staff = UserFactory(is_staff=True)
     DocumentFactory(collection=CollectionFactory(owner=staff, name="own"))
     CollectionFactory(name="site", visibility="public")
-    assert upload(client_of(staff), collection="own").status_code == 202
-    assert upload(client_of(staff), collection="site").status_code == 202
+    assert upload(api_of(staff), collection="own").status_code == 202
+    assert upload(api_of(staff), collection="site").status_code == 202
     file = ContentFile(b"One.", name="a.txt")
     assert document_create(collection=full, upload=file, file_name="a.txt", within_quota=False).outcome == "added"
 

@@ -11,8 +11,8 @@ from rest_framework.test import APIClient
 
 from feedback.curation.manual import manual_boost_set
 from retrieval.models import Chunk, Collection, Document
-from retrieval.providers.embeddings import LEXICAL_SPACE
 from retrieval.services.documents import document_delete
+from tests.clients import api_of
 from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory, UserFactory
 from tests.retrieval.api.conftest import repair_index
 
@@ -27,11 +27,12 @@ def owner(db: None) -> User:
 @pytest.fixture
 def library(milvus: Any, offline: None, owner: User) -> None:
     """A public collection and a private one of `owner`, in the index."""
-    space = {"embedding_model": LEXICAL_SPACE.model, "embedding_dim": LEXICAL_SPACE.dim}
-    public = DocumentFactory(collection=CollectionFactory(name="rules", **space), title="Loans", department="Library")
+    public = DocumentFactory(
+        collection=CollectionFactory(name="rules", lexical=True), title="Loans", department="Library"
+    )
     ChunkFactory(document=public, text="Ten books may be borrowed.")
     ChunkFactory(document=public, text="Late books cost a fee.")
-    private = CollectionFactory(name="diary", owner=owner, visibility=Collection.Visibility.PRIVATE, **space)
+    private = CollectionFactory(name="diary", owner=owner, visibility=Collection.Visibility.PRIVATE, lexical=True)
     ChunkFactory(document=DocumentFactory(collection=private, title="Secret"), text="My books are hidden.")
     repair_index()
 
@@ -119,11 +120,8 @@ def test_a_missing_index_is_503_with_retry_after(
 
 
 def test_a_search_follows_documents_and_permissions_at_once(library: None, owner: User, client: APIClient) -> None:
-    api = APIClient()
-    api.force_authenticate(owner)
-
     def titles() -> set[str]:
-        return {candidate["title"] for candidate in search(api, query="books").json()["candidates"]}
+        return {candidate["title"] for candidate in search(api_of(owner), query="books").json()["candidates"]}
 
     assert titles() == {"Loans", "Secret"}
     Collection.objects.filter(name="diary").update(owner=UserFactory())

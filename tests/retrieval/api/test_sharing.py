@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group, User
-from django.test import Client
 from rest_framework.test import APIClient
 
 from retrieval.models import Collection
 from retrieval.selectors import scope_for
+from tests.clients import api_of, client_of
 from tests.factories import CollectionFactory, DocumentFactory, UserFactory
 from tests.retrieval.api.conftest import upload
 
@@ -34,10 +34,10 @@ def person(username: str, role: str = "reader") -> dict[str, str]:
     return {"username": username, "role": role}
 
 
-def test_a_reader_reads_and_changes_nothing(client: APIClient, client_of: Any, mine: Collection, anna: User) -> None:
+def test_a_reader_reads_and_changes_nothing(client: APIClient, mine: Collection, anna: User) -> None:
     document = DocumentFactory(collection=mine)
     assert share(client, mine, people=[person("anna")]).json()["people"] == [person("anna")]
-    reader = client_of(anna)
+    reader = api_of(anna)
     shown = reader.get(f"/api/collections/{mine.pk}").json()
     assert (shown["editable"], shown["owned"], shown["people"]) == (False, False, [])
     assert reader.get(f"/api/documents/{document.pk}").status_code == 200
@@ -46,10 +46,10 @@ def test_a_reader_reads_and_changes_nothing(client: APIClient, client_of: Any, m
 
 
 def test_an_editor_changes_the_documents_and_not_the_collection(
-    client: APIClient, client_of: Any, mine: Collection, anna: User
+    client: APIClient, mine: Collection, anna: User
 ) -> None:
     share(client, mine, people=[person("anna", "editor")])
-    editor = client_of(anna)
+    editor = api_of(anna)
     assert editor.get(f"/api/collections/{mine.pk}").json()["editable"]
     entry = upload(editor, collection=str(mine.pk)).json()["documents"][0]
     assert editor.delete(f"/api/documents/{entry['id']}").status_code == 204
@@ -59,16 +59,15 @@ def test_an_editor_changes_the_documents_and_not_the_collection(
 
 @pytest.mark.parametrize("by_group", [False, True])
 def test_what_somebody_shares_is_searched_once_it_is_accepted(
-    client: APIClient, client_of: Any, user: User, mine: Collection, anna: User, by_group: bool
+    client: APIClient, user: User, mine: Collection, anna: User, by_group: bool
 ) -> None:
     law = Group.objects.create(name="law")
     law.user_set.add(anna, user)
     share(client, mine, **({"groups": ["law"]} if by_group else {"people": [person("anna")]}))
-    hers, offer = Client(), f"/documents/shares/{mine.pk}/"
-    hers.force_login(anna)
+    hers, offer = client_of(anna), f"/documents/shares/{mine.pk}/"
 
     def searched() -> tuple[bool, bool]:
-        row = client_of(anna).get(f"/api/collections/{mine.pk}").json()
+        row = api_of(anna).get(f"/api/collections/{mine.pk}").json()
         return row["searched"], scope_for(user=anna).ids == (str(mine.pk),)
 
     assert offer in hers.get("/documents/").content.decode()
@@ -86,10 +85,10 @@ def test_what_somebody_shares_is_searched_once_it_is_accepted(
 
 
 def test_a_name_that_is_shared_takes_nobodys_upload_and_no_approved_collections_place(
-    client: APIClient, client_of: Any, mine: Collection, anna: User
+    client: APIClient, mine: Collection, anna: User
 ) -> None:
     share(client, mine, people=[person("anna", "editor")])
-    assert upload(client_of(anna), collection="plans").json()["documents"][0]["collection_id"] != str(mine.pk)
+    assert upload(api_of(anna), collection="plans").json()["documents"][0]["collection_id"] != str(mine.pk)
     Collection.objects.filter(owner=anna).delete()
     approved = CollectionFactory(owner=UserFactory(), name="plans", approved=True)
     assert [ref.id for ref in scope_for(user=anna, names=["plans"]).collections] == [str(approved.pk)]

@@ -8,6 +8,7 @@ from django.test import Client
 
 from retrieval.models import Collection
 from retrieval.selectors import visible_documents
+from tests.clients import client_of
 from tests.factories import CollectionFactory, DocumentFactory, UserFactory
 
 pytestmark = pytest.mark.django_db
@@ -20,9 +21,7 @@ def owner() -> User:
 
 @pytest.fixture
 def page(owner: User) -> Client:
-    client = Client()
-    client.force_login(owner)
-    return client
+    return client_of(owner)
 
 
 @pytest.fixture
@@ -50,8 +49,7 @@ def test_people_and_groups_are_added_and_removed_by_whole_names(page: Client, ow
 
 
 def test_nobody_else_opens_it(travel: Collection) -> None:
-    stranger = Client()
-    stranger.force_login(UserFactory())
+    stranger = client_of(UserFactory())
     document = DocumentFactory(collection=CollectionFactory(owner=travel.owner, approved=True))  # which may be read
     assert stranger.get(f"/documents/collections/{travel.pk}/sharing/").status_code == 404
     assert stranger.post(f"/documents/{document.pk}/sharing/").status_code == 404

@@ -32,6 +32,7 @@ from tests.ollama_server import OllamaServer
 
 pytestmark = pytest.mark.django_db(transaction=True)
 BATCH = 4
+REGISTRY = SearchFilters(department="Registry")
 MORE_THAN_THERE_IS = 10**9  # MiB
 TEXT = "\n\n".join(f"第{n}条 学生借阅图书不得超过{n}册，逾期每日罚款一元。" * 3 for n in range(1, 11))
 
@@ -210,7 +211,16 @@ async def test_metadata_edited_meanwhile_reach_the_index(monkeypatch: pytest.Mon
 
     before_upsert(monkeypatch, edit)
     assert await document_ingest(document.pk) == "ready"
-    assert await found_in("Registry", document) == await chunk_ids(document)
+    assert await found(document, filters=REGISTRY) == await chunk_ids(document)
+
+
+async def found(document: Document, text: str = "学生", **how: Any) -> set[str]:
+    """By text search, as `how` says."""
+    how = {"filters": SearchFilters(), **how}
+    (hits,) = await get_engine().index.search_bm25(
+        LEXICAL_SPACE, [" ".join(search_terms(text))], collection_ids=[str(document.collection_id)], limit=100, **how
+    )
+    return {hit.chunk_id for hit in hits}
 
 
 async def changed(document: Document, **changes: Any) -> list[str]:
@@ -231,24 +241,13 @@ async def changed(document: Document, **changes: Any) -> list[str]:
     return texts
 
 
-async def found_in(department: str, document: Document, text: str = "学生") -> set[str]:
-    (hits,) = await get_engine().index.search_bm25(
-        LEXICAL_SPACE,
-        [" ".join(search_terms(text))],
-        collection_ids=[str(document.collection_id)],
-        filters=SearchFilters(department=department),
-        limit=100,
-    )
-    return {hit.chunk_id for hit in hits}
-
-
 async def test_changed_metadata_reach_the_index_without_embedding_anything() -> None:
     document = await add()
     await document_ingest(document.pk)
     ids = sorted(await chunk_ids(document))
     before = await get_engine().index.vectors(LEXICAL_SPACE, ids)
     assert await changed(document, department="Registry", tags=["loans"]) == []
-    assert await found_in("Registry", document) == set(ids)
+    assert await found(document, filters=REGISTRY) == set(ids)
     after = await get_engine().index.vectors(LEXICAL_SPACE, ids)
     assert all((before[key] == after[key]).all() for key in ids)
 
@@ -268,9 +267,7 @@ async def test_document_deleted_meanwhile_leaves_no_rows(monkeypatch: pytest.Mon
 async def test_document_whose_collection_is_re_embedded_meanwhile_is_in_the_new_space(
     ollama: OllamaServer, rag_settings: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    collection = await sync_to_async(CollectionFactory)(
-        embedding_model=LEXICAL_SPACE.model, embedding_dim=LEXICAL_SPACE.dim
-    )
+    collection = await sync_to_async(CollectionFactory)(lexical=True)
     document = await add(collection=collection)
     rag_settings(ollama={"offline": "auto", "base_url": ollama.url})
 
@@ -308,22 +305,9 @@ async def test_document_read_anew_leaves_no_rows_of_former_chunks(rag_settings: 
     assert await indexed_ids(document) == await chunk_ids(document) < before
 
 
-async def summaries_found(text: str, document: Document) -> set[str]:
-    """What is found among the rows that stand for whole documents."""
-    (hits,) = await get_engine().index.search_bm25(
-        LEXICAL_SPACE,
-        [" ".join(search_terms(text))],
-        collection_ids=[str(document.collection_id)],
-        filters=SearchFilters(),
-        limit=10,
-        level="documents",
-    )
-    return {hit.chunk_id for hit in hits}
-
-
 async def test_a_document_of_several_chunks_is_found_by_its_summary() -> None:
     document = await add()
     await document_ingest(document.pk)
     await document.arefresh_from_db()
     assert "学生借阅图书" in document.summary
-    assert str(document.pk) in await summaries_found("借阅图书", document)
+    assert str(document.pk) in await found(document, "借阅图书", level="documents")

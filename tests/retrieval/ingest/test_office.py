@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -13,7 +14,6 @@ from retrieval.ingest.chunking import Chunker
 from retrieval.ingest.reading import parse_file
 from retrieval.ingest.sniff import kind_by_name
 from retrieval.text.quoting import estimate_tokens
-from tests.constants import constants
 from tests.retrieval.ingest.files import pptx_bytes, replaced, xlsx_bytes, zip_bytes, zip_entries
 
 LOANS = [("Group", "Books"), ("Staff", 20), ("Students", 10)]
@@ -24,7 +24,7 @@ def read(tmp_path: Path, data: bytes, *, max_cells: int = 100_000) -> ParsedDocu
     """In this process, for speed; that the reader process does the same is tested for one file of each kind."""
     path = tmp_path / "a.xlsx"
     path.write_bytes(data)
-    with constants(office, MAX_CELLS=max_cells):
+    with patch.multiple(office, MAX_CELLS=max_cells):
         return office.parse_xlsx(path)
 
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -17,7 +18,6 @@ from retrieval.ingest import reader
 from retrieval.ingest.chunking import ChunkSize, ReadDocument
 from retrieval.ingest.reader import Bounds, read_file
 from retrieval.ingest.reading import read_document
-from tests.constants import constants
 from tests.processes import alive, descendants, wait_until
 
 SIZE = ChunkSize(80, 10, "word_pieces")
@@ -30,7 +30,7 @@ LONG = b"Students may borrow ten books. " * 400_000  # seconds of work
 async def read(tmp_path: Path, data: bytes, name: str = "a.md", size: ChunkSize = SIZE, **numbers: Any) -> ReadDocument:
     path = tmp_path / f"stored{Path(name).suffix}"
     path.write_bytes(data)
-    with constants(reader, BOUNDS=Bounds(**numbers)):
+    with patch.multiple(reader, BOUNDS=Bounds(**numbers)):
         return await read_file(path, file_name=name, size=size)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -12,7 +13,6 @@ from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest import reading
 from retrieval.ingest.chunking import ChunkSize
 from retrieval.ingest.reader import read_file
-from tests.constants import constants
 from tests.retrieval.ingest.files import docx_bytes, pdf_bytes, pptx_bytes, xlsx_bytes, zip_bytes
 from tests.retrieval.read_documents import read
 
@@ -64,12 +64,12 @@ def test_zip_bomb_is_refused_before_it_is_unpacked(entry: str) -> None:
     name = {"w": "bomb.docx", "x": "bomb.xlsx", "p": "bomb.pptx"}[entry[0]]
     bomb = zip_bytes({entry: bytes(3 * 1024 * 1024)})
     assert len(bomb) < 10_000
-    with constants(reading, MAX_UNPACKED_MIB=2), pytest.raises(DocumentUnreadableError, match="more than 2 MiB"):
+    with patch.multiple(reading, MAX_UNPACKED_MIB=2), pytest.raises(DocumentUnreadableError, match="more than 2 MiB"):
         read(bomb, name)
 
 
 def test_too_many_chunks_are_refused() -> None:
-    with constants(reading, MAX_CHUNKS=2), pytest.raises(DocumentUnreadableError, match="more than 2 chunks"):
+    with patch.multiple(reading, MAX_CHUNKS=2), pytest.raises(DocumentUnreadableError, match="more than 2 chunks"):
         read(b"Students may borrow ten books. " * 500, "long.txt")
 
 

@@ -19,6 +19,11 @@ def make_prompt(user: str = "Say something", system: str = "You help.") -> Promp
     return Prompt(name="test", hash="abc", system=system, user=user)
 
 
+async def answer(registry: ModelRegistry, user: str = "Say something") -> str:
+    model = await registry.chat("answer")
+    return "".join([piece async for piece in model.stream(make_prompt(user))])
+
+
 def settings_for(ollama: OllamaServer, **fields: Any) -> OllamaSettings:
     """Short limits, so that a test of a time limit takes no time."""
     short = {

@@ -16,14 +16,9 @@ from retrieval.errors import (
 )
 from retrieval.providers.registry import ModelRegistry
 from tests.ollama_server import OllamaServer
-from tests.retrieval.providers.conftest import RegistryMaker, make_prompt
+from tests.retrieval.providers.conftest import RegistryMaker, answer, make_prompt
 
 TEN_WORDS = "one two three four five six seven eight nine ten"
-
-
-async def answer(registry: ModelRegistry, user: str = "Say something") -> str:
-    model = await registry.chat("answer")
-    return "".join([piece async for piece in model.stream(make_prompt(user))])
 
 
 async def answer_until_broken(registry: ModelRegistry) -> tuple[str, ModelError]:

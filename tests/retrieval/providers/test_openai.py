@@ -21,7 +21,7 @@ from retrieval.errors import (
 from retrieval.providers.registry import ModelRegistry
 from retrieval.trace import Trace
 from tests.ollama_server import CHAT_MODEL, EMBED_DIM, EMBED_MODEL, OllamaServer
-from tests.retrieval.providers.conftest import RegistryMaker, make_prompt
+from tests.retrieval.providers.conftest import RegistryMaker, answer, make_prompt
 
 WORDS = "one two three four five six seven eight nine ten"
 
@@ -36,11 +36,6 @@ def models(ollama: OllamaServer, registry: RegistryMaker) -> RegistryMaker:
         return registry(**{"server": "openai", "url": f"{ollama.url}/v1", **fields})
 
     return make
-
-
-async def answer(models: ModelRegistry) -> str:
-    model = await models.chat("answer")
-    return "".join([piece async for piece in model.stream(make_prompt())])
 
 
 async def test_an_answer_comes_piece_by_piece_and_its_tokens_are_counted(

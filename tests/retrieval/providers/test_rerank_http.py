@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from django.conf import settings
@@ -12,7 +13,6 @@ from retrieval.errors import ModelOutputError, ModelTimeoutError, ModelUnavailab
 from retrieval.providers import rerank_http
 from retrieval.providers import server as servers
 from retrieval.providers.rerank_http import HttpReranker
-from tests.constants import constants
 from tests.search_engine import SearchEngineServer
 
 Reply = Callable[[dict[str, Any]], tuple[int, Any]]
@@ -64,9 +64,9 @@ async def test_a_bad_answer_is_a_model_error(
 
 async def test_a_slow_server_times_out_and_a_dead_one_opens_the_circuit(search_engine: SearchEngineServer) -> None:
     search_engine.hangs = True
-    with constants(rerank_http, TIMEOUT_S=0.05), pytest.raises(ModelTimeoutError):
+    with patch.multiple(rerank_http, TIMEOUT_S=0.05), pytest.raises(ModelTimeoutError):
         await reranker(search_engine).rerank("fee", ["one"])
     dead = HttpReranker(settings.RAG.rerank.replace(url="http://127.0.0.1:9"))
     for message in ("not reachable", "trying again"):
-        with constants(servers, FAILURES=1), pytest.raises(ModelUnavailableError, match=message):
+        with patch.multiple(servers, FAILURES=1), pytest.raises(ModelUnavailableError, match=message):
             await dead.rerank("fee", ["one"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from django.conf import settings
@@ -14,7 +15,6 @@ from retrieval.ports import WebResult, WebSearcher
 from retrieval.providers import server as servers
 from retrieval.providers import web_search
 from retrieval.providers.web_search import make_web_searcher
-from tests.constants import constants
 from tests.search_engine import SearchEngineServer, entry
 
 GOOGLE = {"provider": "google", "google_api_key": "secret-key", "google_cse_id": "engine-id"}
@@ -31,7 +31,7 @@ def searxng(server: SearchEngineServer) -> WebSearcher:
 
 
 def google(server: SearchEngineServer) -> WebSearcher:
-    with constants(web_search, GOOGLE_URL=f"{server.url}/customsearch/v1"):
+    with patch.multiple(web_search, GOOGLE_URL=f"{server.url}/customsearch/v1"):
         return searcher_of(**GOOGLE)
 
 
@@ -99,7 +99,7 @@ async def test_titles_and_snippets_are_plain_text_of_bounded_length(search_engin
             )
         ]
     }  # fmt: skip
-    with constants(web_search, SNIPPET_CHARS=100):
+    with patch.multiple(web_search, SNIPPET_CHARS=100):
         (found,) = await searxng(search_engine).search("fees", limit=5)
     assert found.title == "Fees & more"
     assert found.snippet.startswith("one two < three long")
@@ -150,7 +150,7 @@ async def test_a_bad_answer_says_why_nothing_could_be_looked_up(
 ) -> None:
     search_engine.status, search_engine.reply, search_engine.headers = status, answer, headers
     size = 2000 if reason == "too large" else 1_000_000
-    with constants(servers, MAX_ANSWER_BYTES=size), pytest.raises(WebSearchError, match=reason):
+    with patch.multiple(servers, MAX_ANSWER_BYTES=size), pytest.raises(WebSearchError, match=reason):
         await searxng(search_engine).search("fees", limit=5)
     assert len(search_engine.queries) == 1
 
@@ -165,13 +165,13 @@ async def test_an_error_of_google_never_tells_the_key(search_engine: SearchEngin
 
 async def test_a_slow_engine_is_given_up(search_engine: SearchEngineServer) -> None:
     search_engine.hangs = True
-    with constants(web_search, TIMEOUT_S=0.1), pytest.raises(WebSearchError, match="timed out"):
+    with patch.multiple(web_search, TIMEOUT_S=0.1), pytest.raises(WebSearchError, match="timed out"):
         await searxng(search_engine).search("fees", limit=5)
 
 
 async def test_an_engine_that_keeps_failing_is_left_alone_for_a_while() -> None:
     dead = searcher_of(provider="searxng=http://127.0.0.1:9")
-    with constants(servers, FAILURES=1):
+    with patch.multiple(servers, FAILURES=1):
         for reason in ("not reachable", "trying again"):
             with pytest.raises(WebSearchError, match=reason):
                 await dead.search("fees", limit=5)

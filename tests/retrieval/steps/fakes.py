@@ -39,6 +39,21 @@ def chunk(number: int, text: str, **facts: Any) -> StoredChunk:
     return StoredChunk(chunk_id=f"k{number}", collection_id="c1", seq=0, text=text, **facts)
 
 
+def cut(*texts: str, headings: Sequence[str] = (), gap: int = 0, title: str = "Rules") -> list[StoredChunk]:
+    """Chunks of one document, `gap` characters apart; below 0: each but the first begins within the one before."""
+    chunks, start = list[StoredChunk](), 0
+    for seq, text in enumerate(texts):
+        heading, end = headings[seq] if headings else title, start + len(text)
+        chunks.append(
+            StoredChunk(
+                chunk_id=f"c-{seq}", document_id="d", collection_id="c1", seq=seq, title=title, heading=heading,
+                text=text, char_start=start, char_end=end,
+            )
+        )  # fmt: skip
+        start = max(0, end + gap)
+    return chunks
+
+
 def scored(number: int, text: str, *, rerank: float | None = None, **facts: Any) -> ScoredChunk:
     scores = Scores(rerank=rerank, final=rerank, bm25=1.0, fused=1 / (60 + number))
     return ScoredChunk(chunk=chunk(number, text, **facts), scores=scores, ranks={"original:bm25": number})

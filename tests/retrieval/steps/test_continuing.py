@@ -31,25 +31,6 @@ async def continued(text: str = BEGINNING, sources: tuple[Source, ...] = SOURCES
     return answer, events, trace
 
 
-async def test_the_rest_is_appended_cited_and_checked_with_the_whole(online: Any) -> None:
-    online.reply(text="online by card.")
-    answer, events, trace = await continued()
-    assert answer.text == f"{BEGINNING} online by card [1]."
-    assert events.text == " online by card [1]."
-    assert not answer.partial
-    assert [sentence.sentence for sentence in answer.grounding] == [
-        "A resit costs EUR 55 [1].",
-        "The resit fee is paid online by card [1].",
-    ]
-    assert [step.name for step in trace.steps] == ["generate", "verify", "assess"]
-
-
-async def test_a_model_that_breaks_leaves_what_was_there(online: Any) -> None:
-    online.reply(status=500, error="no")
-    answer, events, _ = await continued()
-    assert (answer.text, answer.partial, answer.cut, events.text) == (BEGINNING, True, False, "")
-
-
 async def test_without_a_model_it_is_refused_with_a_reason(offline: Any) -> None:
     with pytest.raises(UnavailableError, match="continued by a model"):
         await require_writer(make_tools(settings.RAG))

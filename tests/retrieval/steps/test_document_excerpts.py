@@ -6,23 +6,7 @@ from itertools import groupby
 
 from retrieval.steps.documents.compare import compare
 from retrieval.steps.documents.read import Excerpt, excerpts_of
-from retrieval.values import StoredChunk
-
-
-def cut(*texts: str, headings: tuple[str, ...] = (), overlap: int = 0, title: str = "Rules") -> list[StoredChunk]:
-    """Chunks of one document; each but the first begins `overlap` characters before the end of the one before."""
-    chunks, end = [], 0
-    for seq, text in enumerate(texts):
-        start = max(0, end - overlap) if seq else 0
-        heading = headings[seq] if headings else title
-        chunks.append(
-            StoredChunk(
-                chunk_id=f"c{seq}", document_id="d", collection_id="c1", seq=seq, title=title, heading=heading,
-                text=text, char_start=start, char_end=start + len(text),
-            )
-        )  # fmt: skip
-        end = start + len(text)
-    return chunks
+from tests.retrieval.steps.fakes import cut
 
 
 def said(excerpts: list[Excerpt]) -> list[tuple[str, list[str]]]:
@@ -42,7 +26,7 @@ def test_headings_inside_one_chunk_make_sections() -> None:
 
 def test_a_section_over_several_chunks_is_one_and_repeats_nothing() -> None:
     first, second = "## Loans\n\nTwelve books. Four weeks.", "Four weeks. No renewal."
-    chunks = cut(first, second, headings=("Rules › Loans", "Rules › Loans"), overlap=len("Four weeks."))
+    chunks = cut(first, second, headings=("Rules › Loans", "Rules › Loans"), gap=-len("Four weeks."))
     assert said(excerpts_of(chunks)) == [("Loans", ["Twelve books.", "Four weeks.", "No renewal."])]
 
 

@@ -34,12 +34,8 @@ def answer(question: str, *sources: Source, sentences: int = 1) -> str:
     return quotations(question, sources, language="en", most=sentences)
 
 
-def statements_of(text: str) -> list[str]:
-    return [statement.text for statement in headed_statements_of(text)]
-
-
 def test_a_table_row_carries_its_header_and_a_heading_is_no_statement() -> None:
-    assert statements_of(LOANS) == [
+    assert [statement.text for statement in headed_statements_of(LOANS)] == [
         "Northlake University Library.",
         "In force from 2025.",
         "Borrower: Undergraduate students; Items at once: 12",

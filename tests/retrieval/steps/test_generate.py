@@ -24,13 +24,6 @@ async def generate(text: str = QUESTION, rag=None, language="en"):
     return await write_answer(deps, ask(text), CANDIDATES), events, deps.trace
 
 
-async def test_the_prompt_numbers_passages_and_names_their_files(online) -> None:
-    await generate()
-    prompt = online.chats[0].prompt
-    assert '<passage id="1" title="Exams" file="exams.pdf" page="2">\nA resit costs' in prompt
-    assert f"Question: {QUESTION}" in prompt
-
-
 @pytest.mark.parametrize("text", ["I cannot find this here.", "Parking costs EUR 100 [1]."])
 async def test_a_text_that_no_passage_bears_out_is_no_answer_and_the_nearest_are_quoted(online, text: str) -> None:
     online.reply(json={"mark": "answer", "answer": text})

@@ -38,13 +38,6 @@ async def test_the_passages_that_answer_are_named_and_all_stay_in_their_order(on
     assert [one.chunk_id for one in assessment.candidates] == ["k1", "k2", "k3"]
 
 
-@pytest.mark.parametrize("named", [(), (2,), (2, 2)])
-async def test_it_is_not_asked_back_where_fewer_than_two_documents_are_named(online, named) -> None:
-    online.reply(json=reply("ask_back", *named))
-    assessment, _ = await judge()
-    assert assessment.verdict == "ANSWER"
-
-
 @pytest.mark.parametrize(
     "wrong",
     [{"text": "the second one"}, {"json": {"verdict": "MAYBE"}}, {"json": reply("answer", 4)},

@@ -9,24 +9,10 @@ from django.conf import settings
 from retrieval.steps.answer import write_answer
 from retrieval.values import ScoredChunk, Scores, StoredChunk
 from tests.retrieval.steps.document_reader import MemoryReader
-from tests.retrieval.steps.fakes import EMPTY_SCOPE, ask, make_tools
+from tests.retrieval.steps.fakes import EMPTY_SCOPE, ask, cut, make_tools
 
 HEAD = "Charges for late items, in force from 2025.\n\n| Item | Charge |\n|---|---|\n| Book | EUR 0.30 |"
 ROWS = "| Laptop | EUR 5 |\n| Camera | EUR 7 |"
-
-
-def parts(*texts: str, gap: int = 1) -> list[StoredChunk]:
-    """The chunks of one document, `gap` characters apart."""
-    chunks, start = [], 0
-    for seq, text in enumerate(texts):
-        chunks.append(
-            StoredChunk(
-                chunk_id=f"c-{seq}", document_id="d", collection_id="c1", seq=seq, title="Charges", text=text,
-                char_start=start, char_end=start + len(text),
-            )
-        )  # fmt: skip
-        start += len(text) + gap
-    return chunks
 
 
 def found(chunk: StoredChunk) -> ScoredChunk:
@@ -41,7 +27,7 @@ async def written(chunks: list[StoredChunk], at: int = 0, *, question: str = "Wh
 
 
 async def test_the_model_reads_the_rest_of_a_table(online) -> None:
-    answer, reader, trace = await written(parts(HEAD, ROWS))
+    answer, reader, trace = await written(cut(HEAD, ROWS, gap=1))
     assert "Camera | EUR 7" in online.chats[0].prompt
     assert reader.reads == ["at"]
     assert "Camera" in answer.sources[0].chunk.text and answer.sources[0].chunk.chunk_id == "c-0"
@@ -49,16 +35,16 @@ async def test_the_model_reads_the_rest_of_a_table(online) -> None:
 
 
 async def test_what_begins_something_else_is_not_joined(online) -> None:
-    await written(parts(HEAD, "## Appeals\n\nWrite to the head of circulation.", gap=2))
+    await written(cut(HEAD, "## Appeals\n\nWrite to the head of circulation.", gap=2))
     assert "circulation" not in online.chats[0].prompt
 
 
 async def test_a_neighbour_has_to_fit(online, rag_settings) -> None:
     rag_settings(ollama={"num_ctx": 1024, "max_answer_tokens": 300})
-    await written(parts(HEAD, "\n".join(f"| Thing {number} of many | EUR {number} |" for number in range(80))))
+    await written(cut(HEAD, "\n".join(f"| Thing {number} of many | EUR {number} |" for number in range(80)), gap=1))
     assert "Thing 70" not in online.chats[0].prompt
 
 
 async def test_a_neighbour_outside_the_scope_is_never_read(online) -> None:
-    await written(parts(HEAD, ROWS), scope=EMPTY_SCOPE)
+    await written(cut(HEAD, ROWS, gap=1), scope=EMPTY_SCOPE)
     assert "Camera" not in online.chats[0].prompt

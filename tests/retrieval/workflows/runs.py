@@ -35,3 +35,8 @@ def names(trace: Trace) -> list[str]:
 
 def steps(trace: Trace, name: str) -> list[StepRecord]:
     return [step for step in trace.steps if step.name == name]
+
+
+def judgement(verdict: str, *named: int) -> dict[str, Any]:
+    """A judge's reply."""
+    return {"relevant_passages": list(named), "verdict": verdict}

@@ -11,7 +11,7 @@ from retrieval.ports import WebResult
 from retrieval.values import AnswerOptions, Clarification, HistoryMessage, OpenClarification, SearchFilters
 from tests.retrieval.steps.document_reader import MemoryReader
 from tests.retrieval.steps.fakes import HANDBOOK, MemorySearcher, MemoryWeb, ask, chunk
-from tests.retrieval.workflows.runs import names, run
+from tests.retrieval.workflows.runs import judgement, names, run
 
 answer = partial(run, "corrective")
 CLEAR = "What is the deposit for a room in Lakeside hall?"
@@ -22,10 +22,6 @@ ANSWER, REFUSAL, UNCLEAR = (
     {"mark": "no_answer", "answer": ""},
     {"mark": "ask_back", "answer": ""},
 )
-
-
-def judgement(verdict: str, *named: int) -> dict[str, Any]:
-    return {"relevant_passages": list(named), "verdict": verdict}
 
 
 def prompts(online: Any, words: str) -> list[str]:

@@ -4,13 +4,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-import pytest
-
 from ragsite.core.errors import UnavailableError
 from retrieval.ports import SearchRequest, SearchResult, WebResult
 from retrieval.values import Exchange, Recall, RememberedFact
 from tests.retrieval.steps.fakes import HANDBOOK, MemorySearcher, MemoryWeb
-from tests.retrieval.workflows.runs import names, run, steps
+from tests.retrieval.workflows.runs import judgement, names, run, steps
 
 answer = partial(run, "dual_loop", user_id="7")
 DEPOSIT = "What is the deposit for a room in Lakeside hall?"
@@ -50,18 +48,8 @@ def route(name: str, *queries: str, **fields: Any) -> dict[str, Any]:
     return {"route": name, "reason": "because", "standalone_question": "", "queries": list(queries), **fields}
 
 
-def judgement(verdict: str, *passages: int) -> dict[str, Any]:
-    return {"relevant_passages": list(passages), "verdict": verdict}
-
-
 def grade(score: float, *, missing: str = "none") -> dict[str, Any]:
     return {"score": round(score * 10), "missing": missing}
-
-
-@pytest.fixture
-def unclear_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A model is asked for the route, however good the first search is."""
-    monkeypatch.setattr("retrieval.workflows.CLEAR_SCORE", 2.0)
 
 
 # ------------------------------------------------------------------------------------------------ the straight way

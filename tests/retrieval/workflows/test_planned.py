@@ -4,8 +4,6 @@ import asyncio
 from functools import partial
 from typing import Any
 
-import pytest
-
 from retrieval.errors import IndexUnavailableError
 from retrieval.ports import WebResult
 from retrieval.trace import Trace
@@ -49,12 +47,6 @@ async def test_a_good_first_search_takes_two_rounds_and_no_planner(online) -> No
     assert trace.usage().llm_rounds == 2
     assert not steps(trace, "plan")[0].calls
     assert [row["state"] for row in shown_tasks(trace).values()] == ["done"]
-
-
-@pytest.fixture
-def unclear_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A model makes the plan, however good the first search is."""
-    monkeypatch.setattr("retrieval.workflows.CLEAR_SCORE", 2.0)
 
 
 async def test_a_planned_comparison_searches_its_sides_and_takes_three_rounds(online, unclear_search) -> None:

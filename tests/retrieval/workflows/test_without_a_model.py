@@ -22,16 +22,15 @@ from retrieval.values import (
 )
 from retrieval.workflows import NAMES, get_workflow
 from tests.retrieval.steps.fakes import EMPTY_SCOPE, HANDBOOK, MemorySearcher, ask, chunk, make_tools
+from tests.retrieval.workflows.runs import run
 
 VERSIONS = "How many books may an undergraduate borrow at once?"
 LEXICAL = SearchScope((CollectionRef(id="c1", name="handbook", space=EmbeddingSpace("lexical-hash-v1", 512)),))
 every_workflow = pytest.mark.parametrize("name", NAMES)
 
 
-async def answer(name: str, question: Question | str, chunks: Any = HANDBOOK, **parts: Any) -> Answer:
-    asked = ask(question) if isinstance(question, str) else question
-    engine = make_tools(settings.RAG, chunks, **parts)
-    return await get_workflow(name).answer(asked, engine=engine, trace=Trace())
+async def answer(name: str, question: Question | str, chunks: Any = HANDBOOK) -> Answer:
+    return (await run(name, question, chunks))[0]
 
 
 @every_workflow
@@ -67,9 +66,8 @@ async def test_a_question_that_names_its_version_is_answered_from_that_one(offli
 
 @every_workflow
 async def test_a_web_search_that_was_asked_for_and_can_not_be_had_is_told(offline, name: str) -> None:
-    trace = Trace()
     question = ask(VERSIONS.replace("?", " in 2022?"), options=AnswerOptions(web_search=True))
-    result = await get_workflow(name).answer(engine=make_tools(settings.RAG, HANDBOOK), question=question, trace=trace)
+    result, trace, _ = await run(name, question)
     assert result.decision == "ANSWER"
     assert any(entry["step"] == "web_search" and "no web search" in entry["reason"] for entry in trace.degraded)
 
@@ -79,20 +77,6 @@ async def test_a_question_that_shows_no_chinese_script_is_refused_in_its_readers
     result = await answer(name, ask("押金是多少？", language="zh-hant"))
     assert result.decision == "NO_ANSWER"
     assert result.text.startswith("我不知道：您可以查看的文件")
-
-
-@every_workflow
-async def test_an_option_that_was_chosen_binds(offline, name: str) -> None:
-    rules = (
-        chunk(21, "Those who leave tell the office.", title="Staff notes", department="Personnel"),
-        chunk(22, "Leave of absence is noted on papers.", title="Student notes", department="Registry"),
-    )
-    options = ("Personnel", "Registry")
-    asked = Clarification(question="Which department do you mean?", options=options, documents=("d21", "d22"))
-    opened = OpenClarification(question="What about leave of absence papers?", clarification=asked)
-    result = await answer(name, ask("Personnel", open_clarification=opened), rules)
-    assert {source.chunk.department for source in result.sources} == {"Personnel"}
-    assert "tell the office" in result.text
 
 
 @every_workflow
@@ -108,6 +92,7 @@ async def test_the_words_of_the_option_that_was_chosen_are_not_searched_for(offl
     result = await answer(name, ask(options[0], open_clarification=opened), notes)
     assert result.decision == "ANSWER"
     assert "six weeks." in result.text and options[0] not in result.text
+    assert {source.chunk.document_id for source in result.sources} == {"d23"}
 
 
 @pytest.mark.parametrize(
@@ -123,9 +108,7 @@ async def test_the_words_of_the_option_that_was_chosen_are_not_searched_for(offl
 async def test_the_path_closes_with_the_decision_and_its_reason(
     offline, name: str, question: Any, decision: str
 ) -> None:
-    trace = Trace()
-    asked = ask(question) if isinstance(question, str) else question
-    result = await get_workflow(name).answer(engine=make_tools(settings.RAG, HANDBOOK), question=asked, trace=trace)
+    result, trace, _ = await run(name, question)
     last = trace.steps[-1]
     assert (last.name, last.detail["decision"]) == ("assess", decision) == ("assess", result.decision)
     assert last.detail["reason"] and last.summary == f"{decision}: {last.detail['reason']}"
