@@ -21,15 +21,19 @@ COLLECTION = "11111111-1111-1111-1111-111111111111"
 
 
 @pytest.fixture(scope="session")
-def milvus_uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Where the session's server listens."""
+def milvus_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiteServer]:
     server = LiteServer(tmp_path_factory.mktemp("milvus"))
     try:
         assert server.start()
         server.wait_ready()
-        yield server.uri
+        yield server
     finally:
         server.stop()
+
+
+@pytest.fixture(scope="session")
+def milvus_uri(milvus_server: LiteServer) -> str:
+    return milvus_server.uri
 
 
 @pytest.fixture

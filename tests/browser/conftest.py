@@ -7,17 +7,16 @@ import shutil
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import httpx
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
-from tests.oidc_provider import VALUE
 from tests.ollama_server import OllamaServer
-from tests.processes import free_port
-from tests.running_site import running_site
+from tests.processes import wait_until
+from tests.running_site import PASSWORD, running_site
 
 PATIENCE_MS = 20_000
 DESKTOP = {"viewport": {"width": 1280, "height": 860}}
@@ -28,23 +27,44 @@ PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobil
 class Site:
     url: str
     ollama: OllamaServer
-    data_dir: Path
-    oidc_port: int  # where it looks for a provider to sign in with
 
 
 @pytest.fixture(scope="package")
 def site(tmp_path_factory: pytest.TempPathFactory, milvus_uri: str) -> Iterator[Site]:
     """Web, worker and beat on a data folder of their own; only the models are simulated."""
-    ollama, oidc_port = OllamaServer(), free_port()
+    ollama = OllamaServer()
     ollama.start()
     variables = {
         "OLLAMA_BASE_URL": ollama.url, "RAG_OFFLINE": "auto", "MILVUS_URI": milvus_uri,
-        "RAG_MILVUS_PREFIX": f"t{uuid.uuid4().hex[:12]}", "RAGSITE_OIDC": VALUE.format(url=f"http://localhost:{oidc_port}"),
+        "RAG_MILVUS_PREFIX": f"t{uuid.uuid4().hex[:12]}",
     }  # fmt: skip
-    data_dir = tmp_path_factory.mktemp("site") / "var"
-    with running_site(data_dir, **variables) as running:
-        yield Site(running.url, ollama, data_dir, oidc_port)
+    with running_site(tmp_path_factory.mktemp("site") / "var", **variables) as running:
+        yield Site(running.url, ollama)
     ollama.stop()
+
+
+@pytest.fixture(scope="package")
+def admin_api(site: Site) -> Iterator[httpx.Client]:
+    """The administrator's calls."""
+    with httpx.Client(base_url=site.url, timeout=120) as api:
+        token = api.post("/api/auth/token", json={"username": "admin", "password": PASSWORD}).json()["token"]
+        api.headers["Authorization"] = f"Token {token}"
+        yield api
+
+
+def add_document(api: httpx.Client, collection: str, name: str, text: str) -> str:
+    """Its id, once it is read."""
+    sent = api.post("/api/documents", files={"file": (name, text.encode())}, data={"collection": collection})
+    document: str = sent.json()["documents"][0]["id"]
+    assert wait_until(lambda: api.get(f"/api/documents/{document}").json()["status"] == "ready", within_s=60)
+    return document
+
+
+def sign_in(page: Page, name: str = "admin", *, to: str = "/") -> None:
+    page.goto(f"/accounts/login/?next={to}")
+    page.get_by_label("Username", exact=True).fill(name)
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
+    page.get_by_role("button", name="Sign in", exact=True).click()
 
 
 @pytest.fixture(scope="package")

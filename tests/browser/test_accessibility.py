@@ -6,8 +6,7 @@ and no colours; the page of an answer and the doors are looked at in all of them
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.resources import files
 from itertools import cycle
@@ -17,9 +16,9 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from tests.browser.conftest import PATIENCE_MS, Site
+from tests.browser.conftest import PATIENCE_MS, Site, add_document, sign_in
 from tests.browser.test_journey import HANDBOOK, QUESTION
-from tests.running_site import PASSWORD
+from tests.processes import wait_until
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(500)]
 
@@ -40,7 +39,7 @@ PAGES = (
     "/accounts/", "/accounts/email/", "/accounts/password/change/", "/accounts/2fa/", "/accounts/delete/",
     "/review/", "/review/log/", "/review/dashboard/",
     "/review/curated/", "/review/gaps/", "/review/boosts/", "/review/ratings/",
-    "/admin/", "/admin/chat/session/", "/admin/retrieval/document/", "/admin/feedback/revision/",
+    "/admin/chat/session/",
 )  # fmt: skip
 DOORS = ("/accounts/login/", "/accounts/signup/", "/accounts/password/reset/")
 LANGUAGES = ("en", "zh-hans", "zh-hant")
@@ -110,30 +109,23 @@ class Addresses:
     curated: str
 
 
-def _until(done: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
-    while not done():
-        assert time.monotonic() < end
-        time.sleep(0.1)
-
-
 @pytest.fixture(scope="module")
-def pages(site: Site) -> Addresses:
+def pages(site: Site, admin_api: httpx.Client) -> Addresses:
     """An answer that has everything in it, rated, shared and replayed, by the API."""
     site.ollama.reset()
     site.ollama.reply(structured=False, text=ANSWER)
-    with httpx.Client(base_url=site.url, timeout=60) as api:
-        token = api.post("/api/auth/token", json={"username": "admin", "password": PASSWORD}).json()["token"]
-        api.headers["Authorization"] = f"Token {token}"
-        sent = api.post("/api/documents", files={"file": ("loans.md", HANDBOOK.encode())}, data={"collection": "loans"})
-        document = sent.json()["documents"][0]["id"]
-        _until(lambda: api.get(f"/api/documents/{document}").json()["status"] == "ready")
-        answer = api.post("/api/chat", json={"message": QUESTION, "collections": ["loans"]}).json()
-        message, session = answer["message_id"], answer["session_id"]
-        api.put(f"/api/messages/{message}/rating", json={"score": 2, "comment": "Too short."}).raise_for_status()
-        shared = api.post(f"/api/sessions/{session}/share", json={"scope": "site"}).raise_for_status().json()
-        replay = api.post(f"/api/review/answers/{message}/replay", json={"workflow": "react"}).raise_for_status().json()
-        _until(lambda: api.get(f"/api/review/replays/{replay['id']}").json()["status"] not in ("queued", "running"))
+    document = add_document(admin_api, "loans", "loans.md", HANDBOOK)
+    answer = admin_api.post("/api/chat", json={"message": QUESTION, "collections": ["loans"]}).json()
+    message, session = answer["message_id"], answer["session_id"]
+    admin_api.put(f"/api/messages/{message}/rating", json={"score": 2, "comment": "Short."}).raise_for_status()
+    shared = admin_api.post(f"/api/sessions/{session}/share", json={"scope": "site"}).raise_for_status().json()
+    replay = (
+        admin_api.post(f"/api/review/answers/{message}/replay", json={"workflow": "react"}).raise_for_status().json()
+    )
+    assert wait_until(
+        lambda: admin_api.get(f"/api/review/replays/{replay['id']}").json()["status"] not in ("queued", "running"),
+        within_s=60,
+    )
     return Addresses(
         f"/chat/{session}/", f"/documents/{document}/", f"/review/answers/{message}/", replay["url"],
         shared["url"], f"/review/curated/new/?answer={message}",
@@ -153,10 +145,7 @@ def context(browser: Browser, site: Site) -> Iterator[BrowserContext]:
 def page(context: BrowserContext) -> Page:
     """Signed in as an administrator."""
     page = context.new_page()
-    page.goto("/accounts/login/")
-    page.locator("#id_username").fill("admin")
-    page.locator("#id_password").fill(PASSWORD)
-    page.locator("button.primary").click()
+    sign_in(page)
     page.locator(".welcome").wait_for()
     return page
 

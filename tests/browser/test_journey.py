@@ -55,12 +55,6 @@ def ask(page: Page, question: str) -> Locator:
     return page.locator(".answer").last
 
 
-def choose_workflow(page: Page, name: str) -> None:
-    page.locator("[data-workflow]").click()
-    page.get_by_role("menuitem", name="Advanced").click()
-    page.get_by_role("menuitemradio", name=name).click()
-
-
 @pytest.fixture
 def _slow_writer(site: Site) -> None:
     site.ollama.reset()

@@ -9,8 +9,7 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import DESKTOP, Site
-from tests.running_site import PASSWORD
+from tests.browser.conftest import DESKTOP, Site, sign_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 
@@ -19,24 +18,14 @@ QUESTIONS = ("How many bicycles fit the shed?", "When does the shed close?", "å–
 
 
 @pytest.fixture(scope="module")
-def api(site: Site) -> httpx.Client:
+def api(site: Site, admin_api: httpx.Client) -> httpx.Client:
     """The administrator's, who has asked three questions and found the second answer bad."""
     site.ollama.reset()
     site.ollama.reply(structured=False, text="I cannot say.")
-    client = httpx.Client(base_url=site.url, timeout=120)
-    token = client.post("/api/auth/token", json={"username": "admin", "password": PASSWORD}).json()["token"]
-    client.headers["Authorization"] = f"Token {token}"
-    answers = [client.post("/api/chat", json={"message": question}).json() for question in QUESTIONS]
-    rated = client.put(f"/api/messages/{answers[1]['message_id']}/rating", json={"score": 1, "comment": "Wrong."})
-    assert rated.status_code in (200, 201), rated.text
-    return client
-
-
-def sign_in(page: Page, address: str) -> None:
-    page.goto(f"/accounts/login/?next={address}")
-    page.locator("[name=username]").fill("admin")
-    page.locator("[name=password]").fill(PASSWORD)
-    page.get_by_role("button", name="Sign in", exact=True).click()
+    answers = [admin_api.post("/api/chat", json={"message": question}).json() for question in QUESTIONS]
+    rating = {"score": 1, "comment": "Wrong."}
+    admin_api.put(f"/api/messages/{answers[1]['message_id']}/rating", json=rating).raise_for_status()
+    return admin_api
 
 
 def found(api: httpx.Client, **query: Any) -> list[dict[str, Any]]:
@@ -46,7 +35,7 @@ def found(api: httpx.Client, **query: Any) -> list[dict[str, Any]]:
 
 def test_the_worst_answer_is_found_read_and_marked_by_keyboard(api: httpx.Client, open_page: OpenPage) -> None:
     page = open_page(DESKTOP)
-    sign_in(page, "/review/?sort=worst")
+    sign_in(page, to="/review/?sort=worst")
     rows = page.locator(".review-row")
     expect(rows.first).to_contain_text(QUESTIONS[1])
     expect(rows.first).to_contain_text("Badly rated")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,9 +10,8 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import DESKTOP, Site
+from tests.browser.conftest import DESKTOP, Site, add_document, sign_in
 from tests.browser.test_journey import sign_up
-from tests.running_site import PASSWORD
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(400)]
 
@@ -30,33 +28,22 @@ LUNCH = re.compile("lunch", re.IGNORECASE)
 
 
 @pytest.fixture
-def bad_answers(site: Site, tmp_path: Path) -> None:
+def bad_answers(site: Site, admin_api: httpx.Client) -> None:
     """An administrator's five questions: one was answered, and all were rated badly."""
     site.ollama.reset()
     # the file of hours says neither
     site.ollama.reply(match="football|lunch", structured=False, json={"mark": "no_answer", "answer": ""})
-    with httpx.Client(base_url=site.url, timeout=120) as api:
-        token = api.post("/api/auth/token", json={"username": "admin", "password": PASSWORD}).json()["token"]
-        api.headers["Authorization"] = f"Token {token}"
-        file = {"file": ("Canteen hours.md", HOURS.encode(), "text/markdown")}
-        document = api.post("/api/documents", data={"collection": "canteen"}, files=file).json()["documents"][0]["id"]
-        until = time.monotonic() + 60
-        while (status := api.get(f"/api/documents/{document}").json()["status"]) != "ready":
-            assert status != "failed" and time.monotonic() < until
-            time.sleep(0.1)
-        for question in (OPENS, CUP, *GAP):
-            answer = api.post("/api/chat", json={"message": question, "collections": ["canteen"]}).json()
-            assert answer["decision"] == ("ANSWER" if question == OPENS else "NO_ANSWER"), (question, answer["answer"])
-            rating = {"score": 1, "tags": ["incomplete"]}
-            assert api.put(f"/api/messages/{answer['message_id']}/rating", json=rating).is_success
+    add_document(admin_api, "canteen", "Canteen hours.md", HOURS)
+    for question in (OPENS, CUP, *GAP):
+        answer = admin_api.post("/api/chat", json={"message": question, "collections": ["canteen"]}).json()
+        assert answer["decision"] == ("ANSWER" if question == OPENS else "NO_ANSWER"), (question, answer["answer"])
+        rating = {"score": 1, "tags": ["incomplete"]}
+        admin_api.put(f"/api/messages/{answer['message_id']}/rating", json=rating).raise_for_status()
     site.ollama.reset()
 
 
 def to_the_desk(page: Page) -> None:
-    page.goto("/accounts/login/?next=/review/")
-    page.get_by_label("Username", exact=True).fill("admin")
-    page.get_by_label("Password", exact=True).fill(PASSWORD)
-    page.get_by_role("button", name="Sign in", exact=True).click()
+    sign_in(page, to="/review/")
     expect(page.get_by_role("heading", name="Queue")).to_be_visible()
     page.wait_for_load_state("load")  # from then on a filter that changes is sent
 

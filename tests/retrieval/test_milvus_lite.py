@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,23 +13,14 @@ from ragsite.runtime import milvus_lite
 from ragsite.runtime.milvus_lite import LiteServer, MilvusLiteError
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiteServer]:
-    server = LiteServer(tmp_path_factory.mktemp("lite"))
-    assert server.start()
-    server.wait_ready()
-    yield server
-    server.stop()
+def test_a_command_uses_the_running_server(milvus_server: LiteServer) -> None:
+    with milvus_lite.ensure_server(milvus_server.data_dir) as uri:
+        assert uri == milvus_server.uri == milvus_lite.current_uri(milvus_server.data_dir)
+    assert milvus_server.ready()
 
 
-def test_a_command_uses_the_running_server(server: LiteServer) -> None:
-    with milvus_lite.ensure_server(server.data_dir) as uri:
-        assert uri == server.uri == milvus_lite.current_uri(server.data_dir)
-    assert server.ready()
-
-
-def test_a_folder_has_one_owner(server: LiteServer) -> None:
-    assert not LiteServer(server.data_dir).start()
+def test_a_folder_has_one_owner(milvus_server: LiteServer) -> None:
+    assert not LiteServer(milvus_server.data_dir).start()
 
 
 def test_a_taken_port_is_refused_by_name(tmp_path: Path) -> None:

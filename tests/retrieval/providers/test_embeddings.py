@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
@@ -101,14 +98,4 @@ def test_shared_words_are_nearer_than_none(query: str, near: str, far: str) -> N
 
 
 def test_vectors_do_not_depend_on_the_process() -> None:
-    code = (
-        "from retrieval.providers.embeddings import embed_texts\nprint(embed_texts(['tuition 学费'])[0].nonzero()[0])"
-    )
-    runs = {
-        subprocess.run(
-            [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, capture_output=True, check=True
-        ).stdout
-        for seed in ("1", "2")
-    }
-    assert len(runs) == 1
-    assert len(runs.pop()) > 10
+    assert embed_texts(["tuition 学费"])[0].nonzero()[0].tolist() == [56, 139, 141, 202, 288, 354, 388, 482]
