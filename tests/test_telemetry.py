@@ -13,7 +13,7 @@ import pytest
 
 # In a process of its own: instrumentations and the provider of traces are the process's for good.
 PROGRAM = """
-import asyncio, json, django
+import asyncio, json, os, django
 django.setup()
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -39,36 +39,36 @@ async def main():
         work = detach(run())
     await work
 
+def told():
+    spans = kept.get_finished_spans()
+    print(json.dumps({span.name: {
+        "id": span.context.span_id, "parent": span.parent and span.parent.span_id, "attributes": dict(span.attributes),
+    } for span in spans}, default=str))
+
 asyncio.run(main())
-spans = kept.get_finished_spans()
-print(json.dumps([{
-    "name": span.name, "id": span.context.span_id, "parent": span.parent and span.parent.span_id,
-    "attributes": dict(span.attributes),
-} for span in spans], default=str))
+told()
+os.environ["OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"] = "true"
+asyncio.run(run())
+told()
 """
 
 
-def spans(tmp_path: Path, **environ: str) -> tuple[dict[str, Any], str]:
-    env = {**os.environ, "DJANGO_SETTINGS_MODULE": "ragsite.settings", "RAGSITE_DATA_DIR": str(tmp_path), **environ}
+def test_request_run_step_and_model_call_are_one_trace_with_texts_only_where_the_operator_says_so(
+    tmp_path: Path,
+) -> None:
+    env = {**os.environ, "DJANGO_SETTINGS_MODULE": "ragsite.settings", "RAGSITE_DATA_DIR": str(tmp_path)}
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], env=env, capture_output=True, text=True, timeout=100,
         cwd=Path(__file__).parents[1],
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    return {span["name"]: span for span in json.loads(done.stdout.splitlines()[-1])}, done.stdout
-
-
-def test_request_run_step_and_model_call_are_one_trace_without_a_text(tmp_path: Path) -> None:
-    found, text = spans(tmp_path)
+    text, with_texts = done.stdout.splitlines()[-2:]
+    found = json.loads(text)
     request, step, call = found["request"], found["step generate"], found["chat m1"]
     assert (step["parent"], call["parent"]) == (request["id"], step["id"])
     assert call["attributes"]["gen_ai.usage.input_tokens"] == 90 and step["attributes"]["ragsite.step.status"] == "ok"
     assert any("healthz" in name for name in found) and "private" not in text
-
-
-def test_prompts_are_in_them_where_the_operator_says_so(tmp_path: Path) -> None:
-    found, _ = spans(tmp_path, OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT="true")
-    assert "private words" in found["chat m1"]["attributes"]["gen_ai.input.messages"]
+    assert "private words" in json.loads(with_texts)["chat m1"]["attributes"]["gen_ai.input.messages"]
 
 
 def test_a_missing_extra_is_told_and_the_site_starts(

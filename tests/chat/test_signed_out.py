@@ -132,8 +132,9 @@ async def _events_after_the_end(response: Any, user: User) -> list[tuple[str, di
 
 
 async def test_a_stream_ends_with_an_error_event_that_is_no_event_of_the_answer(
-    api: Api, user: User, workflow: ScriptedWorkflow
+    api: Api, user: User, workflow: ScriptedWorkflow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("chat.runs.event_log.HEARTBEAT_S", 0.05)
     workflow.hold(1)
     events = await _events_after_the_end(await api.ask(stream=True), user)
     name, last = events[-1]
