@@ -163,7 +163,7 @@ async def test_answer_survives_that_all_connections_are_dropped(
     await asyncio.to_thread(drop_connections)
     workflow.go_on()
     rest = [event async for event in events]
-    await sync_to_async(connection.close)()
+    await sync_to_async(connections.close_all)()
     stored = await Message.objects.aget(pk=event["message_id"])
     assert (stored.status, stored.text, rest[-1]["type"]) == ("complete", TEXT, "done")
 
