@@ -84,7 +84,7 @@ def decision_path(page: Page) -> None:
 
 
 def review_desk(page: Page) -> None:
-    page.goto("/review/?sort=worst&decision=ANSWER&rating=bad")
+    page.goto("/review/?sort=worst&decision=ANSWER")
     page.locator(".review-question").first.click()
     page.locator(".path-step").first.wait_for()
     save(page, "review-answer")
@@ -101,15 +101,15 @@ def main() -> None:
     parser.add_argument("site")
     parser.add_argument("--name", default="admin")
     parser.add_argument("--password", required=True)
-    given = parser.parse_args()
+    options = parser.parse_args()
     pictures: tuple[Callable[[Page], None], ...] = (chat, decision_path, review_desk, dashboard)
     with sync_playwright() as playwright:
-        ask_samples(playwright.request, given.site, given.name, given.password)
+        ask_samples(playwright.request, options.site, options.name, options.password)
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        context = browser.new_context(base_url=given.site, viewport=SIZE, device_scale_factor=SCALE, locale="en-GB")
+        context = browser.new_context(base_url=options.site, viewport=SIZE, device_scale_factor=SCALE, locale="en-GB")
         context.set_default_timeout(PATIENCE_MS)
         page = context.new_page()
-        sign_in(page, given.name, given.password)
+        sign_in(page, options.name, options.password)
         for picture in pictures:
             picture(page)
         browser.close()
