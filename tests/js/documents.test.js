@@ -9,7 +9,7 @@ const { Collections, isUnapproved, wantsReembedding } = await site("documents/co
 const { documentOptions, documentTasks, isWorking, statusBadge } = await site("documents/document_row.js");
 
 /** Uploads whose calls are answered by the test: `sent[i].answer(status, body)`. */
-function uploads({ files = 3 } = {}) {
+function uploads({ files = 3, ready = Promise.resolve() } = {}) {
   const sent = [];
   globalThis.XMLHttpRequest = class extends EventTarget {
     upload = new EventTarget();
@@ -34,11 +34,12 @@ function uploads({ files = 3 } = {}) {
   const onStored = mock.fn();
   const onAllRead = mock.fn();
   const summary = element("p");
+  const input = element("input");
   const queue = new Uploads({
-    input: element("input"), list, summary, accept: [".pdf", ".txt"], limits: { file_bytes: 2 * 1048576, files },
+    ready, input, list, summary, accept: [".pdf", ".txt"], limits: { file_bytes: 2 * 1048576, files },
     target: () => ({ collection: "policies", tags: "" }), onStored, onAllRead,
   });
-  return { queue, sent, list, summary, onStored, onAllRead };
+  return { queue, input, sent, list, summary, onStored, onAllRead };
 }
 const file = (name) => new File(["x"], name);
 const names = (sent) => sent.map(({ form }) => form.get("file").name);
@@ -64,6 +65,17 @@ describe("files that are not sent", () => {
 });
 
 describe("uploading", () => {
+  test("begins when it is known where to", async () => {
+    let know;
+    const { input, sent } = uploads({ ready: new Promise((resolve) => (know = resolve)) });
+    input.files = [file("a.txt")];
+    input.dispatchEvent(new Event("change"));
+    await settled();
+    assert.equal(sent.length, 0);
+    know();
+    await settled();
+    assert.deepEqual(names(sent), ["a.txt"]);
+  });
   test("sends two at once, the others one by one", async () => {
     const { queue, sent } = uploads();
     queue.add(["a.txt", "b.txt", "c.txt"].map(file));

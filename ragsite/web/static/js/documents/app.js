@@ -51,8 +51,9 @@ const collections = new Collections(byId("collection-list"), {
     load();
   },
 });
+const loaded = collections.load();
 const uploads = new Uploads({
-  input: byId("files", HTMLInputElement), list: byId("uploads"), summary: byId("upload-summary"), accept: boot.accept, limits: boot.limits,
+  ready: loaded, input: byId("files", HTMLInputElement), list: byId("uploads"), summary: byId("upload-summary"), accept: boot.accept, limits: boot.limits,
   target: () => Object.fromEntries([...new FormData(details)].map(([name, value]) => [name, String(value).trim()])),
   onStored: () => {
     load({ quiet: true });
@@ -220,7 +221,7 @@ byId("new-collection").addEventListener("click", () => collections.create());
 byId("choose").addEventListener("click", () => byId("files").click());
 details.addEventListener("submit", (event) => event.preventDefault());
 
-collections.load().then(() => {
+loaded.then(() => {
   collections.current = collections.find(new URLSearchParams(location.search).get("collection"))?.id || "";
   collections.draw();
   showHeader();

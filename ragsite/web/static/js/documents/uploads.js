@@ -18,6 +18,7 @@ const LOOKED_UP = 5; // of the documents that are being read, at a time
 export class Uploads {
   /**
    * @param {object} options
+   * @param {Promise<unknown>} options.ready when the target is known; files wait for it
    * @param {HTMLInputElement} options.input
    * @param {HTMLElement} options.list
    * @param {HTMLElement} options.summary of several files, in a line
@@ -27,7 +28,7 @@ export class Uploads {
    * @param {() => unknown} options.onStored after each file
    * @param {(sentence: string) => unknown} options.onAllRead with what became of several files
    */
-  constructor({ input, list, summary, accept, limits, target, onStored, onAllRead }) {
+  constructor({ ready, input, list, summary, accept, limits, target, onStored, onAllRead }) {
     this.list = list;
     this.summary = summary;
     this.accept = accept;
@@ -45,10 +46,11 @@ export class Uploads {
     this.timer = undefined;
     input.setAttribute("accept", accept.join(","));
     input.addEventListener("change", () => {
-      this.add([...(input.files || [])]);
+      const files = [...(input.files || [])];
       input.value = "";
+      ready.then(() => this.add(files));
     });
-    listenForDrops((files) => this.add(files));
+    listenForDrops((files) => ready.then(() => this.add(files)));
     addEventListener("beforeunload", (event) => {
       if (this.running) event.preventDefault();
     });
