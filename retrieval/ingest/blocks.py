@@ -31,7 +31,7 @@ Line = list[Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageLines:
-    """Where a page's text stands. width, height: in points.
+    """Where a page's text stands. width, height: in points; 0 of a page that could not be read.
 
     lines: [start, end, left, top, right, bottom, words] each: characters of the page's text, places in steps of the
     page (`GRID`) from its top left corner; words: start and left side of each, one after the other.

@@ -78,8 +78,8 @@ def read_pictures(
             width, height = page.get_size()
             if min(width, height) > 0:
                 printed = list(_read(page, languages, deadline))
-        except pypdfium2.PdfiumError:  # a broken page is empty
-            pass
+        except (pypdfium2.PdfiumError, OSError, subprocess.SubprocessError):
+            width = height = 0.0  # a page that could not be read
         start = 0
         lines: list[Line] = []
         for level, paragraph in _paragraphs(printed):
@@ -93,6 +93,7 @@ def read_pictures(
 
 
 def _read(page: pypdfium2.PdfPage, languages: Sequence[str], deadline: float) -> Iterator[_Printed]:
+    """Raises OSError and SubprocessError where Tesseract can't cope with it; DocumentUnreadableError, PdfiumError."""
     width, height = page.get_size()
     scale = min(DOTS_PER_INCH / 72, (MAX_PIXELS / (width * height)) ** 0.5)
     picture = page.render(scale=scale, grayscale=True).to_pil()
@@ -113,8 +114,6 @@ def _read(page: pypdfium2.PdfPage, languages: Sequence[str], deadline: float) ->
         )
     except subprocess.TimeoutExpired as error:
         raise DocumentUnreadableError(TOO_SLOW) from error
-    except (OSError, subprocess.SubprocessError):  # a page that it can't cope with is empty
-        return
     table = io.StringIO(result.stdout.decode("utf-8", "replace"))
     for row in csv.DictReader(table, delimiter="\t", quoting=csv.QUOTE_NONE):
         text = clean_text(row["text"] or "").strip()

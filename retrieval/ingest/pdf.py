@@ -78,7 +78,7 @@ def _read(
         try:
             page = document[number - 1]
             (width, height), textpage = page.get_size(), page.get_textpage()
-        except pypdfium2.PdfiumError:  # a broken page is empty
+        except pypdfium2.PdfiumError:
             places.append(PageLines(width=0.0, height=0.0))
             continue
         start = 0

@@ -62,6 +62,14 @@ def test_what_is_not_on_the_page_has_no_box(client: APIClient, document: Documen
     assert page(client, document, quote=quote).json()["marks"] == []
 
 
+def test_a_documents_page_says_that_one_of_its_pages_could_not_be_read(client: APIClient, user: User) -> None:
+    broken = b"/Type /Wreck".join(pdf_bytes(PAGES).rsplit(b"/Type /Page ", 1))
+    collection = CollectionFactory(owner=user, visibility="private")
+    document = read_document_row(broken, "loans.pdf", collection=collection)
+    client.force_login(user)
+    assert "1 page could not be read." in client.get(f"/documents/{document.pk}/").content.decode()
+
+
 def test_a_picture_is_a_png_of_the_width_asked_for_that_browsers_keep(client: APIClient, document: Document) -> None:
     response = client.get(f"/api/documents/{document.pk}/pages/2/picture", {"width": "306"})
     assert (response.status_code, response["Content-Type"]) == (200, "image/png")

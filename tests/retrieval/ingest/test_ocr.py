@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
 import shutil
+from pathlib import Path
 
 import pytest
 from PIL import Image, ImageDraw, ImageFont
@@ -51,6 +53,24 @@ def test_too_slow_ones_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ocr, "TIMEOUT_S", -1.0)
     with pytest.raises(DocumentUnreadableError, match="takes too long"):
         read(scan(LINES), "scan.pdf")
+
+
+def test_a_page_that_tesseract_fails_on_is_told_from_an_empty_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "tesseract"
+    program.write_text(f"""#!/bin/sh
+[ "$1" = --list-langs ] && echo eng && exit
+cat >/dev/null
+mkdir {tmp_path}/second || exit 1
+printf 'level\\tblock_num\\tpar_num\\tline_num\\tleft\\ttop\\twidth\\theight\\tconf\\ttext\\n'
+printf '5\\t1\\t1\\t1\\t150\\t200\\t90\\t40\\t96\\tBooks\\n'
+""")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    document = read(scan(LINES, LINES), "scan.pdf")
+    assert text_of(document) == "Books"
+    assert [part.width > 0 for part in document.parts if part.width is not None] == [True, False]
 
 
 def test_without_tesseract_a_scan_is_refused_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
