@@ -77,6 +77,13 @@ describe("an answer", () => {
     assert.deepEqual(on.showVersion.mock.calls[0].arguments, ["old"]);
     assert.equal(finished({ versions: ["m"] }).answer.after.querySelectorAll(".versions").length, 0);
   });
+  test("that is done is not drawn over", () => {
+    const { answer } = made();
+    answer.apply({ type: "chunk", content: "Half" });
+    answer.apply({ type: "done", message });
+    while (frames.waiting.size) frames.draw();
+    assert.equal(answer.text.childElementCount, 0); // what the site has rendered is no element of the stand-in
+  });
   test("that fails keeps what was written, says why, and offers to try again", () => {
     const { answer, on } = made();
     answer.apply({ type: "chunk", content: "Half" });

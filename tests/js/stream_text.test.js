@@ -57,6 +57,18 @@ describe("drawing as it grows", () => {
     frames.draw();
     assert.equal(markup(prose), "<div><p>ab</p></div>");
   });
+  test("ends when it is stopped, though the parser comes only then", async () => {
+    const late = await site("chat/stream_text.js?late"); // a module of its own, without the parser
+    const prose = element("div");
+    const stream = new late.StreamText(prose);
+    stream.push("so [1]");
+    frames.draw();
+    stream.stop();
+    prose.append("as it is stored");
+    await late.loadMarkdown();
+    while (frames.waiting.size) frames.draw();
+    assert.equal(markup(prose), "<div>as it is stored</div>");
+  });
 });
 
 describe("a passage of a document", () => {

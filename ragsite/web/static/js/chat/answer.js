@@ -144,6 +144,7 @@ export class Answer {
   /** @param {Api.Answer} message */
   finish(message) {
     this.end(message.message_id);
+    this.stream.stop();
     this.message = message;
     this.sources = message.sources;
     // Rendered and sanitised by the server (chat.messages.rendering): what the model wrote is never put in as it is.
@@ -161,7 +162,6 @@ export class Answer {
 
   /** @param {Api.Id | null} id */
   end(id) {
-    this.stream.stop();
     this.isDone = true;
     this.id = id || this.id;
     this.element.classList.remove("is-live");
@@ -173,7 +173,6 @@ export class Answer {
   fail(text) {
     this.end(null);
     replace(this.status);
-    if (this.stream.text) this.stream.draw();
     replace(this.after, this.problem(text));
   }
 

@@ -36,6 +36,7 @@ export class StreamText {
     this.drawn = [];
     /** Frames to leave out. */
     this.skip = 0;
+    this.isStopped = false;
   }
 
   /** @param {string} piece */
@@ -45,18 +46,18 @@ export class StreamText {
   }
 
   later() {
-    this.frame ??= requestAnimationFrame(() => this.draw());
+    if (!this.isStopped) this.frame ??= requestAnimationFrame(() => this.draw());
   }
 
   reset() {
-    Object.assign(this, { text: "", drawn: [], skip: 0 });
+    Object.assign(this, { text: "", drawn: [], skip: 0, isStopped: false });
     this.element.replaceChildren();
   }
 
   draw() {
     this.frame = null;
     if (!markdown) {
-      loadMarkdown().then(() => this.later(), () => this.element.replaceChildren(h("p", { class: "plain" }, this.text)));
+      loadMarkdown().then(() => this.later(), () => this.isStopped || this.element.replaceChildren(h("p", { class: "plain" }, this.text)));
       return;
     }
     if (this.skip > 0) {
@@ -76,9 +77,10 @@ export class StreamText {
     this.skip = Math.floor((performance.now() - began) / SLOW_FRAME_MS);
   }
 
+  /** Something else stands in its place from now on, even if the parser comes only later. */
   stop() {
     if (this.frame !== null) cancelAnimationFrame(this.frame);
     this.frame = null;
-    this.skip = 0;
+    this.isStopped = true;
   }
 }
