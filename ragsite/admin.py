@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from allauth.account.decorators import secure_admin_login
@@ -78,15 +79,20 @@ class WebhookAdmin(admin.ModelAdmin):
         super().save_model(request, obj, form, change)
 
 
+def is_above(request: HttpRequest, people: Iterable[User]) -> bool:
+    """Whether there is an administrator among them, and the one who asks is none."""
+    return not request.user.is_superuser and any(person.is_superuser for person in people)
+
+
 @admin.register(User)
 class PersonAdmin(UserAdmin):
     actions = ("take_second_factors", "export_data")
 
     @admin.action(description=_("Remove the second factors of people who lost them"), permissions=["change"])
     def take_second_factors(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        if is_above(request, queryset):
+            raise PermissionDenied
         for person in queryset.filter(authenticator__isnull=False).distinct():
-            if person.is_superuser and not request.user.is_superuser:
-                raise PermissionDenied
             Authenticator.objects.filter(user=person).delete()
             self.log_change(request, person, gettext("Second factors removed."))
         messages.success(request, gettext("They now sign in with the password alone."))
@@ -100,11 +106,13 @@ class PersonAdmin(UserAdmin):
         if len(queryset) != 1:
             messages.error(request, gettext("Choose one person."))
             return None
+        if is_above(request, queryset):
+            raise PermissionDenied
         self.log_change(request, queryset[0], gettext("Personal data exported."))
         return export_response(queryset[0])
 
     def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
-        return self.has_personal_data_permission(request)
+        return self.has_personal_data_permission(request) and not (obj and is_above(request, [obj]))
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> tuple[Any, ...]:
         """The names alone: what goes with an account may be a hundred thousand rows. And why it can't be."""
@@ -112,7 +120,8 @@ class PersonAdmin(UserAdmin):
         left = User.objects.filter(is_superuser=True, is_active=True).exclude(pk__in=[person.pk for person in objs])
         is_last = any(person.is_superuser for person in objs) and not left.exists()
         refused = [localized(LastAdministratorError.message)] if is_last else []
-        return names, {self.opts.verbose_name_plural: len(names)}, set(), refused
+        above = {self.opts.verbose_name} if is_above(request, objs) else set()
+        return names, {self.opts.verbose_name_plural: len(names)}, above, refused
 
     def delete_model(self, request: HttpRequest, obj: User) -> None:
         """A worker deletes, in small steps that leave nothing behind; a cascade would lock the database for as long as

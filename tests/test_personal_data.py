@@ -256,3 +256,19 @@ def test_staff_without_the_permission_may_not() -> None:
     assert browser(staff).get(f"/admin/auth/user/{user.pk}/delete/").status_code == 403
     staff.user_permissions.add(Permission.objects.get(codename="handle_personal_data"))
     assert browser(staff).get(f"/admin/auth/user/{user.pk}/delete/").status_code == 200
+
+
+def test_only_an_administrator_exports_or_deletes_an_administrator() -> None:
+    _, admin = UserFactory(is_superuser=True), UserFactory(is_superuser=True)
+    staff = UserFactory(is_staff=True)
+    permissions = ["view_user", "handle_personal_data"]
+    staff.user_permissions.add(*Permission.objects.filter(codename__in=permissions))
+    client, chosen = browser(staff), {"_selected_action": [admin.pk]}
+    for address, form in (
+        ("/admin/auth/user/", {"action": "export_data", **chosen}),
+        ("/admin/auth/user/", {"action": "delete_selected", "post": "yes", **chosen}),
+        (f"/admin/auth/user/{admin.pk}/delete/", {"post": "yes"}),
+    ):
+        assert client.post(address, form).status_code == 403
+    admin.refresh_from_db()
+    assert admin.is_active and not LogEntry.objects.exists()
