@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from adrf.views import APIView
@@ -16,6 +17,7 @@ from rest_framework.response import Response
 
 from ragsite.core.api.fields import StrictSerializer, TextField, WholeNumberField, checked
 from ragsite.core.api.user import asking_user
+from ragsite.core.localized import localized
 from ragsite.runtime import live_settings
 from retrieval.api.serializers import ADDRESS, FiltersModeField, FiltersSerializer, QuestionField, search_filters
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
@@ -77,7 +79,8 @@ class SearchApi(APIView):
         collections named."""
         body = checked(SearchInputSerializer, request.data)
         found = await search_answered(user=asking_user(request), body=body)
-        return Response(SearchResultSerializer(found).data)
+        shown = replace(found, degraded=localized(found.degraded), notes=localized(found.notes))
+        return Response(SearchResultSerializer(shown).data)
 
 
 async def search_answered(*, user: User, body: Mapping[str, Any]) -> SearchResult:

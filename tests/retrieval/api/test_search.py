@@ -108,6 +108,13 @@ def test_odd_queries_are_answered(library: None, client: APIClient, query: str) 
     assert search(client, query=query).status_code == 200
 
 
+def test_what_could_not_be_used_is_said_in_the_readers_language(library: None, client: APIClient) -> None:
+    Collection.objects.filter(name="rules").update(embedding_model="away", embedding_dim=8)
+    client.credentials(HTTP_ACCEPT_LANGUAGE="zh-hans")
+    [reason] = search(client, query="books").json()["degraded"]
+    assert reason.startswith("没有向量")
+
+
 def test_a_missing_index_is_503_with_retry_after(
     library: None, client: APIClient, rag_settings: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
