@@ -47,6 +47,10 @@ async def test_folders_are_listed_and_filtered_by(api: Api, other_api: Api) -> N
     folders = (await api.call("get", "/api/sessions/folders")).json()
     assert folders["results"] == [{"name": "Admin", "session_count": 1}, {"name": "Thesis work", "session_count": 1}]
     assert (await other_api.call("get", "/api/sessions/folders")).json()["count"] == 0
+    await change(api, ids["C"], folder="Admin")
+    await change(api, ids["B"], pinned=True)
+    assert (await listed(api, "?folder=Admin&archived=false"))[0] == "B"
+    await change(api, ids["C"], folder=None)
     await change(api, ids["A"], folder=None)
     assert sorted(await listed(api, "?folder=")) == ["A", "C"]
 

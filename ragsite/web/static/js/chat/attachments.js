@@ -177,7 +177,7 @@ export class Attachments {
     const button = iconButton("more", gettext("Options of {name}", { name }), null, { class: "small chip-close" });
     menuButton(button, [
       { label: gettext("Open the document"), icon: "external", href: `/documents/${document?.id}/` },
-      { label: gettext("Keep in my documents"), icon: "folder", run: () => this.keep(attached) },
+      ...(document?.status === "ready" ? [{ label: gettext("Keep in my documents"), icon: "folder", run: () => this.keep(attached) }] : []),
       { label: gettext("Remove"), icon: "trash", danger: true, run: () => this.remove(attached) },
     ], { align: "end" });
     return button;
