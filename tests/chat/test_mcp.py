@@ -169,6 +169,14 @@ async def _stopped() -> None:
             await asyncio.sleep(0.05)
 
 
+async def test_twenty_calls_at_once_are_all_answered(agent: Opened, library: dict[str, str]) -> None:
+    await index_repair()
+    async with agent("read") as client:
+        calls = [client.call_tool("search", {"query": f"books {number}"}) for number in range(20)]
+        answers = await asyncio.gather(*calls)
+    assert all(not answer.is_error and answer.structured_content["passages"] for answer in answers)
+
+
 @pytest.mark.parametrize(
     ("headers", "body", "status"),
     [

@@ -14,6 +14,7 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.db.models import Count
 from django.utils import timezone
+from langchain_openai import ChatOpenAI
 from openai import AsyncOpenAI
 
 from chat.models import AnswerReview, Message, Session
@@ -146,6 +147,13 @@ async def test_models_are_listed_with_the_collections_that_are_seen(client: Asyn
     assert (await client.models.retrieve("ragsite/react")).id == "ragsite/react"
     with pytest.raises(openai.NotFoundError):
         await client.models.retrieve("gpt-5")
+
+
+async def test_langchain_speaks_to_it(site_url: str, user: User, workflow: ScriptedWorkflow) -> None:
+    key: Any = await sync_to_async(program_key)(user, "ask")
+    model = ChatOpenAI(base_url=f"{site_url}/v1", api_key=key, model="ragsite/careful", temperature=0, max_retries=0)
+    assert (await model.ainvoke("How many books?")).content == TEXT
+    assert "".join([str(piece.content) async for piece in model.astream("How many books?")]) == TEXT
 
 
 # ------------------------------------------------------------------------------------------------ refused
