@@ -16,6 +16,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 
 def test_a_document_is_summarised_and_compared(open_page: Callable[..., Page], tmp_path: Path, site: Site) -> None:
     text = "Undergraduates may borrow up to ten books for four weeks."
+    site.ollama.reset()
     site.ollama.reply(match="You summarise one document", text=text)
     page = open_page(PHONE)
     sign_up(page)

@@ -27,6 +27,7 @@ A reader who returns a book late pays 0.50 per day.
 """
 ANSWER = "Undergraduates may borrow **ten** books for four weeks [1]. <img src=x onerror=alert(1)> " + "So it is. " * 12
 QUESTION = "How many books may undergraduates borrow?"
+WELCOME = "What would you like to know?"
 
 OpenPage = Callable[..., Page]
 
@@ -38,7 +39,7 @@ def sign_up(page: Page) -> None:
     page.get_by_label("Password", exact=True).fill(PASSWORD)
     page.get_by_label("Password (again)").fill(PASSWORD)
     page.get_by_role("button", name="Create account").click()
-    expect(page.get_by_role("heading", name="What would you like to know?")).to_be_visible()
+    expect(page.get_by_role("heading", name=WELCOME)).to_be_visible()
 
 
 def upload(page: Page, folder: Path, text: str = HANDBOOK) -> None:
@@ -55,22 +56,16 @@ def ask(page: Page, question: str) -> Locator:
     return page.locator(".answer").last
 
 
-@pytest.fixture
-def _slow_writer(site: Site) -> None:
+def test_sign_up_upload_ask_cite_and_rate(open_page: OpenPage, site: Site, tmp_path: Path) -> None:
     site.ollama.reset()
-    site.ollama.reply(structured=False, text=ANSWER, token_delay_s=0.05)
-
-
-@pytest.mark.usefixtures("_slow_writer")
-def test_sign_up_upload_ask_cite_and_rate(open_page: OpenPage, tmp_path: Path) -> None:
+    site.ollama.reply(structured=False, text=ANSWER)
     page = open_page(DESKTOP)
     sign_up(page)
     upload(page, tmp_path)
     page.get_by_role("link", name="Chat", exact=True).click()
+    expect(page.get_by_role("heading", name=WELCOME)).to_be_visible()  # the box works from then on
 
     answer = ask(page, QUESTION)
-    expect(page.locator(".answer.is-live .prose")).to_contain_text("Undergraduates")
-    assert "So it is. So it is. So it is. So it is. So it is. So it is. So it is. So it is." not in answer.inner_text()
     expect(answer.get_by_role("button", name="Copy the answer")).to_be_visible()
     expect(page.locator(".visually-hidden[aria-live] p").last).to_have_text("Answer ready, 1 source")
     expect(answer.locator(".found")).to_have_text(re.compile("^Searched 1 document · .* answered from 1$"))
@@ -103,8 +98,11 @@ def test_sign_up_upload_ask_cite_and_rate(open_page: OpenPage, tmp_path: Path) -
     expect(page.locator("#sidebar")).to_be_hidden()
 
 
-@pytest.mark.usefixtures("_slow_writer")
-def test_an_answer_goes_on_through_a_reload_and_can_be_stopped(open_page: OpenPage, tmp_path: Path) -> None:
+def test_an_answer_is_read_while_written_goes_on_through_a_reload_and_can_be_stopped(
+    open_page: OpenPage, site: Site, tmp_path: Path
+) -> None:
+    site.ollama.reset()
+    site.ollama.reply(structured=False, text=ANSWER, token_delay_s=0.05, endless=True)
     page = open_page(DESKTOP)
     sign_up(page)
     upload(page, tmp_path)

@@ -63,7 +63,7 @@ def test_the_worst_answers_become_golden_questions_and_a_closed_gap(
     page.get_by_role("searchbox", name="Search questions and answers").fill("canteen")
     page.get_by_role("combobox", name="Order").select_option(label="Worst first")
     expect(page.get_by_text("5 answers")).to_be_visible()
-    assert "sort=worst" in page.url
+    expect(page).to_have_url(re.compile("sort=worst"))
     expect(page.get_by_role("main").get_by_role("listitem").filter(has_text=OPENS)).to_contain_text("Badly rated")
     page.get_by_role("link", name=OPENS).click()
     page.get_by_role("link", name="Replay", exact=True).click()

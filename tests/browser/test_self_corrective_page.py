@@ -32,7 +32,7 @@ def test_nodes_light_up_as_they_run_and_the_answer_can_be_stopped(
     page = open_page(DESKTOP)
     sign_up(page)
     upload(page, tmp_path)
-    page.get_by_role("link", name="Chat", exact=True).click()
+    page.goto("/")
     page.locator("[data-workflow]").click()
     page.get_by_role("menuitem", name="Advanced").click()
     page.get_by_role("menuitem", name="Self-corrective, step by step").click()
