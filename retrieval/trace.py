@@ -477,8 +477,8 @@ def _describe(span: Span, call: ModelCall) -> None:
     )  # fmt: skip
     if call.prompt and os.environ.get(CAPTURE, "").lower() == "true":
         roles = (("system", call.prompt.system), ("user", call.prompt.user))
-        told = [{"role": role, "parts": [{"type": "text", "content": text}]} for role, text in roles]
-        span.set_attribute("gen_ai.input.messages", json.dumps(told, ensure_ascii=False))
+        messages = [{"role": role, "parts": [{"type": "text", "content": text}]} for role, text in roles]
+        span.set_attribute("gen_ai.input.messages", json.dumps(messages, ensure_ascii=False))
 
 
 def note_index_wait(seconds: float) -> None:

@@ -66,8 +66,8 @@ def for_scope(scope: str, refusal: type[Exception] = ToolError) -> Callable[[Cal
             except Exception as error:
                 if (known := as_app_error(error)) is None:
                     raise
-                told = "; ".join(f"{name}: {reason}" for name, reason in localized(known.fields).items())
-                raise refusal(f"{localized(known.message)} {told}".strip()) from error
+                reasons = "; ".join(f"{name}: {reason}" for name, reason in localized(known.fields).items())
+                raise refusal(f"{localized(known.message)} {reasons}".strip()) from error
 
         return checked_call
 
@@ -115,13 +115,13 @@ async def ask(
 ) -> dict[str, Any]:
     """An answer in Markdown with [1] markers, and its sources. `decision` is ANSWER, CLARIFY (it asks back: ask again
     in the same conversation) or NO_ANSWER (the documents do not hold it)."""
-    given = {
+    body = {
         "message": question,
         "collections": collections,
         "session_id": conversation,
         **EFFORTS.get(effort or "", {}),
     }
-    serializer = AskSerializer(data=given)
+    serializer = AskSerializer(data=body)
     serializer.is_valid(raise_exception=True)
     run = await ask_or_stop(user=caller(ctx), **serializer.arguments())
     credential = credential_of(user=caller(ctx), auth=_scope(ctx)["ragsite"], session=None)

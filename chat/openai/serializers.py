@@ -85,13 +85,13 @@ class ChatCompletionSerializer(RequestSerializer):
 
     def arguments(self) -> dict[str, Any]:
         """Arguments of `ask`."""
-        given = self.request()
-        chosen = model_request(given.pop("model"))
+        body = self.request()
+        chosen = model_request(body.pop("model"))
         *earlier, question = self.validated_data["messages"]
-        request = {**chosen, **given, "history": earlier[-HISTORY_MESSAGES:]}
-        if options := {**chosen.get("options", {}), **given.get("options", {})}:
+        request = {**chosen, **body, "history": earlier[-HISTORY_MESSAGES:]}
+        if options := {**chosen.get("options", {}), **body.get("options", {})}:
             request["options"] = options
-        if collections := [*chosen.get("collections", ()), *given.get("collections", ())]:
+        if collections := [*chosen.get("collections", ()), *body.get("collections", ())]:
             request["collections"] = collections
         return {"text": question["text"], "request": request}
 

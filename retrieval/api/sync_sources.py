@@ -79,13 +79,13 @@ class SyncSourceSerializer(serializers.ModelSerializer[SyncSource]):
     def get_report(self, row: SyncSource) -> dict[str, Any] | None:
         if not row.report:
             return None
-        problems = [{"key": one["key"], "error": _said(one)} for one in row.report["errors"]]
+        problems = [{"key": one["key"], "error": _sentence(one)} for one in row.report["errors"]]
         ended = row.report["finished_at"] or None
-        return {**row.report, "finished_at": ended, "error": _said(row.report["error"]), "errors": problems}
+        return {**row.report, "finished_at": ended, "error": _sentence(row.report["error"]), "errors": problems}
 
 
-def _said(told: dict[str, Any] | None) -> str:
-    return localized_text(told["error"], told["wording"]) if told else ""
+def _sentence(error: dict[str, Any] | None) -> str:
+    return localized_text(error["error"], error["wording"]) if error else ""
 
 
 class SyncSourceChangesSerializer(StrictSerializer):

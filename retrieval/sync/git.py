@@ -25,7 +25,7 @@ class GitSource(Source):
         """The commit's id. Raises SourceAwayError."""
         check_installed("dulwich")
         branch = str(self.options.get("branch") or "")
-        with _told():
+        with _as_source_error():
             refs = self._client().get_refs(b"").refs
         commit = refs.get(f"refs/heads/{branch}".encode() if branch else b"HEAD")
         if not commit:
@@ -36,12 +36,12 @@ class GitSource(Source):
         from dulwich.objects import Commit
         from dulwich.repo import Repo
 
-        wanted = self.version().encode()
+        commit_id = self.version().encode()
         self.folder = tempfile.TemporaryDirectory(prefix="ragsite-git-")
         self.repository = Repo.init_bare(self.folder.name)
-        with _told():
-            self._client().fetch(b"", self.repository, determine_wants=lambda *_, **__: [wanted], depth=1)
-            commit = self.repository[wanted]
+        with _as_source_error():
+            self._client().fetch(b"", self.repository, determine_wants=lambda *_, **__: [commit_id], depth=1)
+            commit = self.repository[commit_id]
         assert isinstance(commit, Commit)
         for item in self.repository.object_store.iter_tree_contents(commit.tree):
             if stat.S_ISREG(item.mode):  # neither links nor other repositories
@@ -67,7 +67,7 @@ class GitSource(Source):
         return HttpGitClient(self.address, pool_manager=self.pools, **names)
 
 
-class _told:
+class _as_source_error:
     """What dulwich raises, as a sentence."""
 
     def __enter__(self) -> None: ...

@@ -83,10 +83,10 @@ def source_run(*, source_id: UUID, dry_run: bool = False) -> Report | None:
     except LeaseLostError:
         return None
     except AppError as error:
-        run.report.error = _told(error.message)
+        run.report.error = _error(error.message)
     except Exception as error:  # a worker's outermost loop: also the time limit of its task
         logger.exception("source %s: the run broke off", source_id)
-        run.report.error = _told(worded("The run was interrupted ({kind}).", kind=type(error).__name__))
+        run.report.error = _error(worded("The run was interrupted ({kind}).", kind=type(error).__name__))
     finally:
         run.report.finished_at = timezone.now().isoformat()
         lease.release(report=asdict(run.report), version=version)
@@ -139,7 +139,7 @@ class _Run:
         except ListingCutError:
             return seen, False
         except PartAwayError as error:  # what lies there may still be there
-            self.report.error = _told(error.message)
+            self.report.error = _error(error.message)
             seen |= {key for key in self.known if not error.folders.isdisjoint(map(str, PurePosixPath(key).parents))}
         return seen, True
 
@@ -164,7 +164,7 @@ class _Run:
             except AppError as error:
                 report.failed += 1
                 if len(report.errors) < ERRORS_TOLD:
-                    report.errors.append({"key": clean_text(entry.key)[:MAX_KEY_CHARS], **_told(error.message)})
+                    report.errors.append({"key": clean_text(entry.key)[:MAX_KEY_CHARS], **_error(error.message)})
                 if isinstance(error, TooLargeError | UnsupportedFileError) and not report.dry_run:
                     self._remember(entry)
 
@@ -222,5 +222,5 @@ class _Run:
             self.lease.held().update(report=asdict(self.report))
 
 
-def _told(text: str) -> dict[str, Any]:
+def _error(text: str) -> dict[str, Any]:
     return {"error": text, "wording": wording_of(text)}

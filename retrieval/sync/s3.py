@@ -57,10 +57,10 @@ class S3Source(Source):
     def _call(self, key: str, query: Mapping[str, str], most_bytes: int) -> bytes:
         host, bucket, _ = self._place()
         path = quote(f"/{bucket}/{key}" if key else f"/{bucket}", safe="/-_.~")
-        asked = "&".join(f"{name}={quote(value, safe='-_.~')}" for name, value in sorted(query.items()))
-        headers = self._signed(urlsplit(host).netloc, path, asked, datetime.now(UTC))
+        query_text = "&".join(f"{name}={quote(value, safe='-_.~')}" for name, value in sorted(query.items()))
+        headers = self._signed(urlsplit(host).netloc, path, query_text, datetime.now(UTC))
         return self.get(
-            f"{host}{path}?{asked}" if asked else f"{host}{path}", most_bytes=most_bytes, headers=headers
+            f"{host}{path}?{query_text}" if query_text else f"{host}{path}", most_bytes=most_bytes, headers=headers
         ).body
 
     def _signed(self, host: str, path: str, query: str, now: datetime) -> dict[str, str]:
