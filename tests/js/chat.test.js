@@ -175,10 +175,11 @@ describe("the composer", () => {
     ["textarea"], ["button", "data-send"], ["p", "data-counter"], ["button", "data-workflow"], ["button", "data-collections"], ["button", "data-filters"],
     ["ul", "data-files"], ["ul", "data-chips"], ["ul", "data-documents"], ["input", "data-choose"], ["button", "data-attach"],
   ];
-  function made({ workflows = ["corrective", "react", "dual_loop"], web = null, collections = [], answers = {}, ...on } = {}) {
+  function made({ workflows = ["corrective", "react", "dual_loop"], web = null, collections = [], answers = {}, typed = "", ...on } = {}) {
     const calls = serve({ "GET /api/collections": { results: collections, next: null }, ...answers });
     const form = element("form");
     for (const [tag, name] of PARTS) element(tag, name ? { [name]: "" } : {}, form);
+    form.querySelector("textarea").value = typed;
     const onSend = mock.fn(() => true);
     const onStop = mock.fn();
     const limits = { message_chars: 20, file_bytes: 1000, files: 3 };
@@ -208,6 +209,15 @@ describe("the composer", () => {
       assert.deepEqual(onSend.mock.calls.map(({ arguments: [asked] }) => asked), sent);
     });
   }
+  test("words typed before the page's script was there stay; those of another conversation go", () => {
+    const { composer, form } = made({ typed: "How long?" });
+    assert.equal(composer.input.value, "How long?");
+    assert.equal(form.querySelector("[data-send]").disabled, false);
+    composer.useDraft("other");
+    assert.equal(composer.input.value, "");
+    composer.useDraft("new");
+    assert.equal(composer.input.value, "How long?");
+  });
   test("a document that the address names is a chip, asked for its task once and about it from then on", async () => {
     const { composer, form } = made({ answers: { "GET /api/documents/1": { id: "1", title: "Guide" } } });
     await composer.begin(new URLSearchParams("documents=1&task=summarise"));

@@ -20,7 +20,7 @@ export class QuestionBox {
     this.input = query(form, "textarea", HTMLTextAreaElement);
     this.button = query(form, "[data-send]", HTMLButtonElement);
     this.counter = query(form, "[data-counter]");
-    this.draftKey = "draft.new";
+    this.draftKey = ""; // until a conversation is shown
     this.busy = false;
     this.listen();
   }
@@ -42,8 +42,9 @@ export class QuestionBox {
 
   /** Shows the draft of this session ("new" for none yet). @param {string} key */
   useDraft(key) {
+    const typed = this.draftKey ? "" : this.input.value; // before the script was there
     this.draftKey = `draft.${key}`;
-    this.input.value = store.get(this.draftKey) || "";
+    this.input.value = typed || store.get(this.draftKey) || "";
     this.changed();
   }
 
