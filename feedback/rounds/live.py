@@ -187,8 +187,8 @@ class SnapshotBoosts:
             return Boosts(revision=self.snapshot.revision)
         space = self.snapshot.space if self.snapshot.touches(candidates) else None
         vector, degraded = await query_vector(query, space, self.models)
-        own = await asyncio.to_thread(wording, query, vector)
-        boosts = await asyncio.to_thread(self.snapshot.boosts, own, candidates, now=time.time())
+        find = self.snapshot.boosts
+        boosts = await asyncio.to_thread(lambda: find(wording(query, vector), candidates, now=time.time()))
         return replace(boosts, degraded=degraded)
 
 
