@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+from uuid import uuid4
+
 import pytest
 from rest_framework.test import APIClient
 
@@ -37,3 +40,26 @@ def test_a_form_that_is_none_is_refused_in_one_sentence(client: APIClient) -> No
     response = client.post("/api/documents", b"hello", content_type="multipart/form-data")
     assert response.status_code == 400
     assert response.json()["error"]["code"] == "invalid" and response.json()["error"]["message"]
+
+
+def _message(response: Any, status: int) -> str:
+    assert response.status_code == status
+    return response.json()["error"]["message"]
+
+
+def test_a_call_without_credentials_is_told_to_send_them(db: None) -> None:
+    assert _message(APIClient().get("/api/sessions"), 401) == "Sign in, or send a token."
+
+
+def test_a_body_of_another_type_is_told_which_to_send(client: APIClient) -> None:
+    response = client.post("/api/chat", "message=hello", content_type="application/x-www-form-urlencoded")
+    assert "application/json" in _message(response, 415)
+
+
+def test_another_method_is_told_which_there_are(client: APIClient) -> None:
+    assert "POST" in _message(client.put("/api/chat"), 405)
+
+
+def test_a_field_where_none_is_expected_is_to_be_left_out(client: APIClient) -> None:
+    response = client.post(f"/api/messages/{uuid4()}/stop", {"colour": "red"}, format="json")
+    assert response.json()["error"]["fields"]["colour"] == ["No fields are expected here; leave out “colour”."]

@@ -21,6 +21,7 @@ from ragsite.core.database import DatabaseAwayError, is_database_away
 from ragsite.core.errors import (
     AppError,
     InvalidInputError,
+    NotAuthenticatedError,
     NotFoundError,
     PermissionDeniedError,
     RateLimitedError,
@@ -30,7 +31,7 @@ from ragsite.core.errors import (
 )
 from ragsite.core.localized import localized
 from ragsite.core.storage import is_lack_of_room
-from ragsite.core.wording import worded
+from ragsite.core.wording import joined, worded
 
 logger = logging.getLogger(__name__)
 
@@ -86,10 +87,24 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
         return None
     detail = response.data.get("detail", "") if isinstance(response.data, dict) else ""
     code = CODES.get(response.status_code) or getattr(error, "default_code", "error")
-    message = str(detail) or localized(AppError.message)
+    message = localized(_what_to_do(error, context["view"]) or str(detail) or AppError.message)
     data = {"error": {"code": code, "message": message, "fields": {}}}
     response.data = _in_form(data, path=context["request"].path, status=response.status_code)
     return response
+
+
+def _what_to_do(error: Exception, view: Any) -> str | None:
+    """Where REST framework's sentence only says what is wrong."""
+    match error:
+        case exceptions.NotAuthenticated():
+            return NotAuthenticatedError.message
+        case exceptions.UnsupportedMediaType():
+            types = joined(", ", (parser.media_type for parser in view.parser_classes))
+            return worded("Send the body as {types}, and say so in the header Content-Type.", types=types)
+        case exceptions.MethodNotAllowed():
+            methods = joined(", ", view.allowed_methods)
+            return worded("This address takes {methods}; /api/schema describes it.", methods=methods)
+    return None
 
 
 def json_error(error: AppError, *, path: str = "") -> JsonResponse:

@@ -8,7 +8,7 @@ own, and parameters that are not known are ignored, except where a list is of pe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from django.http import QueryDict
@@ -34,13 +34,15 @@ def checked(serializer: type[serializers.Serializer[Any]], data: Any, *, partial
     return read(serializer, data, partial=partial).validated_data
 
 
-def unknown_fields(names: Iterable[Any], known: Iterable[str]) -> dict[str, list[str]]:
+def unknown_fields(names: Iterable[Any], known: Collection[str]) -> dict[str, list[str]]:
     """Those of `names` that are not in `known`, at most NAMED, each with a sentence."""
-    fields = joined(", ", known)
-    return {
-        name: [worded("There is no field “{name}”. Known are: {fields}.", name=name, fields=fields)]
-        for name in sorted(set(map(str, names)) - set(known))[:NAMED]
-    }
+    return {name: [_unknown(name, known)] for name in sorted(set(map(str, names)) - set(known))[:NAMED]}
+
+
+def _unknown(name: str, known: Collection[str]) -> str:
+    if not known:
+        return worded("No fields are expected here; leave out “{name}”.", name=name)
+    return worded("There is no field “{name}”. Known are: {fields}.", name=name, fields=joined(", ", known))
 
 
 class StrictSerializer(serializers.Serializer[Any]):
