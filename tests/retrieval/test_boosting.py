@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from django.conf import settings
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.ports import SearchResult
+from ragsite.core.errors import UnavailableError
+from retrieval.ports import SearchRequest, SearchResult
 from retrieval.search.hybrid import put_boosts, rank_with_boosts
-from retrieval.values import Boost, Boosts, ScoredChunk, Scores, SearchScope, StoredChunk, TailHit
-from tests.retrieval.steps.fakes import SCOPE, chunk, scored
+from retrieval.steps.retrieve import search_documents
+from retrieval.values import Boost, Boosts, Query, ScoredChunk, Scores, SearchScope, StoredChunk, TailHit
+from tests.retrieval.steps.fakes import HANDBOOK, SCOPE, chunk, make_tools, scored
 
 FUSED = st.lists(st.sampled_from([0.0, 0.5, 0.9, 0.99, 0.995, 1.0]) | st.floats(0.0, 1.0), min_size=1, max_size=40)
 MULTIPLIERS = st.dictionaries(st.integers(0, 39), st.floats(0.5, 2.0), max_size=10)
@@ -117,3 +120,15 @@ async def test_what_staff_hide_gives_its_place_to_the_next() -> None:
     candidates, lifted = await put_boosts(result, hidden, store=Store(chunk(3, "text 3")), scope=SCOPE)
     assert ids(candidates) == ["k2", "k3"]
     assert lifted == ["k3"]
+
+
+async def test_ratings_that_are_away_leave_the_order_and_the_path_says_so() -> None:
+    class Away:
+        async def boosts(self, query: str, candidates: object) -> Boosts:
+            raise UnavailableError("The ratings are away.")
+
+    request = SearchRequest(queries=(Query("How many books may an undergraduate borrow?"),), scope=SCOPE)
+    deps = make_tools(settings.RAG, HANDBOOK, boosts=Away())
+    result = await search_documents(deps, request)
+    assert (result.candidates[0].chunk_id, result.degraded) == ("k1", ("The ratings are away.",))
+    assert deps.trace.degraded == [{"step": "boost", "reason": "The ratings are away."}]
