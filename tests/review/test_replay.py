@@ -164,6 +164,12 @@ async def test_what_is_not_there_is_refused(desk: Desk, offline: None, body: Any
     assert not await Replay.objects.aexists()
 
 
+async def test_a_model_is_not_called_missing_where_nobody_could_look(desk: Desk, offline: None) -> None:
+    answer = await sync_to_async(stored)()
+    refused = await desk.post(f"answers/{answer.pk}/replay", {"model": "llama3"})
+    assert "RAG_OFFLINE" in refused.json()["error"]["fields"]["model"][0]
+
+
 def test_a_replay_whose_process_died_has_failed(offline: None) -> None:
     silent = {"status": "running", "lease_token": uuid4(), "lease_expires_at": timezone.now() - timedelta(seconds=1)}
     lost = Replay.objects.create(message=stored(), question=QUESTION, **silent)

@@ -22,6 +22,7 @@ from ragsite.core.leases import Lease, run_out
 from ragsite.core.queueing import task_queue
 from ragsite.core.wording import worded, wordings_of
 from retrieval.engine import Engine, with_engine
+from retrieval.ports import ModelStatus
 
 MAX_OPEN = 1_000  # replays of one person that have not ended
 TASK = "chat.tasks.replays_work_task"
@@ -35,13 +36,11 @@ class TooManyReplaysError(ConflictError):
 
 
 # ------------------------------------------------------------------------------------------------ order
-def models_listed() -> list[str]:
-    """By the model server; none where it is away."""
+def model_status() -> ModelStatus:
+    async def status(engine: Engine) -> ModelStatus:
+        return await engine.models.status()
 
-    async def names(engine: Engine) -> list[str]:
-        return list((await engine.models.status()).chat_models)
-
-    return with_engine(names)
+    return with_engine(status)
 
 
 def revisions_offered() -> Sequence[Any]:

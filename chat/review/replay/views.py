@@ -25,7 +25,7 @@ from chat.review.replay.replay_data import replay_data
 from chat.review.replay.replay_run import NO_REVISION, OPEN
 from chat.review.replay.replays import (
     change_words,
-    models_listed,
+    model_status,
     option_label,
     replay_get,
     replays_create,
@@ -37,7 +37,7 @@ from ragsite.core.api.fields import StrictSerializer, TextField, checked
 from ragsite.core.api.schema import errors
 from ragsite.core.errors import AppError, NotFoundError
 from ragsite.core.localized import localized
-from ragsite.core.wording import Sentence, worded
+from ragsite.core.wording import worded
 from retrieval.api.serializers import FiltersSerializer, search_filters
 from retrieval.selectors import as_uuid
 from retrieval.workflows import available_workflows
@@ -61,8 +61,9 @@ class ChangeSerializer(StrictSerializer):
     )  # fmt: skip
 
     def validate_model(self, model: str | None) -> str | None:
-        if model and model not in models_listed():
-            _refuse(worded("The model server has no model with this name. Choose one from its list."))
+        if model and model not in (status := model_status()).chat_models:
+            unlisted = worded("The model server has no model with this name. Choose one from its list.")
+            _refuse(unlisted if status.reachable else status.reason)
         return model
 
     def validate_revision(self, revision: str | None) -> str | None:
@@ -80,7 +81,7 @@ class ChangeSerializer(StrictSerializer):
         return change
 
 
-def _refuse(sentence: Sentence) -> NoReturn:
+def _refuse(sentence: str) -> NoReturn:
     raise serializers.ValidationError(localized(sentence))
 
 
@@ -174,7 +175,7 @@ def replay_new_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse
         "answer": message,
         "problems": problems,
         "workflows": available_workflows(),
-        "models": models_listed(),
+        "models": model_status().chat_models,
         "revisions": revisions_offered(),
         "options": [(name, option_label(name)) for name in OPTIONS],
         "no_revision": NO_REVISION,
