@@ -29,6 +29,14 @@ def test_a_rating_becomes_evidence_on_the_passage_it_cites() -> None:
     assert row.question.text == QUESTION
 
 
+def test_a_source_that_the_answer_did_not_cite_is_rated_by_itself() -> None:
+    chunks = [passage("Ten books."), passage("Late books cost a fee.")]
+    rate(make_answer(QUESTION, chunks, text="Ten books [1]."), 1, "wrong_source", marker=2)
+    evidence_gather()
+    row = Evidence.objects.select_related("passage").get()
+    assert (row.passage.chunk_id, row.weight < 0) == (chunks[1].pk, True)
+
+
 def test_a_changed_rating_takes_its_old_evidence_back() -> None:
     message = make_answer(QUESTION, [passage("Ten books.")])
     rate(message, 5)
