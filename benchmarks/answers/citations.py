@@ -23,7 +23,8 @@ from benchmarks.answers.context import ASKING, Case, as_statement, cases_of
 from benchmarks.support.labelled_sets import LabelledSet
 from benchmarks.support.tables import show
 from ragsite.core.rag_settings import VerifySettings
-from retrieval.steps.cite import align, support
+from retrieval.steps.grounding.alignment import align
+from retrieval.steps.grounding.support import support
 from retrieval.values import Scores, Source
 
 PASSAGES = 6

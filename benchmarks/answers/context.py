@@ -27,7 +27,7 @@ from benchmarks.support.labelled_sets import LabelledSet
 from benchmarks.support.tables import show
 from ragsite.core.rag_settings import VerifySettings
 from retrieval.steps import retrieve as order
-from retrieval.steps.cite import support
+from retrieval.steps.grounding.support import support
 from retrieval.steps.retrieve import compress_passages
 from retrieval.text.analysis import query_terms
 from retrieval.text.quoting import estimate_tokens

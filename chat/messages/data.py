@@ -17,7 +17,9 @@ from ragsite.core.text import clean_json, clean_text
 from ragsite.core.wording import Wordings, worded, wordings_of
 from retrieval import values
 from retrieval.services.document_content import MOST_SPANS, page_spans
-from retrieval.steps.cite import BASELESS, claims_of, support
+from retrieval.steps.grounding.claims import claims_of
+from retrieval.steps.grounding.support import support
+from retrieval.steps.grounding.verify import BASELESS
 from retrieval.trace import StepRecord, Trace
 
 SOURCE_FIELDS = (

@@ -17,7 +17,8 @@ from dataclasses import dataclass, replace
 from ragsite.core.errors import UnavailableError
 from ragsite.core.wording import joined, worded
 from retrieval.ports import Prompt
-from retrieval.steps.cite import NOTHING_SUPPORTED, check_by_words, cited_markers, claims_of, verify
+from retrieval.steps.grounding.claims import claims_of
+from retrieval.steps.grounding.verify import NOTHING_SUPPORTED, check_by_words, verify
 from retrieval.steps.judge import estimated
 from retrieval.steps.memory import quote_memories
 from retrieval.steps.query import fold, years_in
@@ -32,6 +33,7 @@ from retrieval.steps.writing import (
     write_by_model,
 )
 from retrieval.text.analysis import Language, analyze, in_script, in_script_of, phrase, term_weights
+from retrieval.text.markers import cited_markers
 from retrieval.text.quoting import one_line, quote_history, quote_source
 from retrieval.text.statements import Statement, headed_statements_of
 from retrieval.trace import degrade, note, reason_text, skip

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 
 from retrieval.ports import Prompt
 from retrieval.steps.answer import written_answer
-from retrieval.steps.cite import without_markers
 from retrieval.steps.retrieve import fit
 from retrieval.steps.step import Deps, step
 from retrieval.steps.writing import AnswerWriter, author_of, write_by_model
+from retrieval.text.markers import without_markers
 from retrieval.text.quoting import neutralise, one_line, quote_history, quote_source
 from retrieval.text.statements import split_sentences
 from retrieval.trace import degrade, reason_text

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from ragsite.core.errors import AppError
 from retrieval.errors import explained
-from retrieval.steps.cite import claims_of
+from retrieval.steps.grounding.claims import claims_of
 from retrieval.steps.step import Deps, step
 from retrieval.text.quoting import estimate_tokens, one_line
 from retrieval.trace import degrade, note, skip

@@ -18,7 +18,8 @@ from typing import Any, Literal, cast
 
 from retrieval.errors import ModelCutError, ModelError
 from retrieval.ports import ChatModel, Prompt
-from retrieval.steps.cite import Aligner, CitedStream
+from retrieval.steps.grounding.alignment import Aligner
+from retrieval.steps.grounding.citation_stream import CitedStream
 from retrieval.steps.step import Deps
 from retrieval.text.analysis import ScriptKeeper
 from retrieval.text.quoting import estimate_tokens
@@ -96,7 +97,7 @@ def _escape(found: re.Match[str]) -> str:
 
 class AnswerWriter:
     """Emits a model's answer, a Chinese one in the script of the answer's language. Each sentence gets the citations of
-    the passages that bear it out, when it is complete; the model's own markers are a hint (`retrieval.steps.cite`).
+    the passages that bear it out, when it is complete; the model's own markers are a hint (`steps.grounding`).
 
     text: what has been emitted. marked: the reply begins with a mark, which is held back until it is read; sources go
     to the reader before the first word of an answer, not at all where the model refuses. released: called before that

@@ -18,8 +18,8 @@ from retrieval.errors import IndexUnavailableError, ModelError
 from retrieval.ports import SearchRequest, SearchResult
 from retrieval.search.hybrid import SEARCH_TIMEOUT_S
 from retrieval.steps.answer import curated_answer
-from retrieval.steps.cite import verify
 from retrieval.steps.continuing import Begun, write_on
+from retrieval.steps.grounding.verify import verify
 from retrieval.steps.judge import estimated
 from retrieval.steps.query import fold, own_words
 from retrieval.steps.retrieve import breadth, search_documents

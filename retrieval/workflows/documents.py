@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from retrieval.steps.answer import with_more, written_answer
-from retrieval.steps.cite import verify
 from retrieval.steps.documents.compare import Comparison, Quoted, compare, differences, listing, outline, titles
 from retrieval.steps.documents.notes import find_rows, take_notes
 from retrieval.steps.documents.read import (
@@ -27,6 +26,7 @@ from retrieval.steps.documents.read import (
     read_documents,
     sources_of,
 )
+from retrieval.steps.grounding.verify import verify
 from retrieval.steps.step import Deps, step
 from retrieval.steps.writing import AnswerWriter, Author, author_of, write_by_model
 from retrieval.text.analysis import phrase

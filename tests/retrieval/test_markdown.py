@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from retrieval.ingest.markdown import document_blocks, parse_markdown
 from retrieval.providers.chat import unfenced
-from retrieval.steps.cite import claims_of
+from retrieval.steps.grounding.claims import claims_of
 from retrieval.text.quoting import neutralise
 from retrieval.text.statements import blocks_of, headed_statements_of, split_sentences
 

@@ -17,7 +17,6 @@ from pydantic import BaseModel
 from ragsite.core.wording import worded
 from retrieval.errors import ModelOutputError
 from retrieval.providers.chat import limited, shaped
-from retrieval.steps.cite import align
 from retrieval.steps.documents.compare import Row, RowKind
 from retrieval.steps.documents.read import (
     MOST_SOURCES,
@@ -30,6 +29,7 @@ from retrieval.steps.documents.read import (
     read_parts,
     sources_of,
 )
+from retrieval.steps.grounding.alignment import align
 from retrieval.steps.step import Deps, step, try_call
 from retrieval.text.quoting import one_line
 from retrieval.trace import note

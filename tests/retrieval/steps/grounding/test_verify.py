@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 from django.conf import settings
 
-from retrieval.steps.cite import verify
+from retrieval.steps.grounding.verify import verify
 from retrieval.steps.step import Deadline
 from retrieval.values import Answer, Scores, Source
 from tests.retrieval.steps.fakes import chunk, make_tools

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from retrieval.errors import EmbeddingUnavailableError
-from retrieval.steps.cite import Aligner, align
+from retrieval.steps.grounding.alignment import Aligner, align
 from retrieval.values import EmbeddingSpace, Scores, Source
 from tests.retrieval.steps.fakes import HANDBOOK
 

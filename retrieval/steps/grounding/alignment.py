@@ -1,0 +1,100 @@
+"""Which passages a sentence of an answer cites.
+
+A model's own markers ([1], [1, 2], 【1】) are a hint: they weigh HINT in the choice, and a passage that says less than
+another one is not cited for them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Sequence
+
+from ragsite.core.wording import worded
+from retrieval.errors import EmbeddingUnavailableError
+from retrieval.ports import Embedder, Models, Vectors
+from retrieval.steps.grounding.overlap import overlap, passage_terms, same_language, statement_weights
+from retrieval.text.analysis import held_share, query_terms
+from retrieval.values import Source
+
+HINT = 0.06  # what the model's own marker adds to a passage's score
+CONTEXT = 0.15  # what the question's words in the nearest sentence add at most
+RANK = 0.002  # what each place further down the ranking takes away: it tells equal passages apart
+NUMBERS = 0.5  # share of the score that a sentence's numbers make up, where it has any
+NEAR = 0.3  # share of its weight from which a sentence cites its nearest passage
+ALIKE = 0.05  # how far below the best one a passage may be that the model cited as well
+JOIN = 0.2  # share of the sentence's weight that another passage must add, half of it where the model cited it
+MOST = 3  # passages that one sentence cites
+COSINE_ALIKE = 0.05  # how far below the nearest one's cosine a passage may be that the model cited
+EMBEDDING_TIMEOUT_S = 2.0
+EMBEDDER_IS_SLOW = worded("no result within {timeout_s:.1f} s", timeout_s=EMBEDDING_TIMEOUT_S)
+
+
+def align(statement: str, sources: Sequence[Source], *, question: str, hints: Collection[int] = ()) -> tuple[int, ...]:
+    """Markers of the passages that bear it out, ascending; empty where none is near.
+
+    A sentence in another language than its passages, or too short to be looked up, keeps the model's own markers.
+    """
+    hinted = sorted({source.marker for source in sources}.intersection(hints))[:MOST]
+    readable = [source for source in sources if same_language(statement, source.chunk.text)]
+    chunks = {source.marker: source.chunk for source in readable}
+    weights = statement_weights(statement, question, list(chunks.values()), number_share=NUMBERS)
+    if not readable or not weights:
+        return tuple(hinted)
+    found = {marker: overlap(weights, chunk) for marker, chunk in chunks.items()}
+    context = dict.fromkeys(query_terms(question), 1.0)
+    scores: dict[int, float] = {}
+    for rank, source in enumerate(sorted(readable, key=lambda source: -(source.scores.final or 0.0))):
+        one = found[source.marker]
+        scores[source.marker] = (
+            0.7 * one.near
+            + 0.3 * one.whole
+            + CONTEXT * held_share(context, one.place.terms)
+            + HINT * (source.marker in hinted)
+            - RANK * rank
+        )
+    best, *others = sorted(scores, key=lambda marker: -scores[marker])
+    if found[best].near < NEAR:
+        return ()
+    cited, held = [best], passage_terms(chunks[best])
+    for marker in others:
+        gain = held_share(weights, held | found[marker].place.terms) - held_share(weights, held)
+        is_alike = marker in hinted and scores[marker] >= scores[best] - ALIKE
+        if len(cited) < MOST and (is_alike or gain >= (JOIN / 2 if marker in hinted else JOIN)):
+            cited.append(marker)
+            held |= passage_terms(chunks[marker])
+    return tuple(sorted(cited))
+
+
+class Aligner:
+    """`align` for the sentences of one answer. A sentence in another language than all its passages cites what is
+    nearest by vectors, where an embedding model answers in time."""
+
+    def __init__(self, sources: Sequence[Source], *, question: str, models: Models | None = None) -> None:
+        self._sources = sources
+        self._question = question
+        self._models = models
+        self._vectors: Vectors | None = None  # of the passages
+        self.failure = ""  # why vectors could not be had
+
+    async def __call__(self, sentence: str, hints: Collection[int]) -> Sequence[int]:
+        readable = any(same_language(sentence, source.chunk.text) for source in self._sources)
+        if self._models and self._sources and not readable:
+            try:
+                async with asyncio.timeout(EMBEDDING_TIMEOUT_S):
+                    embedder = await self._models.default_embedder()
+                    if embedder.space.semantic:
+                        return await self._nearest(embedder, sentence, hints)
+            except (EmbeddingUnavailableError, TimeoutError) as error:
+                self._models, self.failure = None, getattr(error, "reason", "") or EMBEDDER_IS_SLOW
+        return await asyncio.to_thread(align, sentence, self._sources, question=self._question, hints=hints)
+
+    async def _nearest(self, embedder: Embedder, sentence: str, hints: Collection[int]) -> Sequence[int]:
+        if self._vectors is None:
+            self._vectors = await embedder.embed_documents([source.chunk.text for source in self._sources])
+        cosines = self._vectors @ (await embedder.embed_queries([sentence]))[0]
+        nearest = int(cosines.argmax())
+        return [
+            source.marker
+            for at, (source, cosine) in enumerate(zip(self._sources, cosines, strict=True))
+            if at == nearest or (source.marker in hints and cosine >= cosines[nearest] - COSINE_ALIKE)
+        ][:MOST]
