@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from ragsite.core.errors import AppError
-from ragsite.core.queueing import task_queue
+from ragsite.core.queueing import enqueue
 from ragsite.core.read_only_admin import PartOfHistoryAdmin, ReadOnlyAdmin, excerpt
 from retrieval.models import Collection, Document, IngestJob
 from retrieval.services.collections import collection_approve
@@ -68,7 +68,7 @@ class CollectionAdmin(ActionsAdmin, admin.ModelAdmin):
     @admin.action(description=_("Embed again with the model for new collections"), permissions=["action"])
     def reembed(self, request: HttpRequest, queryset: QuerySet[Collection]) -> None:
         for collection in queryset:
-            task_queue("retrieval.tasks.collection_reembed_task", str(collection.pk))
+            enqueue("retrieval.tasks.collection_reembed_task", str(collection.pk))
         self.message_user(request, _("A worker does it as soon as it can; searches go on meanwhile."), messages.SUCCESS)
 
     @admin.display(description=_("Documents"), ordering="document_count")

@@ -40,7 +40,7 @@ class ModelTimeoutError(ModelError):
 
 
 class ModelOutputError(ModelError):
-    """The model answered, but not in the asked form, also after one repair attempt."""
+    """The model answered, but not in the asked form."""
 
 
 class ModelInterruptedError(ModelError):

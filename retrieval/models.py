@@ -411,20 +411,6 @@ class IngestJob(Leased):
         return f"{self.document_id}: {self.get_state_display()}"
 
 
-class WriteLease(Leased):
-    """The one writer of an embedding space (Milvus Lite loses concurrent writers' rows at a kill)."""
-
-    space = models.CharField(max_length=255, primary_key=True)
-    holder = models.CharField(max_length=100)  # host and process, for people
-
-    class Meta:
-        verbose_name = _("write lease")
-        verbose_name_plural = _("write leases")
-
-    def __str__(self) -> str:
-        return f"{self.space}: {self.holder}"
-
-
 class Memory(models.Model):
     """A fact that an earlier answer gave a user, with the question it answered. Only that user sees it."""
 

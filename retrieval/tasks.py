@@ -13,9 +13,8 @@ from celery import current_task, shared_task
 from celery.signals import worker_ready
 from django.conf import settings
 from django.db import close_old_connections
-from kombu.exceptions import OperationalError
 
-from ragsite.core.queueing import task_queue
+from ragsite.core.queueing import BROKER_AWAY, enqueue
 from retrieval.engine import close_engine, get_engine
 from retrieval.errors import EmbeddingUnavailableError, IndexUnavailableError
 from retrieval.models import Collection
@@ -38,7 +37,7 @@ def ingest_next() -> str:
     """Parse, embed and index one document: the next in turn. A message too many finds nothing to do ("idle")."""
     outcome = _run(ingest_take_next)
     if outcome != "idle" and turns():  # the message of a waiting job may have been taken while this one ran
-        task_queue(INGEST_NEXT)
+        enqueue(INGEST_NEXT)
     return outcome
 
 
@@ -113,5 +112,5 @@ def _queue_again() -> None:
         request = current_task.request
         try:
             current_task.apply_async(args=request.args, kwargs=request.kwargs, retry=False)
-        except (OperationalError, OSError) as error:
+        except BROKER_AWAY as error:
             logger.warning("%s was not queued again: the broker is away (%s)", current_task.name, error)

@@ -14,16 +14,15 @@ from asgiref.sync import sync_to_async
 from django.db import OperationalError, connection, transaction
 from django.utils import timezone
 
-from ragsite.core.leases import Lease, LeaseLostError, hold
-from retrieval.models import WriteLease
+from ragsite.core.leases import Lease, LeaseLostError, NamedLease, NamedLock, hold, lock_is_held
 
 pytestmark = pytest.mark.django_db(transaction=True)
-ROWS = WriteLease.objects
+ROWS = NamedLock.objects
 
 
 @pytest.fixture
-def row() -> WriteLease:
-    return ROWS.create(space="space", holder="")
+def row() -> NamedLock:
+    return ROWS.create(name="space", holder="")
 
 
 def lease(seconds: float = 5.0, **options: Any) -> Lease:
@@ -54,13 +53,13 @@ async def database_away() -> AsyncIterator[asyncio.Event]:
 
 
 # ------------------------------------------------------------------------------------------------ the row
-def test_one_of_two_takes_a_row(row: WriteLease) -> None:
+def test_one_of_two_takes_a_row(row: NamedLock) -> None:
     assert lease().take(holder="one")
     assert not lease().take(holder="two")
     assert ROWS.get().holder == "one"
 
 
-def test_a_lease_that_ran_out_is_taken_over(row: WriteLease) -> None:
+def test_a_lease_that_ran_out_is_taken_over(row: NamedLock) -> None:
     mine = lease()
     assert mine.take()
     take_over()
@@ -69,7 +68,7 @@ def test_a_lease_that_ran_out_is_taken_over(row: WriteLease) -> None:
     assert ROWS.get().holder == "other"
 
 
-def test_a_late_holder_cannot_write(row: WriteLease) -> None:
+def test_a_late_holder_cannot_write(row: NamedLock) -> None:
     mine = lease()
     assert mine.take(holder="me")
     take_over()
@@ -86,14 +85,14 @@ async def renewed() -> None:
         await asyncio.sleep(0.05)
 
 
-async def test_a_long_body_keeps_its_lease(row: WriteLease) -> None:
+async def test_a_long_body_keeps_its_lease(row: NamedLock) -> None:
     mine = lease(3.0)
     assert await sync_to_async(mine.take)()
     async with hold(mine):
         await renewed()
 
 
-async def test_a_lost_lease_ends_the_body(row: WriteLease) -> None:
+async def test_a_lost_lease_ends_the_body(row: NamedLock) -> None:
     mine, ended = lease(0.6), False
     assert await sync_to_async(mine.take)()
     with pytest.raises(LeaseLostError):
@@ -107,7 +106,7 @@ async def test_a_lost_lease_ends_the_body(row: WriteLease) -> None:
     assert ended and not asyncio.current_task().cancelling()  # type: ignore[union-attr]
 
 
-async def test_a_body_that_swallows_its_end_is_told_all_the_same(row: WriteLease) -> None:
+async def test_a_body_that_swallows_its_end_is_told_all_the_same(row: NamedLock) -> None:
     mine = lease(0.6)
     assert await sync_to_async(mine.take)()
     with pytest.raises(LeaseLostError):
@@ -117,7 +116,7 @@ async def test_a_body_that_swallows_its_end_is_told_all_the_same(row: WriteLease
                 await asyncio.sleep(60)
 
 
-async def test_a_database_that_is_away_for_a_moment_costs_nothing(row: WriteLease) -> None:
+async def test_a_database_that_is_away_for_a_moment_costs_nothing(row: NamedLock) -> None:
     mine = lease(6.0)
     assert await sync_to_async(mine.take)()
     async with hold(mine):
@@ -126,7 +125,7 @@ async def test_a_database_that_is_away_for_a_moment_costs_nothing(row: WriteLeas
         await renewed()
 
 
-async def test_a_database_that_stays_away_ends_the_body(row: WriteLease) -> None:
+async def test_a_database_that_stays_away_ends_the_body(row: NamedLock) -> None:
     mine = lease(0.3)
     assert await sync_to_async(mine.take)()
     with pytest.raises(LeaseLostError) as raised:
@@ -135,7 +134,7 @@ async def test_a_database_that_stays_away_ends_the_body(row: WriteLease) -> None
     assert isinstance(raised.value.__cause__, OperationalError)
 
 
-async def test_a_stopped_process_notices_before_it_writes(row: WriteLease) -> None:
+async def test_a_stopped_process_notices_before_it_writes(row: NamedLock) -> None:
     mine, written = lease(0.1), False
     assert await sync_to_async(mine.take)()
     with pytest.raises(LeaseLostError):
@@ -145,3 +144,25 @@ async def test_a_stopped_process_notices_before_it_writes(row: WriteLease) -> No
             await mine.aensure()
             written = True
     assert not written
+
+
+# ------------------------------------------------------------------------------------------------ locks by name
+def test_a_lock_by_name_has_one_holder_and_leaves_no_row() -> None:
+    lock = NamedLease("feedback round", seconds=5.0)
+    other = NamedLease("feedback round", seconds=5.0)
+    assert lock.take()
+    assert not other.take()
+    assert lock_is_held("feedback round")
+    assert lock.release()
+    assert not lock_is_held("feedback round")
+    assert not NamedLock.objects.exists()
+    assert other.take()
+
+
+def test_who_lost_a_lock_by_name_does_not_give_it_back() -> None:
+    lock = NamedLease("feedback round", seconds=5.0)
+    lock.take()
+    NamedLock.objects.update(lease_expires_at=timezone.now() - timedelta(seconds=1))
+    assert NamedLease("feedback round", seconds=5.0).take()
+    assert not lock.release()
+    assert lock_is_held("feedback round")

@@ -31,12 +31,12 @@ from feedback.ranking.same_question import vector_decode, vector_encode
 from feedback.rounds.evidence import searched_for
 from feedback.rounds.questions import signature
 from ragsite.core.errors import AppError
+from ragsite.core.leases import NamedLease
 from retrieval.engine import Engine, with_engine
 from retrieval.errors import EmbeddingUnavailableError
 from retrieval.models import Collection, Document
 from retrieval.providers.embeddings import LEXICAL_SPACE
 from retrieval.selectors import as_uuid
-from retrieval.services.write_lease import lease_release, lease_take, space_lease
 from retrieval.text.analysis import analyze
 
 DAYS = 90  # questions of the last days
@@ -64,8 +64,8 @@ def unanswered(since: Any) -> QuerySet[Message]:
 def gaps_refresh() -> int:
     """Put the newest unanswered questions into their gaps, and take in what was found when gaps were asked again.
     Returns how many gaps are new; 0 where another process is at it."""
-    lease = space_lease("knowledge gaps", seconds=120.0)
-    if not lease_take(lease):
+    lease = NamedLease("knowledge gaps", seconds=120.0)
+    if not lease.take():
         return 0
     try:
         since = timezone.now() - timedelta(days=DAYS)
@@ -77,7 +77,7 @@ def gaps_refresh() -> int:
         gap_results_take()
         return made
     finally:
-        lease_release(lease)
+        lease.release()
 
 
 def _place(answers: Sequence[Message]) -> int:

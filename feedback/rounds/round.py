@@ -18,12 +18,10 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, cast
 
-from celery import current_app
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import DatabaseError, transaction
 from django.utils import timezone
-from kombu.exceptions import OperationalError
 
 from feedback.models import Evidence, FeedbackState, GoldenQuestion, Revision
 from feedback.ranking.boosts import DocumentBoost, QueryBoost, digest, document_boosts, query_boosts
@@ -38,10 +36,10 @@ from feedback.rounds.question_pairs import question_pairs_decide
 from feedback.rounds.questions import questions_embed
 from feedback.rounds.revisions import revision_create, revision_go_live, revision_hold, revisions_forget
 from ragsite.core.errors import ConflictError, UnavailableError
-from ragsite.core.leases import Lease, LeaseLostError
+from ragsite.core.leases import Lease, LeaseLostError, NamedLease, lock_is_held
+from ragsite.core.queueing import BrokerAwayError, enqueue
 from ragsite.core.wording import Sentence, joined, worded, wordings_of
 from retrieval.models import Document
-from retrieval.services.write_lease import lease_is_held, lease_release, lease_take, space_lease
 
 LEASE = "feedback round"
 LEASE_S = 120.0  # a round that has not reported for this long is taken over
@@ -109,8 +107,8 @@ class Proposal:
 def round_queue(*, by: User) -> None:
     """Have a worker run a round as this person: a request is not to wait for one. Raises QueueAwayError."""
     try:
-        current_app.send_task("feedback.tasks.reindex_feedback", kwargs={"by": by.pk}, retry=False)
-    except (OperationalError, OSError) as error:
+        enqueue("feedback.tasks.reindex_feedback", keywords={"by": by.pk}, required=True)
+    except BrokerAwayError as error:
         raise QueueAwayError from error
 
 
@@ -122,7 +120,7 @@ def feedback_round(*, by: User | None = None, dry_run: bool = False) -> RoundOut
     """
     begun = time.monotonic()
     name = by.get_username() if by else ""
-    if dry_run and lease_is_held(LEASE):
+    if dry_run and lock_is_held(LEASE):
         return replace(BUSY, dry_run=True)
     if dry_run:
         with transaction.atomic():
@@ -265,8 +263,8 @@ def _notes(not_embedded: str, not_paired: str) -> tuple[str, ...]:
 @contextmanager
 def _lease() -> Iterator[Lease | None]:
     """None where another round holds it. Raises RoundLostError when another round has taken it over meanwhile."""
-    lease = space_lease(LEASE, seconds=LEASE_S)
-    if not lease_take(lease):
+    lease = NamedLease(LEASE, seconds=LEASE_S)
+    if not lease.take():
         yield None
         return
     try:
@@ -274,7 +272,7 @@ def _lease() -> Iterator[Lease | None]:
     except LeaseLostError as error:
         raise RoundLostError from error
     finally:
-        lease_release(lease)
+        lease.release()
 
 
 def _record(outcome: RoundOutcome) -> None:

@@ -8,14 +8,13 @@ from contextlib import nullcontext
 from functools import wraps
 from typing import Any
 
-from celery import current_app
 from django.conf import settings
 from django.db import transaction
 from django.http import HttpRequest
 from django.urls import URLPattern, URLResolver
-from kombu.exceptions import OperationalError
 
 from ragsite.core.errors import UnavailableError
+from ragsite.core.queueing import BrokerAwayError, enqueue
 from ragsite.core.wording import worded
 
 logger = logging.getLogger(__name__)
@@ -27,9 +26,8 @@ WITHOUT_LETTER = {"account_login", "account_reauthenticate", "openid_connect_log
 def letter_queue(to: str, subject: str, text: str) -> None:
     """A worker sends it. text: in the reader's language. Raises UnavailableError while the broker is away."""
     try:
-        task = "ragsite.tasks.letter_send"
-        current_app.send_task(task, (to, subject, text), retry=False, expires=GOOD_FOR_S)
-    except (OperationalError, OSError) as away:
+        enqueue("ragsite.tasks.letter_send", to, subject, text, required=True, expires_s=GOOD_FOR_S)
+    except BrokerAwayError as away:
         logger.error("an e-mail cannot be sent, the broker is away: %s", away)
         raise UnavailableError(
             worded("No e-mail can be sent at the moment, so nothing was changed; try again in a few minutes.")

@@ -12,15 +12,13 @@ import logging
 import shutil
 import zipfile
 from collections.abc import AsyncIterator
-from contextlib import suppress
-from functools import reduce
+from functools import partial, reduce
 from itertools import chain
 from operator import or_
 from tempfile import TemporaryFile
 from typing import IO, Any
 
 from asgiref.sync import sync_to_async
-from celery import current_app
 from django.apps import apps
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
@@ -31,9 +29,9 @@ from django.db.models import Q, QuerySet
 from django.http import StreamingHttpResponse
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from kombu.exceptions import OperationalError
 
 from ragsite.core.errors import PermissionDeniedError
+from ragsite.core.queueing import enqueue
 from ragsite.core.text import clean_file_name
 from ragsite.core.wording import worded
 from ragsite.models import Account
@@ -129,13 +127,8 @@ def deletion_start(*, user: User) -> None:
     user.is_active = False
     user.save(update_fields=["is_active"])  # ends its sessions and tokens, too (ragsite.accounts.signals)
     Account.objects.update_or_create(user=user, defaults={"deletion_requested_at": timezone.now()})
-    transaction.on_commit(_wake)
-
-
-def _wake() -> None:
-    """A worker takes what waits; without this message the next round does, within a minute."""
-    with suppress(OperationalError, OSError):
-        current_app.send_task("ragsite.tasks.deletions_do_task", retry=False)
+    # Without this message the schedule does it, within a minute.
+    transaction.on_commit(partial(enqueue, "ragsite.tasks.deletions_do_task"))
 
 
 def deletions_do() -> int:

@@ -11,6 +11,8 @@ late holder writes changes nothing ("fencing token").
                 lease.check()                       # locks the row; raises LeaseLostError
                 ...                                 # writes that belong to the work
         lease.release(state="done")
+
+Work that has no row of its own takes a lock by name: `NamedLease("feedback round", seconds=120)`.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from typing import Any
 from django.db import Error, models
 from django.db.models import Q, QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from ragsite.core.database import database_call
 from ragsite.core.errors import ConflictError
@@ -129,6 +132,47 @@ class Lease:
                 await database_call(self.renew)
             except Error as error:
                 raise LeaseLostError from error
+
+
+class NamedLock(Leased):
+    """A lock that one process at a time holds. Its row is there only while it is held."""
+
+    name = models.CharField(max_length=255, primary_key=True)
+    holder = models.CharField(max_length=100)  # host and process, for people
+
+    class Meta:
+        app_label = "ragsite"
+        verbose_name = _("lock")
+        verbose_name_plural = _("locks")
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.holder}"
+
+
+class NamedLease(Lease):
+    """The lease of a `NamedLock`, whose row is made by `take` and removed by `release`."""
+
+    def __init__(self, name: str, *, seconds: float) -> None:
+        super().__init__(NamedLock.objects.all(), name, seconds=seconds)
+
+    def take(self, **values: Any) -> bool:
+        values = {"holder": this_process(), **values}
+        if super().take(**values):
+            return True
+        if self.rows.filter(pk=self.pk).exists():
+            return False
+        self.rows.bulk_create([NamedLock(name=self.pk)], ignore_conflicts=True)
+        return super().take(**values)
+
+    def release(self, **values: Any) -> bool:
+        self._deadline = 0.0
+        deleted, _by_model = self.held().delete()
+        return bool(deleted)
+
+
+def lock_is_held(name: str) -> bool:
+    """Whether any process holds this lock at this moment."""
+    return NamedLock.objects.filter(pk=name).exclude(run_out()).exists()
 
 
 @contextlib.asynccontextmanager

@@ -20,6 +20,19 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
+            name='NamedLock',
+            fields=[
+                ('lease_token', models.UUIDField(blank=True, editable=False, help_text='Of the holder; new at each take.', null=True)),
+                ('lease_expires_at', models.DateTimeField(blank=True, editable=False, null=True)),
+                ('name', models.CharField(max_length=255, primary_key=True, serialize=False)),
+                ('holder', models.CharField(max_length=100)),
+            ],
+            options={
+                'verbose_name': 'lock',
+                'verbose_name_plural': 'locks',
+            },
+        ),
+        migrations.CreateModel(
             name='Account',
             fields=[
                 ('user', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='account', serialize=False, to=settings.AUTH_USER_MODEL)),

@@ -46,7 +46,7 @@ class _Part:
 
     child: Child
     next_start: float | None
-    when_restarted: Callable[[], None] | None
+    when_restarted: Callable[[], object] | None
     started_at: float = 0.0
     quick_deaths: int = 0
 
@@ -63,12 +63,12 @@ class Supervisor:
         self._parts: list[_Part] = []
         self._stopping = False
 
-    def add(self, child: Child, *, delay_s: float = 0.0, when_restarted: Callable[[], None] | None = None) -> None:
+    def add(self, child: Child, *, delay_s: float = 0.0, when_restarted: Callable[[], object] | None = None) -> None:
         """Start it, after `delay_s`, and poll it from now on. Raises StartError."""
         self._parts.append(_Part(child, time.monotonic() + delay_s, when_restarted))
         self.poll()
 
-    def run(self, *, when_ready: Callable[[], None] = lambda: None) -> None:
+    def run(self, *, when_ready: Callable[[], object] = lambda: None) -> None:
         """Until SIGINT, SIGTERM or SIGHUP. Calls `when_ready` once, at the first ready answer. Raises StartError."""
         ready = False
         while not self._stopping:

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import json
-import logging
 import uuid
 from collections.abc import Collection
 from functools import partial
 from typing import Any
 
-from celery import current_app
 from django.db import transaction
 from django.db.models import Model
 from django.db.models.signals import post_save
 from django.utils import timezone
-from kombu.exceptions import OperationalError
 
 from feedback.models import KnowledgeGap, Rating
 from feedback.models.ratings import thumb_of
+from ragsite.core.queueing import enqueue
 from ragsite.models import Webhook
 from retrieval.models import Document
 
 Event = Webhook.Event
 DOCUMENT_EVENTS = {Document.Status.READY: Event.DOCUMENT_READY, Document.Status.FAILED: Event.DOCUMENT_FAILED}
-logger = logging.getLogger(__name__)
 
 
 def connect() -> None:
@@ -58,11 +55,5 @@ def _tell(event: Webhook.Event, data: dict[str, Any]) -> None:
     hooks = [hook for hook in Webhook.objects.filter(is_active=True) if event in hook.events]
     body = json.dumps({"type": event, "timestamp": timezone.now().isoformat(), "data": data}, ensure_ascii=False)
     for hook in hooks:
-        transaction.on_commit(partial(_queue, str(hook.pk), f"msg_{uuid.uuid4().hex}", body), robust=True)
-
-
-def _queue(*arguments: str) -> None:
-    try:
-        current_app.send_task("ragsite.tasks.webhook_send", arguments, retry=False)
-    except (OperationalError, OSError) as error:
-        logger.warning("a webhook is not told: the broker is away (%s)", error)
+        send = partial(enqueue, "ragsite.tasks.webhook_send", str(hook.pk), f"msg_{uuid.uuid4().hex}", body)
+        transaction.on_commit(send, robust=True)

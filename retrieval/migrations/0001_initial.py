@@ -31,19 +31,6 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='WriteLease',
-            fields=[
-                ('lease_token', models.UUIDField(blank=True, editable=False, help_text='Of the holder; new at each take.', null=True)),
-                ('lease_expires_at', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('space', models.CharField(max_length=255, primary_key=True, serialize=False)),
-                ('holder', models.CharField(max_length=100)),
-            ],
-            options={
-                'verbose_name': 'write lease',
-                'verbose_name_plural': 'write leases',
-            },
-        ),
-        migrations.CreateModel(
             name='Collection',
             fields=[
                 ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),

@@ -13,7 +13,7 @@ from django.db import transaction
 from django.db.models import Model, QuerySet
 from django.db.models.signals import post_delete, pre_delete
 
-from ragsite.core.queueing import task_queue
+from ragsite.core.queueing import enqueue
 from retrieval.models import Collection, Document
 from retrieval.selectors import collection_space
 from retrieval.services.collections import collection_emptied, collection_touch
@@ -54,4 +54,4 @@ def _document_deleting(sender: type[Model], instance: Document, **_: Any) -> Non
 def _collection_deleted(sender: type[Model], instance: Collection, **_: Any) -> None:
     if space := collection_space(instance):
         task = "retrieval.tasks.collection_unindex"
-        transaction.on_commit(partial(task_queue, task, str(instance.pk), space.model, space.dim))
+        transaction.on_commit(partial(enqueue, task, str(instance.pk), space.model, space.dim))

@@ -22,7 +22,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from ragsite.core.errors import ConflictError, StorageFullError, TooLargeError
-from ragsite.core.queueing import task_queue
+from ragsite.core.queueing import enqueue
 from ragsite.core.storage import MIB, check_room, is_lack_of_room
 from ragsite.core.text import clean_file_name
 from ragsite.core.wording import worded
@@ -236,7 +236,7 @@ def document_delete(*, document: Document) -> None:
 def document_unindex(*, document_id: UUID, space: EmbeddingSpace) -> None:
     """A worker clears its rows in this space away, once what is under way is committed."""
     task = "retrieval.tasks.document_unindex"
-    transaction.on_commit(partial(task_queue, task, str(document_id), space.model, space.dim))
+    transaction.on_commit(partial(enqueue, task, str(document_id), space.model, space.dim))
 
 
 @transaction.atomic
@@ -266,7 +266,7 @@ def _job_open(document: Document, queue: bool) -> None:
         defaults={"not_before": not_before, "user": job_user(document)},
     )
     if created and queue:
-        transaction.on_commit(partial(task_queue, INGEST_NEXT))
+        transaction.on_commit(partial(enqueue, INGEST_NEXT))
 
 
 def _existing(document: Document, upload: File[bytes], queue: bool) -> DocumentCreated:

@@ -17,7 +17,7 @@ from django.db.models.signals import post_delete, post_save
 
 from ragsite.accounts.auth import bound_to
 from ragsite.core.errors import AppError, InvalidInputError, NotFoundError, PermissionDeniedError
-from ragsite.core.queueing import task_queue
+from ragsite.core.queueing import enqueue
 from ragsite.core.sealed import seal
 from ragsite.core.text import clean_line
 from ragsite.core.wording import worded
@@ -133,7 +133,7 @@ def sync_source_delete(*, row: SyncSource) -> None:
 
 def sync_source_start(*, row: SyncSource, dry_run: bool = False) -> None:
     """A worker runs it as soon as it can."""
-    transaction.on_commit(partial(task_queue, TASK, str(row.pk), dry_run))
+    transaction.on_commit(partial(enqueue, TASK, str(row.pk), dry_run))
 
 
 # ------------------------------------------------------------------------------------------------ schedule

@@ -19,8 +19,7 @@ from feedback.rounds import round as rounds
 from feedback.rounds.live import feedback_state, live_revision, snapshot_load
 from feedback.rounds.revisions import revision_go_live, revision_roll_back
 from feedback.rounds.round import RoundOutcome, feedback_round
-from retrieval.models import WriteLease
-from retrieval.services.write_lease import lease_take, space_lease
+from ragsite.core.leases import NamedLease, NamedLock
 from tests.clients import client_of
 from tests.factories import UserFactory
 from tests.feedback.rated import make_answer, passage, rate, rate_chunk, regular
@@ -84,7 +83,7 @@ def test_enough_people_lift_or_lower_a_document() -> None:
 
 
 def test_only_one_round_runs_at_a_time() -> None:
-    lease_take(space_lease(rounds.LEASE, seconds=60))
+    NamedLease(rounds.LEASE, seconds=60).take()
     rate_chunk(QUESTION, passage("Ten books."))
     assert feedback_round().status == "busy"
     assert not Evidence.objects.exists()
@@ -100,12 +99,12 @@ def test_the_round_of_a_killed_worker_is_taken_over_and_finished(monkeypatch: py
         raise KilledError
 
     with monkeypatch.context() as patch:
-        patch.setattr(rounds, "lease_release", lambda _: None)  # a killed process gives nothing back
+        patch.setattr(NamedLease, "release", lambda _: False)  # a killed process gives nothing back
         patch.setattr(rounds, "guard_measure", killed)
         with pytest.raises(KilledError):
             feedback_round()
     assert feedback_round().status == "busy"
-    WriteLease.objects.filter(space=rounds.LEASE).update(lease_expires_at=timezone.now() - timedelta(seconds=1))
+    NamedLock.objects.filter(name=rounds.LEASE).update(lease_expires_at=timezone.now() - timedelta(seconds=1))
     outcome = feedback_round()
     assert (outcome.status, outcome.ratings, outcome.counts["query_boosts"]) == ("live", 0, 1)
     assert Evidence.objects.count() == 2

@@ -19,7 +19,7 @@ from chat.review.roles import DeskAccess
 from ragsite.core.database import database_call
 from ragsite.core.errors import ConflictError, NotFoundError
 from ragsite.core.leases import Lease, run_out
-from ragsite.core.queueing import task_queue
+from ragsite.core.queueing import enqueue
 from ragsite.core.wording import worded, wordings_of
 from retrieval.engine import Engine, with_engine
 from retrieval.ports import ModelStatus
@@ -71,7 +71,7 @@ def replays_create(*, access: DeskAccess, message_ids: Sequence[UUID], change: M
 # ------------------------------------------------------------------------------------------------ work
 def replays_queue() -> None:
     """A worker goes on with what is open."""
-    task_queue(TASK)
+    enqueue(TASK)
 
 
 async def replays_work(*, within_s: float) -> bool:

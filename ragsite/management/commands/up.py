@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import shutil
 import sys
@@ -15,16 +14,14 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand
 from django.db import connections
 from filelock import FileLock
-from kombu.exceptions import OperationalError
 
-from ragsite.celery import app as celery_app
+from ragsite.core.queueing import enqueue
 from ragsite.runtime import start_checks
 from ragsite.runtime.milvus_lite import LiteServer, MilvusLiteError
 from ragsite.runtime.start_checks import ADMIN_NAME, StartError
 from ragsite.runtime.supervisor import DELAYS_S, Supervisor, programs
 
 NEVER_SHOWN = ["redoc", "rest_framework", "*.map", "*.d.ts", "LICENSE*", "README*"]  # files of libraries
-logger = logging.getLogger(__name__)
 
 
 class Command(BaseCommand):
@@ -53,7 +50,7 @@ class Command(BaseCommand):
         supervisor.handle_signals()
         try:
             if not settings.RAG.milvus.uri:
-                look_again = partial(_send, "retrieval.tasks.index_check")  # its last writes may be lost
+                look_again = partial(enqueue, "retrieval.tasks.index_check")  # its last writes may be lost
                 supervisor.add(LiteServer(data_dir, port=settings.RAG.milvus.lite_port), when_restarted=look_again)
             start_checks.migrate()
             self._first_login(start_checks.make_admin(settings.SITE.admin_password))
@@ -68,7 +65,7 @@ class Command(BaseCommand):
             ):
                 supervisor.add(program, delay_s=DELAYS_S.get(program.name, 0.0))
             if settings.SITE.sample_data:
-                _send("ragsite.tasks.samples_load_once")
+                enqueue("ragsite.tasks.samples_load_once")
             supervisor.run(when_ready=lambda: self._say(f"Ragsite is ready at {url} (Ctrl-C stops it)."))
             self._say("Stopping …")
         finally:
@@ -102,11 +99,3 @@ def _collect_static_files() -> None:
             f"The folder {folder} for the pages' files cannot be written ({error.strerror}): make it "
             "writable, or run `python manage.py collectstatic` as a user who may write it."
         ) from error
-
-
-def _send(task: str) -> None:
-    """By name: the worker has the site loaded. A broker that goes away must not end the site."""
-    try:
-        celery_app.send_task(task, retry=False)
-    except (OperationalError, OSError) as error:
-        logger.warning("%s was not queued: the broker is away (%s)", task, error)
