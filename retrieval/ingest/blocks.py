@@ -6,24 +6,69 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-BlockKind = Literal["heading", "paragraph", "table", "code"]
+from ragsite.core.wording import Sentence
+from retrieval.text.statements import HEAD_END, column_names, head_line, labelled_row
+
+BlockKind = Literal["heading", "paragraph", "list_item", "table", "code", "note"]
 BLOCK_SEPARATOR = "\n\n"
 TITLE_WITHIN_BLOCKS = 5
 GRID = 10_000  # steps across a page
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A grid: every row has the same number of cells, each on one line; what spans several stands in each of them.
+
+    head_rows: how many leading rows name the columns, 0: none does. caption: what names the table, "" for nothing.
+    first_row: the number of the first row below the head, as its program shows it; None where rows have no numbers.
+    pages: on which page each row stands, where they are not all on the block's. `tables_of` makes them of any grid.
+    """
+
+    rows: tuple[tuple[str, ...], ...]
+    head_rows: int = 0
+    caption: str = ""
+    first_row: int | None = None
+    pages: tuple[int, ...] | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What names each column, "" where nothing does; () of a table without a head."""
+        return column_names(self.rows[: self.head_rows])
+
+    @property
+    def text(self) -> str:
+        """The caption, the names of the columns, then each row as `column: cell; …`, without a head as `cell | …`."""
+        columns = self.columns
+        lines = [self.caption, head_line(columns)]
+        lines += [
+            labelled_row(columns, row) if columns else HEAD_END.join(filter(None, row))
+            for row in self.rows[self.head_rows :]
+        ]
+        return "\n".join(filter(None, lines))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """`text` as people see it, without blank lines around it. level: 1–6, headings only. page: from 1, None where
-    the format has no pages. label: a heading's words without markup, for the heading path. columns: of a table whose
-    rows are written as `column: cell; …` (`retrieval.text.statements`), "" for one without a name."""
+    """`text` as people see it, without blank lines around it. A table's is that of its grid: `table_block` makes one.
+
+    level: 1–6 of headings, from 1 of list items. label: a heading's words without markup, for the heading path; a list
+    item's label as it is shown, which its text begins with ("2.2", "(b)"). page: from 1, None where the format has no
+    pages. table: None of a table whose text stays as it was written.
+    """
 
     text: str
     kind: BlockKind = "paragraph"
     level: int = 0
     label: str = ""
     page: int | None = None
-    columns: tuple[str, ...] = ()
+    table: Table | None = None
+
+
+def table_block(table: Table, *, page: int | None = None) -> Block:
+    """Of one column, a paragraph with a line for each cell."""
+    if len(table.rows[0]) == 1 and not table.head_rows:
+        return Block(text=table.text, page=page)
+    return Block(text=table.text, kind="table", page=page, table=table)
 
 
 Line = list[Any]
@@ -46,13 +91,15 @@ class PageLines:
 class ParsedDocument:
     """The extracted text is the blocks' texts joined by `BLOCK_SEPARATOR`; chunk offsets point into it.
 
-    title: what the document calls itself, "" where it doesn't. pages: where the text of each stands, for a PDF.
+    title: what the document calls itself, "" where it doesn't. pages: where the text of each stands, for a PDF. unread:
+    what a viewer shows and no block holds, each with its place (`retrieval.ingest.unread`).
     """
 
     blocks: tuple[Block, ...]
     title: str = ""
     page_count: int | None = None
     pages: tuple[PageLines, ...] = ()
+    unread: tuple[Sentence, ...] = ()
 
     @property
     def text(self) -> str:

@@ -20,6 +20,7 @@ from typing import Any, Literal
 from ragsite.core.rag_settings import IngestSettings
 from retrieval.ingest.blocks import BLOCK_SEPARATOR, GRID, Block, Line, ParsedDocument
 from retrieval.text.quoting import estimate_tokens, estimate_word_pieces
+from retrieval.text.statements import MOST_COLUMNS
 from retrieval.values import HEADING_JOIN
 
 MAX_HEADING_CHARS = 500
@@ -328,7 +329,8 @@ def _part(number: int, pieces: Sequence[_Piece], start: int) -> DocumentPart:
     start, end = (pieces[0].start, pieces[-1].end) if pieces else (start, start)
     blocks: list[BlockPlace] = []
     for piece in pieces:
-        columns: list[Any] = [list(piece.block.columns)] if piece.block.columns else []
+        names = piece.block.table.columns if piece.block.table else ()
+        columns: list[Any] = [list(names)] if 0 < len(names) <= MOST_COLUMNS else []
         blocks.append([piece.start - start, piece.end - start, piece.block.kind, piece.block.level, *columns])
     page = pieces[0].block.page if pieces else None
     return DocumentPart(number=number, char_start=start, char_end=end, page=page, blocks=tuple(blocks))

@@ -10,7 +10,6 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +24,9 @@ from pptx.enum.shapes import PP_PLACEHOLDER
 
 from ragsite.core.wording import worded
 from retrieval.errors import DocumentUnreadableError
-from retrieval.ingest.blocks import Block, ParsedDocument, first_title
-from retrieval.ingest.text import MAX_HEADING_CHARS, heading_level, row_blocks
+from retrieval.ingest.blocks import Block, ParsedDocument, first_title, table_block
+from retrieval.ingest.tables import Row, SpannedCell, grid_of, tables_of
+from retrieval.ingest.text import MAX_HEADING_CHARS, csv_grid, heading_level
 
 _HEADING_STYLE = re.compile(r"(?:heading|标题|標題)\s*([1-9])", re.I)
 _TITLE_STYLES = ("title", "标题", "標題")
@@ -47,8 +47,7 @@ def _blocks(document: WordDocument) -> Iterator[Block]:
     levels = _style_levels(document)
     for item in document.iter_inner_content():
         if isinstance(item, Table):
-            if rows := list(_rows(item)):
-                yield Block(text="\n".join(rows), kind="table")
+            yield from map(table_block, tables_of(list(_rows(item)), expects_head=False))
         elif text := item.text.strip():
             properties = item._p.pPr
             style = properties.pStyle.val if properties is not None and properties.pStyle is not None else ""
@@ -78,11 +77,11 @@ def _outline_level(properties: Any) -> int:
     return level + 1 if level < 6 else 0
 
 
-def _rows(table: Table) -> Iterator[str]:
+def _rows(table: Table) -> Iterator[Row]:
+    width = len(table.columns)
     for row in table.rows:
-        cells = {id(cell._tc): " ".join(cell.text.split()) for cell in row.cells}  # a merged cell is listed repeatedly
-        if any(cells.values()):
-            yield " | ".join(cells.values())
+        cells = [" ".join(cell.text.split()) for cell in row.cells][:width]
+        yield Row((*cells, *[""] * (width - len(cells))))
 
 
 # ------------------------------------------------------------------------------------------------ PowerPoint
@@ -127,12 +126,16 @@ def _flat(shapes: Iterable[Any], title: Any) -> Iterator[Any]:
 
 def _shape_blocks(shape: Any, page: int) -> Iterator[Block]:
     if getattr(shape, "has_table", False):
-        # Of a merged cell, only its first place holds the text.
-        rows = [[" ".join(c.text.split()) for c in row.cells if not c.is_spanned] for row in shape.table.rows]
-        if lines := [" | ".join(row) for row in rows if any(row)]:
-            yield Block(text="\n".join(lines), kind="table", page=page)
+        rows = grid_of([_spanned_cell(cell) for cell in row.cells if not cell.is_spanned] for row in shape.table.rows)
+        yield from (table_block(table, page=page) for table in tables_of(rows, expects_head=False))
     elif shape.has_text_frame and (text := _text(shape.text_frame)):
         yield Block(text=text, page=page)
+
+
+def _spanned_cell(cell: Any) -> SpannedCell:
+    is_merged = cell.is_merge_origin
+    text = " ".join(cell.text.split())
+    return SpannedCell(text, cell.span_height, cell.span_width) if is_merged else SpannedCell(text)
 
 
 def _text(frame: Any) -> str:
@@ -151,7 +154,7 @@ def parse_xlsx(path: Path) -> ParsedDocument:
         for sheet in workbook.worksheets:
             if sheet.sheet_state != "visible":
                 continue
-            rows: list[Sequence[Any]] = []
+            rows: list[tuple[int, Sequence[Any]]] = []
             sheet.reset_dimensions()  # what the file declares may be far larger than what it holds
             for number, row in enumerate(sheet.iter_rows(), 1):
                 cells += len(row) or 1  # empty ones included
@@ -159,21 +162,20 @@ def parse_xlsx(path: Path) -> ParsedDocument:
                     reason = worded("The workbook has more than {max_cells:,} cells; split it.", max_cells=MAX_CELLS)
                     raise DocumentUnreadableError(reason)
                 if any(map(cell_text, row)):
-                    rows.append(row)
+                    rows.append((number, row))
+                elif rows and rows[-1][1]:
+                    rows.append((number, ()))
             blocks += _sheet_blocks(sheet.title, rows)
         return ParsedDocument(blocks=tuple(blocks), title=(workbook.properties.title or "").strip())
 
 
-def _sheet_blocks(title: str, rows: Sequence[Sequence[Any]]) -> Iterator[Block]:
-    """Lines above the table (a title, a note), then the table; a sheet of one column is lines throughout."""
+def _sheet_blocks(title: str, rows: Sequence[tuple[int, Sequence[Any]]]) -> Iterator[Block]:
+    """rows: with their numbers; an empty one parts tables."""
     if rows:
         yield Block(text=title, kind="heading", level=1, label=title)
-    texts = [[cell_text(cell) for cell in row] for row in rows]
-    lines = list(takewhile(lambda row: sum(map(bool, row)) == 1, texts))
-    if lines:
-        yield Block(text="\n".join("".join(row) for row in lines))
-    if table := texts[len(lines) :]:
-        yield from row_blocks(table)
+    texts = [[cell_text(cell) for cell in row] for _, row in rows]
+    grid = [row._replace(number=number) for row, (number, _) in zip(csv_grid(texts), rows, strict=True)]
+    yield from map(table_block, tables_of(grid))
 
 
 def cell_text(cell: Any) -> str:

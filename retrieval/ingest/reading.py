@@ -14,7 +14,7 @@ from pathlib import Path
 from ragsite.core.text import unturned
 from ragsite.core.wording import worded
 from retrieval.errors import DocumentUnreadableError
-from retrieval.ingest.blocks import ParsedDocument
+from retrieval.ingest.blocks import Block, ParsedDocument
 from retrieval.ingest.chunking import Chunker, ChunkSize, ReadDocument, document_parts
 from retrieval.ingest.html import parse_html
 from retrieval.ingest.markdown import parse_markdown
@@ -95,13 +95,15 @@ def _check_archive(path: Path) -> None:
 
 
 def _unturned(document: ParsedDocument) -> ParsedDocument:
-    blocks = tuple(
-        replace(
-            block, text=unturned(block.text), label=unturned(block.label), columns=tuple(map(unturned, block.columns))
-        )
-        for block in document.blocks
-    )
-    return replace(document, blocks=blocks, title=unturned(document.title))
+    return replace(document, blocks=tuple(map(_unturned_block, document.blocks)), title=unturned(document.title))
+
+
+def _unturned_block(block: Block) -> Block:
+    table = block.table
+    if table is not None:
+        rows = tuple(tuple(map(unturned, row)) for row in table.rows)
+        table = replace(table, rows=rows, caption=unturned(table.caption))
+    return replace(block, text=unturned(block.text), label=unturned(block.label), table=table)
 
 
 # ------------------------------------------------------------------------------------------------ summary

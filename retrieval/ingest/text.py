@@ -7,7 +7,7 @@ import codecs
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import chardet
 from chardet import EncodingEra
@@ -15,8 +15,8 @@ from chardet import EncodingEra
 from ragsite.core.text import clean_text, unix_lines
 from ragsite.core.wording import worded
 from retrieval.errors import DocumentUnreadableError
-from retrieval.ingest.blocks import Block, ParsedDocument, first_title
-from retrieval.text.statements import HEAD_END, MOST_COLUMNS, head_line, labelled_row
+from retrieval.ingest.blocks import Block, ParsedDocument, first_title, table_block
+from retrieval.ingest.tables import Row, tables_of
 
 # ------------------------------------------------------------------------------------------------ encodings
 SAMPLE_BYTES = 65_536
@@ -146,12 +146,9 @@ def _paragraph(lines: list[str]) -> Iterator[Block]:
 
 
 # ------------------------------------------------------------------------------------------------ text and tables
-ROWS_PER_BLOCK = 20
 MAX_FIELD_CHARS = 1_000_000
-MAX_COLUMN_NAME_CHARS = 60
 CONTROL = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # of which text has next to none
 SEEN_CHARS = 20_000
-YEAR = re.compile("(?:19|20)[0-9]{2}")  # a number that names a column
 
 
 def readable_text(data: bytes, *, markup: bool = False) -> str:
@@ -180,33 +177,13 @@ def parse_csv(data: bytes) -> ParsedDocument:
     except csv.Error:
         dialect = csv.excel
     try:
-        rows = [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(text, newline=""), dialect)]
+        rows = [[" ".join(cell.split()) for cell in row] for row in csv.reader(io.StringIO(text, newline=""), dialect)]
     except csv.Error as error:
         raise DocumentUnreadableError(worded("This CSV file is damaged: its rows cannot be told apart.")) from error
-    return ParsedDocument(blocks=tuple(row_blocks([row for row in rows if any(row)])))
+    return ParsedDocument(blocks=tuple(map(table_block, tables_of(csv_grid(rows)))))
 
 
-def row_blocks(rows: Sequence[Sequence[str]]) -> Iterator[Block]:
-    """The first row is the header where it looks like one."""
-    header = rows[0] if len(rows) > 1 and _is_header(rows[0]) else None
-    return table_blocks(header, rows[1:] if header else rows)
-
-
-def table_blocks(header: Sequence[str] | None, rows: Iterable[Sequence[str]]) -> Iterator[Block]:
-    """`ROWS_PER_BLOCK` lines to a block: the header, then each row as `column: value; …`; without one, its cells."""
-    lines = [head_line(header)] if header else []
-    columns = tuple(header or ()) if len(header or ()) <= MOST_COLUMNS else ()
-    for row in rows:
-        lines.append(labelled_row(header, row) if header else HEAD_END.join(filter(None, row)))
-        if len(lines) == ROWS_PER_BLOCK:
-            yield Block(text="\n".join(lines), kind="table", columns=columns)
-            lines = []
-    if lines:
-        yield Block(text="\n".join(lines), kind="table", columns=columns)
-
-
-def _is_header(row: Sequence[str]) -> bool:
-    names = [cell for cell in row if cell]
-    values = [cell for cell in names if cell.replace(".", "").replace("-", "").isdigit() and not YEAR.fullmatch(cell)]
-    is_naming = not values and len(set(names)) == len(names) > 1
-    return is_naming and max(map(len, names)) <= MAX_COLUMN_NAME_CHARS
+def csv_grid(rows: Sequence[Sequence[str]]) -> list[Row]:
+    """All rows equally long."""
+    width = max(map(len, rows), default=0)
+    return [Row((*row, *[""] * (width - len(row)))) for row in rows]

@@ -88,11 +88,17 @@ MOST_COLUMNS = 200  # of a table that is shown as one
 CELL_END = "; "
 NAME_END = ": "
 HEAD_END = " | "
+LEVELS = " · "  # between the names of a column that several rows name
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
 
 
 def head_line(columns: Sequence[str]) -> str:
     return HEAD_END.join(filter(None, columns))
+
+
+def column_names(head: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """Of the rows of a head, from the top: "Winter" above "Week" is "Winter · Week"; what is repeated is said once."""
+    return tuple(LEVELS.join(dict.fromkeys(filter(None, names))) for names in zip(*head, strict=True))
 
 
 def labelled_row(columns: Sequence[str], cells: Sequence[str]) -> str:

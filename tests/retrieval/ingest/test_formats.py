@@ -88,7 +88,7 @@ async def test_docx_headings_tables_and_title(tmp_path: Path) -> None:
     document = await parsed(tmp_path, "a.docx", docx_bytes())
     assert headings(document) == [(1, "Loans"), (2, "Fines")]
     assert "每逾期一天罚款一元。" in document.text
-    assert document.blocks[-1].text == "Group | Books | Weeks\nStaff | unlimited"
+    assert document.blocks[-1].text == "Group | Books | Weeks\nGroup: Staff; Books: unlimited; Weeks: unlimited"
     assert document.title == "Library rules"
 
 

@@ -95,7 +95,7 @@ async def test_slides_are_pages_under_their_titles(tmp_path: Path) -> None:
         (1, "paragraph", "Ten books.\n每逾期一天罚款一元。"),
         (1, "paragraph", "Notes: Mention the fines."),
         (2, "heading", "Loans"),
-        (2, "table", "Group | Books | Weeks\nStaff | unlimited"),
+        (2, "table", "Group | Books | Weeks\nGroup: Staff; Books: unlimited; Weeks: unlimited"),
         (3, "heading", "Opening hours"),
         (3, "paragraph", "Nine to five."),
     ]
