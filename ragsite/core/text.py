@@ -10,15 +10,20 @@ from typing import Any
 
 # Parts of a character class; \u escapes, so that JSON Schema's patterns can take them too.
 CONTROL = r"\u0000-\u0008\u000b-\u001f\u007f-\u009f"  # all control characters but tab and line feed
-HIDDEN = (  # and what is not seen, or turns text around: soft hyphen, zero width, direction, tag characters
-    CONTROL + r"\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f"
-)
+# What is not seen, or turns text around: soft hyphen, zero width, direction, tag characters.
+INVISIBLE = r"\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f"
+HIDDEN = CONTROL + INVISIBLE
 _HIDDEN = re.compile(f"[{HIDDEN}]")
+_INVISIBLE = re.compile(f"[{INVISIBLE}]")
+# Arabic and Indic scripts are spelled with joiners, and emoji are composed by them; direction marks order what is seen.
+_NOT_SPELLING = re.compile(
+    r"[\u00ad\u180e\u200b\u202d\u202e\u2060-\u2064\ufeff\U000e0000-\U000e007f]"
+    r"|(?<![\u0600-\u1cff\u2190-\u2bff\ufe0f\U0001f000-\U0001faff])[\u200c\u200d]"
+)
 _TURNING = re.compile(r"[\u0000-\u0008\u000e-\u001b\u007f\u0080-\u0084\u0086-\u009f\u202a-\u202e\u2066-\u2069]")
 _BLANKS = re.compile(
     r"[\u034f\u115f\u1160\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0]"
 )  # letters and marks that show nothing
-_OVERRIDES = re.compile(r"[\u202d\u202e]")
 _FORMULA = re.compile(r"\s*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]")
 MAX_FILE_NAME_CHARS = 300
 MAX_SUFFIX_CHARS = 20
@@ -88,12 +93,16 @@ def without_hidden(text: str, by: str = "") -> str:
     return _HIDDEN.sub(by, text)
 
 
-def unturned(text: str) -> str:
-    """As long as before, with zero-width spaces for direction overrides: "42" would be read as "24".
+def strip_invisible(text: str) -> str:
+    """For matching: without any character that cannot be seen, so that a word is the one that readers see. White space
+    and control characters stay."""
+    return text if text.isascii() else _INVISIBLE.sub("", text)
 
-    Embeddings, isolates and marks stay: text of two directions needs them, and they turn no letters around.
-    """
-    return _OVERRIDES.sub("\u200b", text)
+
+def strip_for_reading(text: str) -> str:
+    """For storing and showing: without soft hyphens, zero-width characters, tags and direction overrides ("42" would be
+    read as "24"). What spelling, emoji and text of two directions need stays."""
+    return text if text.isascii() else _NOT_SPELLING.sub("", text)
 
 
 def unix_lines(text: str) -> str:

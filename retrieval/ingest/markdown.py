@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from html import unescape
 from itertools import accumulate
 from typing import Literal
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock, blockquote, table
 
+from ragsite.core.text import strip_for_reading
 from retrieval.ingest.blocks import Block, ParsedDocument, first_title
 from retrieval.ingest.text import heading_level, readable_text
 from retrieval.text.statements import inline_text
@@ -27,13 +29,14 @@ KINDS: dict[str, Kind] = {
     "blockquote_open": "text", "table": "table", "fence": "code", "code_block": "code", "html_block": "html",
 }  # fmt: skip
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
+_ENTITY = re.compile(r"&#?\w{1,20};")
 
 
 def parse_markdown(data: bytes) -> ParsedDocument:
     """Front matter gives title and summary. Raises DocumentUnreadableError."""
     fields, text = front_matter(readable_text(data, markup=False))
     about = [Block(text=fields[name]) for name in ABSTRACTS if name in fields]
-    blocks = tuple(about + list(_blocks(text)))
+    blocks = tuple(about + [_without_unseen_entities(block) for block in _blocks(text)])
     return ParsedDocument(blocks=blocks, title=fields.get(TITLE) or first_title(blocks))
 
 
@@ -62,6 +65,17 @@ def _blocks(text: str) -> Iterator[Block]:
             yield Block(text=plain, kind="heading", level=level, label=plain)
         elif plain:
             yield Block(text=source.rstrip())
+
+
+def _without_unseen_entities(block: Block) -> Block:
+    """Without `&shy;` and its kin, which a viewer of Markdown shows nothing of; code is shown as it is written."""
+    if block.kind == "code" or "&" not in block.text:
+        return block
+    return replace(block, text=_ENTITY.sub(_seen, block.text), label=_ENTITY.sub(_seen, block.label))
+
+
+def _seen(entity: re.Match[str]) -> str:
+    return entity[0] if strip_for_reading(unescape(entity[0])) else ""
 
 
 # ------------------------------------------------------------------------------------------------ blocks

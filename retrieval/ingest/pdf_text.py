@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import pypdfium2
 import pypdfium2.raw as pdfium_c
 
+from ragsite.core.text import strip_for_reading
 from retrieval.ingest.blocks import GRID, Box, Word, around, on_one_line
 
 ALIGNED = 3.0  # points that the sides or middles of one column's cells may lie apart
@@ -81,7 +82,7 @@ def text_lines(textpage: pypdfium2.PdfTextPage) -> Iterator[TextLine]:
     page, parted = _characters(textpage), list[Run | str]()
     for match in _RAW_LINE.finditer(page.text):
         raw = page.part(*match.span())
-        shown = [at for at, character in enumerate(raw.text) if character not in _HYPHENS]
+        shown = [at for at, character in enumerate(raw.text) if _is_shown(character)]
         parted.append(Run("".join(raw.text[at] for at in shown), tuple(raw.places[at] for at in shown)))
         if match[0].endswith(tuple(_HYPHENS)):
             continue
@@ -95,6 +96,10 @@ def text_lines(textpage: pypdfium2.PdfTextPage) -> Iterator[TextLine]:
         parted = []
     if parted:
         yield TextLine(joined(parted))
+
+
+def _is_shown(character: str) -> bool:
+    return character not in _HYPHENS and bool(strip_for_reading(character))
 
 
 def words(page: pypdfium2.PdfPage, textpage: pypdfium2.PdfTextPage, start: int, run: Run) -> Iterator[Word]:

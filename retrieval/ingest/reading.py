@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from ragsite.core.text import unturned
+from ragsite.core.text import strip_for_reading
 from ragsite.core.wording import worded
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.blocks import Block, ParsedDocument
@@ -78,9 +78,10 @@ def parse_file(path: Path, *, kind: FileKind) -> ParsedDocument:
         if kind in OFFICE_PARTS.values():
             _check_archive(path)
         document = FILE_PARSERS[kind](path)
-    if not document.text.strip():
+    document = _as_seen(document)
+    if not document.blocks:
         raise DocumentUnreadableError(worded("The file holds no text."))
-    return _unturned(document)
+    return document
 
 
 def _check_archive(path: Path) -> None:
@@ -94,16 +95,19 @@ def _check_archive(path: Path) -> None:
         )
 
 
-def _unturned(document: ParsedDocument) -> ParsedDocument:
-    return replace(document, blocks=tuple(map(_unturned_block, document.blocks)), title=unturned(document.title))
+def _as_seen(document: ParsedDocument) -> ParsedDocument:
+    """Without what no reader sees: it parts words that are searched for. A PDF's reader leaves it out itself, since the
+    places of a page's words are counted in its text."""
+    blocks = tuple(block for block in map(_block_as_seen, document.blocks) if block.text.strip())
+    return replace(document, blocks=blocks, title=strip_for_reading(document.title))
 
 
-def _unturned_block(block: Block) -> Block:
+def _block_as_seen(block: Block) -> Block:
     table = block.table
     if table is not None:
-        rows = tuple(tuple(map(unturned, row)) for row in table.rows)
-        table = replace(table, rows=rows, caption=unturned(table.caption))
-    return replace(block, text=unturned(block.text), label=unturned(block.label), table=table)
+        rows = tuple(tuple(map(strip_for_reading, row)) for row in table.rows)
+        table = replace(table, rows=rows, caption=strip_for_reading(table.caption))
+    return replace(block, text=strip_for_reading(block.text), label=strip_for_reading(block.label), table=table)
 
 
 # ------------------------------------------------------------------------------------------------ summary

@@ -28,12 +28,12 @@ from typing import Any
 import numpy as np
 
 from ragsite.core.rag_settings import SearchSettings
-from ragsite.core.text import CONTROL
+from ragsite.core.text import CONTROL, strip_invisible
 from ragsite.core.wording import worded
 from retrieval.errors import EmbeddingUnavailableError, InvalidQueryError
 from retrieval.ports import ChunkStore, LegHit, Models, SearchRequest, SearchResult, Vectors
 from retrieval.search.index import MilvusIndex
-from retrieval.text.analysis import HAN_CHARACTER, analyze, search_terms
+from retrieval.text.analysis import HAN_CHARACTER, analyze, held_terms, search_terms
 from retrieval.values import (
     Boost,
     Boosts,
@@ -104,8 +104,9 @@ def _zscores(values: Sequence[float]) -> list[float]:
 # ------------------------------------------------------------------------------------------------ queries
 MAX_QUERY_CHARS = 4_000  # what is embedded and analysed of a query; embedding models read no more
 MAX_QUERY_TERMS = 96  # BM25's cost grows with every term
+WHOLE_WORD_WEIGHT = 3  # of a Chinese word, where one that it holds weighs 1: 加班 finds less than 加班费
 CHINESE_NUMBER_WEIGHT = 3  # of a year or an amount in a Chinese query: docs/evaluation.md has the figures
-_NOT_SEARCHED = re.compile(rf"[{CONTROL}\ud800-\udfff\ufeff]")
+_NOT_SEARCHED = re.compile(rf"[{CONTROL}\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,15 +132,25 @@ class QueryGroup:
         have scored it; Milvus Lite goes through each text of a call by itself, so one is several times cheaper.
         """
         weights: Counter[str] = Counter()
+        whole = self._whole_word_weight
         for query, repeats in self._worded():
-            for term in _terms(query):
-                weights[term] += repeats * _number_weight(query, term)
+            terms = _terms(query)
+            for term in terms:
+                weights[term] += repeats * whole * _number_weight(query, term)
+            for term in dict.fromkeys(held_terms(terms)):
+                weights[term] += repeats
         return " ".join(term for term, count in weights.most_common(MAX_QUERY_TERMS) for _ in range(count))
 
     @property
     def text_weight(self) -> int:
         """How often the text holds a term of every query: BM25's scores are this many times those of one query."""
-        return sum(repeats for _, repeats in self._worded()) or 1
+        return sum(repeats for _, repeats in self._worded()) * self._whole_word_weight or 1
+
+    @property
+    def _whole_word_weight(self) -> int:
+        """How often a word stands in the text for each of the shorter words that it holds."""
+        holds = any(held_terms(_terms(query)) for query, _ in self._worded())
+        return WHOLE_WORD_WEIGHT if holds else 1
 
     def vector(self, vectors: Vectors) -> Vectors:
         """The weighted mean of the queries' vectors, shape (1, dim); `vectors`: theirs, in order.
@@ -172,8 +183,9 @@ def query_groups(queries: Iterable[Query]) -> list[QueryGroup]:
 
 
 def query_text(text: str) -> str:
-    """The text as it is searched for: control characters and runs of white space are one space, the ends are cut."""
-    return " ".join(_NOT_SEARCHED.sub(" ", text).split())[:MAX_QUERY_CHARS]
+    """The text as it is searched for: without invisible characters; control characters and runs of white space are one
+    space, the ends are cut."""
+    return " ".join(_NOT_SEARCHED.sub(" ", strip_invisible(text)).split())[:MAX_QUERY_CHARS]
 
 
 def term_shares(terms: Sequence[str], chunks: Iterable[StoredChunk]) -> dict[str, float]:

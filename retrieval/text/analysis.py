@@ -38,7 +38,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
-from ragsite.core.text import encodable
+from ragsite.core.text import encodable, strip_invisible
 
 SAMPLE_CHARS = 4000  # the beginning of a text is enough to detect its language
 UNKNOWN = "und"  # ISO 639: no letters to judge by
@@ -158,6 +158,12 @@ def _load_converter(config: str) -> Any:
 # ------------------------------------------------------------------------------------------------ of an answer
 Language = Literal["en", "zh-hans", "zh-hant", "other"]
 
+NAMES: dict[Language, str] = {
+    "en": "English",
+    "zh-hans": "简体中文",
+    "zh-hant": "繁體中文（用繁體字書寫）",
+    "other": "the language of the question",
+}
 # Traditional as Taiwan's standard has it: without it (`s2t`) 核准 becomes 覈准, 吃 喫 and 群 羣, which nobody writes.
 _CONFIGS = {"zh-hans": "t2s", "zh-hant": "s2tw"}
 # Simplified forms that are words of their own in Traditional text: no sign of the other script.
@@ -168,8 +174,7 @@ MAX_HELD = 24  # characters of a clause that is waited for
 
 
 def answer_language(question: str, *, earlier: Iterable[str] = (), reader: str = "") -> Language:
-    """Languages that we have no phrases in are "other". It chooses our own words and the Chinese script; a model is
-    asked for the language of the question.
+    """Languages that we have no phrases in are "other": the prompt then says "the language of the question".
 
     A question whose characters are those of both Chinese scripts (押金是多少) is in that of the questions before it
     (`earlier`, the newest first), or else in that of its reader's pages (`reader`, e.g. "zh-hant").
@@ -271,7 +276,7 @@ CACHED_WORDS = 30_000
 _UNSPACED = KANA + r"\u0e01-\u0e4e\u0e81-\u0edf\u1000-\u109f\u1780-\u17d3"
 _TOKEN = re.compile(
     rf"(?P<han>[{HAN}]+)|(?P<unspaced>[{_UNSPACED}]+)|(?P<hangul>[{HANGUL}]+)"
-    rf"|(?P<word>(?:(?![{HAN}{_UNSPACED}{HANGUL}])(?:\w|[\u0300-\u036f]))+"
+    rf"|(?P<word>(?:(?<![.)\]])\.(?=[A-Za-z]))?(?:(?![{HAN}{_UNSPACED}{HANGUL}])(?:\w|[\u0300-\u036f]))+"
     rf"(?:(?:[._\-\u2010\u2013/@]|(?<=\d)[:,](?=\d))(?:(?![{HAN}{_UNSPACED}{HANGUL}])(?:\w|[\u0300-\u036f]))+)*(?:\+\+|#)?)"
 )
 _NOT_WORD = re.compile(r"\W+")
@@ -313,6 +318,16 @@ def search_terms(text: str) -> list[str]:
     return _known_terms(text, _chinese_search_terms)
 
 
+def held_terms(terms: Iterable[str]) -> list[str]:
+    """The shorter words that Chinese words of `search_terms` hold, by jieba's search mode: 加班 of 加班费. The index
+    has them beside the words."""
+    held: list[str] = []
+    for term in terms:
+        if len(term) > 2 and HAN_CHARACTER.match(term):
+            held += [word for word in _segmenter().lcut_for_search(term) if word != term and word not in CHINESE]
+    return held
+
+
 def terms_text(text: str) -> str:
     """What the index's `terms` field holds, separated by spaces: `analyze`, and each Chinese character by itself.
 
@@ -333,7 +348,8 @@ def _cached_terms(text: str, chinese: Callable[[str], Iterable[str]]) -> tuple[s
 
 
 def _terms(text: str, chinese: Callable[[str], Iterable[str]]) -> Iterator[str]:
-    folded = _CLITIC.sub("", _NEGATION.sub(" not", to_simplified(unicodedata.normalize("NFKC", text))))
+    seen = to_simplified(unicodedata.normalize("NFKC", strip_invisible(text)))
+    folded = _CLITIC.sub("", _NEGATION.sub(" not", seen))
     language = detect_language(folded)
     shouting = folded.upper() == folded
     for match in _TOKEN.finditer(folded):
@@ -475,9 +491,12 @@ def _word_terms(token: str, language: str, shouting: bool) -> Iterator[str]:
 
 
 def _whole_code(token: str) -> str:
-    """The token as one term when it is a code or a number: has a digit, an underscore, a dot or inner capitals."""
+    """The token as one term when it is a code or a number: has a digit, an underscore, a dot or inner capitals, or ends
+    in ++ or #."""
     if token.endswith(("++", "#")):
         return token.lower().replace("++", "_plus_plus").replace("#", "_sharp")
+    if token.startswith("."):  # .NET, .env
+        return "dot_" + _CONNECTORS.sub("_", token[1:].lower())
     inner = token[1:]
     is_code = (
         any(char.isdigit() for char in token)

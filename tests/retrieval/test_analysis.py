@@ -26,6 +26,11 @@ from retrieval.text.statements import sentence_spans, split_sentences
         ("on 2025/03/01", "2025-03-01"),
         ("costs 1,000 euro", "1000"),
         ("東京の天気予報", "天気予報"),
+        ("Reset your pass\u200bword", "password"),
+        ("the rules", "the\u00ad ru\u00adles"),
+        ("Haus\u00adordnung", "Hausordnung"),
+        ("我们用.NET开发", ".net"),
+        ("The tool (.NET) is old", ".NET"),
     ],
 )
 def test_what_means_the_same_meets(document: str, query: str) -> None:
@@ -45,12 +50,20 @@ def test_what_means_the_same_meets(document: str, query: str) -> None:
         ("settings.yaml", "settings_yaml"),
         ("at 10:30", "10_30"),
         ("C++", "c_plus_plus"),
+        ("C#", "c_sharp"),
+        (".NET", "dot_net"),
+        ("Node.js", "node_js"),
         ("5G", "5g"),
     ],
 )
 def test_codes_and_numbers_stay_whole(text: str, whole: str) -> None:
     assert whole in analyze(text)
     assert whole in query_terms(text)
+
+
+@pytest.mark.parametrize("text", ["It ends.Next it begins", "and ...more", "see (a).Next"])
+def test_a_full_stop_begins_no_term(text: str) -> None:
+    assert [term for term in analyze(text) if term.startswith("dot")] == []
 
 
 def test_stop_words_are_dropped_but_not_acronyms_or_negations() -> None:

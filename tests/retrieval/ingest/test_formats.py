@@ -12,7 +12,7 @@ from retrieval.ingest.markdown import parse_markdown
 from retrieval.ingest.reading import parse_file
 from retrieval.ingest.sniff import kind_by_name
 from retrieval.ingest.text import parse_csv, parse_text
-from tests.retrieval.ingest.files import docx_bytes, pdf_bytes
+from tests.retrieval.ingest.files import docx_bytes, docx_of, pdf_bytes
 
 
 def headings(document: ParsedDocument) -> list[tuple[int, str]]:
@@ -35,7 +35,28 @@ async def test_direction_overrides_show_nothing_backwards(tmp_path: Path) -> Non
     text = "# A \u202efee\n\nIt is \u202e42 euros\u202c, \u2067שלום\u2069.\n\n| \u202eDay | Fee |\n|-|-|\n| 1 | 2 |\n"
     document = await parsed(tmp_path, "a.md", text.encode())
     assert "\u202e" not in document.text + document.title
-    assert "It is \u200b42 euros\u202c, \u2067שלום\u2069." in document.text
+    assert "It is 42 euros\u202c, \u2067שלום\u2069." in document.text
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("a.txt", "The pass\u200bword of the Haus\u00adordnung".encode()),
+        ("a.md", "The pass\ufeffword of the Haus&shy;ordnung".encode()),
+        ("a.html", b"<p>The pass&ZeroWidthSpace;word of the Haus&shy;ordnung</p>"),
+        ("a.csv", "Rule,Place\nThe pass\u2060word of the Haus\u00adordnung,hall\n".encode()),
+        ("a.docx", docx_of("The pass\u200bword of the Haus\u00adordnung")),
+        ("a.pdf", pdf_bytes(["The pass\u200bword of the Haus\u00adordnung"])),
+    ],
+)
+async def test_characters_that_no_reader_sees_part_no_word(tmp_path: Path, name: str, data: bytes) -> None:
+    assert "The password of the Hausordnung" in (await parsed(tmp_path, name, data)).text
+
+
+async def test_joiners_that_spell_a_word_or_an_emoji_stay(tmp_path: Path) -> None:
+    text = "می\u200cخواهم and 👩\u200d🔬 and plain\u200cword"
+    document = await parsed(tmp_path, "a.txt", text.encode())
+    assert document.text == "می\u200cخواهم and 👩\u200d🔬 and plainword"
 
 
 BODY = "\n".join(f"Line {number} of the rules says what is allowed, and who has to be asked." for number in range(12))
