@@ -30,9 +30,10 @@ from retrieval.providers.web_search import make_web_searcher
 from retrieval.search.connection import import_client
 from retrieval.search.hybrid import HybridSearcher
 from retrieval.search.index import BM25_B, BM25_K1, MilvusIndex
+from retrieval.search.preferring import search_preferring
 from retrieval.selectors import DatabaseChunkStore, DatabaseDocumentReader
 from retrieval.services.write_lease import write_lease
-from retrieval.steps.retrieve import search_documents, search_preferring
+from retrieval.steps.retrieve import search_documents
 from retrieval.steps.step import Deps
 from retrieval.text import analysis
 from retrieval.trace import Trace

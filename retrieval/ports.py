@@ -56,8 +56,10 @@ class ChatModel(Protocol):
         """Tokens (`retrieval.text.quoting`) that system and user text may have together; a longer prompt is refused."""
         ...
 
-    def stream(self, prompt: Prompt) -> AsyncGenerator[str, None]:
+    def stream(self, prompt: Prompt, *, shape: Mapping[str, object] | None = None) -> AsyncGenerator[str, None]:
         """The answer's text as the model produces it. Closing it (`aclosing`) closes the model's connection.
+
+        shape: a JSON schema that the text is held to, where the server can.
 
         Breaks after the first piece: ModelInterruptedError; the length limit was reached: ModelCutError, its subclass.
         """
@@ -200,8 +202,8 @@ class SearchRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult:
-    """Candidates, best first. `relaxed`: names of preferred filters that were dropped, since what they left did not
-    answer (`retrieval.steps.retrieve`; `HybridSearcher` drops none).
+    """Candidates, best first. `relaxed`: names of preferring filters where passages that they do not name follow those
+    that they do (`retrieval.search.preferring`).
 
     `tail_hits`: what was found below them, best first, without texts.
     `degraded`: reasons, for people, e.g. "no vectors: Ollama is not reachable"."""
@@ -212,6 +214,14 @@ class SearchResult:
     relaxed: tuple[str, ...] = ()
     degraded: tuple[str, ...] = ()
     notes: Mapping[str, object] = field(default_factory=dict)
+
+
+class Searcher(Protocol):
+    """Search in an index (`retrieval.search.hybrid`)."""
+
+    async def search(self, request: SearchRequest) -> SearchResult:
+        """Raises InvalidQueryError, IndexUnavailableError; EmbeddingUnavailableError only for vectors alone."""
+        ...
 
 
 class BoostSource(Protocol):

@@ -68,6 +68,14 @@ TEXTS: dict[str, Sentence] = {
     # ---------------------------------------------------------------- retrieve
     "retrieved": worded("candidates: {found}; queries: {searched}"),
     "retrieved_for": worded("{purpose}: candidates: {found}; queries: {searched}"),
+    "retrieved_preferring": worded(
+        "{purpose}: candidates: {found}; preferred, so first: {values} ({lifted}); queries: {searched}"
+    ),
+    "retrieved_relaxed": worded(
+        "{purpose}: candidates: {found}; preferred, but relaxed, since nothing found has it: {values}; "
+        "queries: {searched}"
+    ),
+    "all_words": worded("all words"),
     "own_words": worded("the question as asked"),
     "by_words_alone": worded("by words alone"),
     "wider": worded("wider, without the filters read from the question"),

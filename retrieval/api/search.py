@@ -60,7 +60,7 @@ class CandidateSerializer(serializers.Serializer[Any]):
 
 
 class SearchResultSerializer(serializers.Serializer[Any]):
-    """Best first. relaxed: filters (of `filters_mode` prefer) that were dropped: what they left did not answer.
+    """Best first. relaxed: filters (of `filters_mode` prefer) that not all candidates meet: those that do come first.
     degraded: what could not be used, and why."""
 
     candidates = CandidateSerializer(many=True)

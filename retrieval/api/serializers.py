@@ -150,8 +150,8 @@ class FiltersModeField(serializers.ChoiceField):
 
     def __init__(self, **options: Any) -> None:
         help_text = (
-            "strict (default): the filters are never relaxed. prefer: they give way, one by one, where what they leave "
-            "does not answer. Filters that are read from the question itself are always preferred."
+            "strict (default): the filters are never relaxed. prefer: what they name comes first, as far as it is "
+            "about the question, and the rest follows. Filters that are read from the question itself always prefer."
         )
         super().__init__(choices=FILTERS_MODES, required=False, help_text=help_text, **options)
 

@@ -29,7 +29,7 @@ from ragsite.core.rag_settings import MilvusSettings
 from retrieval.ports import LegHit, Vectors
 from retrieval.search import connection
 from retrieval.search.connection import MilvusConnection, MissingCollectionError
-from retrieval.values import SUMMARY_SEQ, EmbeddingSpace, IndexRow, Level, SearchFilters
+from retrieval.values import SUMMARY_SEQ, EmbeddingSpace, IndexRow, Level, SearchFilters, Vocabulary
 
 # ------------------------------------------------------------------------------------------------ filters
 MAX_ENCODED_CHARS = 480
@@ -86,8 +86,24 @@ def _metadata_clauses(filters: SearchFilters) -> Iterable[str]:
     if filters.policy_year is not None:
         yield f"policy_year == {int(filters.policy_year)}"
     if filters.tags:
-        tags = ", ".join(f'"{encode_value(tag)}"' for tag in filters.tags)
-        yield f"array_contains_any(tags, [{tags}])"
+        yield f"array_contains_any(tags, [{_encoded(filters.tags)}])"
+    if filters.preferred:
+        yield f"({' or '.join(_preferring_clauses(filters.preferred))})"
+
+
+def _preferring_clauses(preferred: Vocabulary) -> Iterable[str]:
+    """What any field names."""
+    for field, values in (("department", preferred.departments), ("doc_type", preferred.doc_types)):
+        if values:
+            yield f"{field} in [{_encoded(values)}]"
+    if preferred.policy_years:
+        yield f"policy_year in [{', '.join(str(int(year)) for year in preferred.policy_years)}]"
+    if preferred.tags:
+        yield f"array_contains_any(tags, [{_encoded(preferred.tags)}])"
+
+
+def _encoded(values: Iterable[str]) -> str:
+    return ", ".join(f'"{encode_value(value)}"' for value in values)
 
 
 # ------------------------------------------------------------------------------------------------ schema

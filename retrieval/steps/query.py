@@ -266,8 +266,9 @@ async def read_question(deps: Deps, question: Question, known: SearchFilters, *,
     if question.options.rewrite is False:
         return Route(filters=known)
     vocabulary, offered = await deps.store.vocabulary(question.scope), await _offered(deps, question, found)
-    departments_left = known.department is None and len(vocabulary.departments) > 1
-    doc_types_left = known.doc_type is None and len(vocabulary.doc_types) > 1
+    named = {*known.as_dict(), *known.preferred.fields}
+    departments_left = "department" not in named and len(vocabulary.departments) > 1
+    doc_types_left = "doc_type" not in named and len(vocabulary.doc_types) > 1
     if not (departments_left or doc_types_left or offered):
         return Route(filters=known)
     return await route(deps, question, known, vocabulary, offered)
@@ -326,11 +327,11 @@ async def route(
         question=question.standalone,
     )
     evident, task = with_evidence(reply, question.standalone, vocabulary), _task(reply, offered)
-    found, filters, direct = evident.as_dict(), merge(known, evident), reply.task == "chat"
+    found, filters, direct = evident.as_dict(), known.preferring(evident), reply.task == "chat"
     code = f"task_{task.name}" if task else "no_documents_needed" if direct else "filters_read"
     note(
         code if found or code != "filters_read" else "no_filters_read",
-        from_model=found, filters=filters.as_dict(), evidence=reply.evidence,
+        from_model=found, filters=filters.as_dict(), preferred=filters.preferred.as_dict(), evidence=reply.evidence,
     )  # fmt: skip
     return Route(filters=filters, task=task, direct=direct)
 
@@ -348,30 +349,19 @@ def _listed(values: Iterable[object]) -> str:
     return "; ".join(one_line(str(value)) for value in list(values)[:MAX_LISTED]) or "-"
 
 
-def with_evidence(read: QuestionRoute, question: str, vocabulary: Vocabulary) -> SearchFilters:
+def with_evidence(read: QuestionRoute, question: str, vocabulary: Vocabulary) -> Vocabulary:
     """The documents' own values alone, and only if the words that are given as evidence stand in the question."""
     evidence, question_text = fold(read.evidence), fold(question)
     if not MIN_EVIDENCE <= len(evidence) < len(question_text) or evidence not in question_text:
-        return SearchFilters()
+        return Vocabulary()
     departments = {fold(value): value for value in vocabulary.departments}
     doc_types = {fold(value): value for value in vocabulary.doc_types}
+    department, doc_type = departments.get(fold(read.department)), doc_types.get(fold(read.doc_type))
     year = read.policy_year if read.policy_year in vocabulary.policy_years else None
-    return SearchFilters(
-        department=departments.get(fold(read.department)),
-        doc_type=doc_types.get(fold(read.doc_type)),
-        policy_year=year if year and str(year) in question_text else None,
-    ).in_mode("prefer")
-
-
-def merge(first: SearchFilters, second: SearchFilters) -> SearchFilters:
-    """The first ones, and of the second those that the first leave open; each as strict as it was."""
-    return SearchFilters(
-        department=first.department or second.department,
-        doc_type=first.doc_type or second.doc_type,
-        policy_year=second.policy_year if first.policy_year is None else first.policy_year,
-        tags=first.tags or second.tags,
-        documents=first.documents or second.documents,
-        preferred=first.preferred | (second.preferred - first.as_dict().keys()),
+    return Vocabulary(
+        departments=(department,) if department else (),
+        doc_types=(doc_type,) if doc_type else (),
+        policy_years=(year,) if year and str(year) in question_text else (),
     )
 
 

@@ -30,7 +30,8 @@ from retrieval.errors import WebSearchError, explained
 from retrieval.ports import BoostSource, SearchRequest, SearchResult, WebResult
 from retrieval.providers import web_search as engine
 from retrieval.providers.chat import limited
-from retrieval.search.hybrid import BOOST_TIMEOUT_S, HybridSearcher, put_boosts
+from retrieval.search.hybrid import BOOST_TIMEOUT_S, put_boosts
+from retrieval.search.preferring import search_preferring
 from retrieval.steps.step import Deps, step, try_call
 from retrieval.text.analysis import held_share, query_terms, term_weights, terms_of
 from retrieval.text.quoting import estimate_tokens, one_line, quote_source
@@ -142,11 +143,15 @@ async def search_documents(deps: Deps, request: SearchRequest, *, purpose: str =
 
 @step("retrieve")
 async def retrieve(deps: Deps, request: SearchRequest, *, purpose: str = "") -> SearchResult:
-    """One search, and a second one where preferred filters leave room. Raises as `HybridSearcher.search`."""
+    """One search, and a second one beside it where filters prefer. Raises as `HybridSearcher.search`."""
     result = await search_preferring(deps.searcher, request)
+    preferred = request.filters.preferred.as_dict()
     note(
-        "retrieved_for" if purpose else "retrieved",
-        purpose=purpose,
+        _retrieved_code(result, purpose, preferring=bool(preferred)),
+        purpose=purpose or ("all_words" if preferred else ""),
+        preferred=preferred,
+        values=[value for values in preferred.values() for value in values],
+        lifted=result.notes.get("preferred", 0),
         queries=[{"kind": query.kind, "text": query.text} for query in request.queries],
         filters=request.filters.as_dict(),
         relaxed=list(result.relaxed),
@@ -166,22 +171,10 @@ async def retrieve(deps: Deps, request: SearchRequest, *, purpose: str = "") -> 
     return result
 
 
-async def search_preferring(searcher: HybridSearcher, request: SearchRequest) -> SearchResult:
-    """Strict filters hold. What preferred ones leave comes first; where that is fewer than are asked for, the places
-    left over are filled without them, and `relaxed` names them. Raises as `HybridSearcher.search`."""
-    result = await searcher.search(request)
-    filters, most = request.filters, request.depth or request.top_k
-    if not filters.preferred or len(result.candidates) >= most:
-        return result
-    wider = await searcher.search(replace(request, filters=filters.without(filters.preferred)))
-    known = {hit.chunk_id for hit in result.candidates}
-    more = [hit for hit in wider.candidates if hit.chunk_id not in known][: most - len(known)]
-    if not more:
-        return result
-    candidates = (*result.candidates, *more)
-    shown = {hit.chunk_id for hit in candidates}
-    tail = tuple(hit for hit in (*result.tail_hits, *wider.tail_hits) if hit.chunk_id not in shown)
-    return replace(result, candidates=candidates, tail_hits=tail, relaxed=tuple(sorted(filters.preferred)))
+def _retrieved_code(result: SearchResult, purpose: str, *, preferring: bool) -> str:
+    if not preferring:
+        return "retrieved_for" if purpose else "retrieved"
+    return "retrieved_preferring" if result.notes.get("preferred") else "retrieved_relaxed"
 
 
 @step("boost")

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from retrieval.search.index import MAX_ENCODED_CHARS, MilvusIndex, encode_value, identifier, in_collections
-from retrieval.values import SearchFilters
+from retrieval.values import SearchFilters, Vocabulary
 from tests.milvus import COLLECTION, SPACE, ids, row, unit_vector
 
 HOSTILE = [
@@ -83,6 +83,8 @@ async def test_hostile_values_match_exactly_the_rows_that_hold_them(index: Milvu
         for filters in (
             SearchFilters(department=value), SearchFilters(doc_type=value), SearchFilters(policy_year=year),
             SearchFilters(tags=(value, "of no row")),
+            SearchFilters(preferred=Vocabulary(departments=(value, "of no row"), policy_years=(year,))),
+            SearchFilters(preferred=Vocabulary(doc_types=(value,), tags=(value,))),
         ):  # fmt: skip
             assert await matching(index, filters) == {stored.chunk_id}
     assert len(await matching(index, SearchFilters(tags=("common",)))) == len(HOSTILE)

@@ -53,8 +53,6 @@ class Command(EngineCommand):
             self.stdout.write(translate("Nothing was found."))
         for number, candidate in enumerate(result.candidates, start=1):
             self._print_candidate(number, candidate)
-        for name in result.relaxed:
-            self.stdout.write(translate("Filter left out, because nothing within it answers: {name}", name=name))
         for reason in result.degraded:
             self.stdout.write(translate("Fallback used: {reason}", reason=reason))
         self.stdout.write(", ".join(f"{stage} {ms:.0f} ms" for stage, ms in result.timings_ms.items()))

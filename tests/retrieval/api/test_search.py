@@ -59,6 +59,15 @@ def test_a_strange_collection_and_none_answer_alike(library: None, client: APICl
     assert strange.json()["error"]["code"] == none.json()["error"]["code"] == "not_found"
 
 
+def test_a_chinese_question_finds_what_its_words_hold(library: None, client: APIClient) -> None:
+    overtime = DocumentFactory(collection=CollectionFactory(name="hours", lexical=True), title="考勤")
+    for text in ("第五章 加班：须事先经部门批准。", "第六章 请假：须提前三天申请。", "第七章 出差：按标准报销。"):
+        ChunkFactory(document=overtime, text=text)
+    repair_index()
+    body = search(client, query="加班费怎么算？", stages=["bm25"]).json()
+    assert [candidate["text"][:6] for candidate in body["candidates"]] == ["第五章 加班"]
+
+
 def test_filters_and_stages_are_taken(library: None, client: APIClient) -> None:
     body = search(client, query="books", filters={"department": "Library"}, stages=["bm25"]).json()
     assert len(body["candidates"]) == 2

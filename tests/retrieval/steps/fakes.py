@@ -103,6 +103,14 @@ def _passes(one: StoredChunk, filters: SearchFilters) -> bool:
         (filters.policy_year, one.policy_year),
     ]
     is_one_of = not filters.documents or one.document_id in filters.documents
+    preferred = filters.preferred
+    if preferred and not (
+        one.department in preferred.departments
+        or one.doc_type in preferred.doc_types
+        or one.policy_year in preferred.policy_years
+        or set(one.tags) & set(preferred.tags)
+    ):
+        return False
     return is_one_of and all(wanted in (None, held) for wanted, held in pairs)
 
 
