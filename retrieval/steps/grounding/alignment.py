@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from ragsite.core.wording import worded
 from retrieval.errors import EmbeddingUnavailableError
 from retrieval.ports import Embedder, Models, Vectors
-from retrieval.steps.grounding.overlap import overlap, passage_terms, same_language, statement_weights
+from retrieval.steps.grounding.overlap import is_comparable, overlap, passage_terms, statement_weights
 from retrieval.text.analysis import held_share, query_terms
 from retrieval.values import Source
 
@@ -32,18 +32,23 @@ EMBEDDER_IS_SLOW = worded("no result within {timeout_s:.1f} s", timeout_s=EMBEDD
 def align(statement: str, sources: Sequence[Source], *, question: str, hints: Collection[int] = ()) -> tuple[int, ...]:
     """Markers of the passages that bear it out, ascending; empty where none is near.
 
-    A sentence in another language than its passages, or too short to be looked up, keeps the model's own markers.
+    A sentence in another language than all of its passages keeps the model's own markers, as does one that is too
+    short to be looked up.
     """
-    hinted = sorted({source.marker for source in sources}.intersection(hints))[:MOST]
-    readable = [source for source in sources if same_language(statement, source.chunk.text)]
-    chunks = {source.marker: source.chunk for source in readable}
+    return _by_words(statement, sources, question=question, hints=hints) or _believed(statement, sources, hints)
+
+
+def _by_words(statement: str, sources: Sequence[Source], *, question: str, hints: Collection[int]) -> tuple[int, ...]:
+    """`align` by words and numbers alone."""
+    chunks = {source.marker: source.chunk for source in sources}
+    hinted = chunks.keys() & set(hints)
     weights = statement_weights(statement, question, list(chunks.values()), number_share=NUMBERS)
-    if not readable or not weights:
-        return tuple(hinted)
+    if not sources or not weights:
+        return ()
     found = {marker: overlap(weights, chunk) for marker, chunk in chunks.items()}
     context = dict.fromkeys(query_terms(question), 1.0)
     scores: dict[int, float] = {}
-    for rank, source in enumerate(sorted(readable, key=lambda source: -(source.scores.final or 0.0))):
+    for rank, source in enumerate(sorted(sources, key=lambda source: -(source.scores.final or 0.0))):
         one = found[source.marker]
         scores[source.marker] = (
             0.7 * one.near
@@ -55,7 +60,8 @@ def align(statement: str, sources: Sequence[Source], *, question: str, hints: Co
     best, *others = sorted(scores, key=lambda marker: -scores[marker])
     if found[best].near < NEAR:
         return ()
-    cited, held = [best], passage_terms(chunks[best])
+    cited = [best]
+    held = passage_terms(chunks[best])
     for marker in others:
         gain = held_share(weights, held | found[marker].place.terms) - held_share(weights, held)
         is_alike = marker in hinted and scores[marker] >= scores[best] - ALIKE
@@ -65,9 +71,20 @@ def align(statement: str, sources: Sequence[Source], *, question: str, hints: Co
     return tuple(sorted(cited))
 
 
+def _believed(statement: str, sources: Sequence[Source], hints: Collection[int]) -> tuple[int, ...]:
+    """The model's own markers, of a sentence that words can say nothing about."""
+    if not _is_beyond_words(statement, sources):
+        return ()
+    return tuple(sorted({source.marker for source in sources}.intersection(hints))[:MOST])
+
+
+def _is_beyond_words(statement: str, sources: Sequence[Source]) -> bool:
+    return not query_terms(statement) or not is_comparable(statement, [source.chunk for source in sources])
+
+
 class Aligner:
-    """`align` for the sentences of one answer. A sentence in another language than all its passages cites what is
-    nearest by vectors, where an embedding model answers in time."""
+    """`align` for the sentences of one answer. A sentence that its passages have no words for cites the one that is
+    nearest by vectors, if that one is in another language, and an embedding model answers in time."""
 
     def __init__(self, sources: Sequence[Source], *, question: str, models: Models | None = None) -> None:
         self._sources = sources
@@ -77,22 +94,28 @@ class Aligner:
         self.failure = ""  # why vectors could not be had
 
     async def __call__(self, sentence: str, hints: Collection[int]) -> Sequence[int]:
-        readable = any(same_language(sentence, source.chunk.text) for source in self._sources)
-        if self._models and self._sources and not readable:
+        cited = await asyncio.to_thread(_by_words, sentence, self._sources, question=self._question, hints=hints)
+        if cited or not self._sources:
+            return cited
+        if self._models and query_terms(sentence):
             try:
                 async with asyncio.timeout(EMBEDDING_TIMEOUT_S):
                     embedder = await self._models.default_embedder()
                     if embedder.space.semantic:
                         return await self._nearest(embedder, sentence, hints)
             except (EmbeddingUnavailableError, TimeoutError) as error:
-                self._models, self.failure = None, getattr(error, "reason", "") or EMBEDDER_IS_SLOW
-        return await asyncio.to_thread(align, sentence, self._sources, question=self._question, hints=hints)
+                self._models = None
+                self.failure = getattr(error, "reason", "") or EMBEDDER_IS_SLOW
+        return _believed(sentence, self._sources, hints)
 
     async def _nearest(self, embedder: Embedder, sentence: str, hints: Collection[int]) -> Sequence[int]:
+        """What is nearest by vectors, if words can't tell whether it says so."""
         if self._vectors is None:
             self._vectors = await embedder.embed_documents([source.chunk.text for source in self._sources])
         cosines = self._vectors @ (await embedder.embed_queries([sentence]))[0]
         nearest = int(cosines.argmax())
+        if is_comparable(sentence, [self._sources[nearest].chunk]):
+            return ()
         return [
             source.marker
             for at, (source, cosine) in enumerate(zip(self._sources, cosines, strict=True))

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from retrieval.text.analysis import analyze, detect_language, held_share, query_terms, rarity
+from retrieval.text.analysis import (
+    ENGLISH,
+    HAN,
+    KANA,
+    UNKNOWN,
+    analyze,
+    detect_language,
+    held_share,
+    query_terms,
+    rarity,
+    to_simplified,
+)
 from retrieval.text.numbers import known_numbers, number_term, stated_numbers
 from retrieval.text.statements import sentence_spans
 from retrieval.values import StoredChunk
@@ -14,6 +27,18 @@ from retrieval.values import StoredChunk
 QUESTION_SHARE = 0.15  # of its weight that a word keeps which the question holds already
 NEIGHBOUR_GAIN = 0.2  # share of the weight that the next sentence must add to be evidence as well
 MAX_SENTENCES = 200  # of a passage
+# Shares of a statement's words, small ones included, below which passages are in another language: where letters or
+# accents of it occur in none of them, and where all of them look as if they were.
+COMMON_LETTERS_STRANGE = 0.15
+COMMON_GUESS_DIFFERS = 0.25
+STRANGE_LETTERS = 2
+TELLING_WORDS = 5  # that a statement needs, and passages, for it to tell anything that they have none in common
+TELLING_PASSAGES = 60
+VOCABULARY_CHARS = 20_000  # of a text that are read
+_SCRIPTS = frozenset("ARABIC CJK CYRILLIC DEVANAGARI GREEK HANGUL HEBREW HIRAGANA KATAKANA THAI".split())  # noqa: SIM905
+_OF_OTHER_SCRIPTS = frozenset("ar el he hi ja ko ru th zh".split())  # noqa: SIM905
+_UNSPACED = HAN + KANA + r"\u0e01-\u0e4e\u0e81-\u0edf\u1000-\u109f\u1780-\u17d3"  # scripts without blanks between words
+_WRITTEN = re.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])[^\W\d_])+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +101,64 @@ def terms_beside(passage: StoredChunk) -> frozenset[str]:
     return _terms("\n".join((*facts, str(passage.policy_year or ""), str(passage.page or ""))))
 
 
-def same_language(left: str, right: str) -> bool:
-    """Simplified and Traditional Chinese are one; a text without letters fits any."""
-    languages = _language_of(left), _language_of(right)
-    return "und" in languages or languages[0].split("-")[0] == languages[1].split("-")[0]
+def is_comparable(statement: str, passages: Sequence[StoredChunk]) -> bool:
+    """Whether the passages' words can say anything about the statement: whether one of them may be in its language.
+
+    Asked about what the passages do not hold: what they hold is in their language. Texts of one language share its
+    letters and its small words whatever they are about. A guess of the languages is heard as well; by itself it decides
+    nothing.
+    """
+    own = vocabulary(statement)
+    known = frozenset[str]().union(*(vocabulary(passage.text) for passage in passages))
+    common = len(own & known) / len(own) if own else 1.0
+    own_letters = _letters(own)
+    known_letters = _letters(known)
+    if common < COMMON_LETTERS_STRANGE and _are_strange(own_letters, known_letters):
+        return False
+    if common < COMMON_GUESS_DIFFERS and all(_guesses_differ(statement, passage.text) for passage in passages):
+        return False
+    return bool(common or own_letters & known_letters) or len(own) < TELLING_WORDS or len(known) < TELLING_PASSAGES
+
+
+def _guesses_differ(statement: str, passage: str) -> bool:
+    """Simplified and Traditional Chinese are one; a text that shows no language differs from none, nor does one that
+    holds a sentence in another script than most of it."""
+    languages = {_language_of(statement), _language_of(passage)}
+    scripts = _letters(vocabulary(statement)) & _SCRIPTS
+    quotes = bool(scripts) and scripts <= _letters(vocabulary(passage)) and not languages <= _OF_OTHER_SCRIPTS
+    return UNKNOWN not in languages and len(languages) > 1 and not quotes
+
+
+@lru_cache(maxsize=1024)
+def _language_of(text: str) -> str:
+    """English only where one of its small words stands: it is the guess for all that is in Latin letters."""
+    language = detect_language(text).split("-")[0]
+    return UNKNOWN if language == "en" and ENGLISH.isdisjoint(vocabulary(text)) else language
+
+
+@lru_cache(maxsize=4096)
+def vocabulary(text: str) -> frozenset[str]:
+    """The words of a text as they are written, small ones included; characters where no blanks part words."""
+    return frozenset(_WRITTEN.findall(to_simplified(text[:VOCABULARY_CHARS]).casefold()))
+
+
+def _are_strange(own: frozenset[str], known: frozenset[str]) -> bool:
+    """Whether a script of the statement, or most of its accents and special letters, occur nowhere in the passages."""
+    missing = own - known
+    return not missing.isdisjoint(_SCRIPTS) or (len(missing) >= STRANGE_LETTERS and len(missing) > len(own) / 2)
+
+
+def _letters(words: Iterable[str]) -> frozenset[str]:
+    """What is written but a–z: the names of other scripts, and each accent and special letter of the Latin one."""
+    letters = set(unicodedata.normalize("NFD", "".join(words)))
+    return frozenset(_script_of(letter) for letter in letters if not letter.isascii())
+
+
+@lru_cache(maxsize=4096)
+def _script_of(letter: str) -> str:
+    """`CYRILLIC`, `CJK`; the letter itself where it is Latin or an accent."""
+    script = unicodedata.name(letter, "").partition(" ")[0]
+    return script if script in _SCRIPTS else letter
 
 
 @lru_cache(maxsize=1024)
@@ -92,6 +171,3 @@ def sentences_of(text: str) -> tuple[Place, ...]:
 @lru_cache(maxsize=4096)
 def _terms(text: str) -> frozenset[str]:
     return frozenset({*analyze(text), *map(number_term, known_numbers(text))})
-
-
-_language_of = lru_cache(maxsize=1024)(detect_language)

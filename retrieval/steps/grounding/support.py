@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ragsite.core.wording import joined, worded
-from retrieval.steps.grounding.overlap import Place, overlap, passage_terms, same_language, statement_weights
+from retrieval.steps.grounding.overlap import Place, is_comparable, overlap, passage_terms, statement_weights
 from retrieval.text.analysis import held_share
 from retrieval.text.numbers import known_numbers, number_term, stated_numbers
 from retrieval.values import StoredChunk
@@ -19,6 +19,7 @@ NUMBERS_CHECKED = 0.2  # share of the score that its numbers make up: to have th
 MIN_TERMS = 2  # fewer say nothing that could be looked up: "Yes.", "So it is."
 REFUTED_CAP = 0.2  # the most that a statement gets with a number that no passage has
 WEAK_CAP = 0.4  # and with one that only the question has, or one wrong number beside a right one
+COMPARABLE = 0.5  # score from which the words were found, whatever language they are in
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +34,16 @@ class Support:
 
 def support(statement: str, passages: Sequence[StoredChunk], *, question: str) -> Support:
     """How far the passages together support the statement: half by the best place, half by all that they say."""
-    readable = {at: passage for at, passage in enumerate(passages) if same_language(statement, passage.text)}
-    if not readable:
-        return Support(None, worded("the passage is in another language"))
-    weights = statement_weights(statement, question, list(readable.values()), number_share=NUMBERS_CHECKED)
+    weights = statement_weights(statement, question, passages, number_share=NUMBERS_CHECKED)
     numbers = stated_numbers(statement)
     if len(weights) < MIN_TERMS and not numbers:
         return Support(None, worded("it is too short to be looked up"))
-    found = {at: overlap(weights, passage) for at, passage in readable.items()}
-    places = tuple((at, one.place) for at, one in found.items() if one.near)
-    held = frozenset[str]().union(*map(passage_terms, readable.values()))
-    score = 0.5 * max(one.near for one in found.values()) + 0.5 * held_share(weights, held)
+    found = [overlap(weights, passage) for passage in passages]
+    places = tuple((at, one.place) for at, one in enumerate(found) if one.near)
+    held = frozenset[str]().union(*map(passage_terms, passages))
+    score = 0.5 * max((one.near for one in found), default=0.0) + 0.5 * held_share(weights, held)
+    if score < COMPARABLE and not is_comparable(statement, passages):
+        return Support(None, worded("the passage is in another language"), places)
     missing = {value: written for value, written in numbers.items() if number_term(value) not in held}
     if not missing:
         return Support(score, places=places)

@@ -12,6 +12,7 @@ from retrieval.errors import EmbeddingUnavailableError
 from retrieval.steps.grounding.alignment import Aligner, align
 from retrieval.values import EmbeddingSpace, Scores, Source
 from tests.retrieval.steps.fakes import HANDBOOK
+from tests.retrieval.steps.grounding.languages import ENGLISH, PASSAGES, Passage, sources_of
 
 SOURCES = tuple(Source(marker=number, chunk=one, scores=Scores()) for number, one in enumerate(HANDBOOK, start=1))
 HINTS = [(), (1,), (2,), (6,), (3, 5)]
@@ -58,6 +59,19 @@ def test_what_no_passage_says_cites_nothing(statement: str, hints: tuple[int, ..
     assert align(statement, readable, question="When is lunch?", hints=hints) == ()
 
 
+@pytest.mark.parametrize("passage", PASSAGES, ids=lambda passage: passage.language)
+def test_beside_english_passages_one_in_any_language_is_cited_for_what_it_says(passage: Passage) -> None:
+    sources = sources_of(*ENGLISH, passage.text)
+    assert align(passage.said, sources, question="?") == (4,)
+    assert align(passage.in_other_words, sources, question="?") == (4,)
+
+
+@pytest.mark.parametrize("passage", PASSAGES, ids=lambda passage: passage.language)
+def test_among_passages_in_fourteen_languages_the_one_that_says_it_is_cited(passage: Passage) -> None:
+    sources = sources_of(*ENGLISH, *(one.text for one in PASSAGES))
+    assert align(passage.said, sources, question="?") == (4 + PASSAGES.index(passage),)
+
+
 def test_in_another_language_the_model_is_believed() -> None:
     english = SOURCES[:3] + SOURCES[5:]
     assert align("密码已经过期。", english, question="什么意思？", hints=(1,)) == (1,)
@@ -97,3 +111,10 @@ async def test_in_another_language_the_nearest_by_vectors_is_cited() -> None:
     models.fails = True
     away = Aligner(english, question="补考费多少？", models=models)
     assert (await away("补考要交钱。", (1,)), away.failure) == ((1,), "away")
+
+
+async def test_a_passage_in_another_language_is_cited_beside_passages_in_that_of_the_answer() -> None:
+    models: Any = Meaning()
+    sources = (*SOURCES[:6],)
+    cited = await Aligner(sources, question="补考费多少？", models=models)("补考要交钱。", ())
+    assert cited == [6]

@@ -7,6 +7,7 @@ from retrieval.steps.grounding.verify import verify
 from retrieval.steps.step import Deadline
 from retrieval.values import Answer, Scores, Source
 from tests.retrieval.steps.fakes import chunk, make_tools
+from tests.retrieval.steps.grounding.languages import ENGLISH, PASSAGES, Passage, sources_of
 
 QUESTION = "What does a resit cost?"
 FEES = chunk(1, "A late resit costs EUR 55. Registration for resits closes on 1 July.", title="Examination Regulations")
@@ -89,6 +90,24 @@ async def test_in_another_language_than_its_passages_an_answer_is_neither_weak_n
     answer, step, _ = await checked_answer(written("补考需要交五十五欧元，七月一日截止。"), language="zh-hans")
     assert (answer.decision, verdicts(answer)) == ("ANSWER", [None])
     assert "1 not checked" in step.summary
+
+
+@pytest.mark.parametrize("passage", PASSAGES, ids=lambda passage: passage.language)
+@pytest.mark.parametrize("supported", [True, False])
+async def test_in_every_language_what_its_passage_says_is_an_answer_and_nothing_else(
+    offline, passage: Passage, supported: bool
+) -> None:
+    chunks = [source.chunk for source in sources_of(*ENGLISH, passage.text)]
+    text = passage.said + " [4]" if supported else passage.not_said
+    answer, _, _ = await checked_answer(written(text, passages=chunks), question="?")
+    assert (answer.decision, verdicts(answer)) == ("ANSWER" if supported else "NO_ANSWER", [supported])
+
+
+@pytest.mark.parametrize("passage", PASSAGES, ids=lambda passage: passage.language)
+async def test_an_answer_in_another_language_than_all_passages_is_not_refused(offline, passage: Passage) -> None:
+    chunks = [source.chunk for source in sources_of(*ENGLISH)]
+    answer, _, _ = await checked_answer(written(passage.not_said, passages=chunks), question="?")
+    assert (answer.decision, verdicts(answer)) == ("ANSWER", [None])
 
 
 @pytest.mark.parametrize(
