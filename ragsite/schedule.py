@@ -13,6 +13,7 @@ from django.db.models.signals import post_migrate
 SECONDS = {"seconds": 1, "minutes": 60, "hours": 3_600, "days": 86_400}
 INTERVALS = (  # name, task, every, period
     ("Resume document ingest", "retrieval.tasks.ingest_resume", 30, "seconds"),
+    ("Resume sources", "retrieval.tasks.sync_sources_resume", 60, "seconds"),
     ("Check the index", "retrieval.tasks.index_check", 1, "days"),
     ("Delete files of conversations that never began", "chat.tasks.attachments_sweep_task", 6, "hours"),
     ("Forget conversations that are not kept", "chat.tasks.conversations_forget", 5, "minutes"),

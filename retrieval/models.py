@@ -271,8 +271,11 @@ class DocumentKey(models.Model):
 class SyncSource(Leased):
     """A place elsewhere whose files are kept in step with a collection, in the name of its owner.
 
-    `credentials` are encrypted (`ragsite.core.sealed`). A run holds the lease; `report` tells of the last one.
+    `credentials` are encrypted (`ragsite.core.sealed`). A run holds the lease; `report` tells of the last one. Where
+    another one of the owner's is under way, `waits_since` says that a run was asked for.
     """
+
+    lost_credentials = False  # by a change just made; not stored
 
     class Kind(models.TextChoices):
         FOLDER = "folder", _("Folder")
@@ -292,6 +295,8 @@ class SyncSource(Leased):
     every_hours = models.PositiveSmallIntegerField(default=24, help_text=_("Hours between two runs; 0: only by hand."))
     version = models.CharField(max_length=200, blank=True)  # of the whole, when all of it was taken in
     report = models.JSONField(default=dict, blank=True)
+    waits_since = models.DateTimeField(null=True, blank=True, editable=False)
+    waits_dry = models.BooleanField(default=False, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -22,7 +22,7 @@ from retrieval.services.documents import INGEST_NEXT
 from retrieval.services.index import collection_reembed, index_repair
 from retrieval.services.ingest import ingest_take_next
 from retrieval.services.ingest_jobs import turns
-from retrieval.sync.run import LIMIT_S, source_run
+from retrieval.sync.run import LIMIT_S, runs_waiting, source_run
 from retrieval.values import EmbeddingSpace
 
 logger = logging.getLogger(__name__)
@@ -80,9 +80,22 @@ def sync_source_run(source_id: str, dry_run: bool = False) -> None:
     source_run(source_id=UUID(source_id), dry_run=dry_run)
 
 
+@shared_task
+def sync_sources_resume() -> int:
+    """Send messages for runs whose message was lost while they waited for their turn. How many."""
+    sent = set()
+    for row in runs_waiting():
+        if row.owner_id not in sent:
+            sent.add(row.owner_id)
+            sync_source_run.apply_async((str(row.pk), row.waits_dry), retry=False, expires=RESUME_EXPIRES_S)
+    return len(sent)
+
+
 @worker_ready.connect
-def _resume_at_start(**_: Any) -> None:
+def _resume_at_start(sender: Any, **_: Any) -> None:
     """What the last worker left behind need not wait for the next round, nor an index that was lost meanwhile."""
+    if settings.CELERY_TASK_DEFAULT_QUEUE not in sender.app.amqp.queues.consume_from:
+        return  # the worker of sources
     ingest_resume.apply_async(retry=False)
     index_check.apply_async(retry=False)
 

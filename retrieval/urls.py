@@ -41,6 +41,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/sync-sources", sync_sources.SyncSourcesApi.as_view()),
     path("api/sync-sources/<uuid:source_id>", sync_sources.SyncSourceApi.as_view()),
     path("api/sync-sources/<uuid:source_id>/run", sync_sources.SyncSourceRunApi.as_view()),
+    path("api/sync-sources/<uuid:source_id>/stop", sync_sources.SyncSourceStopApi.as_view()),
     path("api/rag/upload", documents.RagUploadApi.as_view()),
     path("api/status", status.StatusApi.as_view()),
     path("api/filters", filters.FilterValuesApi.as_view()),

@@ -45,6 +45,7 @@ from retrieval.services.sync_sources import (
     sync_source_get,
     sync_source_list,
     sync_source_start,
+    sync_source_stop,
     sync_source_update,
 )
 
@@ -225,7 +226,7 @@ def sources_page(request: HttpRequest) -> HttpResponse:
 @require_POST
 @login_required
 def source_act(request: HttpRequest, source_id: uuid.UUID) -> HttpResponse:
-    """Run it, dry or not; change its schedule or credentials; delete it."""
+    """Run it, dry or not; end a run; change its schedule or credentials; delete it."""
     try:
         row = sync_source_get(user=asking_user(request), source_id=source_id)
     except NotFoundError as error:
@@ -234,6 +235,9 @@ def source_act(request: HttpRequest, source_id: uuid.UUID) -> HttpResponse:
         case "delete":
             sync_source_delete(row=row)
             messages.success(request, _("Source deleted. Its documents stay."))
+        case "stop":
+            sync_source_stop(row=row)
+            messages.success(request, _("The run ends within a few seconds."))
         case "run" | "dry_run" as action:
             sync_source_start(row=row, dry_run=action == "dry_run")
             messages.success(request, _("It starts in a moment."))

@@ -79,6 +79,18 @@ def addresses_of(host: str, port: int) -> list[str]:
     return addresses
 
 
+def is_named(host: str) -> bool:
+    """Whether the operator names this host, or its address."""
+    allowed = settings.SITE.inner_hosts
+    if host.lower() in allowed:
+        return True
+    try:
+        ip = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return any(ip in network for network in map(_network, allowed) if network is not None)
+
+
 def _is_allowed(address: str, allowed: list[str]) -> bool:
     if not is_inward(address):
         return True

@@ -16,10 +16,11 @@ from rest_framework.views import APIView
 from ragsite.core.api.fields import FlagField, StrictSerializer, TextField, WholeNumberField, checked
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
-from ragsite.core.localized import localized_text
+from ragsite.core.localized import localized, localized_text
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.models import SyncSource
 from retrieval.services.sync_sources import (
+    LOST_CREDENTIALS,
     MAX_WORD_CHARS,
     MOST_DEPTH,
     MOST_HOURS,
@@ -29,6 +30,7 @@ from retrieval.services.sync_sources import (
     sync_source_get,
     sync_source_list,
     sync_source_start,
+    sync_source_stop,
     sync_source_update,
 )
 
@@ -61,12 +63,14 @@ class SyncSourceSerializer(serializers.ModelSerializer[SyncSource]):
     options = serializers.DictField(read_only=True)
     has_credentials = serializers.SerializerMethodField()
     running = serializers.SerializerMethodField()
+    waiting = serializers.SerializerMethodField(help_text="A run begins when your other source's run has ended.")
+    notice = serializers.SerializerMethodField(help_text="What a change just made has brought with it; mostly empty.")
     report = serializers.SerializerMethodField()
 
     class Meta:
         model = SyncSource
         fields = ["id", "name", "kind", "address", "collection", "options", "has_credentials", "every_hours", "running",
-                  "report", "created_at"]  # fmt: skip
+                  "waiting", "report", "notice", "created_at"]  # fmt: skip
         read_only_fields = fields
 
     def get_has_credentials(self, row: SyncSource) -> bool:
@@ -74,6 +78,12 @@ class SyncSourceSerializer(serializers.ModelSerializer[SyncSource]):
 
     def get_running(self, row: SyncSource) -> bool:
         return row.lease_expires_at is not None and row.lease_expires_at > timezone.now()
+
+    def get_waiting(self, row: SyncSource) -> bool:
+        return row.waits_since is not None and not self.get_running(row)
+
+    def get_notice(self, row: SyncSource) -> str:
+        return str(localized(LOST_CREDENTIALS)) if row.lost_credentials else ""
 
     @extend_schema_field(ReportSerializer(allow_null=True))
     def get_report(self, row: SyncSource) -> dict[str, Any] | None:
@@ -89,14 +99,17 @@ def _sentence(error: dict[str, Any] | None) -> str:
 
 
 class SyncSourceChangesSerializer(StrictSerializer):
-    """username, password: of WebDAV, Git and web pages; access key and secret of S3. Both empty: none any more."""
+    """username, password: of WebDAV, Git and web pages; access key and secret of S3. Both empty: none any more. An
+    address on another server drops the stored ones, and so does another scheme or port: send them with it."""
 
     name = TextField(max_length=100)
     address = TextField(
         max_length=1000,
         help_text="A folder's path; a page or sitemap; a Git repository or WebDAV folder; https://host/bucket/prefix.",
     )
-    every_hours = WholeNumberField(required=False, min_value=0, max_value=MOST_HOURS, help_text="0: only by hand.")
+    every_hours = WholeNumberField(
+        required=False, min_value=0, max_value=MOST_HOURS, help_text="0: only by hand; a run under way ends."
+    )
     username = TextField(required=False, allow_blank=True, max_length=200)
     password = TextField(required=False, allow_blank=True, max_length=1000, trim_whitespace=False)
     branch = TextField(required=False, allow_blank=True, max_length=MAX_WORD_CHARS, help_text="Of Git.")
@@ -169,6 +182,17 @@ class SyncSourceRunApi(APIView):
         row = _own(request, source_id)
         sync_source_start(row=row, **checked(RunSerializer, request.data))
         return Response(SyncSourceSerializer(row).data, status=status.HTTP_202_ACCEPTED)
+
+
+class SyncSourceStopApi(APIView):
+    scope_to_change = scope = "write"
+
+    @extend_schema(operation_id="sync_sources_stop", request=None, responses=SyncSourceSerializer)
+    def post(self, request: Request, source_id: UUID) -> Response:
+        """A run of it ends within seconds, and one that waits does not begin. What was taken in stays."""
+        row = _own(request, source_id)
+        sync_source_stop(row=row)
+        return Response(SyncSourceSerializer(row).data)
 
 
 def _own(request: Request, source_id: UUID) -> SyncSource:

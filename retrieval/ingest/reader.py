@@ -1,21 +1,14 @@
 """Files of users are parsed in processes of their own: no parser runs anywhere else.
 
-The first file starts Python's fork server, which loads the parsers; each file is read in a fork of it, so that a small
-one does not cost the start of an interpreter. A fork has hard limits: on processor time, address space, the size of its
-answer, and on time by the clock.
+The first file starts Python's fork server, which loads the parsers; each file is read in a fork of it, with the limits
+of `confinement`, and with limits on the size of its answer and on time by the clock.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
-import multiprocessing
-import os
-import resource
 import signal
-import sys
-import threading
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from multiprocessing import forkserver
@@ -26,17 +19,13 @@ from typing import Any
 
 from ragsite.core.wording import Sentence, worded, wording_of
 from retrieval.errors import DocumentUnreadableError
+from retrieval.ingest import confinement
 from retrieval.ingest.chunking import ChunkSize, DocumentPart, ReadDocument, TextChunk
+from retrieval.ingest.confinement import MIB
 from retrieval.ingest.sniff import FileKind, kind_by_name
 
-MIB = 1024 * 1024
-CPU_GRACE_S = 5  # between the signal that can be caught and the one that can't
-# A fork reads files from strangers, so it gets none of the site's secrets.
-ENVIRONMENT = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", "HOME")
+PARSERS = "retrieval.ingest.reader_process"  # what the fork server loads
 DAMAGED = worded("Reading the file failed: it is damaged, or needs more memory than is allowed.")
-
-_forks = multiprocessing.get_context("forkserver")
-_forks.set_forkserver_preload(["retrieval.ingest.reader_process"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +54,7 @@ async def read_file(path: Path, *, file_name: str, size: ChunkSize) -> ReadDocum
 
 def reader_warm_up() -> None:
     """Have the parsers loaded before the first file."""
+    confinement.set_preload(PARSERS)
     forkserver.ensure_running()
 
 
@@ -74,7 +64,7 @@ async def in_fork(function: Callable[..., bytes], *arguments: Any, bounds: Bound
     try:
         process, connection = await asyncio.shield(starting)
     except asyncio.CancelledError:  # the thread goes on, and so would its fork
-        await asyncio.to_thread(_end, (await starting)[0])
+        await asyncio.to_thread(confinement.end, (await starting)[0])
         raise
     try:
         async with asyncio.timeout(bounds.timeout_s):
@@ -96,7 +86,7 @@ async def in_fork(function: Callable[..., bytes], *arguments: Any, bounds: Bound
         )
         raise DocumentUnreadableError(slow if process.exitcode == -signal.SIGXCPU else DAMAGED) from error
     finally:
-        await asyncio.to_thread(_end, process)
+        await asyncio.to_thread(confinement.end, process)
     if "unreadable" in head:
         raise DocumentUnreadableError(Sentence(head["unreadable"], head["wording"]))
     if "missing" in head:
@@ -107,11 +97,8 @@ async def in_fork(function: Callable[..., bytes], *arguments: Any, bounds: Bound
 def _started(
     function: Callable[..., bytes], arguments: tuple[Any, ...], bounds: Bounds
 ) -> tuple[ForkServerProcess, Connection]:
-    ours, theirs = _forks.Pipe(duplex=False)
-    process = _forks.Process(target=_fork, args=(theirs, bounds, function, arguments), daemon=True)
-    with theirs:
-        process.start()
-    return process, ours
+    confinement.set_preload(PARSERS)
+    return confinement.start(_fork, bounds, function, arguments)
 
 
 def _received(connection: Connection, bounds: Bounds) -> tuple[dict[str, Any], bytes]:
@@ -122,15 +109,6 @@ def _received(connection: Connection, bounds: Bounds) -> tuple[dict[str, Any], b
     with connection:
         head: dict[str, Any] = json.loads(connection.recv_bytes(MIB))
         return head, connection.recv_bytes(bounds.output_mib * MIB)
-
-
-def _end(process: ForkServerProcess) -> None:
-    """With the programs that it has started."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid or 0, signal.SIGKILL)
-    process.kill()
-    process.join()
-    process.close()
 
 
 def _loaded(content: bytes) -> ReadDocument:
@@ -145,15 +123,7 @@ def _loaded(content: bytes) -> ReadDocument:
 
 # ------------------------------------------------------------------------------------------------ in the fork
 def _fork(connection: Connection, bounds: Bounds, function: Callable[..., bytes], arguments: tuple[Any, ...]) -> None:
-    os.setsid()  # so that programs that it starts are ended with it
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # its worker decides
-    threading.Thread(target=_end_with_worker, daemon=True).start()
-    for name in set(os.environ).difference(ENVIRONMENT):
-        del os.environ[name]
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())  # no warnings of parsers in the log
-    resource.setrlimit(resource.RLIMIT_AS, (bounds.memory_mib * MIB, bounds.memory_mib * MIB))
-    resource.setrlimit(resource.RLIMIT_CPU, (bounds.cpu_s, bounds.cpu_s + CPU_GRACE_S))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    confinement.confine(memory_mib=bounds.memory_mib, cpu_s=bounds.cpu_s)
     head: dict[str, Any] = {}
     content = b""
     try:
@@ -166,12 +136,6 @@ def _fork(connection: Connection, bounds: Bounds, function: Callable[..., bytes]
         head = {"missing": True}
     connection.send_bytes(json.dumps(head, ensure_ascii=False).encode("utf-8", "replace"))
     connection.send_bytes(content)
-
-
-def _end_with_worker() -> None:
-    if (worker := multiprocessing.parent_process()) is not None:
-        worker.join()
-        os.killpg(0, signal.SIGKILL)
 
 
 def _read(path: Path, kind: FileKind, size: ChunkSize) -> bytes:

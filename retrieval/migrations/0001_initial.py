@@ -250,6 +250,8 @@ class Migration(migrations.Migration):
                 ('every_hours', models.PositiveSmallIntegerField(default=24, help_text='Hours between two runs; 0: only by hand.')),
                 ('version', models.CharField(blank=True, max_length=200)),
                 ('report', models.JSONField(blank=True, default=dict)),
+                ('waits_since', models.DateTimeField(blank=True, editable=False, null=True)),
+                ('waits_dry', models.BooleanField(default=False, editable=False)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('collection', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='sync_sources', to='retrieval.collection')),
                 ('owner', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='sync_sources', to=settings.AUTH_USER_MODEL)),

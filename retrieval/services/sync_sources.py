@@ -14,24 +14,32 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import Model, QuerySet
 from django.db.models.signals import post_delete, post_save
+from django.utils import timezone
 
 from ragsite.accounts.auth import bound_to
 from ragsite.core.errors import AppError, InvalidInputError, NotFoundError, PermissionDeniedError
+from ragsite.core.leases import run_out
 from ragsite.core.queueing import enqueue
 from ragsite.core.sealed import seal
 from ragsite.core.text import clean_line
-from ragsite.core.wording import worded
+from ragsite.core.wording import worded, wording_of
 from retrieval.models import DocumentKey, SyncSource
 from retrieval.services.collections import collection_for_upload
 from retrieval.sync.folder import folder_of
 from retrieval.sync.kinds import PACKAGES
-from retrieval.sync.source import check_installed
+from retrieval.sync.run import TASK
+from retrieval.sync.source import check_credentials_may_go, check_installed
 
-TASK = "retrieval.tasks.sync_source_run"
 MOST_HOURS, MOST_DEPTH, MOST_PAGES = 24 * 31, 5, 2000
 OPTIONS: dict[str, dict[str, int]] = {"web": {"depth": MOST_DEPTH, "most_pages": MOST_PAGES}}
 WORDS = {"git": ("branch",), "s3": ("region",)}
 MAX_WORD_CHARS = 200
+CHANGED = ["name", "address", "every_hours", "options", "credentials", "version"]
+PORTS = {"http": 80, "https": 443}
+LOST_CREDENTIALS = worded(
+    "The address leads to another server, so the stored user name and password were removed. Enter them again."
+)
+STOPPED = worded("The run was stopped.")
 
 
 def sync_source_list(*, user: User) -> QuerySet[SyncSource]:
@@ -66,13 +74,19 @@ def sync_source_create(*, owner: User, kind: str, collection: str, **values: Any
 
 def sync_source_update(*, row: SyncSource, changes: Mapping[str, Any]) -> SyncSource:
     """Any of name, address, every_hours, username and password (both "": none), and of its kind's options. Another
-    address is looked at anew as a whole. Raises InvalidInputError."""
+    address is looked at anew as a whole. On another server the stored credentials are dropped, since whoever may change
+    the address need not know them; `row.lost_credentials` then says so. No hours any more ends a run. Raises
+    InvalidInputError."""
     wrong: dict[str, list[str]] = {}
     row.name = clean_line(str(changes.get("name", row.name)))
     address = str(changes.get("address", row.address)).strip()
     if address != row.address:
         row.version = ""
+    if row.credentials and server_of(address) != server_of(row.address):
+        row.credentials = ""
+        row.lost_credentials = "username" not in changes and "password" not in changes
     row.address = address
+    is_paused = row.every_hours > 0 and changes.get("every_hours") in (0, "0")
     row.every_hours = _number(changes, "every_hours", row.every_hours, 0, MOST_HOURS, wrong)
     for option, most in OPTIONS.get(row.kind, {}).items():
         if changes.get(option) not in (None, ""):
@@ -93,8 +107,19 @@ def sync_source_update(*, row: SyncSource, changes: Mapping[str, Any]) -> SyncSo
         wrong |= error.message_dict
     if wrong:
         raise InvalidInputError(fields=wrong)
-    row.save()
+    row.save(update_fields=None if row._state.adding else CHANGED)  # a run may write the others meanwhile
+    if is_paused:
+        sync_source_stop(row=row)
     return row
+
+
+def server_of(address: str) -> tuple[str, str, int | None]:
+    """Scheme, host and port; that of no address is like no other's."""
+    try:
+        parts = urlsplit(address)
+        return parts.scheme, parts.hostname or "", parts.port or PORTS.get(parts.scheme)
+    except ValueError:
+        return address, "", None
 
 
 def _check_address(row: SyncSource) -> None:
@@ -111,6 +136,8 @@ def _check_address(row: SyncSource) -> None:
         is_good = False
     if not is_good or parts.username or parts.password:
         raise InvalidInputError(worded("Give an address that starts with https:// or http://, without a user name."))
+    if row.credentials:
+        check_credentials_may_go(row.address)
 
 
 def _number(
@@ -127,13 +154,23 @@ def _number(
 
 
 def sync_source_delete(*, row: SyncSource) -> None:
-    """A run of it ends at its next write. The documents stay in the collection."""
+    """A run of it ends within seconds. The documents stay in the collection."""
     row.delete()
 
 
 def sync_source_start(*, row: SyncSource, dry_run: bool = False) -> None:
-    """A worker runs it as soon as it can."""
+    """A worker runs it as soon as it can, one source of a user at once."""
     transaction.on_commit(partial(enqueue, TASK, str(row.pk), dry_run))
+
+
+def sync_source_stop(*, row: SyncSource) -> None:
+    """A run of it ends within seconds, since its lease is gone; one that waits does not begin."""
+    error = {"error": STOPPED, "wording": wording_of(STOPPED)}
+    report = {**row.report, "finished_at": timezone.now().isoformat(), "error": error} if row.report else {}
+    running = SyncSource.objects.exclude(run_out()).filter(pk=row.pk)
+    running.update(lease_token=None, lease_expires_at=None, report=report)
+    SyncSource.objects.filter(pk=row.pk).update(waits_since=None)
+    row.refresh_from_db()
 
 
 # ------------------------------------------------------------------------------------------------ schedule

@@ -6,7 +6,8 @@
 
 A source that is away, or whose listing was cut, deletes nothing; where a folder can't be read, what lies in it stays.
 Every write is in a transaction that holds the source's lease, so that nothing comes in for a source that was deleted
-meanwhile.
+meanwhile. Time and lease are looked at while the source's server is waited for, too: what the server sends, or does not
+send, keeps no run going (`process`).
 """
 
 from __future__ import annotations
@@ -20,12 +21,15 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.core.files.base import ContentFile
 from django.db import transaction
+from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
 from ragsite.core.errors import AppError, QuotaExceededError, StorageFullError, TooLargeError, UnsupportedFileError
-from ragsite.core.leases import Lease, LeaseLostError
+from ragsite.core.leases import Lease, LeaseLostError, run_out
+from ragsite.core.queueing import enqueue
 from ragsite.core.storage import MIB
 from ragsite.core.text import clean_text
 from ragsite.core.wording import worded, wording_of
@@ -33,19 +37,27 @@ from retrieval.ingest.sniff import EXTENSIONS
 from retrieval.models import MAX_KEY_CHARS, DocumentKey, SyncSource
 from retrieval.selectors import writable_collections
 from retrieval.services.document_keys import document_put, key_delete
-from retrieval.sync.kinds import source_open
+from retrieval.sync.process import SourceProcess, source_open
 from retrieval.sync.source import TOO_LARGE, Entry, ListingCutError, PartAwayError, Source, SourceAwayError
 
+TASK = "retrieval.tasks.sync_source_run"
 RUN_S = 900.0  # after which a run leaves the rest to the next one
-LIMIT_S = 1000  # after which a call that hangs is broken off, and the lease
-LEASE_S = 1200.0  # nobody else begins before
+LIMIT_S = 1000  # after which its task is broken off
+LEASE_S = 120.0  # renewed all along; nobody else begins before
+RENEWED_EVERY_S = 2.0
 MOST_LISTED = 100_000
 MOST_READ = 2000  # entries of one run
 ERRORS_TOLD = 20
-TOLD_EVERY_S = 2.0
 NOTHING_LISTED = worded("The source lists nothing, although it held files before. Nothing was deleted.")
 NOT_ALLOWED = worded("The owner may not change the collection any more.")
+RUN_OVER = worded("The run took too long and was ended; the next one goes on. Nothing was deleted.")
 logger = logging.getLogger(__name__)
+
+
+class RunOverError(ListingCutError):
+    """Its time is over."""
+
+    message = RUN_OVER
 
 
 @dataclass(slots=True)
@@ -70,11 +82,39 @@ class Report:
 
 
 def source_run(*, source_id: UUID, dry_run: bool = False) -> Report | None:
-    """None where another run is at it, or the source is gone."""
+    """None where the source is gone, or a run of its owner's is under way: then it waits for its turn."""
     lease = Lease(SyncSource.objects.all(), source_id, seconds=LEASE_S)
-    if not lease.take():
+    if not _begun(lease, dry_run=dry_run):
         return None
     row = SyncSource.objects.select_related("owner", "collection__owner").get(pk=source_id)
+    try:
+        return _run(row, lease, dry_run=dry_run)
+    finally:
+        for waiting in runs_waiting().filter(owner=row.owner_id)[:1]:
+            enqueue(TASK, str(waiting.pk), waiting.waits_dry)
+
+
+@transaction.atomic
+def _begun(lease: Lease, *, dry_run: bool) -> bool:
+    """One run of an owner's sources at once, decided under a lock of the owner's row."""
+    owners = User.objects.select_for_update(no_key=True).filter(sync_sources=lease.pk).order_by()
+    owner_id = owners.values_list("pk", flat=True).first()
+    if owner_id is None:
+        return False
+    if not SyncSource.objects.exclude(run_out()).filter(owner=owner_id).exists():
+        return lease.take(waits_since=None)
+    others = SyncSource.objects.filter(run_out(), pk=lease.pk, waits_since=None)
+    others.update(waits_since=timezone.now(), waits_dry=dry_run)
+    return False
+
+
+def runs_waiting() -> QuerySet[SyncSource]:
+    """Sources whose run was asked for and has not begun, the first one first, of owners of whom no run is under way."""
+    running = SyncSource.objects.exclude(run_out()).filter(owner=OuterRef("owner"))
+    return SyncSource.objects.filter(~Exists(running), waits_since__isnull=False).order_by("waits_since", "pk")
+
+
+def _run(row: SyncSource, lease: Lease, *, dry_run: bool) -> Report | None:
     run = _Run(row, lease, Report(dry_run=dry_run, started_at=timezone.now().isoformat()))
     version = row.version
     try:
@@ -85,7 +125,7 @@ def source_run(*, source_id: UUID, dry_run: bool = False) -> Report | None:
     except AppError as error:
         run.report.error = _error(error.message)
     except Exception as error:  # a worker's outermost loop: also the time limit of its task
-        logger.exception("source %s: the run broke off", source_id)
+        logger.exception("source %s: the run broke off", row.pk)
         run.report.error = _error(worded("The run was interrupted ({kind}).", kind=type(error).__name__))
     finally:
         run.report.finished_at = timezone.now().isoformat()
@@ -96,7 +136,8 @@ def source_run(*, source_id: UUID, dry_run: bool = False) -> Report | None:
 class _Run:
     def __init__(self, row: SyncSource, lease: Lease, report: Report) -> None:
         self.row, self.lease, self.report = row, lease, report
-        self.ends_at, self.told_at = time.monotonic() + RUN_S, 0.0
+        self.ends_at = time.monotonic() + RUN_S
+        self.renewed_at = time.monotonic()
         keys = DocumentKey.objects.filter(collection=row.collection, source=str(row.pk)).select_related("document")
         self.known = {key.key: key for key in keys}
         self.most_bytes = settings.RAG.ingest.max_file_mib * MIB
@@ -106,7 +147,7 @@ class _Run:
         allowed = writable_collections(self.row.owner).filter(pk=self.row.collection_id).exists()
         if not allowed or not self.row.owner.is_active or (self.row.kind == "folder" and not self.row.owner.is_staff):
             raise SourceAwayError(NOT_ALLOWED)
-        source = source_open(self.row)
+        source = source_open(self.row, check=self._check)
         try:
             version = source.version()
             if version and version == self.row.version:
@@ -124,26 +165,28 @@ class _Run:
         done = is_whole and not (self.report.left or self.report.failed or self.report.dry_run)
         return version if done else ""
 
-    def _look(self, source: Source) -> tuple[set[str], bool]:
+    def _look(self, source: Source | SourceProcess) -> tuple[set[str], bool]:
         """The keys that are there, and whether those are all."""
         seen: set[str] = set()
+        fingerprints = {key: row.fingerprint for key, row in self.known.items()}
         try:
-            for entry in source.entries({key: row.fingerprint for key, row in self.known.items()}):
-                if time.monotonic() > self.ends_at or len(seen) >= MOST_LISTED:
-                    return seen, False
+            for count, entry in enumerate(source.entries(fingerprints)):
+                self._check()
+                if count >= MOST_LISTED:
+                    raise ListingCutError
                 if any(part.startswith(".") for part in entry.key.split("/")):
                     continue
                 seen.add(entry.key)
                 self._take(source, entry)
-                self._tell()
-        except ListingCutError:
+        except ListingCutError as error:
+            self.report.error = _error(error.message)
             return seen, False
         except PartAwayError as error:  # what lies there may still be there
             self.report.error = _error(error.message)
             seen |= {key for key in self.known if not error.folders.isdisjoint(map(str, PurePosixPath(key).parents))}
         return seen, True
 
-    def _take(self, source: Source, entry: Entry) -> None:
+    def _take(self, source: Source | SourceProcess, entry: Entry) -> None:
         report, row = self.report, self.known.get(entry.key)
         report.looked_at += 1
         if row is not None and row.missing_since is not None and not report.dry_run:
@@ -159,7 +202,7 @@ class _Run:
         else:
             try:
                 self._put(source, entry)
-            except (QuotaExceededError, StorageFullError, LeaseLostError):
+            except (QuotaExceededError, StorageFullError, LeaseLostError, RunOverError):
                 raise
             except AppError as error:
                 report.failed += 1
@@ -168,7 +211,7 @@ class _Run:
                 if isinstance(error, TooLargeError | UnsupportedFileError) and not report.dry_run:
                     self._remember(entry)
 
-    def _put(self, source: Source, entry: Entry) -> None:
+    def _put(self, source: Source | SourceProcess, entry: Entry) -> None:
         if entry.problem is not None:
             raise entry.problem
         if len(entry.key) > MAX_KEY_CHARS or clean_text(entry.key) != entry.key:
@@ -213,13 +256,17 @@ class _Run:
                         DocumentKey.objects.filter(pk=row.pk).update(missing_since=timezone.now())
                     else:
                         key_delete(row=row)
-            self._tell()
+            self._check()
 
-    def _tell(self) -> None:
-        """Progress, for the page."""
-        if time.monotonic() > self.told_at + TOLD_EVERY_S:
-            self.told_at = time.monotonic()
-            self.lease.held().update(report=asdict(self.report))
+    def _check(self) -> None:
+        """Whether the run may go on; called again and again. Raises RunOverError, LeaseLostError (the source was
+        stopped or deleted)."""
+        now = time.monotonic()
+        if now > self.ends_at:
+            raise RunOverError
+        if now > self.renewed_at + RENEWED_EVERY_S:
+            self.renewed_at = now
+            self.lease.renew(report=asdict(self.report))  # progress, for the page
 
 
 def _error(text: str) -> dict[str, Any]:

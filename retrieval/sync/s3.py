@@ -16,17 +16,19 @@ from urllib.parse import quote, urlsplit
 from lxml import etree
 
 from ragsite.core.wording import worded
-from retrieval.sync.source import Entry, ListingCutError, Source, SourceAwayError
+from retrieval.sync.source import Entry, Frontier, ListingCutError, Source, SourceAwayError
 
 LISTING_BYTES = 8 * 1024 * 1024  # of 1,000 objects at once
+MOST_LISTINGS = 1000
+ENDLESS = worded("The store's listing does not come to an end. Nothing was deleted.")
 NOTHING = hashlib.sha256(b"").hexdigest()
 SIGNED = "host;x-amz-content-sha256;x-amz-date"
 
 
 class S3Source(Source):
     def entries(self, known: Mapping[str, str]) -> Iterator[Entry]:
-        prefix, token = self._place()[2], ""
-        while True:
+        prefix, listings = self._place()[2], Frontier("", most=MOST_LISTINGS)
+        for token in listings:
             query = {"list-type": "2", "prefix": prefix} | ({"continuation-token": token} if token else {})
             try:
                 page = etree.fromstring(self._call("", query, LISTING_BYTES), etree.XMLParser(resolve_entities=False))
@@ -34,16 +36,19 @@ class S3Source(Source):
                     raise etree.XMLSyntaxError("another document", 0, 0, 0)
             except etree.XMLSyntaxError as error:
                 raise SourceAwayError(worded("The store does not answer like S3.")) from error
+            is_empty = True
             for item in page.iterfind("{*}Contents"):
+                is_empty = False
                 key = item.findtext("{*}Key", "")
                 if not key.endswith("/"):
                     etag = item.findtext("{*}ETag", "").strip('"')
-                    yield Entry(key, etag, PurePosixPath(key).name, int(item.findtext("{*}Size", "0")))
-            token = page.findtext("{*}NextContinuationToken", "")
+                    size = item.findtext("{*}Size", "0")
+                    yield Entry(key, etag, PurePosixPath(key).name, int(size) if size.isdecimal() else 0)
             if page.findtext("{*}IsTruncated") != "true":
                 return
-            if not token:
-                raise ListingCutError
+            following = page.findtext("{*}NextContinuationToken", "")
+            if is_empty or not following or not listings.add(following):
+                raise ListingCutError(ENDLESS)
 
     def read(self, entry: Entry, most_bytes: int) -> bytes:
         return self._call(entry.key, {}, most_bytes)

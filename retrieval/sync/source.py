@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Collection, Iterator, Mapping
+from collections import deque
+from collections.abc import Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Generic, TypeVar
+from urllib.parse import urlsplit
 
-from ragsite.core.errors import AppError, ConflictError, TooLargeError, UnavailableError
-from ragsite.core.outgoing import Answer, fetch, guarded_pools
+from ragsite.core.errors import AppError, ConflictError, PermissionDeniedError, TooLargeError, UnavailableError
+from ragsite.core.outgoing import Answer, fetch, guarded_pools, is_named
 from ragsite.core.wording import worded
 
 TOO_LARGE = worded("This file is larger than the site allows.")
+UNENCRYPTED = worded(
+    "With a user name and password the address has to start with https://, unless the operator names its host in "
+    "RAGSITE_INNER_HOSTS."
+)
+Place = TypeVar("Place", bound=Hashable)
 
 
 class SourceAwayError(UnavailableError):
@@ -36,8 +43,10 @@ class SourceKindMissingError(ConflictError):
     message = worded("Sources of this kind need extra packages: pip install -c constraints.txt -e '.[sources]'")
 
 
-class ListingCutError(Exception):
+class ListingCutError(SourceAwayError):
     """The bound of a source was reached: what was not listed may still be there."""
+
+    message = worded("The source lists more than one run looks at. Nothing was deleted.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +64,49 @@ class Entry:
     place: str = ""
 
 
+class Frontier(Generic[Place]):
+    """The places of a listing that are yet to be looked at: pages, folders, other sitemaps.
+
+    Whatever follows what a server names next goes through one, since a server may name places without an end: each
+    comes once, and no more than `most` of them. Where it named more, iterating ends with ListingCutError. too_many:
+    the sentence for it.
+    """
+
+    def __init__(self, first: Place, *, most: int, too_many: str = ListingCutError.message) -> None:
+        self._waiting = deque([first])
+        self._seen: set[Hashable] = {first}
+        self._most = most
+        self._too_many = too_many
+        self._is_cut = False
+
+    def __iter__(self) -> Iterator[Place]:
+        while self._waiting:
+            yield self._waiting.popleft()
+        if self._is_cut:
+            raise ListingCutError(self._too_many)
+
+    def add(self, place: Place, *, key: Hashable = None) -> bool:
+        """False where it was named before. key: by what it is known again, if not by itself."""
+        known_by = place if key is None else key
+        if known_by in self._seen:
+            return False
+        if len(self._seen) >= self._most:
+            self._is_cut = True
+        else:
+            self._seen.add(known_by)
+            self._waiting.append(place)
+        return True
+
+
 @dataclass(slots=True)
 class Source:
-    """The base of the kinds. options, credentials (`username`, `password`): as the person has entered them."""
+    """The base of the kinds. options, credentials (`username`, `password`): as the person has entered them. folder: for
+    files that it needs meanwhile."""
 
     address: str
     options: Mapping[str, Any] = field(default_factory=dict)
     credentials: Mapping[str, str] = field(default_factory=dict)
+    folder: str = ""
     pools: Any = field(default_factory=guarded_pools)
 
     def version(self) -> str:
@@ -96,6 +141,13 @@ class Source:
             return {}
         pair = f"{self.credentials['username']}:{self.credentials.get('password', '')}".encode()
         return {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
+
+
+def check_credentials_may_go(address: str) -> None:
+    """Unencrypted they go only where the operator has named the host. Raises PermissionDeniedError."""
+    parts = urlsplit(address)
+    if parts.scheme == "http" and not is_named(parts.hostname or ""):
+        raise PermissionDeniedError(UNENCRYPTED)
 
 
 def check_installed(module: str) -> None:

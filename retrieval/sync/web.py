@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import time
 import zlib
-from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -24,7 +23,15 @@ from ragsite.core.wording import worded
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.html import html_tree
 from retrieval.ingest.sniff import EXTENSIONS
-from retrieval.sync.source import TOO_LARGE, Entry, ListingCutError, Source, SourceAwayError, check_installed
+from retrieval.sync.source import (
+    TOO_LARGE,
+    Entry,
+    Frontier,
+    ListingCutError,
+    Source,
+    SourceAwayError,
+    check_installed,
+)
 
 DEPTH, MOST_PAGES = 1, 200  # where nothing is chosen
 PAGE_BYTES, SITEMAP_BYTES, ROBOTS_BYTES = 20 * 1024 * 1024, 10 * 1024 * 1024, 512 * 1024
@@ -56,7 +63,7 @@ class WebSource(Source):
     def _of_sitemap(self, known: Mapping[str, str]) -> Iterator[Entry]:
         for count, (url, modified) in enumerate(self._locations()):
             if count >= self._most():
-                raise ListingCutError
+                raise ListingCutError(self._too_many())
             if not (modified and known.get(url) == modified):
                 entry, _ = self._page(url, known, fingerprint=modified)
                 if entry:
@@ -66,11 +73,9 @@ class WebSource(Source):
 
     def _locations(self) -> Iterator[tuple[str, str]]:
         """Addresses on the sitemap's own host, with the day of their last change."""
-        waiting, read = deque([self.address]), 0
-        while waiting:
-            if (read := read + 1) > MOST_SITEMAPS:
-                raise ListingCutError
-            answer = fetch(self.pools, "GET", waiting.popleft(), most_bytes=SITEMAP_BYTES, headers=self.basic_auth())
+        sitemaps = Frontier(self.address, most=MOST_SITEMAPS)
+        for sitemap in sitemaps:
+            answer = fetch(self.pools, "GET", sitemap, most_bytes=SITEMAP_BYTES, headers=self.basic_auth())
             if answer.status >= 300:
                 raise SourceAwayError(worded("The source answers with status {status}.", status=answer.status))
             body, is_cut = answer.body, answer.is_cut
@@ -92,7 +97,7 @@ class WebSource(Source):
                         del element.getparent()[0]
                     if url and urlsplit(url).netloc == urlsplit(self.address).netloc:
                         if kind == "sitemap":
-                            waiting.append(url)
+                            sitemaps.add(url)
                         else:
                             yield url, modified
             if is_cut:
@@ -104,9 +109,9 @@ class WebSource(Source):
         depth = int(self.options.get("depth", DEPTH))
         start = urldefrag(self.address)[0]
         below = start if start.endswith("/") else f"{start.rpartition('/')[0] if urlsplit(start).path else start}/"
-        waiting, seen, is_whole = deque([(start, 0)]), {start}, True
-        while waiting:
-            url, far = waiting.popleft()
+        pages = Frontier((start, 0), most=self._most(), too_many=self._too_many())
+        is_whole = True
+        for url, far in pages:
             entry, links = self._page(url, known, follow=far < depth)
             if url == start and (entry is None or entry.problem):
                 raise SourceAwayError(entry.problem.message if entry and entry.problem else None)
@@ -115,17 +120,16 @@ class WebSource(Source):
             if links is None and far < depth:
                 is_whole = False
             for link in links or ():
-                if link in seen or not link.startswith(below):
-                    continue
-                if len(seen) >= self._most():
-                    raise ListingCutError
-                seen.add(link)
-                waiting.append((link, far + 1))
+                if link != start and link.startswith(below):
+                    pages.add((link, far + 1), key=link)
         if not is_whole:
-            raise ListingCutError
+            raise ListingCutError(worded("A page that leads to others could not be read. Nothing was deleted."))
 
     def _most(self) -> int:
         return int(self.options.get("most_pages", MOST_PAGES))
+
+    def _too_many(self) -> str:
+        return worded("There are more pages than the {most} that this source may read.", most=self._most())
 
     # -------------------------------------------------------------------------------------------- a page
     def _page(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urljoin, urlsplit
@@ -10,7 +9,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 from lxml import etree
 
 from ragsite.core.wording import worded
-from retrieval.sync.source import Entry, ListingCutError, PartAwayError, Source, SourceAwayError
+from retrieval.sync.source import Entry, Frontier, PartAwayError, Source, SourceAwayError
 
 LISTING_BYTES = 32 * 1024 * 1024  # of one folder
 MOST_FOLDERS = 10_000
@@ -22,9 +21,8 @@ class WebDavSource(Source):
     def entries(self, known: Mapping[str, str]) -> Iterator[Entry]:
         start = f"{self.address.rstrip('/')}/"
         root, away = _path(start), set[str]()
-        waiting, seen = deque([start]), {root}
-        while waiting:
-            folder = waiting.popleft()
+        folders = Frontier(start, most=MOST_FOLDERS)
+        for folder in folders:
             try:
                 listed = self._listed(folder)
             except SourceAwayError:
@@ -38,12 +36,7 @@ class WebDavSource(Source):
                 if not path.startswith(root) or path.rstrip("/") == _path(folder).rstrip("/"):
                     continue
                 if item.find(".//{DAV:}resourcetype/{DAV:}collection") is not None:
-                    path = f"{path.rstrip('/')}/"
-                    if path not in seen and len(seen) >= MOST_FOLDERS:
-                        raise ListingCutError
-                    if path not in seen:
-                        seen.add(path)
-                        waiting.append(f"{url.rstrip('/')}/")
+                    folders.add(f"{url.rstrip('/')}/", key=f"{path.rstrip('/')}/")
                     continue
                 size = item.findtext(".//{DAV:}getcontentlength") or "0"
                 tag = item.findtext(".//{DAV:}getetag") or f"{item.findtext('.//{DAV:}getlastmodified', '')}-{size}"

@@ -4,83 +4,29 @@ from __future__ import annotations
 
 import json
 import os
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django_celery_beat.models import PeriodicTask
-from dulwich.objects import Blob, Commit, Tree
 from dulwich.repo import Repo
-from dulwich.server import DictBackend
-from dulwich.web import make_wsgi_chain
 from rest_framework.test import APIClient
 
 from ragsite.accounts.tokens import key_create
 from retrieval.models import Document, DocumentKey, IngestJob, SyncSource
 from retrieval.sync import run, web
-from retrieval.sync.run import Report, source_run
+from retrieval.sync.run import source_run
 from retrieval.sync.s3 import S3Source
 from tests.clients import api_of
 from tests.factories import UserFactory
+from tests.retrieval.sync.looking import ADDRESS, commit, found, listed, look, names, page
 from tests.web_server import Page, WebServer
 
 pytestmark = pytest.mark.django_db(transaction=True)
-ADDRESS = "/api/sync-sources"
-
-
-@pytest.fixture(autouse=True)
-def _site(settings: Any, tmp_path: Path, queue: list[Any], uploads: None) -> None:
-    inner, folders = ["127.0.0.1"], [str(tmp_path / "files")]
-    settings.SITE = settings.SITE.model_copy(update={"inner_hosts": inner, "source_folders": folders})
-    (tmp_path / "files").mkdir()
-
-
-@pytest.fixture
-def server() -> Iterator[WebServer]:
-    with WebServer() as running:
-        yield running
-
-
-@pytest.fixture
-def owner(db: None) -> User:
-    return UserFactory(is_staff=True)
-
-
-@pytest.fixture
-def api(owner: User) -> APIClient:
-    return api_of(owner)
-
-
-@pytest.fixture
-def make(api: APIClient) -> Callable[..., Any]:
-    def source(kind: str, address: str | Path, **values: Any) -> Any:
-        body = {"name": "a source", "kind": kind, "address": str(address), "collection": "synced", **values}
-        response = api.post(ADDRESS, body, format="json")
-        assert response.status_code == 201, response.json()
-        return response.json()["id"]
-
-    return source
-
-
-def look(source_id: str, **options: Any) -> Report:
-    report = source_run(source_id=source_id, **options)  # type: ignore[arg-type]
-    assert report is not None
-    return report
-
-
-def found(report: Report) -> dict[str, int]:
-    names = ("added", "changed", "unchanged", "deleted", "missing", "skipped", "failed", "left")
-    return {name: count for name in names if (count := getattr(report, name))}
-
-
-def names() -> list[str]:
-    return sorted(Document.objects.filter(superseded_at=None).values_list("file_name", flat=True))
 
 
 # ------------------------------------------------------------------------------------------------ a folder
@@ -129,7 +75,9 @@ def test_a_folder_that_is_away_or_suddenly_empty_deletes_nothing(make: Any, tmp_
     assert names() == ["a.md"] and DocumentKey.objects.get().missing_since is None
 
 
-def test_what_cannot_be_looked_at_is_not_taken_for_gone(make: Any, tmp_path: Path, monkeypatch: Any) -> None:
+def test_what_cannot_be_looked_at_is_not_taken_for_gone(
+    make: Any, tmp_path: Path, monkeypatch: Any, in_this_process: None
+) -> None:
     files = tmp_path / "files"
     (files / "sub").mkdir()
     for name in ("a.md", "locked.md", "sub/b.md", "gone.md"):
@@ -223,11 +171,6 @@ def test_an_owner_who_may_not_change_the_collection_any_more_brings_nothing(
 
 
 # ------------------------------------------------------------------------------------------------ the web
-def page(text: str, links: str = "") -> Page:
-    main = f"<article><h1>{text}</h1><p>{text} is told here in a sentence that is long enough to be one.</p></article>"
-    return 200, {"Content-Type": "text/html"}, f"<title>{text}</title><nav>Menu {links}</nav>{main}".encode()
-
-
 def test_pages_are_followed_within_their_path_depth_and_robots(make: Any, server: WebServer) -> None:
     links = (
         '<a href="b.html#x">b</a><a href="/docs/no.html">n</a><a href="/else/">e</a><a href="http://x.example/">x</a>'
@@ -287,54 +230,24 @@ def test_what_is_missing_of_half_a_sitemap_is_not_taken_for_gone(make: Any, serv
 
 
 def test_a_sitemap_of_a_million_lines_is_read_up_to_the_bound(
-    make: Any, server: WebServer, monkeypatch: pytest.MonkeyPatch
+    make: Any, server: WebServer, monkeypatch: pytest.MonkeyPatch, in_this_process: None
 ) -> None:
     line = f"<url><loc>{server.url}/p%d</loc><lastmod>2026-01-01</lastmod></url>\n"
     body = "<urlset xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'>" + "".join(line % n for n in range(1_000_000))
     server.pages["/sitemap.xml"] = (200, {}, body.encode())
     server.pages |= {f"/p{n}": page(f"Page {n}") for n in range(3)}
     source = make("web", f"{server.url}/sitemap.xml", most_pages=3)
-    assert found(look(source)) == {"added": 3}
+    report = look(source)
+    assert found(report) == {"added": 3} and "more pages than the 3" in report.error["error"]  # type: ignore[index]
     server.requests.clear()
     assert found(look(source)) == {"unchanged": 3} and len(server.requests) == 2  # no page with the same day
     monkeypatch.setattr(web, "SITEMAP_BYTES", 5000)
     SyncSource.objects.update(options={"most_pages": 2000})
     report = look(source)  # cut off in the middle: what stands behind is not gone
-    assert "missing" not in found(report) and report.error is None
+    assert "missing" not in found(report) and report.error
 
 
 # ------------------------------------------------------------------------------------------------ Git
-class _Quiet(WSGIRequestHandler):
-    def log_message(self, *_: Any) -> None: ...
-
-
-@pytest.fixture
-def repository(tmp_path: Path) -> Iterator[tuple[Repo, str]]:
-    repo = Repo.init_bare(str(tmp_path / "repo.git"), mkdir=True)
-    server = make_server("127.0.0.1", 0, make_wsgi_chain(DictBackend({"/repo.git": repo})), handler_class=_Quiet)
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
-    yield repo, f"http://127.0.0.1:{server.server_port}/repo.git"
-    server.shutdown()
-    server.server_close()
-    repo.close()
-
-
-def commit(repo: Repo, files: dict[str, tuple[int, bytes]]) -> None:
-    tree = Tree()
-    for name, (mode, data) in files.items():
-        blob = Blob.from_string(data)
-        repo.object_store.add_object(blob)
-        tree.add(name.encode(), mode, blob.id)
-    made = Commit()
-    made.tree, made.message, made.author, made.committer = tree.id, b"x", b"A <a@b>", b"A <a@b>"
-    made.author_time = made.commit_time = 0
-    made.author_timezone = made.commit_timezone = 0
-    for one in (tree, made):
-        repo.object_store.add_object(one)
-    repo.refs[b"refs/heads/main"] = made.id
-    repo.refs.set_symbolic_ref(b"HEAD", b"refs/heads/main")
-
-
 def test_a_repository_is_read_without_a_checkout_and_its_links_lead_nowhere(
     make: Any, repository: tuple[Repo, str]
 ) -> None:
@@ -399,7 +312,7 @@ def test_a_listing_that_breaks_off_deletes_nothing(make: Any, server: WebServer,
 
 
 def test_a_store_that_hangs_is_given_up_and_deletes_nothing(
-    make: Any, server: WebServer, monkeypatch: pytest.MonkeyPatch
+    make: Any, server: WebServer, monkeypatch: pytest.MonkeyPatch, in_this_process: None
 ) -> None:
     server.pages |= {"/bucket?list-type=2&prefix=": listing("a.md"), "/bucket/a.md": (200, {}, b"# A")}
     source = make("s3", f"{server.url}/bucket")
@@ -409,17 +322,6 @@ def test_a_store_that_hangs_is_given_up_and_deletes_nothing(
     for _ in range(2):
         assert "does not answer" in look(source).error["error"]  # type: ignore[index]
     assert names() == ["a.md"]
-
-
-def listed(folder: str, *items: str) -> Page:
-    folder_type = "<d:resourcetype><d:collection/></d:resourcetype>"
-    rows = "".join(
-        f"<d:response><d:href>{folder}{item}</d:href><d:propstat><d:prop>"
-        f"{'<d:getetag>1</d:getetag>' if item[-1:] not in ('', '/') else folder_type}"
-        "</d:prop></d:propstat></d:response>"
-        for item in items
-    )
-    return 207, {}, f'<d:multistatus xmlns:d="DAV:">{rows}</d:multistatus>'.encode()
 
 
 def test_names_with_escapes_and_a_folder_that_is_refused(make: Any, server: WebServer) -> None:
