@@ -332,6 +332,9 @@ else:
         "polling_interval": 0.5,
     }
 CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_DEFAULT_QUEUE = "celery"
+# A source's server decides how long a run takes: documents of uploads must not wait behind it.
+CELERY_TASK_ROUTES = {"retrieval.tasks.sync_source_run": {"queue": "sources"}}
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from django.conf import settings
 
 from ragsite.runtime.supervisor import programs
 
@@ -19,6 +20,20 @@ def _options(words: list[str]) -> dict[str, str]:
     following = zip(words, [*words[1:], ""], strict=True)
     options = {word: "" if value.startswith("--") else value for word, value in following if word.startswith("--")}
     return {name: value for name, value in options.items() if name not in OWN}
+
+
+@pytest.mark.parametrize("path", ["deploy/compose.yaml", "docs/operations.md", "make run"])
+def test_every_queue_has_a_worker(path: str) -> None:
+    if path == "make run":
+        started = programs(data_dir=ROOT, base_dir=ROOT, host="", port=1, workers=1, environ={})
+        lines = [" ".join(program.command) for program in started]
+    else:
+        text = (ROOT / path).read_text()
+        lines = re.findall(r"celery.*?-A.*?ragsite.*?worker[^#\]]*", re.sub(r'[,"]', "", text))
+    workers = [line for line in lines if re.search(r"ragsite\s+worker", line)]
+    named = [re.search(r"--queues (\S+)", line) for line in workers]
+    routes = {route["queue"] for route in settings.CELERY_TASK_ROUTES.values()}
+    assert {match[1] for match in named if match} == routes and None in named
 
 
 @pytest.mark.parametrize("path", ["deploy/Dockerfile", "docs/operations.md"])

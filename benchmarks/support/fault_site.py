@@ -27,7 +27,8 @@ START_S = 180.0
 OURS = ("RAGSITE_", "RAG_", "MILVUS_", "OLLAMA_", "REDIS_", "DATABASE_")
 PARTS = {
     "web": "uvicorn",
-    "worker": "celery -A ragsite worker",
+    "worker": "celery -A ragsite worker --concurrency",
+    "sources": "celery -A ragsite worker --queues",
     "beat": "celery -A ragsite beat",
     "milvus": "milvus_lite",
 }

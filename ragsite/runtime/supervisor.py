@@ -3,6 +3,7 @@
     supervisor ─┬─ milvus    Milvus Lite on loopback (unless MILVUS_URI names a server)
                 ├─ web       uvicorn
                 ├─ worker    Celery, prefork
+                ├─ sources   Celery, prefork, for synced sources alone
                 └─ beat      Celery's scheduler
 
 A part lives in a session of its own, so that Ctrl-C reaches the supervisor alone, and dies with it even when it is
@@ -37,7 +38,8 @@ PARTS_STOP_TIMEOUT_S = 3.5  # for web, worker and beat together; Milvus Lite com
 READY_TIMEOUT_S = 3.0  # of one look at /readyz
 WEB_GRACE_S = 2  # that responses under way get to end; answers end at the signal itself (chat.runs.lifespan)
 HEAD_BYTES = 64 << 10  # of a request's address and headers, beside what arrives in one piece
-DELAYS_S = {"beat": 10.0}  # so that periodic tasks don't slow down the first pages
+DELAYS_S = {"sources": 5.0, "beat": 10.0}  # so that they don't slow down the first pages
+SOURCES_AT_ONCE = 2  # runs of synced sources
 
 
 @dataclass
@@ -137,8 +139,11 @@ def programs(
     web += ["--ws", "websockets-sansio", "--timeout-graceful-shutdown", str(WEB_GRACE_S), "--no-server-header"]
     web += ["--http", "h11", "--h11-max-incomplete-event-size", str(HEAD_BYTES)]  # httptools takes a head of any length
     web += ["--no-proxy-headers"]  # ragsite.asgi believes RAGSITE_TRUSTED_PROXIES, and nobody else
-    worker = [*celery, "worker", "--pool", "prefork", "--concurrency", str(workers), "--max-tasks-per-child", "200"]
-    worker += ["--without-gossip", "--without-mingle", "--without-heartbeat", "--loglevel", "INFO"]
+    pool = ["--pool", "prefork", "--max-tasks-per-child", "200"]
+    pool += ["--without-gossip", "--without-mingle", "--without-heartbeat", "--loglevel", "INFO"]
+    worker = [*celery, "worker", "--concurrency", str(workers), *pool]
+    sources = [*celery, "worker", "--queues", "sources", "--hostname", "sources@%h"]
+    sources += ["--concurrency", str(SOURCES_AT_ONCE), *pool]
     beat = [*celery, "beat", "--pidfile=", "--loglevel", "INFO"]
     env = {**environ, "RAGSITE_DATA_DIR": str(data_dir), "PYTHONUNBUFFERED": "1"}
 
@@ -149,5 +154,6 @@ def programs(
     return [
         program("web", web),
         program("worker", worker, stop_signal=signal.SIGQUIT),  # at SIGTERM it would wait for its tasks without a limit
+        program("sources", sources, stop_signal=signal.SIGQUIT),
         program("beat", beat),
     ]
