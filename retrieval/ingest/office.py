@@ -1,6 +1,6 @@
 """Office files. Their archive's size was checked before.
 
-Word: headings by style or outline level, tables row by row. PowerPoint: a slide is a page, its title a heading; then
+PowerPoint: a slide is a page, its title a heading; then
 its texts and tables, then the notes. Excel: every visible sheet under its name, each row with its column names, values
 as the sheet shows them; formulas give the results that were stored with them, as the workbook is never calculated.
 """
@@ -13,75 +13,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import docx
 import openpyxl
 import pptx
-from docx.document import Document as WordDocument
-from docx.oxml.ns import qn
-from docx.table import Table
 from openpyxl.cell.cell import ERROR_CODES
 from pptx.enum.shapes import PP_PLACEHOLDER
 
 from ragsite.core.wording import worded
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.blocks import Block, ParsedDocument, first_title, table_block
-from retrieval.ingest.tables import Row, SpannedCell, grid_of, tables_of
-from retrieval.ingest.text import MAX_HEADING_CHARS, csv_grid, heading_level
+from retrieval.ingest.tables import SpannedCell, grid_of, tables_of
+from retrieval.ingest.text import MAX_HEADING_CHARS, csv_grid
 
-_HEADING_STYLE = re.compile(r"(?:heading|标题|標題)\s*([1-9])", re.I)
-_TITLE_STYLES = ("title", "标题", "標題")
 RUNNING = (PP_PLACEHOLDER.DATE, PP_PLACEHOLDER.FOOTER, PP_PLACEHOLDER.HEADER, PP_PLACEHOLDER.SLIDE_NUMBER)
 _MADE_UP_TITLE = re.compile(r"^(PowerPoint\b|Slide\b|幻灯片|投影片|演示文稿)", re.I)  # what programs write
 MAX_CELLS = 5_000_000  # of a workbook, empty ones between filled ones included
 MAX_ROWS = 1_048_576  # the format's limit of a sheet; only a file made to do harm names a later row
-
-
-# ------------------------------------------------------------------------------------------------ Word
-def parse_docx(path: Path) -> ParsedDocument:
-    document = docx.Document(str(path))
-    blocks = tuple(_blocks(document))
-    return ParsedDocument(blocks=blocks, title=(document.core_properties.title or "").strip() or first_title(blocks))
-
-
-def _blocks(document: WordDocument) -> Iterator[Block]:
-    levels = _style_levels(document)
-    for item in document.iter_inner_content():
-        if isinstance(item, Table):
-            yield from map(table_block, tables_of(list(_rows(item)), expects_head=False))
-        elif text := item.text.strip():
-            properties = item._p.pPr
-            style = properties.pStyle.val if properties is not None and properties.pStyle is not None else ""
-            level = _outline_level(properties) or levels.get(style, 0) or heading_level(text)
-            level = level if len(text) <= 2 * MAX_HEADING_CHARS else 0
-            yield Block(text=text, kind="heading" if level else "paragraph", level=level, label=text if level else "")
-
-
-def _style_levels(document: WordDocument) -> dict[str, int]:
-    """Style id → heading level. Looked up once: python-docx searches all styles at each access."""
-    levels: dict[str, int] = {}
-    for style in document.styles.element.style_lst:
-        name = style.name_val or ""
-        if match := _HEADING_STYLE.search(name):
-            levels[style.styleId] = min(6, int(match[1]))
-        elif name.lower() in _TITLE_STYLES:
-            levels[style.styleId] = 1
-        elif level := _outline_level(style.find(qn("w:pPr"))):
-            levels[style.styleId] = level
-    return levels
-
-
-def _outline_level(properties: Any) -> int:
-    """Of a paragraph's or a style's properties, 1–6; 0: it has none."""
-    outline = None if properties is None else properties.find(qn("w:outlineLvl"))
-    level = 9 if outline is None else int(outline.get(qn("w:val"), "9"))
-    return level + 1 if level < 6 else 0
-
-
-def _rows(table: Table) -> Iterator[Row]:
-    width = len(table.columns)
-    for row in table.rows:
-        cells = [" ".join(cell.text.split()) for cell in row.cells][:width]
-        yield Row((*cells, *[""] * (width - len(cells))))
 
 
 # ------------------------------------------------------------------------------------------------ PowerPoint

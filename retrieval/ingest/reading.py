@@ -18,10 +18,11 @@ from retrieval.ingest.blocks import Block, ParsedDocument
 from retrieval.ingest.chunking import Chunker, ChunkSize, ReadDocument, document_parts
 from retrieval.ingest.html import parse_html
 from retrieval.ingest.markdown import parse_markdown
-from retrieval.ingest.office import parse_docx, parse_pptx, parse_xlsx
+from retrieval.ingest.office import parse_pptx, parse_xlsx
 from retrieval.ingest.pdf import parse_pdf
 from retrieval.ingest.sniff import OFFICE_PARTS, FileKind, check_content
 from retrieval.ingest.text import parse_csv, parse_text
+from retrieval.ingest.word import parse_docx
 from retrieval.text.analysis import detect_language
 from retrieval.text.quoting import estimate_tokens
 from retrieval.text.statements import split_sentences

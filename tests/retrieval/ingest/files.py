@@ -168,3 +168,40 @@ def replaced(archive: bytes, changes: dict[str, tuple[bytes, bytes]]) -> bytes:
         assert old in entries[name], entries[name]
         entries[name] = entries[name].replace(old, new)
     return zip_bytes(entries)
+
+
+WORD_NAMESPACES = " ".join(
+    f'xmlns:{prefix}="http://schemas.{where}"'
+    for prefix, where in {
+        "w": "openxmlformats.org/wordprocessingml/2006/main",
+        "r": "openxmlformats.org/officeDocument/2006/relationships",
+        "a": "openxmlformats.org/drawingml/2006/main",
+        "c": "openxmlformats.org/drawingml/2006/chart",
+        "m": "openxmlformats.org/officeDocument/2006/math",
+        "wp": "openxmlformats.org/drawingml/2006/wordprocessingDrawing",
+        "mc": "openxmlformats.org/markup-compatibility/2006",
+        "wps": "microsoft.com/office/word/2010/wordprocessingShape",
+    }.items()
+)
+WORD_NAMESPACES += ' xmlns:v="urn:schemas-microsoft-com:vml"'
+RELATIONSHIPS = "http://schemas.openxmlformats.org/package/2006/relationships"
+OFFICE_RELATION = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+
+
+def word_bytes(body: str, **parts: str) -> bytes:
+    """A Word file of this WordprocessingML. parts: what is in `styles.xml`, `numbering.xml`, `footnotes.xml` … by these
+    names; others are headers, by the ids of their relations."""
+    headers = [name for name in parts if name not in ("styles", "numbering", "footnotes", "endnotes", "comments")]
+    relations = "".join(
+        f'<Relationship Id="{name}" Type="{OFFICE_RELATION}/header" Target="{name}.xml"/>' for name in headers
+    )
+    root = f'<Relationship Id="d" Type="{OFFICE_RELATION}/officeDocument" Target="word/document.xml"/>'
+    files = {
+        "[Content_Types].xml": '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"/>',
+        "_rels/.rels": f'<Relationships xmlns="{RELATIONSHIPS}">{root}</Relationships>',
+        "word/_rels/document.xml.rels": f'<Relationships xmlns="{RELATIONSHIPS}">{relations}</Relationships>',
+        "word/document.xml": f"<w:document {WORD_NAMESPACES}><w:body>{body}</w:body></w:document>",
+    }
+    for name, content in parts.items():
+        files[f"word/{name}.xml"] = f"<w:{name} {WORD_NAMESPACES}>{content}</w:{name}>"
+    return zip_bytes({name: text.encode() for name, text in files.items()})

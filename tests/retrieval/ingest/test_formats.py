@@ -131,7 +131,7 @@ def test_html_gives_what_a_reader_sees() -> None:
     )
     document = parse_html(page.encode())
     assert [block.text for block in document.blocks] == [
-        "Loans", "Ten books,\nfour weeks.", "Group | Books\nStaff | 20", "a  b\n  c",
+        "Loans", "Ten books,\nfour weeks.", "Group | Books\nGroup: Staff; Books: 20", "a  b\n  c",
     ]  # fmt: skip
     assert (document.title, headings(document)) == ("Rules", [(2, "Loans")])
 
