@@ -17,7 +17,7 @@ from ragsite.core.api.fields import QuerySerializer, StrictSerializer, checked
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 from retrieval.api.documents import documents_store, refuse_unknown_fields, uploaded_files
-from retrieval.api.serializers import DocumentSerializer, UploadedDocumentSerializer
+from retrieval.api.serializers import DocumentSerializer, FilesField, UploadedDocumentSerializer
 
 SESSION_ID = "The conversation; without it, one that begins with its first question: ask with the id of the answer."
 
@@ -25,7 +25,7 @@ SESSION_ID = "The conversation; without it, one that begins with its first quest
 class AttachSerializer(StrictSerializer):
     """A multipart upload; `file` may come many times."""
 
-    file = serializers.ListField(child=serializers.FileField(), allow_empty=False)
+    file = FilesField()
     session_id = serializers.UUIDField(required=False, help_text=SESSION_ID)
 
 

@@ -30,7 +30,7 @@ from chat.runs.answers import answers_mark_interrupted
 from chat.services.ask import ask
 from chat.services.stop import message_stop
 from chat.services.versions import message_continue, message_edit, message_regenerate, message_show
-from ragsite.core.api.fields import NoFieldsSerializer, checked, read
+from ragsite.core.api.fields import NoFieldsSerializer, checked, read_body
 from ragsite.core.api.pagination import Pages, page_of, page_parameters
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
@@ -67,7 +67,7 @@ class ChatApi(ChatView):
     )
     async def post(self, request: Request) -> Response | StreamingHttpResponse:
         """Ask a question. The answer is written to its end also when the connection closes."""
-        serializer = read(AskSerializer, request.data)
+        serializer = await read_body(AskSerializer, request)
         run = await ask(user=asking_user(request), **serializer.arguments())
         return await _answer(request, run.message.pk, stream=serializer.validated_data["stream"])
 
@@ -85,7 +85,7 @@ class MessageStopApi(ChatView):
     @extend_schema(request=None, responses={200: AnswerSerializer}, tags=["messages"])
     async def post(self, request: Request, message_id: UUID) -> Response:
         """Stop an answer that is being written; what has been written of it is kept."""
-        checked(NoFieldsSerializer, request.data)
+        await read_body(NoFieldsSerializer, request)
         user = asking_user(request)
         await message_stop(user=user, message_id=message_id)
         return await sync_to_async(_stored)(user, message_id)
@@ -99,7 +99,7 @@ class MessageRegenerateApi(ChatView):
     )
     async def post(self, request: Request, message_id: UUID) -> Response | StreamingHttpResponse:
         """Answer the question again, as it was asked but for the fields given here; the old answer is superseded."""
-        serializer = read(RequestSerializer, request.data)
+        serializer = await read_body(RequestSerializer, request)
         user = asking_user(request)
         run = await message_regenerate(user=user, message_id=message_id, request=serializer.request())
         return await _answer(request, run.message.pk, stream=serializer.validated_data["stream"])
@@ -112,7 +112,7 @@ class MessageContinueApi(ChatView):
 
         Its events are numbered from 1 again; the first chunk is the text so far. 503 where there is no model.
         """
-        serializer = read(ContinueSerializer, request.data)
+        serializer = await read_body(ContinueSerializer, request)
         await message_continue(user=asking_user(request), message_id=message_id)
         return await _answer(request, message_id, stream=serializer.validated_data["stream"])
 
@@ -121,7 +121,7 @@ class MessageEditApi(ChatView):
     @extend_schema(request=EditSerializer, responses={**ANSWERED, **errors(409, 429)}, tags=["messages"])
     async def post(self, request: Request, message_id: UUID) -> Response | StreamingHttpResponse:
         """Ask a question in other words: a branch. What was asked and answered before stays, as another version."""
-        serializer = read(EditSerializer, request.data)
+        serializer = await read_body(EditSerializer, request)
         run = await message_edit(user=asking_user(request), message_id=message_id, **serializer.arguments())
         return await _answer(request, run.message.pk, stream=serializer.validated_data["stream"])
 

@@ -28,11 +28,12 @@ from chat.runs.run import session_group
 from chat.services.ask import ask
 from chat.services.stop import message_stop
 from ragsite.accounts.auth import ScopeError, require_scope
+from ragsite.core.api.error_responses import told
 from ragsite.core.api.fields import IdField, NoFieldsSerializer, StrictSerializer, WholeNumberField, checked, read
 from ragsite.core.api.json_parser import InvalidJsonError, parse_json
 from ragsite.core.database import DatabaseAwayError, database_call, is_database_away
 from ragsite.core.errors import AppError, InvalidInputError, TooLargeError
-from ragsite.core.localized import language_of, localized
+from ragsite.core.localized import language_of
 from ragsite.core.text import clean_text
 from ragsite.core.wording import worded
 
@@ -168,8 +169,9 @@ class ChatConsumer(AsyncWebsocketConsumer):
         await self.send(text_data=json.dumps(event, ensure_ascii=False))
 
     async def _send_error(self, error: AppError, message_id: Any) -> None:
-        event: dict[str, Any] = {"type": "error", "done": True, "code": error.code}
-        event |= {"content": localized(error.message), "fields": localized(error.fields)}
+        what = told(error)
+        event: dict[str, Any] = {"type": "error", "done": True, "code": what["code"]}
+        event |= {"content": what["message"], "fields": what["fields"]}
         if isinstance(message_id, str):
             event["message_id"] = clean_text(message_id[:100])
         if error.retry_after_s:

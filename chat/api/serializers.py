@@ -8,7 +8,15 @@ from django.conf import settings
 from rest_framework import serializers
 
 from chat.models import Share
-from ragsite.core.api.fields import DateTimeField, FlagField, IdField, StrictSerializer, TextField, WholeNumberField
+from ragsite.core.api.fields import (
+    DateTimeField,
+    FlagField,
+    IdField,
+    ListField,
+    StrictSerializer,
+    TextField,
+    WholeNumberField,
+)
 from ragsite.core.localized import localized
 from ragsite.core.wording import worded
 from retrieval.api.serializers import (
@@ -49,7 +57,7 @@ class RequestSerializer(ContinueSerializer):
     """How to answer; everything has a default."""
 
     workflow = serializers.ChoiceField(choices=available_workflows(), required=False, allow_null=True)
-    collections = serializers.ListField(
+    collections = ListField(
         child=TextField(max_length=MAX_ADDRESS_CHARS, help_text=ADDRESS),
         required=False,
         allow_null=True,
@@ -60,7 +68,7 @@ class RequestSerializer(ContinueSerializer):
         choices=TASK_NAMES, required=False, allow_null=True,
         help_text="What is asked of whole `documents`; compare takes two, the older one first. None: a question.",
     )  # fmt: skip
-    documents = serializers.ListField(
+    documents = ListField(
         child=IdField(),
         required=False,
         allow_null=True,

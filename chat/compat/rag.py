@@ -24,7 +24,7 @@ from chat.errors import MessageNotFoundError
 from chat.models import Message
 from chat.runs.event_log import FINAL_TYPES, Event
 from chat.services.ask import ask
-from ragsite.core.api.fields import StrictSerializer, checked
+from ragsite.core.api.fields import StrictSerializer, checked, read_body
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 from ragsite.core.errors import AppError, PermissionDeniedError
@@ -69,7 +69,8 @@ class RagQueryApi(ChatView):
     )
     async def post(self, request: Request) -> Response:
         """Ask all that is searched unasked, by the `react` workflow, and wait for the whole answer."""
-        message = await finished_message(request, await _ask(request, request.data))
+        body = (await read_body(RagQuerySerializer, request)).validated_data
+        message = await finished_message(request, await _ask(request, body))
         steps = [
             {
                 "type": "tool_call" if step["name"] in TOOL_STEPS else "reasoning",
@@ -97,7 +98,8 @@ class RagQueryStreamApi(ChatView):
             raise PermissionDeniedError(worded("Questions can't be asked from pages of another site."))
         last = request.headers.get("Last-Event-ID")
         if not last:
-            message_id = await _ask(request, {"query": request.query_params.get("query", "")})
+            query = {"query": request.query_params.get("query", "")}
+            message_id = await _ask(request, checked(RagQuerySerializer, query))
             return event_stream(request, message_id, translate=_seed_event)
         # A browser that lost the connection gets what it missed, and asks nothing; 204 ends its attempts.
         named, _, number = last.partition(":")
@@ -113,11 +115,10 @@ class RagQueryStreamApi(ChatView):
         return event_stream(request, message_id, after=event_number(number), translate=_seed_event)
 
 
-async def _ask(request: Request, data: Any) -> UUID:
+async def _ask(request: Request, body: Mapping[str, Any]) -> UUID:
     """The id of the answer. Raises as `ask` does, and calls the question `query`."""
-    query = checked(RagQuerySerializer, data)["query"]
     try:
-        run = await ask(user=asking_user(request), text=query, request={"workflow": WORKFLOW})
+        run = await ask(user=asking_user(request), text=body["query"], request={"workflow": WORKFLOW})
     except AppError as error:
         if "message" in error.fields:  # it is called so everywhere else
             error.fields["query"] = error.fields.pop("message")

@@ -15,7 +15,7 @@ from rest_framework.response import Response
 from chat.api.event_schema import EVENTS
 from chat.api.streaming import EVENT_STREAM, ChatView, event_stream, finished_message, wants_events
 from chat.services.ask import ask
-from ragsite.core.api.fields import IdField, NumberField, StrictSerializer, TextField, WholeNumberField, read
+from ragsite.core.api.fields import IdField, NumberField, StrictSerializer, TextField, WholeNumberField, read_body
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 from ragsite.core.errors import InvalidInputError
@@ -149,7 +149,7 @@ class SelfCorrectiveApi(ChatView):
     )
     async def post(self, request: Request) -> Response | StreamingHttpResponse:
         """Ask with every document graded by itself. With `Accept: text/event-stream` the events of `/api/chat`."""
-        serializer = read(SelfCorrectiveSerializer, request.data)
+        serializer = await read_body(SelfCorrectiveSerializer, request)
         run = await ask(user=asking_user(request), **serializer.arguments())
         if wants_events(request):
             return event_stream(request, run.message.pk)

@@ -25,6 +25,7 @@ from chat.services.stop import ask_or_stop, follow_or_stop
 from ragsite.accounts.auth import key_of
 from ragsite.accounts.credentials import SignedOutError, credential_of_request
 from ragsite.core.api.error_responses import OPENAI, error_data, openai_error
+from ragsite.core.api.fields import read_body
 from ragsite.core.api.user import asking_user
 from ragsite.core.database import database_call
 from retrieval.selectors import collection_list, collections_find
@@ -65,8 +66,7 @@ class ChatCompletionsApi(ChatView):
     )
     async def post(self, request: Request) -> Response | StreamingHttpResponse:
         """An answer to the last message. Who closes the connection stops it."""
-        serializer = ChatCompletionSerializer(data=request.data)
-        serializer.is_valid(raise_exception=True)
+        serializer = await read_body(ChatCompletionSerializer, request)
         body, arguments, user = serializer.validated_data, serializer.arguments(), asking_user(request)
         session_id = await database_call(_continued, user, arguments["request"]["history"]) if key_of(user) else None
         run = await ask_or_stop(user=user, session_id=session_id, **arguments)

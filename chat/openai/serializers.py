@@ -9,7 +9,7 @@ from rest_framework import serializers
 
 from chat.api.serializers import RequestSerializer
 from chat.labels import EFFORTS
-from ragsite.core.api.fields import FlagField, StrictSerializer, TextField, WholeNumberField
+from ragsite.core.api.fields import FlagField, ListField, StrictSerializer, TextField, WholeNumberField
 from ragsite.core.errors import InvalidInputError, NotFoundError, TooLargeError
 from ragsite.core.text import clean_text
 from ragsite.core.wording import worded
@@ -18,6 +18,7 @@ from retrieval.text.quoting import HISTORY_MESSAGES
 from retrieval.workflows import available_workflows
 
 MODEL = "ragsite"  # the site's default workflow
+MOST_MESSAGES = 2000
 MESSAGES_CHARS = 400_000  # all texts of a request together
 # What clients send without being asked. The site's own settings decide these, and tools are the site's.
 IGNORED = frozenset({
@@ -59,8 +60,11 @@ class ChatCompletionSerializer(RequestSerializer):
 
     workflow = None  # type: ignore[assignment]  # the model says it
     model = TextField(max_length=500, help_text="`ragsite`, `ragsite/quick`, `ragsite:<collection>` …")
-    messages = serializers.ListField(
-        child=serializers.DictField(), allow_empty=False, help_text="The last one is the question."
+    messages = ListField(
+        child=serializers.DictField(),
+        allow_empty=False,
+        max_length=MOST_MESSAGES,
+        help_text="The last one is the question.",
     )
     n = WholeNumberField(required=False, min_value=1, max_value=1)
     stream_options = StreamOptionsSerializer(required=False, allow_null=True)
@@ -73,7 +77,7 @@ class ChatCompletionSerializer(RequestSerializer):
     def validate_messages(self, messages: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
         """`{"role", "text"}` of what was asked and answered, oldest first. Instructions of the client are left out: the
         site has its own."""
-        texts = [{"role": str(message.get("role")), "text": _text(message.get("content"))} for message in messages]
+        texts = [{"role": _role(message), "text": _text(message.get("content"))} for message in messages]
         if sum(len(message["text"]) for message in texts) > MESSAGES_CHARS:
             raise TooLargeError(
                 worded("These messages are too long; send at most {most:,} characters.", most=MESSAGES_CHARS)
@@ -94,6 +98,14 @@ class ChatCompletionSerializer(RequestSerializer):
         if collections := [*chosen.get("collections", ()), *body.get("collections", ())]:
             request["collections"] = collections
         return {"text": question["text"], "request": request}
+
+
+def _role(message: Mapping[str, Any]) -> str:
+    """Raises InvalidInputError."""
+    role = message.get("role")
+    if not isinstance(role, str):
+        raise _refused(worded("Each message has a role: “user”, “assistant” or “system”."))
+    return role
 
 
 def _text(content: Any) -> str:

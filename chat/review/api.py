@@ -34,7 +34,7 @@ from chat.review.queue import (
 from chat.review.records import REASONS
 from chat.review.roles import DeskAccess, Right, desk_access
 from chat.review.stats import COUNTS, NOTES, RATES, Days, compare_workflows, stats_by, totals
-from ragsite.core.api.fields import StrictQuerySerializer, StrictSerializer, TextField, checked
+from ragsite.core.api.fields import ListField, StrictQuerySerializer, StrictSerializer, TextField, checked
 from ragsite.core.api.pagination import page_of
 from ragsite.core.api.user import asking_user
 from ragsite.core.localized import localized
@@ -73,7 +73,7 @@ class ChangesSerializer(StrictSerializer):
     state = serializers.ChoiceField(AnswerReview.State.choices, required=False)
     assignee = TextField(required=False, allow_null=True, max_length=150, help_text="A user name; null: nobody.")
     note = TextField(required=False, allow_blank=True, max_length=MAX_NOTE_CHARS)
-    labels = serializers.ListField(
+    labels = ListField(
         child=TextField(max_length=MAX_LABEL_CHARS), required=False, max_length=MAX_LABELS, help_text="In place of all."
     )
 

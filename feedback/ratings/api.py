@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 from chat.selectors import message_get
 from feedback.models import Rating
 from feedback.ratings.services import MAX_COMMENT_CHARS, rating_delete, rating_set
-from ragsite.core.api.fields import StrictSerializer, TextField, WholeNumberField, checked
+from ragsite.core.api.fields import ListField, StrictSerializer, TextField, WholeNumberField, checked
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 
@@ -23,9 +23,7 @@ class RatingInputSerializer(StrictSerializer):
 
     score = WholeNumberField(min_value=1, max_value=5, required=False, allow_null=True)
     thumb = serializers.ChoiceField(choices=["up", "down"], required=False, allow_null=True)
-    tags = serializers.ListField(
-        child=serializers.ChoiceField(choices=Rating.Tag.choices), required=False, max_length=20
-    )
+    tags = ListField(child=serializers.ChoiceField(choices=Rating.Tag.choices), required=False, max_length=20)
     comment = TextField(required=False, allow_blank=True, max_length=MAX_COMMENT_CHARS)
 
 

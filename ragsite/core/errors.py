@@ -11,6 +11,8 @@ from typing import Any
 
 from ragsite.core.wording import worded
 
+MOST_ERRORS = 20  # that one answer tells
+
 
 class AppError(Exception):
     """Base of all errors that users see.
@@ -38,10 +40,6 @@ class AppError(Exception):
         self.fields = dict(fields or {})
         self.retry_after_s = retry_after_s or self.retry_after_s
         super().__init__(self.message)
-
-    def as_dict(self) -> dict[str, Any]:
-        """The body of an error answer: `{"error": {"code", "message", "fields"}}`."""
-        return {"error": {"code": self.code, "message": self.message, "fields": self.fields}}
 
 
 class InvalidInputError(AppError):

@@ -40,6 +40,7 @@ from retrieval.api.serializers import (
     DocumentPictureQuerySerializer,
     DocumentSerializer,
     DocumentsUsageSerializer,
+    FilesField,
     UploadResultSerializer,
     UploadSerializer,
 )
@@ -109,7 +110,7 @@ class DocumentsApi(GenericAPIView[Document]):
 
 
 class RagUploadSerializer(StrictSerializer):
-    file = serializers.ListField(child=serializers.FileField(), help_text="One file, or several fields of this name.")
+    file = FilesField(help_text="One file, or several fields of this name.")
 
 
 class RagUploadApi(APIView):

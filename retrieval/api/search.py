@@ -15,7 +15,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from ragsite.core.api.fields import StrictSerializer, TextField, WholeNumberField, checked
+from ragsite.core.api.fields import ListField, StrictSerializer, TextField, WholeNumberField, read_body
 from ragsite.core.api.user import asking_user
 from ragsite.core.localized import localized
 from ragsite.runtime import live_settings
@@ -32,16 +32,17 @@ HYBRID = "hybrid"  # both, by the name that `manage.py evaluate` has for it
 
 class SearchInputSerializer(StrictSerializer):
     query = QuestionField(max_length=settings.RAG.limits.message_chars, trim_whitespace=False)
-    collections = serializers.ListField(
+    collections = ListField(
         child=TextField(max_length=MAX_ADDRESS_CHARS, help_text=ADDRESS), required=False, max_length=100
     )
     filters = FiltersSerializer(required=False)
     filters_mode = FiltersModeField()
     top_k = WholeNumberField(required=False, min_value=1, max_value=settings.RAG.search.max_top_k)
-    stages = serializers.ListField(
+    stages = ListField(
         child=serializers.ChoiceField(choices=(*STAGES, HYBRID)),
         required=False,
         allow_empty=False,
+        max_length=len(STAGES) + 1,
         help_text="hybrid (default): both, fused.",
     )
 
@@ -77,7 +78,7 @@ class SearchApi(APIView):
     async def post(self, request: Request) -> Response:
         """Search your own collections, those shared with your groups and those that the site has approved; or the
         collections named."""
-        body = checked(SearchInputSerializer, request.data)
+        body = (await read_body(SearchInputSerializer, request)).validated_data
         found = await search_answered(user=asking_user(request), body=body)
         shown = replace(found, degraded=localized(found.degraded), notes=localized(found.notes))
         return Response(SearchResultSerializer(shown).data)

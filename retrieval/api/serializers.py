@@ -13,6 +13,7 @@ from rest_framework import serializers
 
 from ragsite.core.api.fields import (
     IdField,
+    ListField,
     QuerySerializer,
     StrictSerializer,
     TextField,
@@ -91,7 +92,7 @@ class DocumentMetadataSerializer(StrictSerializer):
     department = TextField(required=False, allow_blank=True, max_length=100)
     doc_type = TextField(required=False, allow_blank=True, max_length=100)
     policy_year = WholeNumberField(required=False, allow_null=True, min_value=1000, max_value=9999)
-    tags = serializers.ListField(child=TextField(max_length=50), required=False, max_length=20)
+    tags = ListField(child=TextField(max_length=50), required=False, max_length=20)
 
 
 class DocumentChangesSerializer(DocumentMetadataSerializer):
@@ -104,7 +105,7 @@ class BulkSerializer(StrictSerializer):
     """One action on many documents."""
 
     action = serializers.ChoiceField(choices=["delete", "move", "metadata", "read_again"])
-    ids = serializers.ListField(child=IdField(), allow_empty=False, max_length=MAX_BULK)
+    ids = ListField(child=IdField(), allow_empty=False, max_length=MAX_BULK)
     collection = TextField(required=False, max_length=MAX_ADDRESS_CHARS, help_text=f"For `move`. {ADDRESS}")
     changes = DocumentMetadataSerializer(required=False, help_text="For `metadata`.")
 
@@ -142,7 +143,7 @@ class FiltersSerializer(StrictSerializer):
     department = TextField(required=False, allow_null=True, allow_blank=True, max_length=100)
     doc_type = TextField(required=False, allow_null=True, allow_blank=True, max_length=100)
     policy_year = WholeNumberField(required=False, allow_null=True, min_value=1000, max_value=9999)
-    tags = serializers.ListField(child=TextField(max_length=100), required=False, max_length=MAX_NAMES)
+    tags = ListField(child=TextField(max_length=100), required=False, max_length=MAX_NAMES)
 
 
 class FiltersModeField(serializers.ChoiceField):
@@ -186,6 +187,14 @@ class DocumentPictureQuerySerializer(QuerySerializer):
     width = serializers.IntegerField(default=1200, min_value=100, max_value=2400, help_text="In pixels.")
 
 
+class FilesField(ListField):
+    """The files of one upload. More of them are not wrong but too large, which the view says with 413."""
+
+    def __init__(self, **options: Any) -> None:
+        options = {"child": serializers.FileField(), "allow_empty": False, **options}
+        super().__init__(max_length=settings.RAG.ingest.max_files_per_upload, **options)
+
+
 class UploadFormSerializer(StrictSerializer):
     """What every upload may say of its file."""
 
@@ -198,7 +207,7 @@ class UploadFormSerializer(StrictSerializer):
 class UploadSerializer(UploadFormSerializer):
     """A multipart upload; `file` may come many times."""
 
-    file = serializers.ListField(child=serializers.FileField(), allow_empty=False)
+    file = FilesField()
     collection = serializers.CharField(
         required=False,
         allow_blank=True,
@@ -344,9 +353,9 @@ class CollectionInputSerializer(StrictSerializer):
     name = TextField(max_length=100)
     description = TextField(required=False, allow_blank=True, max_length=500)
     visibility = serializers.ChoiceField(choices=Collection.Visibility.choices, required=False)
-    groups = serializers.ListField(child=TextField(max_length=150), required=False, max_length=50)
-    editor_groups = serializers.ListField(child=TextField(max_length=150), required=False, max_length=50)
-    people = serializers.ListField(child=PersonSerializer(), required=False, max_length=200)
+    groups = ListField(child=TextField(max_length=150), required=False, max_length=50)
+    editor_groups = ListField(child=TextField(max_length=150), required=False, max_length=50)
+    people = ListField(child=PersonSerializer(), required=False, max_length=200)
 
 
 class QuestionField(TextField):

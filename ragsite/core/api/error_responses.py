@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from django.conf import settings
-from django.core.exceptions import PermissionDenied, RequestDataTooBig, TooManyFilesSent
+from django.core.exceptions import PermissionDenied, RequestDataTooBig, TooManyFieldsSent, TooManyFilesSent
 from django.http import Http404, HttpRequest, JsonResponse
 from django.shortcuts import render
 from redis.exceptions import RedisError
@@ -19,6 +19,7 @@ from rest_framework.views import set_rollback
 
 from ragsite.core.database import DatabaseAwayError, is_database_away
 from ragsite.core.errors import (
+    MOST_ERRORS,
     AppError,
     InvalidInputError,
     NotAuthenticatedError,
@@ -37,6 +38,7 @@ logger = logging.getLogger(__name__)
 
 OPENAI = "/v1/"
 OPENAI_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
+NAME_CHARS, SENTENCE_CHARS = 100, 400  # MOST_ERRORS of both, each character as \uXXXX, are below 64 KiB
 CODES = {400: "invalid", 401: "not_authenticated", 429: "rate_limited"}  # REST framework's own codes are others
 
 
@@ -48,7 +50,7 @@ def as_app_error(error: Exception) -> AppError | None:
         return NotFoundError()
     if isinstance(error, PermissionDenied):
         return PermissionDeniedError()
-    if isinstance(error, RequestDataTooBig | TooManyFilesSent):
+    if isinstance(error, RequestDataTooBig | TooManyFieldsSent | TooManyFilesSent):
         return TooLargeError(worded("The request is too large; send less at once."))
     if isinstance(error, exceptions.ValidationError):
         return InvalidInputError(fields=(error.detail if isinstance(error.detail, dict) else {"detail": error.detail}))
@@ -87,9 +89,8 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
         return None
     detail = response.data.get("detail", "") if isinstance(response.data, dict) else ""
     code = CODES.get(response.status_code) or getattr(error, "default_code", "error")
-    message = localized(_what_to_do(error, context["view"]) or str(detail) or AppError.message)
-    data = {"error": {"code": code, "message": message, "fields": {}}}
-    response.data = _in_form(data, path=context["request"].path, status=response.status_code)
+    shown = AppError(_what_to_do(error, context["view"]) or str(detail), code=code)
+    response.data = _in_form(told(shown), path=context["request"].path, status=response.status_code)
     return response
 
 
@@ -107,6 +108,49 @@ def _what_to_do(error: Exception, view: Any) -> str | None:
     return None
 
 
+def told(error: AppError) -> dict[str, Any]:
+    """`{"code", "message", "fields"}` in the active language, for every door: below 64 KiB, whatever was sent."""
+    fields, count = _first_sentences(localized(error.fields))
+    message = error.message
+    if count == MOST_ERRORS:
+        message = joined(" ", [message, worded("The first {count} errors are told.", count=count)])
+    return {"code": error.code, "message": str(localized(message))[:SENTENCE_CHARS], "fields": fields}
+
+
+def _first_sentences(fields: Any) -> tuple[Any, int]:
+    """What is wrong as far as MOST_ERRORS sentences tell it, and how many those are."""
+    count = 0
+
+    def first(part: Any) -> Any:
+        nonlocal count
+        match part:
+            case Mapping():
+                kept = {}
+                for name, inner in part.items():
+                    if count < MOST_ERRORS:
+                        kept[str(name)[:NAME_CHARS]] = first(inner)
+                return kept
+            case list() | tuple():
+                return [first(inner) for inner in part if count < MOST_ERRORS]
+        count += 1
+        return str(part)[:SENTENCE_CHARS]
+
+    return first(fields), count
+
+
+def sentences(fields: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """The path of its field (`filters.tags.0`), and what is wrong with it."""
+    match fields:
+        case Mapping():
+            for name, part in fields.items():
+                yield from sentences(part, f"{path}.{name}" if path else str(name))
+        case list() | tuple():
+            for part in fields:
+                yield from sentences(part, path)
+        case _:
+            yield path, str(fields)
+
+
 def json_error(error: AppError, *, path: str = "") -> JsonResponse:
     """The same form from plain Django views."""
     return _with_retry_after(JsonResponse(error_data(error, path=path), status=error.status), error)
@@ -114,18 +158,18 @@ def json_error(error: AppError, *, path: str = "") -> JsonResponse:
 
 def error_data(error: AppError, *, path: str) -> dict[str, Any]:
     """The body, in the active language. path: that was called."""
-    return _in_form(localized(error.as_dict()), path=path, status=error.status)
+    return _in_form(told(error), path=path, status=error.status)
 
 
-def _in_form(data: dict[str, Any], *, path: str, status: int) -> dict[str, Any]:
-    return openai_error(data["error"], status=status) if path.startswith(OPENAI) else data
+def _in_form(error: dict[str, Any], *, path: str, status: int) -> dict[str, Any]:
+    return openai_error(error, status=status) if path.startswith(OPENAI) else {"error": error}
 
 
 def openai_error(error: Mapping[str, Any], *, status: int) -> dict[str, Any]:
     """Our `{"code", "message", "fields"}` as OpenAI's clients read it."""
     param = next(iter(error["fields"]), None)
     param = "messages" if param == "message" else param  # as it is called here
-    reason = _reason(error["fields"])
+    _, reason = next(sentences(error["fields"]), ("", ""))
     return {
         "error": {
             "message": f"{param}: {reason}" if reason and error["code"] == "invalid" else error["message"],
@@ -135,16 +179,6 @@ def openai_error(error: Mapping[str, Any], *, status: int) -> dict[str, Any]:
             "fields": error["fields"],
         }
     }
-
-
-def _reason(fields: Any) -> str:
-    """The first sentence, however deep it stands."""
-    match fields:
-        case Mapping():
-            return _reason(next(iter(fields.values()), ""))
-        case list() | tuple():
-            return _reason(fields[0] if fields else "")
-    return str(fields)
 
 
 def _with_retry_after(response: Any, error: AppError) -> Any:

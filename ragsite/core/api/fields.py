@@ -11,15 +11,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
+from asgiref.sync import sync_to_async
 from django.http import QueryDict
 from rest_framework import serializers
 from rest_framework.fields import empty
+from rest_framework.request import Request
 
+from ragsite.core.errors import MOST_ERRORS
 from ragsite.core.localized import localized
 from ragsite.core.wording import joined, worded
 
 Read = TypeVar("Read", bound=serializers.Serializer[Any])
-NAMED = 20  # unknown names that an error tells
+NAME_CHARS = 100  # of an unknown one that an error tells
 
 
 def read(serializer: type[Read], data: Any, *, partial: bool = False) -> Read:
@@ -34,9 +37,15 @@ def checked(serializer: type[serializers.Serializer[Any]], data: Any, *, partial
     return read(serializer, data, partial=partial).validated_data
 
 
+async def read_body(serializer: type[Read], request: Request) -> Read:
+    """`read` of a request's body, beside the event loop: it may hold MiBs. Raises ValidationError, ParseError."""
+    return await sync_to_async(lambda: read(serializer, request.data))()
+
+
 def unknown_fields(names: Iterable[Any], known: Collection[str]) -> dict[str, list[str]]:
-    """Those of `names` that are not in `known`, at most NAMED, each with a sentence."""
-    return {name: [_unknown(name, known)] for name in sorted(set(map(str, names)) - set(known))[:NAMED]}
+    """Those of `names` that are not in `known`, at most MOST_ERRORS, each with a sentence."""
+    unknown = sorted(set(map(str, names)) - set(known))[:MOST_ERRORS]
+    return {name[:NAME_CHARS]: [_unknown(name[:NAME_CHARS], known)] for name in unknown}
 
 
 def _unknown(name: str, known: Collection[str]) -> str:
@@ -67,6 +76,36 @@ class StrictSerializer(serializers.Serializer[Any]):
             raise serializers.ValidationError({name: [absent[name].error_messages["required"]] for name in missing})
         defaults = {name: field.default for name, field in absent.items() if field.default is not empty}
         return {**defaults, **super().to_internal_value(data)}
+
+
+class ListField(serializers.ListField):
+    """A list of at most `max_length`, which is looked at first; REST framework would check every value before."""
+
+    max_length: int
+
+    def __init__(self, *, max_length: int, **options: Any) -> None:
+        super().__init__(max_length=max_length, **options)
+
+    def to_internal_value(self, data: Any) -> list[Any]:
+        if isinstance(data, list) and len(data) > self.max_length:
+            self.fail("max_length", max_length=self.max_length)
+        values: list[Any] = super().to_internal_value(data)
+        return values
+
+    def run_child_validation(self, data: list[Any]) -> list[Any]:
+        """It ends with the MOST_ERRORSth error."""
+        values: list[Any] = []
+        errors: dict[Any, Any] = {}  # by place
+        for place, value in enumerate(data):
+            try:
+                values.append(self.child.run_validation(value))
+            except serializers.ValidationError as error:
+                errors[place] = error.detail
+            if len(errors) == MOST_ERRORS:
+                break
+        if errors:
+            raise serializers.ValidationError(errors)
+        return values
 
 
 class QuerySerializer(serializers.Serializer[Any]):
