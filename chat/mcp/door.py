@@ -33,8 +33,20 @@ class NoKeyError(AppError):
     message = worded("Send a valid API key as `Authorization: Bearer …`.")
 
 
+class NoStreamError(AppError):
+    code = "method_not_allowed"
+    status = 405
+    message = worded("This address takes POST alone.")
+
+
 async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
-    """Nothing of a body is read before its sender is known. All calls into the database run in one thread."""
+    """Nothing of a body is read before its sender is known. All calls into the database run in one thread.
+
+    There is no GET, which would open a stream for messages of the server's own: it has none.
+    """
+    if scope["method"] != "POST":
+        await _refuse(NoStreamError(), scope, send)
+        return
     header = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
     async with own_database_thread():
         try:
@@ -48,9 +60,15 @@ async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
             manager = await _manager()
             await manager.handle_request({**scope, "ragsite": token}, receive, send)
             return
-        start, body = refusal(refused, scope)
-        await send(start)
-        await send({"type": "http.response.body", "body": body})
+        await _refuse(refused, scope, send)
+
+
+async def _refuse(error: AppError, scope: dict[str, Any], send: Any) -> None:
+    start, body = refusal(error, scope)
+    if error.status == NoStreamError.status:
+        start["headers"].append((b"allow", b"POST"))
+    await send(start)
+    await send({"type": "http.response.body", "body": body})
 
 
 # ------------------------------------------------------------------------------------------------ the SDK's side

@@ -25,20 +25,24 @@ from chat.runs.event_log import Event
 from chat.services.stop import ask_or_stop, follow_or_stop
 from ragsite.accounts.auth import require_scope
 from ragsite.accounts.credentials import credential_of
-from ragsite.core.api.error_responses import as_app_error
+from ragsite.core.api.error_responses import as_app_error, sentences, told
 from ragsite.core.api.fields import checked
 from ragsite.core.database import database_call
 from ragsite.core.localized import language_of, localized
 from retrieval.api.search import SearchInputSerializer, search_answered
+from retrieval.api.serializers import MAX_NAMES
 from retrieval.models import Document
 from retrieval.selectors import chunk_list, collection_list, document_get
 
 CHUNKS_AT_ONCE = 200  # of a document
+MOST_CHUNKS = 10_000_000  # no document has more; a database counts so far
 COLLECTIONS_LISTED = 200
 DOCUMENT_URI = "ragsite://documents/{document_id}"
 SHOWN = ("document_id", "title", "page", "heading", "text")
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
-COLLECTIONS = Field(description="Addresses, as list_collections tells them. None: all that are searched unasked.")
+COLLECTIONS = Field(
+    max_length=MAX_NAMES, description="Addresses, as list_collections tells them. None: all that are searched unasked."
+)
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -66,8 +70,9 @@ def for_scope(scope: str, refusal: type[Exception] = ToolError) -> Callable[[Cal
             except Exception as error:
                 if (known := as_app_error(error)) is None:
                     raise
-                reasons = "; ".join(f"{name}: {reason}" for name, reason in localized(known.fields).items())
-                raise refusal(f"{localized(known.message)} {reasons}".strip()) from error
+                what = told(known)
+                reasons = "; ".join(f"{name}: {reason}" for name, reason in sentences(what["fields"]))
+                raise refusal(f"{what['message']} {reasons}".strip()) from error
 
         return checked_call
 
@@ -150,7 +155,7 @@ async def ask(
 async def get_document(
     document_id: UUID,
     ctx: Context[Any, Any],
-    first: Annotated[int, Field(ge=0, description="To go on: `next` of the call before.")] = 0,
+    first: Annotated[int, Field(ge=0, le=MOST_CHUNKS, description="To go on: `next` of the call before.")] = 0,
 ) -> dict[str, Any]:
     """A document's text, in the pieces that it is searched by, and what is known of it."""
     return await database_call(_document_data, caller(ctx), document_id, first)

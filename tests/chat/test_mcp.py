@@ -198,3 +198,39 @@ async def test_strangers_hosts_and_bodies_are_refused(
     assert answer.status_code == status
     if status == 401:
         assert answer.json()["error"]["code"] == "not_authenticated"
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE", "PUT"])
+async def test_there_is_no_stream_to_be_opened(site_url: str, user: User, method: str) -> None:
+    key = await sync_to_async(program_key)(user, "read")
+    given = {"Authorization": f"Bearer {key}", "Accept": "text/event-stream"}
+    async with httpx.AsyncClient() as http:
+        answer = await http.request(method, f"{site_url}/mcp", headers=given)
+    assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
+
+
+@pytest.mark.parametrize("count", [20_000, 50])
+@pytest.mark.parametrize("value", ["", 1, None, []])
+@pytest.mark.parametrize("name", ["search", "ask"])
+async def test_a_wrong_list_is_refused_in_a_short_answer(agent: Opened, name: str, value: Any, count: int) -> None:
+    text = {"search": {"query": "books"}, "ask": {"question": "books?"}}[name]
+    async with agent("read", "ask") as client:
+        answer = await client.call_tool(name, {**text, "collections": [value] * count})
+    assert answer.is_error and len(answer.content[0].text) < 16_000
+
+
+async def test_what_is_wrong_is_told_in_sentences(agent: Opened) -> None:
+    async with agent("read") as client:
+        answer = await client.call_tool("search", {"query": "books", "collections": ["x" * 300]})
+    assert "collections.0: Ensure this field has no more than 255 characters." in answer.content[0].text
+    assert "ErrorDetail" not in answer.content[0].text
+
+
+async def test_a_place_in_a_document_that_no_database_counts_to_is_refused(
+    agent: Opened, library: dict[str, str]
+) -> None:
+    async with agent("read") as client:
+        for first, is_error in ((10**30, True), (10**6, False)):
+            answer = await client.call_tool("get_document", {"document_id": library["loans"], "first": first})
+            assert answer.is_error is is_error
+    assert answer.structured_content["passages"] == []
