@@ -33,7 +33,7 @@ REFUSED_BY_DATA = {  # operationId: what input is refused (400 or 415) though it
     "documents_put_by_key": "a file whose content no reader takes, or whose hash is another one",
     "documents_upload": "a file whose content no reader takes",
     "filter_values": "more than 50 collections, in one text",
-    "keys_create": "a time that has passed, or collections beside the scope review",
+    "keys_create": "a token: who makes a key is signed in on the site",
     "messages_continue_create": "the id of a question",
     "messages_edit_create": "a question that was never answered, or a model that is not listed",
     "messages_rating_update": "neither score nor thumb, or both and different",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from datetime import timedelta
 from typing import Any
+from unittest import mock
 
 import pytest
 from django.test import Client
@@ -12,11 +14,12 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 from rest_framework.views import APIView
 
-from ragsite.accounts.tokens import key_create
+from ragsite.accounts.tokens import key_create, token_create
 from ragsite.models import ApiToken
 from retrieval.models import Collection
-from tests.clients import api_of, sure
+from tests.clients import api_of, browser, sure
 from tests.factories import (
+    PASSWORD,
     CollectionFactory,
     DocumentFactory,
     MessageFactory,
@@ -44,9 +47,9 @@ def program(user: Any, *scopes: str, **values: Any) -> APIClient:
 
 def test_a_key_is_told_once_and_then_only_how_it_begins(user: Any) -> None:
     CollectionFactory(name="policies", owner=user, visibility=PRIVATE)
-    api = api_of(user)
+    api = sure(user)
     body = {"name": "bot", "scopes": ["ask", "read"], "collections": ["policies"]}
-    made = api.post("/api/keys", body, format="json")
+    made = api.post("/api/keys", body, content_type="application/json")
     assert made.status_code == 201 and made.json()["collections"] == [f"{user.username}/policies"]
     key = made.json()["key"]
     listed = api.get("/api/keys").json()["results"]
@@ -67,8 +70,8 @@ def test_a_key_is_told_once_and_then_only_how_it_begins(user: Any) -> None:
 )
 def test_a_key_that_makes_no_sense_is_refused(user: Any, change: dict[str, Any], field: str) -> None:
     CollectionFactory(name="mine", owner=user)
-    api = api_of(user)
-    answer = api.post("/api/keys", {"name": "bot", "scopes": ["read"], **change}, format="json")
+    body = {"name": "bot", "scopes": ["read"], **change}
+    answer = sure(user).post("/api/keys", body, content_type="application/json")
     assert answer.status_code in (400, 404) and field in answer.json()["error"]["fields"]
 
 
@@ -93,6 +96,26 @@ def test_a_key_opens_what_its_scope_says_and_no_more(user: Any, scope: str, call
 def test_no_key_opens_what_is_the_persons_alone(user: Any, call: str, path: str) -> None:
     answer = getattr(program(user, *ApiToken.Scope.values), call)(path)
     assert (answer.status_code, answer.json()["error"]["code"]) == (403, "scope_missing")
+
+
+def test_the_token_of_a_sign_in_makes_no_key(user: Any) -> None:
+    client = APIClient()
+    client.credentials(HTTP_AUTHORIZATION=f"Token {token_create(user=user)}")
+    answer = client.post("/api/keys", {"name": "bot", "scopes": ["read"]}, format="json")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (403, "scope_missing")
+    assert client.get("/api/keys").json()["results"] == []
+
+
+def test_a_session_makes_a_key_once_the_password_was_given_again(user: Any) -> None:
+    client = browser(user)
+    body = {"name": "bot", "scopes": ["read"]}
+    later = time.time() + 3600
+    with mock.patch("time.time", return_value=later):
+        refused = client.post("/api/keys", body, content_type="application/json")
+        client.post("/accounts/reauthenticate/", {"password": PASSWORD})
+        made = client.post("/api/keys", body, content_type="application/json")
+    assert (refused.status_code, refused.json()["error"]["code"]) == (403, "reauthentication_required")
+    assert made.status_code == 201 and ApiToken.objects.get().name == "bot"
 
 
 def test_every_call_says_what_a_key_needs() -> None:

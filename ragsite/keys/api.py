@@ -1,33 +1,50 @@
-"""`/api/keys`: a person's API keys. No key opens it (`scope`): a key can't make others."""
+"""`/api/keys`: a person's API keys. No key opens it (`scope`): a key can't make others, nor can a token."""
 
 from __future__ import annotations
 
 from typing import Any
 from uuid import UUID
 
+from allauth.account.decorators import reauthentication_required
+from allauth.core.exceptions import ReauthenticationRequired
+from django.http import HttpRequest
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from ragsite.accounts.auth import ScopeError
 from ragsite.accounts.tokens import key_create, key_list, key_revoke
-from ragsite.core.api.fields import DateTimeField, FlagField, StrictSerializer, TextField, checked
+from ragsite.core.api.fields import DateTimeField, FlagField, ListField, StrictSerializer, TextField, checked
 from ragsite.core.api.pagination import Pages, page_of, page_parameters
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
+from ragsite.core.errors import PermissionDeniedError
+from ragsite.core.wording import worded
 from ragsite.models import ApiToken
 from retrieval.api.serializers import ADDRESS, MAX_NAMES
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.selectors import collection_addresses, scope_for
 
 
+class NotAskedAgainError(PermissionDeniedError):
+    """As on the page: a session that was left open makes nothing that outlives it."""
+
+    code = "reauthentication_required"
+    message = worded("Confirm that it is you at /accounts/reauthenticate/, in the same session; then make the key.")
+
+
+@reauthentication_required
+def _was_asked_again(request: HttpRequest) -> None: ...
+
+
 class KeyInputSerializer(StrictSerializer):
     name = TextField(max_length=100, help_text="What it is for.")
-    scopes = serializers.ListField(
+    scopes = ListField(
         child=serializers.ChoiceField(ApiToken.Scope.choices), allow_empty=False, max_length=len(ApiToken.Scope)
     )
-    collections = serializers.ListField(
+    collections = ListField(
         child=TextField(max_length=MAX_ADDRESS_CHARS, help_text=ADDRESS),
         required=False,
         max_length=MAX_NAMES,
@@ -82,7 +99,14 @@ class KeysApi(APIView):
         tags=["auth"],
     )
     def post(self, request: Request) -> Response:
-        """A new key for `Authorization: Bearer …`. Signing out everywhere and a new password leave it alone."""
+        """A new key for `Authorization: Bearer …`, for who is signed in on the site and has just given the password
+        once more. Signing out everywhere and a new password leave it alone."""
+        if request.auth is not None:
+            raise ScopeError(worded("Sign in on the site to make a key; a token can't make one."))
+        try:
+            _was_asked_again(request._request)
+        except ReauthenticationRequired as error:
+            raise NotAskedAgainError from error
         user, sent = asking_user(request), checked(KeyInputSerializer, request.data)
         names = sent.pop("collections", ())
         bound = scope_for(user=user, names=names).ids if names else ()
