@@ -17,11 +17,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pypdfium2
+from PIL import Image
 
 from ragsite.core.text import clean_text
 from ragsite.core.wording import worded
 from retrieval.errors import DocumentUnreadableError
-from retrieval.ingest.blocks import BLOCK_SEPARATOR, GRID, Block, BlockKind, Box, Line, PageLines, Word, lines_of
+from retrieval.ingest.blocks import BLOCK_SEPARATOR, GRID, Block, BlockKind, Box, Line, Word, lines_of
 from retrieval.ingest.text import heading_level
 
 LANGUAGES = ("eng", "chi_sim", "chi_tra")  # those of them that are installed
@@ -34,6 +35,10 @@ _WIDE_BOTH = re.compile("[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]{2}")
 TOO_SLOW = worded(
     "The PDF has no text, only images (a scan), and reading them takes too long; split it, or run it through OCR first."
 )
+
+
+class OcrTimeoutError(Exception):
+    """Recognising a picture takes too long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,48 +66,79 @@ def ocr_languages() -> tuple[str, ...]:
     return tuple(language for language in LANGUAGES if language in installed)
 
 
-def read_pictures(
-    document: pypdfium2.PdfDocument, languages: Sequence[str]
-) -> tuple[tuple[Block, ...], tuple[PageLines, ...]]:
-    """The text of a document whose pages are pictures, and where it stands.
+@dataclass(frozen=True, slots=True)
+class RecognisedPage:
+    """width, height: in points; 0 of a page that could not be read (failed)."""
 
-    Raises DocumentUnreadableError where that takes too long.
+    blocks: tuple[Block, ...] = ()
+    lines: tuple[Line, ...] = ()
+    width: float = 0.0
+    height: float = 0.0
+    failed: bool = False
+
+
+def recognised_pages(
+    document: pypdfium2.PdfDocument, numbers: Sequence[int], languages: Sequence[str], *, is_all: bool
+) -> dict[int, RecognisedPage]:
+    """Pages that are pictures, by their numbers; those for which there was no time failed.
+
+    Raises DocumentUnreadableError where there was none for the first one of a document that has nothing else (is_all).
     """
     deadline = time.monotonic() + TIMEOUT_S
-    blocks: list[Block] = []
-    pages: list[PageLines] = []
-    for number in range(1, len(document) + 1):
-        width, height, printed = 0.0, 0.0, list[_Printed]()
+    pages: dict[int, RecognisedPage] = {}
+    is_late = False
+    for number in numbers:
+        page = RecognisedPage(failed=True)
         try:
-            page = document[number - 1]
-            width, height = page.get_size()
-            if min(width, height) > 0:
-                printed = list(_read(page, languages, deadline))
+            if not is_late:
+                page = _recognised_page(document[number - 1], number, languages, deadline)
+        except OcrTimeoutError as error:
+            if is_all and not any(done.blocks for done in pages.values()):
+                raise DocumentUnreadableError(TOO_SLOW) from error
+            is_late = True
         except (pypdfium2.PdfiumError, OSError, subprocess.SubprocessError):
-            width = height = 0.0  # a page that could not be read
-        start = 0
-        lines: list[Line] = []
-        for level, paragraph in _paragraphs(printed):
-            text, words = _placed(paragraph, start)
-            kind: BlockKind = "heading" if level else "paragraph"
-            blocks.append(Block(text=text, kind=kind, level=level, label=text if level else "", page=number))
-            lines += lines_of(words)
-            start += len(text) + len(BLOCK_SEPARATOR)
-        pages.append(PageLines(width=width, height=height, lines=tuple(lines)))
-    return tuple(blocks), tuple(pages)
+            pass  # Tesseract can't cope with it
+        pages[number] = page
+    return pages
 
 
-def _read(page: pypdfium2.PdfPage, languages: Sequence[str], deadline: float) -> Iterator[_Printed]:
-    """Raises OSError and SubprocessError where Tesseract can't cope with it; DocumentUnreadableError, PdfiumError."""
+def _recognised_page(page: pypdfium2.PdfPage, number: int, languages: Sequence[str], deadline: float) -> RecognisedPage:
     width, height = page.get_size()
+    if min(width, height) <= 0:
+        return RecognisedPage(failed=True)
     scale = min(DOTS_PER_INCH / 72, (MAX_PIXELS / (width * height)) ** 0.5)
     picture = page.render(scale=scale, grayscale=True).to_pil()
+    blocks, lines = recognised(picture, languages, dots_per_inch=round(72 * scale), page=number, deadline=deadline)
+    return RecognisedPage(blocks, lines, width, height)
+
+
+def recognised(
+    picture: Image.Image, languages: Sequence[str], *, dots_per_inch: int, page: int, deadline: float
+) -> tuple[tuple[Block, ...], tuple[Line, ...]]:
+    """The text of a picture as that of a page, and where it stands. deadline: by `time.monotonic`.
+
+    Raises OSError, SubprocessError and OcrTimeoutError where Tesseract can't cope with it.
+    """
+    printed = list(_read(picture, languages, dots_per_inch, deadline))
+    blocks: list[Block] = []
+    lines: list[Line] = []
+    start = 0
+    for level, paragraph in _paragraphs(printed):
+        text, words = _placed(paragraph, start)
+        kind: BlockKind = "heading" if level else "paragraph"
+        blocks.append(Block(text=text, kind=kind, level=level, label=text if level else "", page=page))
+        lines += lines_of(words)
+        start += len(text) + len(BLOCK_SEPARATOR)
+    return tuple(blocks), tuple(lines)
+
+
+def _read(picture: Image.Image, languages: Sequence[str], dots_per_inch: int, deadline: float) -> Iterator[_Printed]:
     png = io.BytesIO()
     picture.save(png, "PNG", compress_level=1)
     left_s = deadline - time.monotonic()
     if left_s <= 0:
-        raise DocumentUnreadableError(TOO_SLOW)
-    command = ["tesseract", "stdin", "stdout", "-l", "+".join(languages), "--dpi", str(round(72 * scale)), "tsv"]
+        raise OcrTimeoutError
+    command = ["tesseract", "stdin", "stdout", "-l", "+".join(languages), "--dpi", str(dots_per_inch), "tsv"]
     try:
         result = subprocess.run(  # noqa: S603 - a fixed command, no shell
             command,
@@ -113,7 +149,7 @@ def _read(page: pypdfium2.PdfPage, languages: Sequence[str], deadline: float) ->
             env={**os.environ, "OMP_THREAD_LIMIT": "1"},
         )
     except subprocess.TimeoutExpired as error:
-        raise DocumentUnreadableError(TOO_SLOW) from error
+        raise OcrTimeoutError from error
     table = io.StringIO(result.stdout.decode("utf-8", "replace"))
     for row in csv.DictReader(table, delimiter="\t", quoting=csv.QUOTE_NONE):
         text = clean_text(row["text"] or "").strip()

@@ -1,37 +1,46 @@
-"""The lines of a PDF's page as pdfium gives them: their characters with their places, their type, their cells; and
-its tables: lines whose cells stand below each other."""
+"""The lines of a PDF's page as pdfium gives them: their characters and words with their places, and their type.
+
+What a viewer does not show is left out: text beyond the page's edge, invisible or in the colour of its background
+(`pdf_drawings` tells which); invisible text over a picture stays, as it is what was read in a scan.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import itertools
+import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import pypdfium2
 import pypdfium2.raw as pdfium_c
 
 from ragsite.core.text import strip_for_reading
 from retrieval.ingest.blocks import GRID, Box, Word, around, on_one_line
+from retrieval.ingest.pdf_drawings import Drawings, Rect, turned
 
-ALIGNED = 3.0  # points that the sides or middles of one column's cells may lie apart
-ROW = -1
 MAX_FONT_NAME = 200  # bytes
-CELL_GAP = 1.2  # of a line's height, between two words: they stand in different cells
-SAME_BASELINE = 0.5  # of a line's height
+TOUCHING = 0.25  # of a line's height: characters of one word lie nearer to each other
+ASKEW = 10  # degrees: what is turned further stands across the page
+USUAL_WIDTH = 0.5  # of a character, of its line's height
+STACKED = 0.4  # of a line's height, that the middles of letters below each other may lie apart
+MAX_STEP = 1.8  # of a line's height, from a letter to the one below it
+MIN_STACKED = 3  # letters
 WIDE = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef"
 _HYPHENS = "\ufffe\x02\u00ad"  # pdfium's marks for a hyphen that parts a word
 _RAW_LINE = re.compile(r"[^\r\n]+")
-_BLANKS = re.compile(r"(?<=\S)\s+(?=\S)")
 _BOLD = re.compile(r"bold|black|heavy", re.I)
 _WORD = re.compile(rf"[{WIDE}]|[^\s{WIDE}]+")
-# What stands before the text of a list's entry: a bullet, "1.", "2.3", "(a)", "iv."
-_LABEL = re.compile(r"\W{0,3}(?:\d{1,3}(?:\.\d{1,3}){0,3}|[A-Za-z]|[ivx]{1,5})?\W{0,2}")
+_NOT_BLANK = re.compile(r"\S+")
+_WIDE_END = re.compile(f"[{WIDE}]$")
+_WIDE_START = re.compile(f"^[{WIDE}]")
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Text of a page. places: of each character, pdfium's index of it on the page; -1: it was put in."""
+    """Text of a page. places: of each character, its number on the page (`PageText`); -1: it was put in."""
 
     text: str
     places: tuple[int, ...]
@@ -44,27 +53,28 @@ class Run:
         return Run(self.text[start:end], self.places[start:end])
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """A part of a line that stands far from the others. left, right: in points."""
+class Piece(NamedTuple):
+    """What stands between two blanks of a line. rect: in points, as the page is shown. goes_on: it is the second part
+    of a word that a hyphen parted."""
 
     run: Run
-    left: float
-    right: float
+    rect: Rect
+    goes_on: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class TextLine:
-    """height: of its characters with ascender and descender, in points; 0: not known. is_bold: all of it. top, bottom:
-    in points from the page's foot. cells: its parts that stand far from each other; of several it may be a table's row.
-    """
+    """height: of its characters with ascender and descender, in points; 0: not known. is_bold: all of it. turn: by how
+    many degrees it is turned clockwise, as the page is shown. top, bottom: in points upwards, in the line's own
+    direction. pieces: its words, where they were asked for (`PageText.with_pieces`)."""
 
     run: Run
     height: float = 0.0
     is_bold: bool = False
+    turn: int = 0
     top: float = 0.0
     bottom: float = 0.0
-    cells: tuple[Cell, ...] = ()
+    pieces: tuple[Piece, ...] = field(default=(), compare=False)
 
     @property
     def text(self) -> str:
@@ -77,151 +87,216 @@ def joined(parts: Sequence[Run | str]) -> Run:
     return Run("".join(run.text for run in runs), tuple(place for run in runs for place in run.places))
 
 
-def text_lines(textpage: pypdfium2.PdfTextPage) -> Iterator[TextLine]:
-    """Those that are not blank; a word that a hyphen parted is whole again, in the first of its lines."""
-    page, parted = _characters(textpage), list[Run | str]()
-    for match in _RAW_LINE.finditer(page.text):
-        raw = page.part(*match.span())
-        shown = [at for at, character in enumerate(raw.text) if _is_shown(character)]
-        parted.append(Run("".join(raw.text[at] for at in shown), tuple(raw.places[at] for at in shown)))
-        if match[0].endswith(tuple(_HYPHENS)):
-            continue
-        run = joined(parted)
-        if run.text:
-            first, last = (_box(textpage, run.places[at]) for at in (0, -1))
-            height = max(first.top - first.bottom, last.top - last.bottom)
-            is_bold = all(_is_bold(textpage, run.places[at]) for at in (0, -1))
-            cells = _cells(textpage, run) if len(parted) == 1 else ()
-            yield TextLine(run, height, is_bold, first.top, last.bottom, cells)
-        parted = []
-    if parted:
-        yield TextLine(joined(parted))
+def _shown(run: Run) -> Run:
+    """Without the characters that no reader sees."""
+    if strip_for_reading(run.text) == run.text and not any(hyphen in run.text for hyphen in _HYPHENS):
+        return run
+    shown = [at for at, character in enumerate(run.text) if character not in _HYPHENS and strip_for_reading(character)]
+    return Run("".join(run.text[at] for at in shown), tuple(run.places[at] for at in shown))
 
 
-def _is_shown(character: str) -> bool:
-    return character not in _HYPHENS and bool(strip_for_reading(character))
+def space_between(first: str, second: str) -> str:
+    """What parts them where a line ended between them."""
+    return "" if _WIDE_END.search(first) and _WIDE_START.match(second) else " "
 
 
-def words(page: pypdfium2.PdfPage, textpage: pypdfium2.PdfTextPage, start: int, run: Run) -> Iterator[Word]:
-    """Where the words of a text stand; one that a hyphen parted in its pieces. start: the text's place in that of the
-    page."""
-    for match in _WORD.finditer(run.text):
-        known = [at for at in range(*match.span()) if run.places[at] >= 0]
-        if not known:
-            continue
-        begins = match.start() == 0 or run.text[match.start() - 1].isspace()
-        first, last = (_box_on_page(page, textpage, run.places[at]) for at in (known[0], known[-1]))
-        if on_one_line(first, last):
-            yield Word(start + match.start(), start + match.end(), around(first, last), begins)
-            continue
-        for at in known:
-            box = _box_on_page(page, textpage, run.places[at])
-            yield Word(start + at, start + at + 1, box, begins=at == known[0])
+def width_of(line: str) -> int:
+    """In columns of a terminal: an East Asian character has two."""
+    return sum(2 if _WIDE_START.match(character) else 1 for character in line)
 
 
-def _characters(textpage: pypdfium2.PdfTextPage) -> Run:
-    text: list[str] = []
-    places: list[int] = []
-    half = 0  # of a character beyond the basic plane, which pdfium tells in two
-    for at in range(textpage.count_chars()):
-        code = pdfium_c.FPDFText_GetUnicode(textpage, at)
-        if 0xD800 <= code < 0xDC00:
-            half = code
-            continue
-        if 0xDC00 <= code < 0xE000:
-            code = 0x10000 + ((half - 0xD800) << 10) + code - 0xDC00 if half else 0xFFFD
-        half = 0
-        if code:
-            text.append(chr(code))
-            places.append(at)
-    return Run("".join(text), tuple(places))
+class PageText:
+    """A page's characters by number: pdfium's, then those that were put in (`add`). To be closed.
 
-
-def _cells(textpage: pypdfium2.PdfTextPage, line: Run) -> tuple[Cell, ...]:
-    """In their order; none for an entry of a list whose label is set apart."""
-    first, last = _box(textpage, line.places[0]), _box(textpage, line.places[-1])
-    cells: list[Cell] = []
-    start, left = 0, first.left
-    for blanks in _BLANKS.finditer(line.text):
-        before, after = (_box(textpage, line.places[at]) for at in (blanks.start() - 1, blanks.end()))
-        height = before.top - before.bottom
-        is_level = abs(after.bottom - before.bottom) < SAME_BASELINE * height
-        if is_level and after.left - before.right > CELL_GAP * height:
-            cells.append(Cell(line.part(start, blanks.start()), left, before.right))
-            start, left = blanks.end(), after.left
-    cells.append(Cell(line.part(start, len(line.text)), left, last.right))
-    return () if len(cells) == 2 and _LABEL.fullmatch(cells[0].run.text) else tuple(cells)
-
-
-def _is_bold(textpage: pypdfium2.PdfTextPage, place: int) -> bool:
-    name = ctypes.create_string_buffer(MAX_FONT_NAME)
-    length = pdfium_c.FPDFText_GetFontInfo(textpage, place, name, MAX_FONT_NAME, ctypes.c_int())
-    return bool(_BOLD.search(name.raw[: min(length, MAX_FONT_NAME)].decode("utf-8", "replace")))
-
-
-def _box(textpage: pypdfium2.PdfTextPage, place: int) -> pdfium_c.FS_RECTF:
-    """Of a character in points, with ascender and descender; empty where pdfium does not know it."""
-    box = pdfium_c.FS_RECTF()
-    pdfium_c.FPDFText_GetLooseCharBox(textpage, place, box)
-    return box
-
-
-def _box_on_page(page: pypdfium2.PdfPage, textpage: pypdfium2.PdfTextPage, place: int) -> Box:
-    """In steps of what is shown of the page, which may be cut and turned."""
-    box, x, y = _box(textpage, place), ctypes.c_int(), ctypes.c_int()
-    corners = []
-    for across, down in ((box.left, box.top), (box.right, box.bottom)):
-        pdfium_c.FPDF_PageToDevice(page, 0, 0, GRID, GRID, 0, across, down, x, y)
-        corners.append((min(GRID, max(0, x.value)), min(GRID, max(0, y.value))))
-    (x0, y0), (x1, y1) = corners
-    return min(x0, x1), min(y0, y1), max(x0, x1), max(y0, y1)
-
-
-# ------------------------------------------------------------------------------------------------ tables
-def table_rows(lines: Sequence[TextLine]) -> dict[int, int]:
-    """The lines that make up tables: ROW, else the column whose cell of the row above goes on in the line.
-
-    A table has three rows, or two that have two columns in common behind the first one.
+    added: where those stand that were put in before, in points of the page. Raises pypdfium2.PdfiumError.
     """
-    rows: dict[int, int] = {}
-    run: list[int] = []  # of the table at hand
-    shared = 0
-    for at, line in enumerate(lines):
-        above = lines[run[-1]].cells if run else ()
-        common, column = _shared_columns(above, line.cells), _goes_on(above, line.cells)
-        if common or (column > 0 and at - 1 in rows):
-            shared = max(shared, common)
-        else:
-            _settle(rows, run, shared)
-            run, shared = [], 0
-        if len(line.cells) > 1:
-            run.append(at)
-            rows[at] = ROW
-        elif run:
-            rows[at] = column
-    _settle(rows, run, shared)
-    return rows
+
+    def __init__(self, page: pypdfium2.PdfPage, added: Sequence[pdfium_c.FS_RECTF] = ()) -> None:
+        self.page = page
+        self.textpage = page.get_textpage()
+        self.added = list(added)
+        self._rotation = page.get_rotation()
+        self._count = self.textpage.count_chars()
+
+    def close(self) -> None:
+        self.textpage.close()
+
+    def lines(self, drawings: Drawings) -> list[TextLine]:
+        """Those that are not blank; a word that a hyphen parted is whole again, in the first of its lines."""
+        text = self._characters(drawings)
+        parted: list[Run | str] = []
+        lines: list[TextLine] = []
+        for match in _RAW_LINE.finditer(text.text):
+            parted.append(_shown(text.part(*match.span())))
+            if match[0].endswith(tuple(_HYPHENS)):
+                continue
+            run = joined(parted)
+            if run.text:
+                lines.append(self.line(run))
+            parted = []
+        if parted:
+            lines.append(self.line(joined(parted)))
+        return _stacked_letters(lines, self)
+
+    def line(self, run: Run) -> TextLine:
+        """run: with a place for its first and its last character."""
+        first = self.rect(run.places[0])
+        last = self.rect(run.places[-1])
+        turn = 90 if self._is_vertical(run) else self._turn(run.places[0])
+        upright = [turned(rect, -turn) for rect in (first, last)]
+        return TextLine(
+            run=run,
+            height=max(rect.top - rect.bottom for rect in upright),
+            is_bold=self._is_bold(run.places[0]) and self._is_bold(run.places[-1]),
+            turn=turn,
+            top=upright[0].top,
+            bottom=upright[1].bottom,
+        )
+
+    def with_pieces(self, line: TextLine) -> TextLine:
+        return replace(line, pieces=tuple(self._pieces(line.run)))
+
+    def add(self, text: str, box: pdfium_c.FS_RECTF) -> Run:
+        """Text that is no content of the page, like a form's value. box: where it stands, in points of the page."""
+        across = min((box.right - box.left) / max(1, len(text)), USUAL_WIDTH * (box.top - box.bottom))
+        first = self._count + len(self.added)
+        for at in range(len(text)):
+            left = box.left + at * across
+            self.added.append(pdfium_c.FS_RECTF(left=left, top=box.top, right=left + across, bottom=box.bottom))
+        return Run(text, tuple(range(first, first + len(text))))
+
+    def words(self, start: int, run: Run) -> Iterator[Word]:
+        """Where the words of a text stand; one that a hyphen parted in its pieces. start: the text's place in that of
+        the page."""
+        for match in _WORD.finditer(run.text):
+            known = [at for at in range(*match.span()) if run.places[at] >= 0]
+            if not known:
+                continue
+            begins = match.start() == 0 or run.text[match.start() - 1].isspace()
+            first, last = (self._box_on_page(run.places[at]) for at in (known[0], known[-1]))
+            if on_one_line(first, last):
+                yield Word(start + match.start(), start + match.end(), around(first, last), begins)
+                continue
+            for at in known:
+                box = self._box_on_page(run.places[at])
+                yield Word(start + at, start + at + 1, box, begins=at == known[0])
+
+    def rect(self, place: int) -> Rect:
+        """Of a character in points, with ascender and descender, as the page is shown; empty where it is not known."""
+        box = self._box(place)
+        return turned(Rect(box.left, box.bottom, box.right, box.top), self._rotation)
+
+    # -------------------------------------------------------------------------------------------- pdfium's characters
+    def _characters(self, drawings: Drawings) -> Run:
+        text: list[str] = []
+        places: list[int] = []
+        has_hidden = bool(drawings.hidden or drawings.at_the_edge)
+        half = 0  # of a character beyond the basic plane, which pdfium tells in two
+        for at in range(self._count):
+            code = pdfium_c.FPDFText_GetUnicode(self.textpage, at)
+            if 0xD800 <= code < 0xDC00:
+                half = code
+                continue
+            if 0xDC00 <= code < 0xE000:
+                code = 0x10000 + ((half - 0xD800) << 10) + code - 0xDC00 if half else 0xFFFD
+            half = 0
+            if code and not (has_hidden and self._is_hidden(at, drawings)):
+                text.append(chr(code))
+                places.append(at)
+        return Run("".join(text), tuple(places))
+
+    def _is_hidden(self, at: int, drawings: Drawings) -> bool:
+        text_object = pdfium_c.FPDFText_GetTextObject(self.textpage, at)
+        address = ctypes.cast(text_object, ctypes.c_void_p).value
+        if address in drawings.hidden:
+            return True
+        if address not in drawings.at_the_edge:
+            return False
+        box = self._box(at)
+        return not drawings.page.holds((box.left + box.right) / 2, (box.bottom + box.top) / 2)
+
+    def _pieces(self, run: Run) -> Iterator[Piece]:
+        """A piece that a hyphen parted over two lines is two."""
+        for match in _NOT_BLANK.finditer(run.text):
+            start, end = match.span()
+            first = self.rect(run.places[start])
+            last = self.rect(run.places[end - 1])
+            if first.beside(last):
+                yield Piece(run.part(start, end), first.around(last))
+                continue
+            rects = [self.rect(place) for place in run.places[start:end]]
+            begin = 0
+            for at in range(1, len(rects) + 1):
+                if at == len(rects) or not rects[at - 1].beside(rects[at]):
+                    yield Piece(run.part(start + begin, start + at), rects[begin].around(rects[at - 1]), begin > 0)
+                    begin = at
+
+    def _is_vertical(self, run: Run) -> bool:
+        """Whether its second character stands below the first one, as in vertical Chinese or Japanese text."""
+        if len(run.text) < 2:
+            return False
+        first = self.rect(run.places[0])
+        second = self.rect(run.places[1])
+        return second.top <= first.bottom + TOUCHING * first.height and first.holds(second.middle[0], first.middle[1])
+
+    def _turn(self, place: int) -> int:
+        if not 0 <= place < self._count:
+            return 0
+        angle = math.degrees(pdfium_c.FPDFText_GetCharAngle(self.textpage, place)) + self._rotation
+        right_angle = round(angle / 90) * 90
+        return (right_angle if abs(angle - right_angle) <= ASKEW else round(angle)) % 360
+
+    def _is_bold(self, place: int) -> bool:
+        if not 0 <= place < self._count:
+            return False
+        name = ctypes.create_string_buffer(MAX_FONT_NAME)
+        length = pdfium_c.FPDFText_GetFontInfo(self.textpage, place, name, MAX_FONT_NAME, ctypes.c_int())
+        return bool(_BOLD.search(name.raw[: min(length, MAX_FONT_NAME)].decode("utf-8", "replace")))
+
+    def _box(self, place: int) -> pdfium_c.FS_RECTF:
+        if place >= self._count:
+            return self.added[place - self._count]
+        box = pdfium_c.FS_RECTF()
+        pdfium_c.FPDFText_GetLooseCharBox(self.textpage, place, box)
+        return box
+
+    def _box_on_page(self, place: int) -> Box:
+        """In steps of what is shown of the page, which may be cut and turned."""
+        box, x, y = self._box(place), ctypes.c_int(), ctypes.c_int()
+        corners = []
+        for across, down in ((box.left, box.top), (box.right, box.bottom)):
+            pdfium_c.FPDF_PageToDevice(self.page, 0, 0, GRID, GRID, 0, across, down, x, y)
+            corners.append((min(GRID, max(0, x.value)), min(GRID, max(0, y.value))))
+        (x0, y0), (x1, y1) = corners
+        return min(x0, x1), min(y0, y1), max(x0, x1), max(y0, y1)
 
 
-def _settle(rows: dict[int, int], run: Sequence[int], shared: int) -> None:
-    """Takes out again what is no table."""
-    if run and len(run) < 3 and shared < 2:
-        for at in [at for at in rows if at >= run[0]]:
-            del rows[at]
+def _stacked_letters(lines: list[TextLine], page: PageText) -> list[TextLine]:
+    """With letters that stand below each other, alone on their lines, as one word from the top to the bottom."""
+    result: list[TextLine] = []
+    for is_letter, group in itertools.groupby(lines, key=lambda line: len(line.text) == 1 and line.text.isalpha()):
+        run: list[TextLine] = []
+        for line in group:
+            if run and not (is_letter and _is_below(run[-1], line, page)):
+                result += _stacked(run, lines, page)
+                run = []
+            run.append(line)
+        result += _stacked(run, lines, page)
+    return result
 
 
-def _goes_on(row: Sequence[Cell], line: Sequence[Cell]) -> int:
-    """The column behind the first one below which the line's only part begins, or -1."""
-    if len(line) != 1:
-        return -1
-    return next((at for at, cell in enumerate(row) if at and abs(cell.left - line[0].left) <= ALIGNED), -1)
+def _is_below(upper: TextLine, lower: TextLine, page: PageText) -> bool:
+    one = page.rect(upper.run.places[0])
+    other = page.rect(lower.run.places[0])
+    is_near = 0 < one.middle[1] - other.middle[1] <= MAX_STEP * one.height
+    return is_near and abs(one.middle[0] - other.middle[0]) <= STACKED * one.height
 
 
-def _shared_columns(first: Sequence[Cell], second: Sequence[Cell]) -> int:
-    """Columns behind the first one that both have: their left sides, right sides or middles are at one place."""
-    return sum(any(_below_each_other(one, other) for other in second[1:]) for one in first[1:])
-
-
-def _below_each_other(one: Cell, other: Cell) -> bool:
-    left, right = one.left - other.left, one.right - other.right
-    return min(abs(left), abs(right), abs(left + right) / 2) <= ALIGNED
+def _stacked(run: Sequence[TextLine], lines: Sequence[TextLine], page: PageText) -> list[TextLine]:
+    if len(run) < MIN_STACKED or run[0].turn:
+        return list(run)
+    beside = [line for line in lines if len(line.text) > 1 and run[-1].bottom < line.top and line.bottom < run[0].top]
+    if len(beside) >= len(run) / 2:  # a column of a table
+        return list(run)
+    word = page.line(joined([line.run for line in run]))
+    return [replace(word, turn=90)]

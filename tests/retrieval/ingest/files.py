@@ -78,6 +78,69 @@ def _assembled(objects: Sequence[bytes], trailer: bytes) -> bytes:
     return output.getvalue()
 
 
+def drawn_pdf(*streams: str, page: str = "", catalog: str = "", objects: Sequence[str] = ()) -> bytes:
+    """A PDF with a page for each content stream; /F1 is Helvetica, /F2 its bold face. page, catalog: more entries of
+    each page, and of the document; objects: what they refer to, numbered from 5."""
+    first = 5 + len(objects)
+    kids = range(first, first + 2 * len(streams), 2)
+    references = " ".join(f"{kid} 0 R" for kid in kids)
+    bodies = [
+        f"<< /Type /Catalog /Pages 2 0 R {catalog} >>",
+        f"<< /Type /Pages /Count {len(streams)} /Kids [{references}] >>",
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica-Bold >>",
+        *objects,
+    ]
+    for kid, stream in zip(kids, streams, strict=True):
+        bodies.append(
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents {kid + 1} 0 R"
+            f" /Resources << /Font << /F1 3 0 R /F2 4 0 R >> >> {page} >>"
+        )
+        bodies.append(f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream")
+    return _assembled([body.encode("latin-1") for body in bodies], b"/Root 1 0 R")
+
+
+def drawn_text(x: float, y: float, text: str, *, font: str = "/F1 10 Tf", turn: str = "1 0 0 1") -> str:
+    """Of a content stream: a line of text. turn: the first four numbers of its matrix."""
+    return f"BT {font} {turn} {x} {y} Tm ({text}) Tj ET"
+
+
+def drawn_table(
+    rows: Sequence[Sequence[str]],
+    *,
+    top: float = 700,
+    left: float = 60,
+    widths: Sequence[float] = (120, 90, 90),
+    lines: bool = True,
+    bold_head: bool = False,
+    spans: Sequence[tuple[int, int, int, int]] = (),
+) -> str:
+    """Of a content stream: rows of 20 points. spans: (row, column, rows, columns) of the cells that are larger; the
+    places that they cover stay without text and lines."""
+    parts = []
+    covered = {
+        (row + down, column + across): (row, column, rows, columns)
+        for row, column, rows, columns in spans
+        for down in range(rows)
+        for across in range(columns)
+    }
+    sides = [left]
+    for width in widths:
+        sides.append(sides[-1] + width)
+    for number, row in enumerate(rows):
+        for column, text in enumerate(row):
+            first, at, down, across = covered.get((number, column), (number, column, 1, 1))
+            if (first, at) != (number, column):
+                continue
+            foot = top - 20 * (number + down)
+            width = sides[column + across] - sides[column]
+            if lines:
+                parts.append(f"{sides[column]} {foot} {width} {20 * down} re S")
+            font = "/F2 10 Tf" if bold_head and not number else "/F1 10 Tf"
+            parts.append(drawn_text(sides[column] + 4, foot + 6, text, font=font))
+    return "\n".join(parts)
+
+
 def docx_bytes() -> bytes:
     """Two headings, two paragraphs, and a table with a merged cell."""
     document = docx.Document()
