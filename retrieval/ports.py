@@ -56,10 +56,8 @@ class ChatModel(Protocol):
         """Tokens (`retrieval.text.quoting`) that system and user text may have together; a longer prompt is refused."""
         ...
 
-    def stream(self, prompt: Prompt, *, shape: Mapping[str, object] | None = None) -> AsyncGenerator[str, None]:
+    def stream(self, prompt: Prompt) -> AsyncGenerator[str, None]:
         """The answer's text as the model produces it. Closing it (`aclosing`) closes the model's connection.
-
-        shape: a JSON schema that the text is held to, where the server can.
 
         Breaks after the first piece: ModelInterruptedError; the length limit was reached: ModelCutError, its subclass.
         """

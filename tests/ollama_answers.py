@@ -2,14 +2,13 @@
 
 A prompt is read for its question (`Question: …`, `Query: …`, `问题：…`, else its last line that asks, else all of it)
 and its numbered passages (`[1] …`, `【1】…`, `<passage id="1">…`). Free text cites the passage that shares most words
-with the question. A JSON schema is filled by the names of its fields; a marked reply (`retrieval.steps.writing`)
-says "no_answer" where no passage shares a word with the question.
+with the question; where none shares one and the prompt offers NO_ANSWER, it is that. A JSON schema is filled by the
+names of its fields.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -59,18 +58,6 @@ def tokens(text: str) -> list[str]:
     return re.findall(r"\s*[\u4e00-\u9fff]|\s*[^\s\u4e00-\u9fff]+|\s+", text)
 
 
-def is_marked(shape: Any) -> bool:
-    """Whether a `format` asks for a mark and a text."""
-    return isinstance(shape, dict) and "mark" in shape.get("properties", {})
-
-
-def marked_tokens(mark: str, text: str, *, ends: bool = True) -> list[str]:
-    """The same of a marked reply, in as many pieces: the mark comes with the first word."""
-    pieces = [json.dumps(piece, ensure_ascii=False)[1:-1] for piece in tokens(text)] or [""]
-    pieces[0] = f'{{"mark": "{mark}", "answer": "{pieces[0]}'
-    return [*pieces[:-1], f'{pieces[-1]}"}}'] if ends else pieces
-
-
 def embed(text: str, dim: int) -> list[float]:
     """Hashed bag of words, unit length."""
     vector = [0.0] * dim
@@ -89,6 +76,7 @@ class Reading:
 
     question: str
     passages: dict[int, str] = field(default_factory=dict)
+    may_refuse: bool = False
 
     @classmethod
     def of(cls, messages: Sequence[Mapping[str, Any]]) -> Reading:
@@ -100,7 +88,11 @@ class Reading:
         for match in list(PASSAGE.finditer(text)) or PASSAGE.finditer(everything):
             number = int(match["a"] or match["b"] or match["c"])
             passages[number] = match["text"].strip()
-        return cls(question=re.sub(r"</?\w+>", "", found[-1] if found else text).strip(), passages=passages)
+        return cls(
+            question=re.sub(r"</?\w+>", "", found[-1] if found else text).strip(),
+            passages=passages,
+            may_refuse="NO_ANSWER" in text,
+        )
 
     @cached_property
     def scores(self) -> dict[int, float]:
@@ -112,14 +104,12 @@ class Reading:
         return max(self.scores.items(), key=lambda item: (item[1], -item[0]), default=(0, 0.0))
 
     @cached_property
-    def mark(self) -> str:
-        return "answer" if self.best[1] > 0 else "no_answer"
-
-    @cached_property
     def text(self) -> str:
         marker, score = self.best
         if not self.passages:
             return f"Here is what I know about: {self.question}"
+        if score == 0 and self.may_refuse:
+            return "NO_ANSWER"
         if score == 0:
             return "I cannot find this in the documents."
         sentences = [sentence.strip() for sentence in SENTENCE.findall(self.passages[marker]) if sentence.strip()]

@@ -10,9 +10,7 @@ Under /v1 it speaks OpenAI's (`tests.openai_protocol`).
         assert online.chats[0].body["options"]["num_ctx"] == 8192
         assert online.chats[0].wait_client_closed()
 
-The first reply that matches serves, `times` times; without one, `tests.ollama_answers` judges by shared words. A `text`
-is an answer: where a mark is asked for (`retrieval.steps.writing`) it gets one.
-`json={"mark": "no_answer", "answer": ""}` refuses.
+The first reply that matches serves, `times` times; without one, `tests.ollama_answers` judges by shared words.
 """
 
 from __future__ import annotations
@@ -49,7 +47,7 @@ class Reply:
 
     match: str | None = None  # regular expression over the whole prompt, or the texts to embed
     endpoint: str | None = "chat"  # chat, embed, tags, show, version; None: any
-    structured: bool | None = None  # True: only requests for a JSON object; False: only those for text, marked or not
+    structured: bool | None = None  # True: only requests for a JSON object; False: only those for text
     times: int | None = None  # how often it serves; None: always
     text: str | None = None
     pieces: Sequence[str] = ()  # the text as it is cut for the stream; by default at its words
@@ -88,8 +86,7 @@ class RecordedRequest:
 
     @property
     def is_structured(self) -> bool:
-        shape = self.body.get("format")
-        return bool(shape) and not answers.is_marked(shape)
+        return bool(self.body.get("format"))
 
     def wait_client_closed(self, timeout_s: float = 5.0) -> bool:
         """Block until this request has ended; True if the client closed it early. Async tests: in a thread."""
@@ -373,9 +370,6 @@ class OllamaServer:
         schema = request.body.get("format")
         if reply.json is not None:
             text = jsonlib.dumps(reply.json, ensure_ascii=False)
-        elif answers.is_marked(schema):
-            mark, text = ("answer", reply.text) if reply.text is not None else (reading.mark, reading.text)
-            return answers.marked_tokens(mark, text, ends=not reply.endless)
         elif reply.text is not None:
             text = reply.text
         elif isinstance(schema, dict):

@@ -124,11 +124,11 @@ class ServedChatModel:
         answer = min(self._settings.max_answer_tokens, ANSWER_ROOM, self._window // 2)
         return max(0, self._window - answer - TEMPLATE_TOKENS)
 
-    async def stream(self, prompt: Prompt, *, shape: Mapping[str, object] | None = None) -> AsyncGenerator[str, None]:
+    async def stream(self, prompt: Prompt) -> AsyncGenerator[str, None]:
         """See `ChatModel.stream`. Raises ModelOutputError for an empty answer or a prompt that does not fit."""
         left = self._window - TEMPLATE_TOKENS - _tokens(prompt)
         most = max(1, min(left, self._settings.max_answer_tokens))
-        call = ChatCall(messages=[("system", prompt.system), ("human", prompt.user)], max_tokens=most, schema=shape)
+        call = ChatCall(messages=[("system", prompt.system), ("human", prompt.user)], max_tokens=most)
         async with aclosing(self._answer(prompt, call)) as pieces:
             async for piece in pieces:
                 yield piece

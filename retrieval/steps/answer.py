@@ -28,8 +28,8 @@ from retrieval.steps.writing import (
     AnswerWriter,
     Author,
     Ended,
+    WayOut,
     author_of,
-    marked_shape,
     write_by_model,
 )
 from retrieval.text.analysis import Language, analyze, in_script, in_script_of, phrase, term_weights
@@ -170,6 +170,7 @@ def _shortened(text: str) -> str:
 QUOTATIONS = 5  # of an answer that no model wrote
 NEAREST = 3  # passages that a refusal quotes
 MAX_OPTIONS = 5  # of a question asked back
+PROMPTS: Mapping[WayOut, str] = {"ask_back": "generate", "refuse": "generate_or_refuse", "none": "generate_in_any_case"}
 CHECKED_SCORE = 0.45  # from which the words of a checked answer's sentence are taken to stand in its passage
 CHECKED_TIMEOUT_S = 1.0  # for a look into memory, and one into the database where something fits
 
@@ -178,13 +179,22 @@ async def select_passages(deps: Deps, question: Question, candidates: Sequence[S
     """What a model is given of the candidates, best first: as many as fit half of its window, `context_passages` at
     most."""
     most = question.options.top_k or deps.settings.corrective.context_passages
-    author = await author_of(deps, lambda: _prompt(deps, question, ()))
+    author = await author_of(deps, lambda: _prompt(deps, question, (), "ask_back"))
     return await order(deps, candidates, most=most, scope=question.scope, room=author.room)
 
 
-async def write_answer(deps: Deps, question: Question, candidates: Sequence[ScoredChunk]) -> Answer:
-    """An answer from the best of the candidates. Never raises a ModelError. See `write_from`."""
-    return await write_from(deps, question, await select_passages(deps, question, candidates))
+async def write_answer(
+    deps: Deps, question: Question, candidates: Sequence[ScoredChunk], *, way_out: WayOut = "refuse"
+) -> Answer:
+    """An answer from the best of the candidates. One of which no passage supports a sentence quotes what is nearest.
+    Never raises a ModelError. See `write_from`."""
+    answer = await write_from(deps, question, await select_passages(deps, question, candidates), way_out=way_out)
+    return await with_nearest(deps, question, answer) if is_unsupported(answer) else answer
+
+
+def is_unsupported(answer: Answer) -> bool:
+    """A model has written, and nothing of it stands in the passages: also a refusal in words of its own."""
+    return answer.decision == "NO_ANSWER" and bool(answer.model and answer.text)
 
 
 async def write_from(
@@ -192,33 +202,44 @@ async def write_from(
     question: Question,
     passages: Sequence[ScoredChunk],
     *,
-    may_ask_back: bool = False,
+    way_out: WayOut = "refuse",
     released: Callable[[], object] | None = None,
 ) -> Answer:
-    """The answer, checked. NO_ANSWER and CLARIFY are the writing model's mark, `text` is empty then, and nothing has
-    reached the reader. `released`: called the moment the model has said that it answers. Never raises a ModelError.
+    """The answer, checked. NO_ANSWER and CLARIFY are the writing model's word, `text` is empty then, and nothing has
+    reached the reader; an answer of which no sentence comes near the passages is NO_ANSWER, too, and has been read.
+    `released`: called the moment the model begins to answer. Never raises a ModelError.
 
     Steps: compress (where that is switched on), generate, verify. Sources hold their whole text, whatever of it the
-    model was given. An answer of which no sentence comes near the passages is NO_ANSWER.
+    model was given.
     """
-    author, shown = await author_of(deps, lambda: _prompt(deps, question, ())), list(passages)
+    author, shown = await author_of(deps, lambda: _prompt(deps, question, (), way_out)), list(passages)
     if deps.settings.compress.enabled:
         shown = await compress(deps, question.standalone, passages, room=author.room)
     selection = {passage.chunk_id for passage in shown}
     sources = as_sources([passage for passage in passages if passage.chunk_id in selection])
-    writer = AnswerWriter(deps, sources=sources, question=question.standalone, marked=True, released=released)
-    answer = await generate(deps, question, shown, sources, author, writer, may_ask_back=may_ask_back)
+    writer = AnswerWriter(deps, sources=sources, question=question.standalone, may_refuse=True, released=released)
+    answer = await generate(deps, question, shown, sources, author, writer, way_out=way_out)
     answer = await verify(deps, answer, question=question.standalone)
     if not answer.model or not answer.text or (answer.partial and answer.decision == "ANSWER"):
         return answer
     supported = any(source.cited for source in answer.sources) or any(one.supported for one in answer.grounding)
     if answer.decision == "ANSWER" and supported:
         return answer
+    return replace(answer, decision="NO_ANSWER", reason=NOTHING_SUPPORTED)
+
+
+async def with_nearest(deps: Deps, question: Question, answer: Answer) -> Answer:
+    """The answer, and behind it quotations of what is nearest among its sources."""
     quoted = quotations(
         question.standalone, answer.sources, most=QUOTATIONS, language=deps.language, leans_on=question.leans_on
     )
-    refused = replace(answer, decision="NO_ANSWER", reason=NOTHING_SUPPORTED)
-    return await with_more(deps, refused, f"\n\n{phrase('closest', deps.language)}\n\n{quoted}")
+    return await with_more(deps, answer, f"\n\n{phrase('closest', deps.language)}\n\n{quoted}")
+
+
+def behind(text: str, answer: Answer) -> Answer:
+    """The answer of somebody who has read this text before it."""
+    moved = tuple(replace(one, start=one.start + len(text), end=one.end + len(text)) for one in answer.grounding)
+    return replace(answer, text=text + answer.text, grounding=moved)
 
 
 async def with_more(deps: Deps, answer: Answer, text: str) -> Answer:
@@ -239,21 +260,15 @@ async def generate(
     author: Author,
     writer: AnswerWriter,
     *,
-    may_ask_back: bool = False,
+    way_out: WayOut = "refuse",
 ) -> Answer:
     """By the model; where it is away or fails before its first word, the best sentences of the passages. `sources`: the
     passages in their order, with their whole text."""
-    ended = await write_by_model(
-        deps,
-        author,
-        lambda: _prompt(deps, question, passages),
-        writer,
-        shape=marked_shape(may_ask_back=may_ask_back),
-    )
-    if writer.refuses:
-        asks_back = writer.mark == "ask_back"
+    ended = await write_by_model(deps, author, lambda: _prompt(deps, question, passages, way_out), writer)
+    if writer.verdict:
+        asks_back = writer.verdict == "unclear" and way_out == "ask_back"
         reason = "passages_differ" if asks_back else "passages_do_not_answer"
-        note("model_refuses", reason=reason, model=ended.model, cited=[], partial=False, mark=writer.mark)
+        note("model_refuses", reason=reason, model=ended.model, cited=[], partial=False, verdict=writer.verdict)
         return Answer(
             decision="CLARIFY" if asks_back else "NO_ANSWER",
             text="",
@@ -265,15 +280,13 @@ async def generate(
         degrade(reason)
     if not writer.text:
         return await _quoted(deps, question, passages, sources, failed=bool(ended.model))
-    return written_answer(writer.text, sources, ended, mark="answer")
+    return written_answer(writer.text, sources, ended)
 
 
-def written_answer(text: str, sources: Sequence[Source], ended: Ended, *, reason: str = "", mark: str = "") -> Answer:
+def written_answer(text: str, sources: Sequence[Source], ended: Ended, *, reason: str = "") -> Answer:
     """What a model wrote, with the sources that it cites marked; the running step's entry says so."""
     cited, broken = cited_markers(text), bool(ended.failure)
     note("written", characters=len(text), of=len(sources), model=ended.model, cited=sorted(cited), partial=broken)
-    if mark:
-        note("written", mark=mark)
     return Answer(
         decision="ANSWER",
         text=text,
@@ -319,9 +332,9 @@ async def _quoted(
     return answer
 
 
-def _prompt(deps: Deps, question: Question, passages: Sequence[ScoredChunk]) -> Prompt:
+def _prompt(deps: Deps, question: Question, passages: Sequence[ScoredChunk], way_out: WayOut) -> Prompt:
     return deps.prompt(
-        "generate",
+        PROMPTS[way_out],
         history=quote_history(question.history),
         passages="\n\n".join(quote_source(number, passage.chunk) for number, passage in enumerate(passages, start=1)),
         question=one_line(question.standalone),

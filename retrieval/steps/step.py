@@ -42,7 +42,7 @@ from retrieval.ports import (
 )
 from retrieval.prompting import PromptLibrary
 from retrieval.providers.rerank_http import HttpReranker
-from retrieval.text.analysis import NAMES, Language
+from retrieval.text.analysis import Language
 from retrieval.trace import StepName, Trace, degrade, path_text
 
 T = TypeVar("T")
@@ -104,7 +104,7 @@ class Deps:
 
     def prompt(self, name: str, /, **variables: object) -> Prompt:
         """The prompt of this name in the answer's language, filled. Raises ModelError."""
-        return self.prompts.render(name, language=self.language, language_name=NAMES[self.language], **variables)
+        return self.prompts.render(name, language=self.language, **variables)
 
     async def complete(self, prompt: str, schema: type[Schema], **variables: object) -> Schema:
         """One structured call of the fast model. Raises ModelError."""

@@ -1,20 +1,17 @@
 """Writing: how a model's answer reaches its reader, piece by piece. What has been sent is the answer.
 
-The writing model begins with a mark: whether the passages answer. The reply is a JSON object of two strings, the mark
-and the text, which the server's grammar enforces: `{"mark": "answer", "answer": "…"}`. So a small model can't forget
-the mark. Text that is not of this form is an answer: in doubt the model writes.
-Source: the reflection tokens of Self-RAG (Asai et al., ICLR 2024, arXiv:2310.11511).
+The writing model replies in Markdown, or with one word that says why it does not: NO_ANSWER, UNCLEAR. A reply is held
+back only as long as it can still become one of these words; everything else is text from its first token on.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import re
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Literal
 
 from retrieval.errors import ModelCutError, ModelError
 from retrieval.ports import ChatModel, Prompt
@@ -26,70 +23,99 @@ from retrieval.text.quoting import estimate_tokens
 from retrieval.trace import reason_text
 from retrieval.values import Source
 
-Mark = Literal["answer", "no_answer", "ask_back"]
-MARKS: tuple[Mark, ...] = ("answer", "no_answer", "ask_back")
-_HEAD = re.compile(rf'\s*\{{\s*"mark"\s*:\s*"({"|".join(MARKS)})"\s*(?:,\s*"answer"\s*:\s*"|\}})')
-_HEAD_CHARS = 80  # a longer beginning without a mark is text
-_HIGH, _LOW, _HEX = r"\\u[dD][89abAB][0-9a-fA-F]{2}", r"\\u[dD][c-fC-F][0-9a-fA-F]{2}", r"\\u[0-9a-fA-F]{4}"
-_BROKEN = r"\\u[0-9a-fA-F]{0,3}(?=[^0-9a-fA-F])"
-# What can be decoded of a JSON string: to its end, or to an escape of which more is to come.
-_WHOLE = re.compile(
-    rf'(?:[^"\\]++|\\[^u]|{_HIGH}(?:{_LOW}|(?=[^\\]|\\[^u]|{_HEX}|{_BROKEN}))|(?!{_HIGH}){_HEX}|{_BROKEN})*+'
-)
-_ESCAPE = re.compile(rf'(\\["\\/bfnrt]|{_HIGH}{_LOW})|({_HIGH}|{_LOW})|({_HEX})|\\u[0-9a-fA-F]*|\\.', re.DOTALL)
-HEARD_OUT = 40  # pieces behind a refusing mark: a reply that ends by itself leaves its connection open for the next
+Verdict = Literal["no_answer", "unclear"]
+WayOut = Literal["ask_back", "refuse", "none"]  # the words that the model is offered in place of an answer
+HEARD_OUT = 40  # pieces behind a verdict: a reply that ends by itself leaves its connection open for the next
+MAX_HELD = 64  # characters of a beginning that may become a verdict
+EAST_ASIAN_LABEL = 4  # characters of "最终回答"; other labels are a word or two
+_WORDS: dict[Verdict, str] = {"no_answer": "NO_ANSWER", "unclear": "UNCLEAR"}
+_WRITTEN = {verdict: re.compile(word.replace("_", r"\\?[_ -]"), re.IGNORECASE) for verdict, word in _WORDS.items()}
+_JOINT = re.compile(r"\\?[_ -]|\\\Z")
+_SIGNS = re.compile(r"[\W_]*+")  # white space, Markdown, quotation marks
+_LABEL = re.compile(r"[\W_]*+[^\W\d_]{1,12}(?: [^\W\d_]{1,12})?(?! \w)[\W_]+")  # "Answer: ", "**Final answer**"
+_LABEL_BEGUN = re.compile(r"[\W_]*+(?P<words>[^\W\d_]{0,12}(?: [^\W\d_]{0,12})?)")
+_GOES_ON = re.compile(r"_*[^\W_]")
+_EAST_ASIAN = re.compile(r"[\u2e80-\uffff]")
 
 
-def marked_shape(*, may_ask_back: bool) -> Mapping[str, Any]:
-    """The JSON schema of a marked reply."""
-    marks = MARKS if may_ask_back else MARKS[:-1]
-    properties = {"mark": {"enum": list(marks)}, "answer": {"type": "string"}}
-    return {"type": "object", "properties": properties, "required": ["mark", "answer"], "additionalProperties": False}
+class VerdictReader:
+    """Takes pieces of a reply and gives back its text. verdict: the word that the reply consists of, or begins with.
 
-
-class MarkReader:
-    """Takes pieces of a reply and gives back the text in them. `mark`: None until it is read.
-
-    All pieces put together give the same text however they are cut.
+    White space, Markdown and a label may stand before the word. All pieces put together give the same text however they
+    are cut.
     """
 
     def __init__(self) -> None:
-        self.mark: Mark | None = None
-        self._reply = ""  # that was not given back yet
-        self._is_json = False
+        self.verdict: Verdict | None = None
+        self._held = ""
+        self._is_text = False
 
     def feed(self, piece: str) -> str:
-        self._reply += piece
-        if self.mark is None:
-            self._read_mark()
-        return self._next() if self.mark else ""
+        if self._is_text or self.verdict:
+            return piece if self._is_text else ""
+        self._held += piece
+        return self._read(is_last=False)
 
-    def finish(self) -> str:
-        """What was held back at the end: of a reply that ends before its mark, all of it."""
-        self.mark = self.mark or "answer"
-        return self._next()
+    def finish(self, *, whole: bool) -> str:
+        """What was held back. whole: False of a reply that broke off, in a word that may have become a verdict."""
+        if not whole:
+            self._held = ""
+        return "" if self._is_text or self.verdict else self._read(is_last=True)
 
-    def _read_mark(self) -> None:
-        if match := _HEAD.match(self._reply):
-            self.mark, self._is_json = cast("Mark", match[1]), True
-            self._reply = self._reply[match.end() :]
-        elif self._reply.lstrip()[:1] not in ("", "{") or len(self._reply) > _HEAD_CHARS:
-            self.mark = "answer"
-
-    def _next(self) -> str:
-        if not self._is_json:
-            text, self._reply = self._reply, ""
+    def _read(self, *, is_last: bool) -> str:
+        found = _verdict(self._held, is_last=is_last) if len(self._held) <= MAX_HELD else "text"
+        if found == "text":
+            self._is_text = True
+            text, self._held = self._held, ""
             return text
-        whole = cast("re.Match[str]", _WHOLE.match(self._reply))[0]
-        rest = self._reply[len(whole) :]
-        self._reply = '"' if rest.startswith('"') else rest  # behind the string's end nothing is text
-        return str(json.loads(f'"{_ESCAPE.sub(_escape, whole)}"', strict=False))
+        self.verdict = found
+        return ""
 
 
-def _escape(found: re.Match[str]) -> str:
-    """As JSON has it; "?" for half of a surrogate pair, nothing for what is no escape."""
-    known, half, code = found.groups()
-    return known or code or ("?" if half else "")
+def _verdict(reply: str, *, is_last: bool) -> Verdict | Literal["text"] | None:
+    """None: more has to come first."""
+    readings = [_word(reply, is_last=is_last)]
+    if label := _LABEL.match(reply):
+        readings.append(_word(reply[label.end() :], is_last=is_last))
+    elif not is_last and _may_become_label(reply):
+        readings.append(None)
+    for reading in readings:
+        if reading in _WORDS:
+            return reading
+    return None if None in readings and not is_last else "text"
+
+
+def _may_become_label(reply: str) -> bool:
+    begun = _LABEL_BEGUN.fullmatch(reply)
+    if begun is None:
+        return False
+    return len(begun["words"]) <= EAST_ASIAN_LABEL or not _EAST_ASIAN.search(begun["words"])
+
+
+def _word(reply: str, *, is_last: bool) -> Verdict | Literal["text"] | None:
+    """Written otherwise than in capitals or with the underscore ("No answer.", "Unclear"), the words are a verdict only
+    where nothing else is said."""
+    begun = reply[_end_of_signs(reply) :]
+    folded = _JOINT.sub("_", begun.upper())
+    for verdict, word in _WORDS.items():
+        if word.startswith(folded) and not is_last:
+            return None
+        written = _WRITTEN[verdict].match(begun)
+        if written is None or _GOES_ON.match(begun, written.end()):
+            continue
+        rest = begun[written.end() :]
+        if not rest.strip("_") and not is_last:
+            return None
+        if "_" in written[0] or written[0].isupper():
+            return verdict
+        if _end_of_signs(rest) == len(rest):
+            return verdict if is_last else None
+    return "text"
+
+
+def _end_of_signs(text: str) -> int:
+    signs = _SIGNS.match(text)
+    return signs.end() if signs else 0
 
 
 # ------------------------------------------------------------------------------------------------ writers
@@ -99,9 +125,8 @@ class AnswerWriter:
     """Emits a model's answer, a Chinese one in the script of the answer's language. Each sentence gets the citations of
     the passages that bear it out, when it is complete; the model's own markers are a hint (`steps.grounding`).
 
-    text: what has been emitted. marked: the reply begins with a mark, which is held back until it is read; sources go
-    to the reader before the first word of an answer, not at all where the model refuses. released: called before that
-    word.
+    text: what has been emitted. may_refuse: the reply may be a verdict in place of an answer; sources go to the reader
+    before the first word of an answer, not at all where the model refuses. released: called before that word.
     """
 
     def __init__(
@@ -110,7 +135,7 @@ class AnswerWriter:
         *,
         sources: Sequence[Source],
         question: str,
-        marked: bool = False,
+        may_refuse: bool = False,
         released: Callable[[], object] | None = None,
     ) -> None:
         self.text = ""
@@ -118,28 +143,24 @@ class AnswerWriter:
         self._trace = deps.trace
         self._sources = tuple(sources)
         self._released = released
-        self._reader = MarkReader() if marked else None
+        self._reader = VerdictReader() if may_refuse else None
         self._script = ScriptKeeper(deps.language)
         self._cited = CitedStream(self.aligner, markers={source.marker for source in sources})
 
     @property
-    def mark(self) -> Mark | None:
-        return self._reader.mark if self._reader else None
-
-    @property
-    def refuses(self) -> bool:
-        """Whether nothing more is to be read of the reply."""
-        return self.mark in ("no_answer", "ask_back")
+    def verdict(self) -> Verdict | None:
+        """Where there is one, nothing more is to be read of the reply."""
+        return self._reader.verdict if self._reader else None
 
     async def write(self, piece: str) -> None:
         """A piece of the model's reply."""
         text = self._reader.feed(piece) if self._reader else piece
-        if not self.refuses:
+        if text:
             await self._emit(await self._cited.feed(self._script.feed(text)))
 
     async def finish(self, *, whole: bool = True) -> None:
-        rest = self._reader.finish() if self._reader else ""
-        if not self.refuses:
+        rest = self._reader.finish(whole=whole) if self._reader else ""
+        if not self.verdict:
             last = await self._cited.feed(self._script.feed(rest) + self._script.finish())
             await self._emit(last + await self._cited.finish(whole=whole))
 
@@ -191,29 +212,29 @@ async def write_by_model(
     author: Author,
     prompt: Callable[[], Prompt],
     writer: AnswerWriter,
-    *,
-    shape: Mapping[str, object] | None = None,
 ) -> Ended:
-    """Write the model's answer; shape: see `ChatModel.stream`. Never raises a ModelError.
+    """Write the model's answer. Never raises a ModelError.
 
     Cancelling closes the model's connection. At the deadline the answer ends where it is.
     """
     if author.model is None:
         return Ended(author.failure)
-    failure, cut, refused = "", False, 0
+    failure = ""
+    cut = False
+    behind_verdict = 0
     try:
-        stream: AsyncGenerator[str, None] = author.model.stream(prompt(), shape=shape)
+        stream: AsyncGenerator[str, None] = author.model.stream(prompt())
         async with asyncio.timeout(deps.deadline.remaining()), aclosing(stream) as pieces:
             async for piece in pieces:
                 await writer.write(piece)
-                refused += writer.refuses
-                if refused > HEARD_OUT:
+                behind_verdict += writer.verdict is not None
+                if behind_verdict > HEARD_OUT:
                     break
     except ModelError as error:
         failure, cut = error.reason, isinstance(error, ModelCutError)
     except TimeoutError:
         failure = reason_text("time_was_over")
     await writer.finish(whole=not failure)
-    if not writer.text and not writer.refuses:
+    if not writer.text and not writer.verdict:
         failure = failure or reason_text("empty_answer")
     return Ended(failure, cut, author.model.name)

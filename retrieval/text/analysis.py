@@ -158,12 +158,6 @@ def _load_converter(config: str) -> Any:
 # ------------------------------------------------------------------------------------------------ of an answer
 Language = Literal["en", "zh-hans", "zh-hant", "other"]
 
-NAMES: dict[Language, str] = {
-    "en": "English",
-    "zh-hans": "简体中文",
-    "zh-hant": "繁體中文（用繁體字書寫）",
-    "other": "the language of the question",
-}
 # Traditional as Taiwan's standard has it: without it (`s2t`) 核准 becomes 覈准, 吃 喫 and 群 羣, which nobody writes.
 _CONFIGS = {"zh-hans": "t2s", "zh-hant": "s2tw"}
 # Simplified forms that are words of their own in Traditional text: no sign of the other script.
@@ -174,7 +168,8 @@ MAX_HELD = 24  # characters of a clause that is waited for
 
 
 def answer_language(question: str, *, earlier: Iterable[str] = (), reader: str = "") -> Language:
-    """Languages that we have no phrases in are "other": the prompt then says "the language of the question".
+    """Languages that we have no phrases in are "other". It chooses our own words and the Chinese script; a model is
+    asked for the language of the question.
 
     A question whose characters are those of both Chinese scripts (押金是多少) is in that of the questions before it
     (`earlier`, the newest first), or else in that of its reader's pages (`reader`, e.g. "zh-hant").

@@ -12,17 +12,18 @@
                             ├──────────────► refine ──────────┘
                             └─ nothing left ► no_answer ─────────────────► END
 
-`write` begins with a mark, which is held back until it is read: the passages answer, they do not, or the question is
-unclear among what they say (`retrieval.steps.writing`). So a question whose answer the first search found takes one
-model round. `improve` looks for better words (condense, rewrite, HyDE, side by side; begun beside the first writing
-where the estimate is low) and searches for all of them at once; where the model that routes says that whole documents
-are to be read, they are (`retrieval.workflows.documents`), and a greeting is replied to. `judge` gives a verdict in one
-short call; the writing model still has the last word on its yes. `refine` searches by text alone, then wider, then on
-the web where that is configured and wanted. Passages that a model has refused are not judged anew; after a refusal
-SECOND_LOOK new ones are shown, as each more is one more for a wrong yes.
+`write` streams an answer, or it is one word: the passages do not answer, or the question is unclear among what they say
+(`retrieval.steps.writing`). So a question whose answer the first search found takes one model round. A refusal in other
+words, of which no passage supports a sentence, has been read by then; it is looked again behind it. `improve` looks for
+better words (condense, rewrite, HyDE, side by side; begun beside the first writing where the estimate is low) and
+searches for all of them at once; where the model that routes says that whole documents are to be read, they are
+(`retrieval.workflows.documents`), and a greeting is replied to. `judge` gives a verdict in one short call; a refusal
+needs two, so after its yes the writing model is not offered one. `refine` searches by text alone, then wider, then on
+the web where that is configured and wanted. What the writing model has refused is judged with all that the better words
+found, in their order; of what the judge has refused no more than fills up SECOND_LOOK passages is shown again.
 
 Only a model's word refuses or asks back. The estimate saves calls, and labels what is quoted without a model.
-Simplified from Yan et al., 2024, arXiv:2401.15884; the mark: Asai et al., 2024, arXiv:2310.11511.
+Simplified from Yan et al., 2024, arXiv:2401.15884.
 """
 
 from __future__ import annotations
@@ -38,13 +39,25 @@ from langgraph.runtime import Runtime
 
 from retrieval.errors import ModelError
 from retrieval.steps import judge as judging
-from retrieval.steps.answer import ask_back, refuse, respond_directly, select_passages, write_from
+from retrieval.steps.answer import (
+    ask_back,
+    behind,
+    is_unsupported,
+    refuse,
+    respond_directly,
+    select_passages,
+    with_more,
+    with_nearest,
+    write_from,
+)
 from retrieval.steps.judge import Assessment, estimated, rerank, reranking_is_on
 from retrieval.steps.query import BetterWords, look_for_better_words, own_words
 from retrieval.steps.retrieve import Stage, dedupe, may_search_web, search_again, stages
 from retrieval.steps.step import Deps
+from retrieval.steps.writing import WayOut
+from retrieval.text.analysis import phrase
 from retrieval.trace import reason_text
-from retrieval.values import Query, ScoredChunk, SearchFilters
+from retrieval.values import Answer, Query, ScoredChunk, SearchFilters
 from retrieval.workflows import (
     Asking,
     Workflow,
@@ -54,7 +67,7 @@ from retrieval.workflows import (
 )
 from retrieval.workflows.documents import answer_from_documents
 
-SECOND_LOOK = 5  # passages that a model is shown once it has refused
+SECOND_LOOK = 5  # passages that the judge is shown once it has refused others
 AHEAD_AFTER_S = 0.15  # that the writing has before better words are looked for beside it
 
 
@@ -65,9 +78,10 @@ class State(Asking, total=False):
     hits: tuple[ScoredChunk, ...]  # what was found so far, merged, each said once; the last search's first
     passages: tuple[ScoredChunk, ...]  # what models are given of it
     nearest: tuple[ScoredChunk, ...]  # what the first search gave them
-    refused: frozenset[str]  # ids of chunks that a model has said not to answer
+    refused: frozenset[str]  # ids of chunks that the judge has said not to answer
     assessment: Assessment
     tried: tuple[Stage, ...]
+    read: str  # a refusal in the model's own words, which the reader has seen, and that it is looked again
     offline: bool  # no model can be asked
 
 
@@ -101,11 +115,12 @@ async def after_search(state: State, runtime: Runtime[Deps]) -> Literal["judge",
 
 
 async def _with_found(deps: Deps, state: State, candidates: Sequence[ScoredChunk]) -> State:
-    """What is new comes first: of what a model has refused, only what fills the room that is left."""
+    """In the order of the last search. What it did not find again comes behind, and last what a judge has refused."""
     before, refused, question = state.get("hits", ()), state.get("refused", frozenset()), state["question"]
     fresh = await dedupe(deps, candidates, known=before)
+    places = {hit.chunk_id: place for place, hit in enumerate(candidates)}
     hits = (*fresh, *(hit for hit in before if hit.chunk_id not in {one.chunk_id for one in fresh}))
-    hits = tuple(sorted(hits, key=lambda hit: hit.chunk_id in refused))
+    hits = tuple(sorted(hits, key=lambda hit: (hit.chunk_id in refused, places.get(hit.chunk_id, len(places)))))
     ranked = await rerank(deps, question, hits)
     if refused:
         ranked = ranked[:SECOND_LOOK]
@@ -114,9 +129,10 @@ async def _with_found(deps: Deps, state: State, candidates: Sequence[ScoredChunk
 
 # ------------------------------------------------------------------------------------------------ write
 async def write(state: State, runtime: Runtime[Deps]) -> State:
-    """The answer, or the mark that says why there is none. Where the estimate is low, better words are looked for
+    """The answer, or the word that says why there is none. Where the estimate is low, better words are looked for
     beside the first writing; they are dropped the moment the model says that it answers."""
     deps, question, ahead = runtime.context, state["question"], None
+    way_out = _way_out(state)
     if "words" not in state and await _looks_poor(deps, state):
         ahead = asyncio.create_task(_words_ahead(deps, state))
     try:
@@ -124,16 +140,23 @@ async def write(state: State, runtime: Runtime[Deps]) -> State:
             deps,
             question,
             state["passages"],
-            may_ask_back="assessment" not in state and may_ask_back(question),
+            way_out=way_out,
             released=ahead.cancel if ahead else None,
         )
-        if answer.text:
+        unsupported = is_unsupported(answer)
+        if unsupported and "read" in state:
+            return _finished(state, await with_nearest(deps, question, answer))
+        if answer.text and not unsupported:
             known = state["assessment"].reason if "assessment" in state else ""
-            return {"answer": replace(answer, reason=answer.reason or known)}
+            return _finished(state, replace(answer, reason=answer.reason or known))
         verdict: Literal["CLARIFY", "NO_ANSWER"] = "CLARIFY" if answer.decision == "CLARIFY" else "NO_ANSWER"
         update: State = {"assessment": Assessment(verdict=verdict, candidates=state["passages"], reason=answer.reason)}
+        if unsupported:
+            more = await with_more(deps, answer, f"\n\n{phrase('looked_again', deps.language)}\n\n")
+            update["read"] = more.text
         if verdict == "NO_ANSWER":
-            update["refused"] = _refused(state)
+            if way_out == "none":
+                update["refused"] = _refused(state)  # the judge has looked at them, too
             if ahead:
                 update["words"] = await ahead
         return update
@@ -141,6 +164,17 @@ async def write(state: State, runtime: Runtime[Deps]) -> State:
         if ahead:
             ahead.cancel()
             await asyncio.gather(ahead, return_exceptions=True)
+
+
+def _finished(state: State, answer: Answer) -> State:
+    return {"answer": behind(state.get("read", ""), answer)}
+
+
+def _way_out(state: State) -> WayOut:
+    """A refusal needs two: once the judge has said yes, the writing model is not offered it."""
+    if "assessment" not in state:
+        return "ask_back" if may_ask_back(state["question"]) else "refuse"
+    return "none" if state["assessment"].verdict == "ANSWER" else "refuse"
 
 
 def _refused(state: State) -> frozenset[str]:
@@ -196,9 +230,9 @@ async def improve(state: State, runtime: Runtime[Deps]) -> State:
     words = state.get("words") or await look_for_better_words(deps, question, question.filters, found=_found(state))
     route = words.route
     if route.task:
-        return {"answer": await answer_from_documents(deps, words.question, route.task)}
+        return _finished(state, await answer_from_documents(deps, words.question, route.task))
     if route.direct and (reply := await respond_directly(deps, question, ())):
-        return {"answer": reply}
+        return _finished(state, reply)
     update: State = {
         "words": words, "queries": words.queries, "filters": route.filters, "question": words.question,
     }  # fmt: skip
@@ -213,7 +247,7 @@ def after_improving(state: State) -> Literal["judge", "__end__"]:
 
 
 async def judge(state: State, runtime: Runtime[Deps]) -> State:
-    """Of passages that a model has refused already, no other is asked."""
+    """Passages that it has refused already are not judged anew."""
     deps, question, refused = runtime.context, state["question"], state.get("refused", frozenset())
     passages = state["passages"]
     if refused and all(passage.chunk_id in refused for passage in passages):
@@ -260,14 +294,14 @@ def next_stage(deps: Deps, state: State) -> Stage | None:
 
 
 # ------------------------------------------------------------------------------------------------ other answers
-async def clarify(state: State, runtime: Runtime[Deps]) -> Asking:
-    return {"answer": await ask_back(runtime.context, state["assessment"].named)}
+async def clarify(state: State, runtime: Runtime[Deps]) -> State:
+    return _finished(state, await ask_back(runtime.context, state["assessment"].named))
 
 
-async def no_answer(state: State, runtime: Runtime[Deps]) -> Asking:
+async def no_answer(state: State, runtime: Runtime[Deps]) -> State:
     candidates = state.get("nearest") or state.get("passages")
     reason = state["assessment"].reason if "assessment" in state else ""
-    return {"answer": await refuse(runtime.context, state["question"], candidates, reason=reason)}
+    return _finished(state, await refuse(runtime.context, state["question"], candidates, reason=reason))
 
 
 # ------------------------------------------------------------------------------------------------ the graph

@@ -58,6 +58,7 @@ from retrieval.steps.judge import (
 from retrieval.steps.query import VARIANTS, QueryText, distinct, distinct_queries, own_words, rewrite_to_concepts
 from retrieval.steps.retrieve import breadth, dedupe, may_search_web, search_documents, web_search
 from retrieval.steps.step import Deps, step, try_call
+from retrieval.steps.writing import WayOut
 from retrieval.text.analysis import phrase
 from retrieval.text.quoting import neutralise, one_line, quote_history, quote_source
 from retrieval.trace import HeldBackTrace, note, reason_text, skip
@@ -295,7 +296,8 @@ async def generate_response(state: State, runtime: Runtime[Deps]) -> State:
     question, assessment = state["question"], state["assessment"]
     if missing := state["drafts"][-1][1].missing if state["drafts"] else "":
         question = replace(question, condensed=f"{question.standalone} ({missing})")
-    response = await write_answer(_held_back(runtime.context), question, assessment.candidates)
+    way_out: WayOut = "none" if assessment.verdict == "ANSWER" else "refuse"
+    response = await write_answer(_held_back(runtime.context), question, assessment.candidates, way_out=way_out)
     return {"response": replace(response, reason=response.reason or assessment.reason)}
 
 

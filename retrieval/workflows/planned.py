@@ -49,6 +49,7 @@ from retrieval.steps.memory import consolidate_memory, quote_memories, recall_me
 from retrieval.steps.query import QUERY_CHARS, ClearQuery, condense, decompose, hyde, own_words, rewrite, step_back
 from retrieval.steps.retrieve import breadth, dedupe, may_search_web, search_documents, web_search
 from retrieval.steps.step import Deps, step
+from retrieval.steps.writing import WayOut
 from retrieval.text.quoting import one_line, quote_history
 from retrieval.trace import note, path_text, reason_text
 from retrieval.values import Query, Question, ScoredChunk
@@ -450,7 +451,8 @@ def next_remedy(deps: Deps, state: State) -> Remedy | None:
 async def generate(state: State, runtime: Runtime[Deps]) -> State:
     """The answer, or why the writing model says that the best passages don't answer."""
     deps, question, best = runtime.context, state["question"], state["best"]
-    answer = await write_answer(deps, question, best.candidates)
+    way_out: WayOut = "none" if best.outcome == "pass" else "refuse"
+    answer = await write_answer(deps, question, best.candidates, way_out=way_out)
     if not answer.text:
         return {"refused": answer.reason}
     await consolidate_memory(deps, question, answer)

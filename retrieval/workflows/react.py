@@ -34,6 +34,7 @@ from retrieval.steps.query import own_words, rewrite_to_concepts, rewriting_is_o
 from retrieval.steps.retrieve import breadth, dedupe, may_search_web, search_documents
 from retrieval.steps.retrieve import web_search as search_web
 from retrieval.steps.step import Deps
+from retrieval.steps.writing import WayOut
 from retrieval.values import Query, ScoredChunk
 from retrieval.workflows import Asking, Workflow, has_documents
 
@@ -141,8 +142,9 @@ def without_rewriting(deps: Deps, state: State) -> Literal["web_search", "genera
 # ------------------------------------------------------------------------------------------------ answers
 async def generator(state: State, runtime: Runtime[Deps]) -> State:
     deps, question, evaluation = runtime.context, state["question"], state["evaluation"]
-    answer = await write_answer(deps, question, evaluation.candidates)
-    if not answer.text:  # the writing model has the last word
+    way_out: WayOut = "none" if evaluation.verdict == "ANSWER" else "refuse"
+    answer = await write_answer(deps, question, evaluation.candidates, way_out=way_out)
+    if not answer.text:
         answer = await refuse(deps, question, evaluation.candidates, reason=answer.reason)
     return {"answer": replace(answer, reason=answer.reason or evaluation.reason)}
 

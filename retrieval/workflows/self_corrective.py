@@ -41,6 +41,7 @@ from retrieval.steps.query import NONE, QueryText, new_query, no_queries
 from retrieval.steps.retrieve import dedupe, may_search_web, search_documents
 from retrieval.steps.retrieve import web_search as search_web
 from retrieval.steps.step import Deps, step
+from retrieval.steps.writing import WayOut
 from retrieval.text.quoting import label, one_line
 from retrieval.trace import note, reason_text
 from retrieval.values import Query, Question, ScoredChunk
@@ -276,8 +277,9 @@ async def generate(state: State, runtime: Runtime[Deps]) -> State:
     deps, question, found = runtime.context, state["question"], state["documents"]
     passed = passing(found, state["grades"])
     documents = passed or tuple(sorted(found, key=lambda document: -(document.scores.rerank or 0.0)))
-    answer = await write_answer(deps, question, documents)
-    if not answer.text:  # the writing model has the last word
+    way_out: WayOut = "none" if passed and state["graded"].by_model else "refuse"
+    answer = await write_answer(deps, question, documents, way_out=way_out)
+    if not answer.text:
         answer = await refuse(deps, question, documents, reason=answer.reason)
     reason = worded("{passed} of {found} documents passed the grading", passed=len(passed), found=len(found))
     return {"answer": replace(answer, reason=answer.reason or reason)}

@@ -32,7 +32,7 @@ def bad_answers(site: Site, admin_api: httpx.Client) -> None:
     """An administrator's five questions: one was answered, and all were rated badly."""
     site.ollama.reset()
     # the file of hours says neither
-    site.ollama.reply(match="football|lunch", structured=False, json={"mark": "no_answer", "answer": ""})
+    site.ollama.reply(match="football|lunch", structured=False, text="NO_ANSWER")
     add_document(admin_api, "canteen", "Canteen hours.md", HOURS)
     for question in (OPENS, CUP, *GAP):
         answer = admin_api.post("/api/chat", json={"message": question, "collections": ["canteen"]}).json()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -71,7 +72,7 @@ VARIABLES = {
     "doc_types": "policy; form", "policy_years": "2024; 2025",
     "web": "no",
     "parts": "- the fee", "count": 5,
-    "language_name": "English", "statements": "1. It is 5. [1]",
+    "statements": "1. It is 5. [1]",
     "memories": "- What is the fee? → It is 4.", "answer": "It is 5 (1).", "routes": "direct_chunk_search, direct",
 }  # fmt: skip
 FILES = sorted(BUILT_IN.glob("*.md"))
@@ -108,3 +109,19 @@ def test_each_prompt_is_there_in_both_languages() -> None:
     }
     assert names["en"] == names["zh"]
     assert {"rewrite", "hyde", "judge", "generate"} <= names["en"]
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_writer_and_the_judge_begin_alike_as_far_as_the_passages(language: str) -> None:
+    names = ("generate", "generate_or_refuse", "generate_in_any_case", "judge")
+    prompts = [PromptLibrary().render(name, language=language, **VARIABLES) for name in names]
+    assert len({prompt.system for prompt in prompts}) == 1
+    assert len({prompt.user.split("</passages>")[0] for prompt in prompts}) == 1
+    assert ["NO_ANSWER" in prompt.user for prompt in prompts] == [True, True, False, False]
+    assert "NO_ANSWER" not in prompts[0].system
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_no_prompt_names_the_language_of_its_reply(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert not re.search(r"(Answer|Reply|Write) in(:| (English|Chinese))|回答语言|用(中文|英文)回答", text)

@@ -26,7 +26,7 @@ async def generate(text: str = QUESTION, rag=None, language="en"):
 
 @pytest.mark.parametrize("text", ["I cannot find this here.", "Parking costs EUR 100 [1]."])
 async def test_a_text_that_no_passage_bears_out_is_no_answer_and_the_nearest_are_quoted(online, text: str) -> None:
-    online.reply(json={"mark": "answer", "answer": text})
+    online.reply(text=text)
     answer, events, _ = await generate()
     assert answer.decision == "NO_ANSWER"
     assert "EUR 55" in answer.text

@@ -115,7 +115,7 @@ async def test_a_document_outside_the_scope_is_not_there(offline) -> None:
 
 # ------------------------------------------------------------------------------------------------ chosen by a model
 async def test_where_passages_do_not_answer_a_model_may_have_whole_documents_read(online) -> None:
-    online.reply(structured=False, match="Reply with a JSON object of two", json={"mark": "no_answer", "answer": ""})
+    online.reply(structured=False, match="Task: WRITE", text="NO_ANSWER")
     online.reply(match="wants whole documents read", json={"evidence": "", "task": "compare", "documents": [1, 2]})
     online.reply(structured=False, text="Students may borrow 12 books instead of 8.")
     trace = Trace()
@@ -123,7 +123,7 @@ async def test_where_passages_do_not_answer_a_model_may_have_whole_documents_rea
     asked = ask("How do the loan rules of 2022 and of 2025 differ?")
     result = await get_workflow("corrective").answer(asked, engine=tools, trace=trace)
     assert result.decision == "ANSWER" and "“Fines are paid at the desk.”" in result.text
-    assert not any('"relevant_passages"' in chat.prompt for chat in online.chats)
+    assert not any("Task: JUDGE" in chat.prompt for chat in online.chats)
 
 
 # ------------------------------------------------------------------------------------------------ summaries by a model

@@ -15,7 +15,7 @@ DEPOSIT = "What is the deposit for a room in Lakeside hall?"
 UNKNOWN = "Who won the football cup last year?"
 ROUTE, JUDGE, GRADE, REWRITE = (
     '"route"',
-    '"verdict"',
+    "Task: JUDGE",
     "check an answer before it is sent",
     "one query for a document search",
 )

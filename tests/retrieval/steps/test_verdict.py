@@ -1,64 +1,77 @@
-"""What of a reply reaches the reader, however it is cut into pieces: the mark before it, and the script it is in."""
+"""What of a reply reaches the reader, however it is cut: the word in place of it, and the script it is in."""
 
 from __future__ import annotations
-
-import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.steps.writing import MarkReader
+from retrieval.steps.writing import VerdictReader
 from retrieval.text.analysis import ScriptKeeper, answer_language
 
 
 def read(reply: str, size: int) -> tuple[str | None, str]:
-    reader = MarkReader()
-    text = "".join(reader.feed(reply[at : at + size]) for at in range(0, len(reply), size)) + reader.finish()
-    return reader.mark, text
+    reader = VerdictReader()
+    text = "".join(reader.feed(reply[at : at + size]) for at in range(0, len(reply), size)) + reader.finish(whole=True)
+    return reader.verdict, text
 
 
 @pytest.mark.parametrize("size", [1, 3, 500])
-@pytest.mark.parametrize("ascii_only", [True, False])
-@pytest.mark.parametrize("text", ['A "quoted" word.\n- a\\b', "补考费为55欧元。😀", ""])
-def test_the_text_behind_the_mark_is_the_answer(text: str, ascii_only: bool, size: int) -> None:
-    assert read(json.dumps({"mark": "answer", "answer": text}, ensure_ascii=ascii_only), size) == ("answer", text)
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "NO_ANSWER", "\n NO_ANSWER\n", "NO_ANSWER. The passages say when, not how much.", "**NO_ANSWER**",
+        "`NO_ANSWER`",
+        "_NO_ANSWER_", "NO\\_ANSWER", "> NO_ANSWER", "# NO_ANSWER", "```\nNO_ANSWER\n```", '"NO_ANSWER"', "no_answer",
+        "Answer: NO_ANSWER", "**Answer:** NO_ANSWER", "## Final answer\n\nNO_ANSWER", "<answer>NO_ANSWER</answer>",
+        '{"answer": "NO_ANSWER"}', "回答：NO_ANSWER", "NO ANSWER: nothing says so", "No answer.", "no-answer",
+    ],
+)  # fmt: skip
+def test_a_refusal_is_read_with_what_stands_around_it(reply: str, size: int) -> None:
+    assert read(reply, size) == ("no_answer", "")
 
 
 @pytest.mark.parametrize("size", [1, 500])
+@pytest.mark.parametrize("reply", ["UNCLEAR", "**UNCLEAR**", "Answer: UNCLEAR", "Unclear.", "UNCLEAR: which hall?"])
+def test_a_question_that_is_unclear_is_told_by_its_word(reply: str, size: int) -> None:
+    assert read(reply, size) == ("unclear", "")
+
+
+@pytest.mark.parametrize("size", [1, 3, 500])
 @pytest.mark.parametrize(
-    ("reply", "mark"), [('{"mark": "no_answer", "answer": ""}', "no_answer"),
-                        ('{\n "mark" : "ask_back" ,\n "answer": ""}', "ask_back"),
-                        ('{"mark": "no_answer"}', "no_answer")],
+    "reply",
+    [
+        "It costs EUR 55 [1].", "[1] says so.", "[2]", '{"answer": "x"}', "answer: yes", "No", "No, it is not.", "Unc",
+        "NO_ANSWERING machine is there.", "NO_ANSWER_CODE is 7.", "NO", "No answer is needed after Monday.",
+        "Unclear marks are read twice.", "The form asks for NO_ANSWER or a date.", "- NOT before noon\n- UNDER 5 euros",
+        "补考费为55欧元。", "答案：五月。", "-" * 90 + "NO_ANSWER", "", "\n ",
+    ],
 )  # fmt: skip
-def test_a_refusal_has_no_text(reply: str, mark: str, size: int) -> None:
-    assert read(reply, size) == (mark, "")
-
-
-@pytest.mark.parametrize("size", [1, 500])
-@pytest.mark.parametrize("reply", ["It costs EUR 55 [1].", "[1] says so.", "[2]", '{"answer": "x"}', "answer: yes"])
-def test_text_without_a_mark_is_an_answer(reply: str, size: int) -> None:
-    assert read(reply, size) == ("answer", reply)
+def test_everything_else_is_text(reply: str, size: int) -> None:
+    assert read(reply, size) == (None, reply)
 
 
 @pytest.mark.parametrize(
-    ("reply", "text"), [(r'{"mark": "answer", "answer": "a\ud83d b"}', "a? b"),
-                        (r'{"mark": "answer", "answer": "a\q b"}', "a b"),
-                        (r'{"mark": "answer", "answer": "a\\ud8 \u12 b\udc00\ud83d\u0041\u12"} more', r"a\ud8  b??A"),
-                        (r'{"mark": "answer", "answer": "cut \ud8', "cut "),
-                        ('{"mark": "answer", "answer": "cut', "cut")],
-)  # fmt: skip
-def test_a_broken_escape_loses_no_more_than_itself(reply: str, text: str) -> None:
-    assert read(reply, 1) == read(reply, 500) == ("answer", text)
+    ("reply", "held"),
+    [("The sauna is heated", 9), ("No, it is closed", 4), ("补考费为55欧元。", 4), ("Unless it rains", 9)],
+)
+def test_a_reply_is_held_back_only_while_it_can_become_a_verdict(reply: str, held: int) -> None:
+    reader = VerdictReader()
+    given = [reader.feed(letter) for letter in reply]
+    assert not any(given[:held])
+    assert all(given[held + 1 :])
 
 
-def test_each_piece_is_decoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    lengths: list[int] = []
-    loads = json.loads
-    monkeypatch.setattr(json, "loads", lambda text, **how: lengths.append(len(text)) or loads(text, **how))
-    text = "Ten books, \n" * 500
-    assert read(json.dumps({"mark": "answer", "answer": text}), 5)[1] == text
-    assert len(text) < sum(lengths) < 3 * len(text)
+@pytest.mark.parametrize("reply", ["NO_ANS", "Answer: NO", "**UNC", "The"])
+def test_a_word_that_broke_off_is_not_shown(reply: str) -> None:
+    reader = VerdictReader()
+    assert reader.feed(reply) + reader.finish(whole=False) == ""
+    assert reader.verdict is None
+
+
+@given(st.text(alphabet="NOASWERUCL_no \\*:.`\n是", max_size=30), st.integers(1, 7))
+def test_the_cuts_change_nothing(reply: str, size: int) -> None:
+    assert read(reply, size) == read(reply, len(reply) + 1)
 
 
 # ------------------------------------------------------------------------------------------------ the script
