@@ -32,6 +32,12 @@ logger = logging.getLogger(__name__)
 CHECK_TIMEOUT_S = 3.0
 LOOPBACK = ("127.0.0.1", "::1")
 PROXY_HEADERS = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host")
+
+
+class Remark(str):
+    """What all is well with, but is to be known."""
+
+
 Check = Callable[[], Awaitable[str | None]]
 
 
@@ -73,7 +79,9 @@ async def _state(name: str, check: Check) -> dict[str, Any]:
     begun = time.monotonic()
     try:
         reason = await asyncio.wait_for(check(), CHECK_TIMEOUT_S)
-        state = {"state": "offline", "reason": reason} if reason else {"state": "ok"}
+        state = {"state": "ok"}
+        if reason:
+            state = {"state": "ok" if isinstance(reason, Remark) else "offline", "reason": reason}
     except TimeoutError:
         state = {"state": "down", "reason": f"no answer within {CHECK_TIMEOUT_S:g} s"}
     except NotReadyError as error:
@@ -98,6 +106,9 @@ async def _ollama() -> str:
         return "switched off by RAG_OFFLINE=1; answers are extractive"
     if not status.reachable and settings.RAG.ollama.offline == "0":
         raise NotReadyError("not reachable, and RAG_OFFLINE=0 asks for it")
+    if status.reachable and status.ignoring_format:
+        names = ", ".join(status.ignoring_format)
+        return Remark(f"not held to the form of a reply, which is read out of what is written: {names}")
     return "" if status.reachable else "not reachable; answers are extractive until it is"
 
 

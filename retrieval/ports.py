@@ -56,8 +56,9 @@ class ChatModel(Protocol):
         """Tokens (`retrieval.text.quoting`) that system and user text may have together; a longer prompt is refused."""
         ...
 
-    def stream(self, prompt: Prompt) -> AsyncGenerator[str, None]:
-        """The answer's text as the model produces it. Closing it (`aclosing`) closes the model's connection.
+    def stream(self, prompt: Prompt) -> AsyncGenerator[str | None, None]:
+        """The answer's text as the model produces it; None: what came before were its thoughts. Closing it (`aclosing`)
+        closes the model's connection.
 
         Breaks after the first piece: ModelInterruptedError; the length limit was reached: ModelCutError, its subclass.
         """
@@ -86,7 +87,8 @@ class Embedder(Protocol):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelStatus:
     """What the model server offers now. `reason`: why it is not reachable, for people. `chat_models`: those that a
-    question may choose from, the site's own first."""
+    question may choose from, the site's own first. `ignoring_format`: those whose replies have shown that they are not
+    held to a schema: their JSON is looked for in what they write."""
 
     reachable: bool
     offline_forced: bool = False
@@ -94,6 +96,7 @@ class ModelStatus:
     fast_model: str = ""
     embed_model: str = ""
     chat_models: tuple[str, ...] = ()
+    ignoring_format: tuple[str, ...] = ()
     reason: str = ""
 
 

@@ -294,6 +294,9 @@ class EventSink:
 
     async def chunk(self, content: str) -> None: ...
 
+    async def withdrawn(self) -> None:
+        """The chunks so far were a model's thoughts: the answer begins anew."""
+
 
 @dataclass(frozen=True, slots=True)
 class Usage:
@@ -358,6 +361,9 @@ class Trace:
             self.first_token_ms = self.now_ms()
         await self.sink.chunk(content)
 
+    async def withdraw_chunks(self) -> None:
+        await self.sink.withdrawn()
+
     @property
     def degraded(self) -> list[dict[str, str]]:
         """One entry per step that fell back: `{"step", "reason"}`; what ran more than once gives each reason once."""
@@ -393,6 +399,8 @@ class HeldBackTrace(Trace):
     async def choose_sources(self, sources: Sequence[Source]) -> None: ...
 
     async def emit_chunk(self, content: str) -> None: ...
+
+    async def withdraw_chunks(self) -> None: ...
 
 
 def longest_chain(calls: Sequence[ModelCall], *, until_ms: float | None = None) -> int:

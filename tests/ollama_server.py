@@ -26,6 +26,7 @@ from typing import Any
 
 import pytest
 
+from retrieval.providers.registry import HABITS
 from tests import ollama_answers as answers
 from tests import openai_protocol
 from tests.model_connection import REASONS, ClientGoneError, Connection
@@ -407,6 +408,7 @@ RagSettingsChanger = Callable[..., None]
 @pytest.fixture
 def ollama() -> Iterator[OllamaServer]:
     """A running server; the settings do not point at it (see `online`)."""
+    HABITS.clear()  # a server before this one may have had its port
     server = OllamaServer()
     server.start()
     yield server

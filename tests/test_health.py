@@ -8,8 +8,18 @@ from typing import Any
 import pytest
 from django.db import DatabaseError
 from django.test import AsyncClient, Client
+from pydantic import BaseModel
 
 from ragsite import health
+from retrieval.engine import close_engine, get_engine
+from retrieval.ports import Prompt
+from tests.ollama_server import OllamaServer
+
+OLLAMA = health._ollama
+
+
+class Verdict(BaseModel):
+    verdict: str
 
 
 async def fine() -> str:
@@ -42,6 +52,19 @@ async def test_without_ollama_it_is_ready_and_says_so(
     dependencies.setattr(health, "_ollama", away)
     status, told = await ready(async_client)
     assert (status, told["ollama"]["state"], told["ollama"]["reason"]) == (200, "offline", "not reachable")
+
+
+async def test_a_model_that_is_not_held_to_a_form_is_told(
+    async_client: AsyncClient, dependencies: pytest.MonkeyPatch, online: OllamaServer
+) -> None:
+    online.reply(text='Yes: {"verdict": "yes"}')
+    dependencies.setattr(health, "_ollama", OLLAMA)
+    model = await get_engine().models.chat("fast")
+    await model.complete_json(Prompt(name="test", hash="abc", system="", user="Yes?"), Verdict)
+    status, told = await ready(async_client)
+    await close_engine()
+    assert (status, told["ollama"]["state"]) == (200, "ok")
+    assert "test-chat:latest" in told["ollama"]["reason"]
 
 
 async def test_without_a_database_it_is_not_ready_and_gives_no_details_away(

@@ -1,12 +1,14 @@
 """Questions in people's own words, asked of the site, beside a plain RAG in the same run.
 
     python -m benchmarks.real_questions SET [--documents TAR_OR_FOLDER] [--judge none simulator http://127.0.0.1:11434]
-        [--simulator "python sim.py --profile gpu --embed-cache"] [--noise .1 .3] [--data FOLDER] [--limit 20]
+        [--simulator "python sim.py --profile gpu --embed-cache"] [--reader default8b]
+        [--noise .1 .3] [--data FOLDER] [--limit 20]
 
 SET is a folder with `questions.jsonl`; its documents are `SET/docs` by default. Each question is asked over the HTTP
 API by a user of its own. Judges: `none` (no model, baseline: bm25s alone); `simulator`, whose command is started for
-each noise with the set as its oracle; an Ollama server's address, with long time limits. `--data` keeps the loaded
-sites and works on copies of them; they are as the code was that loaded them: delete them when the ingest changes.
+each reader and noise with the set as its oracle; an Ollama server's address, with long time limits. `--data` keeps the
+loaded sites and works on copies of them; they are as the code was that loaded them: delete them when the ingest
+changes.
 
     clear         questions that the documents answer and that say what they mean; shares of these up to `shown`
     found@8       the right document is among the first eight of POST /api/search; of the plain RAG: of its own
@@ -131,10 +133,24 @@ def write_oracle(folder: Path, questions: Sequence[Question], documents: Path) -
 
 
 # ------------------------------------------------------------------------------------------------ judges
+@dataclass(frozen=True, slots=True)
+class Erring:
+    """How the simulator errs. arguments: of its command."""
+
+    name: str
+    arguments: Sequence[str]
+
+
+def errings(options: argparse.Namespace) -> list[Erring]:
+    readers = [Erring(reader, ("--reader", reader)) for reader in options.reader]
+    noises = [Erring(f"oracle {noise:g}", ("--noise", str(noise))) for noise in options.noise]
+    return [*readers, *noises] or [Erring("oracle 0.1", ("--noise", "0.1"))]
+
+
 @contextlib.contextmanager
-def simulator(command: str, oracle: Path, noise: float, folder: Path, options: argparse.Namespace) -> Iterator[Judge]:
+def simulator(command: str, oracle: Path, erring: Erring, folder: Path, options: argparse.Namespace) -> Iterator[Judge]:
     port = free_port()
-    more = ["--oracle", str(oracle), "--noise", str(noise), "--port", str(port)]
+    more = ["--oracle", str(oracle), *erring.arguments, "--port", str(port)]
     log = folder / "simulator.log"
     with log.open("ab") as output:
         process = subprocess.Popen([*shlex.split(command), *more], stdout=output, stderr=output)
@@ -149,7 +165,7 @@ def simulator(command: str, oracle: Path, noise: float, folder: Path, options: a
 
     try:
         wait_for(answers, within_s=300, what="the simulator")
-        yield with_model(f"oracle {noise:g}", address, options, {})
+        yield with_model(erring.name, address, options, {})
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(30)
@@ -169,11 +185,11 @@ def patient(address: str, options: argparse.Namespace) -> Judge:
 
 
 @contextlib.contextmanager
-def judges(name: str, oracle: Path, folder: Path, noise: float, options: argparse.Namespace) -> Iterator[Judge]:
+def judges(name: str, oracle: Path, folder: Path, erring: Erring, options: argparse.Namespace) -> Iterator[Judge]:
     if name == "none":
         yield Judge(name="none", space="offline", environment={"RAG_OFFLINE": "1"})
     elif name == "simulator":
-        with simulator(options.simulator, oracle, noise, folder, options) as judge:
+        with simulator(options.simulator, oracle, erring, folder, options) as judge:
             yield judge
     else:
         yield patient(name.rstrip("/"), options)
@@ -384,10 +400,10 @@ def run(options: argparse.Namespace) -> None:
         temporary = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ragsite-benchmark-")))
         write_oracle(temporary / "oracle", everything, documents)
         for name in options.judge:
-            for noise in options.noise if name == "simulator" else (0.0,):
+            for erring in errings(options) if name == "simulator" else (Erring(name, ()),):
                 with (
                     tempfile.TemporaryDirectory(prefix="ragsite-benchmark-") as folder,
-                    judges(name, temporary / "oracle", Path(folder), noise, options) as judge,
+                    judges(name, temporary / "oracle", Path(folder), erring, options) as judge,
                 ):
                     kept = (options.data or temporary) / f"{options.set.name}-{judge.space}"
                     loaded = load(kept, parts, documents, judge, named)
@@ -437,9 +453,8 @@ def main() -> None:
     parser.add_argument("--documents", type=Path, help="a folder or a tar (default: SET/docs)")
     parser.add_argument("--judge", nargs="+", default=["none"], help="none, simulator, or an Ollama server's address")
     parser.add_argument("--simulator", help="the simulator's command, to which --oracle, --noise and --port are added")
-    parser.add_argument(
-        "--noise", type=float, nargs="+", default=[0.1], help="shares of wrong judgements (default: .1)"
-    )
+    parser.add_argument("--noise", type=float, nargs="+", default=[], help="shares of wrong judgements")
+    parser.add_argument("--reader", nargs="+", default=[], help="the simulator's readers, each with its own errors")
     parser.add_argument("--chat-model", default="llama3.2")
     parser.add_argument("--embed-model", default="all-minilm")
     parser.add_argument("--data", type=Path, help="where loaded sites are kept and used again")

@@ -49,6 +49,7 @@ EVENTS = _stream(
         "tool_call": {"content": LINE, "tool": TEXT, "step": StepSerializer()},
         "sources": {"sources": SOURCES},
         "chunk": {"content": serializers.CharField(help_text="The next piece of the answer.")},
+        "withdrawn": {},
         "clarify": {"question": TEXT, "options": TEXTS},
         "done": {
             **LAST,
@@ -61,7 +62,8 @@ EVENTS = _stream(
     },
     common=NUMBERED,
     description="Server-Sent Events: `started`, `reasoning`, `tool_call`, `sources`, `chunk`, `clarify`, and at the "
-    "end one `done` or `error`. `id:` is the event's number; comments are sent while there is nothing to say.",
+    "end one `done` or `error`. `withdrawn`: the chunks so far were a model's thoughts, and the "
+    "answer begins anew. `id:` is the event's number; comments are sent while there is nothing to say.",
 )
 RAG_EVENTS = _stream(
     "RagEvent",

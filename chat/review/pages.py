@@ -37,7 +37,7 @@ from chat.review.queue import (
     todo_counts,
     with_details,
 )
-from chat.review.replay.replays import replays_latest
+from chat.review.replay.replays import model_status, replays_latest
 from chat.review.roles import DeskAccess, Right, desk_access, people_at_the_desk
 from chat.review.stats import NOTES, Days, compare_workflows, stats_by, totals
 from ragsite.core.api.fields import checked, unknown_fields
@@ -305,6 +305,7 @@ def dashboard_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
             for name, title in names.items()
         ],
         "notes": localized(list(NOTES)),
+        "ignoring_format": model_status().ignoring_format,
         "boot": {"days": by_day},
     }
     return render(request, "review/dashboard.html", context, status=400 if wrong else 200)

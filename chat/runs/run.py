@@ -149,6 +149,12 @@ class AnswerEvents(EventSink):
             await self.emit()
             self._pause = asyncio.create_task(self._send_after_pause())
 
+    async def withdrawn(self) -> None:
+        if not self._closed:
+            self.text = ""
+            self._sent_chars = 0
+            await self.emit({"type": "withdrawn"})
+
     async def _send_after_pause(self) -> None:
         await asyncio.sleep(CHUNK_EVERY_S)  # nowhere else is it cancelled
         self._pause = None

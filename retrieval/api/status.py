@@ -28,6 +28,9 @@ class StatusApi(APIView):
                 "chat_models": serializers.ListField(
                     child=serializers.CharField(), help_text="Those that a question may name as its `model`."
                 ),
+                "ignoring_format": serializers.ListField(
+                    child=serializers.CharField(), help_text="Models whose server does not hold them to a form."
+                ),
                 "fast_model": serializers.CharField(),
                 "embed_model": serializers.CharField(),
                 "reason": serializers.CharField(),
@@ -42,6 +45,7 @@ class StatusApi(APIView):
                 "offline_forced": status.offline_forced,
                 "chat_model": status.chat_model,
                 "chat_models": status.chat_models,
+                "ignoring_format": status.ignoring_format,
                 "fast_model": status.fast_model,
                 "embed_model": status.embed_model,
                 "reason": localized(status.reason),

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -24,7 +25,7 @@ from retrieval.errors import (
     ModelUnavailableError,
 )
 from retrieval.ports import ChatModel, Embedder, Models, ModelStatus
-from retrieval.providers.chat import ServedChatModel
+from retrieval.providers.chat import Habits, ServedChatModel
 from retrieval.providers.embeddings import (
     LEXICAL_SPACE,
     MAX_QUERY_VECTORS,
@@ -37,6 +38,7 @@ from retrieval.values import EmbeddingSpace
 
 Role = Literal["answer", "fast", "embed"]
 ROLES: tuple[Role, ...] = ("answer", "fast", "embed")
+HABITS: defaultdict[tuple[str, str], Habits] = defaultdict(Habits)  # by server and model, of all loops of this process
 LISTED_EVERY_S = 15.0  # how long the list of models is believed
 FORCED_OFFLINE = worded("offline mode is switched on (RAG_OFFLINE=1)")
 
@@ -137,6 +139,7 @@ class ModelRegistry:
             fast_model=names.get("fast", ""),
             embed_model=names.get("embed", ""),
             chat_models=self._offered(listing),
+            ignoring_format=self._ignoring_format(),
             reason=joined("; ", dict.fromkeys(problems)),
         )
 
@@ -144,7 +147,11 @@ class ModelRegistry:
         """Raises ModelUnavailableError with the reason."""
         model, connection = self._choose(await self._listing(role), role, name), self._connection(role)
         return ServedChatModel(
-            model, server=connection.server, breaker=connection.chat_breaker, settings=self._settings
+            model,
+            server=connection.server,
+            breaker=connection.chat_breaker,
+            settings=self._settings,
+            habits=HABITS[connection.server.address, model.name],
         )
 
     async def embedder(self, space: EmbeddingSpace) -> Embedder:
@@ -212,6 +219,11 @@ class ModelRegistry:
             ability = worded("embed") if role == "embed" else worded("chat")
             raise ModelMissingError(worded("model '{wanted}' can't {how}", wanted=model_name, how=ability))
         return model
+
+    def _ignoring_format(self) -> tuple[str, ...]:
+        servers = {connection.server.address for connection in self._connections.values()}
+        habits = [(name, habit) for (server, name), habit in HABITS.items() if server in servers]
+        return tuple(sorted({name for name, habit in habits if habit.ignores_format}))
 
     def _offered(self, listing: Listing) -> tuple[str, ...]:
         """Those that can chat and that the site allows, the one that answers by itself first."""

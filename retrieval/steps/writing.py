@@ -63,8 +63,9 @@ class VerdictReader:
         return "" if self._is_text or self.verdict else self._read(is_last=True)
 
     def _read(self, *, is_last: bool) -> str:
-        found = _verdict(self._held, is_last=is_last) if len(self._held) <= MAX_HELD else "text"
-        if found == "text":
+        is_long = len(self._held) > MAX_HELD
+        found = _verdict(self._held[:MAX_HELD], is_last=is_last and not is_long)
+        if found == "text" or (is_long and found is None):
             self._is_text = True
             text, self._held = self._held, ""
             return text
@@ -143,9 +144,14 @@ class AnswerWriter:
         self._trace = deps.trace
         self._sources = tuple(sources)
         self._released = released
-        self._reader = VerdictReader() if may_refuse else None
-        self._script = ScriptKeeper(deps.language)
-        self._cited = CitedStream(self.aligner, markers={source.marker for source in sources})
+        self._may_refuse = may_refuse
+        self._language = deps.language
+        self._begin()
+
+    def _begin(self) -> None:
+        self._reader = VerdictReader() if self._may_refuse else None
+        self._script = ScriptKeeper(self._language)
+        self._cited = CitedStream(self.aligner, markers={source.marker for source in self._sources})
 
     @property
     def verdict(self) -> Verdict | None:
@@ -157,6 +163,12 @@ class AnswerWriter:
         text = self._reader.feed(piece) if self._reader else piece
         if text:
             await self._emit(await self._cited.feed(self._script.feed(text)))
+
+    async def withdraw(self) -> None:
+        """What was written so far were a model's thoughts."""
+        self.text = ""
+        self._begin()
+        await self._trace.withdraw_chunks()
 
     async def finish(self, *, whole: bool = True) -> None:
         rest = self._reader.finish(whole=whole) if self._reader else ""
@@ -223,10 +235,10 @@ async def write_by_model(
     cut = False
     behind_verdict = 0
     try:
-        stream: AsyncGenerator[str, None] = author.model.stream(prompt())
+        stream: AsyncGenerator[str | None, None] = author.model.stream(prompt())
         async with asyncio.timeout(deps.deadline.remaining()), aclosing(stream) as pieces:
             async for piece in pieces:
-                await writer.write(piece)
+                await (writer.withdraw() if piece is None else writer.write(piece))
                 behind_verdict += writer.verdict is not None
                 if behind_verdict > HEARD_OUT:
                     break

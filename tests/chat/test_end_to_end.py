@@ -86,6 +86,21 @@ async def test_what_a_model_thinks_in_its_answer_reaches_nobody(
     assert "twelve" not in json.dumps(told)
 
 
+async def test_thoughts_that_have_reached_the_reader_are_withdrawn(
+    api: Api, online: OllamaServer, library: Chunk
+) -> None:
+    said = "Undergraduates may borrow ten books for four weeks"
+    online.reply(structured=False, text=f"They ask about books, as it seems to me. </think> {said} [1].")
+    response = await api.ask("How many books may undergraduates borrow from the library?", stream=True)
+    events = [event async for event in events_of(response)]
+    message = events[-1]["message"]
+    assert "withdrawn" in types(events)
+    behind = events[types(events).index("withdrawn") :]
+    assert "".join(event["content"] for event in behind if event["type"] == "chunk") == message["answer"]
+    assert message["answer"] == f"{said} [1]."
+    assert await Message.objects.filter(text__contains="as it seems to me").acount() == 0
+
+
 async def test_the_dual_loop_remembers_for_the_one_who_asked_alone(
     api: Api, online: OllamaServer, library: Chunk
 ) -> None:

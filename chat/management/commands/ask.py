@@ -36,6 +36,9 @@ class TerminalSink(EventSink):
         self._out.write(content, ending="")
         self._out.flush()
 
+    async def withdrawn(self) -> None:
+        self._out.write(f"\n\n{translate('That was what the model thought. The answer:')}\n")
+
 
 class Command(EngineCommand):
     """`manage.py ask`. CommandError, and so exit status 1, where there is no answer."""

@@ -43,6 +43,8 @@ async def test_schema_is_sent_and_the_answer_validated(ollama: OllamaServer, reg
         ({"json": {"score": 7, "verdict": "yes"}}, "score: Input should be less than or equal to 1"),
         ({"json": {"score": 0.1, "verdict": "perhaps"}}, "verdict: Input should be 'yes' or 'no'"),
         ({"text": "I think yes."}, "Invalid JSON"),
+        ({"text": '{"score": 0.5 "verdict": "yes"}'}, "Invalid JSON"),
+        ({"text": '{"score": 0.5, "verdict": "yes"'}, "Invalid JSON"),
         ({"text": '{"score": 0.', "done_reason": "length"}, "Invalid JSON"),
     ],
 )
@@ -73,3 +75,63 @@ async def test_slow_structured_calls_do_not_open_the_circuit(ollama: OllamaServe
         with pytest.raises(ModelTimeoutError):
             await model.complete_json(make_prompt(), Verdict)
     assert [piece async for piece in model.stream(make_prompt())]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        '```json\n{"score": 0.5, "verdict": "yes"}\n```',
+        'Here it is:\n\n```\n{"score": 0.5, "verdict": "yes"}\n```\nI hope that helps {really}.',
+        'Sure! {"score": 0.5, "verdict": "yes"}',
+        'First {"score": 0.1, "verdict": "no"}, but then: {"score": 0.5, "verdict": "yes"}. {"note": "done"}',
+        '<think>{"score": 0.1, "verdict": "no"}?</think>{"score": 0.5, "verdict": "yes"}',
+        'Perhaps {"score": 0.1, "verdict": "no"}?\n</think>\n{"score": 0.5, "verdict": "yes"}',
+        '<|channel|>final <|constrain|>json<|message|>{"score": 0.5, "verdict": "yes"}<|return|>',
+    ],
+)
+async def test_json_is_taken_out_of_what_stands_around_it(
+    ollama: OllamaServer, registry: RegistryMaker, written: str
+) -> None:
+    ollama.reply(text=written)
+    assert await judge(registry) == Verdict(**GOOD)
+    assert len(ollama.chats) == 1
+
+
+async def test_where_no_json_came_it_is_asked_once_more_in_a_prompt_that_shows_the_form(
+    ollama: OllamaServer, registry: RegistryMaker
+) -> None:
+    ollama.reply(text="I say yes.", times=1)
+    ollama.reply(text='{"score": 0.5, "verdict": "yes"}')
+    assert await judge(registry) == Verdict(**GOOD)
+    first, second = ollama.chats
+    assert '{"score": number from 0 to 1, "verdict": "yes" or "no"}' in second.prompt
+    assert "number from 0" not in first.prompt
+
+
+async def test_it_is_not_asked_a_third_time(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    ollama.reply(text="I say yes.")
+    with pytest.raises(ModelOutputError, match="Invalid JSON"):
+        await judge(registry)
+    assert len(ollama.chats) == 2
+
+
+async def test_a_reply_that_is_held_to_the_form_is_not_asked_for_again(
+    ollama: OllamaServer, registry: RegistryMaker
+) -> None:
+    ollama.reply(json={"score": 7, "verdict": "yes"})
+    with pytest.raises(ModelOutputError):
+        await judge(registry)
+    assert len(ollama.chats) == 1
+
+
+async def test_a_model_that_ignores_the_form_is_shown_it_from_then_on(
+    ollama: OllamaServer, registry: RegistryMaker
+) -> None:
+    ollama.reply(text='Sure: {"score": 0.5, "verdict": "yes"}')
+    models = registry()
+    assert (await models.status()).ignoring_format == ()
+    model = await models.chat("fast")
+    await model.complete_json(make_prompt(), Verdict)
+    await model.complete_json(make_prompt(), Verdict)
+    assert ["of this form" in chat.prompt for chat in ollama.chats] == [False, True]
+    assert (await models.status()).ignoring_format == ("test-chat:latest",)

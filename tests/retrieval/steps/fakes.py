@@ -177,13 +177,18 @@ class Events:
     async def chunk(self, content: str) -> None:
         self.log.append(("chunk", content))
 
+    async def withdrawn(self) -> None:
+        self.log.append(("withdrawn", None))
+
     @property
     def kinds(self) -> list[str]:
         return [kind for kind, _ in self.log]
 
     @property
     def chunks(self) -> list[str]:
-        return [content for kind, content in self.log if kind == "chunk"]
+        """Those that stand."""
+        begun = len(self.log) - self.kinds[::-1].index("withdrawn") if "withdrawn" in self.kinds else 0
+        return [content for kind, content in self.log[begun:] if kind == "chunk"]
 
     @property
     def text(self) -> str:

@@ -20,7 +20,8 @@ def read(reply: str, size: int) -> tuple[str | None, str]:
 @pytest.mark.parametrize(
     "reply",
     [
-        "NO_ANSWER", "\n NO_ANSWER\n", "NO_ANSWER. The passages say when, not how much.", "**NO_ANSWER**",
+        "NO_ANSWER", "\n NO_ANSWER\n", "NO_ANSWER. The passages say when the hall opens, and not what a day costs.",
+        "**NO_ANSWER**",
         "`NO_ANSWER`",
         "_NO_ANSWER_", "NO\\_ANSWER", "> NO_ANSWER", "# NO_ANSWER", "```\nNO_ANSWER\n```", '"NO_ANSWER"', "no_answer",
         "Answer: NO_ANSWER", "**Answer:** NO_ANSWER", "## Final answer\n\nNO_ANSWER", "<answer>NO_ANSWER</answer>",
@@ -69,7 +70,7 @@ def test_a_word_that_broke_off_is_not_shown(reply: str) -> None:
     assert reader.verdict is None
 
 
-@given(st.text(alphabet="NOASWERUCL_no \\*:.`\n是", max_size=30), st.integers(1, 7))
+@given(st.text(alphabet="NOASWERUCL_no \\*:.`\n是", max_size=90), st.integers(1, 7))
 def test_the_cuts_change_nothing(reply: str, size: int) -> None:
     assert read(reply, size) == read(reply, len(reply) + 1)
 

@@ -101,6 +101,22 @@ async def test_refusals_in_words_of_its_own_end_with_the_nearest_passages(online
     assert "EUR 300" in result.text
 
 
+async def test_thoughts_that_only_their_end_marks_are_taken_back(online) -> None:
+    online.reply(match=WRITER, text=f"The deposit of which hall? Of Lakeside.\n</think>\n\n{ANSWER}")
+    result, _, events = await answer(CLEAR)
+    assert result.text == events.text == ANSWER
+    assert "withdrawn" in events.kinds
+    assert [source.chunk.document_id for source in result.sources if source.cited] == ["d3"]
+
+
+async def test_thoughts_that_do_not_end_are_told_and_the_passages_shown(online) -> None:
+    online.reply(match=WRITER, text="<think>The deposit of which hall? Of Lakeside, so EUR 5000.")
+    result, trace, _ = await answer(CLEAR)
+    assert "EUR 300" in result.text
+    assert "5000" not in result.text
+    assert [entry["reason"] for entry in trace.degraded] == ["model 'test-chat:latest' thought and came to no answer"]
+
+
 @pytest.mark.parametrize("broken_off", ["NO_", "Answer: NO_ANS", "Xy ab"])
 async def test_nothing_is_shown_of_a_word_that_the_stream_broke_off_in(online, broken_off: str) -> None:
     online.reply(match=WRITER, pieces=[broken_off], text=broken_off, disconnect_after=1)

@@ -83,6 +83,7 @@ declare namespace Api {
     | Numbered & { type: "tool_call"; content: string; tool: string; step?: Step }
     | Numbered & { type: "sources"; sources: Source[] }
     | Numbered & { type: "chunk"; content: string }
+    | Numbered & { type: "withdrawn" }
     | Numbered & { type: "clarify" } & Clarification
     | Numbered & { type: "done"; message: Answer }
     | ErrorEvent;

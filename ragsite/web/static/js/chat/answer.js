@@ -94,6 +94,9 @@ export class Answer {
       case "chunk":
         this.stream.push(event.content);
         break;
+      case "withdrawn": // they were a model's thoughts
+        this.stream.reset();
+        break;
       case "clarify":
         this.showClarification(event);
         break;
