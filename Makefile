@@ -35,7 +35,7 @@ test-js: ## test the site's scripts and check their types (needs Node.js 20.19, 
 schemathesis: $(VENV)/.installed-dev ## hold a running site against its own OpenAPI schema (minutes; ARGS="--examples 50")
 	@$(PYTHON) -m tests.api_conformance $(ARGS)
 
-mutation: $(MUTMUT) ## mutation tests of ranking and permissions (hours; ARGS="retrieval.search.hybrid.*": of one module)
+mutation: $(MUTMUT) ## mutation tests of ranking and permissions (hours; ARGS="retrieval.engine.search.hybrid.*": of one module)
 	@data=$$(mktemp -d) && trap 'rm -rf "$$data"' EXIT && $(TEST_ENV) $(MUTMUT) run --max-children $(WORKERS) $(ARGS)
 
 lint: $(VENV)/.installed-dev ## style, types, directions of imports, missing migrations

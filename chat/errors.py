@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ragsite.core.errors import ConflictError, NotFoundError
-from ragsite.core.wording import worded
+from ragsite.core.messages import worded
 
 
 class SessionNotFoundError(NotFoundError):

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
 from chat.models import Message
-from retrieval.ports import BoostSource, Models
+from retrieval.engine.ports import BoostSource, Models
 
 Rating = Any  # a row of `feedback.models.Rating`
 

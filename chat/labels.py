@@ -10,7 +10,7 @@ from typing import Any
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from retrieval.workflows import available_workflows
+from retrieval.engine.workflows import available_workflows
 
 Labels = dict[str, str | Promise]
 STEPS: Labels = {

@@ -15,7 +15,7 @@ from chat.review.records import answers_catch_up
 from chat.review.replay.replays import replays_queue, replays_work
 from chat.services.attachments import attachments_sweep
 from chat.services.retention import sessions_erase, unkept_over
-from retrieval.engine import close_engine
+from retrieval.compose import close_engine
 
 MOST, WITHIN_S = 20_000, 90.0  # a round; the next one goes on two minutes after it began
 UNKEPT_FOR = timedelta(minutes=10)  # so that an answer that asked back is known when its reply comes

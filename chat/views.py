@@ -25,9 +25,9 @@ from chat.services.suggestions import suggestions
 from ragsite.core.api.user import asking_user
 from ragsite.core.errors import NotFoundError
 from ragsite.core.storage import MIB
-from retrieval.ingest.sniff import EXTENSIONS
-from retrieval.selectors import collection_list
-from retrieval.workflows import get_workflow, self_corrective
+from retrieval.engine.workflows import get_workflow, self_corrective
+from retrieval.knowledge.ingest.sniff import EXTENSIONS
+from retrieval.knowledge.selectors import collection_list
 
 STRICT_PASS_RATE = 0.8  # the same for the strict preset of the page
 RELAXED_PASS_RATE = 0.4  # and for the relaxed one

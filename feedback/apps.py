@@ -8,6 +8,6 @@ class FeedbackConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from feedback import start  # models can be imported only now
+        from feedback import signals  # models can be imported only now
 
-        start.connect()
+        signals.connect()

@@ -27,13 +27,13 @@ from django.utils.translation import gettext_lazy as _
 from pydantic import ValidationError
 
 from ragsite.accounts.personal_data import LastAdministratorError, deletion_start, export_response
-from ragsite.core.changeable import with_values
 from ragsite.core.localized import localized
 from ragsite.core.read_only_admin import ReadOnlyAdmin
+from ragsite.core.runtime_settings import with_values
 from ragsite.core.sealed import seal
 from ragsite.models import ApiToken, Webhook
+from ragsite.operations.webhooks.delivery import new_secret
 from ragsite.runtime import live_settings
-from ragsite.webhooks.delivery import new_secret
 
 admin.site.site_header = "Ragsite"
 admin.site.site_title = "Ragsite"

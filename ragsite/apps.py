@@ -17,9 +17,9 @@ class RagsiteConfig(AppConfig):
     default = True
 
     def ready(self) -> None:
-        from ragsite import schedule
         from ragsite.accounts import signals  # models can be imported only now
-        from ragsite.webhooks import events
+        from ragsite.operations import schedule
+        from ragsite.operations.webhooks import events
 
         signals.connect()
         events.connect()

@@ -16,9 +16,10 @@ from chat.api.ws_auth import TokenOrCookieAuth  # noqa: E402
 from chat.mcp.door import application as mcp  # noqa: E402
 from chat.routing import websocket_urlpatterns  # noqa: E402
 from chat.runs.lifespan import lifespan  # noqa: E402
-from ragsite import telemetry, urls  # noqa: E402, F401  -- all pages: else the first request imports them, on the loop
+from ragsite import urls  # noqa: E402, F401  -- all pages: else the first request imports them, on the loop
 from ragsite.accounts.auth import is_signed_in  # noqa: E402
 from ragsite.accounts.credentials import ClosesWhenSignedOut  # noqa: E402
+from ragsite.operations import telemetry  # noqa: E402
 from ragsite.web.handler import Handler  # noqa: E402
 
 telemetry.start("web")  # before the handler takes up the middleware

@@ -28,7 +28,7 @@ def _never_outlive_the_worker(**_: Any) -> None:
 
 @worker_process_init.connect
 def _trace(**_: Any) -> None:
-    from ragsite import telemetry  # whose settings can be read only when the apps are ready
+    from ragsite.operations import telemetry  # whose settings can be read only when the apps are ready
 
     telemetry.start("worker")
 

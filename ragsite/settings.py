@@ -18,9 +18,9 @@ import dj_database_url
 from csp.constants import NONE, SELF
 from dotenv import dotenv_values
 
-from ragsite.core.changeable import constance_settings
 from ragsite.core.rag_settings import RagSettings
 from ragsite.core.redis_connection import lasting_connection
+from ragsite.core.runtime_settings import constance_settings
 from ragsite.core.settings_group import SettingsError
 from ragsite.core.site_settings import SiteSettings, email_settings
 

@@ -13,9 +13,9 @@ from django.core.mail import EmailMessage
 
 from ragsite.accounts.personal_data import deletions_do
 from ragsite.core.errors import UnavailableError
-from ragsite.retention import retention_work
-from ragsite.webhooks.delivery import webhook_deliver
-from retrieval.services.samples import samples_load
+from ragsite.operations.retention import retention_work
+from ragsite.operations.webhooks.delivery import webhook_deliver
+from retrieval.knowledge.services.samples import samples_load
 
 RETENTION_S = 60.0  # then other work gets its turn
 LETTER_RETRY = {

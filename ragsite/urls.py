@@ -16,11 +16,11 @@ from django.views.generic.base import RedirectView
 from django.views.i18n import JavaScriptCatalog, set_language
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
-from ragsite import health
 from ragsite.accounts import api, pages
-from ragsite.accounts.letters import undone_without_letter
-from ragsite.keys import api as keys_api
-from ragsite.keys import pages as key_pages
+from ragsite.accounts.email import undone_without_letter
+from ragsite.operations import health
+from ragsite.operations.keys import api as keys_api
+from ragsite.operations.keys import pages as key_pages
 from ragsite.schema_view import SchemaView
 
 _STARTED = timezone.now()

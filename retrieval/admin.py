@@ -14,9 +14,9 @@ from django.utils.translation import ngettext
 from ragsite.core.errors import AppError
 from ragsite.core.queueing import enqueue
 from ragsite.core.read_only_admin import PartOfHistoryAdmin, ReadOnlyAdmin, excerpt
+from retrieval.knowledge.services.collections import collection_approve
+from retrieval.knowledge.services.documents import document_delete, document_reingest
 from retrieval.models import Collection, Document, IngestJob
-from retrieval.services.collections import collection_approve
-from retrieval.services.documents import document_delete, document_reingest
 
 
 class ActionsAdmin(ReadOnlyAdmin):

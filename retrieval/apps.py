@@ -9,11 +9,11 @@ class RetrievalConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from retrieval.lookups import IContainsHan
+        from retrieval.knowledge.lookups import IContainsHan
 
         CharField.register_lookup(IContainsHan)
         TextField.register_lookup(IContainsHan)
-        from retrieval.services import deletion, sync_sources  # models can be imported only now
+        from retrieval.knowledge.services import deletion, sync_sources  # models can be imported only now
 
         deletion.connect()
         sync_sources.connect()

@@ -341,7 +341,7 @@ class Chunk(models.Model):
 
 
 class DocumentPart(models.Model):
-    """What people look at at a time of a document, and where its text stands (`retrieval.ingest.chunking`).
+    """What people look at at a time of a document, and where its text stands (`retrieval.knowledge.ingest.chunking`).
 
     Of a PDF its pages, else runs of blocks.
     """

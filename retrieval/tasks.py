@@ -15,15 +15,15 @@ from django.conf import settings
 from django.db import close_old_connections
 
 from ragsite.core.queueing import BROKER_AWAY, enqueue
-from retrieval.engine import close_engine, get_engine
-from retrieval.errors import EmbeddingUnavailableError, IndexUnavailableError
+from retrieval.compose import close_engine, get_engine
+from retrieval.engine.errors import EmbeddingUnavailableError, IndexUnavailableError
+from retrieval.engine.values import EmbeddingSpace
+from retrieval.knowledge.index_sync.repair import collection_reembed, index_repair
+from retrieval.knowledge.services.documents import INGEST_NEXT
+from retrieval.knowledge.services.ingest import ingest_take_next
+from retrieval.knowledge.services.ingest_jobs import turns
+from retrieval.knowledge.sync.run import LIMIT_S, runs_waiting, source_run
 from retrieval.models import Collection
-from retrieval.services.documents import INGEST_NEXT
-from retrieval.services.index import collection_reembed, index_repair
-from retrieval.services.ingest import ingest_take_next
-from retrieval.services.ingest_jobs import turns
-from retrieval.sync.run import LIMIT_S, runs_waiting, source_run
-from retrieval.values import EmbeddingSpace
 
 logger = logging.getLogger(__name__)
 Result = TypeVar("Result")

@@ -1,7 +1,7 @@
 from django.urls import URLPattern, URLResolver, path
 
-from retrieval import views
-from retrieval.api import (
+from retrieval.knowledge import views
+from retrieval.knowledge.api import (
     collections,
     document_content,
     document_keys,

@@ -28,7 +28,8 @@ pytest_plugins = ["tests.milvus", "tests.ollama_server", "tests.search_engine"]
 BROWSER = "tests/browser"
 # What takes longest goes first, so that no worker is left alone with it in the end. One site serves all browser tests.
 LONGEST = (
-    BROWSER, "tests/test_up.py", "tests/retrieval/workflows", "tests/test_settings.py", "tests/test_linear_time.py",
+    BROWSER, "tests/test_up.py", "tests/retrieval/engine/workflows", "tests/test_settings.py",
+    "tests/test_linear_time.py",
 )  # fmt: skip
 # The contract suite: tests that come through a door that people and programs have. Names that their modules import, or
 # fixtures that they take.

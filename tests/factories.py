@@ -13,9 +13,9 @@ from factory.django import DjangoModelFactory
 
 from chat.models import DecisionStep, Message, Session, Source
 from feedback.models import Rating
+from retrieval.engine.providers.embeddings import LEXICAL_SPACE
 from retrieval.memory.services import terms_of
 from retrieval.models import Chunk, Collection, Document, IngestJob, Memory
-from retrieval.providers.embeddings import LEXICAL_SPACE
 
 PASSWORD = "correct horse battery"
 

@@ -12,9 +12,9 @@ import pytest_asyncio
 
 from ragsite.core.rag_settings import MilvusSettings
 from ragsite.runtime.milvus_lite import LiteServer
-from retrieval.search.index import MilvusIndex, only_writer
-from retrieval.text.analysis import terms_text
-from retrieval.values import EmbeddingSpace, IndexRow
+from retrieval.engine.search.index import MilvusIndex, only_writer
+from retrieval.engine.text.analysis import terms_text
+from retrieval.engine.values import EmbeddingSpace, IndexRow
 
 SPACE = EmbeddingSpace("test-model", 8)
 COLLECTION = "11111111-1111-1111-1111-111111111111"

@@ -26,7 +26,7 @@ from typing import Any
 
 import pytest
 
-from retrieval.providers.registry import HABITS
+from retrieval.engine.providers.registry import HABITS
 from tests import ollama_answers as answers
 from tests import openai_protocol
 from tests.model_connection import REASONS, ClientGoneError, Connection

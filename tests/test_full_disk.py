@@ -13,8 +13,8 @@ from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 
-from ragsite import health
 from ragsite.core import storage
+from ragsite.operations import health
 from retrieval.models import Document
 from tests.clients import api_of
 from tests.factories import UserFactory

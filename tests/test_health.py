@@ -10,9 +10,9 @@ from django.db import DatabaseError
 from django.test import AsyncClient, Client
 from pydantic import BaseModel
 
-from ragsite import health
-from retrieval.engine import close_engine, get_engine
-from retrieval.ports import Prompt
+from ragsite.operations import health
+from retrieval.compose import close_engine, get_engine
+from retrieval.engine.ports import Prompt
 from tests.ollama_server import OllamaServer
 
 OLLAMA = health._ollama

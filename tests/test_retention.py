@@ -26,8 +26,8 @@ from chat.models import (
 from chat.review.records import answers_record
 from feedback.models import Evidence, FeedbackState, RatedPassage, RatedQuestion, Rating
 from feedback.rounds.evidence import evidence_gather
+from retrieval.knowledge.services.collections import collection_of_conversation
 from retrieval.models import MemoryOrigin
-from retrieval.services.collections import collection_of_conversation
 from tests.factories import (
     DecisionStepFactory,
     DocumentFactory,

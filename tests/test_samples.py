@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from retrieval.ingest.reading import parse_file
-from retrieval.ingest.sniff import kind_by_name
-from retrieval.models import Collection, Document, IngestJob
-from retrieval.services.samples import (
+from retrieval.knowledge.ingest.reading import parse_file
+from retrieval.knowledge.ingest.sniff import kind_by_name
+from retrieval.knowledge.services.samples import (
     SAMPLES_DIR,
     read_manifest,
     read_questions,
     sample_questions,
     samples_load,
 )
+from retrieval.models import Collection, Document, IngestJob
 from tests.factories import UserFactory
 
 DOCUMENTS = read_manifest()["documents"]

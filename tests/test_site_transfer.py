@@ -19,7 +19,7 @@ from django.core.management import CommandError, call_command
 from chat.models import AnswerReview, Message, Source
 from feedback.models import GoldenQuestion, Rating
 from ragsite.models import ApiToken
-from ragsite.site_transfer import ANEW, CARRIED
+from ragsite.operations.site_transfer import ANEW, CARRIED
 from retrieval.models import Collection, CollectionPerson, Document, IngestJob
 from tests.factories import (
     PASSWORD,

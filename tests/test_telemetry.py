@@ -17,15 +17,15 @@ import asyncio, json, os, django
 django.setup()
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from ragsite import telemetry
+from ragsite.operations import telemetry
 kept = InMemorySpanExporter()
 telemetry.begin("web", SimpleSpanProcessor(kept))
 from django.conf import settings
 from django.test import AsyncClient
 settings.ALLOWED_HOSTS.append("testserver")
 from chat.runs.run import detach
-from retrieval.ports import Prompt
-from retrieval.trace import TRACER, ModelCall, Trace, model_call
+from retrieval.engine.ports import Prompt
+from retrieval.engine.trace import TRACER, ModelCall, Trace, model_call
 
 async def run():
     async with Trace().step("generate"):
@@ -74,7 +74,7 @@ def test_request_run_step_and_model_call_are_one_trace_with_texts_only_where_the
 def test_a_missing_extra_is_told_and_the_site_starts(
     settings: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from ragsite import telemetry
+    from ragsite.operations import telemetry
 
     assert telemetry.start("web") is False
     settings.ENVIRON = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9"}

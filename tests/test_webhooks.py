@@ -13,7 +13,7 @@ from feedback.models import KnowledgeGap
 from ragsite.core.errors import UnavailableError
 from ragsite.core.sealed import seal, unseal
 from ragsite.models import Webhook
-from ragsite.webhooks.delivery import new_secret, signature, webhook_deliver
+from ragsite.operations.webhooks.delivery import new_secret, signature, webhook_deliver
 from tests.clients import administrator
 from tests.factories import CollectionFactory, DocumentFactory, RatingFactory, UserFactory
 from tests.web_server import WebServer

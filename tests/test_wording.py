@@ -8,7 +8,7 @@ import pytest
 from django.utils import translation
 
 from ragsite.core.localized import localized, translate
-from ragsite.core.wording import worded, wordings_of
+from ragsite.core.messages import worded, wordings_of
 
 RELEVANT = ("{passed} of {found} documents passed the grading", {"passed": 3, "found": 10})
 

@@ -17,7 +17,7 @@ django.setup()
 
 from django.utils.translation.template import templatize  # noqa: E402
 
-from ragsite.core.changeable import changeable_fields, meaning_of  # noqa: E402
+from ragsite.core.runtime_settings import changeable_fields, meaning_of  # noqa: E402
 
 CALLS = {
     **dict.fromkeys(("_", "gettext_lazy", "worded", "joined", "translate"), "gettext"),

@@ -23,9 +23,9 @@ from benchmarks.answers.context import ASKING, Case, as_statement, cases_of
 from benchmarks.support.labelled_sets import LabelledSet
 from benchmarks.support.tables import show
 from ragsite.core.rag_settings import VerifySettings
-from retrieval.steps.grounding.alignment import align
-from retrieval.steps.grounding.support import support
-from retrieval.values import Scores, Source
+from retrieval.engine.steps.grounding.alignment import align
+from retrieval.engine.steps.grounding.support import support
+from retrieval.engine.values import Scores, Source
 
 PASSAGES = 6
 MARKERS = ("right", "absent", "wrong", "all")

@@ -26,13 +26,13 @@ import numpy as np
 from benchmarks.support.labelled_sets import LabelledSet
 from benchmarks.support.tables import show
 from ragsite.core.rag_settings import VerifySettings
-from retrieval.steps import retrieve as order
-from retrieval.steps.grounding.support import support
-from retrieval.steps.retrieve import compress_passages
-from retrieval.text.analysis import query_terms
-from retrieval.text.quoting import estimate_tokens
-from retrieval.text.statements import sentence_spans
-from retrieval.values import ScoredChunk, Scores, StoredChunk
+from retrieval.engine.steps import retrieve as order
+from retrieval.engine.steps.grounding.support import support
+from retrieval.engine.steps.retrieve import compress_passages
+from retrieval.engine.text.analysis import query_terms
+from retrieval.engine.text.quoting import estimate_tokens
+from retrieval.engine.text.statements import sentence_spans
+from retrieval.engine.values import ScoredChunk, Scores, StoredChunk
 
 PASSAGES, POOL = 6, 10
 ASKING = re.compile(

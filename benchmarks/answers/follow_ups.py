@@ -35,11 +35,11 @@ PAIRS = Path(__file__).resolve().parent.parent / "data" / "follow_ups" / "questi
 async def measure(workflow: str, pairs: Sequence[Mapping[str, Any]], *, misses: bool) -> list[dict[str, object]]:
     from asgiref.sync import sync_to_async
 
-    from retrieval.engine import get_engine
-    from retrieval.selectors import scope_for_all
-    from retrieval.trace import Trace
-    from retrieval.values import HistoryMessage, Question
-    from retrieval.workflows import get_workflow
+    from retrieval.compose import get_engine
+    from retrieval.engine.trace import Trace
+    from retrieval.engine.values import HistoryMessage, Question
+    from retrieval.engine.workflows import get_workflow
+    from retrieval.knowledge.selectors import scope_for_all
 
     scope, answering = await sync_to_async(scope_for_all)(), get_workflow(workflow)
 

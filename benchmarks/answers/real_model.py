@@ -79,8 +79,8 @@ class Result:
 
 
 async def ask(workflow: Any, engine: Any, asked: Asked, scope: Any) -> Result:
-    from retrieval.trace import Trace
-    from retrieval.values import Question
+    from retrieval.engine.trace import Trace
+    from retrieval.engine.values import Question
 
     trace, begun = Trace(), time.perf_counter()
     answer = await workflow.answer(Question(text=asked.text, scope=scope), engine=engine, trace=trace)
@@ -106,7 +106,7 @@ async def ask(workflow: Any, engine: Any, asked: Asked, scope: Any) -> Result:
 
 def says(text: str, fact: str) -> bool:
     """A fact of several words in other order or punctuation; its numbers have to be there."""
-    from retrieval.text.analysis import analyze
+    from retrieval.engine.text.analysis import analyze
 
     wanted, said = set(analyze(fact)), set(analyze(text))
     if len(wanted) < LEAST_TERMS or any(term not in said for term in wanted if term.isdecimal()):
@@ -133,7 +133,7 @@ def row(name: str, model: str, results: Sequence[Result]) -> dict[str, object]:
 
 # ------------------------------------------------------------------------------------------------ questions
 def sample_questions(count: int) -> list[Asked]:
-    from retrieval.services.samples import read_questions
+    from retrieval.knowledge.services.samples import read_questions
 
     entries = read_questions()
     chosen = [entries[at * len(entries) // count] for at in range(count)] if count < len(entries) else entries
@@ -183,9 +183,9 @@ async def on_samples(options: argparse.Namespace) -> list[tuple[str, str, list[R
     from asgiref.sync import sync_to_async
     from django.conf import settings
 
-    from retrieval.engine import close_engine, get_engine
-    from retrieval.selectors import scope_for_all
-    from retrieval.workflows import get_workflow
+    from retrieval.compose import close_engine, get_engine
+    from retrieval.engine.workflows import get_workflow
+    from retrieval.knowledge.selectors import scope_for_all
 
     scope, offline = await sync_to_async(scope_for_all)(), settings.RAG
     found = []
@@ -204,12 +204,12 @@ async def on_set(name: str, options: argparse.Namespace) -> list[tuple[str, str,
 
     from benchmarks.support.labelled_sets import LabelledSet
     from benchmarks.support.set_searcher import SetSearcher
+    from retrieval.engine.prompting import PromptLibrary
+    from retrieval.engine.providers.registry import ModelRegistry
+    from retrieval.engine.steps.step import Deps
+    from retrieval.engine.values import CollectionRef, EmbeddingSpace, SearchScope
+    from retrieval.engine.workflows import get_workflow
     from retrieval.evaluation.collection import MemoryChunkStore
-    from retrieval.prompting import PromptLibrary
-    from retrieval.providers.registry import ModelRegistry
-    from retrieval.steps.step import Deps
-    from retrieval.values import CollectionRef, EmbeddingSpace, SearchScope
-    from retrieval.workflows import get_workflow
 
     labelled, settings = LabelledSet(name, options.data, None), site.RAG
     offline = settings.replace(ollama=settings.ollama.replace(offline="1"))

@@ -60,12 +60,12 @@ def sample_site(folder: str, *, offline: bool = True) -> Iterator[None]:
     from django.core.management import call_command
 
     django.setup()
-    from retrieval.search import connection
+    from retrieval.engine.search import connection
 
     connection.TIMEOUT_S = 120.0  # a busy machine
     from ragsite.runtime.milvus_lite import ensure_server
-    from retrieval.services.ingest import document_ingest
-    from retrieval.services.samples import samples_load
+    from retrieval.knowledge.services.ingest import document_ingest
+    from retrieval.knowledge.services.samples import samples_load
 
     async def read_all(ids: Sequence[Any]) -> None:
         for document_id in ids:
@@ -79,7 +79,7 @@ def sample_site(folder: str, *, offline: bool = True) -> Iterator[None]:
 
 
 async def then_close(work: Any) -> Any:
-    from retrieval.engine import close_engine
+    from retrieval.compose import close_engine
 
     try:
         return await work
@@ -90,11 +90,11 @@ async def then_close(work: Any) -> Any:
 async def ask_all(workflow: str, entries: Sequence[Mapping[str, Any]]) -> list[Outcome]:
     from asgiref.sync import sync_to_async
 
-    from retrieval.engine import get_engine
-    from retrieval.selectors import scope_for_all
-    from retrieval.trace import Trace
-    from retrieval.values import Question
-    from retrieval.workflows import get_workflow
+    from retrieval.compose import get_engine
+    from retrieval.engine.trace import Trace
+    from retrieval.engine.values import Question
+    from retrieval.engine.workflows import get_workflow
+    from retrieval.knowledge.selectors import scope_for_all
 
     scope = await sync_to_async(scope_for_all)()
     answering = get_workflow(workflow)
@@ -116,7 +116,7 @@ async def ask_all(workflow: str, entries: Sequence[Mapping[str, Any]]) -> list[O
 
 def states(text: str, fact: str) -> bool:
     """Whichever script it is written in; a number as a whole one, and not as part of another."""
-    from retrieval.text.analysis import to_simplified
+    from retrieval.engine.text.analysis import to_simplified
 
     said, wanted = (" ".join(to_simplified(one).split()) for one in (text, fact))
     return bool(wanted) and bool(re.search(rf"(?<!\d){re.escape(wanted)}(?!\d)", said))
@@ -161,8 +161,8 @@ def main() -> None:
     with ExitStack() as stack:
         folder = options.data or stack.enter_context(tempfile.TemporaryDirectory(prefix="ragsite-benchmark-"))
         stack.enter_context(sample_site(str(Path(folder).resolve())))
-        from retrieval.services.samples import read_questions
-        from retrieval.workflows import available_workflows
+        from retrieval.engine.workflows import available_workflows
+        from retrieval.knowledge.services.samples import read_questions
 
         workflows = options.workflows or available_workflows()
         rows = asyncio.run(then_close(measure(workflows, read_questions(), misses=options.misses)))

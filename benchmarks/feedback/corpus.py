@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from benchmarks.support.labelled_sets import Bm25
 from feedback.ranking.same_question import Wording, wording
-from retrieval.search import hybrid
-from retrieval.search.hybrid import best_first, zscore_sum
-from retrieval.text.analysis import query_terms
-from retrieval.values import Scores, TailHit
+from retrieval.engine.search import hybrid
+from retrieval.engine.search.hybrid import best_first, zscore_sum
+from retrieval.engine.text.analysis import query_terms
+from retrieval.engine.values import Scores, TailHit
 
 WINDOW, TOP = 150, 10
 Vector = NDArray[np.float32]

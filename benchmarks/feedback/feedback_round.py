@@ -48,13 +48,13 @@ import json, os, resource, sys, time
 import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ragsite.settings")
 django.setup()
-from retrieval.search import connection
+from retrieval.engine.search import connection
 
 connection.TIMEOUT_S = 120.0  # a busy machine
 connection.import_client()
 from django.core.management import execute_from_command_line
 from feedback.rounds import round
-from retrieval.text.analysis import analyze
+from retrieval.engine.text.analysis import analyze
 
 spent = {}
 def timed(name):
@@ -114,7 +114,7 @@ def measure_rounds(topics: Sequence[Any], new: int, now: datetime) -> list[dict[
 
 # ------------------------------------------------------------------------------------------------ searches
 class AtOnce:
-    """`retrieval.ports.Models` and the embedder of questions whose vectors are there already."""
+    """`retrieval.engine.ports.Models` and the embedder of questions whose vectors are there already."""
 
     def __init__(self) -> None:
         self._vector = _unit(1)[0]
@@ -166,9 +166,9 @@ async def measure_searches(questions: Sequence[str], rated: Sequence[tuple[str, 
     from asgiref.sync import sync_to_async
 
     from feedback.rounds.live import LiveBoosts
-    from retrieval.search.hybrid import put_boosts
-    from retrieval.selectors import DatabaseChunkStore, scope_for_all
-    from retrieval.values import Boosts
+    from retrieval.engine.search.hybrid import put_boosts
+    from retrieval.engine.values import Boosts
+    from retrieval.knowledge.selectors import DatabaseChunkStore, scope_for_all
 
     choose, store = random.Random(0), DatabaseChunkStore()
     scope = await sync_to_async(scope_for_all)(names=["handbooks"])
@@ -193,8 +193,8 @@ async def measure_searches(questions: Sequence[str], rated: Sequence[tuple[str, 
 
 async def _result(hits: Sequence[tuple[str, str]], store: Any, scope: Any) -> Any:
     """As a search gives it: the best with their texts, the others without."""
-    from retrieval.ports import SearchResult
-    from retrieval.values import ScoredChunk, Scores, TailHit
+    from retrieval.engine.ports import SearchResult
+    from retrieval.engine.values import ScoredChunk, Scores, TailHit
 
     chunks = await store.fetch([chunk for chunk, _ in hits[:CANDIDATES]], scope=scope)
     scores = [Scores(fused=2.0 - at / HITS) for at in range(HITS)]

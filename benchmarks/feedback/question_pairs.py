@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from benchmarks.support.tables import show
 from feedback.ranking.same_question import SAME_COSINE, KnownQuestions, wording
-from retrieval.providers.embeddings import prefixes
+from retrieval.engine.providers.embeddings import prefixes
 
 FOLDER = Path(__file__).parents[1] / "data" / "question_pairs"
 COSINES = (0.8, 0.85, 0.88, 0.9, 0.92, 0.95)

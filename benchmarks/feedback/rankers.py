@@ -11,8 +11,8 @@ import numpy as np
 from benchmarks.feedback.corpus import TOP, Asked, Corpus, Vector
 from feedback.ranking.snapshot import Snapshot
 from feedback.ranking.votes import Vote
-from retrieval.search.hybrid import rank_with_boosts
-from retrieval.values import Boost, Boosts, TailHit
+from retrieval.engine.search.hybrid import rank_with_boosts
+from retrieval.engine.values import Boost, Boosts, TailHit
 
 Ranker = Callable[[Asked], list[int]]  # slots, best first
 COSINE_FROM, COSINE_FULL = 0.75, 0.9  # from which two questions are somewhat alike, and from which the same

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from benchmarks.support.kept_embeddings import KeptEmbedder, Kind
 from ragsite.core.rag_settings import OllamaSettings
-from retrieval.providers.registry import ModelRegistry
+from retrieval.engine.providers.registry import ModelRegistry
 
 Vector = NDArray[np.float32]
 NO_SERVER = "http://127.0.0.1:9"  # not asked

@@ -69,8 +69,8 @@ def name_of(document: int) -> str:
 
 def _chunks(documents: int) -> list[Any]:
     """Of all documents, in their order."""
+    from retrieval.engine.providers.embeddings import LEXICAL_SPACE
     from retrieval.models import Chunk, Collection, Document
-    from retrieval.providers.embeddings import LEXICAL_SPACE
 
     choose, known = random.Random("chunks"), sentences()
     collection = Collection.objects.create(
@@ -104,7 +104,7 @@ def _chunks(documents: int) -> list[Any]:
 
 
 def sentences() -> tuple[str, ...]:
-    from retrieval.services.samples import SAMPLES_DIR
+    from retrieval.knowledge.services.samples import SAMPLES_DIR
 
     files = sorted(SAMPLES_DIR.glob("*handbook/*.md"))
     text = "\n".join(_MARKUP.sub(" ", file.read_text(encoding="utf-8")) for file in files)

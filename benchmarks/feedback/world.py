@@ -13,7 +13,7 @@ from benchmarks.feedback.rated_sets import Question, RatedSet
 from benchmarks.feedback.set_vectors import embedded
 from benchmarks.feedback.users import Draw
 from benchmarks.support.labelled_sets import Bm25
-from retrieval.text.analysis import analyze, query_terms
+from retrieval.engine.text.analysis import analyze, query_terms
 
 BACKGROUND = 80  # rated questions without written rewordings, asked in their own words
 UNSEEN = 150  # questions of each kind that nobody asks

@@ -1,4 +1,4 @@
-"""Fit the weights of the estimate (`retrieval.steps.judge`) on labelled sets, and report it on others.
+"""Fit the weights of the estimate (`retrieval.engine.steps.judge`) on labelled sets, and report it on others.
 
     python -m benchmarks.judge.fit_estimate DATA_FOLDER [--embeddings FOLDER] [--fit SET …] [--report SET …] [--write]
 
@@ -27,7 +27,7 @@ from scipy.stats import rankdata
 from benchmarks.support.labelled_sets import LabelledSet
 from benchmarks.support.tables import Row, show
 from ragsite.core.rag_settings import CorrectiveSettings
-from retrieval.steps.judge import (
+from retrieval.engine.steps.judge import (
     HYBRID_SIGNALS,
     TEXT_SIGNALS,
     WEIGHTS,

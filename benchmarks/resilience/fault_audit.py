@@ -50,8 +50,8 @@ async def _index(spaces: list[tuple[str, int]], documents: list[str]) -> tuple[d
     """The ids of each document's rows as the index gives them, doubled ones twice; and how many rows there are."""
     from pymilvus import AsyncMilvusClient
 
-    from retrieval.engine import close_engine, get_engine
-    from retrieval.values import EmbeddingSpace
+    from retrieval.compose import close_engine, get_engine
+    from retrieval.engine.values import EmbeddingSpace
 
     index = get_engine().index
     await index.ping()

@@ -29,14 +29,14 @@ from benchmarks.support.kept_embeddings import ModelsOfRun
 from benchmarks.support.tables import medians_ms, show
 from ragsite.core.rag_settings import RagSettings
 from ragsite.runtime.milvus_lite import ensure_server
-from retrieval.ports import SearchRequest, Vectors
-from retrieval.providers.registry import ModelRegistry
-from retrieval.search import hybrid
-from retrieval.search import index as milvus
-from retrieval.search.hybrid import HybridSearcher
-from retrieval.search.index import MilvusIndex, only_writer
-from retrieval.text.analysis import search_terms, terms_text
-from retrieval.values import CollectionRef, EmbeddingSpace, IndexRow, Query, SearchScope, StoredChunk
+from retrieval.engine.ports import SearchRequest, Vectors
+from retrieval.engine.providers.registry import ModelRegistry
+from retrieval.engine.search import hybrid
+from retrieval.engine.search import index as milvus
+from retrieval.engine.search.hybrid import HybridSearcher
+from retrieval.engine.search.index import MilvusIndex, only_writer
+from retrieval.engine.text.analysis import search_terms, terms_text
+from retrieval.engine.values import CollectionRef, EmbeddingSpace, IndexRow, Query, SearchScope, StoredChunk
 
 Vector = NDArray[np.float32]
 DIM = 384

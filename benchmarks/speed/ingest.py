@@ -49,9 +49,9 @@ def run(files: Path, read_memory_after: Sequence[int]) -> tuple[dict[str, float]
 
     django.setup()
     from ragsite.runtime.milvus_lite import ensure_server
+    from retrieval.engine.search.index import MilvusIndex
+    from retrieval.knowledge.services import ingest
     from retrieval.models import Chunk
-    from retrieval.search.index import MilvusIndex
-    from retrieval.services import ingest
 
     stages: dict[str, float] = defaultdict(float)
     ingest.vectors_of = _timed(ingest.vectors_of, stages, "embed")

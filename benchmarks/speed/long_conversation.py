@@ -54,8 +54,8 @@ def make_cited(user: Any, document_id: str, pages: int) -> str:
 def _turn(session: Any, question: str, answer: str, chunks: list[Any], *, after: Any) -> Any:
     from chat.messages.data import source_spans
     from chat.models import DecisionStep, Message, Source
-    from retrieval import values
-    from retrieval.selectors import stored_chunk
+    from retrieval.engine import values
+    from retrieval.knowledge.selectors import stored_chunk
 
     asked = Message.objects.create(session=session, role="user", text=question, follows=after)
     said = Message.objects.create(

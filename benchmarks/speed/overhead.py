@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.speed.hybrid_search import DIM, Corpus, make_corpus
-from retrieval.ports import Prompt, Schema, Vectors
-from retrieval.values import AnswerOptions, EmbeddingSpace
+from retrieval.engine.ports import Prompt, Schema, Vectors
+from retrieval.engine.values import AnswerOptions, EmbeddingSpace
 
 SPACE = EmbeddingSpace("no-time", DIM)
 WARM_UP = 3
@@ -58,7 +58,7 @@ def _count(schema: type[Schema]) -> int:
 
 
 class InstantModels:
-    """`retrieval.ports.Models` and the embedder: vectors known, or made from the text's hash."""
+    """`retrieval.engine.ports.Models` and the embedder: vectors known, or made from the text's hash."""
 
     space = SPACE
 
@@ -93,8 +93,8 @@ class Call:
 
 
 async def measure_overhead(chunks: int, questions: int) -> list[dict[str, object]]:
-    from retrieval.engine import get_engine
-    from retrieval.search.hybrid import HybridSearcher
+    from retrieval.compose import get_engine
+    from retrieval.engine.search.hybrid import HybridSearcher
 
     corpus = await asyncio.to_thread(lambda: prose(make_corpus(chunks, questions + WARM_UP)))
     engine = get_engine()
@@ -141,9 +141,9 @@ async def _measure(
     """Answer and replay in turns, so that a busy machine is equally busy for both."""
     from pymilvus import AsyncMilvusClient
 
-    from retrieval.trace import Trace
-    from retrieval.values import Question
-    from retrieval.workflows import get_workflow
+    from retrieval.engine.trace import Trace
+    from retrieval.engine.values import Question
+    from retrieval.engine.workflows import get_workflow
 
     workflow = get_workflow("corrective")
     ours, raw, cpu, searches = [], [], [], 0
@@ -208,8 +208,8 @@ async def filled(corpus: Corpus, index: Any) -> AsyncIterator[Any]:
     """The corpus as rows of the database and of the index; every text is a document of its own."""
     from asgiref.sync import sync_to_async
 
-    from retrieval.text.analysis import terms_text
-    from retrieval.values import CollectionRef, IndexRow, SearchScope
+    from retrieval.engine.text.analysis import terms_text
+    from retrieval.engine.values import CollectionRef, IndexRow, SearchScope
 
     collection_id, ids = await sync_to_async(_write_rows)(corpus.texts)
     rows = await asyncio.to_thread(

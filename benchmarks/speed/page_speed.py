@@ -34,7 +34,7 @@ import httpx
 
 from benchmarks.support.fault_site import ADMIN_PASSWORD, ROOT, ModelServer, Site, wait_for
 from benchmarks.support.tables import Row, show
-from tests.retrieval.ingest.files import pdf_bytes
+from tests.retrieval.knowledge.ingest.files import pdf_bytes
 
 PAGES = 200
 PARTS = ("evidence", "session", "stream")

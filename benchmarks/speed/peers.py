@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from importlib.util import find_spec
 
 from benchmarks.support.tables import medians_ms
-from retrieval.ports import Vectors
+from retrieval.engine.ports import Vectors
 
 PACKAGES = {
     "LangChain": ("langchain_classic", "langchain_community", "rank_bm25"),

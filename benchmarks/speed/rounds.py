@@ -59,11 +59,11 @@ def a_site(folder: str, model_server: str) -> Iterator[None]:
     from django.core.management import call_command
 
     django.setup()
-    from retrieval.search import connection
+    from retrieval.engine.search import connection
 
     connection.TIMEOUT_S = 120.0  # a busy machine
     from ragsite.runtime.milvus_lite import ensure_server
-    from retrieval.services.samples import SAMPLES_DIR, read_manifest
+    from retrieval.knowledge.services.samples import SAMPLES_DIR, read_manifest
 
     call_command("migrate", verbosity=0)
     with ensure_server(folder):
@@ -80,7 +80,7 @@ def a_site(folder: str, model_server: str) -> Iterator[None]:
 
 def sample_questions(count: int) -> list[str]:
     """Answerable ones, the languages in turns."""
-    from retrieval.services.samples import read_questions
+    from retrieval.knowledge.services.samples import read_questions
 
     by_language = {
         language: [
@@ -96,8 +96,8 @@ def sample_questions(count: int) -> list[str]:
 # ------------------------------------------------------------------------------------------------ measuring
 async def compare(texts: Sequence[str]) -> list[dict[str, object]]:
     """Both of them in turns, question by question."""
-    from retrieval.values import AnswerOptions
-    from retrieval.workflows import get_workflow
+    from retrieval.engine.values import AnswerOptions
+    from retrieval.engine.workflows import get_workflow
 
     corrective = get_workflow("corrective")
     runs = {
@@ -113,7 +113,7 @@ async def compare(texts: Sequence[str]) -> list[dict[str, object]]:
 
 
 async def every_workflow(texts: Sequence[str]) -> list[dict[str, object]]:
-    from retrieval.workflows import available_workflows, get_workflow
+    from retrieval.engine.workflows import available_workflows, get_workflow
 
     rows = []
     for name in available_workflows():
@@ -126,10 +126,10 @@ async def every_workflow(texts: Sequence[str]) -> list[dict[str, object]]:
 async def measure(workflow: Any, text: str, *, with_history: bool, options: Any = None) -> Measured:
     from asgiref.sync import sync_to_async
 
-    from retrieval.engine import get_engine
-    from retrieval.selectors import scope_for_all
-    from retrieval.trace import Trace
-    from retrieval.values import AnswerOptions, HistoryMessage, Question
+    from retrieval.compose import get_engine
+    from retrieval.engine.trace import Trace
+    from retrieval.engine.values import AnswerOptions, HistoryMessage, Question
+    from retrieval.knowledge.selectors import scope_for_all
 
     scope = await sync_to_async(scope_for_all)(names=["handbook"])
     history = (HistoryMessage("user", HISTORY[0]), HistoryMessage("assistant", HISTORY[1])) if with_history else ()
@@ -166,7 +166,7 @@ def _with_ratio(row: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, ob
 
 async def _rounds(texts: Sequence[str], chunks: int, count: int) -> dict[str, list[dict[str, object]]]:
     from benchmarks.speed.overhead import measure_overhead
-    from retrieval.engine import close_engine
+    from retrieval.compose import close_engine
 
     try:
         tables = {"corrective": await compare(texts), "every workflow": await every_workflow(texts)} if texts else {}

@@ -12,16 +12,17 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.ports import Embedder, Models, Vectors
-from retrieval.providers import embeddings
-from retrieval.values import EmbeddingSpace
+from retrieval.engine.ports import Embedder, Models, Vectors
+from retrieval.engine.providers import embeddings
+from retrieval.engine.values import EmbeddingSpace
 
 Kind = Literal["document", "query"]  # models may embed them differently
 LOOKED_UP_AT_ONCE = 500
 
 
 class KeptEmbedder:
-    """`retrieval.ports.Embedder` around another one: what it has embedded once it finds in memory or in an SQLite file.
+    """`retrieval.engine.ports.Embedder` around another one: what it has embedded once it finds in memory or in an
+    SQLite file.
 
     Several evaluations may use the file at once. A model that is pulled anew keeps its name: delete the file then.
     """
@@ -82,7 +83,7 @@ class KeptEmbedder:
 
 
 class ModelsOfRun:
-    """`retrieval.ports.Models` with one embedder put in place for its space."""
+    """`retrieval.engine.ports.Models` with one embedder put in place for its space."""
 
     def __init__(self, models: Models, embedder: Embedder) -> None:
         self._models = models

@@ -28,10 +28,10 @@ from numpy.typing import NDArray
 
 from benchmarks.support.manual_questions import manual_set
 from ragsite.core.rag_settings import IngestSettings
-from retrieval.ingest.chunking import Chunker, chunk_size
-from retrieval.ingest.markdown import parse_markdown
-from retrieval.text.analysis import analyze, query_terms
-from retrieval.values import ScoredChunk, Scores, StoredChunk
+from retrieval.engine.text.analysis import analyze, query_terms
+from retrieval.engine.values import ScoredChunk, Scores, StoredChunk
+from retrieval.knowledge.ingest.chunking import Chunker, chunk_size
+from retrieval.knowledge.ingest.markdown import parse_markdown
 
 K1, B = 0.9, 0.4
 WINDOW = 150
@@ -189,7 +189,7 @@ def ranked(bm25: Vector, cosine: Vector | None, without: set[int], *, pool: int 
 
 
 def indexed_text(chunk: StoredChunk) -> str:
-    """What is embedded and analysed of a chunk, as `retrieval.services.index_rows.embedding_text` has it."""
+    """What is embedded and analysed of a chunk, as `retrieval.knowledge.index_sync.rows.embedding_text` has it."""
     headings = [part for part in chunk.heading.split(" › ") if part and part != chunk.title]
     return "\n".join(filter(None, (chunk.title, " › ".join(headings), chunk.text)))
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from benchmarks.support.labelled_sets import LabelledSet, ranked
-from retrieval.ports import SearchRequest, SearchResult
-from retrieval.search.hybrid import best_first, rrf_scores
-from retrieval.text.analysis import query_terms
-from retrieval.values import ScoredChunk, Scores
+from retrieval.engine.ports import SearchRequest, SearchResult
+from retrieval.engine.search.hybrid import best_first, rrf_scores
+from retrieval.engine.text.analysis import query_terms
+from retrieval.engine.values import ScoredChunk, Scores
 
 
 @dataclass

@@ -34,7 +34,7 @@ from ragsite.core.api.fields import NoFieldsSerializer, checked, read_body
 from ragsite.core.api.pagination import Pages, page_of, page_parameters
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
-from ragsite.core.wording import worded
+from ragsite.core.messages import worded
 
 LAST_EVENT_ID = "The number of an event, to go on after it; what is none of ours counts as 0."
 ANSWERED: dict[Any, Any] = {(200, "application/json"): AnswerSerializer, (200, EVENT_STREAM): EVENTS}

@@ -34,8 +34,8 @@ from ragsite.core.api.json_parser import InvalidJsonError, parse_json
 from ragsite.core.database import DatabaseAwayError, database_call, is_database_away
 from ragsite.core.errors import AppError, InvalidInputError, TooLargeError
 from ragsite.core.localized import language_of
+from ragsite.core.messages import worded
 from ragsite.core.text import clean_text
-from ragsite.core.wording import worded
 
 logger = logging.getLogger(__name__)
 

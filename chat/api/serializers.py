@@ -18,8 +18,10 @@ from ragsite.core.api.fields import (
     WholeNumberField,
 )
 from ragsite.core.localized import localized
-from ragsite.core.wording import worded
-from retrieval.api.serializers import (
+from ragsite.core.messages import worded
+from retrieval.engine.values import TASK_NAMES
+from retrieval.engine.workflows import available_workflows
+from retrieval.knowledge.api.serializers import (
     ADDRESS,
     MAX_NAMES,
     FiltersModeField,
@@ -27,9 +29,7 @@ from retrieval.api.serializers import (
     QuestionField,
     search_filters,
 )
-from retrieval.collection_addresses import MAX_ADDRESS_CHARS
-from retrieval.values import TASK_NAMES
-from retrieval.workflows import available_workflows
+from retrieval.knowledge.collection_addresses import MAX_ADDRESS_CHARS
 
 MOST_DOCUMENTS = 10  # that one question names
 OWN_RATING = "The caller's own: {score, thumb, tags, comment}. Not in events."

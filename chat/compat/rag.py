@@ -28,8 +28,8 @@ from ragsite.core.api.fields import StrictSerializer, checked, read_body
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 from ragsite.core.errors import AppError, PermissionDeniedError
-from ragsite.core.wording import worded
-from retrieval.api.serializers import QuestionField
+from ragsite.core.messages import worded
+from retrieval.knowledge.api.serializers import QuestionField
 
 WORKFLOW = "react"
 TOOL_STEPS = ("retrieve", "rewrite", "web_search")  # of the decision path; the others are thoughts

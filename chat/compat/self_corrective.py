@@ -19,10 +19,10 @@ from ragsite.core.api.fields import IdField, NumberField, StrictSerializer, Text
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 from ragsite.core.errors import InvalidInputError
-from ragsite.core.wording import worded
-from retrieval.api.serializers import QuestionField
-from retrieval.collection_addresses import MAX_ADDRESS_CHARS
-from retrieval.workflows import self_corrective
+from ragsite.core.messages import worded
+from retrieval.engine.workflows import self_corrective
+from retrieval.knowledge.api.serializers import QuestionField
+from retrieval.knowledge.collection_addresses import MAX_ADDRESS_CHARS
 
 WORKFLOW = "self_corrective"
 # Which node of the workflow's graph a step of the decision path belongs to.

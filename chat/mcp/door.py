@@ -20,7 +20,7 @@ from ragsite.accounts.auth import token_of_header
 from ragsite.core.api.error_responses import as_app_error
 from ragsite.core.database import database_call, own_database_thread
 from ragsite.core.errors import AppError
-from ragsite.core.wording import worded
+from ragsite.core.messages import worded
 from ragsite.web.handler import refusal
 
 MOST_BYTES = 256 << 10  # of a call

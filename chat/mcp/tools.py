@@ -29,10 +29,10 @@ from ragsite.core.api.error_responses import as_app_error, sentences, told
 from ragsite.core.api.fields import checked
 from ragsite.core.database import database_call
 from ragsite.core.localized import language_of, localized
-from retrieval.api.search import SearchInputSerializer, search_answered
-from retrieval.api.serializers import MAX_NAMES
+from retrieval.knowledge.api.search import SearchInputSerializer, search_answered
+from retrieval.knowledge.api.serializers import MAX_NAMES
+from retrieval.knowledge.selectors import chunk_list, collection_list, document_get
 from retrieval.models import Document
-from retrieval.selectors import chunk_list, collection_list, document_get
 
 CHUNKS_AT_ONCE = 200  # of a document
 MOST_CHUNKS = 10_000_000  # no document has more; a database counts so far

@@ -13,14 +13,14 @@ from chat.messages.found import found_lines
 from chat.messages.rendering import render_answer
 from chat.models import DecisionStep, Message, Session, Source
 from ragsite.core.localized import localized
+from ragsite.core.messages import Wordings, worded, wordings_of
 from ragsite.core.text import clean_json, clean_text
-from ragsite.core.wording import Wordings, worded, wordings_of
-from retrieval import values
-from retrieval.services.document_content import MOST_SPANS, page_spans
-from retrieval.steps.grounding.claims import claims_of
-from retrieval.steps.grounding.support import support
-from retrieval.steps.grounding.verify import BASELESS
-from retrieval.trace import StepRecord, Trace
+from retrieval.engine import values
+from retrieval.engine.steps.grounding.claims import claims_of
+from retrieval.engine.steps.grounding.support import support
+from retrieval.engine.steps.grounding.verify import BASELESS
+from retrieval.engine.trace import StepRecord, Trace
+from retrieval.knowledge.services.document_content import MOST_SPANS, page_spans
 
 SOURCE_FIELDS = (
     "marker", "kind", "document_id", "chunk_id", "title", "page", "heading", "file_name", "url", "published", "text",

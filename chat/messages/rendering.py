@@ -19,7 +19,7 @@ from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
-from retrieval.text.statements import cjk_emphasis
+from retrieval.engine.text.statements import cjk_emphasis
 
 MARKER = re.compile(r"\[(\d{1,3})\]")
 TAGS = {

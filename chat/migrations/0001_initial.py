@@ -2,7 +2,7 @@
 
 import django.db.models.deletion
 import django.utils.timezone
-import retrieval.lookups
+import retrieval.knowledge.lookups
 import uuid
 from django.conf import settings
 from django.contrib.postgres.operations import TrigramExtension
@@ -297,7 +297,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='message',
-            index=retrieval.lookups.TrigramIndex(fields=['text'], name='message_text_trigrams', opclasses=('gin_trgm_ops',)),
+            index=retrieval.knowledge.lookups.TrigramIndex(fields=['text'], name='message_text_trigrams', opclasses=('gin_trgm_ops',)),
         ),
         migrations.AddConstraint(
             model_name='message',

@@ -10,7 +10,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from ragsite.core.leases import Leased
-from retrieval.lookups import TrigramIndex
+from retrieval.knowledge.lookups import TrigramIndex
 
 
 class Session(models.Model):

@@ -28,7 +28,7 @@ from ragsite.core.api.error_responses import OPENAI, error_data, openai_error
 from ragsite.core.api.fields import read_body
 from ragsite.core.api.user import asking_user
 from ragsite.core.database import database_call
-from retrieval.selectors import collection_list, collections_find
+from retrieval.knowledge.selectors import collection_list, collections_find
 
 COLLECTIONS_LISTED = 100
 CONTINUED = timedelta(days=1)  # a conversation that is kept goes on as one for this long

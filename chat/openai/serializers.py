@@ -11,11 +11,11 @@ from chat.api.serializers import RequestSerializer
 from chat.labels import EFFORTS
 from ragsite.core.api.fields import FlagField, ListField, StrictSerializer, TextField, WholeNumberField
 from ragsite.core.errors import InvalidInputError, NotFoundError, TooLargeError
+from ragsite.core.messages import worded
 from ragsite.core.text import clean_text
-from ragsite.core.wording import worded
-from retrieval.api.serializers import QuestionField
-from retrieval.text.quoting import HISTORY_MESSAGES
-from retrieval.workflows import available_workflows
+from retrieval.engine.text.quoting import HISTORY_MESSAGES
+from retrieval.engine.workflows import available_workflows
+from retrieval.knowledge.api.serializers import QuestionField
 
 MODEL = "ragsite"  # the site's default workflow
 MOST_MESSAGES = 2000

@@ -17,8 +17,8 @@ from chat.review.queue import collections_known
 from chat.review.records import REASONS
 from chat.review.roles import DeskAccess
 from ragsite.core.text import shortened
+from retrieval.knowledge.selectors import as_uuid, visible_documents
 from retrieval.models import Chunk
-from retrieval.selectors import as_uuid, visible_documents
 
 EXCERPT_CHARS = 280
 EVENTS_SHOWN, READINGS_SHOWN = 100, 50

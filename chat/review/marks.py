@@ -15,8 +15,8 @@ from django.utils import timezone
 from chat.models import AnswerLabel, AnswerReview, DeskEvent
 from chat.review.roles import DeskAccess, people_at_the_desk
 from ragsite.core.errors import InvalidInputError, NotFoundError
+from ragsite.core.messages import worded
 from ragsite.core.text import clean_line, clean_text
-from ragsite.core.wording import worded
 
 MAX_LABELS = 20
 MAX_LABEL_CHARS = 40

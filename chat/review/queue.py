@@ -26,11 +26,11 @@ from chat.review.roles import PERMISSIONS, DeskAccess
 from ragsite.core.api.fields import StrictQuerySerializer
 from ragsite.core.errors import InvalidInputError, NotFoundError
 from ragsite.core.localized import localized
-from ragsite.core.wording import worded
-from retrieval.collection_addresses import MAX_ADDRESS_CHARS
+from ragsite.core.messages import worded
+from retrieval.engine.workflows import available_workflows
+from retrieval.knowledge.collection_addresses import MAX_ADDRESS_CHARS
+from retrieval.knowledge.selectors import as_uuid, collection_find, visible_collections
 from retrieval.models import Collection
-from retrieval.selectors import as_uuid, collection_find, visible_collections
-from retrieval.workflows import available_workflows
 
 Sort = Literal["newest", "oldest", "worst"]
 SORTS: dict[Sort, tuple[str, ...]] = {

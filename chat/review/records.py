@@ -18,8 +18,8 @@ from django.db.models.signals import post_save
 
 from chat.feedback import Rating, get_feedback
 from chat.models import AnswerReview, Message, ReviewedCollection, Source
+from retrieval.knowledge.selectors import as_uuid
 from retrieval.models import Collection, Document
-from retrieval.selectors import as_uuid
 
 BATCH = 200
 SLOW_MS = 30_000

@@ -14,7 +14,7 @@ from django.contrib.auth.models import AnonymousUser, Group, Permission, User
 from django.db.models import QuerySet
 
 from ragsite.core.errors import NotFoundError, PermissionDeniedError
-from ragsite.core.wording import worded
+from ragsite.core.messages import worded
 
 Right = Literal["read", "names", "export", "curate", "administer"]
 PERMISSIONS: dict[Right, str] = {

@@ -17,7 +17,7 @@ from chat.review.queue import collections_known
 from chat.review.records import USAGE
 from chat.review.roles import DeskAccess
 from ragsite.core.errors import InvalidInputError
-from ragsite.core.wording import worded
+from ragsite.core.messages import worded
 
 By = Literal["day", "workflow", "collection"]
 DAYS = 30

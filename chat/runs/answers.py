@@ -22,11 +22,11 @@ from chat.messages.data import answer_columns, source_data, source_spans
 from chat.models import DecisionStep, FilledPrompt, Message, Session, Source
 from ragsite.core.errors import AppError
 from ragsite.core.leases import Lease, LeaseLostError, run_out
+from ragsite.core.messages import wordings_of
 from ragsite.core.text import clean_json, clean_text
-from ragsite.core.wording import wordings_of
-from retrieval import values
-from retrieval.ports import Prompt
-from retrieval.trace import StepRecord
+from retrieval.engine import values
+from retrieval.engine.ports import Prompt
+from retrieval.engine.trace import StepRecord
 
 STALE_AFTER_S = 10.0  # an answer without a sign of life for this long was interrupted
 

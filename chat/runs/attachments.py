@@ -10,11 +10,11 @@ from uuid import UUID
 from django.contrib.auth.models import User
 
 from ragsite.core.database import database_call
-from ragsite.core.wording import joined, worded
+from ragsite.core.messages import joined, worded
+from retrieval.engine.trace import Trace
+from retrieval.engine.values import Question, SearchScope
+from retrieval.knowledge.selectors import scope_attached
 from retrieval.models import Document
-from retrieval.selectors import scope_attached
-from retrieval.trace import Trace
-from retrieval.values import Question, SearchScope
 
 READ_WAIT_S = 60.0  # for all files of a question; what is not read by then is not searched
 LOOK_EVERY_S = 0.4

@@ -18,8 +18,8 @@ from django.db import Error as DatabaseError
 from chat.runs.answers import answers_mark_interrupted
 from chat.runs.event_log import close_event_log
 from chat.runs.run import runs_interrupt, runs_shut_down
-from retrieval.engine import close_engine, warm_up
-from retrieval.ingest.reader import reader_warm_up
+from retrieval.compose import close_engine, warm_up
+from retrieval.knowledge.ingest.reader import reader_warm_up
 
 logger = logging.getLogger(__name__)
 

@@ -32,17 +32,17 @@ from chat.runs.event_log import Event, get_event_log
 from ragsite.core.database import DatabaseAwayError, database_call, is_database_away, own_database_thread
 from ragsite.core.errors import AppError, NotFoundError, UnavailableError
 from ragsite.core.localized import localized
+from ragsite.core.messages import worded
 from ragsite.core.text import clean_json, clean_text
-from ragsite.core.wording import worded
-from retrieval.engine import get_engine
-from retrieval.errors import ModelError
+from retrieval.compose import get_engine
+from retrieval.engine.errors import ModelError
+from retrieval.engine.providers.registry import ChosenModel
+from retrieval.engine.steps.continuing import Begun
+from retrieval.engine.steps.step import Deps
+from retrieval.engine.trace import TRACER, EventSink, StepRecord, Trace
+from retrieval.engine.values import Answer, Question, Source
+from retrieval.engine.workflows import continue_answer, get_workflow
 from retrieval.memory.services import answer_memories_forget
-from retrieval.providers.registry import ChosenModel
-from retrieval.steps.continuing import Begun
-from retrieval.steps.step import Deps
-from retrieval.trace import TRACER, EventSink, StepRecord, Trace
-from retrieval.values import Answer, Question, Source
-from retrieval.workflows import continue_answer, get_workflow
 
 logger = logging.getLogger(__name__)
 Result = TypeVar("Result")

@@ -27,13 +27,14 @@ from chat.runs.attachments import FINISHED
 from chat.runs.run import Run, detach
 from ragsite.accounts.auth import bound_to, key_of
 from ragsite.core.errors import InvalidInputError, PermissionDeniedError, RateLimitedError, TooLargeError
+from ragsite.core.messages import worded
 from ragsite.core.text import clean_line, clean_text
-from ragsite.core.wording import worded
 from ragsite.runtime import live_settings
-from retrieval.engine import get_engine
-from retrieval.models import Document
-from retrieval.providers.server import canonical
-from retrieval.selectors import (
+from retrieval.compose import get_engine
+from retrieval.engine.providers.server import canonical
+from retrieval.engine.text import quoting
+from retrieval.engine.values import AnswerOptions, DocumentTask, HistoryMessage, Question, SearchFilters, SearchScope
+from retrieval.knowledge.selectors import (
     attached_documents,
     collection_addresses,
     documents_named,
@@ -41,8 +42,7 @@ from retrieval.selectors import (
     scope_for,
     scope_of_documents,
 )
-from retrieval.text import quoting
-from retrieval.values import AnswerOptions, DocumentTask, HistoryMessage, Question, SearchFilters, SearchScope
+from retrieval.models import Document
 
 TITLE_CHARS = 80
 SHOWN_MODELS = 20

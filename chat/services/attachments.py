@@ -15,9 +15,9 @@ from django.utils import timezone
 from chat import selectors
 from chat.models import Session
 from ragsite.core.errors import TooLargeError
-from ragsite.core.wording import worded
+from ragsite.core.messages import worded
+from retrieval.knowledge.services.collections import collection_of_conversation
 from retrieval.models import Collection
-from retrieval.services.collections import collection_of_conversation
 
 MAX_FILES = 50  # of one conversation
 UNASKED_KEPT = timedelta(days=2)  # files of a conversation that was never begun

@@ -1,7 +1,7 @@
 """Conversations, decision paths and the desk's log that are older than the site keeps them, and how they are deleted.
 
 `…_over` are the rows of which nobody has said that they are wanted still; each step of `…_erase` is a short transaction
-and yields how many of them it deleted. `ragsite.retention` says what is too old.
+and yields how many of them it deleted. `ragsite.operations.retention` says what is too old.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _unheld() -> QuerySet[Session]:
 
 def sessions_erase(over: Callable[[], QuerySet[Session]]) -> Iterator[int]:
     """As their users delete them: with them go memories, attached files, ratings and evidence
-    (`chat.services.sessions`, `feedback.start`). One that is used or held meanwhile stays."""
+    (`chat.services.sessions`, `feedback.signals`). One that is used or held meanwhile stays."""
     while ids := list(over().order_by("updated_at", "pk").values_list("pk", flat=True)[:AT_ONCE]):
         for pk in ids:
             with transaction.atomic():

@@ -16,10 +16,10 @@ from chat import selectors
 from chat.models import Message, Session
 from chat.services.stop import run_stop
 from ragsite.core.errors import InvalidInputError
+from ragsite.core.messages import worded
 from ragsite.core.text import clean_line
-from ragsite.core.wording import worded
+from retrieval.knowledge.services.collections import collection_of_conversation_delete
 from retrieval.memory.services import conversation_memories_forget
-from retrieval.services.collections import collection_of_conversation_delete
 
 
 def session_update(*, user: User, session_id: UUID, changes: Mapping[str, Any]) -> Session:

@@ -25,8 +25,8 @@ from chat.messages.data import cited_page, weak_sentences
 from chat.messages.rendering import reachable, render_answer
 from chat.models import Message, Session, Share, Source
 from ragsite.core.errors import ConflictError, InvalidInputError, NotFoundError, PermissionDeniedError
-from ragsite.core.wording import worded
-from retrieval.selectors import visible_documents
+from ragsite.core.messages import worded
+from retrieval.knowledge.selectors import visible_documents
 
 MESSAGES_SHARED = 1000  # of one conversation, the newest
 SALT = "chat.share"

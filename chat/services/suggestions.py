@@ -7,9 +7,9 @@ from django.db.models import Exists, OuterRef
 
 from chat.feedback import get_feedback
 from chat.models import AnswerReview, Message, Source
-from retrieval.selectors import default_documents
-from retrieval.services.samples import sample_questions
-from retrieval.text.analysis import detect_language
+from retrieval.engine.text.analysis import detect_language
+from retrieval.knowledge.selectors import default_documents
+from retrieval.knowledge.services.samples import sample_questions
 
 SHOWN = 6
 LOOKED_AT = 50

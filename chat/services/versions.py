@@ -19,11 +19,11 @@ from chat.runs.answers import answer_lease, answers_mark_interrupted
 from chat.runs.run import Run
 from chat.services.ask import ask, check_limits, lock_asking, question_of, request_scope, run_begin, show
 from ragsite.core.errors import ConflictError, InvalidInputError
-from ragsite.core.wording import worded
-from retrieval.engine import get_engine
-from retrieval.steps.continuing import Begun
-from retrieval.values import SearchScope
-from retrieval.workflows import require_writer
+from ragsite.core.messages import worded
+from retrieval.compose import get_engine
+from retrieval.engine.steps.continuing import Begun
+from retrieval.engine.values import SearchScope
+from retrieval.engine.workflows import require_writer
 
 INCOMPLETE = (Message.Status.CUT, Message.Status.STOPPED, Message.Status.INTERRUPTED)
 

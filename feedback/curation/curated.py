@@ -24,11 +24,11 @@ from feedback.rounds.deletions import one_at_a_time
 from feedback.rounds.live import Latest
 from ragsite.core.database import database_call
 from ragsite.core.errors import ConflictError, UnavailableError
-from ragsite.core.wording import worded
+from ragsite.core.messages import worded
+from retrieval.engine.values import CuratedAnswer as Answer
+from retrieval.engine.values import CuratedBy, SearchScope
+from retrieval.knowledge.selectors import stored_chunk
 from retrieval.models import Chunk
-from retrieval.selectors import stored_chunk
-from retrieval.values import CuratedAnswer as Answer
-from retrieval.values import CuratedBy, SearchScope
 
 MOST = 5_000  # answers that are kept in memory, the newest
 Stamp = tuple[int, datetime | None, datetime | None]
@@ -96,8 +96,8 @@ class _Known(NamedTuple):
 
 
 class LiveCuratedAnswers:
-    """`retrieval.ports.CuratedAnswers`: the wordings of those in force, kept in memory. What fits is read anew with its
-    passages, inside the asker's scope."""
+    """`retrieval.engine.ports.CuratedAnswers`: the wordings of those in force, kept in memory. What fits is read anew
+    with its passages, inside the asker's scope."""
 
     def __init__(self) -> None:
         self._known = Latest(_load)

@@ -32,12 +32,12 @@ from feedback.rounds.evidence import searched_for
 from feedback.rounds.questions import signature
 from ragsite.core.errors import AppError
 from ragsite.core.leases import NamedLease
-from retrieval.engine import Engine, with_engine
-from retrieval.errors import EmbeddingUnavailableError
+from retrieval.compose import Engine, with_engine
+from retrieval.engine.errors import EmbeddingUnavailableError
+from retrieval.engine.providers.embeddings import LEXICAL_SPACE
+from retrieval.engine.text.analysis import analyze
+from retrieval.knowledge.selectors import as_uuid
 from retrieval.models import Collection, Document
-from retrieval.providers.embeddings import LEXICAL_SPACE
-from retrieval.selectors import as_uuid
-from retrieval.text.analysis import analyze
 
 DAYS = 90  # questions of the last days
 MOST_QUESTIONS = 2000  # placed at once, the newest

@@ -18,8 +18,8 @@ from chat.review.queue import collections_known
 from feedback.models import GoldenQuestion
 from feedback.rounds.deletions import one_at_a_time
 from ragsite.core.errors import InvalidInputError
+from ragsite.core.messages import worded
 from ragsite.core.text import clean_text
-from ragsite.core.wording import worded
 from retrieval.models import Collection, Document
 
 MAX_TEXT_CHARS = 4000

@@ -12,7 +12,7 @@ from django.utils import timezone
 from feedback.models import ManualBoost
 from feedback.rounds.live import version_bump
 from ragsite.core.errors import ConflictError
-from ragsite.core.wording import worded
+from ragsite.core.messages import worded
 from retrieval.models import Document
 
 

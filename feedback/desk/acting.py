@@ -16,7 +16,7 @@ from chat.models import Message
 from chat.review.pages import problem_sentences
 from feedback.rounds.evidence import searched_for
 from ragsite.core.errors import AppError
-from retrieval.selectors import as_uuid
+from retrieval.knowledge.selectors import as_uuid
 
 A_PAGE = 50
 

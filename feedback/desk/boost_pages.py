@@ -24,8 +24,8 @@ from feedback.desk.acting import answer_named, form_problem, in_force_page, tell
 from feedback.models import ManualBoost
 from feedback.ranking.same_question import MAX_CHARS
 from ragsite.core.errors import NotFoundError
+from retrieval.knowledge.selectors import as_uuid, visible_documents
 from retrieval.models import Chunk, Document
-from retrieval.selectors import as_uuid, visible_documents
 
 EFFECTS: dict[str, dict[str, Any]] = {
     "hide": {"hide": True},

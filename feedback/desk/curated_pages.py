@@ -23,8 +23,8 @@ from feedback.desk.acting import answer_named, in_force_page, problem_sentence, 
 from feedback.models import CuratedAnswer
 from ragsite.core.errors import AppError
 from ragsite.core.text import clean_text
+from retrieval.knowledge.selectors import as_uuid
 from retrieval.models import Chunk
-from retrieval.selectors import as_uuid
 
 MAX_WORDINGS = 20
 

@@ -28,11 +28,11 @@ from feedback.curation.gaps import (
 from feedback.desk.acting import A_PAGE, form_problem, tell
 from feedback.models import KnowledgeGap
 from ragsite.core.errors import InvalidInputError
+from ragsite.core.messages import worded
 from ragsite.core.text import clean_file_name
-from ragsite.core.wording import worded
+from retrieval.knowledge.selectors import as_uuid, visible_documents, writable_collections
+from retrieval.knowledge.services.documents import document_create
 from retrieval.models import Document
-from retrieval.selectors import as_uuid, visible_documents, writable_collections
-from retrieval.services.documents import document_create
 
 CHOICES = 200
 FILTERS = ("state", "assignee")

@@ -19,8 +19,8 @@ from feedback.curation.golden import MAX_TEXT_CHARS, NO_COLLECTION, NO_DOCUMENT,
 from feedback.desk.acting import A_PAGE, answer_named, problem_sentence, question_of
 from feedback.models import GoldenQuestion
 from ragsite.core.errors import AppError, InvalidInputError
+from retrieval.knowledge.selectors import as_uuid, document_list
 from retrieval.models import Document
-from retrieval.selectors import as_uuid, document_list
 
 FOUND = 20
 MOST_COLLECTIONS = 100

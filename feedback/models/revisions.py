@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from feedback.models.evidence import RatedPassage, RatedQuestion
 from feedback.models.fields import who
 from ragsite.core.localized import localized, translate
-from ragsite.core.wording import wordings_of
+from ragsite.core.messages import wordings_of
 from retrieval.models import Document
 
 ROUND_STATUSES = {  # of a round, as the end of a sentence

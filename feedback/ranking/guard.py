@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ragsite.core.wording import Sentence, joined, worded
+from ragsite.core.messages import Sentence, joined, worded
 from retrieval.evaluation.metrics import ndcg
 
 GOLDEN_MARGIN = 0.005  # nDCG@10, the mean over golden questions, may drop by this much

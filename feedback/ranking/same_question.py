@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.text.analysis import query_terms, to_simplified
+from retrieval.engine.text.analysis import query_terms, to_simplified
 
 Floats = NDArray[np.float32]
 SAME_COSINE = 0.88

@@ -12,8 +12,8 @@ from typing import Protocol
 
 from feedback.ranking.boosts import QUERY_BOUND, DocumentBoost, QueryBoost
 from feedback.ranking.same_question import KnownQuestions, Wording
-from ragsite.core.wording import Sentence, joined, worded
-from retrieval.values import Boost, Boosts, EmbeddingSpace
+from ragsite.core.messages import Sentence, joined, worded
+from retrieval.engine.values import Boost, Boosts, EmbeddingSpace
 
 
 class Candidate(Protocol):

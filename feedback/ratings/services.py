@@ -13,7 +13,7 @@ from chat.selectors import message_get
 from feedback.models import Rating
 from feedback.models.ratings import Thumb, thumb_of
 from ragsite.core.errors import ConflictError, InvalidInputError, NotFoundError
-from ragsite.core.wording import worded
+from ragsite.core.messages import worded
 from retrieval.memory.services import answer_memories_forget
 
 MAX_COMMENT_CHARS = 2000

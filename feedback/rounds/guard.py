@@ -22,13 +22,13 @@ from feedback.ranking.same_question import Wording, wording
 from feedback.ranking.snapshot import Content, Snapshot
 from feedback.rounds.live import manual_rules, query_vector
 from ragsite.core.errors import AppError
-from ragsite.core.wording import worded
+from ragsite.core.messages import worded
 from ragsite.runtime import milvus_lite
-from retrieval.engine import Engine, with_engine
-from retrieval.ports import SearchRequest
-from retrieval.search.hybrid import NO_BOOST, Hit, rank_with_boosts
-from retrieval.selectors import collection_ref, scope_for, scope_of_earlier
-from retrieval.values import Query, ScoredChunk, SearchScope, TailHit
+from retrieval.compose import Engine, with_engine
+from retrieval.engine.ports import SearchRequest
+from retrieval.engine.search.hybrid import NO_BOOST, Hit, rank_with_boosts
+from retrieval.engine.values import Query, ScoredChunk, SearchScope, TailHit
+from retrieval.knowledge.selectors import collection_ref, scope_for, scope_of_earlier
 
 GOLDEN_QUESTIONS = 300  # measured at most; of more a sample
 RECENT_QUESTIONS = 60  # a sample, to see how much changes

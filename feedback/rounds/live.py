@@ -33,10 +33,10 @@ from feedback.ranking.same_question import Wording, vector_decode, wording
 from feedback.ranking.snapshot import Content, ManualRule, Snapshot
 from ragsite.core.database import database_call
 from ragsite.core.errors import UnavailableError
-from ragsite.core.wording import worded
-from retrieval.errors import EmbeddingUnavailableError
-from retrieval.ports import Models
-from retrieval.values import Boosts, EmbeddingSpace, ScoredChunk, TailHit
+from ragsite.core.messages import worded
+from retrieval.engine.errors import EmbeddingUnavailableError
+from retrieval.engine.ports import Models
+from retrieval.engine.values import Boosts, EmbeddingSpace, ScoredChunk, TailHit
 
 REFRESH_S = 2.0  # how often a process looks whether something has changed
 Held = TypeVar("Held")
@@ -163,7 +163,7 @@ class Latest(Generic[Held]):
 
 
 class LiveBoosts:
-    """`retrieval.ports.BoostSource`."""
+    """`retrieval.engine.ports.BoostSource`."""
 
     def __init__(self, models: Models) -> None:
         self._models = models

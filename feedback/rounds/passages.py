@@ -14,8 +14,8 @@ from chat.models import Source
 from feedback.models import Boost, RatedPassage
 from feedback.rounds.deletions import written
 from feedback.rounds.live import version_bump
+from retrieval.knowledge.selectors import as_uuid
 from retrieval.models import Chunk
-from retrieval.selectors import as_uuid
 
 AT_ONCE = 500
 

@@ -21,9 +21,9 @@ from feedback.models import Evidence, QuestionPair, RatedQuestion
 from feedback.ranking.same_question import KnownQuestions, differ
 from feedback.rounds.deletions import written
 from feedback.rounds.live import wordings_load
-from ragsite.core.wording import worded
-from retrieval.engine import Engine, with_engine
-from retrieval.errors import ModelError
+from ragsite.core.messages import worded
+from retrieval.compose import Engine, with_engine
+from retrieval.engine.errors import ModelError
 
 MOST_NEW = 500  # questions whose pairs are looked for in a round
 MOST_ASKED = 60

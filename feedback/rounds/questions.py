@@ -18,10 +18,10 @@ from feedback.ranking.same_question import vector_encode, wording
 from feedback.rounds.deletions import written
 from feedback.rounds.live import version_bump
 from feedback.rounds.passages import text_digest
-from retrieval.engine import Engine, with_engine
-from retrieval.errors import EmbeddingUnavailableError
-from retrieval.providers.embeddings import LEXICAL_SPACE
-from retrieval.values import EmbeddingSpace
+from retrieval.compose import Engine, with_engine
+from retrieval.engine.errors import EmbeddingUnavailableError
+from retrieval.engine.providers.embeddings import LEXICAL_SPACE
+from retrieval.engine.values import EmbeddingSpace
 
 IN_CALL = 64
 MOST_IN_A_ROUND = 5000  # questions to embed; the rest waits for the next round

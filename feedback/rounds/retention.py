@@ -1,5 +1,5 @@
-"""What ratings say that is older than the site keeps it (`ragsite.retention`). The next revision of boosts is made
-without what has gone; the ratings themselves go with their conversations."""
+"""What ratings say that is older than the site keeps it (`ragsite.operations.retention`). The next revision of boosts
+is made without what has gone; the ratings themselves go with their conversations."""
 
 from __future__ import annotations
 

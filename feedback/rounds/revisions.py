@@ -18,7 +18,7 @@ from feedback.ranking.boosts import DocumentBoost, QueryBoost
 from feedback.rounds.deletions import one_at_a_time
 from feedback.rounds.live import live_revision, version_bump
 from ragsite.core.errors import ConflictError
-from ragsite.core.wording import worded
+from ragsite.core.messages import worded
 from retrieval.models import Document
 
 KEEP_REVISIONS = 20  # older ones that are not live are deleted

@@ -37,8 +37,8 @@ from feedback.rounds.questions import questions_embed
 from feedback.rounds.revisions import revision_create, revision_go_live, revision_hold, revisions_forget
 from ragsite.core.errors import ConflictError, UnavailableError
 from ragsite.core.leases import Lease, LeaseLostError, NamedLease, lock_is_held
+from ragsite.core.messages import Sentence, joined, worded, wordings_of
 from ragsite.core.queueing import BrokerAwayError, enqueue
-from ragsite.core.wording import Sentence, joined, worded, wordings_of
 from retrieval.models import Document
 
 LEASE = "feedback round"

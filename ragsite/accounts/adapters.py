@@ -24,7 +24,7 @@ from django.http import HttpRequest
 from django.shortcuts import render
 from django.utils.http import url_has_allowed_host_and_scheme
 
-from ragsite.accounts.letters import letter_queue, site_origin
+from ragsite.accounts.email import letter_queue, site_origin
 
 OIDC = "oidc"  # id of the one provider that the environment names
 

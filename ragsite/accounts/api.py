@@ -20,7 +20,7 @@ from ragsite.accounts.tokens import token_create
 from ragsite.core.api.fields import StrictSerializer, TextField, checked
 from ragsite.core.api.schema import errors
 from ragsite.core.errors import InvalidInputError, PermissionDeniedError
-from ragsite.core.wording import worded
+from ragsite.core.messages import worded
 
 
 class BadCredentialsError(InvalidInputError):

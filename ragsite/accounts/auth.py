@@ -1,7 +1,7 @@
 """Authentication by `Authorization: Token …` or `Authorization: Bearer …`, over HTTP and WebSocket; what a key may do.
 
 A key's user carries it (`key_of`). Its scopes are checked by `require_scope`, which each door calls once; the
-collections that it is bound to are part of the queries (`retrieval.selectors`, `chat.selectors`).
+collections that it is bound to are part of the queries (`retrieval.knowledge.selectors`, `chat.selectors`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 
 from ragsite.core.errors import PermissionDeniedError
-from ragsite.core.wording import worded
+from ragsite.core.messages import worded
 from ragsite.models import ApiToken
 
 logger = logging.getLogger(__name__)

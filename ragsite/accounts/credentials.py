@@ -24,7 +24,7 @@ from django.db.models.functions import Now
 from ragsite.accounts.auth import valid_tokens
 from ragsite.core.database import database_call
 from ragsite.core.errors import NotAuthenticatedError
-from ragsite.core.wording import worded
+from ragsite.core.messages import worded
 from ragsite.models import ApiToken
 
 logger = logging.getLogger(__name__)

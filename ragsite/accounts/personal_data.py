@@ -31,9 +31,9 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from ragsite.core.errors import PermissionDeniedError
+from ragsite.core.messages import worded
 from ragsite.core.queueing import enqueue
 from ragsite.core.text import clean_file_name
-from ragsite.core.wording import worded
 from ragsite.models import Account
 
 logger = logging.getLogger(__name__)

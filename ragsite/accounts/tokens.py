@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from ragsite.accounts.auth import token_hash
 from ragsite.core.errors import ConflictError, InvalidInputError, NotFoundError
-from ragsite.core.wording import worded
+from ragsite.core.messages import worded
 from ragsite.models import ApiToken
 
 TOKENS_PER_USER = 50  # API tokens; above, the one that was used least recently gives way

@@ -15,7 +15,7 @@ from asgiref.sync import ThreadSensitiveContext, sync_to_async
 from django.db import InterfaceError, OperationalError, connections
 
 from ragsite.core.errors import UnavailableError
-from ragsite.core.wording import worded
+from ragsite.core.messages import worded
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ragsite.core.wording import worded
+from ragsite.core.messages import worded
 
 MOST_ERRORS = 20  # that one answer tells
 

@@ -35,7 +35,7 @@ from django.utils.translation import gettext_lazy as _
 
 from ragsite.core.database import database_call
 from ragsite.core.errors import ConflictError
-from ragsite.core.wording import worded
+from ragsite.core.messages import worded
 
 RENEWALS = 6  # tries of `hold` within the time of a lease
 logger = logging.getLogger(__name__)

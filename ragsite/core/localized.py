@@ -1,4 +1,4 @@
-"""Sentences of `ragsite.core.wording` in the language of whoever reads them: the active one of Django."""
+"""Sentences of `ragsite.core.messages` in the language of whoever reads them: the active one of Django."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.conf import settings
 from django.core.handlers.asgi import ASGIRequest
 from django.utils import translation
 
-from ragsite.core.wording import Sentence, Wording, Wordings, counted, say, worded
+from ragsite.core.messages import Sentence, Wording, Wordings, counted, say, worded
 
 
 def _is_english() -> bool:

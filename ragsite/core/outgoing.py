@@ -25,7 +25,7 @@ from urllib3.exceptions import HTTPError, NameResolutionError, NewConnectionErro
 from urllib3.util.connection import create_connection
 
 from ragsite.core.errors import PermissionDeniedError, UnavailableError
-from ragsite.core.wording import worded
+from ragsite.core.messages import worded
 
 CONNECT_S, READ_S = 5.0, 20.0
 WHOLE_S = 60.0  # of one answer, however steadily it drips

@@ -130,7 +130,7 @@ class WebSearchSettings(Group):
 
 # ------------------------------------------------------------------------------------------------ documents and search
 class IngestSettings(Group):
-    """Reading files and cutting them into chunks. Tokens are estimated by script (`retrieval.text.quoting`)."""
+    """Reading files and cutting them into chunks. Tokens are estimated by script (`retrieval.engine.text.quoting`)."""
 
     env_prefix = "RAG_INGEST_"
 

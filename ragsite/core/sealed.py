@@ -10,7 +10,7 @@ from cryptography.fernet import Fernet, InvalidToken
 from django.utils.crypto import salted_hmac
 
 from ragsite.core.errors import ConflictError
-from ragsite.core.wording import worded
+from ragsite.core.messages import worded
 
 
 class SealBrokenError(ConflictError):

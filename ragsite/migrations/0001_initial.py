@@ -14,7 +14,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('auth', '0012_alter_user_first_name_max_length'),
-        ('django_celery_beat', '0019_alter_periodictasks_options'),  # ragsite.schedule writes into its tables
+        ('django_celery_beat', '0019_alter_periodictasks_options'),  # ragsite.operations.schedule writes into its tables
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -18,7 +18,7 @@ from django.conf import settings
 from django.db import Error as DatabaseError
 from pydantic import ValidationError
 
-from ragsite.core.changeable import with_values
+from ragsite.core.runtime_settings import with_values
 
 REFRESH_S = 2.0  # how often a process looks whether something was changed
 logger = logging.getLogger(__name__)

@@ -23,7 +23,7 @@ from ragsite.core.api.error_responses import as_app_error, error_data
 from ragsite.core.database import database_call, own_database_thread
 from ragsite.core.errors import AppError, NotAuthenticatedError, TooLargeError
 from ragsite.core.localized import language_of
-from ragsite.core.wording import worded
+from ragsite.core.messages import worded
 
 ANYBODYS = 64 << 10  # bytes
 FOR_ANYBODY = ("/accounts/", "/admin/login/", "/api/auth/token")  # calls that need no sign-in: nobody sends more there

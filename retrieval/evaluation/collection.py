@@ -16,25 +16,25 @@ from tqdm import tqdm
 
 from ragsite.core.rag_settings import RagSettings
 from ragsite.runtime import milvus_lite
+from retrieval.engine.ports import Models
+from retrieval.engine.search.index import MilvusIndex
+from retrieval.engine.text.analysis import detect_language
+from retrieval.engine.values import CollectionRef, SearchScope, StoredChunk, Vocabulary
 from retrieval.evaluation.dataset import Dataset, LabelledDocument
-from retrieval.ingest.blocks import ParsedDocument
-from retrieval.ingest.chunking import Chunker, ChunkSize, chunk_size
-from retrieval.ingest.text import plain_blocks
+from retrieval.knowledge.index_sync.rows import embedding_text, index_rows
+from retrieval.knowledge.ingest.blocks import ParsedDocument
+from retrieval.knowledge.ingest.chunking import Chunker, ChunkSize, chunk_size
+from retrieval.knowledge.ingest.text import plain_blocks
+from retrieval.knowledge.selectors import stored_chunk, vocabulary_of
+from retrieval.knowledge.services.metadata import FILTERED
 from retrieval.models import Chunk, Document
-from retrieval.ports import Models
-from retrieval.search.index import MilvusIndex
-from retrieval.selectors import stored_chunk, vocabulary_of
-from retrieval.services.index_rows import embedding_text, index_rows
-from retrieval.services.metadata import FILTERED
-from retrieval.text.analysis import detect_language
-from retrieval.values import CollectionRef, SearchScope, StoredChunk, Vocabulary
 
 SAFE_LENGTH = 300
 WRITE_BATCH = 1000  # chunks
 
 
 class MemoryChunkStore:
-    """`retrieval.ports.ChunkStore` without a database."""
+    """`retrieval.engine.ports.ChunkStore` without a database."""
 
     def __init__(self, chunks: Iterable[StoredChunk]) -> None:
         self._chunks = {chunk.chunk_id: chunk for chunk in chunks}

@@ -18,22 +18,22 @@ from uuid import uuid4
 from tqdm import tqdm
 
 from ragsite.core.rag_settings import RagSettings
+from retrieval.engine.ports import SearchRequest
+from retrieval.engine.prompting import PromptLibrary
+from retrieval.engine.providers.registry import ModelRegistry
+from retrieval.engine.search.hybrid import HybridSearcher
+from retrieval.engine.search.index import BM25_B, BM25_K1, MilvusIndex, only_writer
+from retrieval.engine.steps.judge import judge, rerank
+from retrieval.engine.steps.query import hyde, rewrite
+from retrieval.engine.steps.retrieve import search_documents
+from retrieval.engine.steps.step import Deps
+from retrieval.engine.text.analysis import answer_language
+from retrieval.engine.trace import Trace
+from retrieval.engine.values import Query, Question, ScoredChunk
+from retrieval.engine.workflows import DEFAULT_WORKFLOW, get_workflow
 from retrieval.evaluation.collection import ThrowAwayCollection, throw_away_collection
 from retrieval.evaluation.dataset import Dataset, LabelledQuery
 from retrieval.evaluation.metrics import RECALL_DEPTH, latency, measure
-from retrieval.ports import SearchRequest
-from retrieval.prompting import PromptLibrary
-from retrieval.providers.registry import ModelRegistry
-from retrieval.search.hybrid import HybridSearcher
-from retrieval.search.index import BM25_B, BM25_K1, MilvusIndex, only_writer
-from retrieval.steps.judge import judge, rerank
-from retrieval.steps.query import hyde, rewrite
-from retrieval.steps.retrieve import search_documents
-from retrieval.steps.step import Deps
-from retrieval.text.analysis import answer_language
-from retrieval.trace import Trace
-from retrieval.values import Query, Question, ScoredChunk
-from retrieval.workflows import DEFAULT_WORKFLOW, get_workflow
 
 LEGS: dict[str, tuple[Literal["dense", "bm25"], ...]] = {
     "dense": ("dense",),

@@ -12,8 +12,8 @@ from django.core.management.base import BaseCommand, CommandError
 
 from ragsite.core.errors import AppError
 from ragsite.runtime import live_settings, milvus_lite
-from retrieval.engine import close_engine
-from retrieval.errors import ModelError
+from retrieval.compose import close_engine
+from retrieval.engine.errors import ModelError
 
 Result = TypeVar("Result")
 

@@ -13,11 +13,11 @@ from django.db.models.functions import Coalesce, Greatest
 from django.utils import timezone
 
 from ragsite.core.text import clean_line
+from retrieval.engine.steps.memory import MAX_CHARS
+from retrieval.engine.text.analysis import analyze
+from retrieval.engine.values import Exchange
 from retrieval.memory.selectors import memory_enabled
 from retrieval.models import Memory, MemoryOrigin, MemoryPreference
-from retrieval.steps.memory import MAX_CHARS
-from retrieval.text.analysis import analyze
-from retrieval.values import Exchange
 
 MAX_PER_USER = 200  # facts; beyond it, the one that was of no use for longest is forgotten
 QUESTION_CHARS = 500

@@ -15,23 +15,23 @@ from django.db import Error as DatabaseError
 
 from ragsite.core.database import database_call
 from ragsite.core.errors import UnavailableError
-from ragsite.core.wording import worded
-from retrieval.errors import EmbeddingUnavailableError
+from ragsite.core.messages import worded
+from retrieval.engine.errors import EmbeddingUnavailableError
+from retrieval.engine.ports import Models
+from retrieval.engine.search.hybrid import rrf_scores
+from retrieval.engine.steps import memory as memory_step
+from retrieval.engine.text.analysis import held_share, term_weights
+from retrieval.engine.values import EmbeddingSpace, Exchange, Recall, RememberedFact
 from retrieval.memory.selectors import memory_enabled
 from retrieval.memory.services import memories_used, memory_remember
 from retrieval.models import Memory
-from retrieval.ports import Models
-from retrieval.search.hybrid import rrf_scores
-from retrieval.steps import memory as memory_step
-from retrieval.text.analysis import held_share, term_weights
-from retrieval.values import EmbeddingSpace, Exchange, Recall, RememberedFact
 
 MIN_SIMILARITY = 0.5  # cosine, from which a fact is near enough to the question
 MIN_COVERAGE = 0.5  # or the share of the question's words that it holds, rare ones counting more
 
 
 class DatabaseMemoryStore:
-    """`retrieval.ports.MemoryStore`."""
+    """`retrieval.engine.ports.MemoryStore`."""
 
     def __init__(self, *, models: Models) -> None:
         self._models = models

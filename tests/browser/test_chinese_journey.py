@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import DESKTOP, PHONE, Site
-from tests.retrieval.ingest.files import pdf_bytes
+from tests.retrieval.knowledge.ingest.files import pdf_bytes
 from tests.running_site import PASSWORD
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(500)]

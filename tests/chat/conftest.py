@@ -17,8 +17,8 @@ from django.test import AsyncClient
 from chat.runs.run import runs_shut_down
 from ragsite.accounts.tokens import key_create, token_create
 from ragsite.asgi import application
-from retrieval.trace import Trace
-from retrieval.values import Answer, Clarification, Question, Scores, Source, StoredChunk
+from retrieval.engine.trace import Trace
+from retrieval.engine.values import Answer, Clarification, Question, Scores, Source, StoredChunk
 from tests.factories import UserFactory
 
 TEXT = "Undergraduates may borrow ten books [1]."

@@ -10,7 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from chat.models import Message
-from retrieval.errors import IndexUnavailableError
+from retrieval.engine.errors import IndexUnavailableError
 from tests.chat.conftest import TEXT, ScriptedWorkflow
 
 

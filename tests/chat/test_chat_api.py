@@ -9,7 +9,7 @@ from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
 from chat.models import Message
-from retrieval.errors import IndexUnavailableError
+from retrieval.engine.errors import IndexUnavailableError
 from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, events_of, types
 from tests.factories import CollectionFactory, SessionFactory
 

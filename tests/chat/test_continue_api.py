@@ -8,7 +8,7 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from chat.models import Message, Source
-from retrieval.engine import close_engine
+from retrieval.compose import close_engine
 from tests.chat.conftest import Api, ScriptedWorkflow, events_of
 from tests.factories import MessageFactory, RatingFactory, SourceFactory
 

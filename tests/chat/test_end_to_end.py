@@ -11,10 +11,10 @@ from asgiref.sync import sync_to_async
 
 from chat.models import Message
 from ragsite.core.rag_settings import MilvusSettings
-from retrieval.engine import close_engine
+from retrieval.compose import close_engine
+from retrieval.engine.providers import registry
+from retrieval.knowledge.index_sync.repair import index_repair
 from retrieval.models import Chunk, Memory
-from retrieval.providers import registry
-from retrieval.services.index import index_repair
 from tests.chat.conftest import Api, events_of, types
 from tests.factories import ChunkFactory, CollectionFactory
 from tests.ollama_server import CHAT_MODEL, EMBED_DIM, EMBED_MODEL, OllamaServer

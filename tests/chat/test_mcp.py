@@ -19,8 +19,8 @@ from mcp.shared.exceptions import MCPError
 
 from chat.models import Message
 from chat.selectors import session_list
+from retrieval.knowledge.index_sync.repair import index_repair
 from retrieval.models import Collection
-from retrieval.services.index import index_repair
 from tests.chat.conftest import TEXT, ScriptedWorkflow, program_key
 from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory, UserFactory
 

@@ -21,7 +21,7 @@ from chat.models import AnswerReview, Message, Session
 from chat.review.records import answers_catch_up
 from chat.selectors import session_list
 from chat.tasks import conversations_forget
-from retrieval.values import Clarification
+from retrieval.engine.values import Clarification
 from tests.chat.conftest import TEXT, ScriptedWorkflow, program_key, source
 from tests.factories import CollectionFactory
 

@@ -13,7 +13,7 @@ from typing import Any
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 
-from retrieval.services.index import index_repair
+from retrieval.knowledge.index_sync.repair import index_repair
 from tests.chat.conftest import TEXT, ScriptedWorkflow, program_key
 from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory
 

@@ -12,7 +12,7 @@ from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
 from ragsite.core.errors import UnavailableError
-from retrieval.values import StoredChunk
+from retrieval.engine.values import StoredChunk
 from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, source
 
 QUESTION = "How many books may I borrow?"

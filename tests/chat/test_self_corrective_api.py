@@ -10,9 +10,9 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 
 from ragsite.core.rag_settings import MilvusSettings
-from retrieval.engine import close_engine, get_engine
+from retrieval.compose import close_engine, get_engine
+from retrieval.knowledge.index_sync.repair import index_repair
 from retrieval.models import Collection
-from retrieval.services.index import index_repair
 from tests.chat.conftest import Api, ScriptedWorkflow, events_of, types
 from tests.factories import ChunkFactory, CollectionFactory
 

@@ -10,11 +10,11 @@ import pytest
 
 from chat.messages.data import message_data
 from chat.runs.answers import Outcome, answer_finish
+from retrieval.engine.values import Answer, GroundedSentence, Scores, SentenceEvidence, Source
+from retrieval.knowledge.selectors import stored_chunk
 from retrieval.models import Document
-from retrieval.selectors import stored_chunk
-from retrieval.values import Answer, GroundedSentence, Scores, SentenceEvidence, Source
 from tests.factories import MessageFactory
-from tests.retrieval.ingest.files import pdf_bytes
+from tests.retrieval.knowledge.ingest.files import pdf_bytes
 from tests.retrieval.read_documents import read_document_row
 
 pytestmark = pytest.mark.django_db

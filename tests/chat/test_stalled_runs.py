@@ -12,8 +12,8 @@ from django.utils import timezone
 
 from chat.models import Message
 from chat.runs.answers import answer_stop_silent, answers_mark_interrupted
-from retrieval.trace import Trace
-from retrieval.values import Answer, Question
+from retrieval.engine.trace import Trace
+from retrieval.engine.values import Answer, Question
 from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, events_of, eventually, types
 
 

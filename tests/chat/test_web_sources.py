@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from retrieval.values import StoredChunk
+from retrieval.engine.values import StoredChunk
 from tests.chat.conftest import Api, ScriptedWorkflow, events_of, source
 
 PAGE = StoredChunk(

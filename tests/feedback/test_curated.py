@@ -13,9 +13,9 @@ from django.utils import timezone
 from feedback.curation.curated import LiveCuratedAnswers, Passage, curated_end, curated_outdated, curated_save
 from feedback.models import CuratedAnswer
 from ragsite.core.errors import ConflictError
+from retrieval.engine.values import CuratedAnswer as Given
+from retrieval.knowledge.selectors import scope_for
 from retrieval.models import Chunk
-from retrieval.selectors import scope_for
-from retrieval.values import CuratedAnswer as Given
 from tests.factories import ChunkFactory, CollectionFactory, UserFactory
 from tests.feedback.rated import passage
 

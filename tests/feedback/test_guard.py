@@ -14,9 +14,9 @@ from feedback.ranking.guard import Compared, judge, rank_biased_overlap
 from feedback.rounds.guard import recent_questions
 from feedback.rounds.round import feedback_round
 from ragsite.core.rag_settings import MilvusSettings
-from retrieval.engine import close_engine
+from retrieval.compose import close_engine
+from retrieval.knowledge.index_sync.repair import index_repair
 from retrieval.models import Chunk, Collection
-from retrieval.services.index import index_repair
 from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory, UserFactory
 from tests.feedback.rated import make_answer, rate_chunk
 
@@ -115,8 +115,8 @@ def test_an_index_that_is_away_holds_the_revision(
     golden(library, right)
     rate_chunk(QUESTION, right, by=2)
     with monkeypatch.context() as patch:
-        patch.setattr("retrieval.search.connection.CONNECT_TIMEOUT_S", 0.2)
-        patch.setattr("retrieval.search.connection.TIMEOUT_S", 0.5)
+        patch.setattr("retrieval.engine.search.connection.CONNECT_TIMEOUT_S", 0.2)
+        patch.setattr("retrieval.engine.search.connection.TIMEOUT_S", 0.5)
         rag_settings(milvus={"uri": "http://127.0.0.1:9"})
         outcome = feedback_round()
     assert outcome.status == "held"

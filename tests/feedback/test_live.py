@@ -14,7 +14,7 @@ from feedback.models import FeedbackState
 from feedback.rounds.live import LiveBoosts
 from feedback.rounds.round import feedback_round
 from ragsite.core.errors import UnavailableError
-from retrieval.values import EmbeddingSpace, Scores, TailHit
+from retrieval.engine.values import EmbeddingSpace, Scores, TailHit
 from tests.feedback.rated import passage, rate_chunk
 
 QUESTION = "How many books may I borrow?"

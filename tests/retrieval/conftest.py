@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from ragsite.core.rag_settings import MilvusSettings
-from retrieval.engine import Engine, close_engine, get_engine
+from retrieval.compose import Engine, close_engine, get_engine
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def uploads(settings: Any, tmp_path: Path) -> None:
 @pytest.fixture
 def unclear_search(monkeypatch: pytest.MonkeyPatch) -> None:
     """A model is asked for the route or the plan, however good the first search is."""
-    monkeypatch.setattr("retrieval.workflows.CLEAR_SCORE", 2.0)
+    monkeypatch.setattr("retrieval.engine.workflows.CLEAR_SCORE", 2.0)
 
 
 @pytest_asyncio.fixture

@@ -8,11 +8,11 @@ from typing import Any
 
 from django.core.files.base import ContentFile
 
-from retrieval.ingest.chunking import ChunkSize, ReadDocument
-from retrieval.ingest.reading import read_document
-from retrieval.ingest.sniff import MEDIA_TYPES, kind_by_name
+from retrieval.knowledge.ingest.chunking import ChunkSize, ReadDocument
+from retrieval.knowledge.ingest.reading import read_document
+from retrieval.knowledge.ingest.sniff import MEDIA_TYPES, kind_by_name
+from retrieval.knowledge.services.ingest import rows_of_read
 from retrieval.models import Chunk, Document, DocumentPart
-from retrieval.services.ingest import rows_of_read
 from tests.factories import DocumentFactory
 
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.ports import SearchRequest
-from retrieval.steps.judge import LIST_LENGTH, estimate_answerability, read_signals
-from retrieval.values import Query, ScoredChunk, Scores, StoredChunk
-from tests.retrieval.steps.fakes import HANDBOOK, SCOPE, MemorySearcher
+from retrieval.engine.ports import SearchRequest
+from retrieval.engine.steps.judge import LIST_LENGTH, estimate_answerability, read_signals
+from retrieval.engine.values import Query, ScoredChunk, Scores, StoredChunk
+from tests.retrieval.engine.steps.fakes import HANDBOOK, SCOPE, MemorySearcher
 
 BORROWING = "How many books may undergraduates borrow?"
 ROWS = (

@@ -13,11 +13,11 @@ from django.contrib.auth.models import User
 from django.db import OperationalError
 
 from ragsite.core.errors import UnavailableError
-from retrieval.engine import Engine, close_engine, get_engine
+from retrieval.compose import Engine, close_engine, get_engine
+from retrieval.engine.values import Exchange
 from retrieval.memory.services import memory_remember, memory_switch
 from retrieval.memory.store import DatabaseMemoryStore
 from retrieval.models import Memory
-from retrieval.values import Exchange
 from tests.factories import MemoryFactory, UserFactory
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("queue")]
@@ -32,7 +32,7 @@ BOOKS = Exchange(question="How many books may I borrow?", fact="An undergraduate
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine is not what these tests are about."""
-    monkeypatch.setattr("retrieval.steps.memory.TIMEOUT_S", 60.0)
+    monkeypatch.setattr("retrieval.engine.steps.memory.TIMEOUT_S", 60.0)
 
 
 @pytest_asyncio.fixture
@@ -161,6 +161,6 @@ async def test_an_embedder_that_is_slow_is_not_waited_for(engine: Engine, monkey
 
     owner = await user()
     await keep(engine, owner, LAKESIDE)
-    monkeypatch.setattr("retrieval.steps.memory.TIMEOUT_S", 0.05)
+    monkeypatch.setattr("retrieval.engine.steps.memory.TIMEOUT_S", 0.05)
     recall = await DatabaseMemoryStore(models=Slow()).recall(str(owner.pk), LAKESIDE.question, limit=3)  # type: ignore[arg-type]
     assert recall.facts and "words alone" in recall.degraded

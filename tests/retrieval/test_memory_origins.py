@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from retrieval.engine.values import Exchange
 from retrieval.memory.services import answer_memories_forget, conversation_memories_forget, memory_remember
 from retrieval.models import Memory, MemoryOrigin
-from retrieval.values import Exchange
 from tests.factories import UserFactory
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("queue")]

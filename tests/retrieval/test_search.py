@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from ragsite.core.rag_settings import SearchSettings
-from retrieval.ports import SearchRequest, SearchResult
-from retrieval.providers.embeddings import LEXICAL_SPACE as LEXICAL
-from retrieval.providers.embeddings import LexicalEmbedder, embed_texts
-from retrieval.search.hybrid import HybridSearcher
-from retrieval.search.index import MilvusIndex
-from retrieval.text.analysis import terms_text
-from retrieval.values import (
+from retrieval.engine.ports import SearchRequest, SearchResult
+from retrieval.engine.providers.embeddings import LEXICAL_SPACE as LEXICAL
+from retrieval.engine.providers.embeddings import LexicalEmbedder, embed_texts
+from retrieval.engine.search.hybrid import HybridSearcher
+from retrieval.engine.search.index import MilvusIndex
+from retrieval.engine.text.analysis import terms_text
+from retrieval.engine.values import (
     SUMMARY_SEQ,
     CollectionRef,
     EmbeddingSpace,
@@ -82,7 +82,7 @@ MENU = ("Trays stand at the entrance.", "A deposit of two euros is due for a cup
 
 @pytest.fixture
 async def shelf(index: MilvusIndex, monkeypatch: pytest.MonkeyPatch) -> Library:
-    monkeypatch.setattr("retrieval.search.hybrid.HIERARCHICAL_DOCUMENTS", 1)
+    monkeypatch.setattr("retrieval.engine.search.hybrid.HIERARCHICAL_DOCUMENTS", 1)
     shelf = Library(index)
     await shelf.add("library", *RULES, summary="Rules of the library: loans, reading rooms and fees.")
     await shelf.add("canteen", *MENU, summary="Opening hours, prices and menus of the canteen.")

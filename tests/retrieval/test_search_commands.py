@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from retrieval.providers.embeddings import LEXICAL_SPACE
+from retrieval.engine.providers.embeddings import LEXICAL_SPACE
 from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory
 
 pytestmark = pytest.mark.django_db(transaction=True)

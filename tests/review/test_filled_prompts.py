@@ -10,9 +10,9 @@ import pytest
 from chat.models import FilledPrompt, Message
 from chat.review.records import answers_record
 from chat.runs.answers import Outcome, answer_finish, answer_lease
-from retrieval.prompting import PromptLibrary
-from retrieval.trace import ModelCall, StepRecord
-from retrieval.values import Answer
+from retrieval.engine.prompting import PromptLibrary
+from retrieval.engine.trace import ModelCall, StepRecord
+from retrieval.engine.values import Answer
 from tests.clients import client_of, person
 from tests.factories import MessageFactory
 

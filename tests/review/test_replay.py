@@ -19,8 +19,8 @@ from chat.review.records import answers_record
 from chat.review.replay import replay_data
 from chat.review.replay.replays import replays_work
 from feedback.models import Evidence, Rating
+from retrieval.engine.workflows.corrective import WORKFLOW  # noqa: F401  (loaded before a test is timed)
 from retrieval.models import Chunk, Memory
-from retrieval.workflows.corrective import WORKFLOW  # noqa: F401  (loaded before a test is timed)
 from tests.chat.test_end_to_end import library  # noqa: F401
 from tests.clients import person
 from tests.factories import CollectionFactory, SourceFactory, answered

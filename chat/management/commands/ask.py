@@ -17,11 +17,11 @@ from django.utils.translation import gettext as _
 from chat.messages.data import answer_as_stored, localized_message
 from chat.runs.run import answer_question
 from ragsite.core.localized import localized, translate, translate_count
+from retrieval.engine.trace import EventSink, Trace
+from retrieval.engine.values import Answer, Question
+from retrieval.engine.workflows import available_workflows
+from retrieval.knowledge.selectors import scope_for_all
 from retrieval.management.engine_command import EngineCommand
-from retrieval.selectors import scope_for_all
-from retrieval.trace import EventSink, Trace
-from retrieval.values import Answer, Question
-from retrieval.workflows import available_workflows
 
 INTERRUPTED = 130  # the shell's exit status after Ctrl-C
 

@@ -19,8 +19,8 @@ from chat.models import Replay
 from chat.review.data import message_for_desk
 from chat.review.replay.differences import answer_differences
 from ragsite.core.localized import localized
-from ragsite.core.wording import worded
-from retrieval.selectors import as_uuid, visible_documents
+from ragsite.core.messages import worded
+from retrieval.knowledge.selectors import as_uuid, visible_documents
 
 WITHHELD = worded("This answer is based on documents that you may not read, so its text is hidden.")
 _LINKED = re.compile(r"/documents/([0-9a-f-]{36})/")  # as an answer names the nearest documents

@@ -26,18 +26,18 @@ from chat.runs.run import TIMED_OUT, failure_of
 from chat.services.ask import question_of
 from ragsite.core.database import database_call
 from ragsite.core.leases import Lease, LeaseLostError, hold
+from ragsite.core.messages import Wordings, wordings_of
 from ragsite.core.text import clean_json
-from ragsite.core.wording import Wordings, wordings_of
 from ragsite.runtime import live_settings
-from retrieval.api.serializers import search_filters
-from retrieval.engine import get_engine
-from retrieval.ports import Models
-from retrieval.providers.registry import ChosenModel
-from retrieval.selectors import documents_named, scope_attached, scope_of_documents, scope_of_earlier
-from retrieval.steps.step import Deps
-from retrieval.trace import Trace
-from retrieval.values import Question
-from retrieval.workflows import get_workflow
+from retrieval.compose import get_engine
+from retrieval.engine.ports import Models
+from retrieval.engine.providers.registry import ChosenModel
+from retrieval.engine.steps.step import Deps
+from retrieval.engine.trace import Trace
+from retrieval.engine.values import Question
+from retrieval.engine.workflows import get_workflow
+from retrieval.knowledge.api.serializers import search_filters
+from retrieval.knowledge.selectors import documents_named, scope_attached, scope_of_documents, scope_of_earlier
 
 LEASE_S = 6.0  # renewed three times as often
 NO_REVISION = "none"  # as a change's revision: without what ratings make of a search

@@ -19,10 +19,10 @@ from chat.review.roles import DeskAccess
 from ragsite.core.database import database_call
 from ragsite.core.errors import ConflictError, NotFoundError
 from ragsite.core.leases import Lease, run_out
+from ragsite.core.messages import worded, wordings_of
 from ragsite.core.queueing import enqueue
-from ragsite.core.wording import worded, wordings_of
-from retrieval.engine import Engine, with_engine
-from retrieval.ports import ModelStatus
+from retrieval.compose import Engine, with_engine
+from retrieval.engine.ports import ModelStatus
 
 MAX_OPEN = 1_000  # replays of one person that have not ended
 TASK = "chat.tasks.replays_work_task"

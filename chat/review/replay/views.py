@@ -37,10 +37,10 @@ from ragsite.core.api.fields import StrictSerializer, TextField, checked
 from ragsite.core.api.schema import errors
 from ragsite.core.errors import AppError, NotFoundError
 from ragsite.core.localized import localized
-from ragsite.core.wording import worded
-from retrieval.api.serializers import FiltersSerializer, search_filters
-from retrieval.selectors import as_uuid
-from retrieval.workflows import available_workflows
+from ragsite.core.messages import worded
+from retrieval.engine.workflows import available_workflows
+from retrieval.knowledge.api.serializers import FiltersSerializer, search_filters
+from retrieval.knowledge.selectors import as_uuid
 
 ON_A_PAGE = 100
 OPTIONS = ("rewrite", "hyde", "rerank", "web_search")

@@ -31,8 +31,8 @@ from ragsite.core.errors import (
     UnavailableError,
 )
 from ragsite.core.localized import localized
+from ragsite.core.messages import joined, worded
 from ragsite.core.storage import is_lack_of_room
-from ragsite.core.wording import joined, worded
 
 logger = logging.getLogger(__name__)
 

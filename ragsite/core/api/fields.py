@@ -19,7 +19,7 @@ from rest_framework.request import Request
 
 from ragsite.core.errors import MOST_ERRORS
 from ragsite.core.localized import localized
-from ragsite.core.wording import joined, worded
+from ragsite.core.messages import joined, worded
 
 Read = TypeVar("Read", bound=serializers.Serializer[Any])
 NAME_CHARS = 100  # of an unknown one that an error tells

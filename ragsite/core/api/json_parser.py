@@ -20,7 +20,7 @@ from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser
 from rest_framework.renderers import JSONRenderer
 
-from ragsite.core.wording import worded
+from ragsite.core.messages import worded
 
 MOST_MARKS = 50_000  # commas, colons and opening brackets; a conversation of 2000 messages has 12,000
 MARKS = ",:[{"

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from ragsite.core.errors import InvalidInputError
-from ragsite.core.wording import worded
+from ragsite.core.messages import worded
 
 NUMBER = {"type": "integer", "minimum": 1, "maximum": 999_999_999}
 

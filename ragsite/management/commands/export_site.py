@@ -8,8 +8,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from ragsite.operations.site_transfer import SiteFileError, site_export
 from ragsite.runtime import start_checks
-from ragsite.site_transfer import SiteFileError, site_export
 
 
 class Command(BaseCommand):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from ragsite.management.commands import export_site
+from ragsite.operations.site_transfer import site_import
 from ragsite.runtime import start_checks
-from ragsite.site_transfer import site_import
 
 
 class Command(export_site.Command):

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 from django.utils import timezone
 
-from ragsite.retention import KINDS, age_of, retention_work, rows_over
+from ragsite.operations.retention import KINDS, age_of, retention_work, rows_over
 from ragsite.runtime import live_settings
 
 

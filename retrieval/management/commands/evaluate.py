@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from ragsite.core.errors import AppError
 from ragsite.core.localized import translate
 from ragsite.runtime import milvus_lite
-from retrieval.errors import ModelError
+from retrieval.engine.errors import ModelError
 from retrieval.evaluation import report
 from retrieval.evaluation.collection import index_of_its_own
 from retrieval.evaluation.dataset import DatasetError, load_dataset

@@ -22,15 +22,15 @@ from tqdm import tqdm
 
 from ragsite.core.errors import AppError
 from ragsite.core.localized import localized, translate
-from retrieval.collection_addresses import read_address
-from retrieval.ingest.sniff import EXTENSIONS
+from retrieval.knowledge.collection_addresses import read_address
+from retrieval.knowledge.ingest.sniff import EXTENSIONS
+from retrieval.knowledge.selectors import collection_named
+from retrieval.knowledge.services.collections import collection_ensure
+from retrieval.knowledge.services.documents import DocumentCreated, document_create
+from retrieval.knowledge.services.ingest import document_ingest
+from retrieval.knowledge.services.metadata import metadata_clean
 from retrieval.management.engine_command import EngineCommand
 from retrieval.models import Collection, Document
-from retrieval.selectors import collection_named
-from retrieval.services.collections import collection_ensure
-from retrieval.services.documents import DocumentCreated, document_create
-from retrieval.services.ingest import document_ingest
-from retrieval.services.metadata import metadata_clean
 
 POLL_S = 1.0
 

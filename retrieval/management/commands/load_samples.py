@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand
 from django.utils.translation import gettext as _
 
 from ragsite.core.localized import translate
-from retrieval.services.samples import read_manifest, samples_load
+from retrieval.knowledge.services.samples import read_manifest, samples_load
 
 
 class Command(BaseCommand):

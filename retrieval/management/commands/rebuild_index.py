@@ -11,10 +11,10 @@ from django.utils.translation import gettext as _
 from tqdm import tqdm
 
 from ragsite.core.localized import translate, translate_count
+from retrieval.knowledge.index_sync.repair import Report, collection_reembed, index_rebuild
+from retrieval.knowledge.selectors import collection_named, collection_space
 from retrieval.management.engine_command import EngineCommand
 from retrieval.models import Collection
-from retrieval.selectors import collection_named, collection_space
-from retrieval.services.index import Report, collection_reembed, index_rebuild
 
 
 class Command(EngineCommand):

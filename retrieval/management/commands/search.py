@@ -13,12 +13,12 @@ from django.core.management.base import CommandError
 from django.utils.translation import gettext as _
 
 from ragsite.core.localized import translate
-from retrieval.api.search import SearchResultSerializer
-from retrieval.engine import search_as_answered
+from retrieval.compose import search_as_answered
+from retrieval.engine.ports import SearchRequest, SearchResult
+from retrieval.engine.values import Query, ScoredChunk
+from retrieval.knowledge.api.search import SearchResultSerializer
+from retrieval.knowledge.selectors import scope_for_all
 from retrieval.management.engine_command import EngineCommand
-from retrieval.ports import SearchRequest, SearchResult
-from retrieval.selectors import scope_for_all
-from retrieval.values import Query, ScoredChunk
 
 SNIPPET_CHARS = 160
 

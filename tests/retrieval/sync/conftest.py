@@ -17,9 +17,9 @@ from dulwich.web import make_wsgi_chain
 from rest_framework.test import APIClient
 
 from ragsite.core.sealed import unseal
+from retrieval.knowledge.sync import run
+from retrieval.knowledge.sync.kinds import KINDS
 from retrieval.models import SyncSource
-from retrieval.sync import run
-from retrieval.sync.kinds import KINDS
 from tests.clients import api_of
 from tests.factories import UserFactory
 from tests.retrieval.sync.looking import ADDRESS

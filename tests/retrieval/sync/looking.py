@@ -7,8 +7,8 @@ from typing import Any
 from dulwich.objects import Blob, Commit, Tree
 from dulwich.repo import Repo
 
+from retrieval.knowledge.sync.run import Report, source_run
 from retrieval.models import Document
-from retrieval.sync.run import Report, source_run
 from tests.web_server import Page
 
 ADDRESS = "/api/sync-sources"

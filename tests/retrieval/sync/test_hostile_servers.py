@@ -13,12 +13,12 @@ from dulwich.objects import Tree
 from dulwich.repo import Repo
 from rest_framework.test import APIClient
 
+from retrieval.knowledge.sync import git, process, run
+from retrieval.knowledge.sync.git import TooMuchError, check_pack
+from retrieval.knowledge.sync.process import Limits
+from retrieval.knowledge.sync.run import runs_waiting, source_run
+from retrieval.knowledge.sync.source import Frontier, ListingCutError
 from retrieval.models import Document, SyncSource
-from retrieval.sync import git, process, run
-from retrieval.sync.git import TooMuchError, check_pack
-from retrieval.sync.process import Limits
-from retrieval.sync.run import runs_waiting, source_run
-from retrieval.sync.source import Frontier, ListingCutError
 from tests.clients import api_of
 from tests.factories import UserFactory
 from tests.retrieval.sync.looking import ADDRESS, commit, committed, found, listed, look, names, page

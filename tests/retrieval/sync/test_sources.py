@@ -17,10 +17,10 @@ from dulwich.repo import Repo
 from rest_framework.test import APIClient
 
 from ragsite.accounts.tokens import key_create
+from retrieval.knowledge.sync import run, web
+from retrieval.knowledge.sync.run import source_run
+from retrieval.knowledge.sync.s3 import S3Source
 from retrieval.models import Document, DocumentKey, IngestJob, SyncSource
-from retrieval.sync import run, web
-from retrieval.sync.run import source_run
-from retrieval.sync.s3 import S3Source
 from tests.clients import api_of
 from tests.factories import UserFactory
 from tests.retrieval.sync.looking import ADDRESS, commit, found, listed, look, names, page

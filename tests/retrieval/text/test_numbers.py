@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from retrieval.text.numbers import stated_numbers
+from retrieval.engine.text.numbers import stated_numbers
 
 
 @pytest.mark.parametrize(

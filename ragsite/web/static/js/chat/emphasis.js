@@ -1,4 +1,4 @@
-// Bold words in Chinese, Japanese and Korean text. The same rule as retrieval/text/statements.py, which see;
+// Bold words in Chinese, Japanese and Korean text. The same rule as retrieval/engine/text/statements.py, which see;
 // tests/markdown_cases.json holds both to the same results.
 
 const CJK = "[\\u1100-\\u11ff\\u2e80-\\u9fff\\uac00-\\ud7af\\uf900-\\ufaff\\ufe30-\\ufe4f\\uff00-\\uffef\\u{20000}-\\u{3ffff}]";

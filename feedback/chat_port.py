@@ -1,0 +1,53 @@
+"""Ratings and revisions as `chat.feedback` needs them."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.contrib.auth.models import User
+from django.db.models import F, Prefetch, QuerySet
+
+from chat.models import Message
+from feedback.models import CuratedAnswer, CuratedSource, Evidence, Rating, Revision
+from feedback.ranking.snapshot import Content, Snapshot
+from feedback.rounds.live import SnapshotBoosts, content_of, manual_rules
+from ragsite.core.errors import NotFoundError
+from ragsite.core.messages import worded
+from retrieval.engine.ports import BoostSource, Models
+from retrieval.knowledge.selectors import default_documents
+
+
+class ChatFeedback:
+    """`chat.feedback.Feedback` over the tables of feedback."""
+
+    def with_ratings(self, messages: QuerySet[Message], *, user: User | None = None) -> QuerySet[Message]:
+        ratings = Rating.objects.filter(user=user) if user else Rating.objects.all()
+        ratings = ratings.select_related("user")
+        if user:  # what somebody's own did
+            ratings = ratings.prefetch_related(Prefetch("evidence", queryset=_in_force(), to_attr="in_force"))
+        return messages.prefetch_related(Prefetch("ratings", queryset=ratings, to_attr="shown_ratings"))
+
+    def checked_questions(self, *, user: User, limit: int) -> list[str]:
+        searched = default_documents(user).values("pk")
+        elsewhere = CuratedSource.objects.exclude(document_id__in=searched).values("answer")
+        answers = CuratedAnswer.in_force().filter(sources__isnull=False).exclude(pk__in=elsewhere).distinct()
+        return list(answers.order_by("-created_at").values_list("question", flat=True)[:limit])
+
+    def revisions(self, *, limit: int) -> list[Revision]:
+        return list(Revision.objects.defer("guard")[:limit])
+
+    def boosts_of(self, revision: UUID | None, *, models: Models) -> BoostSource:
+        if revision is None:
+            return SnapshotBoosts(snapshot=Snapshot(Content()), models=models)
+        row = Revision.objects.filter(pk=revision).first()
+        if row is None:
+            raise NotFoundError(worded("There is no such revision; choose another one."))
+        snapshot = Snapshot(content_of(row), revision=str(row.pk), manual=manual_rules())
+        return SnapshotBoosts(snapshot=snapshot, models=models)
+
+
+def _in_force() -> QuerySet[Evidence]:
+    """With the chunk, and what the live revision multiplies it by for this question."""
+    return Evidence.objects.filter(
+        passage__boosts__revision__status=Revision.Status.LIVE, passage__boosts__question=F("question")
+    ).annotate(chunk=F("passage__chunk_id"), multiplier=F("passage__boosts__multiplier"))

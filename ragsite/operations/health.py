@@ -1,0 +1,146 @@
+"""Is the process up, can it do its work, and how does it do: /healthz, /readyz, /metrics.
+
+Open to everybody, so reasons are general ("not reachable", "timed out"); the log has the details.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import redis.asyncio
+from channels.layers import get_channel_layer
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import Error as DatabaseError
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_safe
+from django_prometheus.exports import ExportToDjangoView
+
+from ragsite.accounts.auth import token_of_header
+from ragsite.core import storage
+from ragsite.core.api.error_responses import json_error
+from ragsite.core.errors import AppError, PermissionDeniedError
+from retrieval.compose import get_engine
+
+logger = logging.getLogger(__name__)
+CHECK_TIMEOUT_S = 3.0
+LOOPBACK = ("127.0.0.1", "::1")
+PROXY_HEADERS = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host")
+
+
+class Remark(str):
+    """What all is well with, but is to be known."""
+
+
+Check = Callable[[], Awaitable[str | None]]
+
+
+class NotReadyError(Exception):
+    """A dependency is away; the message may be shown to anybody."""
+
+
+@csrf_exempt
+@require_safe
+async def healthz(request: HttpRequest) -> JsonResponse:
+    """200 as long as the process answers; asks nobody."""
+    return JsonResponse({"status": "ok"})
+
+
+@csrf_exempt
+@require_safe
+async def readyz(request: HttpRequest) -> JsonResponse:
+    """200 when the site can do its work, else 503; with each dependency's state.
+
+    `ok`; `offline` (Ollama away, answers are extractive: still ready); `down`.
+    """
+    checks: dict[str, Check] = {
+        "database": _database,
+        "milvus": _milvus,
+        "ollama": _ollama,
+        "broker": _broker,
+        "storage": _storage,
+        "channel_layer": _channel_layer,
+    }
+    states = await asyncio.gather(*(_state(name, check) for name, check in checks.items()))
+    dependencies = dict(zip(checks, states, strict=True))
+    ready = all(state["state"] != "down" for state in states)
+    body = {"status": "ready" if ready else "not_ready", "dependencies": dependencies}
+    return JsonResponse(body, status=200 if ready else 503, headers={"Cache-Control": "no-store"})
+
+
+async def _state(name: str, check: Check) -> dict[str, Any]:
+    """`{"state", "ms"}` and, where not all is well, `"reason"`."""
+    begun = time.monotonic()
+    try:
+        reason = await asyncio.wait_for(check(), CHECK_TIMEOUT_S)
+        state = {"state": "ok"}
+        if reason:
+            state = {"state": "ok" if isinstance(reason, Remark) else "offline", "reason": reason}
+    except TimeoutError:
+        state = {"state": "down", "reason": f"no answer within {CHECK_TIMEOUT_S:g} s"}
+    except NotReadyError as error:
+        state = {"state": "down", "reason": str(error)}
+    except (DatabaseError, OSError, redis.RedisError, AppError) as error:
+        logger.warning("readyz: %s is down: %s", name, error)
+        state = {"state": "down", "reason": "not reachable"}
+    return {**state, "ms": round((time.monotonic() - begun) * 1000, 1)}
+
+
+async def _database() -> None:
+    await User.objects.aexists()
+
+
+async def _milvus() -> None:
+    await get_engine().index.ping()
+
+
+async def _ollama() -> str:
+    status = await get_engine().models.status()
+    if status.offline_forced:
+        return "switched off by RAG_OFFLINE=1; answers are extractive"
+    if not status.reachable and settings.RAG.ollama.offline == "0":
+        raise NotReadyError("not reachable, and RAG_OFFLINE=0 asks for it")
+    if status.reachable and status.ignoring_format:
+        names = ", ".join(status.ignoring_format)
+        return Remark(f"not held to the form of a reply, which is read out of what is written: {names}")
+    return "" if status.reachable else "not reachable; answers are extractive until it is"
+
+
+async def _broker() -> None:
+    if settings.REDIS_URL:
+        async with redis.asyncio.from_url(settings.REDIS_URL, socket_timeout=CHECK_TIMEOUT_S) as client:
+            await client.ping()
+    elif not os.access(settings.DATA_DIR / "broker" / "queue", os.W_OK):
+        raise NotReadyError("its folder cannot be written")
+
+
+async def _storage() -> None:
+    free_mib = await asyncio.to_thread(storage.free_mib)
+    if free_mib < storage.MIN_FREE_MIB:
+        raise NotReadyError(f"the disk is full: {free_mib:.0f} MiB are left")
+
+
+async def _channel_layer() -> None:
+    layer = get_channel_layer()
+    channel = await layer.new_channel()
+    await layer.send(channel, {"type": "readyz"})
+    await layer.receive(channel)
+
+
+@csrf_exempt
+@require_safe
+def metrics(request: HttpRequest) -> HttpResponse:
+    """Prometheus text for this machine, and for staff by session or token."""
+    # What comes through a proxy on this machine does not come from this machine.
+    proxied = any(name in request.headers for name in PROXY_HEADERS)
+    token = token_of_header(request.headers.get("Authorization", "").encode())
+    user = token.user if token and not token.scopes else request.user
+    if (proxied or request.META.get("REMOTE_ADDR") not in LOOPBACK) and not user.is_staff:
+        return json_error(PermissionDeniedError())
+    return ExportToDjangoView(request)

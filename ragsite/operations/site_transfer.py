@@ -1,0 +1,165 @@
+"""A whole site as one file, and a new site made of it: `manage.py export_site` and `manage.py import_site`.
+
+The file is a ZIP: `site.json` says what it is, `rows.jsonl` has one row of a table in each line as Django's serializer
+writes it, and `files/` has the documents, each under its id. What a site makes by itself is left out: chunks and index
+rows come from ingest jobs, boosts from the next feedback round. Rows keep their keys, so links and citations hold.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from django.apps import apps
+from django.contrib.auth.models import Group, Permission, User
+from django.core import serializers
+from django.core.files.base import File
+from django.core.files.storage import default_storage
+from django.core.management import call_command
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db import transaction
+
+from retrieval.knowledge.services.documents import document_retry
+from retrieval.models import Collection, Document
+
+CARRIED = (
+    "auth.Group", "auth.User", "ragsite.Account", "ragsite.ApiToken", "account.EmailAddress", "mfa.Authenticator",
+    "socialaccount.SocialAccount", "ragsite.Webhook",
+    "retrieval.Collection", "retrieval.CollectionPerson", "retrieval.ShareReply", "retrieval.Document",
+    "retrieval.SyncSource",
+    "retrieval.DocumentKey",
+    "retrieval.Memory", "retrieval.MemoryOrigin", "retrieval.MemoryPreference",
+    "chat.Session", "chat.Message", "chat.Source", "chat.DecisionStep", "chat.Share",
+    "chat.AnswerReview", "chat.ReviewedCollection", "chat.AnswerLabel", "chat.DeskEvent",
+    "feedback.Rating", "feedback.RatedQuestion", "feedback.RatedPassage", "feedback.Evidence", "feedback.QuestionPair",
+    "feedback.GoldenQuestion", "feedback.CuratedAnswer", "feedback.CuratedSource",
+    "feedback.ManualBoost",
+)  # fmt: skip
+# What a new site finds out anew: it may have another embedding model.
+ANEW: dict[str, dict[str, Any]] = {
+    "retrieval.collection": {"embedding_model": "", "embedding_dim": None},
+    "retrieval.document": {"file": "", "chunk_count": 0, "page_count": None},
+    "retrieval.memory": {"embedding_model": ""},
+}
+KIND = {"kind": "ragsite site", "format": 1}
+ABOUT, ROWS, FILES = "site.json", "rows.jsonl", "files/"
+ROWS_AT_ONCE = 500
+COPIED_BYTES = 1024 * 1024
+
+
+class _Encoder(DjangoJSONEncoder):
+    """With microseconds: messages are in the order of their times."""
+
+    def default(self, o: Any) -> Any:
+        return o.isoformat() if isinstance(o, datetime) else super().default(o)
+
+
+class SiteFileError(Exception):
+    """The file cannot be written or read, or the site is not empty; the message says in one sentence what to do."""
+
+
+# ------------------------------------------------------------------------------------------------ out
+def site_export(path: Path) -> list[str]:
+    """Write the file, readable by its owner alone. Returns the documents whose files are gone. Raises SiteFileError."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        raise SiteFileError(f"{path} cannot be made ({error.strerror}): name a file that does not exist.") from error
+    try:
+        with os.fdopen(descriptor, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr(ABOUT, json.dumps(KIND))
+            with archive.open(ROWS, "w", force_zip64=True) as entry, io.TextIOWrapper(entry, "utf-8") as lines:
+                _write_rows(lines)
+            return _write_files(archive)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
+def _write_rows(lines: io.TextIOBase) -> None:
+    for label in CARRIED:
+        rows = apps.get_model(label)._default_manager.order_by("pk").iterator(chunk_size=ROWS_AT_ONCE)
+        # Permissions have other keys on another site.
+        natural = label.startswith("auth.")
+        serializers.serialize("jsonl", rows, stream=lines, cls=_Encoder, use_natural_foreign_keys=natural)
+
+
+def _write_files(archive: zipfile.ZipFile) -> list[str]:
+    gone = []
+    for document in Document.objects.exclude(file="").order_by("pk").iterator(chunk_size=ROWS_AT_ONCE):
+        try:
+            content = document.file.open("rb")
+        except FileNotFoundError:
+            gone.append(f"{document.title} ({document.pk})")
+            continue
+        with content, archive.open(f"{FILES}{document.pk}", "w", force_zip64=True) as entry:
+            shutil.copyfileobj(content, entry, COPIED_BYTES)
+    return gone
+
+
+# ------------------------------------------------------------------------------------------------ in
+def site_import(path: Path) -> int:
+    """Make an empty site the one of the file, all of it or nothing. Returns how many documents wait to be read.
+
+    Raises SiteFileError.
+    """
+    if User.objects.exists() or Collection.objects.exists():
+        raise SiteFileError("This site is not empty: set RAGSITE_DATA_DIR and DATABASE_URL to a new one.")
+    stored: list[str] = []
+    try:
+        with zipfile.ZipFile(path) as archive, transaction.atomic():
+            return _read(archive, stored)
+    except Exception as error:  # whatever is wrong with a file that may hold anything
+        for name in stored:
+            default_storage.delete(name)
+        why = "cannot be read or stored" if isinstance(error, OSError) else "is damaged, or was not made by export_site"
+        raise SiteFileError(f"{path} {why}; nothing was imported. ({error})") from error
+
+
+def _read(archive: zipfile.ZipFile, stored: list[str]) -> int:
+    """stored: gets the names of the files that were written."""
+    if damaged := archive.testzip():
+        raise zipfile.BadZipFile(damaged)
+    if json.loads(archive.read(ABOUT)) != KIND:
+        raise ValueError(f"{ABOUT} is of another kind or version")
+    Group.objects.all().delete()  # those that the migrations make are among the file's
+    with tempfile.TemporaryDirectory() as folder:
+        fixture = Path(folder) / ROWS
+        with archive.open(ROWS) as entry, fixture.open("w", encoding="utf-8") as lines:
+            lines.writelines(_rows(entry))
+        call_command("loaddata", fixture, ignorenonexistent=True, verbosity=0)  # tables and fields that are gone since
+    documents = Document.objects.select_related("collection__owner", "uploaded_by").order_by("created_at", "pk")
+    names = {f"{FILES}{key}" for key in documents.values_list("pk", flat=True)}
+    if foreign := set(archive.namelist()) - names - {ABOUT, ROWS}:
+        raise ValueError(f"it holds {min(foreign)[:100]!r}, which belongs to no document")
+    waiting = 0
+    for document in documents.iterator(chunk_size=ROWS_AT_ONCE):
+        if f"{FILES}{document.pk}" in archive.NameToInfo:
+            with archive.open(f"{FILES}{document.pk}") as content:
+                document.file.save(document.file_name, File(content), save=False)
+            stored.append(str(document.file.name))
+            Document.objects.filter(pk=document.pk).update(file=document.file.name)
+        if document.status != Document.Status.FAILED:
+            document_retry(document=document)
+            waiting += 1
+    return waiting
+
+
+def _rows(lines: Iterable[bytes]) -> Iterator[str]:
+    """As this site takes them: without what it finds out anew, and without permissions that are gone since."""
+    keys = {permission.natural_key() for permission in Permission.objects.select_related("content_type")}
+    for line in lines:
+        row = json.loads(line)
+        fields = row["fields"]
+        fields.update(ANEW.get(row["model"], {}))
+        for name in {"permissions", "user_permissions"} & fields.keys():
+            fields[name] = [key for key in fields[name] if tuple(key) in keys]
+        yield json.dumps(row) + "\n"

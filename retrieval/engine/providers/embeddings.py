@@ -1,0 +1,194 @@
+"""Embedding models of any kind of server: prefixes that models expect, batches, checks, a cache for queries. And
+embeddings without a model: hashed terms; not meaning, but words, spelling and script, and always there.
+
+Feature hashing with signs: Weinberger et al., ICML 2009. Terms come from `retrieval.engine.text.analysis`, so stems
+meet and
+so do Traditional and Simplified Chinese; character n-grams of longer words let misspellings and compounds meet.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+import numpy as np
+from cachetools import LRUCache
+from numpy.typing import NDArray
+
+from ragsite.core.messages import worded
+from retrieval.engine.errors import EmbeddingUnavailableError, ModelError
+from retrieval.engine.ports import Vectors
+from retrieval.engine.providers.server import CircuitBreaker, ModelServer
+from retrieval.engine.text.analysis import analyze
+from retrieval.engine.trace import ModelCall, model_call
+from retrieval.engine.values import EmbeddingSpace
+
+EMBED_BATCH_SIZE = 16  # texts in one call: few enough for a model without a GPU
+MAX_QUERY_VECTORS = 512
+VectorCache = LRUCache[tuple[EmbeddingSpace, str], NDArray[np.float32]]  # of one event loop: it has no lock
+
+# Retrieval models are trained with these (their model cards); without them the distance of query and document suffers.
+# The first name that the model's begins with holds; names without a namespace.
+PREFIXES: tuple[tuple[str, str, str], ...] = (
+    ("nomic-embed-text", "search_query: ", "search_document: "),
+    ("mxbai-embed-large", "Represent this sentence for searching relevant passages: ", ""),
+    ("snowflake-arctic-embed2", "query: ", ""),
+    ("snowflake-arctic-embed", "Represent this sentence for searching relevant passages: ", ""),
+    ("bge-large", "Represent this sentence for searching relevant passages: ", ""),
+    ("embeddinggemma", "task: search result | query: ", "title: none | text: "),
+    (
+        "qwen3-embedding",
+        "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:",
+        "",
+    ),
+    ("multilingual-e5", "query: ", "passage: "),
+    ("e5-", "query: ", "passage: "),
+)
+
+
+class ServedEmbedder:
+    """Implements `retrieval.engine.ports.Embedder`: the model that made, or will make, a space."""
+
+    def __init__(
+        self,
+        space: EmbeddingSpace,
+        *,
+        server: ModelServer,
+        breaker: CircuitBreaker,
+        cache: VectorCache,
+        timeout_s: float,
+    ) -> None:
+        self._space, self._server, self._breaker, self._cache = space, server, breaker, cache
+        self._timeout_s = timeout_s
+        self._query_prefix, self._document_prefix = prefixes(space.model)
+
+    @property
+    def space(self) -> EmbeddingSpace:
+        return self._space
+
+    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        return await self._in_batches([self._document_prefix + text for text in texts])
+
+    async def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        vectors = {text: self._cache.get((self._space, text)) for text in texts}
+        missing = [text for text, vector in vectors.items() if vector is None]
+        made = await self._in_batches([self._query_prefix + text for text in missing])
+        for text, vector in zip(missing, made, strict=True):
+            vectors[text] = self._cache[self._space, text] = vector
+        return np.array([vectors[text] for text in texts], dtype=np.float32).reshape(len(texts), self._space.dim)
+
+    async def measure(self) -> int:
+        """Numbers per embedding, as the model really gives them: its description may tell another."""
+        rows = await self._rows(["dimension"])
+        if not rows or not rows[0]:
+            raise EmbeddingUnavailableError(worded("model '{model}' gave an empty embedding", model=self._space.model))
+        return len(rows[0])
+
+    async def _in_batches(self, texts: list[str]) -> Vectors:
+        rows: list[list[float]] = []
+        for start in range(0, len(texts), EMBED_BATCH_SIZE):
+            rows += await self._rows(texts[start : start + EMBED_BATCH_SIZE])
+        return unit_vectors(rows, count=len(texts), space=self._space)
+
+    async def _rows(self, texts: list[str]) -> list[list[float]]:
+        """One call, through the gate and into the trace. Raises EmbeddingUnavailableError."""
+        try:
+            with model_call(ModelCall(kind="embed", model=self._space.model)):
+                async with self._breaker.call(wait_s=self._timeout_s), self._server.in_time(self._timeout_s):
+                    return await self._server.embed(self._space.model, texts)
+        except ModelError as error:
+            raise EmbeddingUnavailableError(error.reason) from error
+
+
+def prefixes(model: str) -> tuple[str, str]:
+    """What to put before a query and before a document."""
+    name = model.rpartition("/")[2].lower()
+    return next(((query, document) for begin, query, document in PREFIXES if name.startswith(begin)), ("", ""))
+
+
+def unit_vectors(rows: Sequence[Sequence[float]], *, count: int, space: EmbeddingSpace) -> Vectors:
+    """float32, shape (count, space.dim), unit length. Raises EmbeddingUnavailableError for anything else."""
+    sizes = {len(row) for row in rows}
+    if len(rows) != count or len(sizes) > 1:
+        reason = worded(
+            "model '{model}' gave {rows} embeddings for {count} texts", model=space.model, rows=len(rows), count=count
+        )
+        raise EmbeddingUnavailableError(reason)
+    if sizes and sizes != {space.dim}:
+        reason = worded(
+            "model '{model}' now gives {numbers} numbers per embedding, and the collection has {dim}; "
+            "re-embed the collection",
+            model=space.model,
+            numbers=sizes.pop(),
+            dim=space.dim,
+        )
+        raise EmbeddingUnavailableError(reason)
+    vectors = np.asarray(rows, dtype=np.float32).reshape(count, space.dim)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    if not np.isfinite(vectors).all() or not lengths.all():
+        reason = worded("model '{model}' gave an embedding that is not a direction", model=space.model)
+        raise EmbeddingUnavailableError(reason)
+    return np.asarray(vectors / lengths, dtype=np.float32)
+
+
+# ------------------------------------------------------------------------------------------------ without a model
+LEXICAL_DIM = 512
+# It needs a new name whenever the code below gives other vectors.
+LEXICAL_SPACE = EmbeddingSpace(model="lexical-hash-v1", dim=LEXICAL_DIM)
+GRAM_CHARS = 4
+GRAM_WEIGHT = 0.3  # of a whole term's
+
+
+class LexicalEmbedder:
+    """Deterministic: the same text has the same vector on every machine. Never unavailable."""
+
+    @property
+    def space(self) -> EmbeddingSpace:
+        return LEXICAL_SPACE
+
+    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        return await asyncio.to_thread(embed_texts, list(texts))
+
+    async def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        return await self.embed_documents(texts)
+
+
+def embed_texts(texts: Sequence[str]) -> Vectors:
+    """float32, shape (len(texts), DIM), unit length."""
+    vectors = np.zeros((len(texts), LEXICAL_DIM), dtype=np.float32)
+    for vector, text in zip(vectors, texts, strict=True):
+        for feature, weight in weights(text).items():
+            position, sign = place(feature)
+            vector[position] += sign * weight
+        if not vector.any():  # features of opposite sign may cancel each other
+            vector[0] = 1.0
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)
+
+
+def weights(text: str) -> dict[str, float]:
+    """Features with sublinear term frequency. A text without terms is its own single feature."""
+    terms = Counter(analyze(text))
+    if not terms:
+        return {f"text:{text.strip()}": 1.0}
+    features = {f"term:{term}": 1.0 + math.log(count) for term, count in terms.items()}
+    grams = Counter(gram for term in terms for gram in _grams(term))
+    features.update({f"gram:{gram}": GRAM_WEIGHT * (1.0 + math.log(count)) for gram, count in grams.items()})
+    return features
+
+
+def _grams(term: str) -> Iterator[str]:
+    """Character n-grams of a word with its ends marked; short terms and Chinese bigrams are whole already."""
+    if len(term) >= GRAM_CHARS:
+        marked = f"<{term}>"
+        yield from (marked[i : i + GRAM_CHARS] for i in range(len(marked) - GRAM_CHARS + 1))
+
+
+@lru_cache(maxsize=100_000)
+def place(feature: str) -> tuple[int, float]:
+    """Where a feature stands in the vector, and its sign."""
+    number = int.from_bytes(hashlib.blake2b(feature.encode(), digest_size=8).digest(), "big")
+    return number % LEXICAL_DIM, 1.0 if number >> 63 else -1.0

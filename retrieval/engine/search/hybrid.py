@@ -1,0 +1,524 @@
+"""Hybrid search: each group of queries × {dense, BM25}, one call per leg and embedding space, fused.
+
+    queries ─► groups ─┬─ embed, mean ─► dense leg (one call) ─┬─► formula ─► RRF of groups and spaces ─► texts
+                       └─ analyse ─────► BM25 leg (one call) ──┘
+
+A chunk that a leg did not find still gets a score: it is at most as good as the last one found. BM25 gives it 0 when
+the list had room left (no term matches); otherwise, and for vectors, it gets the list's lowest score.
+
+Source: seed 003, §2.1 (window topK×30, ×50 for short queries; match filter; 0.2·dense + 1.0·BM25) and §2.4 (RRF). The
+default formula sums z-scores instead, which labelled questions show to be better (docs/evaluation.md).
+
+Then users' ratings: a hit's normalised score, times the multiplier of its boost. What ratings lift from the tail has no
+text yet; it is read here, inside the asking user's scope, so that a boost never shows what permission hides. What was
+not found at all can't be lifted, and a multiplier has bounds: ratings move what fits the question, they pin nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import re
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ragsite.core.messages import worded
+from ragsite.core.rag_settings import SearchSettings
+from ragsite.core.text import CONTROL, strip_invisible
+from retrieval.engine.errors import EmbeddingUnavailableError, InvalidQueryError
+from retrieval.engine.ports import ChunkStore, LegHit, Models, SearchRequest, SearchResult, Vectors
+from retrieval.engine.search.index import MilvusIndex
+from retrieval.engine.text.analysis import HAN_CHARACTER, analyze, held_terms, search_terms
+from retrieval.engine.values import (
+    Boost,
+    Boosts,
+    EmbeddingSpace,
+    Level,
+    Query,
+    ScoredChunk,
+    Scores,
+    SearchScope,
+    StoredChunk,
+    TailHit,
+)
+
+# ------------------------------------------------------------------------------------------------ fusion
+RRF_K = 60  # rank fusion: 1 / (k + rank)
+
+Leg = Mapping[str, float]
+
+
+def rrf_scores(rankings: Sequence[Sequence[str]]) -> dict[str, float]:
+    """Sum of 1 / (k + rank) over the lists that hold an id, rank from 1; in first-met order.
+
+    Source: Cormack, Clarke, Buettcher, SIGIR 2009; k = 60 is theirs.
+    """
+    scores: dict[str, float] = {}
+    for ranking in rankings:
+        for rank, chunk_id in enumerate(ranking, start=1):
+            scores[chunk_id] = scores.get(chunk_id, 0.0) + 1.0 / (RRF_K + rank)
+    return scores
+
+
+def best_first(scores: Leg) -> list[str]:
+    """Ids by score, highest first; ties keep the mapping's order."""
+    return sorted(scores, key=lambda chunk_id: -scores[chunk_id])
+
+
+def zscore_sum(dense: Leg, bm25: Leg, *, dense_weight: float = 1.0, bm25_floor: float = 0.0) -> dict[str, float]:
+    """Both legs standardised (mean 0, deviation 1 over the candidates), then summed by weight, that of BM25 being 1.
+
+    A leg that found nothing at all, or was not asked, changes no score.
+    """
+    total = dict.fromkeys({**dense, **bm25}, 0.0)
+    for leg, weight, floor in ((dense, dense_weight, min(dense.values(), default=0.0)), (bm25, 1.0, bm25_floor)):
+        if leg:
+            values = [leg.get(chunk_id, floor) for chunk_id in total]
+            for chunk_id, value in zip(total, _zscores(values), strict=True):
+                total[chunk_id] += weight * value
+    return total
+
+
+def lower_repeats(scores: Leg, document_of: Mapping[str, str], *, penalty: float) -> dict[str, float]:
+    """Each chunk's score less `penalty` for every better one of its document, so that one long document does not fill
+    the first places."""
+    better: Counter[str] = Counter()
+    lowered = {}
+    for chunk_id in best_first(scores):
+        lowered[chunk_id] = scores[chunk_id] - penalty * better[document_of[chunk_id]]
+        better[document_of[chunk_id]] += 1
+    return lowered
+
+
+def _zscores(values: Sequence[float]) -> list[float]:
+    mean = sum(values) / len(values)
+    deviation = math.sqrt(sum((value - mean) ** 2 for value in values) / len(values))
+    return [(value - mean) / deviation if deviation else 0.0 for value in values]
+
+
+# ------------------------------------------------------------------------------------------------ queries
+MAX_QUERY_CHARS = 4_000  # what is embedded and analysed of a query; embedding models read no more
+MAX_QUERY_TERMS = 96  # BM25's cost grows with every term
+WHOLE_WORD_WEIGHT = 3  # of a Chinese word, where one that it holds weighs 1: 加班 finds less than 加班费
+CHINESE_NUMBER_WEIGHT = 3  # of a year or an amount in a Chinese query: docs/evaluation.md has the figures
+_NOT_SEARCHED = re.compile(rf"[{CONTROL}\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class QueryGroup:
+    """Queries that ask for the same thing and are searched as one: the first weighs as much as all others together.
+
+    label: the first one's kind, in `ranks`. A part of a compound question is a group of its own.
+    """
+
+    label: str
+    queries: tuple[Query, ...]
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """The distinct terms of the first query, in order."""
+        return _terms(self.queries[0])
+
+    @property
+    def text(self) -> str:
+        """The terms of all queries but imagined answers, each as often as its queries weigh.
+
+        BM25 adds up over a query's terms, so this text scores a chunk by the weighted sum of what the queries would
+        have scored it; Milvus Lite goes through each text of a call by itself, so one is several times cheaper.
+        """
+        weights: Counter[str] = Counter()
+        whole = self._whole_word_weight
+        for query, repeats in self._worded():
+            terms = _terms(query)
+            for term in terms:
+                weights[term] += repeats * whole * _number_weight(query, term)
+            for term in dict.fromkeys(held_terms(terms)):
+                weights[term] += repeats
+        return " ".join(term for term, count in weights.most_common(MAX_QUERY_TERMS) for _ in range(count))
+
+    @property
+    def text_weight(self) -> int:
+        """How often the text holds a term of every query: BM25's scores are this many times those of one query."""
+        return sum(repeats for _, repeats in self._worded()) * self._whole_word_weight or 1
+
+    @property
+    def _whole_word_weight(self) -> int:
+        """How often a word stands in the text for each of the shorter words that it holds."""
+        holds = any(held_terms(_terms(query)) for query, _ in self._worded())
+        return WHOLE_WORD_WEIGHT if holds else 1
+
+    def vector(self, vectors: Vectors) -> Vectors:
+        """The weighted mean of the queries' vectors, shape (1, dim); `vectors`: theirs, in order.
+
+        Source for imagined answers: Gao et al., ACL 2023 (HyDE), which takes the mean with the question as well.
+        """
+        others = len(self.queries) - 1
+        weights = [0.5, *[0.5 / others] * others] if others else [1.0]
+        return np.asarray(np.average(vectors, axis=0, weights=weights), dtype=np.float32)[np.newaxis]
+
+    def _worded(self) -> list[tuple[Query, int]]:
+        queries = [query for query in self.queries if not query.vector_only]
+        return [(query, max(1, len(queries) - 1) if at == 0 else 1) for at, query in enumerate(queries)]
+
+
+def query_groups(queries: Iterable[Query]) -> list[QueryGroup]:
+    """What asks for the same as the first query, then each part of the question. Queries that say nothing, or the same
+    again, are left out. Raises InvalidQueryError when none is left."""
+    texts = (replace(query, text=query_text(query.text)) for query in queries)
+    distinct = list({(query.text, query.vector_only): query for query in texts if query.text}.values())
+    if not distinct:
+        raise InvalidQueryError()
+    alike = tuple(query for query in distinct if query.kind != "sub_query")
+    parts = [query for query in distinct if query.kind == "sub_query"]
+    groups = [QueryGroup(alike[0].kind, alike)] if alike else []
+    return groups + [
+        QueryGroup("sub_query" if number == 1 else f"sub_query{number}", (query,))
+        for number, query in enumerate(parts, start=1)
+    ]
+
+
+def query_text(text: str) -> str:
+    """The text as it is searched for: without invisible characters; control characters and runs of white space are one
+    space, the ends are cut."""
+    return " ".join(_NOT_SEARCHED.sub(" ", strip_invisible(text)).split())[:MAX_QUERY_CHARS]
+
+
+def term_shares(terms: Sequence[str], chunks: Iterable[StoredChunk]) -> dict[str, float]:
+    """By chunk, which share of the terms its title, heading and text hold, 0..1."""
+    term_set = set(terms)
+    return {
+        chunk.chunk_id: len(term_set & set(analyze(f"{chunk.title}\n{chunk.heading}\n{chunk.text}"))) / len(term_set)
+        for chunk in chunks
+    }
+
+
+def _terms(query: Query) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(search_terms(query.text)))[:MAX_QUERY_TERMS]
+
+
+def _number_weight(query: Query, term: str) -> int:
+    return CHINESE_NUMBER_WEIGHT if term[:1].isdigit() and HAN_CHARACTER.search(query.text) else 1
+
+
+# ------------------------------------------------------------------------------------------------ search
+HIERARCHICAL_DOCUMENTS = 10  # documents that hierarchical search looks into
+WINDOW_MULTIPLIER = 30  # candidates per leg: top_k times this
+SHORT_WINDOW_MULTIPLIER = 50  # the same for short queries
+SHORT_QUERY_TERMS = 3  # a query of at most so many terms is short
+MATCH_LEVELS = (1.0, 0.75, 0.5)  # formula "seed": share of a long query's terms that a candidate must hold
+LEXICAL_WEIGHT = 1e-6  # formula "zscore": of a dense leg without an embedding model
+REPEAT_PENALTY = 0.5  # formula "zscore": of a chunk, for each better one of the same document
+BOOST_WINDOW = 100  # the best so many of what was found can be lifted or lowered by ratings
+SEARCH_TIMEOUT_S = 10.0  # one search, all legs
+
+NO_DOCUMENT = worded("no document's summary fits the question: all chunks were searched")
+
+
+class _Timings(dict[str, float]):
+    """Wall time per stage in ms; stages that run in several spaces at once count the longest."""
+
+    def add(self, stage: str, begun: float) -> None:
+        self[stage] = max(self.get(stage, 0.0), round((time.perf_counter() - begun) * 1000, 2))
+
+
+@dataclass(slots=True)
+class _Found:
+    """What the legs of one or several embedding spaces found.
+
+    fused: score by chunk id. dense, bm25: the best of any group, bm25 on the scale of one query. ranks: by leg, from 1.
+    """
+
+    fused: Mapping[str, float] = field(default_factory=dict)
+    dense: dict[str, float] = field(default_factory=dict)
+    bm25: dict[str, float] = field(default_factory=dict)
+    ranks: dict[str, dict[str, int]] = field(default_factory=dict)
+    document_of: dict[str, str] = field(default_factory=dict)
+    degraded: tuple[str, ...] = ()
+    notes: dict[str, object] = field(default_factory=dict)
+
+    def add_leg(self, label: str, hits: Sequence[LegHit], best: dict[str, float], *, scale: float = 1.0) -> None:
+        for rank, hit in enumerate(hits, start=1):
+            self.ranks.setdefault(hit.chunk_id, {})[label] = rank
+            self.document_of[hit.chunk_id] = hit.document_id
+            best[hit.chunk_id] = max(hit.score / scale, best.get(hit.chunk_id, hit.score / scale))
+
+    def tail_hit(self, chunk_id: str) -> TailHit:
+        fused = self.fused[chunk_id]
+        scores = Scores(dense=self.dense.get(chunk_id), bm25=self.bm25.get(chunk_id), fused=fused, final=fused)
+        return TailHit(
+            chunk_id=chunk_id, document_id=self.document_of[chunk_id], scores=scores,
+            ranks=self.ranks.get(chunk_id, {}),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Ask:
+    """What one embedding space is asked. limit: the window, per leg and group. rows: which rows of the index."""
+
+    request: SearchRequest
+    space: EmbeddingSpace
+    groups: Sequence[QueryGroup]
+    limit: int
+    rows: Mapping[str, Any]
+    timings: _Timings
+
+
+class HybridSearcher:
+    """Searches the chunks of a scope in both legs."""
+
+    def __init__(self, *, index: MilvusIndex, store: ChunkStore, models: Models, settings: SearchSettings) -> None:
+        self._index = index
+        self._store = store
+        self._models = models
+        self._settings = settings
+
+    async def search(self, request: SearchRequest) -> SearchResult:
+        """Candidates, best first, at most `top_k` (held to 1..max_top_k), or `depth`. Filters hold, however little
+        they leave: who may drop one is decided above (`retrieval.engine.steps.retrieve`).
+
+        Raises InvalidQueryError, IndexUnavailableError; EmbeddingUnavailableError only if dense alone was asked for.
+        """
+        if request.strategy == "hierarchical":
+            return await self._search_in_best_documents(request)
+        begun, timings = time.perf_counter(), _Timings()
+        found = await self._found(request, "chunks", timings)
+        depth = request.depth or self._top_k(request)
+        fetching = time.perf_counter()
+        candidates, tail = await self._candidates(found, request.scope, depth)
+        timings.add("fetch", fetching)
+        timings.add("total", begun)
+        return SearchResult(
+            candidates=candidates, tail_hits=tail, timings_ms=timings, degraded=found.degraded, notes=found.notes
+        )
+
+    async def _search_in_best_documents(self, request: SearchRequest) -> SearchResult:
+        """Hierarchical search: both legs find documents by their summaries, then chunks inside the best of these.
+
+        A document without a summary, since it has one chunk alone, is found by its first chunk. `notes["documents"]`
+        names the documents; where none is found, all chunks are searched, and `degraded` says so. Permission and
+        filters hold in both rounds.
+        Source: seed 001 (`hierarchical_search`); coarse to fine as in RAPTOR (Sarthi et al., ICLR 2024), one level.
+        """
+        begun, timings = time.perf_counter(), _Timings()
+        found = await self._found(request, "documents", timings)
+        documents = list(dict.fromkeys(map(found.document_of.__getitem__, best_first(found.fused))))
+        documents = documents[:HIERARCHICAL_DOCUMENTS]
+        timings.add("documents", begun)
+        filters = replace(request.filters, documents=tuple(documents) or request.filters.documents)
+        result = await self.search(replace(request, strategy="chunks", filters=filters))
+        total = round(result.timings_ms["total"] + timings["documents"], 2)
+        return replace(
+            result,
+            timings_ms={**result.timings_ms, "documents": timings["documents"], "total": total},
+            degraded=result.degraded if documents else (*result.degraded, NO_DOCUMENT),
+            notes={**result.notes, "strategy": "hierarchical", "documents": documents},
+        )
+
+    def _top_k(self, request: SearchRequest) -> int:
+        return min(max(request.top_k, 1), self._settings.max_top_k)
+
+    async def _found(self, request: SearchRequest, level: Level, timings: _Timings) -> _Found:
+        """All legs in all spaces. Scores of different spaces can't be compared, ranks can."""
+        begun, groups = time.perf_counter(), query_groups(request.queries)
+        terms = groups[0].terms
+        timings.add("analyse", begun)
+        short = len(terms) <= SHORT_QUERY_TERMS
+        limit = self._top_k(request) * (SHORT_WINDOW_MULTIPLIER if short else WINDOW_MULTIPLIER)
+        spaces: dict[EmbeddingSpace, list[str]] = {}
+        for ref in request.scope.collections:
+            if ref.space is not None:
+                spaces.setdefault(ref.space, []).append(ref.id)
+        attached = frozenset(ref.id for ref in request.scope.collections if ref.attached)
+        filters = replace(request.filters, spared=attached) if request.filters else request.filters
+        rows = {"filters": filters, "level": level}
+        asks = (
+            _Ask(request, space, groups, limit, {"collection_ids": collection_ids, **rows}, timings)
+            for space, collection_ids in spaces.items()
+        )
+        results = await asyncio.gather(*map(self._search_space, asks))
+        found = results[0] if len(results) == 1 else _joined(results)
+        found.notes |= {
+            "formula": self._settings.formula, "window": limit, "terms": list(terms), "found": len(found.fused),
+            "spaces": len(spaces),
+        }  # fmt: skip
+        return found
+
+    # -------------------------------------------------------------------------------------------- one space
+    async def _search_space(self, ask: _Ask) -> _Found:
+        found = _Found()
+        dense_legs, bm25_legs = await asyncio.gather(self._dense(ask, found), self._bm25(ask))
+        begun = time.perf_counter()
+        lists = []
+        for group, dense_hits, bm25_hits in zip(ask.groups, dense_legs, bm25_legs, strict=True):
+            found.add_leg(f"{group.label}:dense", dense_hits, found.dense)
+            found.add_leg(f"{group.label}:bm25", bm25_hits, found.bm25, scale=group.text_weight)
+            dense = {hit.chunk_id: hit.score for hit in dense_hits}
+            bm25 = {hit.chunk_id: hit.score / group.text_weight for hit in bm25_hits}
+            if self._settings.formula == "seed":
+                lists.append(await self._seed(ask, group, dense, bm25, found.notes))
+            else:
+                # Hashed words know nothing that BM25 does not, and no word's weight: they only part what BM25 holds
+                # equal, and order what it did not find.
+                weight = LEXICAL_WEIGHT if bm25 and not ask.space.semantic else 1.0
+                # What is not in a full list may score up to its last entry.
+                floor = min(bm25.values()) if len(bm25) >= ask.limit else 0.0
+                scores = zscore_sum(dense, bm25, dense_weight=weight, bm25_floor=floor)
+                lists.append(lower_repeats(scores, found.document_of, penalty=REPEAT_PENALTY))
+        filled = [scores for scores in lists if scores]
+        # One list keeps the formula's scores.
+        found.fused = filled[0] if len(filled) == 1 else rrf_scores([best_first(scores) for scores in filled])
+        ask.timings.add("fuse", begun)
+        return found
+
+    async def _seed(
+        self, ask: _Ask, group: QueryGroup, dense: Mapping[str, float], bm25: Mapping[str, float],
+        notes: dict[str, object],
+    ) -> dict[str, float]:  # fmt: skip
+        """kNN window → match filter on terms → BM25 inside the window. Without vectors BM25's list is the window."""
+        window = list(dense) or list(bm25)
+        if dense and group.terms and not group.queries[0].vector_only:
+            window, notes["match"] = await self._matching(group.terms, window, ask.request.scope)
+        return {chunk_id: 0.2 * dense.get(chunk_id, 0.0) + bm25.get(chunk_id, 0.0) for chunk_id in window}
+
+    async def _matching(self, terms: Sequence[str], window: list[str], scope: SearchScope) -> tuple[list[str], float]:
+        """The candidates that hold enough of the query's terms, and the share that was enough: 0 where none does."""
+        chunks = await self._store.fetch(window, scope=scope)
+        shares = await asyncio.to_thread(term_shares, terms, list(chunks.values()))
+        any_term = 1.0 / len(terms)
+        for level in (any_term,) if len(terms) <= SHORT_QUERY_TERMS else (*MATCH_LEVELS, any_term):
+            if matching := [chunk_id for chunk_id in window if shares.get(chunk_id, 0.0) >= level - 1e-9]:
+                return matching, round(level, 3)
+        return window, 0.0
+
+    async def _dense(self, ask: _Ask, found: _Found) -> list[list[LegHit]]:
+        """One list per group; where the embedder is away but text search works, nothing, and why in `degraded`."""
+        nothing: list[list[LegHit]] = [[] for _ in ask.groups]
+        if "dense" not in ask.request.stages:
+            return nothing
+        begun = time.perf_counter()
+        try:
+            vectors = await self._vectors(ask)
+        except EmbeddingUnavailableError as error:
+            if "bm25" not in ask.request.stages:
+                raise
+            found.degraded = (worded("no vectors, text search alone: {reason}", reason=error.reason),)
+            return nothing
+        ask.timings.add("embed", begun)
+        begun = time.perf_counter()
+        hits = await self._index.search_dense(ask.space, vectors, limit=ask.limit, **ask.rows)
+        ask.timings.add("dense", begun)
+        return hits
+
+    async def _vectors(self, ask: _Ask) -> Vectors:
+        """A vector for each group, all queries embedded in one call. Raises EmbeddingUnavailableError."""
+        try:
+            async with asyncio.timeout(SEARCH_TIMEOUT_S):
+                embedder = await self._models.embedder(ask.space)
+                vectors = await embedder.embed_queries([query.text for group in ask.groups for query in group.queries])
+        except TimeoutError as error:
+            reason = worded(
+                "the query was not embedded within {search_timeout_s:g} s", search_timeout_s=SEARCH_TIMEOUT_S
+            )
+            raise EmbeddingUnavailableError(reason) from error
+        ends = np.cumsum([len(group.queries) for group in ask.groups])
+        parts = np.split(vectors, ends[:-1])
+        return np.concatenate([group.vector(part) for group, part in zip(ask.groups, parts, strict=True)])
+
+    async def _bm25(self, ask: _Ask) -> list[list[LegHit]]:
+        """One list per group."""
+        if "bm25" not in ask.request.stages:
+            return [[] for _ in ask.groups]
+        begun = time.perf_counter()
+        texts = [group.text for group in ask.groups]
+        hits = await self._index.search_bm25(ask.space, texts, limit=ask.limit, **ask.rows)
+        ask.timings.add("bm25", begun)
+        return hits
+
+    # -------------------------------------------------------------------------------------------- candidates
+    async def _candidates(
+        self, found: _Found, scope: SearchScope, top_k: int
+    ) -> tuple[tuple[ScoredChunk, ...], tuple[TailHit, ...]]:
+        """The best `top_k` that still exist, each text once, and what follows down to the place from which ratings may
+        lift. Texts are read for the former alone."""
+        ranking, batch = best_first(found.fused), top_k + max(5, top_k // 2)
+        candidates: list[ScoredChunk] = []
+        seen: set[str] = set()
+        for start in range(0, len(ranking), batch):
+            chunk_ids = ranking[start : start + batch]
+            chunks = await self._store.fetch(chunk_ids, scope=scope)
+            for at, chunk_id in enumerate(chunk_ids, start=start + 1):
+                chunk = chunks.get(chunk_id)
+                if chunk is None or (text := "".join(chunk.text.split()).casefold()) in seen:
+                    continue
+                seen.add(text)
+                hit = found.tail_hit(chunk_id)
+                candidates.append(ScoredChunk(chunk=chunk, scores=hit.scores, ranks=hit.ranks))
+                if len(candidates) == top_k:
+                    return tuple(candidates), tuple(map(found.tail_hit, ranking[at:BOOST_WINDOW]))
+        return tuple(candidates), ()
+
+
+def _joined(results: Sequence[_Found]) -> _Found:
+    """Of several spaces, whose chunks are distinct."""
+    joined = _Found(fused=rrf_scores([best_first(found.fused) for found in results]))
+    for found in results:
+        for name in ("dense", "bm25", "ranks", "document_of", "notes"):
+            getattr(joined, name).update(getattr(found, name))
+        joined.degraded = tuple(dict.fromkeys((*joined.degraded, *found.degraded)))
+    return joined
+
+
+# ------------------------------------------------------------------------------------------------ boosting
+BOOST_TIMEOUT_S = 2.0  # waiting for what ratings say
+
+LOWEST_SCORE = 0.26  # of the last of a hundred hits; the first has 1. Why: `rank_with_boosts`
+NO_BOOST = Boost()
+MOST_READ = 2  # times as many as the candidates: the best ranked whose texts are read, since some may have been deleted
+Hit = ScoredChunk | TailHit
+
+
+async def put_boosts(
+    result: SearchResult, boosts: Boosts, *, store: ChunkStore, scope: SearchScope
+) -> tuple[tuple[ScoredChunk, ...], list[str]]:
+    """The result's candidates, as many as before where enough is left, in the order that the boosts give them; and the
+    ids of those that came up from the tail."""
+    count, chunks = len(result.candidates), {hit.chunk_id: hit.chunk for hit in result.candidates}
+    ranked = [
+        hit
+        for hit in rank_with_boosts((*result.candidates, *result.tail_hits), boosts)
+        if not boosts.by_chunk.get(hit.chunk_id, NO_BOOST).hide
+    ]
+    raised = [hit.chunk_id for hit in ranked[: MOST_READ * count] if hit.chunk_id not in chunks]
+    read = await store.fetch(raised, scope=scope) if raised and boosts.by_chunk else {}  # not what is deleted or hidden
+    texts = {**read, **chunks}
+    shown = [hit for hit in ranked if hit.chunk_id in texts][:count]
+    candidates = (ScoredChunk(chunk=texts[hit.chunk_id], scores=hit.scores, ranks=hit.ranks) for hit in shown)
+    return tuple(candidates), [hit.chunk_id for hit in shown if hit.chunk_id in read]
+
+
+def rank_with_boosts(hits: Sequence[Hit], boosts: Boosts, *, pool: Sequence[Hit] = ()) -> list[Hit]:
+    """Best first, with the scores `standing`, `boost` and `final`; ties keep their order. `pool`: what scores are
+    normalised among, by default `hits`: fused scores can't be multiplied as they are, sums of z-scores are below 0.
+
+    A hit's score is lowest^(1 − n) × multiplier, with n its normalised score and `lowest` the last hit's score. Why a
+    power: on labelled sets the log-odds that a passage answers rise evenly with its fused score, by about 8 from the
+    last to the first of a hundred hits, and by less the fewer there are. One vote of raters who are wrong one time in
+    five adds ln 4 to the log-odds, and three such votes reach a multiplier's bound of 2. Votes and search are then
+    weighed in the same unit if lowest = 2^(−8 / (3·ln 4)) = 0.26.
+    """
+    fused = [hit.scores.fused or 0.0 for hit in pool or hits]
+    low = min(fused, default=0.0)
+    width = (max(fused, default=0.0) - low) or 1.0
+    lowest = LOWEST_SCORE ** (math.log(max(len(fused), 1)) / math.log(100.0))
+    ranked = list[Hit]()
+    for hit in hits:
+        boost = boosts.by_chunk.get(hit.chunk_id, NO_BOOST).multiplier
+        standing = ((hit.scores.fused or 0.0) - low) / width
+        scores = replace(hit.scores, standing=standing, boost=boost, final=lowest ** (1.0 - standing) * boost)
+        ranked.append(replace(hit, scores=scores))
+    return sorted(ranked, key=lambda hit: -(hit.scores.final or 0.0))

@@ -1,0 +1,123 @@
+"""Which passages a sentence of an answer cites.
+
+A model's own markers ([1], [1, 2], 【1】) are a hint: they weigh HINT in the choice, and a passage that says less than
+another one is not cited for them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Sequence
+
+from ragsite.core.messages import worded
+from retrieval.engine.errors import EmbeddingUnavailableError
+from retrieval.engine.ports import Embedder, Models, Vectors
+from retrieval.engine.steps.grounding.overlap import is_comparable, overlap, passage_terms, statement_weights
+from retrieval.engine.text.analysis import held_share, query_terms
+from retrieval.engine.values import Source
+
+HINT = 0.06  # what the model's own marker adds to a passage's score
+CONTEXT = 0.15  # what the question's words in the nearest sentence add at most
+RANK = 0.002  # what each place further down the ranking takes away: it tells equal passages apart
+NUMBERS = 0.5  # share of the score that a sentence's numbers make up, where it has any
+NEAR = 0.3  # share of its weight from which a sentence cites its nearest passage
+ALIKE = 0.05  # how far below the best one a passage may be that the model cited as well
+JOIN = 0.2  # share of the sentence's weight that another passage must add, half of it where the model cited it
+MOST = 3  # passages that one sentence cites
+COSINE_ALIKE = 0.05  # how far below the nearest one's cosine a passage may be that the model cited
+EMBEDDING_TIMEOUT_S = 2.0
+EMBEDDER_IS_SLOW = worded("no result within {timeout_s:.1f} s", timeout_s=EMBEDDING_TIMEOUT_S)
+
+
+def align(statement: str, sources: Sequence[Source], *, question: str, hints: Collection[int] = ()) -> tuple[int, ...]:
+    """Markers of the passages that bear it out, ascending; empty where none is near.
+
+    A sentence in another language than all of its passages keeps the model's own markers, as does one that is too
+    short to be looked up.
+    """
+    return _by_words(statement, sources, question=question, hints=hints) or _believed(statement, sources, hints)
+
+
+def _by_words(statement: str, sources: Sequence[Source], *, question: str, hints: Collection[int]) -> tuple[int, ...]:
+    """`align` by words and numbers alone."""
+    chunks = {source.marker: source.chunk for source in sources}
+    hinted = chunks.keys() & set(hints)
+    weights = statement_weights(statement, question, list(chunks.values()), number_share=NUMBERS)
+    if not sources or not weights:
+        return ()
+    found = {marker: overlap(weights, chunk) for marker, chunk in chunks.items()}
+    context = dict.fromkeys(query_terms(question), 1.0)
+    scores: dict[int, float] = {}
+    for rank, source in enumerate(sorted(sources, key=lambda source: -(source.scores.final or 0.0))):
+        one = found[source.marker]
+        scores[source.marker] = (
+            0.7 * one.near
+            + 0.3 * one.whole
+            + CONTEXT * held_share(context, one.place.terms)
+            + HINT * (source.marker in hinted)
+            - RANK * rank
+        )
+    best, *others = sorted(scores, key=lambda marker: -scores[marker])
+    if found[best].near < NEAR:
+        return ()
+    cited = [best]
+    held = passage_terms(chunks[best])
+    for marker in others:
+        gain = held_share(weights, held | found[marker].place.terms) - held_share(weights, held)
+        is_alike = marker in hinted and scores[marker] >= scores[best] - ALIKE
+        if len(cited) < MOST and (is_alike or gain >= (JOIN / 2 if marker in hinted else JOIN)):
+            cited.append(marker)
+            held |= passage_terms(chunks[marker])
+    return tuple(sorted(cited))
+
+
+def _believed(statement: str, sources: Sequence[Source], hints: Collection[int]) -> tuple[int, ...]:
+    """The model's own markers, of a sentence that words can say nothing about."""
+    if not _is_beyond_words(statement, sources):
+        return ()
+    return tuple(sorted({source.marker for source in sources}.intersection(hints))[:MOST])
+
+
+def _is_beyond_words(statement: str, sources: Sequence[Source]) -> bool:
+    return not query_terms(statement) or not is_comparable(statement, [source.chunk for source in sources])
+
+
+class Aligner:
+    """`align` for the sentences of one answer. A sentence that its passages have no words for cites the one that is
+    nearest by vectors, if that one is in another language, and an embedding model answers in time."""
+
+    def __init__(self, sources: Sequence[Source], *, question: str, models: Models | None = None) -> None:
+        self._sources = sources
+        self._question = question
+        self._models = models
+        self._vectors: Vectors | None = None  # of the passages
+        self.failure = ""  # why vectors could not be had
+
+    async def __call__(self, sentence: str, hints: Collection[int]) -> Sequence[int]:
+        cited = await asyncio.to_thread(_by_words, sentence, self._sources, question=self._question, hints=hints)
+        if cited or not self._sources:
+            return cited
+        if self._models and query_terms(sentence):
+            try:
+                async with asyncio.timeout(EMBEDDING_TIMEOUT_S):
+                    embedder = await self._models.default_embedder()
+                    if embedder.space.semantic:
+                        return await self._nearest(embedder, sentence, hints)
+            except (EmbeddingUnavailableError, TimeoutError) as error:
+                self._models = None
+                self.failure = getattr(error, "reason", "") or EMBEDDER_IS_SLOW
+        return _believed(sentence, self._sources, hints)
+
+    async def _nearest(self, embedder: Embedder, sentence: str, hints: Collection[int]) -> Sequence[int]:
+        """What is nearest by vectors, if words can't tell whether it says so."""
+        if self._vectors is None:
+            self._vectors = await embedder.embed_documents([source.chunk.text for source in self._sources])
+        cosines = self._vectors @ (await embedder.embed_queries([sentence]))[0]
+        nearest = int(cosines.argmax())
+        if is_comparable(sentence, [self._sources[nearest].chunk]):
+            return ()
+        return [
+            source.marker
+            for at, (source, cosine) in enumerate(zip(self._sources, cosines, strict=True))
+            if at == nearest or (source.marker in hints and cosine >= cosines[nearest] - COSINE_ALIKE)
+        ][:MOST]

@@ -1,0 +1,53 @@
+"""What an answer states: its sentences, each with the passages that it cites."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from retrieval.engine.text.markers import MARKER, numbers_of, without_markers
+from retrieval.engine.text.statements import Statement, headed_statements_of, leading_signs
+
+_WORD = re.compile(r"[^\W_]")
+_LEADING_MARKERS = re.compile(rf"(?:\s*+{MARKER})++[\s.,;:，。；]*+")
+_MARKER = re.compile(MARKER)
+_EMPHASIS = re.compile(r"\*\*|__|[*`~|]")
+_STATES_NOTHING = (":", "：", "?", "？")
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """`answer[start:end]`, without list signs, with its markers. `text`: without markers and markup."""
+
+    text: str
+    start: int
+    end: int
+    markers: tuple[int, ...]
+
+
+def claims_of(answer: str) -> list[Claim]:
+    """In order. Headings, code, questions and lines that introduce a list state nothing."""
+    claims = []
+    for piece in _pieces(answer):
+        text = answer[piece.start : piece.end]
+        words = " ".join(_EMPHASIS.sub(" ", without_markers(text)).split())
+        states = len(_WORD.findall(words)) > 1 and not words.rstrip("_ ").endswith(_STATES_NOTHING)
+        if states and piece.kind != "code":
+            markers = tuple(dict.fromkeys(numbers_of("".join(_MARKER.findall(text)))))
+            claims.append(Claim(words, piece.start, piece.end, markers))
+    return claims
+
+
+def _pieces(answer: str) -> list[Statement]:
+    """Markers after a full stop belong to the sentence before it."""
+    pieces: list[Statement] = []
+    for piece in headed_statements_of(answer):
+        start = piece.start
+        leading = _LEADING_MARKERS.match(answer[start : piece.end])
+        if leading and pieces and "\n" not in answer[pieces[-1].end : start]:
+            pieces[-1] = pieces[-1]._replace(end=start + len(leading[0].rstrip()))
+            start += leading.end()
+        start += leading_signs(answer[start : piece.end])
+        if answer[start : piece.end].strip():
+            pieces.append(piece._replace(start=start))
+    return pieces

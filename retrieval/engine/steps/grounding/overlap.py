@@ -1,0 +1,173 @@
+"""How much of a statement a passage holds, and where in it."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from retrieval.engine.text.analysis import (
+    ENGLISH,
+    HAN,
+    KANA,
+    UNKNOWN,
+    analyze,
+    detect_language,
+    held_share,
+    query_terms,
+    rarity,
+    to_simplified,
+)
+from retrieval.engine.text.numbers import known_numbers, number_term, stated_numbers
+from retrieval.engine.text.statements import sentence_spans
+from retrieval.engine.values import StoredChunk
+
+QUESTION_SHARE = 0.15  # of its weight that a word keeps which the question holds already
+NEIGHBOUR_GAIN = 0.2  # share of the weight that the next sentence must add to be evidence as well
+MAX_SENTENCES = 200  # of a passage
+# Shares of a statement's words, small ones included, below which passages are in another language: where letters or
+# accents of it occur in none of them, and where all of them look as if they were.
+COMMON_LETTERS_STRANGE = 0.15
+COMMON_GUESS_DIFFERS = 0.25
+STRANGE_LETTERS = 2
+TELLING_WORDS = 5  # that a statement needs, and passages, for it to tell anything that they have none in common
+TELLING_PASSAGES = 60
+VOCABULARY_CHARS = 20_000  # of a text that are read
+_SCRIPTS = frozenset("ARABIC CJK CYRILLIC DEVANAGARI GREEK HANGUL HEBREW HIRAGANA KATAKANA THAI".split())  # noqa: SIM905
+_OF_OTHER_SCRIPTS = frozenset("ar el he hi ja ko ru th zh".split())  # noqa: SIM905
+_UNSPACED = HAN + KANA + r"\u0e01-\u0e4e\u0e81-\u0edf\u1000-\u109f\u1780-\u17d3"  # scripts without blanks between words
+_WRITTEN = re.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])[^\W\d_])+")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """`text[start:end]` of a passage: one sentence, or two neighbours. terms: their words, and their numbers as #7."""
+
+    start: int
+    end: int
+    terms: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """Of a statement and a passage. near: the share of the statement's weight, 0..1, in the best two neighbouring
+    sentences; whole: in the passage with its title. place: where most of it stands."""
+
+    near: float
+    whole: float
+    place: Place
+
+
+def overlap(weights: Mapping[str, float], passage: StoredChunk) -> Overlap:
+    """`weights`: see `statement_weights`. What stands beside the text counts for every sentence."""
+    beside, sentences = terms_beside(passage), sentences_of(passage.text)
+    pairs = [
+        Place(one.start, other.end, one.terms | other.terms)
+        for one, other in zip(sentences, (*sentences[1:], sentences[-1]), strict=True)
+    ]
+    alone, paired = ([held_share(weights, place.terms | beside) for place in places] for places in (sentences, pairs))
+    best = max(range(len(sentences)), key=lambda at: (round(alone[at], 6), -at))
+    pair = max(range(max(0, best - 1), best + 1), key=lambda at: paired[at])
+    place = pairs[pair] if paired[pair] - alone[best] >= NEIGHBOUR_GAIN else sentences[best]
+    return Overlap(max(paired), held_share(weights, passage_terms(passage)), place)
+
+
+def statement_weights(
+    statement: str, question: str, passages: Sequence[StoredChunk], *, number_share: float
+) -> dict[str, float]:
+    """What each of the statement's words weighs, more where few of the passages hold it (one that none holds,
+    as one that one holds); its numbers have `number_share` of the whole."""
+    held = [passage_terms(passage) for passage in passages]
+    old_terms = frozenset(query_terms(question))
+    weights = {
+        term: rarity(max(1, sum(term in terms for terms in held)), len(held))
+        * (QUESTION_SHARE if term in old_terms else 1.0)
+        for term in query_terms(statement)
+        if not term.isnumeric()  # they are looked up by their value
+    }
+    numbers = stated_numbers(statement)
+    each = number_share / (1 - number_share) * (sum(weights.values()) or 1.0) / (len(numbers) or 1)
+    return weights | {number_term(value): each for value in numbers}
+
+
+def passage_terms(passage: StoredChunk) -> frozenset[str]:
+    return _terms(passage.text) | terms_beside(passage)
+
+
+def terms_beside(passage: StoredChunk) -> frozenset[str]:
+    facts = (passage.title, passage.heading, passage.department, passage.doc_type, passage.file_name, passage.published)
+    return _terms("\n".join((*facts, str(passage.policy_year or ""), str(passage.page or ""))))
+
+
+def is_comparable(statement: str, passages: Sequence[StoredChunk]) -> bool:
+    """Whether the passages' words can say anything about the statement: whether one of them may be in its language.
+
+    Asked about what the passages do not hold: what they hold is in their language. Texts of one language share its
+    letters and its small words whatever they are about. A guess of the languages is heard as well; by itself it decides
+    nothing.
+    """
+    own = vocabulary(statement)
+    known = frozenset[str]().union(*(vocabulary(passage.text) for passage in passages))
+    common = len(own & known) / len(own) if own else 1.0
+    own_letters = _letters(own)
+    known_letters = _letters(known)
+    if common < COMMON_LETTERS_STRANGE and _are_strange(own_letters, known_letters):
+        return False
+    if common < COMMON_GUESS_DIFFERS and all(_guesses_differ(statement, passage.text) for passage in passages):
+        return False
+    return bool(common or own_letters & known_letters) or len(own) < TELLING_WORDS or len(known) < TELLING_PASSAGES
+
+
+def _guesses_differ(statement: str, passage: str) -> bool:
+    """Simplified and Traditional Chinese are one; a text that shows no language differs from none, nor does one that
+    holds a sentence in another script than most of it."""
+    languages = {_language_of(statement), _language_of(passage)}
+    scripts = _letters(vocabulary(statement)) & _SCRIPTS
+    quotes = bool(scripts) and scripts <= _letters(vocabulary(passage)) and not languages <= _OF_OTHER_SCRIPTS
+    return UNKNOWN not in languages and len(languages) > 1 and not quotes
+
+
+@lru_cache(maxsize=1024)
+def _language_of(text: str) -> str:
+    """English only where one of its small words stands: it is the guess for all that is in Latin letters."""
+    language = detect_language(text).split("-")[0]
+    return UNKNOWN if language == "en" and ENGLISH.isdisjoint(vocabulary(text)) else language
+
+
+@lru_cache(maxsize=4096)
+def vocabulary(text: str) -> frozenset[str]:
+    """The words of a text as they are written, small ones included; characters where no blanks part words."""
+    return frozenset(_WRITTEN.findall(to_simplified(text[:VOCABULARY_CHARS]).casefold()))
+
+
+def _are_strange(own: frozenset[str], known: frozenset[str]) -> bool:
+    """Whether a script of the statement, or most of its accents and special letters, occur nowhere in the passages."""
+    missing = own - known
+    return not missing.isdisjoint(_SCRIPTS) or (len(missing) >= STRANGE_LETTERS and len(missing) > len(own) / 2)
+
+
+def _letters(words: Iterable[str]) -> frozenset[str]:
+    """What is written but a–z: the names of other scripts, and each accent and special letter of the Latin one."""
+    letters = set(unicodedata.normalize("NFD", "".join(words)))
+    return frozenset(_script_of(letter) for letter in letters if not letter.isascii())
+
+
+@lru_cache(maxsize=4096)
+def _script_of(letter: str) -> str:
+    """`CYRILLIC`, `CJK`; the letter itself where it is Latin or an accent."""
+    script = unicodedata.name(letter, "").partition(" ")[0]
+    return script if script in _SCRIPTS else letter
+
+
+@lru_cache(maxsize=1024)
+def sentences_of(text: str) -> tuple[Place, ...]:
+    """One at least."""
+    places = [Place(span.start, span.end, _terms(span.text)) for span in sentence_spans(text)[:MAX_SENTENCES]]
+    return tuple(places) or (Place(0, 0, frozenset()),)
+
+
+@lru_cache(maxsize=4096)
+def _terms(text: str) -> frozenset[str]:
+    return frozenset({*analyze(text), *map(number_term, known_numbers(text))})

@@ -1,0 +1,54 @@
+"""How far passages support a statement.
+
+A number that no passage has makes a statement unsupported whatever words they share; where the question has it, the
+statement is weak.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ragsite.core.messages import joined, worded
+from retrieval.engine.steps.grounding.overlap import Place, is_comparable, overlap, passage_terms, statement_weights
+from retrieval.engine.text.analysis import held_share
+from retrieval.engine.text.numbers import known_numbers, number_term, stated_numbers
+from retrieval.engine.values import StoredChunk
+
+NUMBERS_CHECKED = 0.2  # share of the score that its numbers make up: to have them says little, to lack one is decisive
+MIN_TERMS = 2  # fewer say nothing that could be looked up: "Yes.", "So it is."
+REFUTED_CAP = 0.2  # the most that a statement gets with a number that no passage has
+WEAK_CAP = 0.4  # and with one that only the question has, or one wrong number beside a right one
+COMPARABLE = 0.5  # score from which the words were found, whatever language they are in
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """score: 0..1; None: it can't be checked. reason: for None and for a capped score. places: (index of a passage,
+    its sentence or two that are nearest)."""
+
+    score: float | None
+    reason: str = ""
+    places: tuple[tuple[int, Place], ...] = ()
+
+
+def support(statement: str, passages: Sequence[StoredChunk], *, question: str) -> Support:
+    """How far the passages together support the statement: half by the best place, half by all that they say."""
+    weights = statement_weights(statement, question, passages, number_share=NUMBERS_CHECKED)
+    numbers = stated_numbers(statement)
+    if len(weights) < MIN_TERMS and not numbers:
+        return Support(None, worded("it is too short to be looked up"))
+    found = [overlap(weights, passage) for passage in passages]
+    places = tuple((at, one.place) for at, one in enumerate(found) if one.near)
+    held = frozenset[str]().union(*map(passage_terms, passages))
+    score = 0.5 * max((one.near for one in found), default=0.0) + 0.5 * held_share(weights, held)
+    if score < COMPARABLE and not is_comparable(statement, passages):
+        return Support(None, worded("the passage is in another language"), places)
+    missing = {value: written for value, written in numbers.items() if number_term(value) not in held}
+    if not missing:
+        return Support(score, places=places)
+    written_numbers, question_numbers = joined(", ", missing.values()), known_numbers(question)
+    if question_numbers.issuperset(missing):
+        return Support(min(score, WEAK_CAP), worded("only the question says it: {told}", told=written_numbers), places)
+    cap = WEAK_CAP if numbers.keys() - missing.keys() - question_numbers else REFUTED_CAP
+    return Support(min(score, cap), worded("not in the passage: {told}", told=written_numbers), places)

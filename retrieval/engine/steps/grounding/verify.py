@@ -1,0 +1,136 @@
+"""Verify: each sentence of a whole answer is held against the passages that it cites; weak ones are marked.
+
+When an answer is verified it has been read, so nothing is taken back: weak sentences stand in the step's detail, and
+the page underlines them. Only an answer of which no sentence comes near to what its passages say becomes NO_ANSWER.
+Where the setting says so, the fast model is asked as well, in one call for all sentences: it can find a sentence
+unsupported, never supported.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pydantic import BaseModel
+
+from ragsite.core.messages import worded
+from retrieval.engine.providers.chat import exactly
+from retrieval.engine.steps.grounding.claims import Claim, claims_of
+from retrieval.engine.steps.grounding.support import support
+from retrieval.engine.steps.step import Deps, step, try_call
+from retrieval.engine.text.quoting import one_line, quote_source
+from retrieval.engine.trace import degrade, note, skip
+from retrieval.engine.values import Answer, GroundedSentence, SentenceEvidence
+
+NOTHING_SUPPORTED = worded("no passage supports any sentence of the answer")
+BASELESS = 0.3  # score below which a sentence is not only weak: another number, or nearly no words in common
+MAX_CLAIMS = 40  # of one answer that are checked
+
+
+@step("verify")
+async def verify(deps: Deps, answer: Answer, *, question: str) -> Answer:
+    """The answer with its `grounding`; its text stays. Never raises a ModelError."""
+    settings = deps.settings.verify
+    if reason := _not_to_be_checked(answer, enabled=settings.enabled):
+        skip(reason)
+        return answer
+    claims = claims_of(answer.text)[:MAX_CLAIMS]
+    grounding = await asyncio.to_thread(
+        check_by_words, answer, claims, question, supported_score=settings.supported_score
+    )
+    if settings.by_model and claims:
+        verdicts = await _model_verdicts(deps, answer, claims, question)
+        grounding = [
+            # A model that is easily pleased proves nothing: it can only lower what the words say.
+            sentence
+            if supported or sentence.supported is False
+            else replace(sentence, supported=False, reason=sentence.reason or worded("the model finds it unsupported"))
+            for sentence, supported in zip(grounding, verdicts, strict=True)
+        ]
+    if answer.partial and grounding and not answer.text[grounding[-1].end :].strip():
+        # The sentence that a model broke off in lacks words, and the citation at its end.
+        reason = worded("the answer was interrupted in it")
+        grounding[-1] = replace(grounding[-1], score=None, supported=None, reason=reason)
+    weak = sum(sentence.supported is False for sentence in grounding)
+    unchecked = sum(sentence.supported is None for sentence in grounding)
+    note(
+        "sentences_checked" if grounding else "nothing_stated",
+        grounding=[sentence.as_dict() for sentence in grounding],
+        good=len(grounding) - weak - unchecked,
+        weak=weak,
+        unchecked=unchecked,
+    )
+    answer = replace(answer, grounding=tuple(grounding))
+    if grounding and weak == len(grounding) and _is_baseless(answer):
+        return replace(answer, decision="NO_ANSWER", reason=NOTHING_SUPPORTED)
+    return answer
+
+
+class CheckedStatements(BaseModel):
+    """Whether the passages say so, for each statement in their order; about two tokens a sentence."""
+
+    supported: list[bool]
+
+
+async def _model_verdicts(deps: Deps, answer: Answer, claims: Sequence[Claim], question: str) -> list[bool]:
+    """Of each claim whether the passages that it cites support it, as the fast model says; where it fails, yes."""
+    cited = [source for source in answer.sources if source.cited] or answer.sources
+    statements = (one_line(claim.text) + "".join(f" [{marker}]" for marker in claim.markers) for claim in claims)
+    call = deps.complete(
+        "verify",
+        exactly(CheckedStatements, "supported", len(claims)),
+        passages="\n\n".join(quote_source(source.marker, source.chunk) for source in cited),
+        statements="\n".join(f"{number}. {statement}" for number, statement in enumerate(statements, start=1)),
+        count=len(claims),
+        question=one_line(question),
+    )
+    reply = await try_call(deps, call, optional=True)
+    if reply is not None and len(reply.supported) == len(claims) and (len(claims) == 1 or any(reply.supported)):
+        return reply.supported
+    if reply is not None:
+        degrade("verdicts_missing" if len(reply.supported) != len(claims) else "verdicts_all_no")
+    return [True] * len(claims)
+
+
+def check_by_words(
+    answer: Answer, claims: Sequence[Claim], question: str, *, supported_score: float
+) -> list[GroundedSentence]:
+    """Each claim against the passages that it cites; against all of them where it cites none."""
+    by_marker = {source.marker: source.chunk for source in answer.sources}
+    checked = []
+    for claim in claims:
+        cited = {marker: by_marker[marker] for marker in claim.markers if marker in by_marker}
+        found = support(claim.text, list((cited or by_marker).values()), question=question)
+        supported = None if found.score is None else found.score >= supported_score
+        checked.append(
+            GroundedSentence(
+                sentence=answer.text[claim.start : claim.end],
+                start=claim.start,
+                end=claim.end,
+                markers=tuple(cited),
+                score=None if found.score is None else round(found.score, 3),
+                supported=supported,
+                reason="" if supported else found.reason or worded("the passages hold too few of its words"),
+                # Of a sentence that cites nothing there is none to show.
+                evidence=tuple(
+                    SentenceEvidence(list(cited)[at], place.start, place.end) for at, place in found.places if cited
+                ),
+            )
+        )
+    return checked
+
+
+def _is_baseless(answer: Answer) -> bool:
+    if not any(source.cited for source in answer.sources):
+        return True
+    return all((sentence.score or 0.0) < BASELESS for sentence in answer.grounding)
+
+
+def _not_to_be_checked(answer: Answer, *, enabled: bool) -> str:
+    """The code that says why; empty where it is to be checked."""
+    if not enabled:
+        return "switched_off"
+    if answer.decision != "ANSWER":
+        return "no_answer_to_check"
+    return "" if answer.model and answer.sources else "quoted_word_by_word"

@@ -1,0 +1,540 @@
+"""Judge: do the passages answer the question, differently for different readings, or not? One short model call.
+
+The fast model is shown the passages in the form and order in which the writing model is given them, and replies with
+the numbers of those that answer, and a verdict, about 20 tokens. Only a model's word refuses or asks back; without one
+the verdict is REFINE, and the score is the estimate's. `evaluate` is the evaluator of `react`; `grade` gives one
+independent verdict for every document, all of them side by side.
+
+The estimate says how probably what a search found answers the question: six signals and a logistic, no language model.
+
+    P = 1 / (1 + exp(-(bias + Σ weight · signal)))
+
+It decides nothing where a model is connected: it begins calls for better words early. Without a model it is the label
+of what is quoted. Weights: `weights.json`, by `benchmarks.judge.fit_estimate`; figures: docs/evaluation.md. A
+cross-encoder's score takes its place where one is configured.
+Sources: seed 003 §2.5 and §2.6; Yan et al., Corrective RAG, 2024, arXiv:2401.15884; seed 004, tool 3 and node 4; seed
+000, node 2 (is_relevant, confidence).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from statistics import fmean
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field
+
+from ragsite.core.messages import counted
+from retrieval.engine.errors import ModelOutputError
+from retrieval.engine.providers import rerank_http
+from retrieval.engine.providers.chat import exactly, limited, shaped
+from retrieval.engine.providers.rerank_http import HttpReranker
+from retrieval.engine.steps.retrieve import fit
+from retrieval.engine.steps.step import Deadline, Deps, step, try_call
+from retrieval.engine.text.analysis import analyze, query_terms
+from retrieval.engine.text.quoting import label, one_line, quote_source
+from retrieval.engine.text.statements import split_sentences
+from retrieval.engine.trace import note, path_text, queue_model_call, skip
+from retrieval.engine.values import Question, ScoredChunk
+
+# ------------------------------------------------------------------------------------------------ estimate
+WEIGHTS = Path(__file__).with_name("weights.json")
+LIST_LENGTH = 10  # passages that are looked at, best first
+MOST_TERMS = 31  # of a question: a longer one counts as this long
+MAX_SENTENCES = 200  # of a passage
+K1, B = 0.9, 0.4  # of BM25, as the index has them
+TEXT_SIGNALS = ("sentence", "frequency", "bm25_lead", "unseen", "question_length")
+HYBRID_SIGNALS = (*TEXT_SIGNALS, "cosine")
+
+
+def estimate_answerability(question: str, passages: Sequence[ScoredChunk], *, semantic: bool = True) -> float:
+    """P(the passages, best first, answer the question), 0..1; 0 for no passage.
+
+    semantic: whether dense scores come from an embedding model (`SearchScope.semantic`); else they are not read.
+    Analyses each passage that it has not seen yet, a few ms of processor time: keep it off the event loop.
+    """
+    if not passages:
+        return 0.0
+    signals = read_signals(question, passages, semantic=semantic)
+    weights = shipped_weights()["hybrid" if "cosine" in signals else "text"]
+    return probability(signals, weights)
+
+
+def probability(signals: Mapping[str, float], weights: Mapping[str, float]) -> float:
+    return 1.0 / (1.0 + math.exp(-(weights["bias"] + sum(weights[name] * signals[name] for name in signals))))
+
+
+@lru_cache(maxsize=1)
+def shipped_weights() -> dict[str, dict[str, float]]:
+    """One set for lists with vectors (hybrid), one for those without (text)."""
+    weights: dict[str, dict[str, float]] = json.loads(WEIGHTS.read_text(encoding="utf-8"))
+    return weights
+
+
+def read_signals(question: str, passages: Sequence[ScoredChunk], *, semantic: bool = True) -> dict[str, float]:
+    """Of at least one passage, best first; each signal 0..1, relative to the list where it can be, so that a collection
+    of another size and another embedding model change little.
+
+    sentence: the share of the question's terms that the best single sentence has, with title and heading. frequency:
+    BM25's saturation of the terms in a passage, their mean, of the best passage. bm25_lead: how far the best BM25 score
+    is above the mean of the next two, as a share of it: two documents that agree do not lower it much. unseen: the
+    share of the terms that no passage has. question_length: of the logarithm of the number of terms. cosine: how far
+    the best is above the lowest of the list, as a share of what is left to 1; left out where no passage has a dense
+    score of an embedding model. Terms weighed by their rarity in the list made no difference (docs/evaluation.md).
+    """
+    listed = passages[:LIST_LENGTH]
+    read = [_read(f"{one.chunk.title}\n{one.chunk.heading}".strip(), one.chunk.text) for one in listed]
+    terms = frozenset(query_terms(question))
+    mean_length = sum(passage.length for passage in read) / len(read) or 1.0
+    share = 1.0 / max(1, len(terms))
+    signals = {
+        "sentence": share * max(passage.best_sentence(terms) for passage in read),
+        "frequency": share * max(passage.frequency(terms, mean_length) for passage in read),
+        "bm25_lead": _lead([one.scores.bm25 or 0.0 for one in listed]),
+        "unseen": share * sum(not any(passage.count(term) for passage in read) for term in terms),
+        "question_length": min(1.0, math.log1p(len(terms)) / math.log1p(MOST_TERMS)),
+    }
+    dense = [one.scores.dense for one in listed if semantic and one.scores.dense is not None]
+    if dense:
+        lowest = min(*dense, 0.99)
+        signals["cosine"] = (max(dense) - lowest) / (1.0 - lowest)
+    return signals
+
+
+def _lead(scores: Sequence[float]) -> float:
+    """0.5 where there is nothing to compare with. A third that is not there counts 0: nothing else shares a word with
+    the question."""
+    best, second, third = sorted((*scores, 0.0, 0.0), reverse=True)[:3]
+    if len(scores) < 2 or best <= 0.0:
+        return 0.5
+    return 1.0 - (second + third) / (2.0 * best)
+
+
+@dataclass(frozen=True, slots=True)
+class _Passage:
+    """Terms: of each sentence; how often each occurs in the text; of title and heading."""
+
+    sentences: tuple[frozenset[str], ...]
+    counts: Mapping[str, int]
+    head: frozenset[str]
+    length: int
+
+    def count(self, term: str) -> int:
+        return self.counts.get(term, 0) + (term in self.head)
+
+    def best_sentence(self, terms: frozenset[str]) -> int:
+        """The most terms that one sentence has, with title and heading."""
+        own = terms - self.head
+        return len(terms & self.head) + max((len(own & sentence) for sentence in self.sentences), default=0)
+
+    def frequency(self, terms: frozenset[str], mean_length: float) -> float:
+        """The sum of what BM25 makes of each term's count, each 0..1."""
+        norm = K1 * (1 - B + B * self.length / mean_length)
+        return sum(count / (count + norm) for count in map(self.count, terms))
+
+
+@lru_cache(maxsize=4096)
+def _read(head: str, text: str) -> _Passage:
+    """Kept, since the passages of one collection come up again and again."""
+    sentences = [analyze(sentence) for sentence in split_sentences(text)[:MAX_SENTENCES]]
+    counts = Counter(term for sentence in sentences for term in sentence)
+    return _Passage(tuple(map(frozenset, sentences)), counts, frozenset(analyze(head)), counts.total())
+
+
+# ------------------------------------------------------------------------------------------------ judge
+BOOST_SHARE = 0.5  # exponent of what ratings gave a candidate: how far it counts on after reranking; 0: not at all
+YES_SCORE = 6  # of TOP_SCORE, from which a model's score means yes
+FRAME_TOKENS = 1000  # of a judge's prompt, for all that is no passage
+SNIPPET_CHARS = 2000  # of each passage that a cross-encoder is sent; it reads some 500 tokens
+YES, NO = 0.9, 0.1  # P(the passages answer) that stands for a model's word
+MISSING_CHARS = 300
+TOP_SCORE = 10  # of the whole numbers, from 0, that a model scores with
+CRITERIA = (
+    "topical_alignment", "intent_alignment", "key_entity_match", "direct_answerability", "coverage_depth",
+    "specificity_to_query", "temporal_fit", "language_terminology_alignment",
+)  # fmt: skip
+Verdict = Literal["ANSWER", "CLARIFY", "NO_ANSWER", "REFINE"]
+JudgedAs = Literal["answer", "no_answer", "ask_back"]
+Score = Annotated[int, limited(minimum=0, maximum=TOP_SCORE)]
+SearchWords = Annotated[str, limited(maxLength=60)]  # for what is missing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assessment:
+    """What was found, and what is said of it. `candidates`: the passages, in the order in which they were judged.
+
+    verdict: ANSWER, NO_ANSWER and CLARIFY are a model's word; REFINE: no model has said anything. `named`: the passages
+    that it says to answer; of CLARIFY, one for each thing that the question may be about. `missing`: search words.
+    """
+
+    verdict: Verdict
+    candidates: tuple[ScoredChunk, ...] = ()
+    reason: str = ""
+    missing: str = ""
+    named: tuple[ScoredChunk, ...] = ()
+
+    @property
+    def refused(self) -> bool:
+        """A model has looked and said that the passages do not answer."""
+        return self.verdict == "NO_ANSWER"
+
+
+# ------------------------------------------------------------------------------------------------ what judges share
+def reranking_is_on(deps: Deps, question: Question) -> bool:
+    """Whether a model may be asked about passages: as the request says, else the settings."""
+    option = question.options.rerank
+    return deps.settings.rerank.enabled if option is None else option
+
+
+async def estimated(deps: Deps, question: Question, passages: Sequence[ScoredChunk]) -> float:
+    """P(the passages answer), 0..1, without a language model: a cross-encoder's best score, else the estimate's."""
+    crossed = [passage.scores.rerank for passage in passages if passage.scores.rerank is not None]
+    if crossed and deps.reranker:  # else the scores are of single documents, by their grades
+        return max(crossed)
+    return await asyncio.to_thread(
+        estimate_answerability, question.standalone, passages, semantic=question.scope.semantic
+    )
+
+
+async def quoted(deps: Deps, passages: Sequence[ScoredChunk]) -> list[str]:
+    """As many as fit, best first, in the form that the writing model reads: a server that has read them once need not
+    read them again. Raises ModelError."""
+    model = await deps.models.chat("fast")
+    fitting = fit(passages, tokens=model.prompt_budget - FRAME_TOKENS)
+    return [quote_source(number, passage.chunk) for number, passage in enumerate(fitting, start=1)]
+
+
+def rank(passages: Sequence[ScoredChunk], scores: Sequence[float]) -> tuple[ScoredChunk, ...]:
+    """By score × boost^BOOST_SHARE; equal ones stay in the order that retrieval and ratings gave them.
+
+    A judge reads the text anew and knows nothing of what users rated, so a part of their boost counts on. It moves
+    passages, not verdicts: `rerank` stays the judge's own score.
+    """
+    ranked = []
+    for passage, score in zip(passages, scores, strict=True):
+        final = score * (passage.scores.boost or 1.0) ** BOOST_SHARE
+        ranked.append(replace(passage, scores=replace(passage.scores, rerank=score, final=final)))
+    return tuple(sorted(ranked, key=lambda passage: -round(passage.scores.final or 0.0, 2)))
+
+
+def scores_by_chunk(passages: Sequence[ScoredChunk]) -> dict[str, float]:
+    """Chunk id → score, for the decision path."""
+    return {passage.chunk_id: round(passage.scores.rerank or 0.0, 3) for passage in passages}
+
+
+def check_score(*numbers: float) -> None:
+    """Raises ModelOutputError for a number outside 0 to TOP_SCORE."""
+    if not all(0 <= number <= TOP_SCORE for number in numbers):
+        raise ModelOutputError("score_out_of_range")
+
+
+# ------------------------------------------------------------------------------------------------ rerank
+def _as_found(
+    deps: Deps, reranker: HttpReranker, text: str, passages: Sequence[ScoredChunk]
+) -> tuple[ScoredChunk, ...]:
+    return tuple(passages)
+
+
+async def rerank(deps: Deps, question: Question, passages: Sequence[ScoredChunk]) -> tuple[ScoredChunk, ...]:
+    """In the order of a cross-encoder, where one is configured and reranking is wanted; else as they came."""
+    if deps.reranker is None or not passages or not reranking_is_on(deps, question):
+        return tuple(passages)
+    return await _rerank(deps, deps.reranker, question.standalone, passages[: deps.settings.rerank.max_candidates])
+
+
+@step("rerank", fallback=lambda deps, reranker, text, passages: tuple(passages), timeout_s=rerank_http.TIMEOUT_S)
+async def _rerank(
+    deps: Deps, reranker: HttpReranker, text: str, passages: Sequence[ScoredChunk]
+) -> tuple[ScoredChunk, ...]:
+    snippets = [f"{label(passage.chunk)}\n{passage.chunk.text[:SNIPPET_CHARS]}" for passage in passages]
+    ranked = rank(passages, await reranker.rerank(text, snippets))
+    note(
+        "reranked",
+        reranker=reranker.name,
+        scores=scores_by_chunk(ranked),
+        best=ranked[0].scores.rerank or 0.0,
+        title=ranked[0].chunk.title,
+    )
+    return ranked
+
+
+# ------------------------------------------------------------------------------------------------ judge
+async def by_estimate(deps: Deps, question: Question, passages: Sequence[ScoredChunk], **_: Any) -> Assessment:
+    """No model's word: nothing is refused."""
+    if not passages:
+        return assessed("nothing_found", "REFINE", ())
+    score = await estimated(deps, question, passages)
+    return assessed("judged_by_estimate", "REFINE", passages, score=score)
+
+
+@step("assess", fallback=by_estimate)
+async def judge(deps: Deps, question: Question, passages: Sequence[ScoredChunk]) -> Assessment:
+    if not passages or not reranking_is_on(deps, question):
+        return await by_estimate(deps, question, passages)
+    verdict, numbers = await _verdict(deps, question, passages)
+    named = tuple(passages[number - 1] for number in dict.fromkeys(numbers))
+    if verdict == "no_answer":
+        return assessed("judged_no", "NO_ANSWER", passages, score=NO)
+    first_of_each = {passage.document_id: passage for passage in reversed(named)}
+    readings = tuple(passage for passage in named if passage in first_of_each.values())
+    if verdict == "ask_back" and len(readings) > 1:  # one document alone leaves nothing to choose
+        return assessed("judged_unclear", "CLARIFY", passages, named=readings, score=YES)
+    return assessed("judged_yes", "ANSWER", passages, named=named, score=YES)
+
+
+class SufficiencyVerdict(BaseModel):
+    verdict: Literal["SUFFICIENT", "INSUFFICIENT"]
+    missing: SearchWords = ""
+
+
+@step("assess", fallback=by_estimate)
+async def evaluate(deps: Deps, question: Question, passages: Sequence[ScoredChunk], *, most: int) -> Assessment:
+    """ANSWER stands for sufficient, NO_ANSWER for insufficient. most: passages that the model is shown."""
+    if not passages or not reranking_is_on(deps, question):
+        return await by_estimate(deps, question, passages)
+    shown = "\n\n".join(await quoted(deps, passages[:most]))
+    question_line = one_line(question.standalone)
+    reply = await deps.complete("sufficiency", SufficiencyVerdict, passages=shown, question=question_line)
+    if reply.verdict == "SUFFICIENT":
+        assessment = assessed("judged_yes", "ANSWER", passages, score=YES)
+    else:
+        missing = one_line(reply.missing)[:MISSING_CHARS]
+        assessment = assessed("judged_no", "NO_ANSWER", passages, score=NO, missing=missing)
+    await deps.trace.announce("relevance_evaluator", assessment.reason)
+    return assessment
+
+
+def assessed(
+    code: Literal["nothing_found", "judged_by_estimate", "judged_no", "judged_unclear", "judged_yes"],
+    verdict: Verdict,
+    passages: Sequence[ScoredChunk],
+    *,
+    named: tuple[ScoredChunk, ...] = (),
+    score: float = 0.0,
+    missing: str = "",
+) -> Assessment:
+    """An assessment, and its entry in the decision path. score: P(the passages answer), 0..1."""
+    note(
+        code,
+        verdict=verdict,
+        score=round(score, 3),
+        by_model=verdict != "REFINE",
+        named=[passage.chunk_id for passage in named],
+        missing=missing,
+    )
+    reason = path_text(code, {"score": score})
+    return Assessment(verdict=verdict, candidates=tuple(passages), reason=reason, missing=missing, named=named)
+
+
+class RetrievalJudgement(BaseModel):
+    """The passages are named before the verdict, so that a small model looks for one before it says whether there is
+    one."""
+
+    relevant_passages: list[int]
+    verdict: JudgedAs
+
+
+class PassageCriteria(BaseModel):
+    """The scores of the eight criteria in their order."""
+
+    passage: int
+    criteria: list[Score] = Field(
+        min_length=1, json_schema_extra={"minItems": len(CRITERIA), "maxItems": len(CRITERIA)}
+    )
+
+
+class CriteriaJudgement(BaseModel):
+    passages: list[PassageCriteria]
+    verdict: JudgedAs
+
+
+async def _verdict(deps: Deps, question: Question, passages: Sequence[ScoredChunk]) -> tuple[JudgedAs, Sequence[int]]:
+    """The verdict, and the numbers of the passages that answer. Raises ModelError, also for what is no judgement."""
+    shown = await quoted(deps, passages)
+    count, joined = len(shown), "\n\n".join(shown)
+    question_line, numbers = one_line(question.standalone), list[int]()
+    if deps.settings.rerank.evaluator == "eight_criteria":
+        by_criteria = await deps.complete(
+            "judge_criteria",
+            exactly(CriteriaJudgement, "passages", count),
+            passages=joined,
+            question=question_line,
+            count=count,
+        )
+        check_score(*(number for entry in by_criteria.passages for number in entry.criteria))
+        verdict = by_criteria.verdict
+        numbers = [entry.passage for entry in by_criteria.passages if fmean(entry.criteria) >= YES_SCORE]
+    else:
+        number = {"type": "integer", "minimum": 1, "maximum": count}
+        schema = shaped(RetrievalJudgement, relevant_passages={"maxItems": count, "items": number})
+        reply = await deps.complete("judge", schema, passages=joined, question=question_line, count=count)
+        verdict, numbers = reply.verdict, reply.relevant_passages
+    if any(not 1 <= number <= count for number in numbers):
+        raise ModelOutputError("passage_out_of_range")
+    return verdict, numbers
+
+
+# ------------------------------------------------------------------------------------------------ grade
+RELEVANT_SCORE = 0.4  # estimate from which the documents are relevant, where no model grades them
+GRADING_TIMEOUT_S = 60.0  # all documents of one search together
+EXCERPT_CHARS = 2000  # of a graded document, kept in the decision path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentGrade:
+    """`confidence`: in this verdict, 0..1. by_model: a model gave it, else the estimate."""
+
+    relevant: bool
+    confidence: float
+    reason: str = ""
+    by_model: bool = False
+
+    @property
+    def score(self) -> float:
+        """P(relevant), 0..1: at least 0.5 for every relevant document, less for every other."""
+        return 0.5 + self.confidence / 2 if self.relevant else min(0.5 - self.confidence / 2, 0.499)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Graded:
+    """`documents`: those that passed by a model's word, best first, with their score in `scores.rerank`; then those
+    that passed by the estimate and those that failed, as found. `grades`: by `grade_key`, earlier rounds' included."""
+
+    documents: tuple[ScoredChunk, ...] = ()
+    grades: Mapping[str, DocumentGrade] = field(default_factory=dict)
+
+    @property
+    def passed(self) -> tuple[ScoredChunk, ...]:
+        return tuple(document for document in self.documents if self.grade_of(document).relevant)
+
+    @property
+    def by_model(self) -> bool:
+        """Whether a model gave any of the grades, those of earlier searches included."""
+        return any(grade.by_model for grade in self.grades.values())
+
+    @property
+    def pass_rate(self) -> float:
+        """Share of the documents that are relevant, 0..1; 0 where nothing was found."""
+        return len(self.passed) / len(self.documents) if self.documents else 0.0
+
+    def grade_of(self, document: ScoredChunk) -> DocumentGrade:
+        return self.grades[grade_key(document)]
+
+
+def grade_key(document: ScoredChunk) -> str:
+    """A passage that was merged of other neighbours than before is another text, so it gets a grade of its own."""
+    chunk = document.chunk
+    return f"{chunk.chunk_id}:{chunk.char_start}-{chunk.char_end}"
+
+
+@step("grade")
+async def grade(
+    deps: Deps, question: Question, documents: Sequence[ScoredChunk], *, known: Mapping[str, DocumentGrade]
+) -> Graded:
+    """A grade for every document. known: grades of earlier rounds for the same question; they stand."""
+    if not documents:
+        skip("nothing_found")
+        return Graded(grades=known)
+    fresh = [document for document in documents if grade_key(document) not in known]
+    grades = dict(known)
+    if fresh and reranking_is_on(deps, question):
+        grades |= await _by_model(deps, question.standalone, fresh)
+    if left := [document for document in fresh if grade_key(document) not in grades]:
+        by_estimate = _by_estimate(await estimated(deps, question, fresh))
+        grades |= {grade_key(document): by_estimate for document in left}
+    graded = Graded(documents=_in_order(documents, grades), grades=grades)
+    note(
+        "graded",
+        pass_rate=round(graded.pass_rate, 3),
+        pass_count=len(graded.passed),
+        total_count=len(documents),
+        graded_before=len(documents) - len(fresh),
+        documents=[_row(document, graded, known) for document in graded.documents],
+    )
+    return graded
+
+
+class DocumentVerdict(BaseModel):
+    """Whether one document holds information that the answer needs, and how sure this judgement is."""
+
+    is_relevant: bool
+    confidence: Score
+
+
+async def _by_model(deps: Deps, text: str, documents: Sequence[ScoredChunk]) -> dict[str, DocumentGrade]:
+    """Grade key → grade, of those documents of which the model says something; the entry tells why not of the others.
+
+    At most `ollama.max_concurrency` calls at once, each with its time limit, all together within `TIMEOUT_S`.
+    """
+    count = len(documents)
+    line = counted("grading {count} documents, each by itself", "grading {count} documents, each by itself", count)
+    await deps.trace.announce("grade", line)
+    slots = asyncio.Semaphore(deps.settings.ollama.max_concurrency)
+    deadline = Deadline(deps.deadline.limit(GRADING_TIMEOUT_S))
+
+    async def verdict_of(document: ScoredChunk) -> DocumentVerdict:
+        (passage,) = await quoted(deps, [document])
+        verdict = await deps.complete("grade", DocumentVerdict, passages=passage, question=one_line(text))
+        check_score(verdict.confidence)
+        return verdict
+
+    async def ask(document: ScoredChunk) -> DocumentVerdict | None:
+        queue_model_call()  # to wait for a slot is not to wait for another call's answer
+        async with slots:
+            limit_s = deadline.limit(deps.settings.ollama.structured_timeout_s)
+            return await try_call(deps, verdict_of(document), timeout_s=limit_s)
+
+    verdicts = await asyncio.gather(*map(ask, documents))
+    return {
+        grade_key(document): DocumentGrade(
+            relevant=verdict.is_relevant,
+            confidence=verdict.confidence / TOP_SCORE,
+            reason=path_text("model_says_relevant" if verdict.is_relevant else "model_says_not_relevant", {}),
+            by_model=True,
+        )
+        for document, verdict in zip(documents, verdicts, strict=True)
+        if verdict is not None
+    }
+
+
+def _by_estimate(score: float) -> DocumentGrade:
+    """`confidence` grows with the distance from the score from which they are relevant."""
+    relevant = score >= RELEVANT_SCORE
+    room = 1.0 - RELEVANT_SCORE if relevant else RELEVANT_SCORE
+    reason = path_text("judged_by_estimate", {"score": score})
+    return DocumentGrade(relevant=relevant, confidence=abs(score - RELEVANT_SCORE) / room, reason=reason)
+
+
+def _in_order(documents: Sequence[ScoredChunk], grades: Mapping[str, DocumentGrade]) -> tuple[ScoredChunk, ...]:
+    """The confidence of a rejection does not tell how near a document comes, so those that failed stay as found."""
+    graded = [(document, grades[grade_key(document)]) for document in documents]
+    chosen = [(document, grade.score) for document, grade in graded if grade.relevant and grade.by_model]
+    others = [document for document, grade in graded if grade.relevant and not grade.by_model]
+    failed = [document for document, grade in graded if not grade.relevant]
+    return (*rank([document for document, _ in chosen], [score for _, score in chosen]), *others, *failed)
+
+
+def _row(document: ScoredChunk, graded: Graded, known: Mapping[str, DocumentGrade]) -> dict[str, Any]:
+    chunk, grade = document.chunk, graded.grade_of(document)
+    return {
+        "chunk_id": chunk.chunk_id,
+        "document_id": chunk.document_id,
+        "title": chunk.title,
+        "file_name": chunk.file_name,
+        "page": chunk.page,
+        "heading": chunk.heading,
+        "text": chunk.text[:EXCERPT_CHARS],
+        "relevant": grade.relevant,
+        "confidence": round(grade.confidence, 3),
+        "reason": grade.reason,
+        "by_model": grade.by_model,
+        "graded_before": grade_key(document) in known,
+        "scores": document.scores.as_dict(),
+    }

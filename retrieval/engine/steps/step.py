@@ -1,0 +1,176 @@
+"""What every step is: an entry of the decision path, a time limit, and a fallback that needs no model.
+
+    def no_passage(deps: Deps, question: Question) -> tuple[Query, ...]:
+        return ()
+
+
+    @step("hyde", fallback=no_passage, optional=True)
+    async def hyde(deps: Deps, question: Question) -> tuple[Query, ...]:
+        reply = await deps.complete("hyde", HypotheticalPassage, question=question.standalone)
+        note("passage_imagined", passage=reply.hypothetical_passage)
+        return (Query(reply.hypothetical_passage, kind="hyde", vector_only=True),)
+
+    queries = await hyde(deps, question)
+
+A step is an async function: `Deps` first (the engine's parts, and what belongs to one answer), then plain arguments, a
+plain result. Tests call it alone, with fakes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass, field, replace
+from functools import wraps
+from inspect import isawaitable, iscoroutine
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from ragsite.core.rag_settings import RagSettings
+from retrieval.engine.errors import ModelError
+from retrieval.engine.ports import (
+    BoostSource,
+    ChunkStore,
+    CuratedAnswers,
+    DocumentReader,
+    MemoryStore,
+    Models,
+    Prompt,
+    Schema,
+    Searcher,
+    WebSearcher,
+)
+from retrieval.engine.prompting import PromptLibrary
+from retrieval.engine.providers.rerank_http import HttpReranker
+from retrieval.engine.text.analysis import Language
+from retrieval.engine.trace import StepName, Trace, degrade, path_text
+
+T = TypeVar("T")
+Result = TypeVar("Result")
+P = ParamSpec("P")
+WRITING_SHARE = 0.3  # of the whole time, until the writing has begun
+NEEDED_SHARE, OPTIONAL_SHARE = 0.6, 0.25  # of what is left besides, for one step
+UNLIMITED_S = 3600.0  # of steps that belong to no answer: commands, tests
+
+
+class Deadline:
+    """The moment by which the whole answer should stand; every step's own limit ends there too."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._ends = time.monotonic() + seconds
+
+    def remaining(self) -> float:
+        """Seconds left, never negative."""
+        return max(0.0, self._ends - time.monotonic())
+
+    def limit(self, seconds: float) -> float:
+        return min(seconds, self.remaining())
+
+    def share(self, seconds: float, *, optional: bool, writing: bool) -> float:
+        """Seconds for one step's model call. What only improves an answer gets less, and falls away first.
+
+        writing: the answer's own text has been begun, so that no time is kept for it any more; what is needed may take
+        all that is left.
+        """
+        if writing:
+            return min(seconds, self.remaining() * (OPTIONAL_SHARE if optional else 1.0))
+        left = self.remaining() - WRITING_SHARE * self._seconds
+        return max(0.0, min(seconds, left * (OPTIONAL_SHARE if optional else NEEDED_SHARE)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deps:
+    """The parts down to `curated` live as long as the engine, the others as long as one answer."""
+
+    settings: RagSettings
+    models: Models
+    prompts: PromptLibrary
+    searcher: Searcher
+    store: ChunkStore
+    documents: DocumentReader | None = None  # None: whole documents are not read, nor neighbours of passages
+    boosts: BoostSource | None = None
+    reranker: HttpReranker | None = None
+    web: WebSearcher | None = None  # None: no web search is configured
+    memory: MemoryStore | None = None  # None: nothing is remembered from one answer to the next
+    curated: CuratedAnswers | None = None  # None: nobody has written answers beforehand
+    trace: Trace = field(default_factory=Trace)
+    deadline: Deadline = field(default_factory=lambda: Deadline(UNLIMITED_S))
+    language: Language = "en"  # to answer in
+
+    def for_answer(self, trace: Trace, *, timeout_s: float, language: Language = "en") -> Deps:
+        """The same parts for one answer; timeout_s: of the whole answer."""
+        return replace(self, trace=trace, deadline=Deadline(timeout_s), language=language)
+
+    def prompt(self, name: str, /, **variables: object) -> Prompt:
+        """The prompt of this name in the answer's language, filled. Raises ModelError."""
+        return self.prompts.render(name, language=self.language, **variables)
+
+    async def complete(self, prompt: str, schema: type[Schema], **variables: object) -> Schema:
+        """One structured call of the fast model. Raises ModelError."""
+        filled = self.prompt(prompt, **variables)
+        model = await self.models.chat("fast")
+        return await model.complete_json(filled, schema)
+
+
+def step(
+    name: StepName,
+    *,
+    fallback: Callable[..., Any] | None = None,
+    timeout_s: float | None = None,
+    optional: bool = False,
+) -> Callable[[Callable[Concatenate[Deps, P], Awaitable[Result]]], Callable[Concatenate[Deps, P], Awaitable[Result]]]:
+    """Make a step of an async function: each call is timed and leaves an entry `name` in the decision path.
+
+    fallback: called with the same arguments, in the same entry, when the function raises a ModelError or is late; the
+    entry is then degraded, with the reason. Without one, the function has no limit here, and every error is the
+    caller's. timeout_s: by default a structured call's; the answer's deadline comes first in any case.
+    optional: answers are better with it, but right without; it gets less time, and is first to go without.
+    """
+
+    def decorate(
+        function: Callable[Concatenate[Deps, P], Awaitable[Result]],
+    ) -> Callable[Concatenate[Deps, P], Awaitable[Result]]:
+        @wraps(function)
+        async def run(deps: Deps, *args: P.args, **kwargs: P.kwargs) -> Result:
+            async with deps.trace.step(name):
+                if fallback is None:
+                    return await function(deps, *args, **kwargs)
+                done, outcome = await _in_time(deps, function(deps, *args, **kwargs), timeout_s, optional=optional)
+                if done:
+                    return outcome
+                served = fallback(deps, *args, **kwargs)
+                result: Result = await served if isawaitable(served) else served
+                return result
+
+        return run
+
+    return decorate
+
+
+async def try_call(
+    deps: Deps, call: Coroutine[Any, Any, T], *, timeout_s: float | None = None, optional: bool = False
+) -> T | None:
+    """A model call within a step that has more to do: its result, or None and the reason in the step's entry, where it
+    failed or was late. timeout_s, optional: as of `step`."""
+    return (await _in_time(deps, call, timeout_s, optional=optional))[1]
+
+
+async def _in_time(deps: Deps, call: Awaitable[Any], timeout_s: float | None, *, optional: bool) -> tuple[bool, Any]:
+    """Whether it succeeded, and its result; else the reason stands in the running step's entry."""
+    limit_s = deps.settings.ollama.structured_timeout_s if timeout_s is None else timeout_s
+    writing = any(record.name == "generate" for record in deps.trace.steps)
+    limit_s = deps.deadline.share(limit_s, optional=optional, writing=writing)
+    if limit_s <= 0:
+        if iscoroutine(call):
+            call.close()
+        degrade("no_time_left")
+        return False, None
+    try:
+        async with asyncio.timeout(limit_s):
+            return True, await call
+    except ModelError as error:
+        degrade(error.reason)
+    except TimeoutError:
+        degrade(path_text("too_late", {"limit_s": limit_s}))
+    return False, None

@@ -1,0 +1,192 @@
+"""The workflows by name, what a workflow is, how its graph is run within its time, and what several graphs share.
+
+`await get_workflow("corrective").answer(question, engine=get_engine(), trace=trace)`
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from ragsite.core.errors import AppError, InvalidInputError, UnavailableError
+from ragsite.core.messages import worded
+from ragsite.core.rag_settings import RagSettings
+from retrieval.engine.errors import IndexUnavailableError, ModelError
+from retrieval.engine.ports import SearchRequest, SearchResult
+from retrieval.engine.search.hybrid import SEARCH_TIMEOUT_S
+from retrieval.engine.steps.answer import curated_answer
+from retrieval.engine.steps.continuing import Begun, write_on
+from retrieval.engine.steps.grounding.verify import verify
+from retrieval.engine.steps.judge import estimated
+from retrieval.engine.steps.query import fold, own_words
+from retrieval.engine.steps.retrieve import breadth, search_documents
+from retrieval.engine.steps.step import Deps
+from retrieval.engine.text.analysis import Language, answer_language
+from retrieval.engine.trace import Trace, reason_text
+from retrieval.engine.values import Answer, Query, Question, SearchFilters
+from retrieval.engine.workflows.documents import answer_from_documents
+
+if TYPE_CHECKING:  # it takes longer than all else together, and every process of a site loads this file
+    from langgraph.graph.state import CompiledStateGraph
+
+DEFAULT_WORKFLOW = "corrective"
+NAMES = ("corrective", "self_corrective", "dual_loop", "planned", "react")  # in the contract's order
+RECURSION_LIMIT = 100  # of LangGraph: a guard against a graph that never ends, far above what any of ours can need
+CLEAR_SCORE = 0.6  # a first search whose answerability is at or above it needs no better queries
+
+
+def available_workflows() -> tuple[str, ...]:
+    """The names that can be chosen."""
+    return NAMES
+
+
+def get_workflow(name: str) -> Workflow:
+    """LangGraph takes half a second to load, so a workflow is loaded when it is asked for.
+
+    Raises InvalidInputError, which says which workflows there are.
+    """
+    if name not in NAMES:
+        known = ", ".join(NAMES)
+        raise InvalidInputError(
+            worded("There is no workflow '{name}' here; choose one of: {known}.", name=name[:40], known=known),
+            fields={"workflow": [worded("one of {known}", known=known)]},
+        )
+    workflow: Workflow = importlib.import_module(f"retrieval.engine.workflows.{name}").WORKFLOW
+    return workflow
+
+
+class Asking(TypedDict, total=False):
+    """What every graph begins with, and what it comes to."""
+
+    question: Question  # `text` is what is answered; a model may add to it what it leaves out
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workflow:
+    """A graph, which also feeds the picture on the page. timeout_s: of an answer."""
+
+    graph: CompiledStateGraph[Any, Deps, Any, Any]
+    timeout_s: Callable[[RagSettings], float] = lambda settings: settings.corrective.timeout_s
+
+    async def answer(self, question: Question, *, engine: Deps, trace: Trace) -> Answer:
+        """Every step ends at the deadline by falling back; the outer limit is for what no step foresaw.
+
+        Raises UnavailableError when even that is passed, or when there is no model and the site may not answer without
+        one (RAG_OFFLINE=0); IndexUnavailableError when nothing can be searched. The path's last entry names the
+        decision and its reason, or why none was come to.
+        """
+        if engine.settings.ollama.offline == "0":
+            await require_model(engine, worded("The model server can't be used: {reason}."))
+        timeout_s = self.timeout_s(engine.settings)
+        question = bound_by_choice(question)
+        deps = engine.for_answer(trace, timeout_s=timeout_s, language=language_of(question))
+        try:
+            async with asyncio.timeout(timeout_s + SEARCH_TIMEOUT_S):
+                answer = await self._answer(deps, question)
+        except TimeoutError as error:
+            too_late = UnavailableError(worded("The answer took too long; try again, or ask a simpler question."))
+            await close_path(trace, too_late)
+            raise too_late from error
+        except IndexUnavailableError as error:
+            await close_path(trace, error)
+            raise
+        await close_path(trace, answer)
+        return answer
+
+    async def _answer(self, deps: Deps, question: Question) -> Answer:
+        if question.options.web_search and deps.web is None:
+            async with deps.trace.step("web_search") as entry:
+                entry.degrade("no_web_search")
+        if question.task:
+            return await answer_from_documents(deps, question, question.task)
+        if ready := await curated_answer(deps, question):
+            return ready
+        state = await self.graph.ainvoke({"question": question}, {"recursion_limit": RECURSION_LIMIT}, context=deps)
+        answer: Answer = state["answer"]
+        return answer
+
+
+async def continue_answer(begun: Begun, *, engine: Deps, trace: Trace) -> Answer:
+    """Go on with an answer that was cut or broke off: writing and checking alone, from the same passages.
+
+    The whole answer; its text begins with what was there. Never raises a ModelError.
+    """
+    timeout_s, language = engine.settings.corrective.timeout_s, language_of(begun.question)
+    deps = engine.for_answer(trace, timeout_s=timeout_s, language=language)
+    answer = await verify(deps, await write_on(deps, begun), question=begun.question.text)
+    await close_path(trace, answer)
+    return answer
+
+
+async def require_writer(deps: Deps) -> None:
+    """Raises UnavailableError where no model can go on: quoted sentences can't be continued by rules."""
+    await require_model(deps, worded("An answer is continued by a model, and none can be used now: {reason}."))
+
+
+async def require_model(deps: Deps, message: str) -> None:
+    """Raises UnavailableError with this message and the `{reason}`, where no model can write."""
+    try:
+        await deps.models.chat("answer")
+    except ModelError as error:
+        raise UnavailableError(worded(message, reason=error.reason)) from error
+
+
+def bound_by_choice(question: Question) -> Question:
+    """Where the message chooses an option of the question asked back: the original question in its own words alone,
+    with the option's document as a strict filter. Any other message is one of the conversation."""
+    opened = question.open_clarification
+    if opened is None:
+        return question
+    reply, clarification = fold(question.text), opened.clarification
+    options = zip(clarification.options, clarification.documents, strict=False)
+    chosen = tuple(sorted({document for option, document in options if fold(option) == reply}))
+    if not chosen:
+        return question
+    about = opened.question.strip()
+    return replace(question, text=about, condensed=about, filters=replace(question.filters, documents=chosen))
+
+
+def language_of(question: Question) -> Language:
+    return answer_language(question.standalone, earlier=question.earlier_questions(), reader=question.language)
+
+
+async def close_path(trace: Trace, outcome: Answer | AppError) -> None:
+    """The last entry of every decision path: an `assess` whose detail has `decision` (ANSWER, CLARIFY or NO_ANSWER) and
+    `reason`. Where there is an error instead of an answer, no decision, and the entry has failed."""
+    async with trace.step("assess") as entry:
+        if isinstance(outcome, AppError):
+            entry.status = "failed"
+            entry.note("not_decided", reason=outcome.message)
+            return
+        reason = outcome.reason or ("this_was_found" if outcome.sources else "no_documents_needed")
+        entry.note("decided", decision=outcome.decision, reason=reason_text(reason))
+
+
+# ------------------------------------------------------------------------------------------------ shared by graphs
+def has_documents(question: Question) -> bool:
+    return any(ref.space is not None for ref in question.scope.collections)
+
+
+def may_ask_back(question: Question) -> bool:
+    """Once: what comes after a question asked back is not asked back about again."""
+    return question.open_clarification is None
+
+
+async def search_for(
+    deps: Deps, question: Question, queries: tuple[Query, ...], filters: SearchFilters, *, purpose: str = ""
+) -> SearchResult:
+    """As wide as the question asks for. Raises as `search_documents`."""
+    request = SearchRequest(
+        queries=queries, scope=question.scope, filters=filters, top_k=breadth(question, deps.settings)
+    )
+    return await search_documents(deps, request, purpose=purpose)
+
+
+async def search_own_words(deps: Deps, question: Question) -> tuple[SearchResult, bool]:
+    """The first search, and whether it is clearly good: then no model is asked for better words or another way."""
+    result = await search_for(deps, question, own_words(question), question.filters, purpose="own_words")
+    return result, await estimated(deps, question, result.candidates) >= CLEAR_SCORE

@@ -1,0 +1,325 @@
+"""Corrective RAG (seed 003): search, write, and where the writing model says that the passages don't answer, correct.
+
+    START ─┬─ nothing to search in ► no_answer ─► END
+           └─► search ─┬─► write ─┬─ answered, or no model ──────────────► END
+                       │    ▲     ├─ unclear ──► judge
+           asked for   │    │     └─ not ──────► improve ─┬─ whole documents, or none ─► END
+           beforehand  │    │                              └─► judge
+                       │    │                                  ▲
+                       ▼    │ yes, or in doubt                │
+                     judge ─┼─ readings that differ ► clarify ┼──────────► END
+                            │ no                              │
+                            ├──────────────► refine ──────────┘
+                            └─ nothing left ► no_answer ─────────────────► END
+
+`write` streams an answer, or it is one word: the passages do not answer, or the question is unclear among what they say
+(`retrieval.engine.steps.writing`). So a question whose answer the first search found takes one model round. A refusal
+in other
+words, of which no passage supports a sentence, has been read by then; it is looked again behind it. `improve` looks for
+better words (condense, rewrite, HyDE, side by side; begun beside the first writing where the estimate is low) and
+searches for all of them at once; where the model that routes says that whole documents are to be read, they are
+(`retrieval.engine.workflows.documents`), and a greeting is replied to. `judge` gives a verdict in one short call; a
+refusal
+needs two, so after its yes the writing model is not offered one. `refine` searches by text alone, then wider, then on
+the web where that is configured and wanted. What the writing model has refused is judged with all that the better words
+found, in their order; of what the judge has refused no more than fills up SECOND_LOOK passages is shown again.
+
+Only a model's word refuses or asks back. The estimate saves calls, and labels what is quoted without a model.
+Simplified from Yan et al., 2024, arXiv:2401.15884.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import Runtime
+
+from retrieval.engine.errors import ModelError
+from retrieval.engine.steps import judge as judging
+from retrieval.engine.steps.answer import (
+    ask_back,
+    behind,
+    is_unsupported,
+    refuse,
+    respond_directly,
+    select_passages,
+    with_more,
+    with_nearest,
+    write_from,
+)
+from retrieval.engine.steps.judge import Assessment, estimated, rerank, reranking_is_on
+from retrieval.engine.steps.query import BetterWords, look_for_better_words, own_words
+from retrieval.engine.steps.retrieve import Stage, dedupe, may_search_web, search_again, stages
+from retrieval.engine.steps.step import Deps
+from retrieval.engine.steps.writing import WayOut
+from retrieval.engine.text.analysis import phrase
+from retrieval.engine.trace import reason_text
+from retrieval.engine.values import Answer, Query, ScoredChunk, SearchFilters
+from retrieval.engine.workflows import (
+    Asking,
+    Workflow,
+    has_documents,
+    may_ask_back,
+    search_for,
+)
+from retrieval.engine.workflows.documents import answer_from_documents
+
+SECOND_LOOK = 5  # passages that the judge is shown once it has refused others
+AHEAD_AFTER_S = 0.15  # that the writing has before better words are looked for beside it
+
+
+class State(Asking, total=False):
+    filters: SearchFilters  # the request's, and those that a model reads from the question
+    queries: tuple[Query, ...]
+    words: BetterWords  # once they have been looked for
+    hits: tuple[ScoredChunk, ...]  # what was found so far, merged, each said once; the last search's first
+    passages: tuple[ScoredChunk, ...]  # what models are given of it
+    nearest: tuple[ScoredChunk, ...]  # what the first search gave them
+    refused: frozenset[str]  # ids of chunks that the judge has said not to answer
+    assessment: Assessment
+    tried: tuple[Stage, ...]
+    read: str  # a refusal in the model's own words, which the reader has seen, and that it is looked again
+    offline: bool  # no model can be asked
+
+
+# ------------------------------------------------------------------------------------------------ search
+def where_to_begin(state: State) -> Literal["no_answer", "search"]:
+    return "search" if has_documents(state["question"]) else "no_answer"
+
+
+async def search(state: State, runtime: Runtime[Deps]) -> State:
+    """With the user's own words; a request that names rewriting or HyDE gets them at once."""
+    deps, question = runtime.context, state["question"]
+    if question.options.rewrite or question.options.hyde:
+        found = await improve(state, runtime)
+    else:
+        queries = own_words(question)
+        result = await search_for(deps, question, queries, question.filters, purpose="own_words")
+        found = {"queries": queries, "filters": question.filters, **await _with_found(deps, state, result.candidates)}
+    return {**found, "nearest": found["passages"], "offline": await is_offline(deps)}
+
+
+async def after_search(state: State, runtime: Runtime[Deps]) -> Literal["judge", "write", "refine"]:
+    """A request may want a judgement before the writing. Without a model, what does not look like an answer is looked
+    up on the web, where that is wanted, before it is quoted."""
+    deps, question = runtime.context, state["question"]
+    if question.options.rerank or not state["passages"]:
+        return "judge"
+    if state["offline"] and may_search_web(deps, question):
+        score = await estimated(deps, question, state["passages"])
+        return "write" if score >= deps.settings.corrective.good_score else "refine"
+    return "write"
+
+
+async def _with_found(deps: Deps, state: State, candidates: Sequence[ScoredChunk]) -> State:
+    """In the order of the last search. What it did not find again comes behind, and last what a judge has refused."""
+    before, refused, question = state.get("hits", ()), state.get("refused", frozenset()), state["question"]
+    fresh = await dedupe(deps, candidates, known=before)
+    places = {hit.chunk_id: place for place, hit in enumerate(candidates)}
+    hits = (*fresh, *(hit for hit in before if hit.chunk_id not in {one.chunk_id for one in fresh}))
+    hits = tuple(sorted(hits, key=lambda hit: (hit.chunk_id in refused, places.get(hit.chunk_id, len(places)))))
+    ranked = await rerank(deps, question, hits)
+    if refused:
+        ranked = ranked[:SECOND_LOOK]
+    return {"hits": hits, "passages": tuple(await select_passages(deps, question, ranked))}
+
+
+# ------------------------------------------------------------------------------------------------ write
+async def write(state: State, runtime: Runtime[Deps]) -> State:
+    """The answer, or the word that says why there is none. Where the estimate is low, better words are looked for
+    beside the first writing; they are dropped the moment the model says that it answers."""
+    deps, question, ahead = runtime.context, state["question"], None
+    way_out = _way_out(state)
+    if "words" not in state and await _looks_poor(deps, state):
+        ahead = asyncio.create_task(_words_ahead(deps, state))
+    try:
+        answer = await write_from(
+            deps,
+            question,
+            state["passages"],
+            way_out=way_out,
+            released=ahead.cancel if ahead else None,
+        )
+        unsupported = is_unsupported(answer)
+        if unsupported and "read" in state:
+            return _finished(state, await with_nearest(deps, question, answer))
+        if answer.text and not unsupported:
+            known = state["assessment"].reason if "assessment" in state else ""
+            return _finished(state, replace(answer, reason=answer.reason or known))
+        verdict: Literal["CLARIFY", "NO_ANSWER"] = "CLARIFY" if answer.decision == "CLARIFY" else "NO_ANSWER"
+        update: State = {"assessment": Assessment(verdict=verdict, candidates=state["passages"], reason=answer.reason)}
+        if unsupported:
+            more = await with_more(deps, answer, f"\n\n{phrase('looked_again', deps.language)}\n\n")
+            update["read"] = more.text
+        if verdict == "NO_ANSWER":
+            if way_out == "none":
+                update["refused"] = _refused(state)  # the judge has looked at them, too
+            if ahead:
+                update["words"] = await ahead
+        return update
+    finally:
+        if ahead:
+            ahead.cancel()
+            await asyncio.gather(ahead, return_exceptions=True)
+
+
+def _finished(state: State, answer: Answer) -> State:
+    return {"answer": behind(state.get("read", ""), answer)}
+
+
+def _way_out(state: State) -> WayOut:
+    """A refusal needs two: once the judge has said yes, the writing model is not offered it."""
+    if "assessment" not in state:
+        return "ask_back" if may_ask_back(state["question"]) else "refuse"
+    return "none" if state["assessment"].verdict == "ANSWER" else "refuse"
+
+
+def _refused(state: State) -> frozenset[str]:
+    return state.get("refused", frozenset()) | {passage.chunk_id for passage in state["passages"]}
+
+
+async def _looks_poor(deps: Deps, state: State) -> bool:
+    question = state["question"]
+    if state["offline"] or not reranking_is_on(deps, question):
+        return False
+    return await estimated(deps, question, state["passages"]) < deps.settings.corrective.weak_score
+
+
+async def _words_ahead(deps: Deps, state: State) -> BetterWords:
+    """Behind the writing: a server that works on one call at a time is to begin with that."""
+    await asyncio.sleep(AHEAD_AFTER_S)
+    return await look_for_better_words(deps, state["question"], state["filters"], found=_found(state))
+
+
+async def is_offline(deps: Deps) -> bool:
+    try:
+        await deps.models.chat("answer")
+    except ModelError:
+        return True
+    return False
+
+
+def _found(state: State) -> list[str]:
+    """Ids of the documents that were found so far."""
+    return list(dict.fromkeys(hit.document_id for hit in state.get("hits", ())))
+
+
+def after_writing(
+    state: State, runtime: Runtime[Deps]
+) -> Literal["judge", "improve", "refine", "no_answer", "__end__"]:
+    if "answer" in state:
+        return "__end__"
+    return "judge" if state["assessment"].verdict == "CLARIFY" else after_refusal(runtime.context, state)
+
+
+def after_refusal(deps: Deps, state: State) -> Literal["improve", "refine", "no_answer"]:
+    if deps.deadline.remaining() <= 0:
+        return "no_answer"
+    if "words" not in state or state["queries"] != state["words"].queries:
+        return "improve"
+    return "refine" if next_stage(deps, state) else "no_answer"
+
+
+# ------------------------------------------------------------------------------------------------ correct
+async def improve(state: State, runtime: Runtime[Deps]) -> State:
+    """All words in one search; the same passages where no better ones came."""
+    deps, question = runtime.context, state["question"]
+    words = state.get("words") or await look_for_better_words(deps, question, question.filters, found=_found(state))
+    route = words.route
+    if route.task:
+        return _finished(state, await answer_from_documents(deps, words.question, route.task))
+    if route.direct and (reply := await respond_directly(deps, question, ())):
+        return _finished(state, reply)
+    update: State = {
+        "words": words, "queries": words.queries, "filters": route.filters, "question": words.question,
+    }  # fmt: skip
+    if words.question.standalone != question.standalone:
+        update["refused"] = frozenset()  # what was refused was another question
+    result = await search_for(deps, words.question, words.queries, route.filters)
+    return {**update, **await _with_found(deps, {**state, **update}, result.candidates)}
+
+
+def after_improving(state: State) -> Literal["judge", "__end__"]:
+    return "__end__" if "answer" in state else "judge"
+
+
+async def judge(state: State, runtime: Runtime[Deps]) -> State:
+    """Passages that it has refused already are not judged anew."""
+    deps, question, refused = runtime.context, state["question"], state.get("refused", frozenset())
+    passages = state["passages"]
+    if refused and all(passage.chunk_id in refused for passage in passages):
+        return {"assessment": Assessment(verdict="NO_ANSWER", candidates=passages, reason=reason_text("nothing_new"))}
+    assessment = await judging.judge(deps, question, passages)
+    return {"assessment": assessment, "refused": _refused(state) if assessment.refused else refused}
+
+
+def after_judging(
+    state: State, runtime: Runtime[Deps]
+) -> Literal["write", "clarify", "improve", "refine", "no_answer"]:
+    """Yes, and in doubt: it is written."""
+    assessment = state["assessment"]
+    if assessment.verdict == "CLARIFY" and may_ask_back(state["question"]):
+        return "clarify"
+    if assessment.refused or not state["passages"]:
+        return after_refusal(runtime.context, state)
+    return "write"
+
+
+async def refine(state: State, runtime: Runtime[Deps]) -> State:
+    deps, stage, tried = runtime.context, next_stage(runtime.context, state), state.get("tried", ())
+    if stage is None:
+        raise AssertionError("after_refusal leads here only while a stage is left")
+    found = await search_again(
+        deps,
+        state["question"],
+        state["queries"],
+        stage,
+        filters=state["filters"],
+        number=len(tried) + 1,
+    )
+    return {"tried": (*tried, stage), **await _with_found(deps, state, found.candidates)}
+
+
+def next_stage(deps: Deps, state: State) -> Stage | None:
+    """Of the corrective search; none when all were tried, or the rounds are used up."""
+    tried = state.get("tried", ())
+    if len(tried) >= deps.settings.corrective.max_refine_rounds:
+        return None
+    found = state["offline"] and bool(state["passages"])  # then another source alone can add to it
+    left = [stage for stage in stages(deps, state["question"]) if stage == "web" or not found]
+    return next((stage for stage in left if stage not in tried), None)
+
+
+# ------------------------------------------------------------------------------------------------ other answers
+async def clarify(state: State, runtime: Runtime[Deps]) -> State:
+    return _finished(state, await ask_back(runtime.context, state["assessment"].named))
+
+
+async def no_answer(state: State, runtime: Runtime[Deps]) -> State:
+    candidates = state.get("nearest") or state.get("passages")
+    reason = state["assessment"].reason if "assessment" in state else ""
+    return _finished(state, await refuse(runtime.context, state["question"], candidates, reason=reason))
+
+
+# ------------------------------------------------------------------------------------------------ the graph
+def build_graph() -> CompiledStateGraph[State, Deps, State, State]:
+    graph = StateGraph(State, context_schema=Deps)
+    for node in (search, write, improve, judge, refine, clarify, no_answer):
+        graph.add_node(node.__name__, node)
+    graph.add_conditional_edges(START, where_to_begin)
+    graph.add_conditional_edges("search", after_search)
+    graph.add_conditional_edges("write", after_writing)
+    graph.add_conditional_edges("improve", after_improving)
+    graph.add_conditional_edges("judge", after_judging)
+    graph.add_edge("refine", "judge")
+    for last in ("clarify", "no_answer"):
+        graph.add_edge(last, END)
+    return graph.compile(name="corrective")
+
+
+WORKFLOW = Workflow(graph=build_graph())

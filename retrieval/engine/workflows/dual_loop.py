@@ -1,0 +1,445 @@
+"""`dual_loop`: the material is checked before the answer is written, and the answer before it is sent (seed 001).
+
+    START → retrieve_memory → route_query ─┬─ direct ──► direct_response
+                                           │                   │
+                                           ├─ search           │      ┌─ rejected, at most 2 times ──┐
+                                           ▼                   ▼      │                              │
+                     ┌──────────── rewrite_query ◄─────── grade_relevance ◄──── generate_response    │
+                     │                   ▲                     │   ▲                    ▲            │
+                     │                   └─────────────────────┼───┼────────────────────┼────────────┘
+                     ▼                                 accepted, or no                  │
+             retrieve_documents ◄─┐ next strategy      correction left                  │
+                     │            │ that was not tried         ▼                        │
+                     └──► grade_documents ── relevant ─────────┼────────────────────────┘
+                                  │                            ▼
+                                  │ none is left         send_response → consolidate_memory → END
+                                  ▼                            ▲
+                   clarify, or fallback_response → END         └─ an earlier draft, where there is one
+
+Inner loop: hierarchical_search, direct_chunk_search and web_search, each once (`tried_routes`). No model chooses where
+the search with the user's own words is clearly good. Nothing found in the documents goes on to the web by itself. Only
+a model's word refuses or asks back.
+Outer loop: an answer is written to the end, graded, and only then sent, so that no reader sees text that is taken back;
+what happens meanwhile is told by the steps' events. A corrective round searches with new words, so every strategy is
+open again in it, and what was found is judged anew. What is worth remembering is written down after the answer was
+sent, and condensed by a worker later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from statistics import fmean
+from typing import Annotated, Literal
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import Runtime
+from pydantic import BaseModel
+
+from ragsite.core.messages import worded
+from retrieval.engine.errors import IndexUnavailableError, ModelOutputError
+from retrieval.engine.ports import SearchRequest, SearchResult
+from retrieval.engine.providers.chat import limited, shaped
+from retrieval.engine.steps import memory
+from retrieval.engine.steps.answer import ask_back, refuse, respond_directly, write_answer
+from retrieval.engine.steps.judge import (
+    MISSING_CHARS,
+    TOP_SCORE,
+    YES_SCORE,
+    Assessment,
+    Score,
+    SearchWords,
+    check_score,
+    judge,
+    rerank,
+)
+from retrieval.engine.steps.query import VARIANTS, QueryText, distinct, distinct_queries, own_words, rewrite_to_concepts
+from retrieval.engine.steps.retrieve import breadth, dedupe, may_search_web, search_documents, web_search
+from retrieval.engine.steps.step import Deps, step, try_call
+from retrieval.engine.steps.writing import WayOut
+from retrieval.engine.text.analysis import phrase
+from retrieval.engine.text.quoting import neutralise, one_line, quote_history, quote_source
+from retrieval.engine.trace import HeldBackTrace, note, reason_text, skip
+from retrieval.engine.values import Answer, Query, Question, RememberedFact, ScoredChunk
+from retrieval.engine.workflows import (
+    Asking,
+    Workflow,
+    has_documents,
+    may_ask_back,
+    search_own_words,
+)
+
+MAX_CORRECTIONS = 2  # times that a rejected answer is searched and written anew
+TIMEOUT_S = 240.0  # a whole answer
+STANDALONE_CHARS = 500
+NO_PASSAGES = "-"
+ACCEPT = 0.5  # the share of borne-out statements from which an answer is accepted without a model's word
+StrategyName = Literal["hierarchical_search", "direct_chunk_search", "web_search", "direct"]
+STRATEGIES: tuple[StrategyName, ...] = ("hierarchical_search", "direct_chunk_search", "web_search")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strategy:
+    """question: condensed where it needs the conversation. queries: other wordings of it."""
+
+    route: StrategyName
+    question: Question
+    queries: tuple[Query, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerAssessment:
+    """Whether an answer is sent. score: 0..1. missing: search words for what it lacks."""
+
+    accepted: bool
+    score: float = 0.0
+    missing: str = ""
+    reason: str = ""
+
+
+class State(Asking, total=False):
+    memories: tuple[RememberedFact, ...]
+    available: tuple[StrategyName, ...]
+    strategy: Strategy  # that was chosen first
+    route: StrategyName | None  # the strategy whose turn it is; None: every one was tried
+    first: tuple[ScoredChunk, ...]  # found with the user's own words, where that is clearly good
+    queries: tuple[Query, ...]
+    all_queries: tuple[Query, ...]  # every query so far: a corrective round asks others
+    tried_routes: tuple[StrategyName, ...]
+    candidates: tuple[ScoredChunk, ...]
+    found: tuple[ScoredChunk, ...]  # all so far, the last search's first
+    assessment: Assessment  # of these
+    judged_in: int  # how many drafts there were then: the round that it belongs to
+    documents_are_relevant: bool
+    drafts: tuple[tuple[Answer, AnswerAssessment], ...]  # what was written, and how it was graded
+    response: Answer | None
+
+
+# ------------------------------------------------------------------------------------------------ before retrieval
+async def retrieve_memory(state: State, runtime: Runtime[Deps]) -> State:
+    deps, question = runtime.context, state["question"]
+    web = may_search_web(deps, wanting_web(question))
+    available = tuple(name for name in STRATEGIES if (web if name == "web_search" else has_documents(question)))
+    return {
+        "memories": await memory.recall_memory(deps, question),
+        "available": available,
+        "drafts": (),
+        "tried_routes": (),
+        "all_queries": (),
+        "found": (),
+    }
+
+
+def wanting_web(question: Question) -> Question:
+    """The web is one of this workflow's strategies: where it is configured, it serves unless the request says no."""
+    if question.options.web_search is not None:
+        return question
+    return replace(question, options=replace(question.options, web_search=True))
+
+
+class ChosenRoute(BaseModel):
+    """Route and words of the search in one call: both read the same conversation."""
+
+    route: StrategyName
+    standalone_question: Annotated[str, limited(maxLength=400)] = ""
+    queries: list[QueryText] = []
+
+
+def first_available(
+    deps: Deps, question: Question, available: Sequence[StrategyName], memories: Sequence[RememberedFact]
+) -> Strategy:
+    note("strategy", route=available[0], available=list(available), standalone_question=question.standalone)
+    return Strategy(route=available[0], question=question)
+
+
+@step("route", fallback=first_available, optional=True)
+async def choose_strategy(
+    deps: Deps, question: Question, available: Sequence[StrategyName], memories: Sequence[RememberedFact]
+) -> Strategy:
+    """One of the available strategies, or `direct`: no document is needed."""
+    routes = (*available, "direct")
+    reply = await deps.complete(
+        "dual_loop_route",
+        shaped(ChosenRoute, route={"enum": list(routes)}, queries={"minItems": VARIANTS, "maxItems": VARIANTS}),
+        memories=memory.quote_memories(memories),
+        history=quote_history(question.history),
+        routes=", ".join(routes),
+        variants=VARIANTS,
+        question=one_line(question.standalone),
+    )
+    if reply.route not in routes:
+        raise ModelOutputError("route_not_available")
+    if question.history and not question.condensed:
+        question = replace(question, condensed=" ".join(reply.standalone_question.split())[:STANDALONE_CHARS])
+    note("strategy", route=reply.route, available=list(available), standalone_question=question.standalone)
+    texts = distinct(reply.queries, tried=[question.standalone])[:VARIANTS]
+    return Strategy(route=reply.route, question=question, queries=tuple(Query(text, kind="rewrite") for text in texts))
+
+
+async def route_query(state: State, runtime: Runtime[Deps]) -> State:
+    """Decides; where the search with the user's own words is clearly good, its passages are used and no model is asked
+    for a route."""
+    deps, question, available = runtime.context, state["question"], state["available"]
+    if not available:
+        return {"route": "direct"}
+    if has_documents(question):
+        with suppress(IndexUnavailableError):  # the strategies tell it, which may have another place to look
+            first, good = await search_own_words(deps, question)
+            if good:
+                strategy = Strategy(route="direct_chunk_search", question=question)
+                return {"strategy": strategy, "route": strategy.route, "first": first.candidates}
+    strategy = await choose_strategy(deps, question, available, state["memories"])
+    return {"strategy": strategy, "route": strategy.route, "question": strategy.question}
+
+
+def initial_routing(state: State) -> Literal["direct_response", "rewrite_query", "fallback_response"]:
+    if not state["available"]:
+        return "fallback_response"
+    return "direct_response" if state["route"] == "direct" else "rewrite_query"
+
+
+async def rewrite_query(state: State, runtime: Runtime[Deps]) -> State:
+    """First the words that came with the route; after a rejected answer, others that look for what it lacked, and every
+    strategy is open again."""
+    deps, question = runtime.context, state["question"]
+    if not state["drafts"]:
+        async with deps.trace.step("rewrite") as entry:
+            variants = () if question.options.rewrite is False else state["strategy"].queries
+            queries = distinct_queries((*own_words(question), *variants))
+            entry.note("queries_made", queries=[query.text for query in queries])
+        return {"queries": queries, "all_queries": queries}
+    _, graded = state["drafts"][-1]
+    tried = tuple(query.text for query in state["all_queries"])
+    fresh = await rewrite_to_concepts(deps, question, tried=tried, missing=graded.missing)
+    queries, route = fresh or (Query(question.standalone),), state["strategy"].route
+    return {
+        "queries": queries,
+        "all_queries": distinct_queries((*state["all_queries"], *queries)),
+        "route": route if route in state["available"] else state["available"][0],
+        "tried_routes": (),
+    }
+
+
+# ------------------------------------------------------------------------------------------------ the inner loop
+async def retrieve_documents(state: State, runtime: Runtime[Deps]) -> State:
+    """By the strategy whose turn it is; where the documents hold nothing, on the web at once."""
+    route, first = state["route"], state.get("first", ())
+    if route is None:
+        raise AssertionError("decide_after_document_grading leads here only while a strategy is left")
+    tried = (*state["tried_routes"], route)
+    if first and not state["tried_routes"] and not state["drafts"]:
+        return {"candidates": first, "tried_routes": tried}
+    web_is_left = "web_search" in state["available"] and "web_search" not in tried
+    try:
+        result = await _searched(runtime.context, state, route)
+    except IndexUnavailableError:
+        if not web_is_left:
+            raise
+        result = SearchResult()
+    if not result.candidates and web_is_left:
+        tried = (*tried, "web_search")
+        result = await _searched(runtime.context, state, "web_search")
+    return {"candidates": result.candidates, "tried_routes": tried}
+
+
+async def _searched(deps: Deps, state: State, route: StrategyName) -> SearchResult:
+    question = state["question"]
+    if route == "web_search":
+        return await web_search(deps, wanting_web(question), words=state["queries"][0].text)
+    request = SearchRequest(
+        queries=state["queries"],
+        scope=question.scope,
+        filters=question.filters,
+        top_k=breadth(question, deps.settings),
+        strategy="hierarchical" if route == "hierarchical_search" else "chunks",
+    )
+    return await search_documents(deps, request, purpose=route)
+
+
+async def grade_documents(state: State, runtime: Runtime[Deps]) -> State:
+    """Judges all that was found so far, what is new first, where this search has brought something new, or is the first
+    of its round. Names the next strategy if it needs one."""
+    deps, question, known = runtime.context, state["question"], state["found"]
+    fresh = await dedupe(deps, state["candidates"], known=known)
+    passages = (*fresh, *known)[: deps.settings.rerank.max_candidates]
+    left = next((name for name in state["available"] if name not in state["tried_routes"]), None)
+    update: State = {"found": passages, "route": left if deps.deadline.remaining() > 0 else None}
+    is_first = state.get("judged_in") != len(state["drafts"])
+    if not fresh and not (is_first and state["candidates"]):
+        return {**update, "documents_are_relevant": False}
+    assessment = await judge(deps, question, await rerank(deps, question, passages))
+    relevant = not assessment.refused
+    return {**update, "assessment": assessment, "documents_are_relevant": relevant, "judged_in": len(state["drafts"])}
+
+
+def decide_after_document_grading(
+    state: State,
+) -> Literal["clarify", "generate_response", "retrieve_documents", "send_response", "fallback_response"]:
+    if state["documents_are_relevant"]:
+        asks_back = state["assessment"].verdict == "CLARIFY" and may_ask_back(state["question"])
+        return "clarify" if asks_back and not state["drafts"] else "generate_response"
+    if state["route"] is not None:
+        return "retrieve_documents"
+    return "send_response" if any(draft.text for draft, _ in state["drafts"]) else "fallback_response"
+
+
+# ------------------------------------------------------------------------------------------------ the outer loop
+def _held_back(deps: Deps) -> Deps:
+    """What is written with these does not reach the reader yet."""
+    return replace(deps, trace=HeldBackTrace(deps.trace))
+
+
+async def generate_response(state: State, runtime: Runtime[Deps]) -> State:
+    """From the second time on, with the words for what the last answer lacked."""
+    question, assessment = state["question"], state["assessment"]
+    if missing := state["drafts"][-1][1].missing if state["drafts"] else "":
+        question = replace(question, condensed=f"{question.standalone} ({missing})")
+    way_out: WayOut = "none" if assessment.verdict == "ANSWER" else "refuse"
+    response = await write_answer(_held_back(runtime.context), question, assessment.candidates, way_out=way_out)
+    return {"response": replace(response, reason=response.reason or assessment.reason)}
+
+
+async def direct_response(state: State, runtime: Runtime[Deps]) -> State:
+    deps = _held_back(runtime.context)
+    return {"response": await respond_directly(deps, state["question"], state["memories"])}
+
+
+class AnswerGrade(BaseModel):
+    """How well the answer solves the question."""
+
+    score: Score
+    missing: SearchWords
+
+
+@step("reflect")
+async def grade_answer(deps: Deps, question: str, answer: Answer) -> AnswerAssessment:
+    """Whether to send it. An answer that no model wrote is sent; a refusal is rejected without a call."""
+    if not answer.model:
+        skip("no_model_wrote")
+        return AnswerAssessment(accepted=bool(answer.text), score=0.5, reason=reason_text("no_model_wrote"))
+    if answer.decision == "NO_ANSWER":
+        graded = AnswerAssessment(accepted=False, score=0.0, reason=answer.reason)
+    elif (reply := await try_call(deps, _ask(deps, question, answer))) is not None:
+        accepted = reply.score >= YES_SCORE
+        graded = AnswerAssessment(
+            accepted=accepted,
+            score=reply.score / TOP_SCORE,
+            missing="" if accepted else one_line(reply.missing)[:MISSING_CHARS],
+        )
+    else:
+        share = support(answer)
+        graded = AnswerAssessment(accepted=share >= ACCEPT and bool(answer.text), score=share)
+    note(
+        "answer_accepted" if graded.accepted else "answer_rejected",
+        accepted=graded.accepted, score=round(graded.score, 3), missing=graded.missing,
+    )  # fmt: skip
+    return graded
+
+
+async def _ask(deps: Deps, question: str, answer: Answer) -> AnswerGrade:
+    cited = [quote_source(source.marker, source.chunk) for source in answer.sources if source.cited]
+    grade = await deps.complete(
+        "grade_answer",
+        AnswerGrade,
+        passages="\n\n".join(cited) or NO_PASSAGES,
+        answer=neutralise(answer.text),
+        question=one_line(question),
+    )
+    check_score(grade.score)
+    return grade
+
+
+def support(answer: Answer) -> float:
+    """The share of the answer's statements that their passages bear out, 0..1; one that can't be checked counts half,
+    and so does an answer that makes none."""
+    verdicts = [0.5 if one.supported is None else float(one.supported) for one in answer.grounding]
+    return fmean(verdicts or [0.5])
+
+
+async def grade_relevance(state: State, runtime: Runtime[Deps]) -> State:
+    response = state["response"]
+    if response is None:
+        written = Answer(decision="NO_ANSWER", text="", reason=reason_text("no_direct_reply"))
+        graded = AnswerAssessment(accepted=False, score=0.0, reason=written.reason)
+        return {"drafts": (*state["drafts"], (written, graded))}
+    graded = await grade_answer(runtime.context, state["question"].standalone, response)
+    return {"drafts": (*state["drafts"], (response, graded))}
+
+
+def decide_after_answer_grading(
+    state: State, runtime: Runtime[Deps]
+) -> Literal["send_response", "rewrite_query", "fallback_response"]:
+    if state["drafts"][-1][1].accepted:
+        return "send_response"
+    if len(state["drafts"]) <= MAX_CORRECTIONS and state["available"] and runtime.context.deadline.remaining() > 0:
+        return "rewrite_query"
+    return "send_response" if any(draft.text for draft, _ in state["drafts"]) else "fallback_response"
+
+
+async def send_response(state: State, runtime: Runtime[Deps]) -> State:
+    """The accepted draft; failing it, that with the highest grade, which says of itself that it may not be enough."""
+    deps, drafts = runtime.context, state["drafts"]
+    answer, graded = max(
+        reversed(drafts), key=lambda draft: (draft[1].accepted, bool(draft[0].text), draft[1].score or 0.0)
+    )
+    if not graded.accepted and answer.decision == "ANSWER":
+        answer = _with_warning(answer, phrase("not_accepted", deps.language) + "\n\n")
+    await deps.trace.choose_sources(answer.sources)
+    for line in answer.text.splitlines(keepends=True):
+        await deps.trace.emit_chunk(line)
+    return {"answer": answer}
+
+
+def _with_warning(answer: Answer, lead: str) -> Answer:
+    moved = tuple(
+        replace(sentence, start=sentence.start + len(lead), end=sentence.end + len(lead))
+        for sentence in answer.grounding
+    )
+    return replace(answer, text=lead + answer.text, grounding=moved, reason=reason_text("answer_rejected_twice"))
+
+
+async def consolidate_memory(state: State, runtime: Runtime[Deps]) -> State:
+    accepted = state["drafts"][-1][1].accepted
+    await memory.consolidate_memory(runtime.context, state["question"], state["answer"], accepted=accepted)
+    return {}
+
+
+async def clarify(state: State, runtime: Runtime[Deps]) -> Asking:
+    return {"answer": await ask_back(runtime.context, state["assessment"].named)}
+
+
+async def fallback_response(state: State, runtime: Runtime[Deps]) -> State:
+    """No strategy is left: says that the documents don't answer, and which were nearest."""
+    tried = ", ".join(state["tried_routes"])
+    reason = worded("every strategy was tried: {tried}", tried=tried) if tried else ""
+    candidates = state["found"] if state["available"] else None
+    return {"answer": await refuse(runtime.context, state["question"], candidates, reason=reason)}
+
+
+# ------------------------------------------------------------------------------------------------ the graph
+def build_graph() -> CompiledStateGraph[State, Deps, State, State]:
+    graph = StateGraph(State, context_schema=Deps)
+    nodes = (
+        retrieve_memory, route_query, direct_response, rewrite_query, retrieve_documents, grade_documents,
+        generate_response, grade_relevance, send_response, consolidate_memory, clarify, fallback_response,
+    )  # fmt: skip
+    for node in nodes:
+        graph.add_node(node.__name__, node)
+    graph.add_edge(START, "retrieve_memory")
+    graph.add_edge("retrieve_memory", "route_query")
+    graph.add_conditional_edges("route_query", initial_routing)
+    graph.add_edge("rewrite_query", "retrieve_documents")
+    graph.add_edge("retrieve_documents", "grade_documents")
+    graph.add_conditional_edges("grade_documents", decide_after_document_grading)
+    graph.add_edge("generate_response", "grade_relevance")
+    graph.add_edge("direct_response", "grade_relevance")
+    graph.add_conditional_edges("grade_relevance", decide_after_answer_grading)
+    graph.add_edge("send_response", "consolidate_memory")
+    for last in ("consolidate_memory", "clarify", "fallback_response"):
+        graph.add_edge(last, END)
+    return graph.compile(name="dual_loop")
+
+
+WORKFLOW = Workflow(graph=build_graph(), timeout_s=lambda settings: TIMEOUT_S)

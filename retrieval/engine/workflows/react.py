@@ -1,0 +1,174 @@
+"""ReAct (seed 004): rewrite a query that is short or a follow-up, search, evaluate, and answer with citations.
+
+    START → router ─┬─ no documents ────────► web_search, else no_answer ──► END
+                    ├─ short, or a follow-up ► rewriter ─┬─ a query ──────────► retriever
+                    │                          ▲         └─ none left to try ─► evaluator's other ways out
+                    └─ clear ─► retriever      │
+                                    │          │
+                                    ▼          │
+                                evaluator ─────┼─ INSUFFICIENT, rewrites left ► rewriter
+                                 ▲     │       └─ SUFFICIENT ─────────────────► generator ──► END
+                    web_search ──┘     ├─ INSUFFICIENT, web not yet searched ► web_search
+                                       └─ INSUFFICIENT, nothing left ────────► no_answer ──► END
+
+At most two rewrites, the router's included. What several searches found is evaluated together, so a rewrite can't make
+things worse. Only a model's word ends in no_answer, the evaluator's or the generator's; without one what was found is
+quoted. The web is searched only where it is configured and asked for. The seed's router also reads chatty words; here
+a chatty question that finds too little is rewritten by the evaluator's word.
+Source: Yao et al., "ReAct", ICLR 2023; seed 004.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import Runtime
+
+from retrieval.engine.ports import SearchRequest
+from retrieval.engine.steps.answer import refuse, write_answer
+from retrieval.engine.steps.judge import Assessment, evaluate
+from retrieval.engine.steps.query import own_words, rewrite_to_concepts, rewriting_is_on
+from retrieval.engine.steps.retrieve import breadth, dedupe, may_search_web, search_documents
+from retrieval.engine.steps.retrieve import web_search as search_web
+from retrieval.engine.steps.step import Deps
+from retrieval.engine.steps.writing import WayOut
+from retrieval.engine.values import Query, ScoredChunk
+from retrieval.engine.workflows import Asking, Workflow, has_documents
+
+SHORT_QUERY_CHARS = 10  # a shorter question is rewritten before it is searched for
+TOP_K = 5  # passages that the evaluator is shown
+MAX_REWRITES = 2  # of the query, the one before the first search included
+TIMEOUT_S = 180.0  # a whole answer
+
+
+class State(Asking, total=False):
+    should_rewrite: bool
+    queries: tuple[Query, ...]  # what is searched for next; empty when no other words are left
+    tried: tuple[str, ...]
+    rewrites: int
+    passages: tuple[ScoredChunk, ...]  # of all searches, merged, each said once, those of the last search first
+    evaluation: Assessment
+    web_searched: bool
+
+
+# ------------------------------------------------------------------------------------------------ before retrieval
+async def router(state: State, runtime: Runtime[Deps]) -> State:
+    deps, question = runtime.context, state["question"]
+    if not has_documents(question):
+        return {"should_rewrite": False}
+    short = len(question.text.strip()) < SHORT_QUERY_CHARS
+    follows = bool(question.history) and not question.condensed
+    rewrites = (short or follows) and rewriting_is_on(deps, question)
+    async with deps.trace.step("plan") as entry:
+        entry.note("rewritten_first" if rewrites else "straight_to_search", rewrite=rewrites)
+    return {"queries": own_words(question), "should_rewrite": rewrites}
+
+
+def after_routing(state: State, runtime: Runtime[Deps]) -> Literal["no_answer", "web_search", "rewriter", "retriever"]:
+    question = state["question"]
+    if not has_documents(question):
+        return "web_search" if may_search_web(runtime.context, question) else "no_answer"
+    return "rewriter" if state["should_rewrite"] else "retriever"
+
+
+async def rewriter(state: State, runtime: Runtime[Deps]) -> State:
+    before = state.get("evaluation")
+    queries = await rewrite_to_concepts(
+        runtime.context, state["question"], tried=state.get("tried", ()), missing=before.missing if before else ""
+    )
+    update: State = {"queries": queries, "rewrites": state.get("rewrites", 0) + 1}
+    if before is None and not queries:
+        update["queries"] = state["queries"]  # nothing was searched for yet
+    elif before is None and state["question"].history:
+        update["question"] = replace(state["question"], condensed=queries[0].text)
+    return update
+
+
+def after_rewriting(
+    state: State, runtime: Runtime[Deps]
+) -> Literal["retriever", "web_search", "generator", "no_answer"]:
+    return "retriever" if state["queries"] else without_rewriting(runtime.context, state)
+
+
+# ------------------------------------------------------------------------------------------------ retrieval
+async def retriever(state: State, runtime: Runtime[Deps]) -> State:
+    deps, question, before = runtime.context, state["question"], state.get("passages", ())
+    request = SearchRequest(
+        queries=state["queries"],
+        scope=question.scope,
+        filters=question.filters,
+        top_k=breadth(question, deps.settings, default=TOP_K),
+    )
+    passages = await dedupe(deps, (await search_documents(deps, request)).candidates, known=before)
+    tried = (*state.get("tried", ()), state["queries"][0].text)
+    return {"passages": (*passages, *before), "tried": tried}
+
+
+async def web_search(state: State, runtime: Runtime[Deps]) -> State:
+    results = await search_web(runtime.context, state["question"])
+    return {"passages": (*results.candidates, *state.get("passages", ())), "web_searched": True}
+
+
+async def evaluator(state: State, runtime: Runtime[Deps]) -> State:
+    deps, question = runtime.context, state["question"]
+    most = question.options.top_k or TOP_K
+    return {"evaluation": await evaluate(deps, question, state["passages"], most=most)}
+
+
+def after_evaluation(
+    state: State, runtime: Runtime[Deps]
+) -> Literal["rewriter", "web_search", "generator", "no_answer"]:
+    deps, evaluation = runtime.context, state["evaluation"]
+    if evaluation.candidates and not evaluation.refused:
+        return "generator"
+    left = state.get("rewrites", 0) < MAX_REWRITES and not state.get("web_searched")
+    if left and rewriting_is_on(deps, state["question"]) and deps.deadline.remaining() > 0:
+        return "rewriter"
+    return without_rewriting(deps, state)
+
+
+def without_rewriting(deps: Deps, state: State) -> Literal["web_search", "generator", "no_answer"]:
+    """The ways on when what was found is not enough and no other words are to be tried."""
+    evaluation = state["evaluation"]
+    may_look = may_search_web(deps, state["question"]) and not state.get("web_searched")
+    if may_look and deps.deadline.remaining() > 0:
+        return "web_search"
+    return "no_answer" if evaluation.refused or not evaluation.candidates else "generator"
+
+
+# ------------------------------------------------------------------------------------------------ answers
+async def generator(state: State, runtime: Runtime[Deps]) -> State:
+    deps, question, evaluation = runtime.context, state["question"], state["evaluation"]
+    way_out: WayOut = "none" if evaluation.verdict == "ANSWER" else "refuse"
+    answer = await write_answer(deps, question, evaluation.candidates, way_out=way_out)
+    if not answer.text:
+        answer = await refuse(deps, question, evaluation.candidates, reason=answer.reason)
+    return {"answer": replace(answer, reason=answer.reason or evaluation.reason)}
+
+
+async def no_answer(state: State, runtime: Runtime[Deps]) -> State:
+    evaluation = state.get("evaluation")
+    candidates, reason = (evaluation.candidates, evaluation.reason) if evaluation else (None, "")
+    return {"answer": await refuse(runtime.context, state["question"], candidates, reason=reason)}
+
+
+# ------------------------------------------------------------------------------------------------ the graph
+def build_graph() -> CompiledStateGraph[State, Deps, State, State]:
+    graph = StateGraph(State, context_schema=Deps)
+    for node in (router, rewriter, retriever, evaluator, web_search, generator, no_answer):
+        graph.add_node(node.__name__, node)
+    graph.add_edge(START, "router")
+    graph.add_conditional_edges("router", after_routing)
+    graph.add_conditional_edges("rewriter", after_rewriting)
+    graph.add_edge("retriever", "evaluator")
+    graph.add_edge("web_search", "evaluator")
+    graph.add_conditional_edges("evaluator", after_evaluation)
+    for last in ("generator", "no_answer"):
+        graph.add_edge(last, END)
+    return graph.compile(name="react")
+
+
+WORKFLOW = Workflow(graph=build_graph(), timeout_s=lambda settings: TIMEOUT_S)

@@ -1,0 +1,310 @@
+"""Self-corrective RAG (seed 000): grade every document by itself, and search in other words while too few pass.
+
+    START → condense ─┬─ nothing to search in ─► no_answer ─► END
+                      └─► retrieve ─► grade ─┬─ passRate ≥ threshold, or rewrites used up ─► generate ──► END
+                             ▲        ▲      ├─ the same, and nothing has passed ──────────► no_answer ► END
+                             │        │      ├─ the same, and the web is wanted ─► web_search, once ─► grade
+                             │        └──────┼────────────────────────────────────────┘
+                             │               └─ passRate < threshold ─► rewrite ─┬─ no other words ► as above
+                             └───────────────────────────────────────────────────┘
+
+The grader judges each document against the question as it was asked, whatever was searched for, so a grade stands for
+the whole answer; what has passed in any round is what the answer is written from. Searching on stops early when the
+words run out.
+
+The web is the last resort, where it is configured and wanted: when nothing of the documents has passed, its pages are
+graded in their place.
+
+Only a model's grades, or its mark before the answer, end in no_answer: without a model the estimate grades all
+alike, and what was found is quoted in the end although none has passed. Nothing is asked back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal, get_args
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import Runtime
+from pydantic import BaseModel
+
+from ragsite.core.messages import worded
+from retrieval.engine.ports import SearchRequest
+from retrieval.engine.providers.chat import limited
+from retrieval.engine.steps import judge as grading
+from retrieval.engine.steps import query
+from retrieval.engine.steps.answer import refuse, write_answer
+from retrieval.engine.steps.judge import DocumentGrade, Graded, grade_key
+from retrieval.engine.steps.query import NONE, QueryText, new_query, no_queries
+from retrieval.engine.steps.retrieve import dedupe, may_search_web, search_documents
+from retrieval.engine.steps.retrieve import web_search as search_web
+from retrieval.engine.steps.step import Deps, step
+from retrieval.engine.steps.writing import WayOut
+from retrieval.engine.text.quoting import label, one_line
+from retrieval.engine.trace import note, reason_text
+from retrieval.engine.values import Query, Question, ScoredChunk
+from retrieval.engine.workflows import Asking, Workflow, has_documents
+
+TOP_K = 5  # documents that a search gives the grader
+# cosine below which a document that only the vectors found is left out; not used with the lexical embedder
+MIN_SIMILARITY = 0.3
+REWRITES_LIMIT = 5  # the most that a request may ask for
+TIMEOUT_S = 180.0  # a whole answer
+MAX_FAILED = 5  # documents that the model is shown
+FAILED_CHARS = 160  # of each one's text
+REASON_CHARS = 300
+MAX_KEYWORDS = 8
+LEAST_TIME_LEFT = 1 / 3  # of the whole answer's, for another search to begin
+
+Verdict = Literal["generate", "rewrite", "web_search", "no_answer"]
+
+
+class State(Asking, total=False):
+    tried: tuple[str, ...]  # the queries so far: the question, then its rewrites
+    words_are_left: bool  # unless a rewrite found none
+    candidates: tuple[ScoredChunk, ...]  # the documents of the last search: neighbours joined, each said once
+    graded: Graded  # of the last search
+    grades: Mapping[str, DocumentGrade]  # of every search
+    documents: tuple[ScoredChunk, ...]  # of every search, each once, best first
+    web_searched: bool
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """The seed's four numbers, of the request or of the settings."""
+
+    top_k: int
+    min_similarity: float
+    pass_rate: float
+    max_rewrites: int
+
+
+def limits_of(deps: Deps, question: Question) -> Limits:
+    options, settings = question.options, deps.settings.self_corrective
+    return Limits(
+        top_k=min(options.top_k or TOP_K, deps.settings.search.max_top_k),
+        min_similarity=MIN_SIMILARITY if options.min_similarity is None else options.min_similarity,
+        pass_rate=settings.pass_rate if options.pass_rate is None else options.pass_rate,
+        max_rewrites=settings.max_rewrites if options.max_rewrites is None else options.max_rewrites,
+    )
+
+
+# ------------------------------------------------------------------------------------------------ retrieval
+async def condense(state: State, runtime: Runtime[Deps]) -> State:
+    question = state["question"]
+    if has_documents(question):
+        question = await query.condense(runtime.context, question)
+    return {"question": question, "tried": (question.standalone,)}
+
+
+def after_condensing(state: State, runtime: Runtime[Deps]) -> Literal["no_answer", "web_search", "retrieve"]:
+    question = state["question"]
+    if has_documents(question):
+        return "retrieve"
+    return "web_search" if may_search_web(runtime.context, question) else "no_answer"
+
+
+async def retrieve(state: State, runtime: Runtime[Deps]) -> State:
+    """The current query alone: a rewritten one takes the place of the one before."""
+    deps, question, rewrites = runtime.context, state["question"], len(state["tried"]) - 1
+    limits = limits_of(deps, question)
+    queries = (Query(state["tried"][-1], kind="rewrite"),) if rewrites else query.own_words(question)
+    request = SearchRequest(queries=queries, scope=question.scope, filters=question.filters, top_k=limits.top_k)
+    near = (await search_documents(deps, request)).candidates
+    if question.scope.semantic:
+        near = tuple(hit for hit in near if is_similar(hit, limits.min_similarity))
+    return {"candidates": await dedupe(deps, near)}
+
+
+def is_similar(hit: ScoredChunk, least: float) -> bool:
+    """Words found it, or it is near enough; without a dense score there is no reason to leave it out."""
+    return bool(hit.scores.bm25) or hit.scores.dense is None or hit.scores.dense >= least
+
+
+async def web_search(state: State, runtime: Runtime[Deps]) -> State:
+    """Its pages are graded as documents are, and by themselves: what was found before keeps its grades."""
+    results = await search_web(runtime.context, state["question"])
+    return {"candidates": results.candidates, "web_searched": True}
+
+
+# ------------------------------------------------------------------------------------------------ grade
+async def grade(state: State, runtime: Runtime[Deps]) -> State:
+    deps, question = runtime.context, state["question"]
+    graded = await grading.grade(deps, question, state["candidates"], known=state.get("grades", {}))
+    documents = with_graded(state.get("documents", ()), graded)
+    weighed: State = {"graded": graded, "grades": graded.grades, "documents": documents}
+    return {**weighed, "verdict": await decide(deps, {**state, **weighed})}
+
+
+async def decide(deps: Deps, state: State) -> Verdict:
+    """The seed's rule, with its reason in the decision path."""
+    limits, graded = limits_of(deps, state["question"]), state["graded"]
+    passed = passing(state["documents"], state["grades"])
+    async with deps.trace.step("assess") as entry:
+        stop = "enough" if passed and graded.pass_rate >= limits.pass_rate else reason_to_stop(deps, state, limits)
+        verdict: Verdict = "rewrite"
+        if stop:
+            refused = not state["documents"] or (graded.by_model and not passed)
+            verdict = "no_answer" if refused else "generate"
+            if not passed and web_is_left(deps, state):
+                verdict = "web_search"
+        entry.note(
+            "pass_rate_stop" if stop else "pass_rate",
+            pass_rate=round(graded.pass_rate, 3),
+            pass_count=len(graded.passed),
+            total_count=len(graded.documents),
+            pass_threshold=limits.pass_rate,
+            passed_in_all=len(passed),
+            verdict=verdict,
+            stop=str(reason_text(stop)),
+        )
+    return verdict
+
+
+def reason_to_stop(deps: Deps, state: State, limits: Limits) -> str:
+    """Why no other search follows although too few documents passed, as a code; empty: one follows."""
+    if state.get("web_searched"):
+        return "web_was_last"
+    if state["question"].options.rewrite is False:
+        return "switched_off"
+    if len(state["tried"]) > limits.max_rewrites:
+        return "rewrites_used_up"
+    if not state.get("words_are_left", True):
+        return "no_other_words"
+    if deps.deadline.remaining() < TIMEOUT_S * LEAST_TIME_LEFT:
+        return "no_time_to_search"
+    return ""
+
+
+def web_is_left(deps: Deps, state: State) -> bool:
+    allowed = may_search_web(deps, state["question"]) and not state.get("web_searched")
+    return allowed and deps.deadline.remaining() > 0
+
+
+def after_grading(state: State) -> Verdict:
+    return state["verdict"]
+
+
+# ------------------------------------------------------------------------------------------------ rewrite
+class RewrittenQuery(BaseModel):
+    rewrite_reason: Annotated[str, limited(maxLength=160)] = ""
+    rewritten_query: QueryText
+    keywords: Annotated[list[Annotated[str, limited(minLength=1, maxLength=40)]], limited(minItems=1, maxItems=6)] = []
+
+
+@step("rewrite", fallback=no_queries, optional=True)
+async def rewrite_to_retry(
+    deps: Deps, question: Question, *, tried: Sequence[str], failed: Sequence[tuple[ScoredChunk, str]]
+) -> tuple[Query, ...]:
+    """One query in place of the last one. tried: the question, then its rewrites. failed: documents that do not serve,
+    and why."""
+    await deps.trace.announce("rewrite", tried[-1])
+    attempts = (f"{number}. {one_line(text)}" for number, text in enumerate(tried[1:], start=1))
+    reply = await deps.complete(
+        "retry_rewrite",
+        RewrittenQuery,
+        passages=_quote_failed(failed),
+        attempts="\n".join(attempts) or NONE,
+        query=one_line(tried[-1]),
+        question=one_line(question.standalone),
+    )
+    query = new_query(reply.rewritten_query, tried)
+    keywords = dict.fromkeys(filter(None, map(one_line, reply.keywords)))
+    note(
+        "rewritten",
+        original=tried[-1],
+        rewritten=query,
+        rewrite_reason=one_line(reply.rewrite_reason)[:REASON_CHARS],
+        keywords=list(keywords)[:MAX_KEYWORDS],
+        attempt=len(tried),
+        queries=[query],
+    )
+    return (Query(query, kind="rewrite"),)
+
+
+def _quote_failed(failed: Sequence[tuple[ScoredChunk, str]]) -> str:
+    lines = [
+        f"[{number}] {label(document.chunk)}: {one_line(document.chunk.text)[:FAILED_CHARS]}"
+        + (f" (rejected: {one_line(reason)})" if reason else "")
+        for number, (document, reason) in enumerate(failed[:MAX_FAILED], start=1)
+    ]
+    return "\n".join(lines) or NONE
+
+
+async def rewrite(state: State, runtime: Runtime[Deps]) -> State:
+    deps, graded = runtime.context, state["graded"]
+    grades = [(document, graded.grade_of(document)) for document in graded.documents]
+    failed = [(document, grade.reason) for document, grade in grades if not grade.relevant]
+    if queries := await rewrite_to_retry(deps, state["question"], tried=state["tried"], failed=failed):
+        return {"tried": (*state["tried"], queries[0].text)}
+    # It was to be rewritten, and can not be: what follows from that is a decision of its own in the path.
+    return {"verdict": await decide(deps, {**state, "words_are_left": False})}
+
+
+def after_rewriting(state: State) -> Literal["retrieve", "web_search", "generate", "no_answer"]:
+    verdict = state["verdict"]
+    return "retrieve" if verdict == "rewrite" else verdict
+
+
+def with_graded(before: tuple[ScoredChunk, ...], graded: Graded) -> tuple[ScoredChunk, ...]:
+    """Every document once, those that passed first, best first; of one that came with other neighbours, the relevant or
+    else the longer text."""
+
+    def preference(document: ScoredChunk) -> tuple[bool, int]:
+        return graded.grade_of(document).relevant, len(document.chunk.text)
+
+    by_id = {document.chunk_id: document for document in before}
+    for document in graded.documents:
+        if document.chunk_id not in by_id or preference(document) > preference(by_id[document.chunk_id]):
+            by_id[document.chunk_id] = document
+
+    def place(document: ScoredChunk) -> float:
+        return -(document.scores.rerank or 0.0) if graded.grade_of(document).relevant else 0.0
+
+    return tuple(sorted(by_id.values(), key=place))
+
+
+def passing(documents: tuple[ScoredChunk, ...], grades: Mapping[str, DocumentGrade]) -> tuple[ScoredChunk, ...]:
+    return tuple(document for document in documents if grades[grade_key(document)].relevant)
+
+
+# ------------------------------------------------------------------------------------------------ answers
+async def generate(state: State, runtime: Runtime[Deps]) -> State:
+    """From the documents that passed, of whichever search, and no others; where none has, from the best."""
+    deps, question, found = runtime.context, state["question"], state["documents"]
+    passed = passing(found, state["grades"])
+    documents = passed or tuple(sorted(found, key=lambda document: -(document.scores.rerank or 0.0)))
+    way_out: WayOut = "none" if passed and state["graded"].by_model else "refuse"
+    answer = await write_answer(deps, question, documents, way_out=way_out)
+    if not answer.text:
+        answer = await refuse(deps, question, documents, reason=answer.reason)
+    reason = worded("{passed} of {found} documents passed the grading", passed=len(passed), found=len(found))
+    return {"answer": replace(answer, reason=answer.reason or reason)}
+
+
+async def no_answer(state: State, runtime: Runtime[Deps]) -> State:
+    documents = state.get("documents")
+    reason = worded("none of {count} documents is relevant", count=len(documents)) if documents else ""
+    return {"answer": await refuse(runtime.context, state["question"], documents, reason=reason)}
+
+
+# ------------------------------------------------------------------------------------------------ the graph
+def build_graph() -> CompiledStateGraph[State, Deps, State, State]:
+    graph = StateGraph(State, context_schema=Deps)
+    for node in (condense, retrieve, web_search, grade, rewrite, generate, no_answer):
+        graph.add_node(node.__name__, node)
+    graph.add_edge(START, "condense")
+    graph.add_conditional_edges("condense", after_condensing)
+    graph.add_edge("retrieve", "grade")
+    graph.add_edge("web_search", "grade")
+    graph.add_conditional_edges("grade", after_grading, list(get_args(Verdict)))
+    graph.add_conditional_edges("rewrite", after_rewriting)
+    for last in ("generate", "no_answer"):
+        graph.add_edge(last, END)
+    return graph.compile(name="self_corrective")
+
+
+WORKFLOW = Workflow(graph=build_graph(), timeout_s=lambda settings: TIMEOUT_S)

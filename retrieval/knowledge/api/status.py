@@ -1,0 +1,53 @@
+"""The state of the model server, for every page's banner."""
+
+from __future__ import annotations
+
+from adrf.views import APIView
+from drf_spectacular.utils import extend_schema, inline_serializer
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from ragsite.core.localized import localized
+from retrieval.compose import get_engine
+
+
+class StatusApi(APIView):
+    """What the model server offers now: pages say so when answers are made without a model."""
+
+    scope = "read"
+
+    @extend_schema(
+        operation_id="status",
+        responses=inline_serializer(
+            "Status",
+            {
+                "online": serializers.BooleanField(),
+                "offline_forced": serializers.BooleanField(),
+                "chat_model": serializers.CharField(),
+                "chat_models": serializers.ListField(
+                    child=serializers.CharField(), help_text="Those that a question may name as its `model`."
+                ),
+                "ignoring_format": serializers.ListField(
+                    child=serializers.CharField(), help_text="Models whose server does not hold them to a form."
+                ),
+                "fast_model": serializers.CharField(),
+                "embed_model": serializers.CharField(),
+                "reason": serializers.CharField(),
+            },
+        ),
+    )
+    async def get(self, request: Request) -> Response:
+        status = await get_engine().models.status()
+        return Response(
+            {
+                "online": status.reachable and bool(status.chat_model),
+                "offline_forced": status.offline_forced,
+                "chat_model": status.chat_model,
+                "chat_models": status.chat_models,
+                "ignoring_format": status.ignoring_format,
+                "fast_model": status.fast_model,
+                "embed_model": status.embed_model,
+                "reason": localized(status.reason),
+            }
+        )

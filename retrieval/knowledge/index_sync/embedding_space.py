@@ -1,0 +1,79 @@
+"""Which embedding space a collection lives in, the embedder that may write to it, and how large its chunks may be."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+
+import numpy as np
+from django.conf import settings
+
+from ragsite.core.messages import worded
+from retrieval.engine.errors import EmbeddingMismatchError
+from retrieval.engine.ports import Embedder, Models, Vectors
+from retrieval.engine.providers.embeddings import LEXICAL_SPACE
+from retrieval.engine.providers.server import canonical
+from retrieval.engine.search.index import MilvusIndex
+from retrieval.engine.values import EmbeddingSpace
+from retrieval.knowledge.index_sync.rows import embedding_text
+from retrieval.knowledge.ingest.chunking import ChunkSize, chunk_size
+from retrieval.knowledge.selectors import collection_space
+from retrieval.models import Chunk, Collection
+
+
+async def space_of(collection: Collection, models: Models) -> EmbeddingSpace:
+    """The collection's, which was read just now; its first document decides which that is.
+
+    Raises EmbeddingUnavailableError, EmbeddingMismatchError, Collection.DoesNotExist.
+    """
+    if space := collection_space(collection):
+        return space
+    embedder = await models.default_embedder()
+    # Recorded only once it has shown that it works.
+    await embedder.embed_documents([collection.name])
+    await Collection.objects.filter(pk=collection.pk, embedding_model="").aupdate(
+        embedding_model=embedder.space.model,
+        embedding_dim=embedder.space.dim,
+    )
+    await collection.arefresh_from_db()
+    return collection_space(collection) or embedder.space
+
+
+async def size_of_chunks(space: EmbeddingSpace, models: Models) -> ChunkSize:
+    """For documents that are cut now, by what the space's model reads of a text."""
+    context = await models.context_length(space)
+    return chunk_size(settings.RAG.ingest, context=min(context, settings.RAG.ollama.num_ctx) if context else None)
+
+
+async def embedder_of(space: EmbeddingSpace, models: Models) -> Embedder:
+    """Raises EmbeddingUnavailableError, EmbeddingMismatchError."""
+    configured = settings.RAG.ollama.embed_model
+    if configured and space != LEXICAL_SPACE and canonical(configured) != canonical(space.model):
+        raise EmbeddingMismatchError(
+            worded(
+                "This collection is embedded by {model}, but {configured} is configured; re-embed the collection, "
+                "or configure its model.",
+                model=space.model,
+                configured=configured,
+            )
+        )
+    return await models.embedder(space)
+
+
+async def vectors_of(
+    chunks: Sequence[Chunk],
+    space: EmbeddingSpace,
+    index: MilvusIndex,
+    *,
+    stored: Sequence[Chunk],
+    find_embedder: Callable[[], Awaitable[Embedder]],
+) -> Vectors:
+    """Those in the index of `stored`, new ones of the others; shape (len(chunks), dim).
+
+    Raises EmbeddingUnavailableError, EmbeddingMismatchError, IndexUnavailableError.
+    """
+    vectors = await index.vectors(space, [str(chunk.pk) for chunk in stored])
+    if lacking := [chunk for chunk in chunks if str(chunk.pk) not in vectors]:
+        embedder = await find_embedder()
+        fresh = await embedder.embed_documents([embedding_text(chunk.document, chunk) for chunk in lacking])
+        vectors |= {str(chunk.pk): vector for chunk, vector in zip(lacking, fresh, strict=True)}
+    return np.stack([vectors[str(chunk.pk)] for chunk in chunks])

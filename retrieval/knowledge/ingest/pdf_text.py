@@ -1,0 +1,302 @@
+"""The lines of a PDF's page as pdfium gives them: their characters and words with their places, and their type.
+
+What a viewer does not show is left out: text beyond the page's edge, invisible or in the colour of its background
+(`pdf_drawings` tells which); invisible text over a picture stays, as it is what was read in a scan.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import pypdfium2
+import pypdfium2.raw as pdfium_c
+
+from ragsite.core.text import strip_for_reading
+from retrieval.knowledge.ingest.blocks import GRID, Box, Word, around, on_one_line
+from retrieval.knowledge.ingest.pdf_drawings import Drawings, Rect, turned
+
+MAX_FONT_NAME = 200  # bytes
+TOUCHING = 0.25  # of a line's height: characters of one word lie nearer to each other
+ASKEW = 10  # degrees: what is turned further stands across the page
+USUAL_WIDTH = 0.5  # of a character, of its line's height
+STACKED = 0.4  # of a line's height, that the middles of letters below each other may lie apart
+MAX_STEP = 1.8  # of a line's height, from a letter to the one below it
+MIN_STACKED = 3  # letters
+WIDE = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef"
+_HYPHENS = "\ufffe\x02\u00ad"  # pdfium's marks for a hyphen that parts a word
+_RAW_LINE = re.compile(r"[^\r\n]+")
+_BOLD = re.compile(r"bold|black|heavy", re.I)
+_WORD = re.compile(rf"[{WIDE}]|[^\s{WIDE}]+")
+_NOT_BLANK = re.compile(r"\S+")
+_WIDE_END = re.compile(f"[{WIDE}]$")
+_WIDE_START = re.compile(f"^[{WIDE}]")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Text of a page. places: of each character, its number on the page (`PageText`); -1: it was put in."""
+
+    text: str
+    places: tuple[int, ...]
+
+    def part(self, start: int, end: int) -> Run:
+        """Those characters, without white space around them."""
+        text = self.text[start:end]
+        start += len(text) - len(text.lstrip())
+        end = start + len(text.strip())
+        return Run(self.text[start:end], self.places[start:end])
+
+
+class Piece(NamedTuple):
+    """What stands between two blanks of a line. rect: in points, as the page is shown. goes_on: it is the second part
+    of a word that a hyphen parted."""
+
+    run: Run
+    rect: Rect
+    goes_on: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TextLine:
+    """height: of its characters with ascender and descender, in points; 0: not known. is_bold: all of it. turn: by how
+    many degrees it is turned clockwise, as the page is shown. top, bottom: in points upwards, in the line's own
+    direction. pieces: its words, where they were asked for (`PageText.with_pieces`)."""
+
+    run: Run
+    height: float = 0.0
+    is_bold: bool = False
+    turn: int = 0
+    top: float = 0.0
+    bottom: float = 0.0
+    pieces: tuple[Piece, ...] = field(default=(), compare=False)
+
+    @property
+    def text(self) -> str:
+        return self.run.text
+
+
+def joined(parts: Sequence[Run | str]) -> Run:
+    """One after the other; a string is put in between."""
+    runs = [part if isinstance(part, Run) else Run(part, (-1,) * len(part)) for part in parts]
+    return Run("".join(run.text for run in runs), tuple(place for run in runs for place in run.places))
+
+
+def _shown(run: Run) -> Run:
+    """Without the characters that no reader sees."""
+    if strip_for_reading(run.text) == run.text and not any(hyphen in run.text for hyphen in _HYPHENS):
+        return run
+    shown = [at for at, character in enumerate(run.text) if character not in _HYPHENS and strip_for_reading(character)]
+    return Run("".join(run.text[at] for at in shown), tuple(run.places[at] for at in shown))
+
+
+def space_between(first: str, second: str) -> str:
+    """What parts them where a line ended between them."""
+    return "" if _WIDE_END.search(first) and _WIDE_START.match(second) else " "
+
+
+def width_of(line: str) -> int:
+    """In columns of a terminal: an East Asian character has two."""
+    return sum(2 if _WIDE_START.match(character) else 1 for character in line)
+
+
+class PageText:
+    """A page's characters by number: pdfium's, then those that were put in (`add`). To be closed.
+
+    added: where those stand that were put in before, in points of the page. Raises pypdfium2.PdfiumError.
+    """
+
+    def __init__(self, page: pypdfium2.PdfPage, added: Sequence[pdfium_c.FS_RECTF] = ()) -> None:
+        self.page = page
+        self.textpage = page.get_textpage()
+        self.added = list(added)
+        self._rotation = page.get_rotation()
+        self._count = self.textpage.count_chars()
+
+    def close(self) -> None:
+        self.textpage.close()
+
+    def lines(self, drawings: Drawings) -> list[TextLine]:
+        """Those that are not blank; a word that a hyphen parted is whole again, in the first of its lines."""
+        text = self._characters(drawings)
+        parted: list[Run | str] = []
+        lines: list[TextLine] = []
+        for match in _RAW_LINE.finditer(text.text):
+            parted.append(_shown(text.part(*match.span())))
+            if match[0].endswith(tuple(_HYPHENS)):
+                continue
+            run = joined(parted)
+            if run.text:
+                lines.append(self.line(run))
+            parted = []
+        if parted:
+            lines.append(self.line(joined(parted)))
+        return _stacked_letters(lines, self)
+
+    def line(self, run: Run) -> TextLine:
+        """run: with a place for its first and its last character."""
+        first = self.rect(run.places[0])
+        last = self.rect(run.places[-1])
+        turn = 90 if self._is_vertical(run) else self._turn(run.places[0])
+        upright = [turned(rect, -turn) for rect in (first, last)]
+        return TextLine(
+            run=run,
+            height=max(rect.top - rect.bottom for rect in upright),
+            is_bold=self._is_bold(run.places[0]) and self._is_bold(run.places[-1]),
+            turn=turn,
+            top=upright[0].top,
+            bottom=upright[1].bottom,
+        )
+
+    def with_pieces(self, line: TextLine) -> TextLine:
+        return replace(line, pieces=tuple(self._pieces(line.run)))
+
+    def add(self, text: str, box: pdfium_c.FS_RECTF) -> Run:
+        """Text that is no content of the page, like a form's value. box: where it stands, in points of the page."""
+        across = min((box.right - box.left) / max(1, len(text)), USUAL_WIDTH * (box.top - box.bottom))
+        first = self._count + len(self.added)
+        for at in range(len(text)):
+            left = box.left + at * across
+            self.added.append(pdfium_c.FS_RECTF(left=left, top=box.top, right=left + across, bottom=box.bottom))
+        return Run(text, tuple(range(first, first + len(text))))
+
+    def words(self, start: int, run: Run) -> Iterator[Word]:
+        """Where the words of a text stand; one that a hyphen parted in its pieces. start: the text's place in that of
+        the page."""
+        for match in _WORD.finditer(run.text):
+            known = [at for at in range(*match.span()) if run.places[at] >= 0]
+            if not known:
+                continue
+            begins = match.start() == 0 or run.text[match.start() - 1].isspace()
+            first, last = (self._box_on_page(run.places[at]) for at in (known[0], known[-1]))
+            if on_one_line(first, last):
+                yield Word(start + match.start(), start + match.end(), around(first, last), begins)
+                continue
+            for at in known:
+                box = self._box_on_page(run.places[at])
+                yield Word(start + at, start + at + 1, box, begins=at == known[0])
+
+    def rect(self, place: int) -> Rect:
+        """Of a character in points, with ascender and descender, as the page is shown; empty where it is not known."""
+        box = self._box(place)
+        return turned(Rect(box.left, box.bottom, box.right, box.top), self._rotation)
+
+    # -------------------------------------------------------------------------------------------- pdfium's characters
+    def _characters(self, drawings: Drawings) -> Run:
+        text: list[str] = []
+        places: list[int] = []
+        has_hidden = bool(drawings.hidden or drawings.at_the_edge)
+        half = 0  # of a character beyond the basic plane, which pdfium tells in two
+        for at in range(self._count):
+            code = pdfium_c.FPDFText_GetUnicode(self.textpage, at)
+            if 0xD800 <= code < 0xDC00:
+                half = code
+                continue
+            if 0xDC00 <= code < 0xE000:
+                code = 0x10000 + ((half - 0xD800) << 10) + code - 0xDC00 if half else 0xFFFD
+            half = 0
+            if code and not (has_hidden and self._is_hidden(at, drawings)):
+                text.append(chr(code))
+                places.append(at)
+        return Run("".join(text), tuple(places))
+
+    def _is_hidden(self, at: int, drawings: Drawings) -> bool:
+        text_object = pdfium_c.FPDFText_GetTextObject(self.textpage, at)
+        address = ctypes.cast(text_object, ctypes.c_void_p).value
+        if address in drawings.hidden:
+            return True
+        if address not in drawings.at_the_edge:
+            return False
+        box = self._box(at)
+        return not drawings.page.holds((box.left + box.right) / 2, (box.bottom + box.top) / 2)
+
+    def _pieces(self, run: Run) -> Iterator[Piece]:
+        """A piece that a hyphen parted over two lines is two."""
+        for match in _NOT_BLANK.finditer(run.text):
+            start, end = match.span()
+            first = self.rect(run.places[start])
+            last = self.rect(run.places[end - 1])
+            if first.beside(last):
+                yield Piece(run.part(start, end), first.around(last))
+                continue
+            rects = [self.rect(place) for place in run.places[start:end]]
+            begin = 0
+            for at in range(1, len(rects) + 1):
+                if at == len(rects) or not rects[at - 1].beside(rects[at]):
+                    yield Piece(run.part(start + begin, start + at), rects[begin].around(rects[at - 1]), begin > 0)
+                    begin = at
+
+    def _is_vertical(self, run: Run) -> bool:
+        """Whether its second character stands below the first one, as in vertical Chinese or Japanese text."""
+        if len(run.text) < 2:
+            return False
+        first = self.rect(run.places[0])
+        second = self.rect(run.places[1])
+        return second.top <= first.bottom + TOUCHING * first.height and first.holds(second.middle[0], first.middle[1])
+
+    def _turn(self, place: int) -> int:
+        if not 0 <= place < self._count:
+            return 0
+        angle = math.degrees(pdfium_c.FPDFText_GetCharAngle(self.textpage, place)) + self._rotation
+        right_angle = round(angle / 90) * 90
+        return (right_angle if abs(angle - right_angle) <= ASKEW else round(angle)) % 360
+
+    def _is_bold(self, place: int) -> bool:
+        if not 0 <= place < self._count:
+            return False
+        name = ctypes.create_string_buffer(MAX_FONT_NAME)
+        length = pdfium_c.FPDFText_GetFontInfo(self.textpage, place, name, MAX_FONT_NAME, ctypes.c_int())
+        return bool(_BOLD.search(name.raw[: min(length, MAX_FONT_NAME)].decode("utf-8", "replace")))
+
+    def _box(self, place: int) -> pdfium_c.FS_RECTF:
+        if place >= self._count:
+            return self.added[place - self._count]
+        box = pdfium_c.FS_RECTF()
+        pdfium_c.FPDFText_GetLooseCharBox(self.textpage, place, box)
+        return box
+
+    def _box_on_page(self, place: int) -> Box:
+        """In steps of what is shown of the page, which may be cut and turned."""
+        box, x, y = self._box(place), ctypes.c_int(), ctypes.c_int()
+        corners = []
+        for across, down in ((box.left, box.top), (box.right, box.bottom)):
+            pdfium_c.FPDF_PageToDevice(self.page, 0, 0, GRID, GRID, 0, across, down, x, y)
+            corners.append((min(GRID, max(0, x.value)), min(GRID, max(0, y.value))))
+        (x0, y0), (x1, y1) = corners
+        return min(x0, x1), min(y0, y1), max(x0, x1), max(y0, y1)
+
+
+def _stacked_letters(lines: list[TextLine], page: PageText) -> list[TextLine]:
+    """With letters that stand below each other, alone on their lines, as one word from the top to the bottom."""
+    result: list[TextLine] = []
+    for is_letter, group in itertools.groupby(lines, key=lambda line: len(line.text) == 1 and line.text.isalpha()):
+        run: list[TextLine] = []
+        for line in group:
+            if run and not (is_letter and _is_below(run[-1], line, page)):
+                result += _stacked(run, lines, page)
+                run = []
+            run.append(line)
+        result += _stacked(run, lines, page)
+    return result
+
+
+def _is_below(upper: TextLine, lower: TextLine, page: PageText) -> bool:
+    one = page.rect(upper.run.places[0])
+    other = page.rect(lower.run.places[0])
+    is_near = 0 < one.middle[1] - other.middle[1] <= MAX_STEP * one.height
+    return is_near and abs(one.middle[0] - other.middle[0]) <= STACKED * one.height
+
+
+def _stacked(run: Sequence[TextLine], lines: Sequence[TextLine], page: PageText) -> list[TextLine]:
+    if len(run) < MIN_STACKED or run[0].turn:
+        return list(run)
+    beside = [line for line in lines if len(line.text) > 1 and run[-1].bottom < line.top and line.bottom < run[0].top]
+    if len(beside) >= len(run) / 2:  # a column of a table
+        return list(run)
+    word = page.line(joined([line.run for line in run]))
+    return [replace(word, turn=90)]

@@ -1,0 +1,19 @@
+"""Imported by the fork server of `reader` alone: loads the parsers, and what each fork would load anew."""
+
+from __future__ import annotations
+
+import gc
+import os
+
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # a process that forks must have no other thread
+
+from PIL import Image
+
+from retrieval.engine.text.analysis import chinese_variant, warm_up
+from retrieval.knowledge.ingest import pdf_page, reading  # noqa: F401
+
+warm_up()
+chinese_variant("圖書館")
+Image.preinit()
+gc.collect()
+gc.freeze()  # the garbage collector would write to the pages that the forks share

@@ -1,0 +1,105 @@
+"""What a file really is: its name says one thing, its first bytes may say another."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path, PurePath
+from typing import Literal
+
+from ragsite.core.errors import UnsupportedFileError
+from ragsite.core.messages import worded
+from retrieval.engine.errors import DocumentUnreadableError
+
+FileKind = Literal["text", "markdown", "html", "csv", "pdf", "docx", "pptx", "xlsx"]
+
+EXTENSIONS: dict[str, FileKind] = {
+    ".txt": "text", ".text": "text", ".log": "text", ".srt": "text", ".rst": "text",
+    ".md": "markdown", ".markdown": "markdown", ".mdx": "markdown",
+    ".html": "html", ".htm": "html", ".xhtml": "html",
+    ".csv": "csv", ".tsv": "csv",
+    ".pdf": "pdf", ".docx": "docx", ".pptx": "pptx", ".xlsx": "xlsx",
+}  # fmt: skip
+MEDIA_TYPES: dict[FileKind, str] = {
+    "text": "text/plain",
+    "markdown": "text/markdown",
+    "html": "text/html",
+    "csv": "text/csv",
+    "pdf": "application/pdf",
+    "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    "pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+}
+OFFICE_PARTS: dict[str, FileKind] = {"word/": "docx", "ppt/": "pptx", "xl/": "xlsx"}
+LEGACY = {".doc": ".docx", ".ppt": ".pptx", ".xls": ".xlsx", ".rtf": ".docx", ".odt": ".docx", ".wps": ".docx"}
+PDF_HEADER_WITHIN = 1024  # bytes: readers accept junk before the header up to here
+SNIFF_BYTES = 4096
+OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # also of new formats with a password
+DAMAGED = "damaged zip"
+# Nothing that is text begins like this: programs, images, sound, archives, databases
+FOREIGN = (
+    b"\x7fELF", b"MZ\x90", b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF", b"ID3", b"\x1f\x8b", b"7z\xbc\xaf", b"Rar!",
+    b"SQLite format 3\0",
+)  # fmt: skip
+
+
+def kind_by_name(file_name: str) -> FileKind:
+    """By extension. Raises UnsupportedFileError with what to do instead."""
+    suffix = PurePath(file_name).suffix.lower()
+    if suffix in EXTENSIONS:
+        return EXTENSIONS[suffix]
+    if suffix in LEGACY:
+        raise UnsupportedFileError(
+            worded(
+                "Files of type {suffix} cannot be read; save it as {legacy} or PDF.",
+                suffix=suffix,
+                legacy=LEGACY[suffix],
+            )
+        )
+    raise UnsupportedFileError()
+
+
+def refuse_foreign(head: bytes) -> None:
+    """Refuse at the door what is certainly no document. Raises UnsupportedFileError."""
+    if head.startswith(FOREIGN):
+        raise UnsupportedFileError(worded("This is a program, picture, sound or archive, not a document."))
+
+
+def check_content(path: Path, kind: FileKind, *, is_text: bool) -> None:
+    """Raises DocumentUnreadableError when the content is not what the name says. is_text: the kind is a kind of text,
+    which its first bytes need not show."""
+    with path.open("rb") as file:
+        head = file.read(SNIFF_BYTES)
+    if not head:
+        raise DocumentUnreadableError(worded("The file is empty."))
+    content = _kind_of(path, head)
+    if content == kind or (is_text and content in ("", "html")):  # text of any kind reads as text
+        return
+    if head.startswith(OLD_OFFICE):
+        raise DocumentUnreadableError(
+            worded("The file is protected by a password or in an old Office format; save it again without.")
+        )
+    if content == DAMAGED and not is_text:
+        raise DocumentUnreadableError(
+            worded("This {kind} file is damaged or incomplete; upload it again.", kind=kind.upper())
+        )
+    really = worded("; its content is {content}: rename it", content=content.upper()) if content else ""
+    raise DocumentUnreadableError(worded("This is not really a {kind} file{really}.", kind=kind.upper(), really=really))
+
+
+def _kind_of(path: Path, head: bytes) -> str:
+    """ "" where the first bytes do not tell."""
+    if b"%PDF-" in head[:PDF_HEADER_WITHIN] and head.lstrip()[:1] != b"<":
+        return "pdf"
+    if head.startswith(OLD_OFFICE):
+        return "old office"
+    if head.startswith(b"PK\x03\x04"):
+        try:
+            with zipfile.ZipFile(path) as archive:
+                names = archive.namelist()
+        except (zipfile.BadZipFile, OSError, NotImplementedError):
+            return DAMAGED
+        parts = OFFICE_PARTS.items()
+        return next((kind for folder, kind in parts if any(name.startswith(folder) for name in names)), "zip")
+    start = head.lstrip()[:200].lower()
+    is_html = start.startswith((b"<!doctype html", b"<html")) or (start[:5] == b"<?xml" and b"<html" in head.lower())
+    return "html" if is_html else ""

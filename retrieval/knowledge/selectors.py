@@ -1,0 +1,500 @@
+"""Reads of the knowledge side. Who may see what is decided here, inside the query, and nowhere else.
+
+A collection is visible to its owner, to the people and the members of the groups that it is shared with, and to
+everybody when it is public. Staff see the site's own collections too, but not other people's private ones. A public
+collection that the site has not approved is searched only where a question names it, and so is one that somebody else
+shares, until whom it is shared with has accepted it. What is attached to a conversation is its owner's alone:
+`attached_collections` has it, and nothing else here but the documents themselves.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import reduce
+from operator import or_
+from typing import Any
+
+from cachetools import LRUCache
+from django.contrib.auth.models import AnonymousUser
+from django.contrib.auth.models import User as Account
+from django.db.models import Case, Count, F, Q, QuerySet, When
+from django.db.models.functions import Lower
+
+from ragsite.accounts.auth import bound_to
+from ragsite.core.database import database_call
+from ragsite.core.errors import InvalidInputError, NotFoundError
+from ragsite.core.messages import worded
+from retrieval.engine.errors import CollectionNotFoundError
+from retrieval.engine.values import (
+    CollectionRef,
+    DocumentRef,
+    EmbeddingSpace,
+    SearchFilters,
+    SearchScope,
+    StoredChunk,
+    Vocabulary,
+)
+from retrieval.knowledge.collection_addresses import read_address
+from retrieval.models import Chunk, Collection, CollectionPerson, Document, ShareReply
+
+User = Account | AnonymousUser | None
+VOCABULARIES_KEPT = 64
+MAX_FILTER_VALUES = 100  # of one field
+MAX_TAG_SETS = 5000
+VERSIONS = ("current", "earlier")
+SORTS: dict[str, tuple[Any, ...]] = {
+    "-created_at": ("-created_at",), "created_at": ("created_at",), "title": (Lower("title"),),
+    "-title": (Lower("title").desc(),), "size": ("size_bytes",), "-size": ("-size_bytes",),
+    "year": (F("policy_year").asc(nulls_last=True), Lower("title")),
+    "-year": (F("policy_year").desc(nulls_last=True), Lower("title")),
+}  # fmt: skip
+MAX_CHOICES = 5  # addresses that an error offers for an ambiguous name
+
+
+# ------------------------------------------------------------------------------------------------ collections
+def visible_collections(user: User) -> QuerySet[Collection]:
+    """Every collection that `user` may read; None and anonymous: the public ones."""
+    rule = Q(visibility=Collection.Visibility.PUBLIC)
+    if user is not None and user.is_authenticated:
+        rule |= Q(owner=user) | Q(visibility=Collection.Visibility.SHARED) & _shared_with(user)
+        if user.is_staff:
+            rule |= Q(owner=None)
+    return Collection.objects.filter(rule, _bound(user), conversation_id=None)
+
+
+def attached_collections(user: User) -> QuerySet[Collection]:
+    """Those that hold the files of the user's conversations."""
+    if user is None or not user.is_authenticated:
+        return Collection.objects.none()
+    return Collection.objects.filter(_bound(user), owner=user, conversation_id__isnull=False)
+
+
+def _bound(user: User) -> Q:
+    """An API key that is bound to collections sees these alone."""
+    ids = bound_to(user)
+    return Q() if ids is None else Q(pk__in=ids)
+
+
+def _shared_with(user: Account) -> Q:
+    """By name, or through a group. In subqueries: joins would repeat a collection for each common group."""
+    people = CollectionPerson.objects.filter(user=user).values("collection")
+    return _shared_with_groups(user) | Q(pk__in=people)
+
+
+def _shared_with_groups(user: Account) -> Q:
+    return Q(pk__in=Collection.objects.filter(groups__user=user).values("pk"))
+
+
+def default_collections(user: User) -> QuerySet[Collection]:
+    """Those that a question searches which names none: one's own, those that others share and one has accepted, and
+    public ones that the site has approved; for staff all of the site's too."""
+    rule = Q(owner=None) | Q(approved=True)
+    if user is not None and user.is_authenticated:
+        accepted = ShareReply.objects.filter(user=user, accepted=True).values("collection")
+        rule |= Q(owner=user) | Q(pk__in=accepted)
+    return visible_collections(user).filter(rule)
+
+
+def shares_unanswered(user: Account) -> QuerySet[Collection]:
+    """What others share with the user, who has neither accepted nor refused it."""
+    answered = ShareReply.objects.filter(user=user).values("collection")
+    shared = visible_collections(user).filter(visibility=Collection.Visibility.SHARED).exclude(owner=user)
+    return shared.exclude(owner=None).exclude(pk__in=answered).select_related("owner").order_by("-updated_at", "pk")
+
+
+def owned_collections(user: User) -> QuerySet[Collection]:
+    """Those that `user` may rename, share and delete: their own, and for staff the site's."""
+    if user is None or not user.is_authenticated:
+        return Collection.objects.none()
+    rule = Q(owner=user)
+    if user.is_staff:
+        rule |= Q(owner=None)
+    return Collection.objects.filter(rule, _bound(user), conversation_id=None)
+
+
+def writable_collections(user: User) -> QuerySet[Collection]:
+    """Those whose documents `user` may change: their own with their conversations', for staff the site's, and where
+    they are an editor."""
+    if user is None or not user.is_authenticated:
+        return Collection.objects.none()
+    people = CollectionPerson.objects.filter(user=user, role=CollectionPerson.Role.EDITOR).values("collection")
+    edited = Collection.objects.filter(editor_groups__user=user).values("pk")
+    shared = Q(visibility=Collection.Visibility.SHARED) & (Q(pk__in=edited) | Q(pk__in=people))
+    own = Q(pk__in=owned_collections(user).values("pk")) | Q(pk__in=attached_collections(user).values("pk"))
+    return Collection.objects.filter(own | shared, _bound(user))
+
+
+def collection_list(*, user: User) -> QuerySet[Collection]:
+    """Visible collections by name, each with `document_count`."""
+    return (
+        visible_collections(user)
+        .select_related("owner")
+        .prefetch_related("groups", "editor_groups", "people__user")
+        .annotate(document_count=Count("documents", distinct=True))
+        .order_by("name", "created_at")
+    )
+
+
+def collection_get(*, user: User, name: str) -> Collection:
+    """The visible collection of this address, as `collection_list` gives it. Raises CollectionNotFoundError."""
+    named = collection_find(user=user, name=name)
+    collection = collection_list(user=user).filter(pk=named.pk).first() if named else None
+    if collection is None:
+        raise CollectionNotFoundError(fields={"collection": [name]})
+    return collection
+
+
+def collection_find(*, user: User, name: str) -> Collection | None:
+    """The visible collection that an address means (`retrieval.knowledge.collection_addresses`), or None."""
+    return collections_find(user=user, names=[name])[name]
+
+
+def collections_find(
+    *, user: User, names: Iterable[str], made_before: datetime | None = None
+) -> dict[str, Collection | None]:
+    """What each address means to `user`, None where there is nothing to see. `made_before`: among those alone."""
+    collections = visible_collections(user).select_related("owner")
+    if made_before is not None:
+        collections = collections.filter(created_at__lte=made_before)
+    nearness = [When(owner=None, then=1), When(approved=True, then=3)]
+    if user is not None and user.is_authenticated:
+        by_group = Q(visibility=Collection.Visibility.SHARED) & _shared_with_groups(user)
+        nearness = [When(owner=user, then=0), nearness[0], When(by_group, then=2), nearness[1]]
+    nearest = collections.order_by(Case(*nearness, default=4), "created_at", "pk")
+    return {name: nearest.filter(read_address(name).rows()).first() for name in names}
+
+
+def collection_named(name: str, *, among: QuerySet[Collection] | None = None) -> Collection:
+    """For staff and commands: by address; a plain name means the site's, or the only one. among: those that may be
+    named; None: anybody's.
+
+    Raises CollectionNotFoundError, InvalidInputError where a name is ambiguous.
+    """
+    address = read_address(name)
+    ordinary = (Collection.objects.all() if among is None else among).filter(address.rows(), conversation_id=None)
+    named = list(ordinary.select_related("owner").order_by("created_at", "pk"))
+    named = [collection for collection in named if collection.owner_id is None] or named
+    if not named:
+        raise CollectionNotFoundError(
+            worded("There is no collection {name}.", name=name[:100]), fields={"collection": [name]}
+        )
+    if len(named) > 1:
+        choices = ", ".join(collection.address for collection in named[:MAX_CHOICES])
+        raise InvalidInputError(
+            worded("Several collections are called {name}. Choose one of {choices}.", name=name[:100], choices=choices)
+        )
+    return named[0]
+
+
+def collection_addresses(ids: Iterable[str]) -> dict[str, str]:
+    """Id → address, of those that exist, whosever they are."""
+    collections = Collection.objects.filter(pk__in=list(ids)).select_related("owner")
+    return {str(collection.pk): collection.address for collection in collections}
+
+
+def is_approved(collection: Collection) -> bool:
+    """Whether everybody's searches look into it where they name no collection."""
+    return collection.visibility == Collection.Visibility.PUBLIC and (
+        collection.owner_id is None or collection.approved
+    )
+
+
+# ------------------------------------------------------------------------------------------------ scopes
+def scope_for(*, user: User, names: Sequence[str] = ()) -> SearchScope:
+    """What `user` may search: the collections named, or `default_collections`.
+
+    Raises CollectionNotFoundError for an address that means nothing that is visible.
+    """
+    if not names:
+        return _scope(default_collections(user).order_by("name", "created_at"))
+    return _scope_of(collections_find(user=user, names=names))
+
+
+def scope_of_earlier(*, user: User, names: Sequence[str], ids: Sequence[str], asked_at: datetime) -> SearchScope:
+    """The scope of an earlier question, of which `names` and, where they were kept, `ids` are stored.
+
+    A collection that was made since never takes another's place; what is visible is decided anew. Raises
+    CollectionNotFoundError.
+    """
+    if ids or not names:
+        return scope_for(user=user, names=ids)
+    return _scope_of(collections_find(user=user, names=names, made_before=asked_at))
+
+
+def scope_for_all(*, names: Sequence[str] = ()) -> SearchScope:
+    """For commands, whose caller owns the machine: all collections, or those named, whosever they are.
+
+    Raises CollectionNotFoundError, InvalidInputError where a name is ambiguous.
+    """
+    if names:
+        return _scope_of({name: collection_named(name) for name in names})
+    return _scope(Collection.objects.filter(conversation_id=None).order_by("name", "created_at"))
+
+
+def scope_attached(*, user: User, conversation_id: uuid.UUID) -> SearchScope:
+    """The files of one of the user's conversations; empty where it has none."""
+    return _scope(attached_collections(user).filter(conversation_id=conversation_id))
+
+
+def _scope_of(collections: Mapping[str, Collection | None]) -> SearchScope:
+    if missing := sorted(name for name, collection in collections.items() if collection is None):
+        raise CollectionNotFoundError(fields={"collections": missing})
+    return _scope({collection.pk: collection for collection in collections.values() if collection is not None}.values())
+
+
+def collection_ref(collection: Collection, *, documents: int = 0) -> CollectionRef:
+    """The engine's value of a collection. documents: that a search looks into."""
+    return CollectionRef(
+        id=str(collection.pk),
+        name=collection.name,
+        space=collection_space(collection),
+        version=collection.version,
+        documents=documents,
+        attached=collection.conversation_id is not None,
+    )
+
+
+def collection_space(collection: Collection) -> EmbeddingSpace | None:
+    """The space its chunks are embedded in; None before the first document was embedded."""
+    if not collection.embedding_model or collection.embedding_dim is None:
+        return None
+    return EmbeddingSpace(collection.embedding_model, collection.embedding_dim)
+
+
+def scope_of_documents(documents: Iterable[Document]) -> SearchScope:
+    """The collections that hold them."""
+    return _scope({document.collection_id: document.collection for document in documents}.values())
+
+
+def _scope(collections: Iterable[Collection]) -> SearchScope:
+    found = list(collections)
+    searched = Document.objects.filter(collection__in=found, status=Document.Status.READY, superseded_at=None)
+    counts = dict(searched.order_by().values_list("collection").annotate(Count("pk")))
+    return SearchScope(tuple(collection_ref(one, documents=counts.get(one.pk, 0)) for one in found))
+
+
+# ------------------------------------------------------------------------------------------------ documents
+def visible_documents(user: User) -> QuerySet[Document]:
+    """Those of the collections that `user` may read, and those attached to their conversations."""
+    readable = Q(collection__in=visible_collections(user).values("pk"))
+    attached = Q(collection__in=attached_collections(user).values("pk"))
+    return Document.objects.filter(readable | attached).select_related("collection")
+
+
+def default_documents(user: User) -> QuerySet[Document]:
+    """Those that a question searches which names no collection."""
+    searched = Document.objects.filter(collection__in=default_collections(user).values("pk"))
+    return searched.filter(status=Document.Status.READY, superseded_at=None)
+
+
+def passages_changed(earlier: Document, document: Document) -> dict[str, int]:
+    """How many passages of a document are changed, new and gone against its earlier version."""
+    texts = (Chunk.objects.filter(document=one).values_list("text", flat=True) for one in (earlier, document))
+    before, after = (Counter(map(hash, rows.iterator(chunk_size=2000))) for rows in texts)  # not 100 MB of texts
+    gone, new = (before - after).total(), (after - before).total()
+    changed = min(gone, new)
+    return {"changed": changed, "new": new - changed, "gone": gone - changed}
+
+
+def pages_unread(document: Document) -> int:
+    """How many pages of a PDF could not be read, though others could."""
+    return document.parts.filter(width=0).count()
+
+
+def document_list(
+    *,
+    user: User,
+    collection: str = "",
+    status: str = "",
+    search: str = "",
+    versions: str = "",
+    sort: str = "",
+) -> QuerySet[Document]:
+    """Visible documents, newest first, without those of conversations. `collection`: a name; an unknown one gives an
+    empty list.
+
+    versions, sort: of VERSIONS and SORTS.
+    """
+    documents = visible_documents(user).filter(collection__conversation_id=None).prefetch_related("newer_versions")
+    if collection:
+        named = collection_find(user=user, name=collection)
+        documents = documents.filter(collection=named) if named else documents.none()
+    if status:
+        documents = documents.filter(status=status)
+    if search:
+        documents = documents.filter(Q(title__icontains_han=search) | Q(file_name__icontains_han=search))
+    if versions:
+        documents = documents.filter(superseded_at__isnull=versions == "current")
+    return documents.order_by(*SORTS[sort or "-created_at"], "pk")
+
+
+def attached_documents(*, user: User, conversation_id: uuid.UUID) -> QuerySet[Document]:
+    """The files of one of the user's conversations, in the order in which they came."""
+    attached = attached_collections(user).filter(conversation_id=conversation_id)
+    documents = Document.objects.filter(collection__in=attached.values("pk")).select_related("collection")
+    return documents.order_by("created_at", "pk")
+
+
+def document_get(*, user: User, document_id: uuid.UUID | str) -> Document:
+    """Raises NotFoundError where there is none that the user may see."""
+    document = visible_documents(user).filter(pk=document_id).first()
+    if document is None:
+        raise NotFoundError(worded("There is no such document, or you may not see it."))
+    return document
+
+
+def documents_named(*, user: User, ids: Sequence[str]) -> list[Document]:
+    """In the order of the ids. Raises NotFoundError where one of them is none that the user may see."""
+    found = {str(document.pk): document for document in visible_documents(user).filter(pk__in=ids)}
+    if missing := [key for key in ids if key not in found]:
+        raise NotFoundError(worded("There is no such document, or you may not see it."), fields={"documents": missing})
+    return [found[key] for key in ids]
+
+
+def chunk_list(*, user: User, document_id: uuid.UUID | str) -> QuerySet[Chunk]:
+    """A document's chunks in order. Raises NotFoundError."""
+    return document_get(user=user, document_id=document_id).chunks.order_by("seq")
+
+
+def filter_values(scope: SearchScope) -> dict[str, list[dict[str, Any]]]:
+    """What the ready documents of a scope can be filtered by: `{"value", "count"}` of each field, bounded.
+
+    Years come newest first, the others by count. Of tags, those of the most common sets are counted.
+    """
+    searched = Document.objects.filter(collection__in=_ids(scope), status=Document.Status.READY, superseded_at=None)
+    documents = searched.order_by()
+    values: dict[str, list[dict[str, Any]]] = {}
+    for field, empty, order in (
+        ("department", "", ("-count", "department")),
+        ("doc_type", "", ("-count", "doc_type")),
+        ("policy_year", None, ("-policy_year",)),
+    ):
+        counted = documents.exclude(**{field: empty}).values_list(field).annotate(count=Count("pk")).order_by(*order)
+        values[field] = [{"value": value, "count": count} for value, count in counted[:MAX_FILTER_VALUES]]
+    tags = Counter[str]()
+    for names, count in documents.values_list("tags").annotate(count=Count("pk")).order_by("-count")[:MAX_TAG_SETS]:
+        tags.update(dict.fromkeys(names, count))
+    most = sorted(tags.items(), key=lambda entry: (-entry[1], entry[0]))[:MAX_FILTER_VALUES]
+    values["tags"] = [{"value": value, "count": count} for value, count in most]
+    return values
+
+
+# ------------------------------------------------------------------------------------------------ the engine's side
+class DatabaseChunkStore:
+    """`retrieval.engine.ports.ChunkStore` on the database. What is not here does not exist, whatever the index says."""
+
+    def __init__(self) -> None:
+        self._vocabularies = LRUCache[tuple[tuple[str, int], ...], Vocabulary](VOCABULARIES_KEPT)
+
+    async def fetch(self, chunk_ids: Sequence[str], *, scope: SearchScope) -> Mapping[str, StoredChunk]:
+        ids = [key for key in map(as_uuid, chunk_ids) if key is not None]
+        if not ids or not scope.collections:
+            return {}
+        current = Chunk.objects.filter(document__collection__in=_ids(scope), document__superseded_at=None)
+        return {chunk.chunk_id: chunk for chunk in await _stored(current.filter(pk__in=ids).order_by())}
+
+    async def vocabulary(self, scope: SearchScope) -> Vocabulary:
+        """Metadata values of the ready documents, sorted; kept until one of the collections changes."""
+        key = tuple((ref.id, ref.version) for ref in scope.collections)
+        if key in self._vocabularies:
+            return self._vocabularies[key]
+        ready = Document.objects.filter(status=Document.Status.READY, superseded_at=None)
+        rows = ready.filter(collection__in=_ids(scope))
+        columns = ("department", "doc_type", "policy_year", "tags")
+        distinct = rows.order_by().values(*columns).distinct()
+        vocabulary = vocabulary_of(await database_call(lambda: list(distinct.all())))
+        self._vocabularies[key] = vocabulary
+        return vocabulary
+
+
+class DatabaseDocumentReader:
+    """`retrieval.engine.ports.DocumentReader` on the database."""
+
+    async def documents(self, scope: SearchScope, *, filters: SearchFilters, limit: int) -> tuple[DocumentRef, ...]:
+        if not scope.collections:
+            return ()
+        rows = Document.objects.filter(collection__in=_ids(scope), status=Document.Status.READY)
+        if filters.documents:
+            rows = rows.filter(pk__in=filters.documents)
+        exact = filters.as_dict()
+        tags = exact.pop("tags", ())
+        # No other filter hides what is attached to the conversation.
+        attached = {ref.id for ref in scope.collections if ref.attached}
+        if exact:
+            rows = rows.filter(Q(**exact) | Q(collection__in=[uuid.UUID(key) for key in attached]))
+        columns = ("pk", "collection", "title", "policy_year", "chunk_count", "tags")
+        found = rows.order_by("-created_at", "pk").values(*columns)[:limit]
+        return tuple(
+            DocumentRef(
+                id=str(row["pk"]),
+                title=row["title"],
+                policy_year=row["policy_year"],
+                chunk_count=row["chunk_count"],
+            )
+            for row in await database_call(lambda: list(found))
+            if not tags or set(tags) & set(row["tags"]) or str(row["collection"]) in attached
+        )
+
+    async def chunks(self, document_id: str, *, scope: SearchScope, limit: int) -> tuple[StoredChunk, ...]:
+        key = as_uuid(document_id)
+        if key is None or not scope.collections:
+            return ()
+        return await _stored(
+            Chunk.objects.filter(document=key, document__collection__in=_ids(scope)).order_by("seq")[:limit]
+        )
+
+    async def at(self, places: Sequence[tuple[str, int]], *, scope: SearchScope) -> tuple[StoredChunk, ...]:
+        keys = [(key, seq) for document_id, seq in places if (key := as_uuid(document_id)) is not None and seq >= 0]
+        if not keys or not scope.collections:
+            return ()
+        rule = reduce(or_, (Q(document=key, seq=seq) for key, seq in keys))
+        return await _stored(Chunk.objects.filter(rule, document__collection__in=_ids(scope)))
+
+
+# A row of these takes less than two models do, and a search reads dozens.
+CHUNK_COLUMNS = ("document_id", "seq", "text", "page", "heading", "char_start", "char_end")
+DOCUMENT_COLUMNS = ("title", "file_name", "language", "department", "doc_type", "policy_year", "tags", "collection_id")
+STORED_NAMES = {"chunk_id": F("pk")} | {name: F(f"document__{name}") for name in DOCUMENT_COLUMNS}
+
+
+async def _stored(chunks: QuerySet[Chunk]) -> tuple[StoredChunk, ...]:
+    rows = await database_call(lambda: list(chunks.values(*CHUNK_COLUMNS, **STORED_NAMES)))
+    return tuple(map(_stored_row, rows))
+
+
+def stored_chunk(chunk: Chunk) -> StoredChunk:
+    """The engine's value of a row; `chunk.document` must be loaded."""
+    row = {name: getattr(chunk, name) for name in CHUNK_COLUMNS}
+    return _stored_row(
+        {"chunk_id": chunk.pk, **row, **{name: getattr(chunk.document, name) for name in DOCUMENT_COLUMNS}}
+    )
+
+
+def _stored_row(row: dict[str, Any]) -> StoredChunk:
+    ids = {name: str(row[name]) for name in ("chunk_id", "document_id", "collection_id")}
+    return StoredChunk(**{**row, **ids, "tags": tuple(row["tags"])})
+
+
+def _ids(scope: SearchScope) -> list[uuid.UUID]:
+    return [uuid.UUID(ref.id) for ref in scope.collections]
+
+
+def as_uuid(text: str) -> uuid.UUID | None:
+    """None: it is none, and names no row."""
+    try:
+        return uuid.UUID(text)
+    except ValueError:
+        return None
+
+
+def vocabulary_of(rows: Sequence[Mapping[str, Any]]) -> Vocabulary:
+    """rows: of documents or chunks, each with its metadata by name."""
+    return Vocabulary(
+        departments=tuple(sorted({row["department"] for row in rows} - {""})),
+        doc_types=tuple(sorted({row["doc_type"] for row in rows} - {""})),
+        policy_years=tuple(sorted({row["policy_year"] for row in rows if row["policy_year"] is not None})),
+        tags=tuple(sorted({tag for row in rows for tag in row["tags"]})),
+    )

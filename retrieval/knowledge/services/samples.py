@@ -1,0 +1,95 @@
+"""The sample handbook: loaded once per data folder, through the same services as every upload."""
+
+from __future__ import annotations
+
+import json
+import logging
+from datetime import timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import AnonymousUser, User
+from django.core.files.base import ContentFile
+from django.db import transaction
+from django.utils import timezone
+
+from retrieval.knowledge.selectors import default_documents
+from retrieval.knowledge.services.collections import collection_ensure
+from retrieval.knowledge.services.documents import DocumentCreated, document_create, document_update
+from retrieval.knowledge.services.metadata import FILTERED
+from retrieval.models import Collection, Document
+
+logger = logging.getLogger(__name__)
+SAMPLES_DIR = Path(__file__).resolve().parents[2] / "samples"
+MARKER_NAME = "samples_loaded"
+FIRST_RUN = timedelta(days=1)  # in which a loading that broke off is gone on with
+
+
+@cache
+def read_manifest() -> dict[str, Any]:
+    """Collections, and documents with their metadata."""
+    manifest: dict[str, Any] = json.loads((SAMPLES_DIR / "manifest.json").read_text(encoding="utf-8"))
+    return manifest
+
+
+@cache
+def read_questions() -> list[dict[str, Any]]:
+    """Labelled questions: question, language, expects, documents, note; `suggested` where the page offers it."""
+    questions: list[dict[str, Any]] = json.loads((SAMPLES_DIR / "questions.json").read_text(encoding="utf-8"))[
+        "questions"
+    ]
+    return questions
+
+
+def samples_load(*, force: bool = False, queue: bool = True) -> list[Document]:
+    """Create the sample collections and queue their documents; the new ones.
+
+    Without `force` only once per data folder, whoever deleted some of them meant it; and not into a database that is
+    older than its folder: that is a restored backup. Broken off and started again, it goes on. `queue=False`: the
+    caller ingests the documents itself.
+    """
+    marker = Path(settings.DATA_DIR) / MARKER_NAME
+    if not force and (marker.exists() or User.objects.filter(date_joined__lt=timezone.now() - FIRST_RUN).exists()):
+        return []
+    manifest = read_manifest()
+    collections = {entry["name"]: _collection(entry) for entry in manifest["collections"]}
+    created = [_document(entry, collections[entry["collection"]], queue) for entry in manifest["documents"]]
+    marker.parent.mkdir(parents=True, exist_ok=True)
+    marker.touch()
+    added = [one.document for one in created if one.outcome == "added"]
+    logger.info("Sample handbook: %d documents added, %d there already", len(added), len(created) - len(added))
+    return added
+
+
+def sample_questions(user: User | AnonymousUser | None) -> list[dict[str, str]]:
+    """`{"text", "language"}` of questions that the samples answer which are searched for the user."""
+    names = [entry["name"] for entry in read_manifest()["collections"]]
+    searched = default_documents(user).filter(collection__owner=None, collection__name__in=names)
+    there = {f"{collection}/{file}" for collection, file in searched.values_list("collection__name", "file_name")}
+    return [
+        {"text": entry["question"], "language": entry["language"]}
+        for entry in read_questions()
+        if entry.get("suggested") and entry["expects"] == "ANSWER" and there.issuperset(entry["documents"])
+    ]
+
+
+def _collection(entry: dict[str, Any]) -> Collection:
+    public = Collection.Visibility.PUBLIC
+    return collection_ensure(owner=None, name=entry["name"], visibility=public, description=entry["description"])
+
+
+@transaction.atomic
+def _document(entry: dict[str, Any], collection: Collection, queue: bool) -> DocumentCreated:
+    path = SAMPLES_DIR / entry["file"]
+    created = document_create(
+        collection=collection,
+        upload=ContentFile(path.read_bytes(), name=path.name),
+        file_name=path.name,
+        metadata={field: entry[field] for field in FILTERED},
+        queue=queue,
+    )
+    if created.outcome == "added":
+        document_update(document=created.document, changes={"title": entry["title"]})
+    return created

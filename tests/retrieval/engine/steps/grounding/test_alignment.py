@@ -1,0 +1,120 @@
+"""Which passages a sentence of an answer cites, with the model's own markers right, wrong, or absent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from retrieval.engine.errors import EmbeddingUnavailableError
+from retrieval.engine.steps.grounding.alignment import Aligner, align
+from retrieval.engine.values import EmbeddingSpace, Scores, Source
+from tests.retrieval.engine.steps.fakes import HANDBOOK
+from tests.retrieval.engine.steps.grounding.languages import ENGLISH, PASSAGES, Passage, sources_of
+
+SOURCES = tuple(Source(marker=number, chunk=one, scores=Scores()) for number, one in enumerate(HANDBOOK, start=1))
+HINTS = [(), (1,), (2,), (6,), (3, 5)]
+
+
+def cites(statement: str, question: str, hints: tuple[int, ...] = ()) -> tuple[int, ...]:
+    return align(statement, SOURCES, question=question, hints=hints)
+
+
+@pytest.mark.parametrize("hints", HINTS)
+@pytest.mark.parametrize(
+    ("statement", "question", "marker"),
+    [
+        ("The deposit for a room in Lakeside hall is EUR 300.", "How much is the deposit?", 3),
+        ("You get it back within thirty days.", "When is the deposit for Lakeside hall paid back?", 3),
+        ("EUR 55.", "What does a late resit cost?", 6),
+        ("Your password has expired.", "What does NLU-E107 mean?", 5),
+        ("每学年五千欧元。", "校长奖学金多少钱？", 4),
+        ("每學年5000歐元。", "校長獎學金多少錢？", 4),
+    ],
+)
+def test_the_passage_that_says_it_is_cited_whatever_the_model_cited(
+    statement: str, question: str, marker: int, hints: tuple[int, ...]
+) -> None:
+    assert marker in cites(statement, question, hints)
+    assert not set(cites(statement, question, hints)) - {marker}
+
+
+def test_of_two_versions_the_one_with_the_figure_is_cited() -> None:
+    question = "How many books may an undergraduate borrow?"
+    assert cites("An undergraduate may borrow 8 books.", question, (1,)) == (2,)
+    assert cites("An undergraduate may borrow 12 books.", question, (2,)) == (1,)
+
+
+def test_a_sentence_that_joins_facts_cites_both() -> None:
+    statement = "A late resit costs EUR 55 and the deposit for Lakeside hall is EUR 300."
+    assert cites(statement, "What do I pay?") == (3, 6)
+
+
+@pytest.mark.parametrize("statement", ["The canteen serves lunch until three.", "食堂供应午餐到下午三点。"])
+@pytest.mark.parametrize("hints", [(), (1,)])
+def test_what_no_passage_says_cites_nothing(statement: str, hints: tuple[int, ...]) -> None:
+    readable = SOURCES[3:4] if statement[0] == "食" else SOURCES[:3]
+    assert align(statement, readable, question="When is lunch?", hints=hints) == ()
+
+
+@pytest.mark.parametrize("passage", PASSAGES, ids=lambda passage: passage.language)
+def test_beside_english_passages_one_in_any_language_is_cited_for_what_it_says(passage: Passage) -> None:
+    sources = sources_of(*ENGLISH, passage.text)
+    assert align(passage.said, sources, question="?") == (4,)
+    assert align(passage.in_other_words, sources, question="?") == (4,)
+
+
+@pytest.mark.parametrize("passage", PASSAGES, ids=lambda passage: passage.language)
+def test_among_passages_in_fourteen_languages_the_one_that_says_it_is_cited(passage: Passage) -> None:
+    sources = sources_of(*ENGLISH, *(one.text for one in PASSAGES))
+    assert align(passage.said, sources, question="?") == (4 + PASSAGES.index(passage),)
+
+
+def test_in_another_language_the_model_is_believed() -> None:
+    english = SOURCES[:3] + SOURCES[5:]
+    assert align("密码已经过期。", english, question="什么意思？", hints=(1,)) == (1,)
+    assert align("密码已经过期。", english, question="什么意思？") == ()
+
+
+def test_a_marker_that_points_to_nothing_counts_for_nothing() -> None:
+    assert cites("EUR 55.", "What does a late resit cost?", (99,)) == (6,)
+
+
+@dataclass
+class Meaning:
+    """An embedder for which 补考 and "resit" are one. Serves as `Models`, too."""
+
+    fails: bool = False
+
+    @property
+    def space(self) -> EmbeddingSpace:
+        return EmbeddingSpace("meaning", 2)
+
+    async def default_embedder(self) -> Meaning:
+        if self.fails:
+            raise EmbeddingUnavailableError("away")
+        return self
+
+    async def embed_documents(self, texts) -> np.ndarray:
+        return np.array([[1.0, 0.0] if "resit" in text or "补考" in text else [0.0, 1.0] for text in texts])
+
+    embed_queries = embed_documents
+
+
+async def test_in_another_language_the_nearest_by_vectors_is_cited() -> None:
+    english = SOURCES[:3] + SOURCES[5:]
+    models: Any = Meaning()
+    by_vectors = Aligner(english, question="补考费多少？", models=models)
+    assert await by_vectors("补考要交钱。", (1,)) == [6]
+    models.fails = True
+    away = Aligner(english, question="补考费多少？", models=models)
+    assert (await away("补考要交钱。", (1,)), away.failure) == ((1,), "away")
+
+
+async def test_a_passage_in_another_language_is_cited_beside_passages_in_that_of_the_answer() -> None:
+    models: Any = Meaning()
+    sources = (*SOURCES[:6],)
+    cited = await Aligner(sources, question="补考费多少？", models=models)("补考要交钱。", ())
+    assert cited == [6]

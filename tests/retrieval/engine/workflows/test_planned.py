@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import Any
+
+from retrieval.engine.errors import IndexUnavailableError
+from retrieval.engine.ports import WebResult
+from retrieval.engine.trace import Trace
+from retrieval.engine.values import AnswerOptions
+from retrieval.engine.workflows.planned import MAX_RETRIES
+from tests.retrieval.engine.steps.fakes import HANDBOOK, MemorySearcher, MemoryWeb, ask
+from tests.retrieval.engine.workflows.runs import run, steps
+
+answer = partial(run, "planned")
+CLEAR = "What is the deposit for a room in Lakeside hall?"
+VAGUE = "How much money must I put down in advance to live there?"
+UNKNOWN = "Who won the football cup last year?"
+COMPARISON = "How much is the deposit for a room in Lakeside hall and what does a late resit cost?"
+GOOD = "The deposit for a room in Lakeside hall is EUR 300 [1]."
+CUP = WebResult(title="Cup final", url="https://example.org/cup", snippet="The football cup was won by FC Nord.")
+PLANS, REFLECTS = '"query_type"', "they agree with each other"
+
+
+def task(id_: str, type_: str, input_: str = "", *depends_on: str, priority: int = 1) -> dict[str, Any]:
+    return {"id": id_, "type": type_, "input": input_, "depends_on": list(depends_on), "priority": priority}
+
+
+def plan(*tasks: dict[str, Any], kind: str = "factual") -> dict[str, Any]:
+    return {"query_type": kind, "complexity": "simple", "tasks": list(tasks)}
+
+
+def reflection(*scores: int, completeness: int) -> dict[str, Any]:
+    """Of 10: for each passage, and for all of them together."""
+    return {"scores": list(scores), "completeness": completeness, "factuality": 10}
+
+
+def shown_tasks(trace: Trace, at: int = 0) -> dict[str, Any]:
+    return {row["id"]: row for row in steps(trace, "plan")[at].detail["tasks"]}
+
+
+# ------------------------------------------------------------------------------------------------ plan and execution
+async def test_a_good_first_search_takes_two_rounds_and_no_planner(online) -> None:
+    result, trace, events = await answer(CLEAR)
+    assert result.decision == "ANSWER"
+    assert "EUR 300" in result.text == events.text
+    assert trace.usage().llm_rounds == 2
+    assert not steps(trace, "plan")[0].calls
+    assert [row["state"] for row in shown_tasks(trace).values()] == ["done"]
+
+
+async def test_a_planned_comparison_searches_its_sides_and_takes_three_rounds(online, unclear_search) -> None:
+    sides = [task("t1", "retrieve", "deposit Lakeside hall"), task("t2", "retrieve", "cost of a late resit")]
+    online.reply(match=PLANS, json=plan(*sides, kind="comparison"))
+    online.reply(match=REFLECTS, json=reflection(9, 9, completeness=9))
+    online.reply(structured=False, text=GOOD)
+    searcher = MemorySearcher(HANDBOOK)
+    result, trace, _ = await answer(COMPARISON, searcher=searcher)
+    assert result.decision == "ANSWER"
+    assert trace.usage().llm_rounds == 3
+    assert {"deposit Lakeside hall", "cost of a late resit"} <= {r.queries[0].text for r in searcher.requests}
+    assert {row["state"] for row in shown_tasks(trace).values()} == {"done"}
+
+
+async def test_independent_searches_run_at_the_same_time(online) -> None:
+    class Together(MemorySearcher):
+        gate = asyncio.Barrier(2)
+
+        async def search(self, request: Any) -> Any:
+            if request.queries[0].text.startswith("side"):
+                await self.gate.wait()  # only passes when both are searching
+            return await super().search(request)
+
+    online.reply(match=PLANS, json=plan(task("t1", "retrieve", "side one"), task("t2", "retrieve", "side two")))
+    _, trace, _ = await answer(COMPARISON, searcher=Together(HANDBOOK))
+    assert {row["state"] for row in shown_tasks(trace).values()} == {"done"}
+
+
+async def test_a_search_that_follows_another_looks_for_what_that_one_found(online) -> None:
+    chain = [task("t1", "retrieve", "Wi-Fi error NLU-E107"), task("t2", "retrieve", "how to fix it", "t1")]
+    online.reply(match=PLANS, json=plan(*chain, kind="multi_hop"))
+    online.reply(match="Put the name, number or term", json={"query": "new password at the service desk"})
+    searcher = MemorySearcher(HANDBOOK)
+    await answer(VAGUE, searcher=searcher)
+    assert "new password at the service desk" in [request.queries[0].text for request in searcher.requests]
+
+
+async def test_one_failing_search_does_not_stop_the_others(online) -> None:
+    class Limping(MemorySearcher):
+        async def search(self, request: Any) -> Any:
+            if request.queries[0].text == "broken":
+                raise IndexUnavailableError
+            return await super().search(request)
+
+    online.reply(match=PLANS, json=plan(task("t1", "retrieve", "broken"), task("t2", "retrieve", "deposit Lakeside")))
+    online.reply(match=REFLECTS, json=reflection(9, completeness=10))
+    online.reply(structured=False, text=GOOD)
+    result, trace, events = await answer(VAGUE, searcher=Limping(HANDBOOK))
+    assert result.decision == "ANSWER"
+    assert {"t1 retrieve: running", "t2 retrieve: running"} <= set(events.told)
+    assert any(one.startswith("t1 retrieve: not possible, ") for one in events.told)
+    assert {name: row["state"] for name, row in shown_tasks(trace).items()} == {"t1": "failed", "t2": "done"}
+
+
+async def test_a_slow_task_is_given_up_and_the_answer_comes_from_the_others(online, monkeypatch) -> None:
+    class Slow(MemorySearcher):
+        async def search(self, request: Any) -> Any:
+            if request.queries[0].text == "slow":
+                await asyncio.sleep(600)
+            return await super().search(request)
+
+    monkeypatch.setattr("retrieval.engine.workflows.planned.MAX_RETRIES", 0)
+    monkeypatch.setattr("retrieval.engine.workflows.planned.TASK_TIMEOUT_S", 2.0)
+    online.reply(match=PLANS, json=plan(task("t1", "retrieve", "slow"), task("t2", "retrieve", "deposit Lakeside")))
+    online.reply(match=REFLECTS, json=reflection(9, completeness=10))
+    online.reply(structured=False, text=GOOD)
+    result, trace, _ = await answer(VAGUE, searcher=Slow(HANDBOOK))
+    assert result.decision == "ANSWER"
+    late = shown_tasks(trace)["t1"]
+    assert (late["state"], late["note"]) == ("failed", "no result within the time limit")
+
+
+# ------------------------------------------------------------------------------------------------ reflection
+async def test_a_poor_result_is_mended_and_then_answered_from(online) -> None:
+    online.reply(match=PLANS, json=plan(task("t1", "retrieve", "Wi-Fi")))
+    online.reply(match=REFLECTS, json=reflection(3, completeness=4), times=1)
+    online.reply(match=REFLECTS, json=reflection(9, 8, completeness=10))
+    searcher = MemorySearcher(HANDBOOK)
+    online.reply(structured=False, text=GOOD)
+    result, trace, _ = await answer("What has to be put down for Lakeside?", searcher=searcher)
+    assert result.decision == "ANSWER"
+    assert [step.detail["outcome"] for step in steps(trace, "reflect")[:2]] == ["retry", "pass"]
+    assert steps(trace, "plan")[1].detail["remedy"] == "rewrite"
+
+
+async def test_what_nothing_answers_gets_no_answer_after_the_retries(online) -> None:
+    result, trace, events = await answer(UNKNOWN)
+    assert result.decision == "NO_ANSWER"
+    assert result.text == events.text
+    assert len(steps(trace, "plan")) <= 1 + MAX_RETRIES
+
+
+# ------------------------------------------------------------------------------------------------ the web
+async def test_what_the_documents_do_not_hold_is_looked_up_on_the_web_where_that_is_allowed(online) -> None:
+    online.reply(match=PLANS, json=plan(task("t1", "retrieve", "Lakeside hall")))
+    online.reply(match=REFLECTS, json=reflection(1, completeness=0), times=1)
+    online.reply(match=REFLECTS, json=reflection(9, 8, completeness=10))
+    online.reply(structured=False, text="The football cup was won by FC Nord [2].")
+    web = MemoryWeb((CUP,))
+    question = ask(UNKNOWN, options=AnswerOptions(web_search=True))
+    result, trace, _ = await answer(question, web=web)
+    assert result.decision == "ANSWER"
+    assert steps(trace, "plan")[1].detail["remedy"] == "web_search"
+    assert len(web.queries) == 1
+
+
+async def test_nothing_that_documents_hold_goes_out_to_the_web(online) -> None:
+    online.reply(match=PLANS, json=plan(task("t1", "web_search", "password of the service desk NLU-E107")))
+    online.reply(match='{"query": "..."}', status=500)  # the query for the web is then made by rules
+    web = MemoryWeb((CUP,))
+    await answer(ask(UNKNOWN, options=AnswerOptions(web_search=True)), web=web)
+    assert web.queries
+    assert "NLU-E107" not in " ".join(web.queries)

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from retrieval.engine.ports import WebResult
+from retrieval.engine.values import AnswerOptions
+from tests.retrieval.engine.steps.fakes import EMPTY_SCOPE, HANDBOOK, MemorySearcher, MemoryWeb, ask
+from tests.retrieval.engine.workflows.runs import names, run
+
+answer = partial(run, "react")
+CLEAR = "What is the deposit for a room in Lakeside hall?"
+CHATTY = "Can you help me find something about the deposit for a room in Lakeside hall?"
+UNKNOWN = "Who won the football cup last year?"
+ENOUGH = {"verdict": "SUFFICIENT", "missing": "none"}
+TOO_LITTLE = {"verdict": "INSUFFICIENT", "missing": "the amount"}
+PARKING = WebResult(
+    title="Parking at Lakeside", url="https://example.org/parking", snippet="Parking at Lakeside costs EUR 7 a day.",
+    published="2025-01-02",
+)  # fmt: skip
+
+
+# ------------------------------------------------------------------------------------------------ the seed's cases
+async def test_a_clear_query_goes_straight_to_search_and_takes_two_rounds(online) -> None:
+    online.reply(match="SUFFICIENT", json=ENOUGH)
+    searcher = MemorySearcher(HANDBOOK)
+    result, trace, events = await answer(CLEAR, searcher=searcher)
+    assert result.decision == "ANSWER"
+    assert "EUR 300" in result.text
+    assert [source.chunk.title for source in result.sources if source.cited] == ["Student Housing Policy"]
+    assert (trace.usage().llm_rounds, trace.usage().llm_calls) == (2, 2)
+    assert "rewrite" not in names(trace)
+    assert [query.text for query in searcher.requests[0].queries] == [CLEAR]
+    assert [name for kind, name in events.log if kind == "tool"] == ["search", "relevance_evaluator"]
+
+
+@pytest.mark.parametrize("message", ["deposit?", "宿舍押金"])
+async def test_a_short_query_is_rewritten_first(online, message: str) -> None:
+    online.reply(match="Tried before|试过的查询", json={"query": "deposit room Lakeside hall"})
+    online.reply(match="SUFFICIENT", json=ENOUGH)
+    searcher = MemorySearcher(HANDBOOK)
+    _, trace, events = await answer(message, searcher=searcher)
+    assert (trace.usage().llm_rounds, names(trace).count("rewrite")) == (3, 1)
+    assert [query.text for query in searcher.requests[0].queries] == ["deposit room Lakeside hall"]
+    assert ("tool", "query_rewriter") in events.log
+
+
+async def test_too_little_is_searched_for_again_with_what_is_missing(online) -> None:
+    online.reply(match="Tried before", json={"query": "room in a hall"}, times=1)
+    online.reply(match="Tried before", json={"query": "deposit room Lakeside hall"})
+    online.reply(match="SUFFICIENT", json=TOO_LITTLE, times=1)
+    online.reply(match="SUFFICIENT", json=ENOUGH)
+    searcher = MemorySearcher(HANDBOOK)
+    result, trace, _ = await answer("deposit?", searcher=searcher)
+    assert result.decision == "ANSWER"
+    assert [request.queries[0].text for request in searcher.requests] == [
+        "room in a hall", "deposit room Lakeside hall",
+    ]  # fmt: skip
+    second = [request.prompt for request in online.chats if "Tried before" in request.prompt][1]
+    assert "Tried before: room in a hall" in second
+    assert "Still missing: the amount" in second
+    assert names(trace).count("rewrite") == 2
+
+
+@pytest.mark.parametrize("message", [CLEAR, CHATTY])
+async def test_there_are_never_more_than_two_rewrites(online, message: str) -> None:
+    for number in range(5):
+        online.reply(match="Tried before", json={"query": f"deposit room wording {number}"}, times=1)
+    online.reply(match="SUFFICIENT", json=TOO_LITTLE)
+    _, trace, _ = await answer(message)
+    assert names(trace).count("rewrite") == 2
+    assert trace.usage().llm_rounds <= 8
+
+
+# ------------------------------------------------------------------------------------------------ decisions
+
+
+async def test_a_question_that_nothing_answers_gets_no_answer(online) -> None:
+    online.reply(match="SUFFICIENT", json=TOO_LITTLE)
+    result, trace, events = await answer(UNKNOWN)
+    assert result.decision == "NO_ANSWER"
+    assert result.text == events.text
+    assert "generate" not in names(trace)
+
+
+# ------------------------------------------------------------------------------------------------ the web
+WEB = AnswerOptions(web_search=True)
+ABSENT = "How much does parking at Lakeside cost a day?"
+
+
+async def test_what_the_documents_do_not_hold_is_looked_up_on_the_web_after_the_rewrites(online) -> None:
+    online.reply(match="Tried before", json={"query": "parking fee"}, times=1)
+    online.reply(match="Tried before", json={"query": "car park Lakeside"})
+    online.reply(match="SUFFICIENT", json=TOO_LITTLE, times=3)
+    online.reply(match="SUFFICIENT", json=ENOUGH)
+    web = MemoryWeb((PARKING,))
+    result, trace, _ = await answer(ask(ABSENT, options=WEB), web=web)
+    assert result.decision == "ANSWER"
+    assert "EUR 7" in result.text
+    cited = [source.chunk for source in result.sources if source.cited]
+    assert [(one.kind, one.url) for one in cited] == [("web", PARKING.url)]
+    assert len(web.asked) == 1
+    assert names(trace).count("rewrite") == 2
+    assert trace.usage().llm_rounds <= 8
+
+
+async def test_where_there_are_no_documents_at_all_the_web_is_searched_at_once(online) -> None:
+    online.reply(match="SUFFICIENT", json=ENOUGH)
+    searcher = MemorySearcher(())
+    question = ask(ABSENT, scope=EMPTY_SCOPE, options=WEB)
+    result, trace, _ = await answer(question, web=MemoryWeb((PARKING,)), searcher=searcher)
+    assert (result.decision, searcher.requests) == ("ANSWER", [])
+    assert "EUR 7" in result.text
+    assert trace.usage().llm_rounds == 3

@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pytest
+
+from retrieval.engine.ports import SearchRequest, SearchResult, WebResult
+from retrieval.engine.values import AnswerOptions, HistoryMessage
+from tests.retrieval.engine.steps.fakes import HANDBOOK, MemorySearcher, MemoryWeb, ask, chunk
+from tests.retrieval.engine.workflows.runs import run, steps
+
+answer = partial(run, "self_corrective")
+DEPOSIT = "What is the deposit for a room in Lakeside hall?"
+UNKNOWN = "Who won the football cup last year?"
+LOANS = "How many books may an undergraduate borrow?"
+PARKING = chunk(40, "Undergraduate students may park at the gate.", title="Parking")
+
+
+def verdict(relevant: bool) -> dict[str, Any]:
+    return {"is_relevant": relevant, "confidence": 9}
+
+
+def rewritten(query: str) -> dict[str, Any]:
+    return {"rewritten_query": query, "rewrite_reason": "too narrow", "keywords": ["fee"]}
+
+
+GRADE, REWRITE = "is_relevant", "rewritten_query"
+
+
+# ------------------------------------------------------------------------------------------------ the loop
+async def test_enough_relevant_documents_are_answered_from_in_two_rounds(online) -> None:
+    online.reply(match=GRADE, json=verdict(True))
+    online.reply(structured=False, text="EUR 300 [1].")
+    result, trace, events = await answer(DEPOSIT)
+    assert (result.decision, result.text, events.text) == ("ANSWER", "EUR 300 [1].", "EUR 300 [1].")
+    assert trace.usage().llm_rounds == 2
+    wanted = ["condense", "retrieve", "dedupe", "grade", "assess", "order", "generate", "assess"]
+    assert [step.name for step in trace.steps if step.name in wanted] == wanted
+
+
+async def test_too_few_relevant_documents_are_searched_for_again_in_other_words(online) -> None:
+    online.reply(match=rf"(?s){GRADE}.*EUR 300", json=verdict(True))
+    online.reply(match=GRADE, json=verdict(False))
+    online.reply(match=REWRITE, json=rewritten("deposit Lakeside hall"))
+    online.reply(structured=False, text="EUR 300 [1].")
+    searcher = MemorySearcher(HANDBOOK)
+    result, _, _ = await answer("How much money must I put down in advance to live there?", searcher=searcher)
+    assert result.decision == "ANSWER"
+    assert [request.queries[0].text for request in searcher.requests][1] == "deposit Lakeside hall"
+    assert [source.chunk.chunk_id for source in result.sources] == ["k3"]
+
+
+async def test_at_most_three_rewrites_then_no_answer_when_nothing_has_passed(online) -> None:
+    online.reply(match=GRADE, json=verdict(False))
+    for number in range(9):
+        online.reply(match=REWRITE, json=rewritten(f"books attempt {number}"), times=1)
+    result, trace, events = await answer(LOANS)
+    assert result.decision == "NO_ANSWER"
+    assert result.text == events.text
+    assert len(steps(trace, "rewrite")) == 3
+    assert not steps(trace, "generate")
+    assert "all rewrites are used up" in steps(trace, "assess")[-2].summary
+
+
+async def test_with_what_passed_it_answers_once_the_rewrites_are_used_up(online, rag_settings) -> None:
+    rag_settings(self_corrective={"max_rewrites": 1})
+    online.reply(match=rf"(?s){GRADE}.*borrow 12", json=verdict(True))
+    online.reply(match=GRADE, json=verdict(False))
+    online.reply(match=REWRITE, json=rewritten("resit costs"))
+    result, trace, _ = await answer(LOANS)
+    assert result.decision == "ANSWER"
+    assert [source.chunk.chunk_id for source in result.sources] == ["k1"], "what passed in the first search stays"
+    assert len(steps(trace, "rewrite")) == 1
+
+
+async def test_a_document_is_graded_once_whatever_was_searched_for(online) -> None:
+    online.reply(match=GRADE, json=verdict(False))
+    for number in range(3):
+        online.reply(match=REWRITE, json=rewritten(f"undergraduate books {number}"), times=1)
+    await answer(LOANS, HANDBOOK[:2])
+    assert sum(GRADE in request.prompt for request in online.chats) == 2
+
+
+async def test_a_query_that_was_tried_before_is_not_searched_for_again(online) -> None:
+    online.reply(match=GRADE, json=verdict(False))
+    online.reply(match=REWRITE, json=rewritten(LOANS.upper()))
+    searcher = MemorySearcher(HANDBOOK)
+    result, trace, _ = await answer(LOANS, searcher=searcher)
+    texts = [request.queries[0].text for request in searcher.requests]
+    assert len(texts) == len(set(texts))
+    assert result.decision == "NO_ANSWER"
+    assert steps(trace, "rewrite")[0].status == "degraded"
+
+
+@pytest.mark.parametrize(("pass_rate", "rewrites"), [(0.4, 0), (0.5, 0), (0.8, 1)])
+async def test_a_request_decides_how_many_must_pass(online, pass_rate: float, rewrites: int) -> None:
+    online.reply(match=rf"(?s){GRADE}.*borrow 12", json=verdict(True))
+    online.reply(match=GRADE, json=verdict(False))
+    online.reply(match=REWRITE, json=rewritten("loan rules"))
+    options = AnswerOptions(pass_rate=pass_rate, max_rewrites=1)
+    _, trace, _ = await answer(ask(LOANS, options=options), (HANDBOOK[0], PARKING))
+    assert len(steps(trace, "rewrite")) == rewrites
+
+
+# ------------------------------------------------------------------------------------------------ the web
+WEB = AnswerOptions(web_search=True)
+CUP = WebResult(title="Cup final", url="https://x.test/cup", snippet="FC Nord won the football cup last year.")
+
+
+@pytest.mark.parametrize("found", [(), (chunk(70, "The football pitch is behind the hall."),)])
+async def test_the_web_is_searched_when_nothing_of_the_documents_has_passed(offline, found, monkeypatch) -> None:
+    monkeypatch.setattr("retrieval.engine.steps.judge.RELEVANT_SCORE", 0.9)
+    result, trace, _ = await answer(ask(UNKNOWN, options=WEB), found, web=(web := MemoryWeb((CUP,))))
+    assert result.decision == "ANSWER" and "FC Nord" in result.text
+    assert [source.chunk.url for source in result.sources if source.cited] == [CUP.url]
+    verdicts = [step.detail.get("verdict") for step in steps(trace, "assess")]
+    assert (verdicts[-3:], len(web.asked)) == (["web_search", "generate", None], 1)
+
+
+# ------------------------------------------------------------------------------------------------ what is not a search
+
+
+async def test_a_follow_up_is_graded_as_the_question_that_it_means(online) -> None:
+    online.reply(match="standalone_question", json={"standalone_question": "What is the deposit for Lakeside hall?"})
+    online.reply(match=GRADE, json=verdict(True))
+    history = (HistoryMessage("user", "Tell me about Lakeside hall."), HistoryMessage("assistant", "It is a hall."))
+    await answer(ask("What is the deposit?", history=history))
+    graded = next(request.prompt for request in online.chats if GRADE in request.prompt)
+    assert graded.rstrip().endswith("Question: What is the deposit for Lakeside hall?")
+
+
+# ------------------------------------------------------------------------------------------------ without a model
+
+
+class NearAndFar(MemorySearcher):
+    """Found by meaning alone; the cosine similarities fall from 0.8 in steps of 0.1."""
+
+    async def search(self, request: SearchRequest) -> SearchResult:
+        hits = (await super().search(request)).candidates
+        near = (replace(hit, scores=replace(hit.scores, dense=0.8 - 0.1 * i, bm25=None)) for i, hit in enumerate(hits))
+        return SearchResult(candidates=tuple(near))
+
+
+@pytest.mark.parametrize(("least", "graded"), [(0.75, 1), (0.65, 2)])
+async def test_a_request_says_how_similar_a_document_has_to_be(offline, least: float, graded: int) -> None:
+    question = ask("borrow books deposit hall room", options=AnswerOptions(min_similarity=least, max_rewrites=0))
+    _, trace, _ = await answer(question, searcher=NearAndFar(HANDBOOK))
+    assert steps(trace, "grade")[0].detail["total_count"] == graded

@@ -1,0 +1,132 @@
+"""Without a model the workflows differ in their plan alone: each answers and quotes as the others do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from django.conf import settings
+
+from retrieval.engine.errors import IndexUnavailableError
+from retrieval.engine.trace import Trace
+from retrieval.engine.values import (
+    Answer,
+    AnswerOptions,
+    Clarification,
+    CollectionRef,
+    EmbeddingSpace,
+    OpenClarification,
+    Question,
+    SearchScope,
+)
+from retrieval.engine.workflows import NAMES, get_workflow
+from tests.retrieval.engine.steps.fakes import EMPTY_SCOPE, HANDBOOK, MemorySearcher, ask, chunk, make_tools
+from tests.retrieval.engine.workflows.runs import run
+
+VERSIONS = "How many books may an undergraduate borrow at once?"
+LEXICAL = SearchScope((CollectionRef(id="c1", name="handbook", space=EmbeddingSpace("lexical-hash-v1", 512)),))
+every_workflow = pytest.mark.parametrize("name", NAMES)
+
+
+async def answer(name: str, question: Question | str, chunks: Any = HANDBOOK) -> Answer:
+    return (await run(name, question, chunks))[0]
+
+
+@every_workflow
+async def test_of_versions_that_differ_the_one_in_force_answers(offline, name: str) -> None:
+    result = await answer(name, VERSIONS)
+    assert result.decision == "ANSWER"
+    assert "12 books" in result.text and "8 books" not in result.text
+
+
+@every_workflow
+async def test_what_the_estimate_does_not_trust_is_quoted_all_the_same(offline, name: str, rag_settings: Any) -> None:
+    rag_settings(corrective={"good_score": 1.0})
+    result = await answer(name, "What does a late resit cost?")
+    assert result.decision == "NO_ANSWER"
+    assert result.text.startswith("No language model is connected, so I can't tell")
+    assert "EUR 55. [1]" in result.text and result.sources[0].cited
+
+
+@every_workflow
+async def test_with_a_model_the_estimate_refuses_nothing(online, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("retrieval.engine.steps.judge.estimate_answerability", lambda *_, **__: 0.0)
+    result = await answer(name, "What does a late resit cost?")
+    assert result.decision == "ANSWER"
+    assert "EUR 55" in result.text
+
+
+@every_workflow
+async def test_a_question_that_names_its_version_is_answered_from_that_one(offline, name: str) -> None:
+    result = await answer(name, VERSIONS.replace("?", " in 2022?"))
+    assert result.decision == "ANSWER"
+    assert "8 books" in result.text and "12 books" not in result.text
+
+
+@every_workflow
+async def test_a_web_search_that_was_asked_for_and_can_not_be_had_is_told(offline, name: str) -> None:
+    question = ask(VERSIONS.replace("?", " in 2022?"), options=AnswerOptions(web_search=True))
+    result, trace, _ = await run(name, question)
+    assert result.decision == "ANSWER"
+    assert any(entry["step"] == "web_search" and "no web search" in entry["reason"] for entry in trace.degraded)
+
+
+@every_workflow
+async def test_a_question_that_shows_no_chinese_script_is_refused_in_its_readers(offline, name: str) -> None:
+    result = await answer(name, ask("押金是多少？", language="zh-hant"))
+    assert result.decision == "NO_ANSWER"
+    assert result.text.startswith("我不知道：您可以查看的文件")
+
+
+@every_workflow
+async def test_the_words_of_the_option_that_was_chosen_are_not_searched_for(offline, name: str) -> None:
+    notes = (
+        chunk(23, "Loan Rules of the Main Library.", title="Loan Rules of the Main Library"),
+        chunk(24, "A book is kept for four weeks.", title="Loan Rules of the Branch"),
+        replace(chunk(25, "A book is kept for six weeks.", title="Loan Rules of the Main Library"), document_id="d23"),
+    )
+    options = ("Loan Rules of the Main Library", "Loan Rules of the Branch")
+    asked = Clarification(question="Which one do you mean?", options=options, documents=("d23", "d24"))
+    opened = OpenClarification(question="For how many weeks is a book kept?", clarification=asked)
+    result = await answer(name, ask(options[0], open_clarification=opened), notes)
+    assert result.decision == "ANSWER"
+    assert "six weeks." in result.text and options[0] not in result.text
+    assert {source.chunk.document_id for source in result.sources} == {"d23"}
+
+
+@pytest.mark.parametrize(
+    ("question", "decision"),
+    [
+        ("What does a late resit cost?", "ANSWER"),
+        ("Who won the football cup last year?", "NO_ANSWER"),
+        (ask("How many books?", scope=EMPTY_SCOPE), "NO_ANSWER"),
+    ],
+    ids=["answered", "not answered", "nothing to search"],
+)
+@every_workflow
+async def test_the_path_closes_with_the_decision_and_its_reason(
+    offline, name: str, question: Any, decision: str
+) -> None:
+    result, trace, _ = await run(name, question)
+    last = trace.steps[-1]
+    assert (last.name, last.detail["decision"]) == ("assess", decision) == ("assess", result.decision)
+    assert last.detail["reason"] and last.summary == f"{decision}: {last.detail['reason']}"
+    assert [step.detail.get("decision") for step in trace.steps].count(decision) == 1
+
+
+@every_workflow
+async def test_the_path_says_why_no_decision_was_come_to(offline, name: str) -> None:
+    trace = Trace()
+    tools = make_tools(settings.RAG, searcher=MemorySearcher(HANDBOOK, error=IndexUnavailableError()))
+    with pytest.raises(IndexUnavailableError):
+        await get_workflow(name).answer(engine=tools, question=ask("What does a late resit cost?"), trace=trace)
+    assert (trace.steps[-1].name, trace.steps[-1].status) == ("assess", "failed")
+    assert trace.steps[-1].detail["reason"] == IndexUnavailableError.message
+
+
+@every_workflow
+async def test_two_questions_in_one_are_quoted_from_an_attached_file_that_holds_either(offline, name: str) -> None:
+    rules = [chunk(1, "图书馆晚上十点关门。\n图书逾期一天罚款五元。", title="a", file_name="a.pdf")]
+    result = await answer(name, ask("图书馆几点关门？逾期一天罚多少？", scope=LEXICAL), rules)
+    assert "十点关门" in result.text and "罚款五元" in result.text

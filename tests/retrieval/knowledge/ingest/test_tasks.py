@@ -1,0 +1,57 @@
+"""The Celery tasks, called as a worker calls them."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core.files.base import ContentFile
+from django.utils import timezone
+
+from retrieval import tasks
+from retrieval.knowledge.services.documents import document_create
+from retrieval.models import Document, IngestJob
+from tests.factories import CollectionFactory, IngestJobFactory
+
+
+@pytest.fixture
+def document(transactional_db: None, milvus: Any, offline: None, uploads: None) -> Document:
+    upload = ContentFile(b"Ten books.", name="a.txt")
+    return document_create(collection=CollectionFactory(), upload=upload, file_name="a.txt").document
+
+
+def test_message_that_comes_twice_is_worked_on_once(document: Document) -> None:
+    assert tasks.ingest_next() == "ready"
+    assert tasks.ingest_next() == "idle"
+    assert IngestJob.objects.get().attempts == 1
+
+
+@pytest.mark.django_db
+def test_resuming_sends_messages_for_what_was_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    expired = timezone.now() - timedelta(seconds=1)
+    IngestJobFactory(state="running", holder="dead", lease_expires_at=expired)
+    IngestJobFactory(state="running", holder="alive", lease_expires_at=timezone.now() + timedelta(seconds=60))
+    IngestJobFactory(state="done")
+    sent: list[Any] = []
+    monkeypatch.setattr(tasks.ingest_next, "apply_async", lambda **options: sent.append(options))
+    assert tasks.ingest_resume() == 1
+    IngestJob.objects.filter(holder="dead").update(lease_expires_at=timezone.now() + timedelta(seconds=60))
+    assert tasks.ingest_resume() == 0
+    assert len(sent) == 1
+
+
+def test_task_that_a_stopping_worker_breaks_off_is_queued_again(
+    transactional_db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken_off() -> list[Any]:
+        raise asyncio.CancelledError
+
+    sent: list[Any] = []
+    monkeypatch.setattr(tasks, "index_repair", broken_off)
+    monkeypatch.setattr(tasks.index_check, "apply_async", lambda **what: sent.append(what))
+    with pytest.raises(asyncio.CancelledError):
+        tasks.index_check.apply(throw=True)
+    [again] = sent
+    assert (list(again["args"]), again["kwargs"], again["retry"]) == ([], {}, False)
