@@ -13,7 +13,7 @@ from factory.django import DjangoModelFactory
 
 from chat.models import DecisionStep, Message, Session, Source
 from feedback.models import Rating
-from retrieval.engine.providers.embeddings import LEXICAL_SPACE
+from retrieval.engine.providers.builtin import BUILTIN_SPACE
 from retrieval.memory.services import terms_of
 from retrieval.models import Chunk, Collection, Document, IngestJob, Memory
 
@@ -38,13 +38,13 @@ class UserFactory(DjangoModelFactory):
 
 
 class CollectionFactory(DjangoModelFactory):
-    """A public collection of the site; give `owner` and `visibility` for others. `lexical=True`: embedded offline."""
+    """A public collection of the site; give `owner` and `visibility` for others. `builtin=True`: with vectors."""
 
     class Meta:
         model = Collection
 
     class Params:
-        lexical = factory.Trait(embedding_model=LEXICAL_SPACE.model, embedding_dim=LEXICAL_SPACE.dim)
+        builtin = factory.Trait(embedding_model=BUILTIN_SPACE.model, embedding_dim=BUILTIN_SPACE.dim)
 
     name = factory.Sequence(lambda n: f"collection{n}")
     visibility = Collection.Visibility.PUBLIC

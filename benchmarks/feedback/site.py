@@ -69,15 +69,15 @@ def name_of(document: int) -> str:
 
 def _chunks(documents: int) -> list[Any]:
     """Of all documents, in their order."""
-    from retrieval.engine.providers.embeddings import LEXICAL_SPACE
+    from retrieval.engine.providers.builtin import BUILTIN_SPACE
     from retrieval.models import Chunk, Collection, Document
 
     choose, known = random.Random("chunks"), sentences()
     collection = Collection.objects.create(
         name="handbooks",
         visibility=Collection.Visibility.PUBLIC,
-        embedding_model=LEXICAL_SPACE.model,
-        embedding_dim=LEXICAL_SPACE.dim,
+        embedding_model=BUILTIN_SPACE.model,
+        embedding_dim=BUILTIN_SPACE.dim,
     )
     rows = Document.objects.bulk_create(
         [

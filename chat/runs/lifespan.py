@@ -18,7 +18,9 @@ from django.db import Error as DatabaseError
 from chat.runs.answers import answers_mark_interrupted
 from chat.runs.event_log import close_event_log
 from chat.runs.run import runs_interrupt, runs_shut_down
+from ragsite.core.errors import AppError
 from retrieval.compose import close_engine, warm_up
+from retrieval.knowledge.index_sync.embedding_space import builtin_model_load
 from retrieval.knowledge.ingest.reader import reader_warm_up
 
 logger = logging.getLogger(__name__)
@@ -34,10 +36,11 @@ async def lifespan(scope: dict[str, Any], receive: Any, send: Any) -> None:
         warm_up()
         await _start()
         await send({"type": "lifespan.startup.complete"})
-        # For the first page of a PDF that somebody opens.
-        reader = asyncio.create_task(asyncio.to_thread(reader_warm_up))
+        # For the first page of a PDF that somebody opens, and for the first question.
+        loading = [asyncio.create_task(asyncio.to_thread(reader_warm_up)), asyncio.create_task(_load_builtin_model())]
         await receive()  # lifespan.shutdown
-        reader.cancel()
+        for task in loading:
+            task.cancel()
         await _stop()
     await send({"type": "lifespan.shutdown.complete"})
 
@@ -65,6 +68,13 @@ def _runs_end_at_signal() -> Iterator[None]:
     finally:
         for number, handler in theirs.items():
             signal.signal(number, handler)
+
+
+async def _load_builtin_model() -> None:
+    try:
+        await builtin_model_load()
+    except (DatabaseError, AppError) as error:  # the first question tries again, and says what fails
+        logger.warning("the built-in embedding model was not loaded: %s", error)
 
 
 async def _start() -> None:

@@ -34,7 +34,7 @@ from ragsite.core.errors import AppError
 from ragsite.core.leases import NamedLease
 from retrieval.compose import Engine, with_engine
 from retrieval.engine.errors import EmbeddingUnavailableError
-from retrieval.engine.providers.embeddings import LEXICAL_SPACE
+from retrieval.engine.providers.builtin import BUILTIN_SPACE
 from retrieval.engine.text.analysis import analyze
 from retrieval.knowledge.selectors import as_uuid
 from retrieval.models import Collection, Document
@@ -136,7 +136,7 @@ def _embedded(texts: Sequence[str]) -> tuple[str, Mapping[str, Vector]]:
     async def work(engine: Engine) -> tuple[str, Mapping[str, Vector]]:
         try:
             embedder = await engine.models.default_embedder()
-            if embedder.space == LEXICAL_SPACE:
+            if embedder.space == BUILTIN_SPACE:
                 return "", {}
             return embedder.space.model, dict(zip(texts, await embedder.embed_queries(list(texts)), strict=True))
         except EmbeddingUnavailableError as error:

@@ -20,7 +20,7 @@ from feedback.rounds.live import version_bump
 from feedback.rounds.passages import text_digest
 from retrieval.compose import Engine, with_engine
 from retrieval.engine.errors import EmbeddingUnavailableError
-from retrieval.engine.providers.embeddings import LEXICAL_SPACE
+from retrieval.engine.providers.builtin import BUILTIN_SPACE
 from retrieval.engine.values import EmbeddingSpace
 
 IN_CALL = 64
@@ -68,7 +68,7 @@ def questions_embed(*, report: Callable[[], None] = lambda: None) -> str:
 
 
 def _not_embedded(space: EmbeddingSpace) -> list[tuple[int, str]]:
-    if space == LEXICAL_SPACE:
+    if space == BUILTIN_SPACE:
         return []
     rows = RatedQuestion.objects.exclude(embedding_model=space.model, embedding_dim=space.dim).order_by("pk")
     return list(rows.values_list("pk", "text")[:MOST_IN_A_ROUND])

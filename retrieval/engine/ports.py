@@ -115,7 +115,7 @@ class Models(Protocol):
         ...
 
     async def default_embedder(self) -> Embedder:
-        """The one for new collections: the configured or first embedding model, else the lexical one."""
+        """The one for new collections: the configured or first embedding model, else the one that is built in."""
         ...
 
     async def context_length(self, space: EmbeddingSpace) -> int | None:

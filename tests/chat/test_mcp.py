@@ -45,11 +45,11 @@ def agent(site_url: str, user: User) -> Opened:
 @pytest.fixture
 def library(milvus: Any, offline: None, user: User) -> dict[str, str]:
     """Ids of a public document, and of one that is somebody else's."""
-    loans = DocumentFactory(collection=CollectionFactory(name="rules", lexical=True), title="Loans", chunk_count=2)
+    loans = DocumentFactory(collection=CollectionFactory(name="rules", builtin=True), title="Loans", chunk_count=2)
     for seq, text in enumerate(("Ten books may be borrowed.", "Late books cost a fee.")):
         ChunkFactory(document=loans, seq=seq, text=text)
     private = {"visibility": Collection.Visibility.PRIVATE, "owner": UserFactory()}
-    diary = DocumentFactory(collection=CollectionFactory(name="diary", **private, lexical=True), title="Secret")
+    diary = DocumentFactory(collection=CollectionFactory(name="diary", **private, builtin=True), title="Secret")
     ChunkFactory(document=diary, text="My books are hidden.")
     return {"loans": str(loans.pk), "diary": str(diary.pk)}
 

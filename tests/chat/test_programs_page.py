@@ -38,7 +38,7 @@ def run(language: str, example: str, *, site: str, key: str) -> str:
 async def test_each_example_prints_an_answer(
     site_url: str, user: User, milvus: Any, offline: None, workflow: ScriptedWorkflow
 ) -> None:
-    loans = await sync_to_async(DocumentFactory)(collection=await sync_to_async(CollectionFactory)(lexical=True))
+    loans = await sync_to_async(DocumentFactory)(collection=await sync_to_async(CollectionFactory)(builtin=True))
     await sync_to_async(ChunkFactory)(document=loans, text="Ten books may be borrowed.")
     await index_repair()
     key = await sync_to_async(program_key)(user, "read", "ask")

@@ -47,7 +47,7 @@ def test_rank_biased_overlap_follows_the_definition_summed_without_end() -> None
 
 # ------------------------------------------------------------------------------------------------ on a real index
 def indexed(texts: Sequence[str]) -> Collection:
-    collection: Collection = CollectionFactory(lexical=True)
+    collection: Collection = CollectionFactory(builtin=True)
     for text in texts:
         ChunkFactory(document=DocumentFactory(collection=collection), text=text, seq=0, indexed=False)
 
@@ -127,7 +127,7 @@ def test_an_index_that_is_away_holds_the_revision(
 @pytest.mark.django_db
 def test_recent_questions_are_asked_in_the_users_own_scope(rag_settings: Any) -> None:
     owner: User = UserFactory()
-    private = CollectionFactory(owner=owner, visibility="private", lexical=True)
+    private = CollectionFactory(owner=owner, visibility="private", builtin=True)
     chunk = ChunkFactory(document=DocumentFactory(collection=private), text="Ten books.", seq=0)
     make_answer(QUESTION, [chunk], user=owner)
     make_answer("Not mine?", [chunk])

@@ -140,7 +140,7 @@ describe("uploading", () => {
 });
 
 describe("a collection", () => {
-  const row = { id: "1", name: "policies", visibility: "public", approved: false, embedding_model: "lexical-1", groups: [], editor_groups: [], people: [], document_count: 0 };
+  const row = { id: "1", name: "policies", visibility: "public", approved: false, embedding_model: "use-multilingual-v3", groups: [], editor_groups: [], people: [], document_count: 0 };
   test("is unapproved when it is public and the site has not approved it", () => {
     assert.deepEqual([row, { ...row, approved: true }, { ...row, visibility: "private" }, undefined].map(isUnapproved), [true, false, false, false]);
   });

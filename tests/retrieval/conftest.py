@@ -38,6 +38,6 @@ def unclear_search(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest_asyncio.fixture
 async def engine(milvus: MilvusSettings, offline: None) -> AsyncIterator[Engine]:
-    """With the lexical embedder, over an index of the test's own."""
+    """With the built-in embedding model, over an index of the test's own."""
     yield get_engine()
     await close_engine()

@@ -1,4 +1,4 @@
-"""Hybrid and hierarchical search over a real Milvus Lite, with the lexical embedder."""
+"""Hybrid and hierarchical search over a real Milvus Lite, with the built-in embedding model."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 
 from ragsite.core.rag_settings import SearchSettings
 from retrieval.engine.ports import SearchRequest, SearchResult
-from retrieval.engine.providers.embeddings import LEXICAL_SPACE as LEXICAL
-from retrieval.engine.providers.embeddings import LexicalEmbedder, embed_texts
+from retrieval.engine.providers.builtin import BUILTIN_SPACE as BUILTIN
+from retrieval.engine.providers.builtin import BuiltinEmbedder, embed_texts
 from retrieval.engine.search.hybrid import HybridSearcher
 from retrieval.engine.search.index import MilvusIndex
 from retrieval.engine.text.analysis import terms_text
@@ -29,7 +29,7 @@ from retrieval.engine.values import (
 
 
 def collection(name: str) -> CollectionRef:
-    return CollectionRef(id=str(uuid.uuid4()), name=name, space=LEXICAL)
+    return CollectionRef(id=str(uuid.uuid4()), name=name, space=BUILTIN)
 
 
 @dataclass
@@ -41,8 +41,8 @@ class Library:
     documents: dict[str, str] = field(default_factory=dict)
     ref: CollectionRef = field(default_factory=lambda: collection("c"))
 
-    async def embedder(self, space: EmbeddingSpace) -> LexicalEmbedder:
-        return LexicalEmbedder()
+    async def embedder(self, space: EmbeddingSpace) -> BuiltinEmbedder:
+        return BuiltinEmbedder()
 
     async def fetch(self, chunk_ids: Sequence[str], *, scope: SearchScope) -> Mapping[str, StoredChunk]:
         return {i: self.chunks[i] for i in chunk_ids if i in self.chunks and self.chunks[i].collection_id in scope.ids}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from retrieval.engine.providers.embeddings import LEXICAL_SPACE
+from retrieval.engine.providers.builtin import BUILTIN_SPACE
 from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def library(milvus: Any, offline: None) -> None:
-    collection = CollectionFactory(name="rules", lexical=True)
+    collection = CollectionFactory(name="rules", builtin=True)
     document = DocumentFactory(collection=collection, title="Loans")
     ChunkFactory(document=document, text="Ten books may be borrowed.")
     ChunkFactory(document=document, text="Examinations are in July.")
@@ -45,7 +45,7 @@ def test_json_is_the_api_response() -> None:
 
 
 def test_re_embedding_says_when_there_is_nothing_to_do() -> None:
-    assert f"rules: already embedded by {LEXICAL_SPACE.model}" in run("rebuild_index", "--reembed")
+    assert f"rules: already embedded by {BUILTIN_SPACE.model}" in run("rebuild_index", "--reembed")
 
 
 @pytest.mark.parametrize(

@@ -1,19 +1,8 @@
-"""Embedding models of any kind of server: prefixes that models expect, batches, checks, a cache for queries. And
-embeddings without a model: hashed terms; not meaning, but words, spelling and script, and always there.
-
-Feature hashing with signs: Weinberger et al., ICML 2009. Terms come from `retrieval.engine.text.analysis`, so stems
-meet and
-so do Traditional and Simplified Chinese; character n-grams of longer words let misspellings and compounds meet.
-"""
+"""Embedding models of any kind of server: prefixes that models expect, batches, checks, a cache for queries."""
 
 from __future__ import annotations
 
-import asyncio
-import hashlib
-import math
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Sequence
 
 import numpy as np
 from cachetools import LRUCache
@@ -23,7 +12,6 @@ from ragsite.core.messages import worded
 from retrieval.engine.errors import EmbeddingUnavailableError, ModelError
 from retrieval.engine.ports import Vectors
 from retrieval.engine.providers.server import CircuitBreaker, ModelServer
-from retrieval.engine.text.analysis import analyze
 from retrieval.engine.trace import ModelCall, model_call
 from retrieval.engine.values import EmbeddingSpace
 
@@ -133,62 +121,3 @@ def unit_vectors(rows: Sequence[Sequence[float]], *, count: int, space: Embeddin
         reason = worded("model '{model}' gave an embedding that is not a direction", model=space.model)
         raise EmbeddingUnavailableError(reason)
     return np.asarray(vectors / lengths, dtype=np.float32)
-
-
-# ------------------------------------------------------------------------------------------------ without a model
-LEXICAL_DIM = 512
-# It needs a new name whenever the code below gives other vectors.
-LEXICAL_SPACE = EmbeddingSpace(model="lexical-hash-v1", dim=LEXICAL_DIM)
-GRAM_CHARS = 4
-GRAM_WEIGHT = 0.3  # of a whole term's
-
-
-class LexicalEmbedder:
-    """Deterministic: the same text has the same vector on every machine. Never unavailable."""
-
-    @property
-    def space(self) -> EmbeddingSpace:
-        return LEXICAL_SPACE
-
-    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        return await asyncio.to_thread(embed_texts, list(texts))
-
-    async def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        return await self.embed_documents(texts)
-
-
-def embed_texts(texts: Sequence[str]) -> Vectors:
-    """float32, shape (len(texts), DIM), unit length."""
-    vectors = np.zeros((len(texts), LEXICAL_DIM), dtype=np.float32)
-    for vector, text in zip(vectors, texts, strict=True):
-        for feature, weight in weights(text).items():
-            position, sign = place(feature)
-            vector[position] += sign * weight
-        if not vector.any():  # features of opposite sign may cancel each other
-            vector[0] = 1.0
-    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)
-
-
-def weights(text: str) -> dict[str, float]:
-    """Features with sublinear term frequency. A text without terms is its own single feature."""
-    terms = Counter(analyze(text))
-    if not terms:
-        return {f"text:{text.strip()}": 1.0}
-    features = {f"term:{term}": 1.0 + math.log(count) for term, count in terms.items()}
-    grams = Counter(gram for term in terms for gram in _grams(term))
-    features.update({f"gram:{gram}": GRAM_WEIGHT * (1.0 + math.log(count)) for gram, count in grams.items()})
-    return features
-
-
-def _grams(term: str) -> Iterator[str]:
-    """Character n-grams of a word with its ends marked; short terms and Chinese bigrams are whole already."""
-    if len(term) >= GRAM_CHARS:
-        marked = f"<{term}>"
-        yield from (marked[i : i + GRAM_CHARS] for i in range(len(marked) - GRAM_CHARS + 1))
-
-
-@lru_cache(maxsize=100_000)
-def place(feature: str) -> tuple[int, float]:
-    """Where a feature stands in the vector, and its sign."""
-    number = int.from_bytes(hashlib.blake2b(feature.encode(), digest_size=8).digest(), "big")
-    return number % LEXICAL_DIM, 1.0 if number >> 63 else -1.0

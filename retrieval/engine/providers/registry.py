@@ -2,7 +2,7 @@
 
 | RAG_OFFLINE | server not there | server there |
 |---|---|---|
-| `auto` | no chat model; new collections get the lexical embedder | its models |
+| `auto` | no chat model; new collections get the built-in embedding model | its models |
 | `0` | errors, also for new collections | its models |
 | `1` | as `auto` without a server: it is never called | as `auto` without a server |
 """
@@ -25,14 +25,9 @@ from retrieval.engine.errors import (
     ModelUnavailableError,
 )
 from retrieval.engine.ports import ChatModel, Embedder, Models, ModelStatus
+from retrieval.engine.providers.builtin import BUILTIN_SPACE, BuiltinEmbedder
 from retrieval.engine.providers.chat import Habits, ServedChatModel
-from retrieval.engine.providers.embeddings import (
-    LEXICAL_SPACE,
-    MAX_QUERY_VECTORS,
-    LexicalEmbedder,
-    ServedEmbedder,
-    VectorCache,
-)
+from retrieval.engine.providers.embeddings import MAX_QUERY_VECTORS, ServedEmbedder, VectorCache
 from retrieval.engine.providers.server import CircuitBreaker, ModelServer, ServedModel, canonical
 from retrieval.engine.values import EmbeddingSpace
 
@@ -110,7 +105,7 @@ class ModelRegistry:
     def __init__(self, settings: OllamaSettings) -> None:
         self._settings = settings
         self._connections: dict[ServerAddress, Connection] = {}
-        self._lexical = LexicalEmbedder()
+        self._builtin = BuiltinEmbedder()
         self._cache: VectorCache = VectorCache(MAX_QUERY_VECTORS)
         self._embedders: dict[EmbeddingSpace, ServedEmbedder] = {}
         self._dimensions: dict[ServedModel, int] = {}
@@ -157,8 +152,8 @@ class ModelRegistry:
 
     async def embedder(self, space: EmbeddingSpace) -> Embedder:
         """Raises EmbeddingUnavailableError."""
-        if space == LEXICAL_SPACE:
-            return self._lexical
+        if space == BUILTIN_SPACE:
+            return self._builtin
         try:
             self._choose(await self._listing("embed"), "embed", space.model)
         except ModelUnavailableError as error:
@@ -169,7 +164,7 @@ class ModelRegistry:
         """Raises EmbeddingUnavailableError with RAG_OFFLINE=0, for a named model that the server lacks, and while the
         server is too slow to list its models: what a new collection begins with, it keeps."""
         if self._settings.offline == "1":
-            return self._lexical
+            return self._builtin
         listing = await self._listing("embed")
         try:
             model = self._choose(listing, "embed")
@@ -177,7 +172,7 @@ class ModelRegistry:
             is_named = bool(self._settings.embed_model) and not listing.failure
             if self._settings.offline == "0" or is_named or isinstance(listing.failure, ModelTimeoutError):
                 raise EmbeddingUnavailableError(error.reason) from error
-            return self._lexical
+            return self._builtin
         if model not in self._dimensions:
             unmeasured = self._embedder(EmbeddingSpace(model=model.name, dim=0))
             self._dimensions[model] = await unmeasured.measure()
@@ -185,7 +180,7 @@ class ModelRegistry:
 
     async def context_length(self, space: EmbeddingSpace) -> int | None:
         """As the server describes the model; what is longer it cuts off and says nothing. None: all, or not known."""
-        if space == LEXICAL_SPACE or self._settings.offline == "1":
+        if space == BUILTIN_SPACE or self._settings.offline == "1":
             return None
         model = (await self._listing("embed")).find(space.model)
         return model.context_length or None if model else None

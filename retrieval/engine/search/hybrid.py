@@ -211,7 +211,6 @@ WINDOW_MULTIPLIER = 30  # candidates per leg: top_k times this
 SHORT_WINDOW_MULTIPLIER = 50  # the same for short queries
 SHORT_QUERY_TERMS = 3  # a query of at most so many terms is short
 MATCH_LEVELS = (1.0, 0.75, 0.5)  # formula "seed": share of a long query's terms that a candidate must hold
-LEXICAL_WEIGHT = 1e-6  # formula "zscore": of a dense leg without an embedding model
 REPEAT_PENALTY = 0.5  # formula "zscore": of a chunk, for each better one of the same document
 BOOST_WINDOW = 100  # the best so many of what was found can be lifted or lowered by ratings
 SEARCH_TIMEOUT_S = 10.0  # one search, all legs
@@ -362,12 +361,9 @@ class HybridSearcher:
             if self._settings.formula == "seed":
                 lists.append(await self._seed(ask, group, dense, bm25, found.notes))
             else:
-                # Hashed words know nothing that BM25 does not, and no word's weight: they only part what BM25 holds
-                # equal, and order what it did not find.
-                weight = LEXICAL_WEIGHT if bm25 and not ask.space.semantic else 1.0
                 # What is not in a full list may score up to its last entry.
                 floor = min(bm25.values()) if len(bm25) >= ask.limit else 0.0
-                scores = zscore_sum(dense, bm25, dense_weight=weight, bm25_floor=floor)
+                scores = zscore_sum(dense, bm25, bm25_floor=floor)
                 lists.append(lower_repeats(scores, found.document_of, penalty=REPEAT_PENALTY))
         filled = [scores for scores in lists if scores]
         # One list keeps the formula's scores.

@@ -198,9 +198,7 @@ async def estimated(deps: Deps, question: Question, passages: Sequence[ScoredChu
     crossed = [passage.scores.rerank for passage in passages if passage.scores.rerank is not None]
     if crossed and deps.reranker:  # else the scores are of single documents, by their grades
         return max(crossed)
-    return await asyncio.to_thread(
-        estimate_answerability, question.standalone, passages, semantic=question.scope.semantic
-    )
+    return await asyncio.to_thread(estimate_answerability, question.standalone, passages)
 
 
 async def quoted(deps: Deps, passages: Sequence[ScoredChunk]) -> list[str]:

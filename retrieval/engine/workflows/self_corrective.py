@@ -48,7 +48,7 @@ from retrieval.engine.values import Query, Question, ScoredChunk
 from retrieval.engine.workflows import Asking, Workflow, has_documents
 
 TOP_K = 5  # documents that a search gives the grader
-# cosine below which a document that only the vectors found is left out; not used with the lexical embedder
+# cosine below which a document that only the vectors found is left out
 MIN_SIMILARITY = 0.3
 REWRITES_LIMIT = 5  # the most that a request may ask for
 TIMEOUT_S = 180.0  # a whole answer
@@ -114,8 +114,7 @@ async def retrieve(state: State, runtime: Runtime[Deps]) -> State:
     queries = (Query(state["tried"][-1], kind="rewrite"),) if rewrites else query.own_words(question)
     request = SearchRequest(queries=queries, scope=question.scope, filters=question.filters, top_k=limits.top_k)
     near = (await search_documents(deps, request)).candidates
-    if question.scope.semantic:
-        near = tuple(hit for hit in near if is_similar(hit, limits.min_similarity))
+    near = tuple(hit for hit in near if is_similar(hit, limits.min_similarity))
     return {"candidates": await dedupe(deps, near)}
 
 

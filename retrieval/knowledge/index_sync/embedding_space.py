@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 import numpy as np
@@ -10,7 +11,7 @@ from django.conf import settings
 from ragsite.core.messages import worded
 from retrieval.engine.errors import EmbeddingMismatchError
 from retrieval.engine.ports import Embedder, Models, Vectors
-from retrieval.engine.providers.embeddings import LEXICAL_SPACE
+from retrieval.engine.providers.builtin import BUILTIN_SPACE, embed_texts
 from retrieval.engine.providers.server import canonical
 from retrieval.engine.search.index import MilvusIndex
 from retrieval.engine.values import EmbeddingSpace
@@ -38,6 +39,12 @@ async def space_of(collection: Collection, models: Models) -> EmbeddingSpace:
     return collection_space(collection) or embedder.space
 
 
+async def builtin_model_load() -> None:
+    """Load the built-in embedding model where a collection uses it, so that the first question need not wait for it."""
+    if await Collection.objects.filter(embedding_model=BUILTIN_SPACE.model).aexists():
+        await asyncio.to_thread(embed_texts, ["ready"])
+
+
 async def size_of_chunks(space: EmbeddingSpace, models: Models) -> ChunkSize:
     """For documents that are cut now, by what the space's model reads of a text."""
     context = await models.context_length(space)
@@ -47,7 +54,7 @@ async def size_of_chunks(space: EmbeddingSpace, models: Models) -> ChunkSize:
 async def embedder_of(space: EmbeddingSpace, models: Models) -> Embedder:
     """Raises EmbeddingUnavailableError, EmbeddingMismatchError."""
     configured = settings.RAG.ollama.embed_model
-    if configured and space != LEXICAL_SPACE and canonical(configured) != canonical(space.model):
+    if configured and space != BUILTIN_SPACE and canonical(configured) != canonical(space.model):
         raise EmbeddingMismatchError(
             worded(
                 "This collection is embedded by {model}, but {configured} is configured; re-embed the collection, "

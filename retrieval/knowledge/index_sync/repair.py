@@ -23,7 +23,7 @@ from django.utils import timezone
 from ragsite.core.messages import worded
 from retrieval.compose import Engine, get_engine
 from retrieval.engine.errors import EmbeddingUnavailableError
-from retrieval.engine.providers.embeddings import LEXICAL_SPACE
+from retrieval.engine.providers.builtin import BUILTIN_SPACE
 from retrieval.engine.values import EmbeddingSpace, IndexRow
 from retrieval.knowledge.index_sync.embedding_space import vectors_of
 from retrieval.knowledge.index_sync.rows import index_rows, summary_chunk, with_summary
@@ -125,7 +125,7 @@ async def collection_reembed(*, collection: Collection, report: Report = _silent
     old, new = collection_space(collection), (await engine.models.default_embedder()).space
     if old is None or old == new:
         return new
-    if new == LEXICAL_SPACE and engine.settings.ollama.offline != "1":
+    if new == BUILTIN_SPACE and engine.settings.ollama.offline != "1":
         raise EmbeddingUnavailableError  # a model that is away is no reason to give up what a model has made
     async with write_lease(MAINTENANCE, wait_s=MAINTENANCE_WAIT_S):
         await engine.index.delete_collection(new, str(collection.pk))  # what an attempt that broke off has left

@@ -12,7 +12,6 @@ import pytest
 from ragsite.core.rag_settings import SearchSettings
 from retrieval.engine.errors import EmbeddingUnavailableError
 from retrieval.engine.ports import LegHit, SearchRequest, SearchResult
-from retrieval.engine.providers.embeddings import LEXICAL_SPACE as LEXICAL
 from retrieval.engine.search.hybrid import (
     MAX_QUERY_CHARS,
     REPEAT_PENALTY,
@@ -174,14 +173,6 @@ async def test_a_chunk_is_lowered_for_each_better_one_of_its_document() -> None:
     parts = Parts(legs=BOTH, documents={"a": "one", "b": "one", "c": "one"})
     expected = {"a": OUTER, "c": -REPEAT_PENALTY, "b": -OUTER - 2 * REPEAT_PENALTY}
     assert await fused(parts) == pytest.approx(expected)
-
-
-async def test_a_dense_leg_without_a_model_only_parts_what_bm25_holds_equal() -> None:
-    dense = {"c": 0.9, "x": 0.8, "b": 0.5, "y": 0.4, "a": 0.1}
-    lexical = CollectionRef(id="c1", name="c", space=LEXICAL)
-    legs = {"dense": [dense], "bm25": [{"a": 6.0, "b": 3.0, "c": 3.0}]}
-    assert list(await fused(Parts(legs=legs), refs=(lexical,))) == ["a", "c", "b", "x", "y"]
-    assert list(await fused(Parts(legs={"dense": [dense], "bm25": [{}]}), refs=(lexical,))) == list(dense)
 
 
 async def test_bm25_scores_are_kept_on_the_scale_of_one_wording() -> None:

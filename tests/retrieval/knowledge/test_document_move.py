@@ -10,7 +10,7 @@ from django.core.files.base import ContentFile
 
 from ragsite.core.errors import ConflictError
 from retrieval.compose import get_engine
-from retrieval.engine.providers.embeddings import LEXICAL_SPACE
+from retrieval.engine.providers.builtin import BUILTIN_SPACE
 from retrieval.knowledge.services.documents import document_create, document_move
 from retrieval.knowledge.services.ingest import document_ingest
 from retrieval.models import Chunk, Collection, Document
@@ -35,18 +35,18 @@ async def rows_in(collection: Collection) -> int:
     await collection.arefresh_from_db()
     chunks = Chunk.objects.filter(document__collection=collection)
     keys = [str(pk) async for pk in chunks.values_list("pk", flat=True)]
-    return len(await get_engine().index.vectors(LEXICAL_SPACE, keys))
+    return len(await get_engine().index.vectors(BUILTIN_SPACE, keys))
 
 
 async def test_its_rows_follow_and_the_empty_collection_forgets_its_model() -> None:
     old = await sync_to_async(CollectionFactory)()
-    new = await sync_to_async(CollectionFactory)(lexical=True)
+    new = await sync_to_async(CollectionFactory)(builtin=True)
     document = await added(old)
     moved = await move(document, new)
     assert (moved.status, moved.collection_id) == ("embedding", new.pk)
     assert await document_ingest(document.pk) == "ready"
     assert (await rows_in(old), await rows_in(new)) == (0, 1)
-    assert (old.embedding_model, new.embedding_model) == ("", LEXICAL_SPACE.model)
+    assert (old.embedding_model, new.embedding_model) == ("", BUILTIN_SPACE.model)
 
 
 async def test_into_another_embedding_space_it_is_read_again(queue: list[Any]) -> None:
@@ -58,8 +58,8 @@ async def test_into_another_embedding_space_it_is_read_again(queue: list[Any]) -
     assert (
         "retrieval.tasks.document_unindex",
         str(document.pk),
-        LEXICAL_SPACE.model,
-        LEXICAL_SPACE.dim,
+        BUILTIN_SPACE.model,
+        BUILTIN_SPACE.dim,
     ) in queue
 
 

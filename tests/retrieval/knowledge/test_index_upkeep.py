@@ -11,7 +11,7 @@ from asgiref.sync import sync_to_async
 from retrieval.compose import Engine, close_engine, get_engine
 from retrieval.engine.errors import EmbeddingUnavailableError, IndexUnavailableError
 from retrieval.engine.ports import SearchRequest
-from retrieval.engine.providers.embeddings import LEXICAL_SPACE as LEXICAL
+from retrieval.engine.providers.builtin import BUILTIN_SPACE as BUILTIN
 from retrieval.engine.values import EmbeddingSpace, Query
 from retrieval.knowledge.index_sync import repair
 from retrieval.knowledge.index_sync.repair import MAINTENANCE, collection_reembed, index_rebuild, index_repair
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def _library(chunks: int = 3, **fields: Any) -> Collection:
-    collection = CollectionFactory(name="library", lexical=True)
+    collection = CollectionFactory(name="library", builtin=True)
     document = DocumentFactory(collection=collection, title="Loans", **fields)
     for seq in range(chunks):
         ChunkFactory(document=document, seq=seq, text=f"Rule number {seq} about borrowing books", indexed=False)
@@ -54,20 +54,20 @@ async def test_missing_chunks_and_summaries_are_written_and_known_ones_kept(engi
     rows = await chunk_ids() | {str(document.pk)}
     [repair] = await index_repair()
     assert (repair.missing, repair.written) == (4, 4)
-    assert await engine.index.chunk_ids(LEXICAL) == rows
+    assert await engine.index.chunk_ids(BUILTIN) == rows
     assert not await Chunk.objects.filter(indexed=False).aexists()
     assert len(await found(engine, "borrowing books")) == 3
     [again] = await index_repair()
     assert (again.missing, again.surplus) == (0, 0)
     assert await index_rebuild() == len(rows)
-    assert await engine.index.chunk_ids(LEXICAL) == rows
+    assert await engine.index.chunk_ids(BUILTIN) == rows
 
 
 async def test_chunks_of_a_running_ingest_are_its_own_work(engine: Engine) -> None:
     await library(status=Document.Status.EMBEDDING)
     [repair] = await index_repair()
     assert (repair.missing, repair.chunks) == (0, 3)
-    assert len(await engine.index.chunk_ids(LEXICAL)) == 0
+    assert len(await engine.index.chunk_ids(BUILTIN)) == 0
 
 
 async def test_without_the_embedding_model_the_rest_is_repaired_and_the_gap_named(engine: Engine) -> None:
@@ -93,14 +93,14 @@ async def test_a_rebuild_keeps_vectors_and_renews_terms(engine: Engine) -> None:
     await library()
     await index_repair()
     ids = sorted(await chunk_ids())
-    before = await engine.index.vectors(LEXICAL, ids)
-    stray = row("stray", dim_of=LEXICAL)
-    await engine.index.upsert(LEXICAL, [stray])
+    before = await engine.index.vectors(BUILTIN, ids)
+    stray = row("stray", dim_of=BUILTIN)
+    await engine.index.upsert(BUILTIN, [stray])
     reported: list[int] = []
     assert await index_rebuild(report=reported.append) == 3
     assert sum(reported) == 3
-    after = await engine.index.vectors(LEXICAL, ids)
-    assert await engine.index.chunk_ids(LEXICAL) == set(ids)
+    after = await engine.index.vectors(BUILTIN, ids)
+    assert await engine.index.chunk_ids(BUILTIN) == set(ids)
     for chunk_id in ids:
         np.testing.assert_allclose(after[chunk_id], before[chunk_id], atol=1e-6)
     assert len(await found(engine, "borrowing books")) == 3
@@ -123,7 +123,7 @@ async def test_what_comes_and_goes_during_a_rebuild_is_taken_up(
 
     monkeypatch.setattr(repair, "_write_rows", write_while_others_work)
     await index_rebuild()
-    assert await engine.index.chunk_ids(LEXICAL) == await chunk_ids()
+    assert await engine.index.chunk_ids(BUILTIN) == await chunk_ids()
 
 
 async def test_a_collection_embedded_offline_moves_to_the_model(
@@ -138,11 +138,11 @@ async def test_a_collection_embedded_offline_moves_to_the_model(
     version = collection.version
     space = await collection_reembed(collection=collection)
     await collection.arefresh_from_db()
-    assert space.model != LEXICAL.model
+    assert space.model != BUILTIN.model
     assert (collection.embedding_model, collection.embedding_dim) == (space.model, space.dim)
     assert collection.version == version + 1
     assert await online.index.chunk_ids(space) == await chunk_ids()
-    assert len(await online.index.chunk_ids(LEXICAL)) == 0
+    assert len(await online.index.chunk_ids(BUILTIN)) == 0
     assert len(await found(online, "borrowing books")) == 3
 
 
@@ -161,7 +161,7 @@ async def test_a_re_embedding_that_breaks_off_leaves_the_old_vectors_in_use(
     with pytest.raises(EmbeddingUnavailableError):
         await collection_reembed(collection=collection)
     await collection.arefresh_from_db()
-    assert collection.embedding_model == LEXICAL.model
+    assert collection.embedding_model == BUILTIN.model
     assert len(await found(get_engine(), "borrowing books")) == 3
 
 
@@ -179,4 +179,4 @@ async def test_a_collection_does_not_lose_its_model_because_the_server_is_away(
     with pytest.raises(EmbeddingUnavailableError):
         await collection_reembed(collection=collection)
     await collection.arefresh_from_db()
-    assert collection.embedding_model != LEXICAL.model
+    assert collection.embedding_model != BUILTIN.model

@@ -101,8 +101,7 @@ class Aligner:
             try:
                 async with asyncio.timeout(EMBEDDING_TIMEOUT_S):
                     embedder = await self._models.default_embedder()
-                    if embedder.space.semantic:
-                        return await self._nearest(embedder, sentence, hints)
+                    return await self._nearest(embedder, sentence, hints)
             except (EmbeddingUnavailableError, TimeoutError) as error:
                 self._models = None
                 self.failure = getattr(error, "reason", "") or EMBEDDER_IS_SLOW

@@ -5,7 +5,6 @@ import pytest
 
 from retrieval.engine.errors import EmbeddingUnavailableError
 from retrieval.engine.ports import Embedder
-from retrieval.engine.providers.embeddings import embed_texts
 from retrieval.engine.values import EmbeddingSpace
 from tests.ollama_server import EMBED_DIM, EMBED_MODEL, OllamaServer
 from tests.retrieval.engine.providers.conftest import RegistryMaker
@@ -76,26 +75,3 @@ async def test_queries_and_documents_get_the_prefixes_that_the_model_was_trained
         ["search_query: refund"],
         ["search_document: refund"],
     ]
-
-
-# ------------------------------------------------------------------------------------------------ without a model
-def cosine(one: str, two: str) -> float:
-    first, second = embed_texts([one, two])
-    return float(first @ second)
-
-
-@pytest.mark.parametrize(
-    ("query", "near", "far"),
-    [
-        ("refund of tuition fees", "Tuition fees are refunded within 14 days.", "The library opens at nine."),
-        ("accomodation", "Accommodation for students", "Library rules"),  # misspelt
-        ("學費退還", "学费退还规定", "图书馆开放时间"),
-        ("圖書館開放時間", "图书馆几点开放", "学费退还规定"),
-    ],
-)
-def test_shared_words_are_nearer_than_none(query: str, near: str, far: str) -> None:
-    assert cosine(query, near) > cosine(query, far) + 0.1
-
-
-def test_vectors_do_not_depend_on_the_process() -> None:
-    assert embed_texts(["tuition 学费"])[0].nonzero()[0].tolist() == [56, 139, 141, 202, 288, 354, 388, 482]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from retrieval.engine.errors import EmbeddingUnavailableError, ModelUnavailableError
-from retrieval.engine.providers.embeddings import LEXICAL_SPACE
+from retrieval.engine.providers.builtin import BUILTIN_SPACE
 from retrieval.engine.values import EmbeddingSpace
 from tests.ollama_server import CHAT_MODEL, EMBED_DIM, EMBED_MODEL, OllamaServer
 from tests.retrieval.engine.providers.conftest import RegistryMaker
@@ -50,7 +50,7 @@ async def test_models_that_appear_and_vanish_are_noticed(ollama: OllamaServer, r
     models = registry(LISTED_EVERY_S=0)
     with pytest.raises(ModelUnavailableError, match="has no model for this: ollama pull"):
         await models.chat("answer")
-    assert (await models.default_embedder()).space == LEXICAL_SPACE
+    assert (await models.default_embedder()).space == BUILTIN_SPACE
     ollama.add_model("later", "completion")
     assert (await models.chat("answer")).name == "later:latest"
     ollama.remove_model("later")
@@ -66,7 +66,7 @@ async def test_server_that_starts_later_is_noticed(ollama: OllamaServer, registr
     assert "not reachable at 127.0.0.1" in status.reason
     with pytest.raises(ModelUnavailableError, match="not reachable"):
         await models.chat("answer")
-    assert (await models.default_embedder()).space == LEXICAL_SPACE
+    assert (await models.default_embedder()).space == BUILTIN_SPACE
     ollama.start()
     assert (await models.chat("answer")).name == CHAT_MODEL
 
@@ -110,7 +110,7 @@ async def test_forced_offline_never_calls_the_server(ollama: OllamaServer, regis
         await models.chat("answer")
     with pytest.raises(EmbeddingUnavailableError, match="RAG_OFFLINE=1"):
         await models.embedder(OLLAMA_SPACE)
-    assert (await models.default_embedder()).space == LEXICAL_SPACE
+    assert (await models.default_embedder()).space == BUILTIN_SPACE
     assert ollama.requests == []
 
 
@@ -125,7 +125,7 @@ async def test_required_server_that_is_down_is_an_error_for_new_collections_too(
 
 async def test_embedder_is_the_one_that_made_the_space(ollama: OllamaServer, registry: RegistryMaker) -> None:
     models = registry()
-    assert (await models.embedder(LEXICAL_SPACE)).space == LEXICAL_SPACE
+    assert (await models.embedder(BUILTIN_SPACE)).space == BUILTIN_SPACE
     assert (await models.embedder(OLLAMA_SPACE)).space == OLLAMA_SPACE
     with pytest.raises(EmbeddingUnavailableError, match="'gone:latest' is not installed"):
         await models.embedder(EmbeddingSpace("gone:latest", 8))

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from rest_framework.test import APIClient
 
 from retrieval.compose import Engine
-from retrieval.engine.providers.embeddings import LEXICAL_SPACE
+from retrieval.engine.providers.builtin import BUILTIN_SPACE
 from retrieval.knowledge.index_sync.repair import index_repair
 from retrieval.knowledge.selectors import DatabaseChunkStore, scope_for
 from retrieval.knowledge.services.documents import document_supersede
@@ -48,7 +48,7 @@ async def test_the_old_version_is_found_until_the_new_one_is_ready(
     new = await Document.objects.aget(pk=second["id"])
     assert new.doc_type == "rule"
     await index_repair()
-    there = await engine.index.chunk_ids(LEXICAL_SPACE)
+    there = await engine.index.chunk_ids(BUILTIN_SPACE)
     assert there and not there & {*ids, str(old.pk)}
 
     shown = (await sync_to_async(client.get)(f"/api/documents/{old.pk}/content")).json()

@@ -28,11 +28,11 @@ def owner(db: None) -> User:
 def library(milvus: Any, offline: None, owner: User) -> None:
     """A public collection and a private one of `owner`, in the index."""
     public = DocumentFactory(
-        collection=CollectionFactory(name="rules", lexical=True), title="Loans", department="Library"
+        collection=CollectionFactory(name="rules", builtin=True), title="Loans", department="Library"
     )
     ChunkFactory(document=public, text="Ten books may be borrowed.")
     ChunkFactory(document=public, text="Late books cost a fee.")
-    private = CollectionFactory(name="diary", owner=owner, visibility=Collection.Visibility.PRIVATE, lexical=True)
+    private = CollectionFactory(name="diary", owner=owner, visibility=Collection.Visibility.PRIVATE, builtin=True)
     ChunkFactory(document=DocumentFactory(collection=private, title="Secret"), text="My books are hidden.")
     repair_index()
 
@@ -60,7 +60,7 @@ def test_a_strange_collection_and_none_answer_alike(library: None, client: APICl
 
 
 def test_a_chinese_question_finds_what_its_words_hold(library: None, client: APIClient) -> None:
-    overtime = DocumentFactory(collection=CollectionFactory(name="hours", lexical=True), title="考勤")
+    overtime = DocumentFactory(collection=CollectionFactory(name="hours", builtin=True), title="考勤")
     for text in ("第五章 加班：须事先经部门批准。", "第六章 请假：须提前三天申请。", "第七章 出差：按标准报销。"):
         ChunkFactory(document=overtime, text=text)
     repair_index()

@@ -17,7 +17,7 @@ from django.utils import timezone
 from ragsite.core import storage
 from retrieval.compose import close_engine, get_engine
 from retrieval.engine.ports import Vectors
-from retrieval.engine.providers.embeddings import LEXICAL_SPACE
+from retrieval.engine.providers.builtin import BUILTIN_SPACE
 from retrieval.engine.text.analysis import search_terms
 from retrieval.engine.values import SearchFilters
 from retrieval.knowledge.index_sync import repair
@@ -60,7 +60,7 @@ def add(text: str | bytes = TEXT, name: str = "规定.txt", collection: Collecti
 
 async def indexed_ids(document: Document) -> set[str]:
     """Without the summary's row."""
-    return await get_engine().index.chunk_ids(LEXICAL_SPACE) - {str(document.pk)}
+    return await get_engine().index.chunk_ids(BUILTIN_SPACE) - {str(document.pk)}
 
 
 async def chunk_ids(document: Document) -> set[str]:
@@ -219,7 +219,7 @@ async def found(document: Document, text: str = "学生", **how: Any) -> set[str
     """By text search, as `how` says."""
     how = {"filters": SearchFilters(), **how}
     (hits,) = await get_engine().index.search_bm25(
-        LEXICAL_SPACE, [" ".join(search_terms(text))], collection_ids=[str(document.collection_id)], limit=100, **how
+        BUILTIN_SPACE, [" ".join(search_terms(text))], collection_ids=[str(document.collection_id)], limit=100, **how
     )
     return {hit.chunk_id for hit in hits}
 
@@ -227,7 +227,7 @@ async def found(document: Document, text: str = "学生", **how: Any) -> set[str
 async def changed(document: Document, **changes: Any) -> list[str]:
     """Edit a ready document and bring it to the index again; the texts that were embedded for it."""
     texts: list[str] = []
-    embedder = await get_engine().models.embedder(LEXICAL_SPACE)
+    embedder = await get_engine().models.embedder(BUILTIN_SPACE)
     embed = embedder.embed_documents
 
     async def counted(given: Sequence[str]) -> Vectors:
@@ -246,10 +246,10 @@ async def test_changed_metadata_reach_the_index_without_embedding_anything() -> 
     document = await add()
     await document_ingest(document.pk)
     ids = sorted(await chunk_ids(document))
-    before = await get_engine().index.vectors(LEXICAL_SPACE, ids)
+    before = await get_engine().index.vectors(BUILTIN_SPACE, ids)
     assert await changed(document, department="Registry", tags=["loans"]) == []
     assert await found(document, filters=REGISTRY) == set(ids)
-    after = await get_engine().index.vectors(LEXICAL_SPACE, ids)
+    after = await get_engine().index.vectors(BUILTIN_SPACE, ids)
     assert all((before[key] == after[key]).all() for key in ids)
 
 
@@ -268,7 +268,7 @@ async def test_document_deleted_meanwhile_leaves_no_rows(monkeypatch: pytest.Mon
 async def test_document_whose_collection_is_re_embedded_meanwhile_is_in_the_new_space(
     ollama: OllamaServer, rag_settings: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    collection = await sync_to_async(CollectionFactory)(lexical=True)
+    collection = await sync_to_async(CollectionFactory)(builtin=True)
     document = await add(collection=collection)
     rag_settings(ollama={"offline": "auto", "base_url": ollama.url})
 
@@ -289,7 +289,7 @@ async def test_document_whose_collection_is_re_embedded_meanwhile_is_in_the_new_
     assert await document_ingest(document.pk) == "ready"
     collection = await Collection.objects.aget()
     space = collection_space(collection)
-    assert space is not None and space != LEXICAL_SPACE
+    assert space is not None and space != BUILTIN_SPACE
     there = await get_engine().index.chunk_ids(space)
     assert there - {str(document.pk)} == await chunk_ids(document)
     assert await indexed_ids(document) == set()

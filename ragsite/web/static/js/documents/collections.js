@@ -7,7 +7,7 @@ import { confirmDialog, errorToast, formDialog, menuButton, toast } from "../ui.
 
 const VISIBILITY = { private: "lock", shared: "people", public: "globe" };
 const VISIBILITY_TEXT = { private: gettext("Private: only you"), shared: gettext("Shared with people and groups"), public: gettext("Public: everybody on this site") };
-const LEXICAL = "lexical";
+const BUILTIN = "use-multilingual"; // what the name of the built-in embedding model begins with
 
 export class Collections {
   /**
@@ -145,11 +145,11 @@ export class Collections {
 }
 
 /**
- * Made without a model, while there is one now: its search by meaning is weaker than it could be.
+ * Embedded by the built-in model, while a server has a larger one.
  * @param {Api.Collection | undefined} row
  * @param {Api.Status | null} models
  */
-export const wantsReembedding = (row, models) => Boolean(row?.embedding_model.startsWith(LEXICAL) && models?.embed_model);
+export const wantsReembedding = (row, models) => Boolean(row?.embedding_model.startsWith(BUILTIN) && models?.embed_model);
 
 /** Public, but not in the searches of those who do not choose it. @param {Api.Collection | undefined} row */
 export const isUnapproved = (row) => row?.visibility === "public" && !row.approved;
