@@ -45,6 +45,11 @@ class OptionsSerializer(StrictSerializer):
     hyde = FlagField(required=False, allow_null=True)
     rerank = FlagField(required=False, allow_null=True)
     web_search = FlagField(required=False, allow_null=True)
+    route = FlagField(
+        required=False,
+        allow_null=True,
+        help_text="false: departments, types, years and tags that the question names are not preferred.",
+    )
 
 
 class ContinueSerializer(StrictSerializer):

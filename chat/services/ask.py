@@ -173,7 +173,10 @@ def _merged_request(answer: Message, request: Mapping[str, Any]) -> dict[str, An
         before.pop("collection_ids", None)
     if "filters" in request:
         before.pop("filters_mode", None)
-    return {**before, **request}
+    merged = {**before, **request}
+    if "options" in request:  # those that it does not name stay as they were
+        merged["options"] = {**before.get("options", {}), **request["options"]}
+    return merged
 
 
 def _keep_addresses(request: dict[str, Any], scope: SearchScope) -> None:

@@ -53,6 +53,7 @@ TEXTS: dict[str, Sentence] = {
     "query_tried_before": worded("the model gave a query that was tried before, or none"),
     "rewritten": worded("attempt {attempt}: {rewritten}"),
     "filters_read": worded("{from_model}"),
+    "values_named": worded("named in the question, so preferred: {values}"),
     "no_filters_read": worded("the model reads no other filter from the question"),
     "strategy": worded("{route}: {standalone_question}"),
     "route_not_available": worded("the model chose a way that is not available"),

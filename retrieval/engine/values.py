@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 Decision = Literal["ANSWER", "CLARIFY", "NO_ANSWER"]
 Level = Literal["chunks", "documents"]  # which rows of the index are searched
-LEXICAL_MODEL = "lexical-"  # what the names of the model-free embedder's spaces begin with
 HEADING_JOIN = " › "  # between the headings that a chunk stands under
 SUMMARY_SEQ = -1  # of a document's summary among its chunks' rows
 QueryKind = Literal["original", "condensed", "rewrite", "step_back", "sub_query", "hyde"]
@@ -23,11 +22,6 @@ class EmbeddingSpace:
 
     model: str
     dim: int
-
-    @property
-    def semantic(self) -> bool:
-        """False for the lexical embedder's: its cosines measure shared words, not meaning."""
-        return not self.model.startswith(LEXICAL_MODEL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,11 +56,6 @@ class SearchScope:
         """Both of them; of a collection that is in both, the state that `other` knows."""
         known = {ref.id for ref in other.collections}
         return SearchScope((*(ref for ref in self.collections if ref.id not in known), *other.collections))
-
-    @property
-    def semantic(self) -> bool:
-        """Whether every dense score in it comes from an embedding model: what the estimate needs to know."""
-        return all(ref.space.semantic for ref in self.collections if ref.space is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -345,9 +334,13 @@ class HistoryMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerOptions:
-    """Per-request switches of the contract. None: the setting's default. The last three belong to `self_corrective`."""
+    """Per-request switches of the contract. None: the setting's default. The last three belong to `self_corrective`.
+
+    route: whether values of the documents that the question names (department, type, year, tags) are preferred.
+    """
 
     top_k: int | None = None
+    route: bool | None = None
     rewrite: bool | None = None
     hyde: bool | None = None
     rerank: bool | None = None

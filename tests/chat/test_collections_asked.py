@@ -51,3 +51,13 @@ async def test_a_named_change_of_collections_means_the_present_ones(api: Api, wo
     assert (await regenerated(api, asked["message_id"])).status_code == 404
     await regenerated(api, asked["message_id"], collections=["policies"])
     assert workflow.questions[-1].scope.ids == (str(own.pk),)
+
+
+async def test_an_answer_written_anew_keeps_the_options_that_are_not_named(
+    api: Api, workflow: ScriptedWorkflow
+) -> None:
+    await make_collection(name="policies")
+    asked = (await api.ask(options={"rewrite": False})).json()
+    assert (await regenerated(api, asked["message_id"], options={"route": False})).status_code == 200
+    options = workflow.questions[-1].options
+    assert (options.rewrite, options.route) == (False, False)

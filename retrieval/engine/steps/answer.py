@@ -21,7 +21,7 @@ from retrieval.engine.steps.grounding.claims import claims_of
 from retrieval.engine.steps.grounding.verify import NOTHING_SUPPORTED, check_by_words, verify
 from retrieval.engine.steps.judge import estimated
 from retrieval.engine.steps.memory import quote_memories
-from retrieval.engine.steps.query import fold, years_in
+from retrieval.engine.steps.query import fold
 from retrieval.engine.steps.retrieve import compress, order
 from retrieval.engine.steps.step import Deps, step
 from retrieval.engine.steps.writing import (
@@ -34,6 +34,7 @@ from retrieval.engine.steps.writing import (
 )
 from retrieval.engine.text.analysis import Language, analyze, in_script, in_script_of, phrase, term_weights
 from retrieval.engine.text.markers import cited_markers
+from retrieval.engine.text.named_values import years_in
 from retrieval.engine.text.quoting import one_line, quote_history, quote_source
 from retrieval.engine.text.statements import Statement, headed_statements_of
 from retrieval.engine.trace import degrade, note, reason_text, skip

@@ -17,7 +17,6 @@ Source: seed 003 (routing).
 from __future__ import annotations
 
 import asyncio
-import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -29,6 +28,7 @@ from retrieval.engine.errors import ModelOutputError
 from retrieval.engine.providers.chat import exactly, limited, shaped
 from retrieval.engine.steps.step import Deps, step
 from retrieval.engine.text.analysis import to_simplified
+from retrieval.engine.text.named_values import named_values
 from retrieval.engine.text.quoting import one_line, quote_history
 from retrieval.engine.trace import note, skip
 from retrieval.engine.values import DocumentRef, DocumentTask, Query, QueryKind, Question, SearchFilters, Vocabulary
@@ -212,7 +212,6 @@ MAX_LISTED = 60  # values of a kind that the model chooses among
 MAX_OFFERED = 40  # documents
 COMPARED = 2
 MIN_EVIDENCE = 2  # characters
-_YEAR = re.compile(r"(?<!\d)((?:19|20)\d{2})(?!\d)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,6 +253,27 @@ def distinct_queries(queries: tuple[Query, ...]) -> tuple[Query, ...]:
     for query in queries:
         by_text.setdefault(" ".join(query.text.casefold().split()), query)
     return tuple(by_text.values())
+
+
+# ------------------------------------------------------------------------------------------------ by looking it up
+async def prefer_what_is_named(deps: Deps, question: Question) -> Question:
+    """The question with filters that prefer the documents' own departments, types, years and tags that it names.
+
+    No call of a model, and no entry in the path where it names none, or where the request wants none looked up. Filters
+    of the request are left as they are.
+    """
+    if question.options.route is False:
+        return question
+    vocabulary = await deps.store.vocabulary(question.scope)
+    named = await asyncio.to_thread(named_values, question.text, vocabulary)
+    filters = question.filters.preferring(named)
+    if filters == question.filters:
+        return question
+    async with deps.trace.step("route") as entry:
+        preferred = {name: values for name, values in named.as_dict().items() if name in filters.preferred.fields}
+        values = [value for field in preferred.values() for value in field]
+        entry.note("values_named", preferred=preferred, values=values)
+    return replace(question, filters=filters)
 
 
 # ------------------------------------------------------------------------------------------------ by a model
@@ -326,7 +346,9 @@ async def route(
         documents="\n".join(titles) or "-",
         question=question.standalone,
     )
-    evident, task = with_evidence(reply, question.standalone, vocabulary), _task(reply, offered)
+    evident, task = Vocabulary(), _task(reply, offered)
+    if question.options.route is not False:
+        evident = with_evidence(reply, question.standalone, vocabulary)
     found, filters, direct = evident.as_dict(), known.preferring(evident), reply.task == "chat"
     code = f"task_{task.name}" if task else "no_documents_needed" if direct else "filters_read"
     note(
@@ -368,8 +390,3 @@ def with_evidence(read: QuestionRoute, question: str, vocabulary: Vocabulary) ->
 def fold(text: str) -> str:
     """For comparing names: NFKC, Simplified, lower case, single blanks."""
     return " ".join(to_simplified(unicodedata.normalize("NFKC", text)).casefold().split())
-
-
-def years_in(text: str) -> list[int]:
-    """The years 1900 to 2099 that a text names in digits, in order, each once."""
-    return list(dict.fromkeys(int(year) for year in _YEAR.findall(fold(text))))

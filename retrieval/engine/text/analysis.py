@@ -323,6 +323,29 @@ def held_terms(terms: Iterable[str]) -> list[str]:
     return held
 
 
+Word = frozenset[str]
+
+
+def words_of(text: str, language: str) -> list[Word]:
+    """The words of a short text in their order, each as its terms; a stop word has none. Each Chinese or Japanese
+    character is a word. language: whose stems its words have beside the English ones."""
+    folded = _folded(text)
+    shouting = len(folded.split()) > 1 and folded.upper() == folded
+    words: list[Word] = []
+    for match in _TOKEN.finditer(folded):
+        if match.lastgroup == "word":
+            words.append(frozenset(_known_word(match.group()[:MAX_TERM_CHARS], language, shouting)))
+        else:
+            words += map(frozenset, match.group())
+    return words
+
+
+def _folded(text: str) -> str:
+    """NFKC, Simplified, without what no reader sees, contractions and possessives."""
+    seen = to_simplified(unicodedata.normalize("NFKC", strip_invisible(text)))
+    return _CLITIC.sub("", _NEGATION.sub(" not", seen))
+
+
 def terms_text(text: str) -> str:
     """What the index's `terms` field holds, separated by spaces: `analyze`, and each Chinese character by itself.
 
@@ -343,8 +366,7 @@ def _cached_terms(text: str, chinese: Callable[[str], Iterable[str]]) -> tuple[s
 
 
 def _terms(text: str, chinese: Callable[[str], Iterable[str]]) -> Iterator[str]:
-    seen = to_simplified(unicodedata.normalize("NFKC", strip_invisible(text)))
-    folded = _CLITIC.sub("", _NEGATION.sub(" not", seen))
+    folded = _folded(text)
     language = detect_language(folded)
     shouting = folded.upper() == folded
     for match in _TOKEN.finditer(folded):

@@ -21,7 +21,7 @@ from retrieval.engine.steps.answer import curated_answer
 from retrieval.engine.steps.continuing import Begun, write_on
 from retrieval.engine.steps.grounding.verify import verify
 from retrieval.engine.steps.judge import estimated
-from retrieval.engine.steps.query import fold, own_words
+from retrieval.engine.steps.query import fold, own_words, prefer_what_is_named
 from retrieval.engine.steps.retrieve import breadth, search_documents
 from retrieval.engine.steps.step import Deps
 from retrieval.engine.text.analysis import Language, answer_language
@@ -105,6 +105,7 @@ class Workflow:
             return await answer_from_documents(deps, question, question.task)
         if ready := await curated_answer(deps, question):
             return ready
+        question = await prefer_what_is_named(deps, question)
         state = await self.graph.ainvoke({"question": question}, {"recursion_limit": RECURSION_LIMIT}, context=deps)
         answer: Answer = state["answer"]
         return answer

@@ -9,15 +9,16 @@ import pytest
 from django.conf import settings
 
 from retrieval.engine.errors import IndexUnavailableError
+from retrieval.engine.providers.builtin import BUILTIN_SPACE
 from retrieval.engine.trace import Trace
 from retrieval.engine.values import (
     Answer,
     AnswerOptions,
     Clarification,
     CollectionRef,
-    EmbeddingSpace,
     OpenClarification,
     Question,
+    SearchFilters,
     SearchScope,
 )
 from retrieval.engine.workflows import NAMES, get_workflow
@@ -25,7 +26,7 @@ from tests.retrieval.engine.steps.fakes import EMPTY_SCOPE, HANDBOOK, MemorySear
 from tests.retrieval.engine.workflows.runs import run
 
 VERSIONS = "How many books may an undergraduate borrow at once?"
-LEXICAL = SearchScope((CollectionRef(id="c1", name="handbook", space=EmbeddingSpace("lexical-hash-v1", 512)),))
+OFFLINE = SearchScope((CollectionRef(id="c1", name="handbook", space=BUILTIN_SPACE),))
 every_workflow = pytest.mark.parametrize("name", NAMES)
 
 
@@ -62,6 +63,42 @@ async def test_a_question_that_names_its_version_is_answered_from_that_one(offli
     result = await answer(name, VERSIONS.replace("?", " in 2022?"))
     assert result.decision == "ANSWER"
     assert "8 books" in result.text and "12 books" not in result.text
+
+
+RESITS = (
+    replace(
+        chunk(31, "The resit fee is 55 euros. Pay the resit fee before the resit.", title="Fees"), policy_year=2025
+    ),
+    replace(chunk(32, "A resit costs a fee of 40 euros.", title="Older fees"), policy_year=2023),
+    replace(chunk(33, "A resit costs a fee of 35 euros.", title="Oldest fees"), policy_year=2022),
+)
+
+
+@pytest.mark.parametrize("model", ["offline", "online"])
+@every_workflow
+async def test_a_year_that_the_question_names_comes_first(request: Any, model: str, name: str) -> None:
+    request.getfixturevalue(model)
+    result, trace, _ = await run(name, "What was the resit fee in 2023?", RESITS)
+    assert result.sources[0].chunk.policy_year == 2023
+    assert next(source for source in result.sources if source.cited).chunk.policy_year == 2023
+    routed = next(step for step in trace.steps if step.name == "route")
+    assert routed.summary == "named in the question, so preferred: 2023"
+    searched = next(step for step in trace.steps if step.name == "retrieve")
+    assert "preferred, so first: 2023 (1)" in searched.summary
+
+
+@every_workflow
+async def test_a_request_may_want_no_preference(offline, name: str) -> None:
+    asked = ask("What was the resit fee in 2023?", options=AnswerOptions(route=False))
+    _, trace, _ = await run(name, asked, RESITS)
+    assert not any(step.detail.get("preferred") for step in trace.steps)
+
+
+@every_workflow
+async def test_filters_of_the_request_stay_as_they_are(offline, name: str) -> None:
+    asked = ask("What was the resit fee in 2023?", filters=SearchFilters(policy_year=2022))
+    result = await answer(name, asked, RESITS)
+    assert {source.chunk.policy_year for source in result.sources} == {2022}
 
 
 @every_workflow
@@ -128,5 +165,5 @@ async def test_the_path_says_why_no_decision_was_come_to(offline, name: str) -> 
 @every_workflow
 async def test_two_questions_in_one_are_quoted_from_an_attached_file_that_holds_either(offline, name: str) -> None:
     rules = [chunk(1, "图书馆晚上十点关门。\n图书逾期一天罚款五元。", title="a", file_name="a.pdf")]
-    result = await answer(name, ask("图书馆几点关门？逾期一天罚多少？", scope=LEXICAL), rules)
+    result = await answer(name, ask("图书馆几点关门？逾期一天罚多少？", scope=OFFLINE), rules)
     assert "十点关门" in result.text and "罚款五元" in result.text

@@ -3,6 +3,7 @@ import { append, capitalized, h, icon, iconButton, replace } from "../dom.js";
 import { gettext, gettextWith, ngettext } from "../i18n.js";
 import { copyText } from "../ui.js";
 import { liveLine } from "./live.js";
+import { filterChip, filterLabel } from "./filters.js";
 import { decisionPath, planTasks } from "./path.js";
 import { citedAt, quotesFor } from "./evidence.js";
 import { answerRating, effectOf } from "./rating.js";
@@ -20,7 +21,7 @@ const ENDING_ICONS = { cut: "arrow-down", stopped: "stop", model: "warn", interr
  * @typedef {object} Actions
  * @property {(answer: Answer, shown: import("./evidence.js").Evidence[], index: number, opener: HTMLElement) => unknown} source
  * @property {(text: string) => unknown} option
- * @property {(answer: Answer) => unknown} regenerate
+ * @property {(answer: Answer, request?: { options: Api.Options }) => unknown} regenerate
  * @property {(answer: Answer) => unknown} [goOn]
  * @property {(id: Api.Id) => unknown} [showVersion]
  * @property {(answer: Answer) => unknown} retry
@@ -236,6 +237,7 @@ export class Answer {
         h("p", {}, gettext("Not read in time, so not part of this answer: {names}.", { names: unread.join(", ") })),
         h("button", { type: "button", class: "button small", onclick: () => this.on.regenerate(this) }, icon("retry"), gettext("Write it again"))))]);
     }
+    this.showPreferred(path);
     const weak = grounding.filter(({ supported }) => supported === false);
     if (weak.length) {
       const what = this.text.querySelector("mark")
@@ -248,6 +250,16 @@ export class Answer {
       append(this.after, [h("div", { class: "notice" }, icon("search"), h("div", {},
         h("p", {}, gettextWith("Try other words, choose other collections, or {link}.", { link: h("a", { href: "/documents/" }, gettext("add a document")) }))))]);
     }
+  }
+
+  /** What the question named and the search put first; taken off, it is written again without. @param {Api.Step[]} path */
+  showPreferred(path) {
+    /** @type {Record<import("./filters.js").Field, (string | number)[]>} */
+    const preferred = path.filter(({ name }) => name === "route").map(({ detail }) => detail?.preferred).filter(Boolean).at(-1) ?? {};
+    const labels = /** @type {import("./filters.js").Field[]} */ (Object.keys(preferred)).flatMap((field) => preferred[field].map((value) => filterLabel(field, value)));
+    if (!labels.length) return;
+    const chip = filterChip(gettext("Preferred: {filters}", { filters: labels.join(", ") }), gettext("Search without this preference"), () => this.on.regenerate(this, { options: { route: false } }));
+    append(this.after, [h("ul", { class: "filter-chips preferred-chips" }, chip)]);
   }
 
   /** @param {Api.Clarification} clarification */

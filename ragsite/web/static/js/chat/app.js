@@ -169,12 +169,12 @@ function awaitAnswer(answer, question) {
   panel.close();
 }
 
-/** @param {Answer} answer */
-function regenerate(answer) {
+/** @param {Answer} answer @param {{ options?: Api.Options }} [request] what is to be otherwise */
+function regenerate(answer, request = {}) {
   if (thread.live() || !answer.id) return;
   const question = answer.question || thread.questionOf(answer);
   awaitAnswer(thread.replaceAnswer(answer), question);
-  transport.again(answer.id, "regenerate");
+  transport.again(answer.id, "regenerate", request);
 }
 
 /** @param {Answer} answer one that is not complete */

@@ -14,6 +14,14 @@ const FIELDS = {
   tags: [gettext("Tags"), gettext("Tag: {value}")],
 };
 
+/** What a chip says. @param {Field} field @param {string | number} value */
+export const filterLabel = (field, value) => gettext(FIELDS[field][1], { value });
+
+/** A chip that can be taken off. @param {string} text @param {string} label what its button does @param {() => unknown} onRemove */
+export const filterChip = (text, label, onRemove) => h("li", { class: "filter-chip" },
+  h("span", {}, text),
+  h("button", { type: "button", class: "chip-close", "aria-label": label, onclick: onRemove }, icon("close")));
+
 export class Filters {
   /**
    * @param {HTMLElement} button
@@ -77,10 +85,10 @@ export class Filters {
 
   /** @returns {HTMLElement[]} */
   chips() {
-    const label = (/** @type {Field} */ field, /** @type {string | number} */ value) => gettext(FIELDS[field][1], { value });
-    return this.each().map(([field, value]) => h("li", { class: "filter-chip" },
-      h("span", {}, label(field, value)),
-      h("button", { type: "button", class: "chip-close", "aria-label": gettext("Remove the filter {filter}", { filter: label(field, value) }), onclick: () => this.toggle(field, value) }, icon("close"))));
+    return this.each().map(([field, value]) => {
+      const filter = filterLabel(field, value);
+      return filterChip(filter, gettext("Remove the filter {filter}", { filter }), () => this.toggle(field, value));
+    });
   }
 
   /** @returns {Promise<Ui.MenuItem[]>} */
