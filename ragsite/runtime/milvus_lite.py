@@ -5,6 +5,7 @@ only. Files in `<data>/run`:
 
     milvus.lock      held by the process that owns the server (the supervisor, or a command that started one)
     milvus.json      {"uri", "owner_pid"}: where it listens
+    milvus.notice    a line for the operator, until it was shown
 
 Imports neither pymilvus (1-2 s) nor Django.
 """
@@ -12,6 +13,7 @@ Imports neither pymilvus (1-2 s) nor Django.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import signal
 import socket
@@ -28,6 +30,7 @@ from filelock import FileLock, Timeout
 from ragsite.runtime import child_process
 from ragsite.runtime.child_process import Child
 
+logger = logging.getLogger(__name__)
 HOST = "127.0.0.1"
 FIRST_PORT = 19530
 PORTS_TRIED = 200
@@ -77,6 +80,8 @@ def ensure_server(data_dir: str | Path, *, port: int = 0) -> Iterator[str]:
             yield _others_uri(Path(data_dir))
             return
         server.wait_ready()
+        if line := server.notice():
+            logger.warning(line)
         yield server.uri
     finally:
         server.stop()
@@ -100,6 +105,7 @@ class LiteServer(Child):
         super().__init__("milvus", log_path=log_path, stop_signal=signal.SIGINT)  # at which it closes its files
         self._run_dir = _run_dir(self.data_dir)
         self._owner_lock = FileLock(self._run_dir / "milvus.lock")
+        self._notice = self._run_dir / "milvus.notice"
         self._chosen_port, self._port = port, 0
         self._port_lock: FileLock | None = None
 
@@ -118,9 +124,11 @@ class LiteServer(Child):
         if not self._port:
             self._port, self._port_lock = _reserve_port(self._chosen_port)
         # -P: the script's own folder is no place to import from, it has a `milvus_lite.py` that is not the library.
-        program = [sys.executable, "-P", str(Path(__file__).with_name("milvus_lite_server.py")), "server"]
+        program = [sys.executable, "-P", str(Path(__file__).with_name("milvus_lite_server.py"))]
         self.command = [
             *program,
+            str(self._notice),
+            "server",
             "--data-dir",
             str(self.data_dir / "milvus"),
             "--host",
@@ -136,6 +144,15 @@ class LiteServer(Child):
 
     def ready(self) -> bool:
         return self.is_running() and answers(self.uri)
+
+    def notice(self) -> str:
+        """A line for the operator, once: the server found its folder damaged and set it aside."""
+        try:
+            line = self._notice.read_text()
+            self._notice.unlink()
+        except FileNotFoundError:
+            return ""
+        return line
 
     def wait_ready(self) -> None:
         """Raises MilvusLiteError when it ends, or does not answer in time."""

@@ -79,6 +79,8 @@ class Supervisor:
                 when_ready()
             for part in self._parts:
                 part.child.trim_log()
+                if isinstance(part.child, LiteServer) and (line := part.child.notice()):
+                    self._say(line)
             time.sleep(TICK_S)
 
     def poll(self) -> None:
