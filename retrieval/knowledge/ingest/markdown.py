@@ -1,81 +1,157 @@
-"""Markdown, kept as it is written: only the blocks are told apart, by markdown-it-py.
+"""Markdown: its blocks are told apart by markdown-it-py, and stay as they are written but for HTML and tables.
 
-Places are offsets into the text as it was given. Inline markup is read in headings alone, so long texts are read in the
-time of their lines.
+HTML in it goes through the reader of HTML, a table is a grid. Inline markup is read in headings alone, so that long
+texts are read in the time of their lines.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from html import unescape
 from itertools import accumulate
 from typing import Literal
 
+from lxml.html import defs
 from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock, blockquote, table
 
 from ragsite.core.text import strip_for_reading
-from retrieval.engine.text.statements import inline_text
-from retrieval.knowledge.ingest.blocks import Block, ParsedDocument, first_title
+from retrieval.engine.errors import DocumentUnreadableError
+from retrieval.engine.text.statements import inline_text, row_cells
+from retrieval.knowledge.ingest.blocks import Block, ParsedDocument, first_title, table_block
+from retrieval.knowledge.ingest.front_matter import front_matter
+from retrieval.knowledge.ingest.html import BREAKS, SUPERSCRIPTS, read_html, tree_of
+from retrieval.knowledge.ingest.tables import Row, tables_of
 from retrieval.knowledge.ingest.text import heading_level, readable_text
 
-FENCE = "---"  # before and after the front matter
+ELEMENTS = defs.tags | {"kbd", "mark", "picture", "source", "figure", "details", "summary"}
 TITLE, ABSTRACTS = "title", ("summary", "description")
 Kind = Literal["heading", "text", "table", "code", "html"]
 KINDS: dict[str, Kind] = {
     "heading_open": "heading", "paragraph_open": "text", "bullet_list_open": "text", "ordered_list_open": "text",
     "blockquote_open": "text", "table": "table", "fence": "code", "code_block": "code", "html_block": "html",
 }  # fmt: skip
-_TAG = re.compile(r"</?[A-Za-z][^<>]*>")
+MAX_BRACKETS = 400  # of a block that is rendered: links in links take quadratic time
+_TICKS = re.compile(r"`+")
 _ENTITY = re.compile(r"&#?\w{1,20};")
+_TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9-]{0,20})(?=[\s/>])[^<>]{0,2000}>")
+_RAISED = re.compile(r"<sup>([0-9+=()n-]{1,12})</sup>")
+_STYLED = re.compile(r"<[A-Za-z][A-Za-z0-9-]{0,20}\s[^<>]{0,2000}?\b(?:hidden|style)\b")
+_MARKUP = frozenset("*_`[]\\#|~")  # what an entity keeps from being markup
+HARD_BREAK = "  \n"
 
 
 def parse_markdown(data: bytes) -> ParsedDocument:
-    """Front matter gives title and summary. Raises DocumentUnreadableError."""
+    """The fields of its front matter come first; a title among them is the document's.
+
+    Raises DocumentUnreadableError.
+    """
     fields, text = front_matter(readable_text(data, markup=False))
-    about = [Block(text=fields[name]) for name in ABSTRACTS if name in fields]
-    blocks = tuple(about + [_without_unseen_entities(block) for block in _blocks(text)])
-    return ParsedDocument(blocks=blocks, title=fields.get(TITLE) or first_title(blocks))
-
-
-def front_matter(text: str) -> tuple[dict[str, str], str]:
-    """Title and abstracts out of a YAML head, and the text after it; ({}, text) where there is none."""
-    head, end, rest = text.removeprefix(FENCE).partition(f"\n{FENCE}\n")
-    if not text.startswith(f"{FENCE}\n") or not end:
-        return {}, text
-    pairs = (line.partition(":")[::2] for line in head.split("\n"))
-    fields = {name.strip(): value.strip().strip("\"'") for name, value in pairs}
-    return {name: value for name, value in fields.items() if value and name in (TITLE, *ABSTRACTS)}, rest
+    title = fields.pop(TITLE, "")
+    about = [Block(text=fields.pop(name)) for name in ABSTRACTS if name in fields]
+    if fields:
+        about.append(Block(text="\n".join(f"- {name}: {value}" for name, value in fields.items())))
+    blocks = tuple(about + list(_blocks(text)))
+    return ParsedDocument(blocks=blocks, title=title or first_title(blocks))
 
 
 def _blocks(text: str) -> Iterator[Block]:
     for block in document_blocks(text):
         source = text[block.start : block.end]
+        if block.kind == "code":
+            yield Block(text=source, kind="code")
+            continue
+        if block.kind == "html" or (_STYLED.search(source) and source.count("[") <= MAX_BRACKETS):
+            yield from _html_blocks(source if block.kind == "html" else _renderer.render(source))
+            continue
+        if block.kind == "table":
+            yield from map(table_block, tables_of(_rows(source)))
+            continue
+        source = as_seen(source).rstrip()
         plain = source.strip()
         if block.kind == "heading":
-            yield Block(text=plain, kind="heading", level=block.level, label=block.label)
-        elif block.kind == "html":
-            if words := without_tags(source).strip():
-                yield Block(text=words)
-        elif block.kind in ("code", "table"):
-            yield Block(text=source, kind="code" if block.kind == "code" else "table")
+            yield Block(text=plain, kind="heading", level=block.level, label=as_seen(block.label))
         elif "\n" not in source and (level := heading_level(source)):
             yield Block(text=plain, kind="heading", level=level, label=plain)
         elif plain:
-            yield Block(text=source.rstrip())
+            yield Block(text=source)
 
 
-def _without_unseen_entities(block: Block) -> Block:
-    """Without `&shy;` and its kin, which a viewer of Markdown shows nothing of; code is shown as it is written."""
-    if block.kind == "code" or "&" not in block.text:
-        return block
-    return replace(block, text=_ENTITY.sub(_seen, block.text), label=_ENTITY.sub(_seen, block.label))
+def _html_blocks(html: str) -> list[Block]:
+    try:
+        blocks, _ = read_html(tree_of(f"<body>{html}</body>"))
+    except DocumentUnreadableError:  # comments, or nothing
+        return []
+    return blocks
 
 
-def _seen(entity: re.Match[str]) -> str:
-    return entity[0] if strip_for_reading(unescape(entity[0])) else ""
+def _rows(source: str) -> list[Row]:
+    """Of a Markdown table: a head, the line below it, and rows as long as the head."""
+    lines = source.split("\n")
+    head = row_cells(lines[0])
+    rows = []
+    for line in (lines[0], *lines[2:]):
+        cells = [" ".join(as_seen(cell).split()) for cell in row_cells(line)][: len(head)]
+        if any(cells):
+            rows.append(Row((*cells, *[""] * (len(head) - len(cells))), is_head=not rows))
+    return rows
+
+
+# ------------------------------------------------------------------------------------------------ as it is seen
+def as_seen(source: str) -> str:
+    """Markdown without the HTML in it, and with entities as their characters; code as it is written."""
+    if "<" not in source and "&" not in source:
+        return source
+    return "".join(piece if is_code else _plain(piece) for piece, is_code in _by_code(source))
+
+
+def _by_code(source: str) -> Iterator[tuple[str, bool]]:
+    """The text in pieces, and which of them are code between backticks."""
+    runs = list(_TICKS.finditer(source))
+    last = {len(run[0]): at for at, run in enumerate(runs)}  # length → the last run that has it
+    start = at = 0
+    while at < len(runs):
+        run = runs[at]
+        length = len(run[0])
+        if last[length] == at:
+            at += 1
+            continue
+        closing = next(other for other in range(at + 1, last[length] + 1) if len(runs[other][0]) == length)
+        yield source[start : run.start()], False
+        yield source[run.start() : runs[closing].end()], True
+        start = runs[closing].end()
+        at = closing + 1
+    yield source[start:], False
+
+
+def _plain(text: str) -> str:
+    text = _RAISED.sub(lambda match: match[1].translate(SUPERSCRIPTS), _without_comments(text))
+    return _ENTITY.sub(_character, _TAG.sub(_by_tag, text))
+
+
+def _by_tag(tag: re.Match[str]) -> str:
+    """What stands in the place of a tag: a line's end for blocks and breaks. What is no element of HTML stays."""
+    name = tag[2].lower()
+    if name == "br" or name in BREAKS:
+        return HARD_BREAK
+    if name == "kbd" and tag[1] and tag.string.startswith("<kbd", tag.end()):
+        return " "
+    return "" if name in ELEMENTS else tag[0]
+
+
+def _character(entity: re.Match[str]) -> str:
+    """Nothing for `&shy;` and its kin, which are not seen."""
+    character = unescape(entity[0])
+    if not strip_for_reading(character):
+        return ""
+    return entity[0] if character in _MARKUP or len(character) > 2 else character.replace("\u00a0", " ")
+
+
+def _without_comments(text: str) -> str:
+    first, *others = text.split("<!--")
+    return first + "".join(other.partition("-->")[2] if "-->" in other else "<!--" + other for other in others)
 
 
 # ------------------------------------------------------------------------------------------------ blocks
@@ -106,13 +182,6 @@ def document_blocks(text: str) -> list[MarkdownBlock]:
             level, label = (int(token.tag[1:]), inline_text(tokens[at + 1].content)) if is_heading else (0, "")
             blocks.append(MarkdownBlock(KINDS[token.type], starts[first], end, level, label))
     return [block for block in blocks if block.start < block.end]
-
-
-def without_tags(html: str) -> str:
-    """The text of an HTML block: without comments and tags."""
-    *ended, rest = html.split("-->")
-    pieces = (piece.partition("<!--")[0] if "<!--" in piece else piece + "-->" for piece in ended)
-    return _TAG.sub("", "".join((*pieces, rest)))
 
 
 # ------------------------------------------------------------------------------------------------ the parser
@@ -162,3 +231,4 @@ def _block_parser() -> MarkdownIt:
 
 
 _parser = _block_parser()
+_renderer = MarkdownIt("commonmark")

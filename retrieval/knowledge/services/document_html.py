@@ -108,7 +108,8 @@ def _table(lines: Sequence[str], columns: Sequence[str], *, markdown: bool) -> s
         head = head_line(columns)
         above = lines[: lines.index(head)] if head in lines else []
         body = [cells_of(line, columns) for line in lines[len(above) :] if line != head]
-        shown = _rows([[html.escape(cell) for cell in row] for row in (columns, *body)], headed=True)
+        written = _inline if markdown else html.escape
+        shown = _rows([[written(cell) for cell in row] for row in (columns, *body)], headed=True)
         return "".join([*(f"<p>{html.escape(line)}</p>" for line in above), *shown])
     if markdown and any(is_row(line) or "|" in line for line in lines[:1]):
         rows = [[_inline(cell) for cell in row_cells(line)] for line in lines if not is_delimiter_row(line)]
