@@ -326,6 +326,9 @@ class Chunk(models.Model):
     char_start = models.PositiveIntegerField(default=0)
     char_end = models.PositiveIntegerField(default=0)
     token_count = models.PositiveIntegerField(default=0)
+    table_rows = models.JSONField(
+        null=True, blank=True
+    )  # [first, last, of how many] of a table that it holds a part of
     indexed = models.BooleanField(default=False)  # its vector is durably in Milvus
     embedded = models.BooleanField(default=False)  # the vector in Milvus, if any, is of its present text and title
 

@@ -455,7 +455,7 @@ class DatabaseDocumentReader:
 
 
 # A row of these takes less than two models do, and a search reads dozens.
-CHUNK_COLUMNS = ("document_id", "seq", "text", "page", "heading", "char_start", "char_end")
+CHUNK_COLUMNS = ("document_id", "seq", "text", "page", "heading", "char_start", "char_end", "table_rows")
 DOCUMENT_COLUMNS = ("title", "file_name", "language", "department", "doc_type", "policy_year", "tags", "collection_id")
 STORED_NAMES = {"chunk_id": F("pk")} | {name: F(f"document__{name}") for name in DOCUMENT_COLUMNS}
 
@@ -475,7 +475,8 @@ def stored_chunk(chunk: Chunk) -> StoredChunk:
 
 def _stored_row(row: dict[str, Any]) -> StoredChunk:
     ids = {name: str(row[name]) for name in ("chunk_id", "document_id", "collection_id")}
-    return StoredChunk(**{**row, **ids, "tags": tuple(row["tags"])})
+    table_rows = tuple(row["table_rows"]) if row["table_rows"] else None
+    return StoredChunk(**{**row, **ids, "tags": tuple(row["tags"]), "table_rows": table_rows})
 
 
 def _ids(scope: SearchScope) -> list[uuid.UUID]:

@@ -116,6 +116,7 @@ class Migration(migrations.Migration):
                 ('char_start', models.PositiveIntegerField(default=0)),
                 ('char_end', models.PositiveIntegerField(default=0)),
                 ('token_count', models.PositiveIntegerField(default=0)),
+                ('table_rows', models.JSONField(blank=True, null=True)),
                 ('indexed', models.BooleanField(default=False)),
                 ('embedded', models.BooleanField(default=False)),
                 ('document', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='chunks', to='retrieval.document')),

@@ -347,7 +347,19 @@ def join(best: StoredChunk, neighbour: StoredChunk, most_tokens: int) -> StoredC
         char_start=left.char_start,
         char_end=right.char_end,
         seqs=(left.places[0], right.places[1]),
+        table_rows=_joined_rows(left.table_rows, right.table_rows),
     )
+
+
+def _joined_rows(left: tuple[int, int, int] | None, right: tuple[int, int, int] | None) -> tuple[int, int, int] | None:
+    """Of neighbours; None where they hold all rows of a table together."""
+    if left is None or right is None:
+        return left or right
+    is_one_table = left[2] == right[2] and right[0] in (left[1], left[1] + 1)
+    if not is_one_table:
+        return right
+    first, last, count = left[0], right[1], right[2]
+    return None if (first, last) == (1, count) else (first, last, count)
 
 
 def seam(left: StoredChunk, right: StoredChunk) -> str | None:
@@ -408,6 +420,8 @@ async def _beside(
 def _belong_together(chunk: StoredChunk, other: StoredChunk) -> bool:
     """Whether the later of the two continues what the earlier one ends with."""
     left, right = (chunk, other) if chunk.seq < other.seq else (other, chunk)
+    if left.table_rows and right.table_rows and _joined_rows(left.table_rows, right.table_rows) != right.table_rows:
+        return True
     added = seam(left, right)
     last = left.text.rstrip().rsplit("\n", 1)[-1].strip()
     first = (added or "").strip().split("\n", 1)[0].strip()

@@ -99,6 +99,14 @@ def label(chunk: StoredChunk) -> str:
     return one_line(" — ".join(parts) + (f" ({note})" if note else ""))
 
 
+def rows_of(chunk: StoredChunk) -> str:
+    """Which rows of a table it holds a part of: "21–40 of 120"; "" for other passages."""
+    if chunk.table_rows is None:
+        return ""
+    first, last, count = chunk.table_rows
+    return f"{first}–{last} of {count}"
+
+
 def web_facts(chunk: StoredChunk) -> list[str]:
     """Site and date of a web result; nothing for a document."""
     if chunk.kind != "web":
@@ -115,6 +123,7 @@ def quote_source(number: int, chunk: StoredChunk) -> str:
         "section": chunk.heading if chunk.heading != chunk.title else "",
         "file": chunk.file_name if chunk.file_name != chunk.title else "",
         "page": "" if chunk.page is None else str(chunk.page),
+        "rows": rows_of(chunk),
         "about": ", ".join(facts),
         "from_the_web": ", ".join(web_facts(chunk)),
     }

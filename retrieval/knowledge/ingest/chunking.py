@@ -1,7 +1,8 @@
 """Cuts a parsed document into chunks: by headings first, then by blocks, then by sentences, Chinese ones included.
 
 A chunk is a piece of the extracted text as it stands there: pieces follow each other without a gap, and within a
-section each begins with the last sentences of the one before it. Tables and code stay whole where they fit.
+section each begins with the last sentences of the one before it. Code stays whole where it fits. A small table is one
+chunk; a larger one is cut between its rows, which name their columns, and each chunk knows which rows it holds.
 
 And into the parts in which people look at it: pages of a PDF, of other kinds runs of blocks. What is kept of a part is
 where its blocks and lines stand; its text is that of the chunks.
@@ -11,7 +12,6 @@ from __future__ import annotations
 
 import itertools
 import re
-from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
@@ -21,7 +21,7 @@ from ragsite.core.rag_settings import IngestSettings
 from retrieval.engine.text.quoting import estimate_tokens, estimate_word_pieces
 from retrieval.engine.text.statements import MOST_COLUMNS
 from retrieval.engine.values import HEADING_JOIN
-from retrieval.knowledge.ingest.blocks import BLOCK_SEPARATOR, GRID, Block, Line, ParsedDocument
+from retrieval.knowledge.ingest.blocks import BLOCK_SEPARATOR, GRID, Block, Line, ParsedDocument, Table
 
 MAX_HEADING_CHARS = 500
 SMALL_SECTION = 4  # a section below 1/4 of a chunk joins its neighbour
@@ -47,8 +47,9 @@ _CLAUSE_START = re.compile(r"(?<=[，、：,:])\s*|\s+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextChunk:
-    """text == document.text[char_start:char_end]. heading: path of headings, outermost first. page … page_end: where it
-    begins and ends, from 1."""
+    """text == document.text[char_start:char_end]. heading: path of headings, outermost first, and the caption of a cut
+    table. page … page_end: where it begins and ends, from 1. table_rows: (first, last, of how many) rows of a
+    table that it holds a part of, from 1."""
 
     seq: int
     text: str
@@ -58,17 +59,38 @@ class TextChunk:
     token_count: int
     page: int | None = None
     page_end: int | None = None
+    table_rows: tuple[int, int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """A piece of the extracted text. `whole`: a table or code, of which nothing is repeated in the next chunk."""
+    """A piece of the extracted text. whole: a table, a row or code, of which the next chunk repeats nothing. row: its
+    number in a table that is cut, 0 for its caption and head; table: that table."""
 
     start: int
     end: int
     tokens: int
     page: int | None
     whole: bool = False
+    row: int = 0
+    table: Table | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Pack:
+    """The spans of a chunk. start: where its text begins, with what it repeats of the one before it."""
+
+    start: int
+    spans: Sequence[_Span]
+
+    @property
+    def table_part(self) -> tuple[Table, tuple[int, int, int]] | None:
+        """The first table that it holds a part of, and its rows; None where all of it is here."""
+        table = next((span.table for span in self.spans if span.row), None)
+        if table is None:
+            return None
+        numbers = [span.row for span in self.spans if span.table is table and span.row]
+        return table, (numbers[0], numbers[-1], len(table.rows) - table.head_rows)
 
 
 @dataclass(slots=True)
@@ -86,13 +108,16 @@ class _Section:
 
 class Chunker:
     """chunk_tokens: what a chunk holds at most, overlap included, by `count_tokens`, which must not count less for two
-    texts apart than for both together."""
+    texts apart than for both together. table_tokens: what one that is a table holds at most, where that is more."""
 
-    def __init__(self, *, chunk_tokens: int, overlap_tokens: int, count_tokens: Callable[[str], int]) -> None:
+    def __init__(
+        self, *, chunk_tokens: int, overlap_tokens: int, count_tokens: Callable[[str], int], table_tokens: int = 0
+    ) -> None:
         # It loads much, and many processes never split a text.
         from langchain_text_splitters import RecursiveCharacterTextSplitter
 
         self._limit = chunk_tokens
+        self._table_limit = max(chunk_tokens, table_tokens)
         self._overlap = overlap_tokens
         self._count = count_tokens
         self._splitter = RecursiveCharacterTextSplitter(
@@ -108,25 +133,28 @@ class Chunker:
     def split(self, document: ParsedDocument) -> list[TextChunk]:
         """The chunks in order; none for a document without text."""
         text = document.text
-        starts = list(
-            itertools.accumulate((len(one.text) + len(BLOCK_SEPARATOR) for one in document.blocks), initial=0)
-        )
         chunks: list[TextChunk] = []
         for section in self._joined(self._sections(document.blocks)):
-            for overlap_start, own_start, end in self._pack(section.spans, text):
-                start, end = _without_blank_lines(text, overlap_start, min(end, len(text)))
+            for pack in self._pack(section.spans, text):
+                start, end = _without_blank_lines(text, pack.start, min(pack.spans[-1].end, len(text)))
                 if start >= end:
                     continue
+                path = section.path
+                table_rows = None
+                if part := pack.table_part:
+                    table, table_rows = part
+                    path = (*path, table.caption) if table.caption and table_rows[0] > 1 else path
                 chunks.append(
                     TextChunk(
                         seq=len(chunks),
                         text=text[start:end],
-                        heading=HEADING_JOIN.join(section.path)[:MAX_HEADING_CHARS],
+                        heading=HEADING_JOIN.join(path)[:MAX_HEADING_CHARS],
                         char_start=start,
                         char_end=end,
                         token_count=self._count(text[start:end]),
-                        page=document.blocks[bisect_right(starts, max(start, own_start)) - 1].page,
-                        page_end=document.blocks[bisect_right(starts, end - 1) - 1].page,
+                        page=pack.spans[0].page,
+                        page_end=pack.spans[-1].page,
+                        table_rows=table_rows,
                     )
                 )
         return chunks
@@ -153,13 +181,32 @@ class Chunker:
         """The block with the separator after it, whole if it fits, else in pieces."""
         text = block.text + BLOCK_SEPARATOR
         tokens = self._count(text)
-        whole = block.kind in ("table", "code") and tokens <= self._limit
+        most = self._table_limit if block.table else self._limit if block.kind in ("table", "code") else 0
+        whole = tokens <= most
         if whole or tokens <= self._limit - self._overlap:
             yield _Span(offset, offset + len(text), tokens, block.page, whole)
-            return
+        elif block.table:
+            yield from self._row_spans(block, block.table, offset)
+        else:
+            yield from self._pieces(text, _Span(offset, 0, 0, block.page))
+
+    def _pieces(self, text: str, span: _Span) -> Iterator[_Span]:
+        """Of a text that is too long; all else as in `span`, which begins where the text does."""
+        start = span.start
         for piece in self._splitter.split_text(text):
-            yield _Span(offset, offset + len(piece), self._count(piece), block.page)
-            offset += len(piece)
+            yield replace(span, start=start, end=start + len(piece), tokens=self._count(piece))
+            start += len(piece)
+
+    def _row_spans(self, block: Block, table: Table, offset: int) -> Iterator[_Span]:
+        """Its caption and head, then each row by itself; one that is too long in pieces."""
+        for start, end, row in row_places(table, block.text):
+            line = block.text[start:end] + (BLOCK_SEPARATOR if end == len(block.text) else "")
+            page = table.pages[max(row - 1, 0) + table.head_rows] if table.pages else block.page
+            span = _Span(offset + start, offset + start + len(line), self._count(line), page, True, row, table)
+            if span.tokens <= self._limit:
+                yield span
+            else:
+                yield from self._pieces(line, span)
 
     def _joined(self, sections: Iterator[_Section]) -> Iterator[_Section]:
         """Headings without text join what follows; small sections join their neighbours while all fit in one chunk."""
@@ -180,21 +227,25 @@ class Chunker:
         if held is not None:
             yield held
 
-    def _pack(self, spans: Sequence[_Span], text: str) -> Iterator[tuple[int, int, int]]:
-        """(start with overlap, start of its own text, end) of each chunk of a section."""
-        start = own = spans[0].start
-        used = 0
-        previous: _Span | None = None
-        for span in spans:
-            turned = previous is not None and span.page != previous.page and used * PAGE_BREAK_FROM >= self._limit
-            if previous is not None and (used + span.tokens > self._limit or turned):
-                yield start, own, span.start
-                own = span.start
-                start = own if previous.whole or span.whole else self._overlap_start(text, start, own)
-                used = self._count(text[start:own])
+    def _pack(self, spans: Sequence[_Span], text: str) -> Iterator[_Pack]:
+        """The chunks of a section."""
+        start = spans[0].start
+        first = used = 0
+        for at, span in enumerate(spans):
+            if at > first:
+                previous = spans[at - 1]
+                turned = span.page != previous.page and used * PAGE_BREAK_FROM >= self._limit
+                # What introduces a table stays with it.
+                introduces = span.tokens > self._limit and used * SMALL_SECTION < self._limit
+                most = self._table_limit if introduces else self._limit
+                if used + span.tokens > most or turned:
+                    yield _Pack(start, spans[first:at])
+                    first = at
+                    repeats = not previous.whole and not span.whole
+                    start = self._overlap_start(text, start, span.start) if repeats else span.start
+                    used = self._count(text[start : span.start])
             used += span.tokens
-            previous = span
-        yield start, own, spans[-1].end
+        yield _Pack(start, spans[first:])
 
     def _overlap_start(self, text: str, earliest: int, end: int) -> int:
         """Where the last sentences before `end` begin that fit the overlap; failing them, the last clauses."""
@@ -205,6 +256,20 @@ class Chunker:
                 if begin < end and text[begin:end].strip() and self._count(text[begin:end]) <= self._overlap:
                     return begin
         return end
+
+
+def row_places(table: Table, text: str) -> Iterator[tuple[int, int, int]]:
+    """(start, end, number) of what stands before the rows, as number 0, and of each row, in the text of its table; each
+    with the line's end."""
+    lines = text.splitlines(keepends=True)
+    before = len(lines) - (len(table.rows) - table.head_rows)
+    start = 0
+    if before > 0:
+        start = sum(map(len, lines[:before]))
+        yield 0, start, 0
+    for number, line in enumerate(lines[before:], 1):
+        yield start, start + len(line), number
+        start += len(line)
 
 
 def _common(first: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
@@ -230,13 +295,15 @@ READ_SHARE = 0.85
 # `estimate_tokens` sees one, and nothing real has more.
 SURELY_READ = 3.5
 LEAST_TOKENS = 16
+TABLE_TOKENS = 400  # of a table that is one chunk
 Unit = Literal["tokens", "word_pieces"]
 COUNTERS: dict[Unit, Callable[[str], int]] = {"tokens": estimate_tokens, "word_pieces": estimate_word_pieces}
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkSize:
-    """tokens: what a chunk holds at most, `overlap` tokens of the one before included, counted in `unit`.
+    """tokens: what a chunk holds at most, `overlap` tokens of the one before included, counted in `unit`; table_tokens:
+    what one that is a table does.
 
     A plain value: it goes to the process that cuts the document.
     """
@@ -244,6 +311,7 @@ class ChunkSize:
     tokens: int
     overlap: int
     unit: Unit = "tokens"
+    table_tokens: int = 0
 
     @property
     def count_tokens(self) -> Callable[[str], int]:
@@ -258,9 +326,11 @@ def chunk_size(settings: IngestSettings, *, context: int | None) -> ChunkSize:
     """
     target = settings.chunk_tokens
     if context is None or context * READ_SHARE >= target * SURELY_READ:
-        return ChunkSize(target, settings.chunk_overlap_tokens)
+        most = TABLE_TOKENS if context is None else min(TABLE_TOKENS, int(context * READ_SHARE / SURELY_READ))
+        return ChunkSize(target, settings.chunk_overlap_tokens, table_tokens=most)
     tokens = max(LEAST_TOKENS, min(target, int(context * READ_SHARE)))
-    return ChunkSize(tokens, settings.chunk_overlap_tokens * tokens // target, "word_pieces")
+    most = min(TABLE_TOKENS, int(context * READ_SHARE))
+    return ChunkSize(tokens, settings.chunk_overlap_tokens * tokens // target, "word_pieces", most)
 
 
 # ------------------------------------------------------------------------------------------------ parts
@@ -271,7 +341,7 @@ HEADING_FROM = 2  # a part filled to 1/2 ends before a heading
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentPart:
-    """number: from 1; of a PDF its page. char_start … char_end: its place in the document's text.
+    """number: from 1; of a PDF its page. page: a slide, too. char_start … char_end: its place in the document's text.
 
     blocks: [start, end, kind, level] each, and of a table with labelled rows its columns. lines: as of `PageLines`. All
     starts and ends count from char_start.
@@ -342,7 +412,8 @@ def _runs(pieces: Sequence[_Piece]) -> Iterator[list[_Piece]]:
         chars = piece.end - run[0].start if run else 0
         is_heading = piece.block.kind == "heading"
         is_full = chars > PART_CHARS or (is_heading and chars * HEADING_FROM > PART_CHARS)
-        if is_full and any(other.block.kind != "heading" for other in run):
+        is_turned = bool(run) and piece.block.page != run[-1].block.page
+        if is_turned or (is_full and any(other.block.kind != "heading" for other in run)):
             yield run
             run = []
         run.append(piece)
@@ -351,9 +422,14 @@ def _runs(pieces: Sequence[_Piece]) -> Iterator[list[_Piece]]:
 
 
 def _pieces(blocks: Sequence[Block]) -> Iterator[_Piece]:
-    """A block that is longer than a part is several, which end with a line where they can."""
+    """A block that is longer than a part is several, which end with a line where they can; a table over several pages,
+    one for each."""
     start = 0
     for block in blocks:
+        if block.table and block.table.pages:
+            yield from _pieces_by_page(block, block.table, start)
+            start += len(block.text) + len(BLOCK_SEPARATOR)
+            continue
         done, end = 0, len(block.text)
         while end - done > PART_CHARS:
             cut = block.text.rfind("\n", done, done + PART_CHARS) + 1 or done + PART_CHARS
@@ -361,6 +437,16 @@ def _pieces(blocks: Sequence[Block]) -> Iterator[_Piece]:
             done = cut
         yield _Piece(start + done, start + end, block)
         start += end + len(BLOCK_SEPARATOR)
+
+
+def _pieces_by_page(block: Block, table: Table, start: int) -> Iterator[_Piece]:
+    pages = table.pages or ()
+    rows = row_places(table, block.text)
+    for page, group in groupby(rows, key=lambda row: pages[max(row[2] - 1, 0) + table.head_rows]):
+        places = list(group)
+        end = places[-1][1]
+        end -= block.text[:end].endswith("\n")
+        yield _Piece(start + places[0][0], start + end, replace(block, page=page))
 
 
 # ------------------------------------------------------------------------------------------------ places on a page

@@ -50,7 +50,12 @@ def read_document(path: Path, *, kind: FileKind, size: ChunkSize) -> ReadDocumen
     """Raises DocumentUnreadableError, and for a damaged Office file whatever its library raises."""
     parsed = parse_file(path, kind=kind)
     text = parsed.text
-    chunker = Chunker(chunk_tokens=size.tokens, overlap_tokens=size.overlap, count_tokens=size.count_tokens)
+    chunker = Chunker(
+        chunk_tokens=size.tokens,
+        overlap_tokens=size.overlap,
+        count_tokens=size.count_tokens,
+        table_tokens=size.table_tokens,
+    )
     chunks = chunker.split(parsed)
     if len(chunks) > MAX_CHUNKS:
         raise DocumentUnreadableError(

@@ -34,6 +34,21 @@ def test_neighbours_become_one_passage_with_the_overlap_once() -> None:
 
 
 @pytest.mark.parametrize(
+    ("first", "second", "together"),
+    [
+        ((1, 3, 8), (4, 6, 8), (1, 6, 8)),
+        ((1, 3, 6), (4, 6, 6), None),
+        (None, (1, 3, 8), (1, 3, 8)),
+        ((5, 8, 8), None, (5, 8, 8)),
+    ],
+)
+def test_joined_parts_of_a_table_know_their_rows(first, second, together) -> None:
+    left, right = replace(FIRST.chunk, table_rows=first), replace(SECOND.chunk, table_rows=second)
+    joined = join(left, right, 640)
+    assert joined is not None and joined.table_rows == together
+
+
+@pytest.mark.parametrize(
     "other",
     [
         piece(2, 81, 149, seq=1, document="another"),
