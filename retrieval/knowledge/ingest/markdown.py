@@ -91,7 +91,7 @@ def _rows(source: str) -> list[Row]:
     """Of a Markdown table: a head, the line below it, and rows as long as the head."""
     lines = source.split("\n")
     head = row_cells(lines[0])
-    rows = []
+    rows: list[Row] = []
     for line in (lines[0], *lines[2:]):
         cells = [" ".join(as_seen(cell).split()) for cell in row_cells(line)][: len(head)]
         if any(cells):
