@@ -31,15 +31,36 @@ def inner_hosts(settings: Any) -> Any:
 @pytest.mark.parametrize(
     "address",
     ["10.0.0.1", "127.0.0.1", "169.254.169.254", "192.168.1.1", "100.64.0.1", "0.0.0.0", "224.0.0.1", "::1", "::",
-     "fe80::1%eth0", "fc00::1", "fec0::1", "::ffff:10.0.0.1", "2002:a00:1::", "64:ff9b::a9fe:a9fe", "ff02::1"],
+     "fe80::1%eth0", "fc00::1", "fec0::1", "ff02::1", "2001:db8::1", "100::1", "5f00::1"],
 )  # fmt: skip
 def test_these_addresses_lead_inwards(address: str) -> None:
     assert is_inward(address)
 
 
-@pytest.mark.parametrize("address", ["93.184.216.34", "2606:2800:220:1::1", "64:ff9b::5db8:d822"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "93.184.216.34",
+        "2606:2800:220:1::1",
+        "64:ff9b::5db8:d822",
+        "::ffff:93.184.216.34",
+        "2002:5db8:d822::1",
+        "2606:2800:220:1:0:5efe:5db8:d822",
+    ],
+)
 def test_these_lead_outwards(address: str) -> None:
     assert not is_inward(address)
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["::ffff:10.0.0.1", "::ffff:127.0.0.1", "::10.0.0.1", "::5db8:d822", "::ffff:0:10.0.0.1", "::ffff:0:a9fe:a9fe",
+     "2002:a00:1::", "2001:0:5db8:d822:0:0:f5ff:fffe", "64:ff9b::a9fe:a9fe", "64:ff9b:1::a9fe:a9fe",
+     "64:ff9b:1:a9fe:a9:fe00::", "2606:2800:220:1:0:5efe:a00:1", "2606:2800:220:1:200:5efe:a9fe:a9fe",
+     "fe80::5efe:5db8:d822"],
+)  # fmt: skip
+def test_an_inner_address_wrapped_in_another_leads_inwards(address: str) -> None:
+    assert is_inward(address)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "2130706433", "0x7f.1", "[::1]"])

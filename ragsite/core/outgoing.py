@@ -34,6 +34,9 @@ PIECE_BYTES = 64 * 1024
 FOR_ONE_HOST = {name.lower() for name in Retry.DEFAULT_REMOVE_HEADERS_ON_REDIRECT}
 AGENT = "Ragsite"
 NAT64 = ipaddress.ip_network("64:ff9b::/96")
+GIVEN_OUT = ipaddress.ip_network("2000::/3")  # of IPv6, to networks of the Internet
+ISATAP = 0x5EFE  # before an address of IPv4 in the last 64 bits, whatever the bit for “unique” says
+ISATAP_MASK = 0xFDFFFFFF
 
 
 class InwardAddressError(PermissionDeniedError):
@@ -58,13 +61,20 @@ class Answer:
 
 
 def is_inward(address: str) -> bool:
-    """Private, link-local, loopback, multicast and the like, also where IPv6 wraps such an address of IPv4."""
+    """Private, link-local, loopback, multicast and the like, also where IPv6 wraps such an address of IPv4.
+
+    Of IPv6 all is inward that was not given out: what else it wraps (`::a.b.c.d`, `::ffff:0:a.b.c.d`, translators'
+    `64:ff9b:1::/48`) leads where this network's own routers say.
+    """
     ip: Any = ipaddress.ip_address(address.partition("%")[0])
     if ip.version == 6:
-        teredo = ip.teredo[1] if ip.teredo else None
-        wrapped = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF) if ip in NAT64 else None
-        inner = ip.ipv4_mapped or ip.sixtofour or teredo or wrapped
-        if ip.is_site_local or (inner is not None and is_inward(str(inner))):
+        last = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
+        if ip in NAT64 or ip.ipv4_mapped:
+            return is_inward(str(last))
+        wrapped = [ip.sixtofour, ip.teredo[1] if ip.teredo else None]
+        if (int(ip) >> 32) & ISATAP_MASK == ISATAP:
+            wrapped.append(last)
+        if ip not in GIVEN_OUT or any(is_inward(str(inner)) for inner in wrapped if inner):
             return True
     return not ip.is_global or ip.is_multicast
 
