@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.test import Client
+from django.urls import URLResolver, get_resolver
 from rest_framework.test import APIClient
 
 from tests.clients import api_of
@@ -58,6 +62,26 @@ def test_a_body_of_another_type_is_told_which_to_send(client: APIClient) -> None
 
 def test_another_method_is_told_which_there_are(client: APIClient) -> None:
     assert "POST" in _message(client.put("/api/chat"), 405)
+
+
+def _paths(patterns: Any, before: str = "/") -> Iterator[str]:
+    """An address of each pattern, of things that are not there."""
+    for pattern in patterns:
+        path = before + str(pattern.pattern).lstrip("^")
+        if isinstance(pattern, URLResolver):
+            yield from _paths(pattern.url_patterns, path)
+        else:
+            path = re.sub(r"<uuid:\w+>", str(uuid4()), path)
+            path = re.sub(r"\(\?P<\w+>[^)]*\)|<\w+:\w+>|<\w+>", "1", path)
+            yield path.removesuffix("$").removesuffix("\\Z")
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD"])
+def test_no_method_of_any_address_is_a_bug_to_a_stranger(db: None, method: str) -> None:
+    stranger = Client(raise_request_exception=False)
+    statuses = {path: stranger.generic(method, path).status_code for path in _paths(get_resolver().url_patterns)}
+    assert len(statuses) > 150
+    assert {path: status for path, status in statuses.items() if status == 500} == {}
 
 
 def test_a_field_where_none_is_expected_is_to_be_left_out(client: APIClient) -> None:

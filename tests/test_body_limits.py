@@ -155,6 +155,15 @@ async def test_where_nobody_signs_in_a_body_is_short_for_everybody(path: str) ->
         assert (long.status_code, long.json()["error"]["code"]) == (413, "too_large")
 
 
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_where_nobody_signs_in_an_address_is_short(method: str) -> None:
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(application), base_url="http://localhost") as client:
+        long = await client.request(method, "/accounts/login/", params={"next": "/" + "x" * 60_000})
+        short = await client.request(method, "/accounts/login/", params={"next": "/documents/"})
+    assert (long.status_code, long.json()["error"]["code"], len(long.content) < 200) == (414, "too_large", True)
+    assert short.status_code in (200, 403)
+
+
 async def test_a_short_body_is_read_where_nobody_signs_in() -> None:
     short = await post(b"{" + b" " * (ANYBODYS - 2) + b"}", path="/api/auth/token", **{"Content-Type": JSON})
     assert list(short.json()["error"]["fields"]) == ["username", "password"]

@@ -27,6 +27,7 @@ from ragsite.core.messages import worded
 
 ANYBODYS = 64 << 10  # bytes
 FOR_ANYBODY = ("/accounts/", "/admin/login/", "/api/auth/token")  # calls that need no sign-in: nobody sends more there
+ANYBODYS_QUERY = 8 << 10  # bytes, at the same calls: their pages repeat `next` in every form and link
 FORM_SLACK = 1 << 20  # boundaries and fields around the files
 LINGER_S = 5.0  # that the rest of a refused body is taken and thrown away, at most
 Scope = dict[str, Any]
@@ -64,6 +65,8 @@ class _Body:
 
     def __init__(self, scope: Scope, receive: Any, is_signed_in: IsSignedIn) -> None:
         self.refused: AppError | None = None
+        if scope["path"].startswith(FOR_ANYBODY) and len(scope["query_string"]) > ANYBODYS_QUERY:
+            self.refused = TooLargeError(worded("This address is too long."), status=414)
         self._scope, self._receive, self._is_signed_in = scope, receive, is_signed_in
         self._count, self._allowed = 0, ANYBODYS
 
