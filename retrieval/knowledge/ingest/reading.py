@@ -19,12 +19,14 @@ from retrieval.engine.text.quoting import estimate_tokens
 from retrieval.engine.text.statements import split_sentences
 from retrieval.knowledge.ingest.blocks import Block, ParsedDocument
 from retrieval.knowledge.ingest.chunking import Chunker, ChunkSize, ReadDocument, document_parts
+from retrieval.knowledge.ingest.delimited import parse_csv
 from retrieval.knowledge.ingest.html import parse_html
 from retrieval.knowledge.ingest.markdown import parse_markdown
-from retrieval.knowledge.ingest.office import parse_pptx, parse_xlsx
 from retrieval.knowledge.ingest.pdf import parse_pdf
-from retrieval.knowledge.ingest.sniff import OFFICE_PARTS, FileKind, check_content
-from retrieval.knowledge.ingest.text import parse_csv, parse_text
+from retrieval.knowledge.ingest.slides import parse_pptx
+from retrieval.knowledge.ingest.sniff import FileKind, check_content
+from retrieval.knowledge.ingest.spreadsheet import parse_ods, parse_xlsx
+from retrieval.knowledge.ingest.text import parse_text
 from retrieval.knowledge.ingest.word import parse_docx
 
 TEXT_PARSERS: dict[FileKind, Callable[[bytes], ParsedDocument]] = {
@@ -38,6 +40,7 @@ FILE_PARSERS: dict[FileKind, Callable[[Path], ParsedDocument]] = {
     "docx": parse_docx,
     "pptx": parse_pptx,
     "xlsx": parse_xlsx,
+    "ods": parse_ods,
 }
 MAX_CHUNKS = 50_000
 MAX_UNPACKED_MIB, MAX_ENTRIES = 400, 20_000  # of an archive
@@ -81,7 +84,7 @@ def parse_file(path: Path, *, kind: FileKind) -> ParsedDocument:
     if kind in TEXT_PARSERS:
         document = TEXT_PARSERS[kind](path.read_bytes())
     else:
-        if kind in OFFICE_PARTS.values():
+        if zipfile.is_zipfile(path):
             _check_archive(path)
         document = FILE_PARSERS[kind](path)
     document = _as_seen(document)

@@ -10,14 +10,14 @@ from ragsite.core.errors import UnsupportedFileError
 from ragsite.core.messages import worded
 from retrieval.engine.errors import DocumentUnreadableError
 
-FileKind = Literal["text", "markdown", "html", "csv", "pdf", "docx", "pptx", "xlsx"]
+FileKind = Literal["text", "markdown", "html", "csv", "pdf", "docx", "pptx", "xlsx", "ods"]
 
 EXTENSIONS: dict[str, FileKind] = {
     ".txt": "text", ".text": "text", ".log": "text", ".srt": "text", ".rst": "text",
     ".md": "markdown", ".markdown": "markdown", ".mdx": "markdown",
     ".html": "html", ".htm": "html", ".xhtml": "html",
     ".csv": "csv", ".tsv": "csv",
-    ".pdf": "pdf", ".docx": "docx", ".pptx": "pptx", ".xlsx": "xlsx",
+    ".pdf": "pdf", ".docx": "docx", ".pptx": "pptx", ".xlsx": "xlsx", ".ods": "ods",
 }  # fmt: skip
 MEDIA_TYPES: dict[FileKind, str] = {
     "text": "text/plain",
@@ -28,11 +28,14 @@ MEDIA_TYPES: dict[FileKind, str] = {
     "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
     "pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
     "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "ods": "application/vnd.oasis.opendocument.spreadsheet",
 }
 OFFICE_PARTS: dict[str, FileKind] = {"word/": "docx", "ppt/": "pptx", "xl/": "xlsx"}
+OPEN_DOCUMENTS: dict[str, FileKind] = {MEDIA_TYPES["ods"]: "ods"}  # by what their entry "mimetype" says
 LEGACY = {".doc": ".docx", ".ppt": ".pptx", ".xls": ".xlsx", ".rtf": ".docx", ".odt": ".docx", ".wps": ".docx"}
 PDF_HEADER_WITHIN = 1024  # bytes: readers accept junk before the header up to here
 SNIFF_BYTES = 4096
+MAX_MEDIA_TYPE = 100  # bytes
 OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # also of new formats with a password
 DAMAGED = "damaged zip"
 # Nothing that is text begins like this: programs, images, sound, archives, databases
@@ -96,8 +99,14 @@ def _kind_of(path: Path, head: bytes) -> str:
         try:
             with zipfile.ZipFile(path) as archive:
                 names = archive.namelist()
+                says = b""
+                if "mimetype" in names:
+                    with archive.open("mimetype") as entry:
+                        says = entry.read(MAX_MEDIA_TYPE)
         except (zipfile.BadZipFile, OSError, NotImplementedError):
             return DAMAGED
+        if (media_type := says.decode("ascii", "replace").strip()) in OPEN_DOCUMENTS:
+            return OPEN_DOCUMENTS[media_type]
         parts = OFFICE_PARTS.items()
         return next((kind for folder, kind in parts if any(name.startswith(folder) for name in names)), "zip")
     start = head.lstrip()[:200].lower()

@@ -4,10 +4,8 @@ by its mark, by what it declares, UTF-8 where it is valid, else by chardet."""
 from __future__ import annotations
 
 import codecs
-import csv
-import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import chardet
 from chardet import EncodingEra
@@ -15,8 +13,7 @@ from chardet import EncodingEra
 from ragsite.core.messages import worded
 from ragsite.core.text import clean_text, unix_lines
 from retrieval.engine.errors import DocumentUnreadableError
-from retrieval.knowledge.ingest.blocks import Block, ParsedDocument, first_title, table_block
-from retrieval.knowledge.ingest.tables import Row, tables_of
+from retrieval.knowledge.ingest.blocks import Block, ParsedDocument, first_title
 
 # ------------------------------------------------------------------------------------------------ encodings
 SAMPLE_BYTES = 65_536
@@ -146,7 +143,6 @@ def _paragraph(lines: list[str]) -> Iterator[Block]:
 
 
 # ------------------------------------------------------------------------------------------------ text and tables
-MAX_FIELD_CHARS = 1_000_000
 CONTROL = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # of which text has next to none
 SEEN_CHARS = 20_000
 
@@ -166,24 +162,3 @@ def parse_text(data: bytes) -> ParsedDocument:
     """Raises DocumentUnreadableError."""
     blocks = tuple(plain_blocks(readable_text(data)))
     return ParsedDocument(blocks=blocks, title=first_title(blocks))
-
-
-def parse_csv(data: bytes) -> ParsedDocument:
-    """Each row as `column: value; …`, so that a chunk can be understood without the header row."""
-    text = readable_text(data)
-    csv.field_size_limit(MAX_FIELD_CHARS)
-    try:
-        dialect: type[csv.Dialect] | csv.Dialect = csv.Sniffer().sniff(text[:8192], delimiters=",;\t|")
-    except csv.Error:
-        dialect = csv.excel
-    try:
-        rows = [[" ".join(cell.split()) for cell in row] for row in csv.reader(io.StringIO(text, newline=""), dialect)]
-    except csv.Error as error:
-        raise DocumentUnreadableError(worded("This CSV file is damaged: its rows cannot be told apart.")) from error
-    return ParsedDocument(blocks=tuple(map(table_block, tables_of(csv_grid(rows)))))
-
-
-def csv_grid(rows: Sequence[Sequence[str]]) -> list[Row]:
-    """All rows equally long."""
-    width = max(map(len, rows), default=0)
-    return [Row((*row, *[""] * (width - len(row)))) for row in rows]
