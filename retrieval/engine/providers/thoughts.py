@@ -126,7 +126,7 @@ class ThoughtFilter:
     def _before_lone_mark(self, *, is_last: bool, is_cut: bool) -> Iterator[str | None]:
         end = self._end_of_lone_mark()
         if end:
-            was_given = bool(self._given.strip())
+            was_given = bool(self._given)
             self._held = self._held[end:]
             self.came_alone = self._has_thoughts = True
             self._is_text = False

@@ -166,9 +166,10 @@ class AnswerWriter:
 
     async def withdraw(self) -> None:
         """What was written so far were a model's thoughts."""
+        if self.text:
+            await self._trace.withdraw_chunks()
         self.text = ""
         self._begin()
-        await self._trace.withdraw_chunks()
 
     async def finish(self, *, whole: bool = True) -> None:
         rest = self._reader.finish(whole=whole) if self._reader else ""
