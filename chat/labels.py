@@ -67,7 +67,8 @@ FILTERS: Labels = {  # of a question's search
 }  # fmt: skip
 REASONS: Labels = {  # why an answer is to be looked at
     "badly_rated": _("Badly rated"), "flagged": _("Flagged by a user"), "cut": _("Cut or interrupted"),
-    "no_answer": _("No answer found"), "weak": _("Weakly supported"), "degraded": _("Fallback used"), "slow": _("Slow"),
+    "no_answer": _("No answer found"), "unconfirmed": _("Not confirmed"), "weak": _("Weakly supported"),
+    "degraded": _("Fallback used"), "slow": _("Slow"),
 }  # fmt: skip
 
 Named = dict[str, tuple[str | Promise, str | Promise]]  # label, hint

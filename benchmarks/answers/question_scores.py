@@ -58,6 +58,7 @@ class Outcome:
 
     question: Question
     decision: str
+    support: str | None = None
     text: str = ""
     shown: Sequence[str] = ()
     cited: Sequence[str] = ()
@@ -71,6 +72,10 @@ class Outcome:
     def answered(self) -> bool:
         """With the right document cited."""
         return self.decision == "ANSWER" and self.question.right(self.cited)
+
+    @property
+    def unconfirmed(self) -> bool:
+        return self.decision == "ANSWER" and self.support == "none"
 
 
 def read_questions(file: Path) -> list[Question]:
@@ -111,6 +116,10 @@ def answers_row(outcomes: Sequence[Outcome]) -> dict[str, object]:
         "refused": share(clear, lambda one: one.decision == "NO_ANSWER"),
         "asked back": share(clear, lambda one: one.decision == "CLARIFY"),
         "shown": share(clear, lambda one: one.question.right(one.shown)),
+        "right→not confirmed": counted([one for one in found if one.answered], lambda one: one.unconfirmed),
+        "no answer→refused or not confirmed": counted(
+            unanswerable, lambda one: one.decision == "NO_ANSWER" or one.unconfirmed
+        ),
         "no answer→refused": counted(unanswerable, lambda one: one.decision == "NO_ANSWER"),
         "unclear→asked": counted(unclear, lambda one: one.decision == "CLARIFY"),
         "asked unfairly": counted(unfair, lambda one: one.decision == "CLARIFY"),
@@ -156,7 +165,8 @@ def as_line(outcome: Outcome) -> Mapping[str, object]:
     """What `--json` keeps of a question."""
     return {
         "id": outcome.question.id, "question": outcome.question.text, "decision": outcome.decision,
-        "error": outcome.error, "found rank": outcome.question.rank(outcome.found), "cited": list(outcome.cited),
+        "support": outcome.support, "error": outcome.error, "found rank": outcome.question.rank(outcome.found),
+        "cited": list(outcome.cited),
         "right cited": outcome.question.right(outcome.cited), "fact": outcome.question.stated(outcome.text),
         "rounds": outcome.rounds, "calls": outcome.calls, "first_token_ms": outcome.first_token_ms,
         "answer": outcome.text,

@@ -15,6 +15,7 @@ changes.
     found→cited   of the found ones: decision ANSWER, and the right document cited; cited: the same of all
     fact          an answer that has a key fact
     shown         the right document is among the sources, whatever the decision
+    right→not confirmed: of the found ones that were answered rightly, those that the second look does not confirm
     no answer→refused, unclear→asked: of the questions without an answer, and of the ambiguous ones
     asked unfairly: of all others than the ambiguous ones and those that may be asked back about
     recall        the right document is among the first passages of the search, of the sources that were shown, of the
@@ -292,7 +293,8 @@ def outcome(
     shown = [names[source["document_id"]] for source in reply.sources]
     decision = plain_decision(reply.cited) if found is None else reply.decision
     return Outcome(
-        question=question, decision="" if reply.error else decision, text=reply.text, error=reply.error, shown=shown,
+        question=question, decision="" if reply.error else decision, support=reply.support, text=reply.text,
+        error=reply.error, shown=shown,
         cited=list(dict.fromkeys(names[source["document_id"]] for source in reply.cited)),
         found=shown if found is None else found, first_token_ms=reply.first_token_ms,
         rounds=reply.usage["llm_rounds"], calls=reply.model_calls,

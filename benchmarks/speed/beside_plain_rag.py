@@ -68,6 +68,7 @@ class Reply:
     first_token_ms: float | None = None
     total_ms: float = 0.0
     decision: str = ""
+    support: str | None = None  # what the site's second look says
     text: str = ""
     usage: dict[str, Any] = field(default_factory=lambda: {"llm_calls": 1, "llm_rounds": 1})
     sources: list[dict[str, Any]] = field(default_factory=list)
@@ -162,6 +163,7 @@ async def ask(side: Side, question: str, client: int = 0, **more: Any) -> Reply:
                 reply.error = event["code"]
             elif kind == "done" and (message := event.get("message")):
                 reply.decision, reply.usage = message["decision"], message["usage"]
+                reply.support = message.get("support")
                 reply.text, reply.sources = message["answer"], message["sources"]
     except (OSError, httpx.HTTPError) as error:
         reply.error = type(error).__name__

@@ -245,6 +245,11 @@ class AnswerSerializer(serializers.Serializer[Any]):
         help_text="Its sentences, checked: {sentence, start, end, markers, score, supported, reason, evidence}. "
         "supported is null where a sentence could not be checked.",
     )
+    support = serializers.CharField(
+        required=False,
+        allow_null=True,
+        help_text="full, partly or none: what a second look says of the answer; null: it was not looked at.",
+    )
     curated = serializers.DictField(
         required=False,
         allow_null=True,

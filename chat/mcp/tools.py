@@ -119,7 +119,8 @@ async def ask(
     conversation: Annotated[str | None, Field(description="To go on with one: what an earlier answer told.")] = None,
 ) -> dict[str, Any]:
     """An answer in Markdown with [1] markers, and its sources. `decision` is ANSWER, CLARIFY (it asks back: ask again
-    in the same conversation) or NO_ANSWER (the documents do not hold it)."""
+    in the same conversation) or NO_ANSWER (the documents do not hold it). `support` is what a second look says of
+    it: full, partly, none (don't rely on it) or null (not looked at)."""
     body = {
         "message": question,
         "collections": collections,
@@ -140,6 +141,7 @@ async def ask(
     return {
         "answer": message["answer"],
         "decision": message["decision"],
+        "support": message["support"],
         "clarification": message["clarification"],
         "sources": [
             {name: source[name] for name in ("marker", "title", "page", "heading", "text", "cited")}

@@ -126,6 +126,7 @@ def _answer_fields(message: Message, sources: list[dict[str, Any]], steps: list[
         "model": message.model,
         "answer": message.text,
         "grounding": message.grounding or [],
+        "support": message.support or None,
         "curated": message.curated,
         # Without the documents that the options stand for.
         "clarification": {name: clarification[name] for name in ("question", "options")} if clarification else None,
@@ -156,6 +157,7 @@ def answer_columns(
         "model": answer.model[:200],
         "clarification": clean_json(answer.clarification.as_stored()) if answer.clarification else None,
         "grounding": [clean_json(sentence.as_dict()) for sentence in answer.grounding] or None,
+        "support": answer.support or "",
         "curated": answer.curated.as_dict() if answer.curated else None,
         "usage": clean_json(usage),
         "degraded": clean_json(degraded),

@@ -39,6 +39,7 @@ class Migration(migrations.Migration):
                 ('usage', models.JSONField(blank=True, default=dict)),
                 ('degraded', models.JSONField(blank=True, default=list)),
                 ('grounding', models.JSONField(blank=True, null=True)),
+                ('support', models.CharField(blank=True, choices=[('full', 'Confirmed'), ('partly', 'Partly confirmed'), ('none', 'Not confirmed')], max_length=6, verbose_name='second look')),
                 ('curated', models.JSONField(blank=True, null=True)),
                 ('error', models.JSONField(blank=True, null=True)),
                 ('wordings', models.JSONField(blank=True, default=dict, editable=False)),
@@ -118,6 +119,7 @@ class Migration(migrations.Migration):
                 ('completion_tokens', models.PositiveIntegerField(blank=True, null=True)),
                 ('badly_rated', models.BooleanField(default=False)),
                 ('no_answer', models.BooleanField(default=False)),
+                ('unconfirmed', models.BooleanField(default=False)),
                 ('weak', models.BooleanField(default=False)),
                 ('degraded', models.BooleanField(default=False)),
                 ('slow', models.BooleanField(default=False)),
@@ -350,6 +352,10 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='answerreview',
             index=models.Index(condition=models.Q(('no_answer', True)), fields=['-created_at', '-id'], name='review_no_answer'),
+        ),
+        migrations.AddIndex(
+            model_name='answerreview',
+            index=models.Index(condition=models.Q(('unconfirmed', True)), fields=['-created_at', '-id'], name='review_unconfirmed'),
         ),
         migrations.AddIndex(
             model_name='answerreview',

@@ -68,6 +68,13 @@ class Message(Leased):
         CLARIFY = "CLARIFY", _("Clarify")
         NO_ANSWER = "NO_ANSWER", _("No Answer")
 
+    class Support(models.TextChoices):
+        """What a second look says of an answer."""
+
+        FULL = "full", _("Confirmed")
+        PARTLY = "partly", _("Partly confirmed")
+        NONE = "none", _("Not confirmed")
+
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="messages", verbose_name=_("session"))
     role = models.CharField(max_length=10, choices=Role, verbose_name=_("role"))
@@ -90,6 +97,7 @@ class Message(Leased):
     usage = models.JSONField(default=dict, blank=True)
     degraded = models.JSONField(default=list, blank=True)
     grounding = models.JSONField(null=True, blank=True)
+    support = models.CharField(max_length=6, choices=Support, blank=True, verbose_name=_("second look"))
     curated = models.JSONField(null=True, blank=True)  # {id, by, on} of a checked answer
     error = models.JSONField(null=True, blank=True)
     wordings = models.JSONField(default=dict, blank=True, editable=False)  # what the site's own sentences were made of

@@ -47,6 +47,7 @@ class AnswerReview(models.Model):
 
     badly_rated = models.BooleanField(default=False)
     no_answer = models.BooleanField(default=False)
+    unconfirmed = models.BooleanField(default=False)
     weak = models.BooleanField(default=False)
     degraded = models.BooleanField(default=False)
     slow = models.BooleanField(default=False)
@@ -89,8 +90,8 @@ class AnswerReview(models.Model):
             ),
             models.Index(fields=["assignee", *NEWEST], condition=Q(assignee__isnull=False), name="review_assignee"),
             models.Index(fields=["state_by", *NEWEST], condition=Q(state_by__isnull=False), name="review_state_by"),
-            _queue("badly_rated"), _queue("no_answer"), _queue("weak"), _queue("degraded"), _queue("slow"),
-            _queue("cut"), _queue("flagged"),
+            _queue("badly_rated"), _queue("no_answer"), _queue("unconfirmed"), _queue("weak"), _queue("degraded"),
+            _queue("slow"), _queue("cut"), _queue("flagged"),
         ]  # fmt: skip
 
     def __str__(self) -> str:

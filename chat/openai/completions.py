@@ -10,7 +10,17 @@ from typing import Any
 from chat.messages.data import evidence_address
 from chat.messages.rendering import MARKER
 
-RAGSITE = ("decision", "clarification", "status", "sources", "decision_path", "degraded", "usage", "message_id")
+RAGSITE = (
+    "decision",
+    "support",
+    "clarification",
+    "status",
+    "sources",
+    "decision_path",
+    "degraded",
+    "usage",
+    "message_id",
+)
 OPEN_MARKER = re.compile(r"\[\d{0,3}\Z")  # may become one with what follows
 
 

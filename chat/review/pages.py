@@ -288,7 +288,7 @@ def dashboard_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     ]
     names = {
         "good": _("Well rated"), "bad": _("Badly rated"), "no_answer": _("No answer"),
-        "weak": _("Weakly supported"), "degraded": _("Fallback used"),
+        "unconfirmed": _("Not confirmed"), "weak": _("Weakly supported"), "degraded": _("Fallback used"),
     }  # fmt: skip
     context = {
         "section": "review",

@@ -28,14 +28,15 @@ FAULTS = {"wrong_source", "outdated", "incomplete", "wrong_reasoning", "not_help
 BROKEN_OFF = {"cut", Message.Status.INTERRUPTED, Message.Status.FAILED}
 # What makes an answer worse, the most first: a person's word weighs more than what the site noticed itself.
 SEVERITY = {
-    "badly_rated": 40, "flagged": 20, "cut": 20, "no_answer": 15, "weak": 10, "degraded": 5, "slow": 5,
+    "badly_rated": 40, "flagged": 20, "cut": 20, "no_answer": 15, "unconfirmed": 15, "weak": 10, "degraded": 5,
+    "slow": 5,
 }  # fmt: skip
 WORST_RATED = 10  # more for a rating of 1
 REASONS = tuple(SEVERITY)
 USAGE = ("first_token_ms", "total_ms", "llm_calls", "llm_rounds", "prompt_tokens", "completion_tokens")
 # What a row is made from. Passages and the wordings of the path are most of an answer, and not among it.
 READ = ("session__user", "role", "text", "request", "status", "created_at", "workflow", "model",
-        "decision", "usage", "grounding", "degraded")  # fmt: skip
+        "decision", "usage", "grounding", "support", "degraded")  # fmt: skip
 MADE = ["session", "user", "created_at", "workflow", "model", "decision", "status", "worst_score",
         *USAGE, *REASONS, "severity"]  # fmt: skip
 
@@ -101,6 +102,7 @@ def _row(answer: Message) -> AnswerReview:
     reasons = {
         "badly_rated": worst is not None and worst <= BAD_SCORE,
         "no_answer": answer.decision == Message.Decision.NO_ANSWER,
+        "unconfirmed": answer.support == Message.Support.NONE,
         "weak": any(checked.get("supported") is False for checked in answer.grounding or []),
         "degraded": bool(answer.degraded),
         "slow": total_ms is not None and total_ms >= SLOW_MS,

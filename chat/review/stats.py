@@ -25,7 +25,7 @@ MAX_DAYS = 800
 Z_95 = 1.959964
 COUNTED: dict[str, Q] = {
     "answered": Q(decision=Message.Decision.ANSWER), "clarified": Q(decision=Message.Decision.CLARIFY),
-    **{name: Q(**{name: True}) for name in ("no_answer", "cut", "weak", "degraded", "slow", "flagged")},
+    **{name: Q(**{name: True}) for name in ("no_answer", "cut", "unconfirmed", "weak", "degraded", "slow", "flagged")},
     "rated": Q(worst_score__isnull=False), "rated_good": Q(worst_score__gte=4), "rated_bad": Q(badly_rated=True),
 }  # fmt: skip
 TIMES = ("first_token_ms", "total_ms")
@@ -40,7 +40,7 @@ FIGURES: dict[str, Any] = {
 }  # fmt: skip
 RATES = {
     "good": ("rated_good", "rated"), "bad": ("rated_bad", "rated"), "no_answer": ("no_answer", "answers"),
-    "weak": ("weak", "answers"), "degraded": ("degraded", "answers"),
+    "unconfirmed": ("unconfirmed", "answers"), "weak": ("weak", "answers"), "degraded": ("degraded", "answers"),
 }  # fmt: skip
 NOTES = (
     worded(

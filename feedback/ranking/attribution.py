@@ -6,6 +6,7 @@
   counts half. `wrong_source` debits the passages of sentences that are not borne out most.
 - `outdated` is about the document, `wrong_source` about this question: it counts hardly at all for the document.
 - A source that was rated by itself gets its evidence from that, and none from the rating of the whole answer.
+- Of an answer that a second look did not confirm, praise counts half.
 - NO_ANSWER, CLARIFY and failed answers give no evidence.
 """
 
@@ -26,6 +27,7 @@ NOT_ABOUT_SOURCES = frozenset({"style", "wrong_reasoning", "incomplete"})
 # Without a reason a vote counts for this question, and little for the document: at a full share the documents that were
 # asked about rose above all others, which cost other questions 0.8 points of nDCG@10.
 NO_REASON_PRAISE, NO_REASON_BLAME = (1.0, 0.1), (0.5, 0.1)
+UNCONFIRMED_SHARE = 0.5  # of praise, where a second look found that the answer does not state what was asked
 SOURCE_NO_REASON_BLAME = (1.0, 0.1)  # of one source: it was pointed at
 # How much of a sentence's length counts, by whether its passages bear it out (None: it could not be checked).
 BY_SUPPORT: Mapping[bool | None, float] = {True: 1.0, None: 1.0, False: 0.0}
@@ -59,6 +61,7 @@ class RatedAnswer:
     status: str
     sources: Sequence[CitedSource] = ()
     sentences: Sequence[CheckedSentence] = ()
+    is_confirmed: bool = True  # False: a second look found that it does not state what was asked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +96,9 @@ def attribute(answer: RatedAnswer, ratings: Iterable[RatingInput]) -> list[Credi
         weight, document_weight = vote(rating.score, rating.tags, single_source=rating.marker is not None)
         if weight == document_weight == 0.0:
             continue
+        if weight > 0 and rating.marker is None and not answer.is_confirmed:
+            weight *= UNCONFIRMED_SHARE
+            document_weight *= UNCONFIRMED_SHARE
         doubted = weight < 0 and "wrong_source" in rating.tags
         shares = use_of(answer, doubted=doubted) if rating.marker is None else {rating.marker: 1.0}
         for marker, share in shares.items():

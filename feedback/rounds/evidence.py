@@ -74,7 +74,7 @@ def _evidence(ratings: Sequence[Rating]) -> list[Evidence]:
     keys = {message_id for message_id, _ in of_person}
     credited = Source.objects.filter(Q(cited=True) | Q(pk__in=[rating.source_id for rating in ratings]))
     credited = credited.only("message", "marker", "document_id", "chunk_id", "text", "cited").order_by("marker")
-    answers = Message.objects.only("text", "decision", "status", "grounding")
+    answers = Message.objects.only("text", "decision", "status", "grounding", "support")
     answers = answers.prefetch_related(Prefetch("sources", credited, to_attr="credited"))
     messages = answers.annotate(question=F("reply_to__text")).in_bulk(keys)
     searched = searched_for(keys)
@@ -127,7 +127,12 @@ def _answer(message: Message, sources: Iterable[Source]) -> RatedAnswer:
     ]
     cited = [CitedSource(source.marker, source.cited) for source in sources]
     return RatedAnswer(
-        text=message.text, decision=message.decision, status=message.status, sources=cited, sentences=sentences
+        text=message.text,
+        decision=message.decision,
+        status=message.status,
+        sources=cited,
+        sentences=sentences,
+        is_confirmed=message.support != Message.Support.NONE,
     )
 
 

@@ -192,8 +192,8 @@ class VerifySettings(Group):
 
     env_prefix = "RAG_VERIFY_"
 
-    by_model: bool = False
-    """The fast model checks, after the last token; else, and where it fails, words are compared."""
+    by_model: bool = True
+    """The fast model looks at an answer after its last word, unless it was to be quick; what it doubts is marked."""
     enabled: Annotated[bool, CONSTANT] = True
     supported_score: Annotated[Share, CONSTANT] = 0.45  # a sentence below it is marked as weakly supported
 

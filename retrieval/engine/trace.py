@@ -141,7 +141,10 @@ TEXTS: dict[str, Sentence] = {
     "no_answer_to_check": worded("there is no answer to check"),
     "quoted_word_by_word": worded("the sentences are quoted word by word"),
     "verdicts_missing": worded("the model did not check every sentence"),
-    "verdicts_all_no": worded("the model found no sentence supported, so its verdicts are not used"),
+    "cites_too_much": worded("it rests on more passages than a short look can hold"),
+    "support_full": worded("the model confirms the answer"),
+    "support_partly": worded("the model confirms a part of the answer"),
+    "support_none": worded("the model does not confirm the answer"),
     # ---------------------------------------------------------------- whole documents
     "task_summarise": worded("to be summarised as a whole"),
     "task_list": worded("deadlines, amounts and contacts are to be listed"),

@@ -452,6 +452,9 @@ class GroundedSentence:
         return asdict(self)
 
 
+SupportLevel = Literal["full", "partly", "none"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CuratedBy:
     """Who checked an answer that was written beforehand, and when: `on` is YYYY-MM-DD."""
@@ -484,6 +487,7 @@ class Answer:
     partial: the text is incomplete because the model broke off; the message says so, it never looks complete.
     cut: it is, because it reached its length limit.
     grounding: its sentences, checked; empty where no model wrote them. curated: where people wrote it beforehand.
+    support: what a second look says of it, "none" also where it does not state what was asked; None: not looked at.
     """
 
     decision: Decision
@@ -496,6 +500,7 @@ class Answer:
     cut: bool = False
     grounding: tuple[GroundedSentence, ...] = ()
     curated: CuratedBy | None = None
+    support: SupportLevel | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,6 +48,13 @@ def test_a_sentence_that_is_not_borne_out_credits_nothing_beside_one_that_is() -
     assert weights(checked(("A [1].", (1,), False), ("B [2].", (2,), False)), given(5)) == {1: 0.5, 2: 0.5}
 
 
+def test_praise_of_an_answer_that_was_not_confirmed_counts_half_and_blame_in_full() -> None:
+    doubted = replace(answer(), is_confirmed=False)
+    assert weights(doubted, given(5)) == {1: 0.25, 2: 0.25}
+    assert weights(doubted, given(1)) == weights(answer(), given(1))
+    assert weights(doubted, given(5, marker=1)) == {1: 1.0}
+
+
 def test_a_sentence_credits_the_passages_that_say_it_whatever_else_is_cited_there() -> None:
     assert weights(checked(("A [1][2].", (2,), True)), given(5)) == {2: 1.0}
 

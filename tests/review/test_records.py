@@ -26,6 +26,7 @@ def recorded(**fields: Any) -> AnswerReview:
     [
         ({"decision": "NO_ANSWER"}, "no_answer"),
         ({"grounding": WEAK}, "weak"),
+        ({"support": "none"}, "unconfirmed"),
         ({"degraded": [{"step": "rerank", "reason": "late"}]}, "degraded"),
         ({"usage": {"total_ms": 31_000}}, "slow"),
         ({"status": "interrupted"}, "cut"),
@@ -34,7 +35,7 @@ def recorded(**fields: Any) -> AnswerReview:
 )
 def test_an_answer_stands_in_the_queue_of_its_reason(fields: dict[str, Any], reason: str) -> None:
     row = recorded(**fields)
-    reasons = {"badly_rated", "no_answer", "weak", "degraded", "slow", "cut", "flagged"}
+    reasons = {"badly_rated", "no_answer", "unconfirmed", "weak", "degraded", "slow", "cut", "flagged"}
     assert {name for name in reasons if getattr(row, name)} == {reason}
     assert row.severity > 0
 

@@ -15,6 +15,7 @@ from django.core.management.base import CommandError
 from django.utils.translation import gettext as _
 
 from chat.messages.data import answer_as_stored, localized_message
+from chat.models import Message
 from chat.runs.run import answer_question
 from ragsite.core.localized import localized, translate, translate_count
 from retrieval.engine.trace import EventSink, Trace
@@ -104,6 +105,8 @@ class Command(EngineCommand):
             self.stdout.write(f" {mark}[{source.marker}] {chunk.title}{f' ({place})' if place else ''}")
         reason = f" ({localized(answer.reason)})" if answer.reason else ""
         self.stdout.write("\n" + translate("Decision: {decision}", decision=answer.decision) + reason)
+        if answer.support:
+            self.stdout.write(translate("Second look: {support}", support=Message.Support(answer.support).label))
         for step in trace.steps:
             words = localized(step.summary or step.detail.get("reason", ""))
             self.stdout.write(f"  {step.seq:>2} {step.name:<11} {step.status:<9} {step.duration_ms:>6} ms  {words}")

@@ -66,7 +66,7 @@ declare namespace Api {
     status_reason: string; superseded: boolean; versions: Id[];
     decision: "ANSWER" | "CLARIFY" | "NO_ANSWER" | null; reason: string; workflow: string; model: string;
     answer: string; html: string; clarification: Clarification | null; sources: Source[]; decision_path: Step[];
-    grounding: Statement[]; usage: Usage; curated?: { id: Id; by: string; on: string } | null;
+    grounding: Statement[]; support: "full" | "partly" | "none" | null; usage: Usage; curated?: { id: Id; by: string; on: string } | null;
     found: string[]; degraded: { step: string; reason: string }[]; error: { code?: string; content?: string } | null; rating: Rating | null;
   }
   type Message = Question | Answer;

@@ -2,8 +2,7 @@
 
 When an answer is verified it has been read, so nothing is taken back: weak sentences stand in the step's detail, and
 the page underlines them. Only an answer of which no sentence comes near to what its passages say becomes NO_ANSWER.
-Where the setting says so, the fast model is asked as well, in one call for all sentences: it can find a sentence
-unsupported, never supported.
+A model looks at it later (`second_look`).
 """
 
 from __future__ import annotations
@@ -12,15 +11,11 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pydantic import BaseModel
-
 from ragsite.core.messages import worded
-from retrieval.engine.providers.chat import exactly
 from retrieval.engine.steps.grounding.claims import Claim, claims_of
 from retrieval.engine.steps.grounding.support import support
-from retrieval.engine.steps.step import Deps, step, try_call
-from retrieval.engine.text.quoting import one_line, quote_source
-from retrieval.engine.trace import degrade, note, skip
+from retrieval.engine.steps.step import Deps, step
+from retrieval.engine.trace import note, skip
 from retrieval.engine.values import Answer, GroundedSentence, SentenceEvidence
 
 NOTHING_SUPPORTED = worded("no passage supports any sentence of the answer")
@@ -39,15 +34,6 @@ async def verify(deps: Deps, answer: Answer, *, question: str) -> Answer:
     grounding = await asyncio.to_thread(
         check_by_words, answer, claims, question, supported_score=settings.supported_score
     )
-    if settings.by_model and claims:
-        verdicts = await _model_verdicts(deps, answer, claims, question)
-        grounding = [
-            # A model that is easily pleased proves nothing: it can only lower what the words say.
-            sentence
-            if supported or sentence.supported is False
-            else replace(sentence, supported=False, reason=sentence.reason or worded("the model finds it unsupported"))
-            for sentence, supported in zip(grounding, verdicts, strict=True)
-        ]
     if answer.partial and grounding and not answer.text[grounding[-1].end :].strip():
         # The sentence that a model broke off in lacks words, and the citation at its end.
         reason = worded("the answer was interrupted in it")
@@ -65,32 +51,6 @@ async def verify(deps: Deps, answer: Answer, *, question: str) -> Answer:
     if grounding and weak == len(grounding) and _is_baseless(answer):
         return replace(answer, decision="NO_ANSWER", reason=NOTHING_SUPPORTED)
     return answer
-
-
-class CheckedStatements(BaseModel):
-    """Whether the passages say so, for each statement in their order; about two tokens a sentence."""
-
-    supported: list[bool]
-
-
-async def _model_verdicts(deps: Deps, answer: Answer, claims: Sequence[Claim], question: str) -> list[bool]:
-    """Of each claim whether the passages that it cites support it, as the fast model says; where it fails, yes."""
-    cited = [source for source in answer.sources if source.cited] or answer.sources
-    statements = (one_line(claim.text) + "".join(f" [{marker}]" for marker in claim.markers) for claim in claims)
-    call = deps.complete(
-        "verify",
-        exactly(CheckedStatements, "supported", len(claims)),
-        passages="\n\n".join(quote_source(source.marker, source.chunk) for source in cited),
-        statements="\n".join(f"{number}. {statement}" for number, statement in enumerate(statements, start=1)),
-        count=len(claims),
-        question=one_line(question),
-    )
-    reply = await try_call(deps, call, optional=True)
-    if reply is not None and len(reply.supported) == len(claims) and (len(claims) == 1 or any(reply.supported)):
-        return reply.supported
-    if reply is not None:
-        degrade("verdicts_missing" if len(reply.supported) != len(claims) else "verdicts_all_no")
-    return [True] * len(claims)
 
 
 def check_by_words(

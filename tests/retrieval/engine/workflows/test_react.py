@@ -29,7 +29,7 @@ async def test_a_clear_query_goes_straight_to_search_and_takes_two_rounds(online
     assert result.decision == "ANSWER"
     assert "EUR 300" in result.text
     assert [source.chunk.title for source in result.sources if source.cited] == ["Student Housing Policy"]
-    assert (trace.usage().llm_rounds, trace.usage().llm_calls) == (2, 2)
+    assert (trace.usage().llm_rounds, trace.usage().llm_calls) == (2, 3)  # the second look comes behind the text
     assert "rewrite" not in names(trace)
     assert [query.text for query in searcher.requests[0].queries] == [CLEAR]
     assert [name for kind, name in events.log if kind == "tool"] == ["search", "relevance_evaluator"]

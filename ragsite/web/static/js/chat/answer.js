@@ -226,7 +226,7 @@ export class Answer {
   }
 
   /** @param {Api.Answer} message */
-  showNotices({ status, status_reason: reason, error, decision, grounding, degraded, curated, decision_path: path }) {
+  showNotices({ status, status_reason: reason, error, decision, grounding, support, degraded, curated, decision_path: path }) {
     if (curated) append(this.after, [h("p", { class: "curated-note" }, icon("check"), h("span", {}, gettext("Checked by {by} on {on}.", { by: curated.by, on: curated.on })))]);
     if (status === "failed") append(this.after, [this.problem(error?.content)]);
     else if (INCOMPLETE.includes(status)) append(this.after, [this.ending(status === "interrupted" && degraded.some(({ step }) => step === "generate") ? "model" : status, reason)]);
@@ -238,6 +238,7 @@ export class Answer {
         h("button", { type: "button", class: "button small", onclick: () => this.on.regenerate(this) }, icon("retry"), gettext("Write it again"))))]);
     }
     this.showPreferred(path);
+    if (support === "none") append(this.after, [h("p", { class: "weak-note" }, icon("warn"), h("span", {}, h("strong", {}, gettext("Not confirmed.")), gettext(" A second look at the passages did not find what was asked in them. Check the sources before you rely on it.")))]);
     const weak = grounding.filter(({ supported }) => supported === false);
     if (weak.length) {
       const what = this.text.querySelector("mark")

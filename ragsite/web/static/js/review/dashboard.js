@@ -5,7 +5,7 @@ import { gettext } from "../i18n.js";
 /**
  * @typedef {{p50: number | null, p95: number | null}} Percentiles
  * @typedef {{key: string, label: string, answers: number, users: number, answered: number, clarified: number,
- *   no_answer: number, cut: number, weak: number, degraded: number, rated_good: number, rated_bad: number,
+ *   no_answer: number, cut: number, unconfirmed: number, weak: number, degraded: number, rated_good: number, rated_bad: number,
  *   llm_calls: number, llm_rounds: number, prompt_tokens: number, completion_tokens: number,
  *   first_token_ms: Percentiles, total_ms: Percentiles}} Row
  */
@@ -86,6 +86,7 @@ function draw() {
   ]);
   chart("chart-trouble", [
     line(gettext("Degraded"), ofDays((row) => percent(row.degraded, row.answers)), "amber"),
+    line(gettext("Not confirmed"), ofDays((row) => percent(row.unconfirmed, row.answers)), "accent"),
     line(gettext("Weakly supported"), ofDays((row) => percent(row.weak, row.answers)), "red"),
   ]);
 }

@@ -4,7 +4,6 @@ import pytest
 from django.conf import settings
 
 from retrieval.engine.steps.grounding.verify import verify
-from retrieval.engine.steps.step import Deadline
 from retrieval.engine.values import Answer, Scores, Source
 from tests.retrieval.engine.steps.fakes import chunk, make_tools
 from tests.retrieval.engine.steps.grounding.languages import ENGLISH, PASSAGES, Passage, sources_of
@@ -123,43 +122,3 @@ async def test_what_needs_no_check_is_skipped(answer: Answer, numbers: dict) -> 
     same, step, _ = await checked_answer(answer, **numbers)
     assert same == answer
     assert step.status == "skipped"
-
-
-# ------------------------------------------------------------------------------------------------ by the model
-async def test_the_model_is_asked_once_about_all_sentences_where_so_configured(online) -> None:
-    online.reply(match='"supported"', json={"supported": [False, True]})
-    answer, step, trace = await checked_answer(
-        written("A late resit costs EUR 55 [1]. The canteen serves lunch [2]."), by_model=True
-    )
-    assert verdicts(answer) == [False, False]
-    assert answer.grounding[0].reason == "the model finds it unsupported"
-    assert trace.usage().llm_calls == 1
-    prompt = online.chats[0].prompt
-    assert "1. A late resit costs EUR 55. [1]" in prompt
-    assert '<passage id="2"' in prompt
-    assert step.status == "ok"
-
-
-async def test_a_model_that_says_no_to_every_sentence_tells_none_apart(online) -> None:
-    online.reply(match='"supported"', json={"supported": [False, False]})
-    answer, step, _ = await checked_answer(
-        written("A late resit costs EUR 55 [1]. Registration closes on 1 July [1]."), by_model=True
-    )
-    assert verdicts(answer) == [True, True]
-    assert step.status == "degraded"
-
-
-async def test_near_the_end_of_the_answers_time_the_words_alone_are_compared(online) -> None:
-    rag = settings.RAG.replace(verify=settings.RAG.verify.replace(by_model=True))
-    deps = make_tools(rag, deadline=Deadline(0))
-    answer = await verify(deps, written("A late resit costs EUR 55 [1]."), question=QUESTION)
-    assert (verdicts(answer), online.chats) == ([True], [])
-    assert deps.trace.steps[-1].detail["reason"] == "no time was left for the model"
-
-
-@pytest.mark.parametrize("fault", [{"status": 500}, {"text": "no json"}, {"json": {"supported": []}}])
-async def test_where_the_model_fails_words_are_compared_and_the_path_says_so(online, fault) -> None:
-    online.reply(**fault)
-    answer, step, _ = await checked_answer(written("A late resit costs EUR 55 [1]."), by_model=True)
-    assert verdicts(answer) == [True]
-    assert step.status == "degraded"

@@ -1,0 +1,100 @@
+"""The second look: one short call of the fast model at an answer that has been read.
+
+It is shown the question, the sentences of the answer and the passages that they cite, nothing else: does each sentence
+follow, and does the answer state what was asked? Its doubt takes nothing back. A sentence that it finds unsupported is
+weak, as one whose words the passages lack; a model that is easily pleased proves nothing, so it raises no verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pydantic import BaseModel
+
+from ragsite.core.messages import worded
+from retrieval.engine.errors import ModelOutputError
+from retrieval.engine.providers.chat import exactly
+from retrieval.engine.steps.step import Deps, step, try_call
+from retrieval.engine.text.markers import without_markers
+from retrieval.engine.text.quoting import one_line, quote_source
+from retrieval.engine.trace import note, skip
+from retrieval.engine.values import Answer, GroundedSentence, Source, SupportLevel
+
+TIMEOUT_S = 15.0  # that `done` may wait for it
+MOST_SENTENCES = 20
+MOST_PASSAGES = 8
+STATEMENT_CHARS = 400
+
+
+class CheckedStatements(BaseModel):
+    """Whether the passages say so, for each statement in their order; about two tokens a sentence. answers: whether
+    they state what was asked."""
+
+    supported: list[bool]
+    answers: bool
+
+
+async def second_look(deps: Deps, answer: Answer, *, question: str) -> Answer:
+    """The answer with its `support`, None where it could not be looked at. Never raises a ModelError."""
+    is_written = answer.decision == "ANSWER" and bool(answer.model and answer.text and answer.sources)
+    if not is_written or answer.partial or not deps.settings.verify.by_model:
+        return answer
+    return await _look(deps, answer, question)
+
+
+@step("verify")
+async def _look(deps: Deps, answer: Answer, question: str) -> Answer:
+    sentences = answer.grounding[:MOST_SENTENCES]
+    if len(_cited(answer)) > MOST_PASSAGES:
+        skip("cites_too_much")
+        return answer
+    reply = await try_call(deps, _ask(deps, answer, sentences, question), timeout_s=TIMEOUT_S)
+    if reply is None:
+        return answer
+    grounding = [
+        *(
+            _doubted(sentence) if not supported and sentence.supported is not False else sentence
+            for sentence, supported in zip(sentences, reply.supported, strict=False)
+        ),
+        *answer.grounding[len(sentences) :],
+    ]
+    level = _level(reply)
+    note(f"support_{level}", support=level, grounding=[sentence.as_dict() for sentence in grounding])
+    return replace(answer, grounding=tuple(grounding), support=level)
+
+
+async def _ask(deps: Deps, answer: Answer, sentences: Sequence[GroundedSentence], question: str) -> CheckedStatements:
+    statements = [_statement(sentence) for sentence in sentences] or [one_line(without_markers(answer.text))]
+    reply = await deps.complete(
+        "verify",
+        exactly(CheckedStatements, "supported", len(statements)),
+        passages="\n\n".join(
+            quote_source(source.marker, source.chunk) for source in _cited(answer) or answer.sources[:MOST_PASSAGES]
+        ),
+        statements="\n".join(f"- {statement}" for statement in statements),
+        count=len(statements),
+        question=one_line(question),
+    )
+    if len(reply.supported) != len(statements):
+        raise ModelOutputError("verdicts_missing")
+    return reply
+
+
+def _cited(answer: Answer) -> Sequence[Source]:
+    return [source for source in answer.sources if source.cited]
+
+
+def _statement(sentence: GroundedSentence) -> str:
+    markers = "".join(f" [{marker}]" for marker in sentence.markers)
+    return one_line(without_markers(sentence.sentence))[:STATEMENT_CHARS] + markers
+
+
+def _doubted(sentence: GroundedSentence) -> GroundedSentence:
+    return replace(sentence, supported=False, reason=sentence.reason or worded("the model finds it unsupported"))
+
+
+def _level(reply: CheckedStatements) -> SupportLevel:
+    if not reply.answers or not any(reply.supported):
+        return "none"
+    return "full" if all(reply.supported) else "partly"
