@@ -159,7 +159,7 @@ async def write(state: State, runtime: Runtime[Deps]) -> State:
         if verdict == "NO_ANSWER":
             if way_out == "none":
                 update["refused"] = _refused(state)  # the judge has looked at them, too
-            if ahead:
+            if ahead and not unsupported:  # else they were dropped at the first word
                 update["words"] = await ahead
         return update
     finally:
