@@ -23,8 +23,9 @@ from retrieval.knowledge.ingest.delimited import parse_csv
 from retrieval.knowledge.ingest.html import parse_html
 from retrieval.knowledge.ingest.markdown import parse_markdown
 from retrieval.knowledge.ingest.pdf import parse_pdf
+from retrieval.knowledge.ingest.pictures import parse_picture
 from retrieval.knowledge.ingest.slides import parse_pptx
-from retrieval.knowledge.ingest.sniff import FileKind, check_content
+from retrieval.knowledge.ingest.sniff import PICTURES, FileKind, check_content
 from retrieval.knowledge.ingest.spreadsheet import parse_ods, parse_xlsx
 from retrieval.knowledge.ingest.text import parse_text
 from retrieval.knowledge.ingest.word import parse_docx
@@ -41,6 +42,7 @@ FILE_PARSERS: dict[FileKind, Callable[[Path], ParsedDocument]] = {
     "pptx": parse_pptx,
     "xlsx": parse_xlsx,
     "ods": parse_ods,
+    **dict.fromkeys(PICTURES, parse_picture),
 }
 MAX_CHUNKS = 50_000
 MAX_UNPACKED_MIB, MAX_ENTRIES = 400, 20_000  # of an archive

@@ -10,7 +10,9 @@ from ragsite.core.errors import UnsupportedFileError
 from ragsite.core.messages import worded
 from retrieval.engine.errors import DocumentUnreadableError
 
-FileKind = Literal["text", "markdown", "html", "csv", "pdf", "docx", "pptx", "xlsx", "ods"]
+FileKind = Literal[
+    "text", "markdown", "html", "csv", "pdf", "docx", "pptx", "xlsx", "ods", "png", "jpeg", "tiff", "webp"
+]
 
 EXTENSIONS: dict[str, FileKind] = {
     ".txt": "text", ".text": "text", ".log": "text", ".srt": "text", ".rst": "text",
@@ -18,6 +20,7 @@ EXTENSIONS: dict[str, FileKind] = {
     ".html": "html", ".htm": "html", ".xhtml": "html",
     ".csv": "csv", ".tsv": "csv",
     ".pdf": "pdf", ".docx": "docx", ".pptx": "pptx", ".xlsx": "xlsx", ".ods": "ods",
+    ".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".tif": "tiff", ".tiff": "tiff", ".webp": "webp",
 }  # fmt: skip
 MEDIA_TYPES: dict[FileKind, str] = {
     "text": "text/plain",
@@ -29,7 +32,12 @@ MEDIA_TYPES: dict[FileKind, str] = {
     "pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
     "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
     "ods": "application/vnd.oasis.opendocument.spreadsheet",
+    "png": "image/png",
+    "jpeg": "image/jpeg",
+    "tiff": "image/tiff",
+    "webp": "image/webp",
 }
+PICTURES: tuple[FileKind, ...] = ("png", "jpeg", "tiff", "webp")
 OFFICE_PARTS: dict[str, FileKind] = {"word/": "docx", "ppt/": "pptx", "xl/": "xlsx"}
 OPEN_DOCUMENTS: dict[str, FileKind] = {MEDIA_TYPES["ods"]: "ods"}  # by what their entry "mimetype" says
 LEGACY = {".doc": ".docx", ".ppt": ".pptx", ".xls": ".xlsx", ".rtf": ".docx", ".odt": ".docx", ".wps": ".docx"}
@@ -38,9 +46,13 @@ SNIFF_BYTES = 4096
 MAX_MEDIA_TYPE = 100  # bytes
 OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # also of new formats with a password
 DAMAGED = "damaged zip"
+RIFF = b"RIFF"  # sound and films; pictures in WebP
+PICTURE_HEADS: dict[bytes, FileKind] = {
+    b"\x89PNG\r\n": "png", b"\xff\xd8\xff": "jpeg", b"II*\0": "tiff", b"MM\0*": "tiff",
+}  # fmt: skip
 # Nothing that is text begins like this: programs, images, sound, archives, databases
 FOREIGN = (
-    b"\x7fELF", b"MZ\x90", b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF", b"ID3", b"\x1f\x8b", b"7z\xbc\xaf", b"Rar!",
+    b"\x7fELF", b"MZ\x90", b"GIF8", b"ID3", b"\x1f\x8b", b"7z\xbc\xaf", b"Rar!",
     b"SQLite format 3\0",
 )  # fmt: skip
 
@@ -61,9 +73,13 @@ def kind_by_name(file_name: str) -> FileKind:
     raise UnsupportedFileError()
 
 
-def refuse_foreign(head: bytes) -> None:
-    """Refuse at the door what is certainly no document. Raises UnsupportedFileError."""
-    if head.startswith(FOREIGN):
+def refuse_foreign(head: bytes, file_name: str) -> None:
+    """Refuse at the door what is certainly no document, and a picture that is named otherwise. Raises
+    UnsupportedFileError."""
+    is_picture = head.startswith(tuple(PICTURE_HEADS)) or _is_webp(head)
+    if is_picture and EXTENSIONS.get(PurePath(file_name).suffix.lower()) in PICTURES:
+        return
+    if is_picture or head.startswith((*FOREIGN, RIFF)):
         raise UnsupportedFileError(worded("This is a program, picture, sound or archive, not a document."))
 
 
@@ -75,6 +91,8 @@ def check_content(path: Path, kind: FileKind, *, is_text: bool) -> None:
     if not head:
         raise DocumentUnreadableError(worded("The file is empty."))
     content = _kind_of(path, head)
+    if content in PICTURES and kind in PICTURES:  # programs show them whatever their names say
+        return
     if content == kind or (is_text and content in ("", "html")):  # text of any kind reads as text
         return
     if head.startswith(OLD_OFFICE):
@@ -95,6 +113,11 @@ def _kind_of(path: Path, head: bytes) -> str:
         return "pdf"
     if head.startswith(OLD_OFFICE):
         return "old office"
+    if _is_webp(head):
+        return "webp"
+    for beginning, kind in PICTURE_HEADS.items():
+        if head.startswith(beginning):
+            return kind
     if head.startswith(b"PK\x03\x04"):
         try:
             with zipfile.ZipFile(path) as archive:
@@ -112,3 +135,7 @@ def _kind_of(path: Path, head: bytes) -> str:
     start = head.lstrip()[:200].lower()
     is_html = start.startswith((b"<!doctype html", b"<html")) or (start[:5] == b"<?xml" and b"<html" in head.lower())
     return "html" if is_html else ""
+
+
+def _is_webp(head: bytes) -> bool:
+    return head.startswith(RIFF) and head[8:12] == b"WEBP"

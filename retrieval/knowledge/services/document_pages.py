@@ -1,4 +1,4 @@
-"""Pages of stored PDF files as pictures.
+"""Pages of stored PDF files, and pictures, as pictures.
 
 They are drawn by processes that read files, few at a time: somebody waits for them, and each takes up to a second of a
 processor.
@@ -15,8 +15,9 @@ from pathlib import Path
 from ragsite.core.errors import NotFoundError, UnavailableError
 from ragsite.core.messages import worded
 from retrieval.knowledge.ingest.pdf_page import page_picture
+from retrieval.knowledge.ingest.pictures import picture_page
 from retrieval.knowledge.ingest.reader import Bounds, in_fork
-from retrieval.knowledge.ingest.sniff import MEDIA_TYPES
+from retrieval.knowledge.ingest.sniff import MEDIA_TYPES, PICTURES
 from retrieval.models import Document
 
 AT_ONCE = 2
@@ -24,20 +25,22 @@ TIMEOUT_S = 15.0  # of one page
 GONE = worded("The file of this document is gone.")
 NO_PAGE = worded("The file has no such page.")
 BUSY = worded("Too many pages are being drawn at the moment; try again shortly.")
+DRAWN = {MEDIA_TYPES["pdf"]: page_picture, **dict.fromkeys((MEDIA_TYPES[kind] for kind in PICTURES), picture_page)}
 _room = asyncio.Semaphore(AT_ONCE)
 
 
 async def page_draw(document: Document, number: int, *, width: int) -> bytes:
     """The page as PNG, `width` pixels wide. Raises NotFoundError, DocumentUnreadableError, UnavailableError."""
-    if document.media_type != MEDIA_TYPES["pdf"]:
-        raise NotFoundError(worded("Only PDF files have pages that can be shown."))
+    draw = DRAWN.get(document.media_type)
+    if draw is None:
+        raise NotFoundError(worded("Only PDF files and pictures have pages that can be shown."))
     path = Path(document.file.path) if document.file else None
     if path is None or not await asyncio.to_thread(path.exists):
         raise NotFoundError(GONE)
     bounds = Bounds(cpu_s=math.ceil(TIMEOUT_S) + 1, timeout_s=TIMEOUT_S, memory_mib=1024, output_mib=32)
     async with _one_of_few():
         try:
-            return await in_fork(page_picture, path, number, width, bounds=bounds)
+            return await in_fork(draw, path, number, width, bounds=bounds)
         except LookupError as error:
             raise NotFoundError(NO_PAGE) from error
 

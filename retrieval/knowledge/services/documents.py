@@ -281,7 +281,7 @@ def _existing(document: Document, upload: File[bytes], queue: bool) -> DocumentC
 def content_digest(upload: File[bytes]) -> str:
     """SHA-256 of the whole; leaves the file at its beginning. Raises UnsupportedFileError for what is no document."""
     upload.seek(0)
-    refuse_foreign(upload.read(SNIFF_BYTES))
+    refuse_foreign(upload.read(SNIFF_BYTES), upload.name or "")
     upload.seek(0)
     digest = hashlib.sha256()
     for piece in upload.chunks():

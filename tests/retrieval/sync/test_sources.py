@@ -33,7 +33,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def test_a_folder_is_followed_and_what_is_gone_at_two_looks_is_deleted(make: Any, tmp_path: Path) -> None:
     files = tmp_path / "files"
     (files / "sub").mkdir()
-    for name in ("a.md", "sub/b.txt", "picture.png", ".hidden.md"):
+    for name in ("a.md", "sub/b.txt", "sound.mp3", ".hidden.md"):
         (files / name).write_text(f"This is {name}.")
     source = make("folder", files)
     assert found(look(source, dry_run=True)) == {"added": 2, "skipped": 1} and not Document.objects.exists()

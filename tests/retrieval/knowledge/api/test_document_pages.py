@@ -92,7 +92,7 @@ def test_a_stranger_gets_no_page(stranger: APIClient, document: Document) -> Non
 def test_a_file_without_pages_is_refused_with_a_reason(client: APIClient, user: User) -> None:
     response = picture(client, stored(user, b"# Loans", "loans.md", "text/markdown"))
     assert (response.status_code, response.json()["error"]["message"]) == (
-        404, "Only PDF files have pages that can be shown.",
+        404, "Only PDF files and pictures have pages that can be shown.",
     )  # fmt: skip
 
 

@@ -47,7 +47,7 @@ function showPart() {
   }
   const target = decodeURIComponent(location.hash.slice(1));
   const quotes = (new URLSearchParams(location.search).get("quote") || "").split("\n").filter(Boolean);
-  replace(view, documentFigure({ id: boot.id, title: row.title, isPdf: row.media_type === "application/pdf" }, {
+  replace(view, documentFigure({ id: boot.id, title: row.title, isPdf: /^(application\/pdf|image\/.+)$/.test(row.media_type) }, {
     chunk: target.startsWith("chunk-") ? target.slice("chunk-".length) : "", quotes, hasChunks: true,
   }));
 }
