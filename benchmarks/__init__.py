@@ -5,5 +5,5 @@
 
 from pathlib import Path
 
-ROOMS = ("answers", "feedback", "judge", "resilience", "speed")
+ROOMS = ("answers", "feedback", "resilience", "speed")
 __path__ += [str(Path(__file__).parent / room) for room in ROOMS]

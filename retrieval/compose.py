@@ -18,7 +18,9 @@ from weakref import WeakKeyDictionary
 
 from asgiref.sync import async_to_sync
 from django.conf import settings
+from django.utils import translation
 
+from ragsite.core.localized import localized
 from ragsite.core.rag_settings import RagSettings
 from ragsite.runtime import milvus_lite
 from retrieval.engine.ports import BoostSource, CuratedAnswers, Models, SearchRequest, SearchResult
@@ -33,6 +35,7 @@ from retrieval.engine.search.preferring import search_preferring
 from retrieval.engine.steps.retrieve import search_documents
 from retrieval.engine.steps.step import Deps
 from retrieval.engine.text import analysis
+from retrieval.engine.text.analysis import Language
 from retrieval.engine.trace import Trace
 from retrieval.engine.workflows import NAMES, get_workflow
 from retrieval.knowledge.index_sync.write_lease import write_lease
@@ -141,6 +144,12 @@ def warm_up() -> None:
     threading.Thread(target=load, name="warm-up", daemon=True).start()
 
 
+def _said(sentence: str, language: Language) -> str:
+    """A sentence of the site's own in an answer's language; English in one that the interface does not speak."""
+    with translation.override("en" if language == "other" else language):
+        return str(localized(sentence))
+
+
 def _new(rag: RagSettings) -> Engine:
     models = ModelRegistry(rag.ollama)
     index = MilvusIndex(
@@ -162,5 +171,6 @@ def _new(rag: RagSettings) -> Engine:
         reranker=HttpReranker(rag.rerank) if rag.rerank.url else None,
         web=make_web_searcher(rag.web_search),
         memory=DatabaseMemoryStore(models=models),
+        say=_said,
         **{name: make(models) for name, make in _ports.items()},
     )

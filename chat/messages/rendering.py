@@ -58,7 +58,22 @@ def _link_markers(state: StateCore) -> None:
     markers = state.env.get("markers", frozenset())
     for block in state.tokens:
         if block.type == "inline" and block.children:
-            block.children = [piece for token in block.children for piece in _split(token, markers)]
+            block.children = [piece for token in _texts_joined(block.children) for piece in _split(token, markers)]
+
+
+def _texts_joined(tokens: Iterable[Token]) -> Iterator[Token]:
+    """Escaped characters as a part of the text around them; entities stay by themselves."""
+    text = ""
+    for token in tokens:
+        if token.type == "text" or (token.type == "text_special" and token.info == "escape"):
+            text += token.content
+            continue
+        if text:
+            yield _text(text)
+        text = ""
+        yield token
+    if text:
+        yield _text(text)
 
 
 def _split(token: Token, markers: Collection[int]) -> list[Token]:
@@ -257,7 +272,8 @@ def _parser() -> MarkdownIt:
     parser.disable(["reference", "image"])
     parser.core.ruler.push("alignment", _align)
     parser.core.ruler.push("outline", _outline)
-    parser.core.ruler.push("citation_markers", _link_markers)
+    # Before entities become text: `&#91;1&#93;` is a number in brackets that a passage has of its own.
+    parser.core.ruler.before("text_join", "citation_markers", _link_markers)
     parser.core.ruler.push("weak_sentences", _mark_weak)
     return parser
 

@@ -207,12 +207,10 @@ class AnswerSettings(Group):
 
 
 class CorrectiveSettings(Group):
-    """The default workflow (seed 003). Thresholds are probabilities, 0-1."""
+    """The default workflow (seed 003)."""
 
     env_prefix = "RAG_CORRECTIVE_"
 
-    good_score: Annotated[Share, CONSTANT] = 0.4  # without a model: from which what is quoted counts as an answer
-    weak_score: Annotated[Share, CONSTANT] = 0.35  # below it better words are looked for beside the first writing
     max_refine_rounds: Annotated[WholeNumber, CONSTANT] = 3  # that it searches again before it gives up
     context_passages: Annotated[Count, CONSTANT] = 12  # given to the model, as far as half of its context holds them
     timeout_s: Annotated[Seconds, CONSTANT] = 180.0  # of a whole answer

@@ -30,12 +30,6 @@ def uploads(settings: Any, tmp_path: Path) -> None:
     settings.MEDIA_ROOT = tmp_path / "uploads"
 
 
-@pytest.fixture
-def unclear_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A model is asked for the route or the plan, however good the first search is."""
-    monkeypatch.setattr("retrieval.engine.workflows.CLEAR_SCORE", 2.0)
-
-
 @pytest_asyncio.fixture
 async def engine(milvus: MilvusSettings, offline: None) -> AsyncIterator[Engine]:
     """With the built-in embedding model, over an index of the test's own."""

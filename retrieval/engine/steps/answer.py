@@ -1,27 +1,23 @@
 """Answer: generate, no answer, clarify, a direct reply, and answers that people have checked beforehand.
 
 What has reached the reader is the answer: citations are set on the way, sentence by sentence, and a stream that breaks
-leaves what came. Without a model the statements of the passages that hold most of the question's words are quoted, one
-after the other, as in Carbonell and Goldstein, "MMR", SIGIR 1998: a word that a chosen statement has counts less from
-then on. What only repeats its document's title answers nothing, so the title's words count little; those of the heading
-right above count nearly as if the statement said them.
+leaves what came. Where no model writes, the passages that fit best are shown as they stand, under a line that says so
+(`retrieval.engine.steps.passages`): nobody has judged whether they answer.
 """
 
 from __future__ import annotations
 
 import asyncio
-import re
-from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
 
 from ragsite.core.errors import UnavailableError
 from ragsite.core.messages import joined, worded
 from retrieval.engine.ports import Prompt
 from retrieval.engine.steps.grounding.claims import claims_of
 from retrieval.engine.steps.grounding.verify import NOTHING_SUPPORTED, check_by_words, verify
-from retrieval.engine.steps.judge import estimated
 from retrieval.engine.steps.memory import quote_memories
-from retrieval.engine.steps.query import fold
+from retrieval.engine.steps.passages import NEAREST, NEAREST_CHARS, SHOWN_CHARS, Shown, best_sources, show_passages
 from retrieval.engine.steps.retrieve import compress, order
 from retrieval.engine.steps.step import Deps, step
 from retrieval.engine.steps.writing import (
@@ -32,14 +28,11 @@ from retrieval.engine.steps.writing import (
     author_of,
     write_by_model,
 )
-from retrieval.engine.text.analysis import Language, analyze, in_script, in_script_of, phrase, term_weights
+from retrieval.engine.text.analysis import Language, in_script, phrase
 from retrieval.engine.text.markers import cited_markers
-from retrieval.engine.text.named_values import years_in
 from retrieval.engine.text.quoting import one_line, quote_history, quote_source
-from retrieval.engine.text.statements import Statement, headed_statements_of
 from retrieval.engine.trace import degrade, note, reason_text, skip
 from retrieval.engine.values import (
-    HEADING_JOIN,
     Answer,
     Clarification,
     CuratedAnswer,
@@ -49,127 +42,9 @@ from retrieval.engine.values import (
     ScoredChunk,
     Scores,
     Source,
-    StoredChunk,
 )
 
-# ------------------------------------------------------------------------------------------------ quotations
-SENTENCE_CHARS = 400
-_NOT_THE_TOPIC = re.compile(r"\d+|[\s\-–—_/,.:;()（）年版]+")
-KEEP_SHARE = 0.1  # of the best statement's gain; what falls below is left out
-TITLE_SHARE = 0.25  # what a term counts that the title holds already
-HEADING_SHARE = 0.6  # what a term counts that the heading right above holds, and the statement does not
-CARRIED = 0.8  # what a term of the question before counts: `benchmarks.follow_ups`
-REPEATED = 0.4  # what a term counts that a chosen statement holds
-PASSAGE_DISCOUNT = 0.92  # for each passage further down the ranking
-
-
-@dataclass(frozen=True, slots=True)
-class Quote:
-    """A statement of a passage, on one line. Terms: its own, its heading's, its title's. place: (rank of the passage,
-    position in it)."""
-
-    marker: int
-    text: str
-    terms: frozenset[str]
-    heading: frozenset[str]
-    title: frozenset[str]
-    place: tuple[int, int]
-
-
-def quotations(question: str, sources: Sequence[Source], *, most: int, language: Language, leans_on: str = "") -> str:
-    """A list of the best statements with their markers. leans_on: the question before, in a conversation."""
-    quotes = best_statements(question, sources, most=most, leans_on=leans_on)
-    return "\n".join(f"- {in_script_of(quote.text, language)} [{quote.marker}]" for quote in quotes)
-
-
-def versions_in_question(sources: Sequence[Source], question: str) -> list[Source]:
-    """Of the versions of a document (their titles are the same but for the year) the one of a year that the question
-    names, else the newest."""
-    named = set(years_in(question))
-    best: dict[str, tuple[bool, int]] = {}
-    for source in sources:
-        topic, year = _version(source.chunk)
-        best[topic] = max(best.get(topic, (False, 0)), (year in named, year))
-    return [source for source in sources if _version(source.chunk)[1] == best[_version(source.chunk)[0]][1]]
-
-
-def _version(chunk: StoredChunk) -> tuple[str, int]:
-    """The title without its year, and the year; 0: it names none, or several."""
-    named = years_in(chunk.title)
-    return _NOT_THE_TOPIC.sub(" ", fold(chunk.title)).strip(), chunk.policy_year or (named[0] if len(named) == 1 else 0)
-
-
-def best_statements(question: str, sources: Sequence[Source], *, most: int, leans_on: str = "") -> list[Quote]:
-    """At most `most`, one at least, in the order of their passages."""
-    ranked = sorted(sources, key=lambda source: -(source.scores.final or 0.0))
-    left = [quote for rank, source in enumerate(ranked) for quote in _quotes(source, rank)]
-    pool = [quote.terms for quote in left]
-    carried = {term: CARRIED * weight for term, weight in term_weights(leans_on, pool).items()}
-    weights = {**carried, **term_weights(question, pool)}
-    announced = dict(weights)  # a heading only announces: the statement that says the word counts in full
-    selection: list[Quote] = []
-    least = 0.0
-    while left and len(selection) < most:
-        gains = {quote.place: _gain(quote, weights, announced) for quote in left}
-        best = max(left, key=lambda quote: gains[quote.place])
-        if gains[best.place] < least:
-            break
-        least = least or gains[best.place] * KEEP_SHARE
-        selection.append(best)
-        left = [quote for quote in left if quote.text != best.text]
-        for terms, own in ((weights, best.terms), (announced, best.terms | best.heading)):
-            for term in own & terms.keys():
-                terms[term] *= REPEATED
-    return sorted(selection, key=lambda quote: quote.place)
-
-
-def _quotes(source: Source, rank: int) -> list[Quote]:
-    chunk = source.chunk
-    headings = chunk.heading.split(HEADING_JOIN)
-    own = [statement for statement in headed_statements_of(chunk.text) if statement.text not in headings]
-    statements = _answered(own) or [Statement("", chunk.text)]
-    title = frozenset(analyze(f"{chunk.title} {chunk.heading}"))
-    return [
-        Quote(
-            marker=source.marker,
-            text=_shortened(one_line(statement.text)),
-            terms=frozenset(analyze(statement.text)),
-            heading=frozenset(analyze(statement.heading)),
-            title=title,
-            place=(rank, position),
-        )
-        for position, statement in enumerate(statements)
-    ]
-
-
-def _answered(statements: Sequence[Statement]) -> list[Statement]:
-    """A question in a passage (of an FAQ) says nothing by itself: it is quoted with the statement behind it."""
-    joined: list[Statement] = []
-    for statement in statements:
-        if joined and joined[-1].text.endswith(("?", "？")):
-            joined[-1] = joined[-1]._replace(text=f"{joined[-1].text} {statement.text}")
-        else:
-            joined.append(statement)
-    return joined
-
-
-def _gain(quote: Quote, weights: Mapping[str, float], announced: Mapping[str, float]) -> float:
-    own = _weight(quote.terms - quote.title, weights) + TITLE_SHARE * _weight(quote.terms, weights)
-    headed = HEADING_SHARE * _weight(quote.heading - quote.terms - quote.title, announced)
-    return (own + headed) * PASSAGE_DISCOUNT ** quote.place[0]
-
-
-def _weight(terms: Set[str], weights: Mapping[str, float]) -> float:
-    return sum(weight for term, weight in weights.items() if term in terms)
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= SENTENCE_CHARS else text[:SENTENCE_CHARS].rstrip() + "…"
-
-
 # ------------------------------------------------------------------------------------------------ answer
-QUOTATIONS = 5  # of an answer that no model wrote
-NEAREST = 3  # passages that a refusal quotes
 MAX_OPTIONS = 5  # of a question asked back
 PROMPTS: Mapping[WayOut, str] = {"ask_back": "generate", "refuse": "generate_or_refuse", "none": "generate_in_any_case"}
 CHECKED_SCORE = 0.45  # from which the words of a checked answer's sentence are taken to stand in its passage
@@ -204,11 +79,10 @@ async def write_from(
     passages: Sequence[ScoredChunk],
     *,
     way_out: WayOut = "refuse",
-    released: Callable[[], object] | None = None,
 ) -> Answer:
     """The answer, checked. NO_ANSWER and CLARIFY are the writing model's word, `text` is empty then, and nothing has
     reached the reader; an answer of which no sentence comes near the passages is NO_ANSWER, too, and has been read.
-    `released`: called the moment the model begins to answer. Never raises a ModelError.
+    Never raises a ModelError.
 
     Steps: compress (where that is switched on), generate, verify. Sources hold their whole text, whatever of it the
     model was given.
@@ -218,7 +92,7 @@ async def write_from(
         shown = await compress(deps, question.standalone, passages, room=author.room)
     selection = {passage.chunk_id for passage in shown}
     sources = as_sources([passage for passage in passages if passage.chunk_id in selection])
-    writer = AnswerWriter(deps, sources=sources, question=question.standalone, may_refuse=True, released=released)
+    writer = AnswerWriter(deps, sources=sources, question=question.standalone, may_refuse=True)
     answer = await generate(deps, question, shown, sources, author, writer, way_out=way_out)
     answer = await verify(deps, answer, question=question.standalone)
     if not answer.model or not answer.text or (answer.partial and answer.decision == "ANSWER"):
@@ -230,11 +104,10 @@ async def write_from(
 
 
 async def with_nearest(deps: Deps, question: Question, answer: Answer) -> Answer:
-    """The answer, and behind it quotations of what is nearest among its sources."""
-    quoted = quotations(
-        question.standalone, answer.sources, most=QUOTATIONS, language=deps.language, leans_on=question.leans_on
-    )
-    return await with_more(deps, answer, f"\n\n{phrase('closest', deps.language)}\n\n{quoted}")
+    """The answer, and behind it what is nearest among its sources."""
+    nearest = answer.sources[:NEAREST]
+    shown = await show_passages(deps, question, nearest, among=answer.sources, chars=NEAREST_CHARS)
+    return await with_passages(deps, answer, f"\n\n{phrase('closest', deps.language)}\n\n", shown)
 
 
 def behind(text: str, answer: Answer) -> Answer:
@@ -252,6 +125,19 @@ async def with_more(deps: Deps, answer: Answer, text: str) -> Answer:
     return replace(answer, text=text, sources=marked_cited(answer.sources, cited_markers(text)))
 
 
+async def with_passages(deps: Deps, answer: Answer, lead: str, shown: Shown) -> Answer:
+    """The answer with passages behind it, which it cites."""
+    lead = lead if answer.text else lead.lstrip()
+    before = len(answer.text) + len(lead)
+    moved = (replace(one, start=one.start + before, end=one.end + before) for one in shown.grounding)
+    told = await with_more(deps, answer, lead + shown.text)
+    return replace(
+        told,
+        sources=marked_cited(answer.sources, cited_markers(answer.text) | shown.markers),
+        grounding=(*answer.grounding, *moved),
+    )
+
+
 @step("generate")
 async def generate(
     deps: Deps,
@@ -263,7 +149,7 @@ async def generate(
     *,
     way_out: WayOut = "refuse",
 ) -> Answer:
-    """By the model; where it is away or fails before its first word, the best sentences of the passages. `sources`: the
+    """By the model; where it is away or fails before its first word, the best passages as they stand. `sources`: the
     passages in their order, with their whole text."""
     ended = await write_by_model(deps, author, lambda: _prompt(deps, question, passages, way_out), writer)
     if writer.verdict:
@@ -277,10 +163,11 @@ async def generate(
             model=ended.model,
             reason=reason_text(reason),
         )
-    if reason := ended.failure or writer.aligner.failure:
+    reason = ended.failure or writer.aligner.failure
+    if reason:
         degrade(reason)
     if not writer.text:
-        return await _quoted(deps, question, passages, sources, failed=bool(ended.model))
+        return await _passages(deps, question, sources, reason=reason if ended.model else "")
     return written_answer(writer.text, sources, ended)
 
 
@@ -299,37 +186,17 @@ def written_answer(text: str, sources: Sequence[Source], ended: Ended, *, reason
     )
 
 
-async def _quoted(
-    deps: Deps, question: Question, passages: Sequence[ScoredChunk], sources: tuple[Source, ...], *, failed: bool
-) -> Answer:
-    """Without a model the best quotations. Whether they answer is the estimate's to say, and nothing but a label hangs
-    on it: NO_ANSWER quotes them too, under a sentence that says what can't be known. failed: a model is connected."""
-    text, language = question.standalone, deps.language
-    score = await estimated(deps, question, passages) if sources else 0.0
-    answers = score >= deps.settings.corrective.good_score
-    versions = versions_in_question(sources, text)
-    quoted = await asyncio.to_thread(
-        quotations, text, versions, most=QUOTATIONS, language=language, leans_on=question.leans_on
-    )
-    lead = "" if answers else phrase("model_failed" if failed else "no_model", language) + "\n\n"
+async def _passages(deps: Deps, question: Question, sources: tuple[Source, ...], *, reason: str) -> Answer:
+    """The best passages, under a line that says that no model wrote. reason: why a model that is connected gave no
+    answer; empty: none is connected."""
+    why = phrase("model_failed", deps.language, reason=deps.say(reason, deps.language)) if reason else ""
+    shown = await show_passages(deps, question, best_sources(sources), among=sources, chars=SHOWN_CHARS)
     await deps.trace.choose_sources(sources)
-    begun = Answer(
-        decision="ANSWER" if answers else "NO_ANSWER",
-        text="",
-        sources=sources,
-        reason=worded("without a model; the documents answer with a probability of {score:.2f}", score=score),
-    )
-    answer = await with_more(deps, begun, lead + quoted)
-    cited = [source.marker for source in answer.sources if source.cited]
-    note(
-        "passages_quoted",
-        quoted=len(cited),
-        cited=cited,
-        of=len(sources),
-        model="",
-        partial=False,
-        score=round(score, 3),
-    )
+    begun = Answer(decision="ANSWER", text="", sources=sources, reason=reason_text("passages_shown_alone"))
+    line = (why or phrase("no_model", deps.language)) + "\n\n"
+    answer = await with_passages(deps, begun, line, shown)
+    cited = sorted(shown.markers)
+    note("passages_shown", shown=len(cited), cited=cited, of=len(sources), model="", partial=False)
     return answer
 
 
@@ -355,6 +222,7 @@ def marked_cited(sources: Sequence[Source], cited: Set[int]) -> tuple[Source, ..
 
 
 # ------------------------------------------------------------------------------------------------ no answer
+JUDGING = ("generate", "assess", "grade", "reflect")  # steps in which a model says whether passages answer
 
 
 async def refuse(
@@ -367,15 +235,27 @@ async def refuse(
             skip("no_documents")
     why = "no_documents" if candidates is None else "found_but_weak" if candidates else "nothing_found"
     sources = as_sources((candidates or ())[:NEAREST])
-    paragraphs = [phrase(why, deps.language), _of_the_web(deps)]
-    if sources:
-        await deps.trace.choose_sources(sources)
-        quoted = await asyncio.to_thread(
-            quotations, question.standalone, sources, most=NEAREST, language=deps.language, leans_on=question.leans_on
-        )
-        paragraphs += [phrase("closest", deps.language), quoted]
-    refusal = Answer(decision="NO_ANSWER", text="", sources=sources, reason=reason_text(reason or why))
-    return await with_more(deps, refusal, "\n\n".join(filter(None, paragraphs)))
+    refusal = Answer(
+        decision="NO_ANSWER", text="", sources=sources, model=_refusing_model(deps), reason=reason_text(reason or why)
+    )
+    lead = "\n\n".join(filter(None, (phrase(why, deps.language), _of_the_web(deps))))
+    if not sources:
+        return await with_more(deps, refusal, lead)
+    await deps.trace.choose_sources(sources)
+    shown = await show_passages(deps, question, sources, among=sources, chars=NEAREST_CHARS)
+    return await with_passages(deps, refusal, f"{lead}\n\n{phrase('closest', deps.language)}\n\n", shown)
+
+
+def _refusing_model(deps: Deps) -> str:
+    """The model that has last said of what was found whether it answers; "" where none has."""
+    calls = (
+        call
+        for step in reversed(deps.trace.steps)
+        if step.name in JUDGING
+        for call in reversed(step.calls)
+        if call.kind == "chat" and not call.error
+    )
+    return next((call.model for call in calls), "")
 
 
 def _of_the_web(deps: Deps) -> str:

@@ -2,16 +2,9 @@
 
 The fast model is shown the passages in the form and order in which the writing model is given them, and replies with
 the numbers of those that answer, and a verdict, about 20 tokens. Only a model's word refuses or asks back; without one
-the verdict is REFINE, and the score is the estimate's. `evaluate` is the evaluator of `react`; `grade` gives one
-independent verdict for every document, all of them side by side.
-
-The estimate says how probably what a search found answers the question: six signals and a logistic, no language model.
-
-    P = 1 / (1 + exp(-(bias + Σ weight · signal)))
-
-It decides nothing where a model is connected: it begins calls for better words early. Without a model it is the label
-of what is quoted. Weights: `weights.json`, by `benchmarks.judge.fit_estimate`; figures: docs/evaluation.md. A
-cross-encoder's score takes its place where one is configured.
+the verdict is REFINE: nobody has judged. `evaluate` is the evaluator of `react`; `grade` gives one independent verdict
+for every document, all of them side by side. Without a language model a cross-encoder's score, where one is configured,
+orders the passages; nothing else scores them.
 Sources: seed 003 §2.5 and §2.6; Yan et al., Corrective RAG, 2024, arXiv:2401.15884; seed 004, tool 3 and node 4; seed
 000, node 2 (is_relevant, confidence).
 """
@@ -19,13 +12,8 @@ Sources: seed 003 §2.5 and §2.6; Yan et al., Corrective RAG, 2024, arXiv:2401.
 from __future__ import annotations
 
 import asyncio
-import json
-import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any, Literal
 
@@ -38,122 +26,15 @@ from retrieval.engine.providers.chat import exactly, limited, shaped
 from retrieval.engine.providers.rerank_http import HttpReranker
 from retrieval.engine.steps.retrieve import fit
 from retrieval.engine.steps.step import Deadline, Deps, step, try_call
-from retrieval.engine.text.analysis import analyze, query_terms
 from retrieval.engine.text.quoting import label, one_line, quote_source
-from retrieval.engine.text.statements import split_sentences
-from retrieval.engine.trace import note, path_text, queue_model_call, skip
+from retrieval.engine.trace import note, queue_model_call, reason_text, skip
 from retrieval.engine.values import Question, ScoredChunk
-
-# ------------------------------------------------------------------------------------------------ estimate
-WEIGHTS = Path(__file__).with_name("weights.json")
-LIST_LENGTH = 10  # passages that are looked at, best first
-MOST_TERMS = 31  # of a question: a longer one counts as this long
-MAX_SENTENCES = 200  # of a passage
-K1, B = 0.9, 0.4  # of BM25, as the index has them
-TEXT_SIGNALS = ("sentence", "frequency", "bm25_lead", "unseen", "question_length")
-HYBRID_SIGNALS = (*TEXT_SIGNALS, "cosine")
-
-
-def estimate_answerability(question: str, passages: Sequence[ScoredChunk], *, semantic: bool = True) -> float:
-    """P(the passages, best first, answer the question), 0..1; 0 for no passage.
-
-    semantic: whether dense scores come from an embedding model (`SearchScope.semantic`); else they are not read.
-    Analyses each passage that it has not seen yet, a few ms of processor time: keep it off the event loop.
-    """
-    if not passages:
-        return 0.0
-    signals = read_signals(question, passages, semantic=semantic)
-    weights = shipped_weights()["hybrid" if "cosine" in signals else "text"]
-    return probability(signals, weights)
-
-
-def probability(signals: Mapping[str, float], weights: Mapping[str, float]) -> float:
-    return 1.0 / (1.0 + math.exp(-(weights["bias"] + sum(weights[name] * signals[name] for name in signals))))
-
-
-@lru_cache(maxsize=1)
-def shipped_weights() -> dict[str, dict[str, float]]:
-    """One set for lists with vectors (hybrid), one for those without (text)."""
-    weights: dict[str, dict[str, float]] = json.loads(WEIGHTS.read_text(encoding="utf-8"))
-    return weights
-
-
-def read_signals(question: str, passages: Sequence[ScoredChunk], *, semantic: bool = True) -> dict[str, float]:
-    """Of at least one passage, best first; each signal 0..1, relative to the list where it can be, so that a collection
-    of another size and another embedding model change little.
-
-    sentence: the share of the question's terms that the best single sentence has, with title and heading. frequency:
-    BM25's saturation of the terms in a passage, their mean, of the best passage. bm25_lead: how far the best BM25 score
-    is above the mean of the next two, as a share of it: two documents that agree do not lower it much. unseen: the
-    share of the terms that no passage has. question_length: of the logarithm of the number of terms. cosine: how far
-    the best is above the lowest of the list, as a share of what is left to 1; left out where no passage has a dense
-    score of an embedding model. Terms weighed by their rarity in the list made no difference (docs/evaluation.md).
-    """
-    listed = passages[:LIST_LENGTH]
-    read = [_read(f"{one.chunk.title}\n{one.chunk.heading}".strip(), one.chunk.text) for one in listed]
-    terms = frozenset(query_terms(question))
-    mean_length = sum(passage.length for passage in read) / len(read) or 1.0
-    share = 1.0 / max(1, len(terms))
-    signals = {
-        "sentence": share * max(passage.best_sentence(terms) for passage in read),
-        "frequency": share * max(passage.frequency(terms, mean_length) for passage in read),
-        "bm25_lead": _lead([one.scores.bm25 or 0.0 for one in listed]),
-        "unseen": share * sum(not any(passage.count(term) for passage in read) for term in terms),
-        "question_length": min(1.0, math.log1p(len(terms)) / math.log1p(MOST_TERMS)),
-    }
-    dense = [one.scores.dense for one in listed if semantic and one.scores.dense is not None]
-    if dense:
-        lowest = min(*dense, 0.99)
-        signals["cosine"] = (max(dense) - lowest) / (1.0 - lowest)
-    return signals
-
-
-def _lead(scores: Sequence[float]) -> float:
-    """0.5 where there is nothing to compare with. A third that is not there counts 0: nothing else shares a word with
-    the question."""
-    best, second, third = sorted((*scores, 0.0, 0.0), reverse=True)[:3]
-    if len(scores) < 2 or best <= 0.0:
-        return 0.5
-    return 1.0 - (second + third) / (2.0 * best)
-
-
-@dataclass(frozen=True, slots=True)
-class _Passage:
-    """Terms: of each sentence; how often each occurs in the text; of title and heading."""
-
-    sentences: tuple[frozenset[str], ...]
-    counts: Mapping[str, int]
-    head: frozenset[str]
-    length: int
-
-    def count(self, term: str) -> int:
-        return self.counts.get(term, 0) + (term in self.head)
-
-    def best_sentence(self, terms: frozenset[str]) -> int:
-        """The most terms that one sentence has, with title and heading."""
-        own = terms - self.head
-        return len(terms & self.head) + max((len(own & sentence) for sentence in self.sentences), default=0)
-
-    def frequency(self, terms: frozenset[str], mean_length: float) -> float:
-        """The sum of what BM25 makes of each term's count, each 0..1."""
-        norm = K1 * (1 - B + B * self.length / mean_length)
-        return sum(count / (count + norm) for count in map(self.count, terms))
-
-
-@lru_cache(maxsize=4096)
-def _read(head: str, text: str) -> _Passage:
-    """Kept, since the passages of one collection come up again and again."""
-    sentences = [analyze(sentence) for sentence in split_sentences(text)[:MAX_SENTENCES]]
-    counts = Counter(term for sentence in sentences for term in sentence)
-    return _Passage(tuple(map(frozenset, sentences)), counts, frozenset(analyze(head)), counts.total())
-
 
 # ------------------------------------------------------------------------------------------------ judge
 BOOST_SHARE = 0.5  # exponent of what ratings gave a candidate: how far it counts on after reranking; 0: not at all
 YES_SCORE = 6  # of TOP_SCORE, from which a model's score means yes
 FRAME_TOKENS = 1000  # of a judge's prompt, for all that is no passage
 SNIPPET_CHARS = 2000  # of each passage that a cross-encoder is sent; it reads some 500 tokens
-YES, NO = 0.9, 0.1  # P(the passages answer) that stands for a model's word
 MISSING_CHARS = 300
 TOP_SCORE = 10  # of the whole numbers, from 0, that a model scores with
 CRITERIA = (
@@ -191,14 +72,6 @@ def reranking_is_on(deps: Deps, question: Question) -> bool:
     """Whether a model may be asked about passages: as the request says, else the settings."""
     option = question.options.rerank
     return deps.settings.rerank.enabled if option is None else option
-
-
-async def estimated(deps: Deps, question: Question, passages: Sequence[ScoredChunk]) -> float:
-    """P(the passages answer), 0..1, without a language model: a cross-encoder's best score, else the estimate's."""
-    crossed = [passage.scores.rerank for passage in passages if passage.scores.rerank is not None]
-    if crossed and deps.reranker:  # else the scores are of single documents, by their grades
-        return max(crossed)
-    return await asyncio.to_thread(estimate_answerability, question.standalone, passages)
 
 
 async def quoted(deps: Deps, passages: Sequence[ScoredChunk]) -> list[str]:
@@ -264,27 +137,24 @@ async def _rerank(
 
 
 # ------------------------------------------------------------------------------------------------ judge
-async def by_estimate(deps: Deps, question: Question, passages: Sequence[ScoredChunk], **_: Any) -> Assessment:
+def not_judged(deps: Deps, question: Question, passages: Sequence[ScoredChunk], **_: Any) -> Assessment:
     """No model's word: nothing is refused."""
-    if not passages:
-        return assessed("nothing_found", "REFINE", ())
-    score = await estimated(deps, question, passages)
-    return assessed("judged_by_estimate", "REFINE", passages, score=score)
+    return assessed("not_judged" if passages else "nothing_found", "REFINE", passages)
 
 
-@step("assess", fallback=by_estimate)
+@step("assess", fallback=not_judged)
 async def judge(deps: Deps, question: Question, passages: Sequence[ScoredChunk]) -> Assessment:
     if not passages or not reranking_is_on(deps, question):
-        return await by_estimate(deps, question, passages)
+        return not_judged(deps, question, passages)
     verdict, numbers = await _verdict(deps, question, passages)
     named = tuple(passages[number - 1] for number in dict.fromkeys(numbers))
     if verdict == "no_answer":
-        return assessed("judged_no", "NO_ANSWER", passages, score=NO)
+        return assessed("judged_no", "NO_ANSWER", passages)
     first_of_each = {passage.document_id: passage for passage in reversed(named)}
     readings = tuple(passage for passage in named if passage in first_of_each.values())
     if verdict == "ask_back" and len(readings) > 1:  # one document alone leaves nothing to choose
-        return assessed("judged_unclear", "CLARIFY", passages, named=readings, score=YES)
-    return assessed("judged_yes", "ANSWER", passages, named=named, score=YES)
+        return assessed("judged_unclear", "CLARIFY", passages, named=readings)
+    return assessed("judged_yes", "ANSWER", passages, named=named)
 
 
 class SufficiencyVerdict(BaseModel):
@@ -292,43 +162,42 @@ class SufficiencyVerdict(BaseModel):
     missing: SearchWords = ""
 
 
-@step("assess", fallback=by_estimate)
+@step("assess", fallback=not_judged)
 async def evaluate(deps: Deps, question: Question, passages: Sequence[ScoredChunk], *, most: int) -> Assessment:
     """ANSWER stands for sufficient, NO_ANSWER for insufficient. most: passages that the model is shown."""
     if not passages or not reranking_is_on(deps, question):
-        return await by_estimate(deps, question, passages)
+        return not_judged(deps, question, passages)
     shown = "\n\n".join(await quoted(deps, passages[:most]))
     question_line = one_line(question.standalone)
     reply = await deps.complete("sufficiency", SufficiencyVerdict, passages=shown, question=question_line)
     if reply.verdict == "SUFFICIENT":
-        assessment = assessed("judged_yes", "ANSWER", passages, score=YES)
+        assessment = assessed("judged_yes", "ANSWER", passages)
     else:
         missing = one_line(reply.missing)[:MISSING_CHARS]
-        assessment = assessed("judged_no", "NO_ANSWER", passages, score=NO, missing=missing)
+        assessment = assessed("judged_no", "NO_ANSWER", passages, missing=missing)
     await deps.trace.announce("relevance_evaluator", assessment.reason)
     return assessment
 
 
 def assessed(
-    code: Literal["nothing_found", "judged_by_estimate", "judged_no", "judged_unclear", "judged_yes"],
+    code: Literal["nothing_found", "not_judged", "judged_no", "judged_unclear", "judged_yes"],
     verdict: Verdict,
     passages: Sequence[ScoredChunk],
     *,
     named: tuple[ScoredChunk, ...] = (),
-    score: float = 0.0,
     missing: str = "",
 ) -> Assessment:
-    """An assessment, and its entry in the decision path. score: P(the passages answer), 0..1."""
+    """An assessment, and its entry in the decision path."""
     note(
         code,
         verdict=verdict,
-        score=round(score, 3),
         by_model=verdict != "REFINE",
         named=[passage.chunk_id for passage in named],
         missing=missing,
     )
-    reason = path_text(code, {"score": score})
-    return Assessment(verdict=verdict, candidates=tuple(passages), reason=reason, missing=missing, named=named)
+    return Assessment(
+        verdict=verdict, candidates=tuple(passages), reason=reason_text(code), missing=missing, named=named
+    )
 
 
 class RetrievalJudgement(BaseModel):
@@ -380,14 +249,13 @@ async def _verdict(deps: Deps, question: Question, passages: Sequence[ScoredChun
 
 
 # ------------------------------------------------------------------------------------------------ grade
-RELEVANT_SCORE = 0.4  # estimate from which the documents are relevant, where no model grades them
 GRADING_TIMEOUT_S = 60.0  # all documents of one search together
 EXCERPT_CHARS = 2000  # of a graded document, kept in the decision path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentGrade:
-    """`confidence`: in this verdict, 0..1. by_model: a model gave it, else the estimate."""
+    """`confidence`: in this verdict, 0..1. by_model: a model gave it; else nobody did, and the document stays."""
 
     relevant: bool
     confidence: float
@@ -400,10 +268,13 @@ class DocumentGrade:
         return 0.5 + self.confidence / 2 if self.relevant else min(0.5 - self.confidence / 2, 0.499)
 
 
+NOT_GRADED = DocumentGrade(relevant=True, confidence=0.0, reason=reason_text("not_graded"))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Graded:
     """`documents`: those that passed by a model's word, best first, with their score in `scores.rerank`; then those
-    that passed by the estimate and those that failed, as found. `grades`: by `grade_key`, earlier rounds' included."""
+    that nobody graded and those that failed, as found. `grades`: by `grade_key`, earlier rounds' included."""
 
     documents: tuple[ScoredChunk, ...] = ()
     grades: Mapping[str, DocumentGrade] = field(default_factory=dict)
@@ -444,9 +315,7 @@ async def grade(
     grades = dict(known)
     if fresh and reranking_is_on(deps, question):
         grades |= await _by_model(deps, question.standalone, fresh)
-    if left := [document for document in fresh if grade_key(document) not in grades]:
-        by_estimate = _by_estimate(await estimated(deps, question, fresh))
-        grades |= {grade_key(document): by_estimate for document in left}
+    grades = {grade_key(document): NOT_GRADED for document in fresh} | grades
     graded = Graded(documents=_in_order(documents, grades), grades=grades)
     note(
         "graded",
@@ -494,20 +363,12 @@ async def _by_model(deps: Deps, text: str, documents: Sequence[ScoredChunk]) -> 
         grade_key(document): DocumentGrade(
             relevant=verdict.is_relevant,
             confidence=verdict.confidence / TOP_SCORE,
-            reason=path_text("model_says_relevant" if verdict.is_relevant else "model_says_not_relevant", {}),
+            reason=reason_text("model_says_relevant" if verdict.is_relevant else "model_says_not_relevant"),
             by_model=True,
         )
         for document, verdict in zip(documents, verdicts, strict=True)
         if verdict is not None
     }
-
-
-def _by_estimate(score: float) -> DocumentGrade:
-    """`confidence` grows with the distance from the score from which they are relevant."""
-    relevant = score >= RELEVANT_SCORE
-    room = 1.0 - RELEVANT_SCORE if relevant else RELEVANT_SCORE
-    reason = path_text("judged_by_estimate", {"score": score})
-    return DocumentGrade(relevant=relevant, confidence=abs(score - RELEVANT_SCORE) / room, reason=reason)
 
 
 def _in_order(documents: Sequence[ScoredChunk], grades: Mapping[str, DocumentGrade]) -> tuple[ScoredChunk, ...]:

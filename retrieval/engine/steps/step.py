@@ -81,7 +81,7 @@ class Deadline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deps:
-    """The parts down to `curated` live as long as the engine, the others as long as one answer."""
+    """The parts down to `say` live as long as the engine, the others as long as one answer."""
 
     settings: RagSettings
     models: Models
@@ -94,6 +94,7 @@ class Deps:
     web: WebSearcher | None = None  # None: no web search is configured
     memory: MemoryStore | None = None  # None: nothing is remembered from one answer to the next
     curated: CuratedAnswers | None = None  # None: nobody has written answers beforehand
+    say: Callable[[str, Language], str] = lambda sentence, language: str(sentence)  # the site's own, in a language
     trace: Trace = field(default_factory=Trace)
     deadline: Deadline = field(default_factory=lambda: Deadline(UNLIMITED_S))
     language: Language = "en"  # to answer in

@@ -127,7 +127,7 @@ class AnswerWriter:
     the passages that bear it out, when it is complete; the model's own markers are a hint (`steps.grounding`).
 
     text: what has been emitted. may_refuse: the reply may be a verdict in place of an answer; sources go to the reader
-    before the first word of an answer, not at all where the model refuses. released: called before that word.
+    before the first word of an answer, not at all where the model refuses.
     """
 
     def __init__(
@@ -137,13 +137,11 @@ class AnswerWriter:
         sources: Sequence[Source],
         question: str,
         may_refuse: bool = False,
-        released: Callable[[], object] | None = None,
     ) -> None:
         self.text = ""
         self.aligner = Aligner(sources, question=question, models=deps.models)
         self._trace = deps.trace
         self._sources = tuple(sources)
-        self._released = released
         self._may_refuse = may_refuse
         self._language = deps.language
         self._begin()
@@ -180,8 +178,6 @@ class AnswerWriter:
     async def _emit(self, content: str) -> None:
         content = content if self.text else content.lstrip()
         if content and not self.text and self._reader:
-            if self._released:
-                self._released()
             await self._trace.choose_sources(self._sources)
         if content:
             self.text += content

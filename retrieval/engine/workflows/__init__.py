@@ -21,8 +21,8 @@ from retrieval.engine.steps.answer import curated_answer
 from retrieval.engine.steps.continuing import Begun, write_on
 from retrieval.engine.steps.grounding.second_look import second_look
 from retrieval.engine.steps.grounding.verify import verify
-from retrieval.engine.steps.judge import estimated, reranking_is_on
-from retrieval.engine.steps.query import fold, own_words, prefer_what_is_named
+from retrieval.engine.steps.judge import reranking_is_on
+from retrieval.engine.steps.query import fold, prefer_what_is_named
 from retrieval.engine.steps.retrieve import breadth, search_documents
 from retrieval.engine.steps.step import Deps
 from retrieval.engine.text.analysis import Language, answer_language
@@ -36,7 +36,6 @@ if TYPE_CHECKING:  # it takes longer than all else together, and every process o
 DEFAULT_WORKFLOW = "corrective"
 NAMES = ("corrective", "self_corrective", "dual_loop", "planned", "react")  # in the contract's order
 RECURSION_LIMIT = 100  # of LangGraph: a guard against a graph that never ends, far above what any of ours can need
-CLEAR_SCORE = 0.6  # a first search whose answerability is at or above it needs no better queries
 
 
 def available_workflows() -> tuple[str, ...]:
@@ -130,7 +129,7 @@ async def continue_answer(begun: Begun, *, engine: Deps, trace: Trace) -> Answer
 
 
 async def require_writer(deps: Deps) -> None:
-    """Raises UnavailableError where no model can go on: quoted sentences can't be continued by rules."""
+    """Raises UnavailableError where no model can go on: no rule can."""
     await require_model(deps, worded("An answer is continued by a model, and none can be used now: {reason}."))
 
 
@@ -191,9 +190,3 @@ async def search_for(
         queries=queries, scope=question.scope, filters=filters, top_k=breadth(question, deps.settings)
     )
     return await search_documents(deps, request, purpose=purpose)
-
-
-async def search_own_words(deps: Deps, question: Question) -> tuple[SearchResult, bool]:
-    """The first search, and whether it is clearly good: then no model is asked for better words or another way."""
-    result = await search_for(deps, question, own_words(question), question.filters, purpose="own_words")
-    return result, await estimated(deps, question, result.candidates) >= CLEAR_SCORE

@@ -16,21 +16,20 @@
 (`retrieval.engine.steps.writing`). So a question whose answer the first search found takes one model round. A refusal
 in other
 words, of which no passage supports a sentence, has been read by then; it is looked again behind it. `improve` looks for
-better words (condense, rewrite, HyDE, side by side; begun beside the first writing where the estimate is low) and
-searches for all of them at once; where the model that routes says that whole documents are to be read, they are
-(`retrieval.engine.workflows.documents`), and a greeting is replied to. `judge` gives a verdict in one short call; a
-refusal
-needs two, so after its yes the writing model is not offered one. `refine` searches by text alone, then wider, then on
-the web where that is configured and wanted. What the writing model has refused is judged with all that the better words
-found, in their order; of what the judge has refused no more than fills up SECOND_LOOK passages is shown again.
+better words (condense, rewrite, HyDE, side by side) and searches for all of them at once; where the model that routes
+says that whole documents are to be read, they are (`retrieval.engine.workflows.documents`), and a greeting is replied
+to.
+`judge` gives a verdict in one short call; a refusal needs two, so after its yes the writing model is not offered one.
+`refine` searches by text alone, then wider, then on the web where that is configured and wanted. What the writing model
+has refused is judged with all that the better words found, in their order; of what the judge has refused no more than
+fills up SECOND_LOOK passages is shown again.
 
-Only a model's word refuses or asks back. The estimate saves calls, and labels what is quoted without a model.
+Only a model's word refuses or asks back.
 Simplified from Yan et al., 2024, arXiv:2401.15884.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
@@ -52,7 +51,7 @@ from retrieval.engine.steps.answer import (
     with_nearest,
     write_from,
 )
-from retrieval.engine.steps.judge import Assessment, estimated, rerank, reranking_is_on
+from retrieval.engine.steps.judge import Assessment, rerank
 from retrieval.engine.steps.query import BetterWords, look_for_better_words, own_words
 from retrieval.engine.steps.retrieve import Stage, dedupe, may_search_web, search_again, stages
 from retrieval.engine.steps.step import Deps
@@ -70,7 +69,6 @@ from retrieval.engine.workflows import (
 from retrieval.engine.workflows.documents import answer_from_documents
 
 SECOND_LOOK = 5  # passages that the judge is shown once it has refused others
-AHEAD_AFTER_S = 0.15  # that the writing has before better words are looked for beside it
 
 
 class State(Asking, total=False):
@@ -105,24 +103,26 @@ async def search(state: State, runtime: Runtime[Deps]) -> State:
 
 
 async def after_search(state: State, runtime: Runtime[Deps]) -> Literal["judge", "write", "refine"]:
-    """A request may want a judgement before the writing. Without a model, what does not look like an answer is looked
-    up on the web, where that is wanted, before it is quoted."""
+    """A request may want a judgement before the writing. Without a model nobody can say whether the documents answer:
+    where the web is wanted, it is searched as well."""
     deps, question = runtime.context, state["question"]
     if question.options.rerank or not state["passages"]:
         return "judge"
-    if state["offline"] and may_search_web(deps, question):
-        score = await estimated(deps, question, state["passages"])
-        return "write" if score >= deps.settings.corrective.good_score else "refine"
-    return "write"
+    return "refine" if state["offline"] and may_search_web(deps, question) else "write"
 
 
 async def _with_found(deps: Deps, state: State, candidates: Sequence[ScoredChunk]) -> State:
-    """In the order of the last search. What it did not find again comes behind, and last what a judge has refused."""
+    """In the order of the last search. What it did not find again comes behind, and last what a judge has refused.
+    Without a model nothing compares pages of the web with the documents, which come first."""
     before, refused, question = state.get("hits", ()), state.get("refused", frozenset()), state["question"]
     fresh = await dedupe(deps, candidates, known=before)
-    places = {hit.chunk_id: place for place, hit in enumerate(candidates)}
-    hits = (*fresh, *(hit for hit in before if hit.chunk_id not in {one.chunk_id for one in fresh}))
-    hits = tuple(sorted(hits, key=lambda hit: (hit.chunk_id in refused, places.get(hit.chunk_id, len(places)))))
+    before = tuple(hit for hit in before if hit.chunk_id not in {one.chunk_id for one in fresh})
+    if state.get("offline"):
+        hits = (*before, *fresh)
+    else:
+        places = {hit.chunk_id: place for place, hit in enumerate(candidates)}
+        hits = (*fresh, *before)
+        hits = tuple(sorted(hits, key=lambda hit: (hit.chunk_id in refused, places.get(hit.chunk_id, len(places)))))
     ranked = await rerank(deps, question, hits)
     if refused:
         ranked = ranked[:SECOND_LOOK]
@@ -131,41 +131,24 @@ async def _with_found(deps: Deps, state: State, candidates: Sequence[ScoredChunk
 
 # ------------------------------------------------------------------------------------------------ write
 async def write(state: State, runtime: Runtime[Deps]) -> State:
-    """The answer, or the word that says why there is none. Where the estimate is low, better words are looked for
-    beside the first writing; they are dropped the moment the model says that it answers."""
-    deps, question, ahead = runtime.context, state["question"], None
+    """The answer, or the word that says why there is none."""
+    deps, question = runtime.context, state["question"]
     way_out = _way_out(state)
-    if "words" not in state and await _looks_poor(deps, state):
-        ahead = asyncio.create_task(_words_ahead(deps, state))
-    try:
-        answer = await write_from(
-            deps,
-            question,
-            state["passages"],
-            way_out=way_out,
-            released=ahead.cancel if ahead else None,
-        )
-        unsupported = is_unsupported(answer)
-        if unsupported and "read" in state:
-            return _finished(state, await with_nearest(deps, question, answer))
-        if answer.text and not unsupported:
-            known = state["assessment"].reason if "assessment" in state else ""
-            return _finished(state, replace(answer, reason=answer.reason or known))
-        verdict: Literal["CLARIFY", "NO_ANSWER"] = "CLARIFY" if answer.decision == "CLARIFY" else "NO_ANSWER"
-        update: State = {"assessment": Assessment(verdict=verdict, candidates=state["passages"], reason=answer.reason)}
-        if unsupported:
-            more = await with_more(deps, answer, f"\n\n{phrase('looked_again', deps.language)}\n\n")
-            update["read"] = more.text
-        if verdict == "NO_ANSWER":
-            if way_out == "none":
-                update["refused"] = _refused(state)  # the judge has looked at them, too
-            if ahead and not unsupported:  # else they were dropped at the first word
-                update["words"] = await ahead
-        return update
-    finally:
-        if ahead:
-            ahead.cancel()
-            await asyncio.gather(ahead, return_exceptions=True)
+    answer = await write_from(deps, question, state["passages"], way_out=way_out)
+    unsupported = is_unsupported(answer)
+    if unsupported and "read" in state:
+        return _finished(state, await with_nearest(deps, question, answer))
+    if answer.text and not unsupported:
+        known = state["assessment"].reason if "assessment" in state else ""
+        return _finished(state, replace(answer, reason=answer.reason or known))
+    verdict: Literal["CLARIFY", "NO_ANSWER"] = "CLARIFY" if answer.decision == "CLARIFY" else "NO_ANSWER"
+    update: State = {"assessment": Assessment(verdict=verdict, candidates=state["passages"], reason=answer.reason)}
+    if unsupported:
+        more = await with_more(deps, answer, f"\n\n{phrase('looked_again', deps.language)}\n\n")
+        update["read"] = more.text
+    if verdict == "NO_ANSWER" and way_out == "none":
+        update["refused"] = _refused(state)  # the judge has looked at them, too
+    return update
 
 
 def _finished(state: State, answer: Answer) -> State:
@@ -181,19 +164,6 @@ def _way_out(state: State) -> WayOut:
 
 def _refused(state: State) -> frozenset[str]:
     return state.get("refused", frozenset()) | {passage.chunk_id for passage in state["passages"]}
-
-
-async def _looks_poor(deps: Deps, state: State) -> bool:
-    question = state["question"]
-    if state["offline"] or not reranking_is_on(deps, question):
-        return False
-    return await estimated(deps, question, state["passages"]) < deps.settings.corrective.weak_score
-
-
-async def _words_ahead(deps: Deps, state: State) -> BetterWords:
-    """Behind the writing: a server that works on one call at a time is to begin with that."""
-    await asyncio.sleep(AHEAD_AFTER_S)
-    return await look_for_better_words(deps, state["question"], state["filters"], found=_found(state))
 
 
 async def is_offline(deps: Deps) -> bool:

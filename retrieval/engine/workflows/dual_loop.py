@@ -16,9 +16,8 @@
                                   ▼                            ▲
                    clarify, or fallback_response → END         └─ an earlier draft, where there is one
 
-Inner loop: hierarchical_search, direct_chunk_search and web_search, each once (`tried_routes`). No model chooses where
-the search with the user's own words is clearly good. Nothing found in the documents goes on to the web by itself. Only
-a model's word refuses or asks back.
+Inner loop: hierarchical_search, direct_chunk_search and web_search, each once (`tried_routes`). Nothing found in the
+documents goes on to the web by itself. Only a model's word refuses or asks back.
 Outer loop: an answer is written to the end, graded, and only then sent, so that no reader sees text that is taken back;
 what happens meanwhile is told by the steps' events. A corrective round searches with new words, so every strategy is
 open again in it, and what was found is judged anew. What is worth remembering is written down after the answer was
@@ -28,7 +27,6 @@ sent, and condensed by a worker later.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Annotated, Literal
@@ -63,13 +61,7 @@ from retrieval.engine.text.analysis import phrase
 from retrieval.engine.text.quoting import neutralise, one_line, quote_history, quote_source
 from retrieval.engine.trace import HeldBackTrace, note, reason_text, skip
 from retrieval.engine.values import Answer, Query, Question, RememberedFact, ScoredChunk
-from retrieval.engine.workflows import (
-    Asking,
-    Workflow,
-    has_documents,
-    may_ask_back,
-    search_own_words,
-)
+from retrieval.engine.workflows import Asking, Workflow, has_documents, may_ask_back
 
 MAX_CORRECTIONS = 2  # times that a rejected answer is searched and written anew
 TIMEOUT_S = 240.0  # a whole answer
@@ -104,7 +96,6 @@ class State(Asking, total=False):
     available: tuple[StrategyName, ...]
     strategy: Strategy  # that was chosen first
     route: StrategyName | None  # the strategy whose turn it is; None: every one was tried
-    first: tuple[ScoredChunk, ...]  # found with the user's own words, where that is clearly good
     queries: tuple[Query, ...]
     all_queries: tuple[Query, ...]  # every query so far: a corrective round asks others
     tried_routes: tuple[StrategyName, ...]
@@ -179,18 +170,10 @@ async def choose_strategy(
 
 
 async def route_query(state: State, runtime: Runtime[Deps]) -> State:
-    """Decides; where the search with the user's own words is clearly good, its passages are used and no model is asked
-    for a route."""
-    deps, question, available = runtime.context, state["question"], state["available"]
+    question, available = state["question"], state["available"]
     if not available:
         return {"route": "direct"}
-    if has_documents(question):
-        with suppress(IndexUnavailableError):  # the strategies tell it, which may have another place to look
-            first, good = await search_own_words(deps, question)
-            if good:
-                strategy = Strategy(route="direct_chunk_search", question=question)
-                return {"strategy": strategy, "route": strategy.route, "first": first.candidates}
-    strategy = await choose_strategy(deps, question, available, state["memories"])
+    strategy = await choose_strategy(runtime.context, question, available, state["memories"])
     return {"strategy": strategy, "route": strategy.route, "question": strategy.question}
 
 
@@ -225,12 +208,10 @@ async def rewrite_query(state: State, runtime: Runtime[Deps]) -> State:
 # ------------------------------------------------------------------------------------------------ the inner loop
 async def retrieve_documents(state: State, runtime: Runtime[Deps]) -> State:
     """By the strategy whose turn it is; where the documents hold nothing, on the web at once."""
-    route, first = state["route"], state.get("first", ())
+    route = state["route"]
     if route is None:
         raise AssertionError("decide_after_document_grading leads here only while a strategy is left")
     tried = (*state["tried_routes"], route)
-    if first and not state["tried_routes"] and not state["drafts"]:
-        return {"candidates": first, "tried_routes": tried}
     web_is_left = "web_search" in state["available"] and "web_search" not in tried
     try:
         result = await _searched(runtime.context, state, route)

@@ -6,8 +6,8 @@
                           │                └─ not good, and a retry is left ─┐          │ the model says that
                           └──────────────────────────── mend ◄───────────────┴──────────┘ the passages don't answer
 
-No plan is asked for where the search with the user's own words is clearly good. Of a model's plan only what can run is
-kept: known types, and dependencies on tasks that stand before. `execute` runs tasks that do not wait for each other
+Of a model's plan only what can run is kept: known types, and dependencies on tasks that stand before. Without a model
+the plan is one search with the user's own words. `execute` runs tasks that do not wait for each other
 side by side. `reflect` scores relevance, completeness and factuality; `mend` adds a task that searches another way, at
 most `max_retries` times: a medium result is searched for wider and by its parts, a poor one in other words, by text
 alone, and on the web where that is wanted. The best result so far is used. The seed's check of the answer is the mark
@@ -32,13 +32,12 @@ from retrieval.engine.errors import IndexUnavailableError, ModelOutputError
 from retrieval.engine.ports import SearchRequest
 from retrieval.engine.providers.chat import exactly, limited, shaped
 from retrieval.engine.search.hybrid import best_first, rrf_scores
-from retrieval.engine.steps.answer import as_sources, best_statements, refuse, write_answer
+from retrieval.engine.steps.answer import refuse, write_answer
 from retrieval.engine.steps.judge import (
     TOP_SCORE,
     YES_SCORE,
     Score,
     check_score,
-    estimated,
     quoted,
     rank,
     rerank,
@@ -46,6 +45,7 @@ from retrieval.engine.steps.judge import (
     scores_by_chunk,
 )
 from retrieval.engine.steps.memory import consolidate_memory, quote_memories, recall_memory
+from retrieval.engine.steps.passages import best_statements
 from retrieval.engine.steps.query import (
     QUERY_CHARS,
     ClearQuery,
@@ -62,12 +62,7 @@ from retrieval.engine.steps.writing import WayOut
 from retrieval.engine.text.quoting import one_line, quote_history
 from retrieval.engine.trace import note, path_text, reason_text
 from retrieval.engine.values import Query, Question, ScoredChunk
-from retrieval.engine.workflows import (
-    Asking,
-    Workflow,
-    has_documents,
-    search_own_words,
-)
+from retrieval.engine.workflows import Asking, Workflow, has_documents
 
 TIMEOUT_S = 180.0  # a whole answer
 INPUT_CHARS = 400
@@ -143,7 +138,6 @@ class Finding:
 
 
 class State(Asking, total=False):
-    first: tuple[ScoredChunk, ...]  # found with the user's own words
     plan: Plan  # the first one, or the last mending of it
     goals: tuple[str, ...]  # what the first plan searched for
     findings: Mapping[str, Finding]  # short-term memory: what each task of this answer came to
@@ -163,19 +157,11 @@ def where_to_begin(state: State, runtime: Runtime[Deps]) -> Literal["no_answer",
 async def plan(state: State, runtime: Runtime[Deps]) -> State:
     """Long-term memory is background for the planner, never a source."""
     deps, question = runtime.context, state["question"]
-    first: tuple[ScoredChunk, ...] = ()
     begun: State = {"findings": {}, "tried": (), "in_vain": False, "refused": ""}
-    if has_documents(question):
-        found, good = await search_own_words(deps, question)
-        first = found.candidates
-        if good:
-            async with deps.trace.step("plan"):
-                made = single_search(deps, question, web=False, memories="")
-            return {**begun, "first": first, "plan": made, "goals": made.goals}
     memories, condensed = await asyncio.gather(recall_memory(deps, question), condense(deps, question))
     web = may_search_web(deps, question)
     made = await make_plan(deps, condensed, web=web, memories=quote_memories(memories))
-    return {**begun, "question": condensed, "first": first, "plan": made, "goals": made.goals}
+    return {**begun, "question": condensed, "plan": made, "goals": made.goals}
 
 
 class DraftedTask(BaseModel):
@@ -313,13 +299,10 @@ async def work(deps: Deps, state: State, task: Task, before: Mapping[str, Findin
         return Finding(candidates=(await web_search(deps, question, words=text)).candidates)
     if task.type not in SEARCHES:
         return Finding(candidates=await rerank(deps, replace(question, condensed=text), found))
-    if task.type == "retrieve" and text == question.standalone and not before and state["first"]:
-        return Finding(candidates=state["first"])
     reworded = tuple(query for finding in before.values() for query in finding.queries)
     if found and task.input:
-        sources = as_sources(found[:STATEMENTS])
-        statements = await asyncio.to_thread(best_statements, task.input, sources, most=STATEMENTS)
-        text = await follow_up(deps, task.input, [statement.text for statement in statements])
+        chunks = [candidate.chunk for candidate in found[:STATEMENTS]]
+        text = await follow_up(deps, task.input, await asyncio.to_thread(best_statements, task.input, chunks))
     own = own_words(question) if text == question.standalone else (Query(text),)
     request = _request(deps, question, task.type, (*own, *reworded) if task.input or not reworded else reworded)
     return Finding(candidates=(await search_documents(deps, request, purpose=task.id)).candidates)
@@ -347,13 +330,10 @@ def pool(lists: Sequence[Sequence[ScoredChunk]]) -> tuple[ScoredChunk, ...]:
 
 
 # ------------------------------------------------------------------------------------------------ reflection
-async def reflected_by_estimate(
-    deps: Deps, question: Question, passages: Sequence[ScoredChunk], **_: Any
-) -> Reflection:
+def not_reflected(deps: Deps, question: Question, passages: Sequence[ScoredChunk], **_: Any) -> Reflection:
     """There is no model's word to search again by: what was found passes."""
-    probability = await estimated(deps, question, passages)
-    note("reflected_by_estimate", score=round(probability, 3), outcome="pass", by_model=False)
-    return Reflection(candidates=tuple(passages), score=probability, outcome="pass")
+    note("not_judged", outcome="pass", by_model=False)
+    return Reflection(candidates=tuple(passages), score=0.0, outcome="pass")
 
 
 class EvidenceReflection(BaseModel):
@@ -364,7 +344,7 @@ class EvidenceReflection(BaseModel):
     factuality: Score
 
 
-@step("reflect", fallback=reflected_by_estimate)
+@step("reflect", fallback=not_reflected)
 async def reflect(
     deps: Deps, question: Question, passages: Sequence[ScoredChunk], *, parts: Sequence[str] = ()
 ) -> Reflection:
@@ -374,7 +354,7 @@ async def reflect(
         note("nothing_found", outcome="retry")
         return Reflection(candidates=(), score=0.0, outcome="retry")
     if not reranking_is_on(deps, question):
-        return await reflected_by_estimate(deps, question, passages)
+        return not_reflected(deps, question, passages)
     shown = await quoted(deps, passages[:MOST_SHOWN])
     reply = await deps.complete(
         "reflect",

@@ -15,8 +15,8 @@ words run out.
 The web is the last resort, where it is configured and wanted: when nothing of the documents has passed, its pages are
 graded in their place.
 
-Only a model's grades, or its mark before the answer, end in no_answer: without a model the estimate grades all
-alike, and what was found is quoted in the end although none has passed. Nothing is asked back.
+Only a model's grades, or its mark before the answer, end in no_answer: a document that no model has graded stays.
+Nothing is asked back.
 """
 
 from __future__ import annotations

@@ -34,15 +34,6 @@ async def test_an_answer_that_the_first_search_found_takes_one_round(online) -> 
     assert events.text == result.text
 
 
-async def test_where_the_estimate_is_low_better_words_are_begun_beside_the_writing(online, rag_settings) -> None:
-    rag_settings(corrective={"weak_score": 1.0})
-    online.reply(match=WRITER, text=REFUSAL, delay_s=0.5)
-    _, trace, _ = await answer(CLEAR)
-    begun = {step.name: step.started_ms for step in trace.steps if step.name in ("generate", "rewrite", "hyde")}
-    ended = next(step for step in trace.steps if step.name == "generate")
-    assert max(begun["rewrite"], begun["hyde"]) < ended.started_ms + ended.duration_ms
-
-
 async def test_a_refusal_leads_to_better_words_a_judgement_and_another_writing(online) -> None:
     online.reply(match=WRITER, text=REFUSAL, times=1)
     online.reply(match='"queries"', json={"queries": ["Wi-Fi error NLU-E107"]})
@@ -287,9 +278,9 @@ async def test_a_follow_up_is_searched_with_what_it_leaves_out(offline) -> None:
 @pytest.mark.parametrize(
     ("question", "lead"),
     [
-        ("校长奖学金每学年多少欧元？", "- 校长奖学金"),
-        ("校長獎學金每學年多少歐元？", "- 校長獎學金"),
-        (CLEAR, "- The deposit"),
+        ("校长奖学金每学年多少欧元？", "> **校长奖学金每学年5000欧元"),
+        ("校長獎學金每學年多少歐元？", "> **校長獎學金每學年5000歐元"),
+        (CLEAR, "> **The deposit for a room in Lakeside hall is EUR 300.** It is paid back"),
     ],
 )
 async def test_offline_answers_are_in_the_questions_language(offline, question: str, lead: str) -> None:

@@ -40,16 +40,7 @@ def shown_tasks(trace: Trace, at: int = 0) -> dict[str, Any]:
 
 
 # ------------------------------------------------------------------------------------------------ plan and execution
-async def test_a_good_first_search_takes_two_rounds_and_no_planner(online) -> None:
-    result, trace, events = await answer(CLEAR)
-    assert result.decision == "ANSWER"
-    assert "EUR 300" in result.text == events.text
-    assert trace.usage().llm_rounds == 2
-    assert not steps(trace, "plan")[0].calls
-    assert [row["state"] for row in shown_tasks(trace).values()] == ["done"]
-
-
-async def test_a_planned_comparison_searches_its_sides_and_takes_three_rounds(online, unclear_search) -> None:
+async def test_a_planned_comparison_searches_its_sides_and_takes_three_rounds(online) -> None:
     sides = [task("t1", "retrieve", "deposit Lakeside hall"), task("t2", "retrieve", "cost of a late resit")]
     online.reply(match=PLANS, json=plan(*sides, kind="comparison"))
     online.reply(match=REFLECTS, json=reflection(9, 9, completeness=9))

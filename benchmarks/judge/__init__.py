@@ -1,1 +1,0 @@
-"""The estimate of answerability: its weights and its figures."""
