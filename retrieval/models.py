@@ -164,6 +164,8 @@ class Document(models.Model):
         READY = "ready", _("Ready")
         FAILED = "failed", _("Failed")
 
+    BEING_READ = (Status.QUEUED, Status.PARSING, Status.EMBEDDING)
+
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     collection = models.ForeignKey(
         Collection, on_delete=models.CASCADE, related_name="documents", verbose_name=_("collection")

@@ -270,6 +270,9 @@ class AnswerSerializer(serializers.Serializer[Any]):
     error = serializers.DictField(required=False, allow_null=True)
     rating = serializers.DictField(required=False, allow_null=True, help_text=OWN_RATING)
     superseded = serializers.BooleanField(required=False, help_text="Another version of it is shown.")
+    being_read = serializers.IntegerField(
+        required=False, help_text="Documents of the searched collections that were still being read when it was asked."
+    )
     versions = serializers.ListField(
         child=serializers.UUIDField(), required=False, help_text="Ids of its versions, itself included, oldest first."
     )

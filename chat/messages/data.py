@@ -136,6 +136,7 @@ def _answer_fields(message: Message, sources: list[dict[str, Any]], steps: list[
         "degraded": message.degraded,
         "error": message.error,
         "superseded": message.superseded,
+        "being_read": message.being_read,
         "versions": _versions(message),
         "created_at": message.created_at.isoformat(),
     }

@@ -56,8 +56,7 @@ def _fitting(answer: Data) -> str:
 
 def _outcome(answer: Data) -> str:
     cited = sum(source["cited"] for source in answer["sources"])
-    guessed = _last(answer["decision_path"], "quoted", "score")  # no model has read whether they answer
-    quoted = not answer["model"] and (guessed or answer["decision"] == "ANSWER")
+    quoted = not answer["model"] and answer["decision"] == "ANSWER"
     match answer["status"], answer["decision"]:
         case (("complete" | "cut" | "stopped"), _) if cited and quoted:
             return ngettext("quoted from {count}", "quoted from {count}", cited).format(count=cited)
@@ -65,7 +64,7 @@ def _outcome(answer: Data) -> str:
             return ngettext("answered from {count}", "answered from {count}", cited).format(count=cited)
         case "complete", "CLARIFY":
             return _("several answers fit, so it asks which is meant")
-        case "complete", "NO_ANSWER":
+        case "complete", "NO_ANSWER" if answer["model"]:
             return _("none of them answers the question")
     return ""
 

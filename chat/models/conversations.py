@@ -102,6 +102,7 @@ class Message(Leased):
     error = models.JSONField(null=True, blank=True)
     wordings = models.JSONField(default=dict, blank=True, editable=False)  # what the site's own sentences were made of
     superseded = models.BooleanField(default=False, verbose_name=_("superseded"))
+    being_read = models.PositiveIntegerField(default=0)  # documents that its search did not look into yet
     created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
     finished_at = models.DateTimeField(null=True, blank=True, verbose_name=_("finished at"))
 

@@ -150,6 +150,7 @@ def _answer_create(
                 status=Message.Status.STREAMING,
                 workflow=workflow,
                 request=request,
+                being_read=scope.being_read,
                 **lease.columns(),
             )
     except IntegrityError as error:  # one_answer_at_once_per_session

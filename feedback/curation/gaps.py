@@ -52,13 +52,14 @@ logger = logging.getLogger(__name__)
 
 # ------------------------------------------------------------------------------------------------ find
 def unanswered(since: Any) -> QuerySet[Message]:
-    """Answers that got no answer, a failed or a badly rated one; not those that were written anew."""
+    """Questions that got no answer by a model's word, while everything was read, and badly rated answers; not those
+    that were written anew. Without a model nobody has said that the documents lack an answer."""
     bad = Rating.objects.filter(message=OuterRef("pk"), source=None, score__lte=BAD_SCORE).exclude(tags=ONLY_STYLE)
     answers = Message.objects.filter(
         session__kept=True, role=Message.Role.ASSISTANT, superseded=False, created_at__gte=since
     )
-    poor = Q(decision=Message.Decision.NO_ANSWER) | Q(status=Message.Status.FAILED) | Q(Exists(bad))
-    return answers.filter(poor, reply_to__isnull=False)
+    refused = Q(decision=Message.Decision.NO_ANSWER, being_read=0) & ~Q(model="")
+    return answers.filter(refused | Q(Exists(bad)), reply_to__isnull=False)
 
 
 def gaps_refresh() -> int:

@@ -33,6 +33,7 @@ class CollectionRef:
     space: EmbeddingSpace | None  # None: nothing has been ingested yet
     version: int = 0  # grows with every change of its documents: the index state in cache keys
     documents: int = 0  # that a search looks into
+    being_read: int = 0  # that it does not look into yet
     attached: bool = False  # to the conversation: "this document" means one of it
 
 
@@ -51,6 +52,11 @@ class SearchScope:
     def documents(self) -> int:
         """How many a search looks into."""
         return sum(ref.documents for ref in self.collections)
+
+    @property
+    def being_read(self) -> int:
+        """How many it does not look into yet. Files of a conversation do not count: its questions wait for them."""
+        return sum(ref.being_read for ref in self.collections if not ref.attached)
 
     def beside(self, other: SearchScope) -> SearchScope:
         """Both of them; of a collection that is in both, the state that `other` knows."""

@@ -245,14 +245,15 @@ def _scope_of(collections: Mapping[str, Collection | None]) -> SearchScope:
     return _scope({collection.pk: collection for collection in collections.values() if collection is not None}.values())
 
 
-def collection_ref(collection: Collection, *, documents: int = 0) -> CollectionRef:
-    """The engine's value of a collection. documents: that a search looks into."""
+def collection_ref(collection: Collection, *, documents: int = 0, being_read: int = 0) -> CollectionRef:
+    """The engine's value of a collection. documents: that a search looks into; being_read: those that it will."""
     return CollectionRef(
         id=str(collection.pk),
         name=collection.name,
         space=collection_space(collection),
         version=collection.version,
         documents=documents,
+        being_read=being_read,
         attached=collection.conversation_id is not None,
     )
 
@@ -271,9 +272,17 @@ def scope_of_documents(documents: Iterable[Document]) -> SearchScope:
 
 def _scope(collections: Iterable[Collection]) -> SearchScope:
     found = list(collections)
-    searched = Document.objects.filter(collection__in=found, status=Document.Status.READY, superseded_at=None)
-    counts = dict(searched.order_by().values_list("collection").annotate(Count("pk")))
-    return SearchScope(tuple(collection_ref(one, documents=counts.get(one.pk, 0)) for one in found))
+    searched = Q(status=Document.Status.READY, superseded_at=None)
+    counted = Document.objects.filter(collection__in=found).order_by().values("collection")
+    rows = counted.annotate(
+        ready=Count("pk", filter=searched), unread=Count("pk", filter=Q(status__in=Document.BEING_READ))
+    ).values_list("collection", "ready", "unread")
+    counts = {key: (ready, unread) for key, ready, unread in rows}
+    refs = []
+    for one in found:
+        ready, unread = counts.get(one.pk, (0, 0))
+        refs.append(collection_ref(one, documents=ready, being_read=unread))
+    return SearchScope(tuple(refs))
 
 
 # ------------------------------------------------------------------------------------------------ documents

@@ -12,8 +12,6 @@ from chat.messages.found import found_lines
 RETRIEVE = {"name": "retrieve", "status": "ok", "detail": {"documents": 24}}
 NAMED = {"name": "assess", "status": "ok", "detail": {"verdict": "ANSWER", "by_model": True, "named": list("abcdef")}}
 
-QUOTED = {"name": "generate", "status": "degraded", "detail": {"quoted": 2, "score": 0.2}}
-
 
 def answer(*path: dict[str, Any], cited: int = 2, read: int = 6, **changes: Any) -> dict[str, Any]:
     sources = [{"cited": number < cited} for number in range(read)]
@@ -43,8 +41,8 @@ def answer(*path: dict[str, Any], cited: int = 2, read: int = 6, **changes: Any)
             ],
         ),
         (
-            answer(RETRIEVE, QUOTED, model="", decision="NO_ANSWER"),
-            ["Searched 24 documents · 6 passages read · quoted from 2"],
+            answer(RETRIEVE, model="", decision="NO_ANSWER", cited=0, read=0),
+            ["Searched 24 documents"],
         ),
         (answer(cited=0, read=0), ["Answered without a search"]),
         (answer(RETRIEVE, curated={"by": "ann"}), ["A checked answer"]),

@@ -71,14 +71,26 @@ def test_questions_on_one_subject_are_a_gap_and_others_another() -> None:
     assert gaps_refresh() == 0
 
 
-def test_badly_rated_and_failed_answers_count_but_not_those_for_style_or_written_anew() -> None:
+def test_badly_rated_answers_count_but_not_those_for_style_or_written_anew() -> None:
     rate(unanswered(PARKING, decision="ANSWER"), 1, "incomplete")
-    unanswered(GYM, decision="", status="failed")
+    unanswered(GYM)
     rate(unanswered("Which colours has the logo?", decision="ANSWER"), 1, "style")
     unanswered("Who won the cup?", superseded=True)
     gaps_refresh()
     asked = GapQuestion.objects.values_list("message__reply_to__text", flat=True)
     assert sorted(asked) == sorted([PARKING, GYM])
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"model": ""}, {"being_read": 3}, {"decision": "", "status": "failed"}],
+    ids=["no model's word", "documents were being read", "failed"],
+)
+def test_what_no_model_refused_of_all_documents_is_no_gap(fields: dict[str, Any]) -> None:
+    rate(unanswered(GYM, **fields), 1, "incomplete")
+    unanswered(PARKING, **fields)
+    assert gaps_refresh() == 1
+    assert gap_of(GYM).count == 1
 
 
 def test_a_deleted_conversation_takes_its_words_along_and_leaves_the_work(curator: User) -> None:

@@ -105,6 +105,7 @@ describe("an answer", () => {
     [{ status: "failed", error: { content: "No room." } }, /No room\./],
     [{ status: "failed" }, /The answer could not be written\./],
     [{ decision: "NO_ANSWER" }, /Try other words/],
+    [{ being_read: 21 }, /21 documents were still being read.*Ask again/],
     [{ grounding: [{ supported: false }, { supported: null }, { supported: true }] }, /1 sentence that the passages do not clearly support/],
   ]) test(`what has to be said: ${notice.source}`, () => assert.match(finished(changes).after, notice));
   for (const [status, rateable] of [["complete", true], ["stopped", true], ["cut", true], ["interrupted", false], ["failed", false]]) {
@@ -112,6 +113,19 @@ describe("an answer", () => {
       assert.equal(finished({ status }).answer.after.querySelectorAll(".rating-form").length === 1, rateable);
     });
   }
+  test("given while documents were being read can be asked for again", () => {
+    const { answer, on, after } = finished({ decision: "NO_ANSWER", being_read: 1 });
+    assert.doesNotMatch(after, /Try other words/);
+    answer.after.querySelector(".notice button").click();
+    assert.equal(on.regenerate.mock.callCount(), 1);
+  });
+  test("that no model wrote lists what it does not show, four at first", () => {
+    const sources = [1, 2, 3, 4, 5, 6].map((marker) => ({ ...source, marker, cited: marker === 1 }));
+    const { answer, after } = finished({ model: "", degraded: [{ step: "generate", reason: "away" }], sources });
+    assert.equal(answer.element.classList.contains("is-passages"), true);
+    assert.deepEqual(answer.after.querySelectorAll(".source-card").map((card) => card.dataset.marker), ["2", "3", "4", "5", "6"]);
+    assert.match(after, /1 more passage looked at/);
+  });
   test("that asks back offers its choices and no sources", () => {
     const { answer, on } = finished({ decision: "CLARIFY", clarification: { question: "Which?", options: ["A", "B"] } });
     answer.after.querySelectorAll(".option")[1].click();
@@ -377,21 +391,32 @@ describe("the banner", () => {
     navigator.onLine = onLine;
     const banner = element("div", { hidden: "" });
     element("p", { "data-banner-text": "" }, banner);
-    const watched = watchStatus(banner);
+    const reading = element("div", { hidden: "" });
+    element("span", { "data-reading-text": "" }, reading);
+    element("progress", {}, reading);
+    const watched = watchStatus(banner, reading);
     await settled();
-    return { banner, watched };
+    return { banner, reading, watched };
   }
   const up = { online: true, offline_forced: false, reason: "" };
   for (const [name, status, online, text] of [
     ["all is well", up, {}, ""],
-    ["no model", { ...up, online: false }, {}, "No language model is reachable: until one is, answers are passages quoted from the documents."],
-    ["no model, on purpose", { ...up, online: false, offline_forced: true }, {}, "Working without a language model: answers are passages quoted from the documents."],
+    ["no model", { ...up, online: false }, {}, "No AI model is connected: answers are the passages that fit best."],
+    ["no model, on purpose", { ...up, online: false, offline_forced: true }, {}, "Working without an AI model: answers are the passages that fit best."],
     ["no network", up, { onLine: false }, "No connection. An answer being written goes on, and appears here as soon as you are back."],
     ["the site does not answer", [503, {}], {}, ""],
   ]) test(name, async () => {
     const { banner } = await made(status, online);
     assert.equal(banner.textContent, text);
     assert.equal(banner.hidden, text === "");
+  });
+  test("documents that are being read", async () => {
+    const { reading } = await made({ ...up, reading: { total: 24, done: 3 } });
+    assert.equal(reading.hidden, false);
+    assert.match(reading.textContent, /24 documents are being read: 3 done/);
+    assert.deepEqual(["max", "value"].map((name) => Number(reading.querySelector("progress")[name])), [24, 3]);
+    const { reading: none } = await made({ ...up, reading: { total: 0, done: 0 } });
+    assert.equal(none.hidden, true);
   });
   test("a connection that is lost and back", async () => {
     const { banner, watched } = await made(up);

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import sys
+import threading
+import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,7 +16,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand
-from django.db import connections
+from django.db import DatabaseError, connections
 from filelock import FileLock
 
 from ragsite.core.queueing import enqueue
@@ -20,8 +24,13 @@ from ragsite.runtime import start_checks
 from ragsite.runtime.milvus_lite import LiteServer, MilvusLiteError
 from ragsite.runtime.start_checks import ADMIN_NAME, StartError
 from ragsite.runtime.supervisor import DELAYS_S, Supervisor, programs
+from retrieval.knowledge.services.reading_progress import reading_progress_of_all
 
+LOOK_EVERY_S = 2.0  # at what is being read
+TOLD_EVERY_S = 15.0
+SAMPLES_WITHIN_S = 60.0  # of a new site, for a worker to begin with them
 NEVER_SHOWN = ["redoc", "rest_framework", "*.map", "*.d.ts", "LICENSE*", "README*"]  # files of libraries
+logger = logging.getLogger(__name__)
 
 
 class Command(BaseCommand):
@@ -66,11 +75,15 @@ class Command(BaseCommand):
                 supervisor.add(program, delay_s=DELAYS_S.get(program.name, 0.0))
             if settings.SITE.sample_data:
                 enqueue("ragsite.tasks.samples_load_once")
-            supervisor.run(when_ready=lambda: self._say(f"Ragsite is ready at {url} (Ctrl-C stops it)."))
+            supervisor.run(when_ready=partial(self._ready, url))
             self._say("Stopping …")
         finally:
             supervisor.stop()
         self._say("Stopped.")
+
+    def _ready(self, url: str) -> None:
+        self._say(f"Ragsite is ready at {url} (Ctrl-C stops it).")
+        threading.Thread(target=tell_reading, args=(self._say,), name="reading", daemon=True).start()
 
     def _first_login(self, made_up: str | None) -> None:
         if made_up == "":
@@ -81,6 +94,28 @@ class Command(BaseCommand):
     def _say(self, line: str) -> None:
         self.stdout.write(line)
         self.stdout.flush()
+
+
+def tell_reading(say: Callable[[str], object], *, look_every_s: float = LOOK_EVERY_S) -> None:
+    """Say how far the reading of documents is, from when some are left to be read until none is: what is asked
+    meanwhile is not answered from them."""
+    until = time.monotonic() + SAMPLES_WITHIN_S
+    told_at = 0.0
+    while told_at or time.monotonic() < until:
+        try:
+            progress = reading_progress_of_all()
+        except DatabaseError as error:
+            logger.warning("the reading of documents could not be followed: %s", error)
+            return
+        finally:
+            connections.close_all()
+        if told_at and not progress.total:
+            say("All documents are read.")
+            return
+        if progress.total and time.monotonic() - told_at >= TOLD_EVERY_S:
+            say(f"Documents being read: {progress.total}, {progress.done} done.")
+            told_at = time.monotonic()
+        time.sleep(look_every_s)
 
 
 def _collect_static_files() -> None:

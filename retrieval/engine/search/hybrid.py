@@ -42,6 +42,7 @@ from retrieval.engine.values import (
     Query,
     ScoredChunk,
     Scores,
+    SearchFilters,
     SearchScope,
     StoredChunk,
     TailHit,
@@ -294,6 +295,20 @@ class HybridSearcher:
         return SearchResult(
             candidates=candidates, tail_hits=tail, timings_ms=timings, degraded=found.degraded, notes=found.notes
         )
+
+    async def holds_any(self, terms: Sequence[str], scope: SearchScope) -> bool:
+        """Whether any of these terms (`search_terms`) stands in a document of the scope. Raises
+        IndexUnavailableError."""
+        spaces: dict[EmbeddingSpace, list[str]] = {}
+        for ref in scope.collections:
+            if ref.space is not None:
+                spaces.setdefault(ref.space, []).append(ref.id)
+        text = " ".join(terms[:MAX_QUERY_TERMS])
+        looked = [
+            self._index.search_bm25(space, [text], collection_ids=ids, filters=SearchFilters(), limit=1)
+            for space, ids in spaces.items()
+        ]
+        return any(hits for legs in await asyncio.gather(*looked) for hits in legs)
 
     async def _search_in_best_documents(self, request: SearchRequest) -> SearchResult:
         """Hierarchical search: both legs find documents by their summaries, then chunks inside the best of these.

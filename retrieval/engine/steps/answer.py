@@ -1,4 +1,4 @@
-"""Answer: generate, no answer, clarify, a direct reply, and answers that people have checked beforehand.
+"""Answer: generate, no answer, clarify, and answers that people have checked beforehand.
 
 What has reached the reader is the answer: citations are set on the way, sentence by sentence, and a stream that breaks
 leaves what came. Where no model writes, the passages that fit best are shown as they stand, under a line that says so
@@ -16,7 +16,6 @@ from ragsite.core.messages import joined, worded
 from retrieval.engine.ports import Prompt
 from retrieval.engine.steps.grounding.claims import claims_of
 from retrieval.engine.steps.grounding.verify import NOTHING_SUPPORTED, check_by_words, verify
-from retrieval.engine.steps.memory import quote_memories
 from retrieval.engine.steps.passages import NEAREST, NEAREST_CHARS, SHOWN_CHARS, Shown, best_sources, show_passages
 from retrieval.engine.steps.retrieve import compress, order
 from retrieval.engine.steps.step import Deps, step
@@ -38,7 +37,6 @@ from retrieval.engine.values import (
     CuratedAnswer,
     GroundedSentence,
     Question,
-    RememberedFact,
     ScoredChunk,
     Scores,
     Source,
@@ -238,12 +236,21 @@ async def refuse(
     refusal = Answer(
         decision="NO_ANSWER", text="", sources=sources, model=_refusing_model(deps), reason=reason_text(reason or why)
     )
-    lead = "\n\n".join(filter(None, (phrase(why, deps.language), _of_the_web(deps))))
+    lead = "\n\n".join(filter(None, (_why(deps, question, why), _of_the_web(deps))))
     if not sources:
         return await with_more(deps, refusal, lead)
     await deps.trace.choose_sources(sources)
     shown = await show_passages(deps, question, sources, among=sources, chars=NEAREST_CHARS)
     return await with_passages(deps, refusal, f"{lead}\n\n{phrase('closest', deps.language)}\n\n", shown)
+
+
+def _why(deps: Deps, question: Question, why: str) -> str:
+    """Why there is no answer; of documents that are still being read, that they could not be searched yet."""
+    left = question.scope.being_read
+    if not left:
+        return phrase(why, deps.language)
+    being_read = phrase("being_read", deps.language, count=left)
+    return being_read if why == "no_documents" else f"{phrase(why, deps.language)}\n\n{being_read}"
 
 
 def _refusing_model(deps: Deps) -> str:
@@ -288,29 +295,6 @@ def from_documents(readings: Sequence[ScoredChunk], language: Language) -> Clari
     options = next((named for named in (titles, years, sections) if len(set(named)) == len(named)), files)
     documents = tuple(chunk.document_id for chunk in chunks)
     return Clarification(question=phrase("clarify", language), options=tuple(options), documents=documents)
-
-
-# ------------------------------------------------------------------------------------------------ direct
-@step("generate")
-async def respond_directly(deps: Deps, question: Question, memories: Sequence[RememberedFact]) -> Answer | None:
-    """None where no model can write it: nothing but a model can reply from a conversation."""
-
-    def prompt() -> Prompt:
-        return deps.prompt(
-            "direct_answer",
-            memories=quote_memories(memories),
-            history=quote_history(question.history),
-            question=one_line(question.standalone),
-        )
-
-    writer = AnswerWriter(deps, sources=(), question=question.standalone)  # takes the model's markers out
-    ended = await write_by_model(deps, await author_of(deps, prompt), prompt, writer)
-    if ended.failure:
-        degrade(ended.failure)
-    if not writer.text:
-        note("no_direct_reply")
-        return None
-    return written_answer(writer.text, (), ended, reason=reason_text("no_documents_needed"))
 
 
 # ------------------------------------------------------------------------------------------------ curated

@@ -43,7 +43,8 @@ HEAD_WITHIN = 20  # chunks further up in which the head of a table is looked for
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """text: Markdown, with each passage's marker. grounding: the marked statements; their places are of this text."""
+    """text: Markdown, with each passage's marker. grounding: the marked statements, each with the place of its passage
+    in this text."""
 
     text: str
     grounding: tuple[GroundedSentence, ...]
@@ -139,16 +140,13 @@ def _shown(
         excerpt = passage.excerpt(best, chars=chars, above=path)
         place = escaped(HEADING_JOIN.join(path))
         text += "\n\n" if text else ""
-        text += in_script_of(f"**{place}** [{source.marker}]\n\n", language)
-        body = in_script_of(quoted(excerpt.markdown), language)
-        marked = in_script_of(excerpt.marked, language)
-        start = len(text) + max(0, body.find(marked))
-        text += body
+        start = len(text)
+        text += in_script_of(f"**{place}** [{source.marker}]\n\n{quoted(excerpt.markdown)}", language)
         grounding.append(
             GroundedSentence(
                 sentence=passage.pieces[best].words,
                 start=start,
-                end=start + len(marked),
+                end=len(text),
                 markers=(source.marker,),
                 score=1.0,
                 supported=True,

@@ -55,11 +55,9 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """markdown: what is shown. marked: of it, as it stands there; "" where nothing is. start, end: of the marked
-    statement in the passage's text."""
+    """markdown: what is shown. start, end: of the marked statement in the passage's text."""
 
     markdown: str
-    marked: str
     start: int
     end: int
 
@@ -122,20 +120,18 @@ class Passage:
         first, last = self._around(best, chars)
         while first < best and self.pieces[first].words.strip("# ") in above:
             first += 1
-        marked = ""
         markdown = ""
         for number in dict.fromkeys(piece.block for piece in self.pieces[first : last + 1]):
             pieces = [piece for piece in self.pieces[first : last + 1] if piece.block == number]
             at = pieces.index(chosen) if chosen in pieces else None
-            drawn, found = self._drawn(number, pieces, at, chars)
-            marked = found or marked
-            markdown += (self._gap_before(number) if markdown else "") + drawn
+            markdown += self._gap_before(number) if markdown else ""
+            markdown += self._drawn(number, pieces, at, chars)
         begins = self.pieces[first - 1] if first > 0 else None
         if begins and begins.kind != "heading" and begins.block != self.pieces[first].block:
             markdown = f"{CUT}\n\n{markdown}"
         if last + 1 < len(self.pieces) and self.pieces[last + 1].block != self.pieces[last].block:
             markdown += f"\n\n{CUT}"
-        return Excerpt(markdown, marked, chosen.start, chosen.end)
+        return Excerpt(markdown, chosen.start, chosen.end)
 
     def _gap_before(self, number: int) -> str:
         """Items of a list stay close to each other."""
@@ -178,20 +174,20 @@ class Passage:
         return len(" ".join(table.columns)) if table else 0
 
     # -------------------------------------------------------------------------------------------- drawing
-    def _drawn(self, number: int, pieces: Sequence[Piece], at: int | None, chars: int) -> tuple[str, str]:
-        """The Markdown of these pieces of a block, and the marked part of it."""
+    def _drawn(self, number: int, pieces: Sequence[Piece], at: int | None, chars: int) -> str:
+        """The Markdown of these pieces of a block. at: of them, which is marked."""
         if table := self._tables.get(number):
             return self._drawn_table(table, pieces, at)
         block = self._blocks[number]
         source = self.text[block.start : block.end]
         if block.kind == "code":
             lines = [self.text[piece.start : piece.end] for piece in pieces]
-            return "\n".join([_fence_line(source), *lines, "```"]), ""
+            return "\n".join([_fence_line(source), *lines, "```"])
         if block.kind == "heading":
-            return self._plain(source.strip()), ""
+            return self._plain(source.strip())
         return self._drawn_text(number, pieces, at, chars)
 
-    def _drawn_text(self, number: int, pieces: Sequence[Piece], at: int | None, chars: int) -> tuple[str, str]:
+    def _drawn_text(self, number: int, pieces: Sequence[Piece], at: int | None, chars: int) -> str:
         block = self._blocks[number]
         own = [piece for piece in self.pieces if piece.block == number]
         begins = block.start if pieces[0] == own[0] else pieces[0].start
@@ -199,7 +195,7 @@ class Passage:
         before = "" if pieces[0] == own[0] else f"{CUT} "
         after = "" if pieces[-1] == own[-1] else f" {CUT}"
         if at is None:
-            return before + self._plain(self.text[begins:ends]) + after, ""
+            return before + self._plain(self.text[begins:ends]) + after
         best = pieces[at]
         words = self.text[best.start : best.end]
         if self._is_markdown:
@@ -208,23 +204,21 @@ class Passage:
             words = words[:chars].rstrip() + CUT
         marked = f"**{self._plain(words).strip()}**"
         shown = self._plain(self.text[begins : best.start]) + marked + self._plain(self.text[best.end : ends])
-        return before + shown + after, marked
+        return before + shown + after
 
-    def _drawn_table(self, table: _Table, pieces: Sequence[Piece], at: int | None) -> tuple[str, str]:
+    def _drawn_table(self, table: _Table, pieces: Sequence[Piece], at: int | None) -> str:
         rows = {start: cells for start, _, cells in table.rows}
         lines = [_row([self._cell(name) for name in table.columns]), table.delimiter]
-        marked = ""
         for number, piece in enumerate(pieces):
             cells = [self._cell(cell) for cell in rows[piece.start]]
             if number == at:
                 cells = [
                     f"**{without_emphasis(cell) if self._is_markdown else cell}**" if cell else "" for cell in cells
                 ]
-                marked = _row(cells)
             lines.append(_row(cells))
         left_out = len(table.rows) - len(pieces)
         caption = [self._plain(table.caption), ""] if table.caption else []
-        return "\n".join([*caption, *lines, *(["", CUT] if left_out else [])]), marked
+        return "\n".join([*caption, *lines, *(["", CUT] if left_out else [])])
 
     def _cell(self, cell: str) -> str:
         shortened = cell if len(cell) <= MOST_CELL_CHARS else cell[:MOST_CELL_CHARS].rstrip() + CUT

@@ -59,7 +59,7 @@ MESSAGE_CHARS = 1200  # of one earlier message
 NO_HISTORY = "-"
 _OPEN, _CLOSE = r"(?:<|＜|&lt;)", r"(?:>|＞|&gt;)"
 _TAG = re.compile(
-    rf"{_OPEN}\s*+(/?)\s*+(passages?|sections|statements?|conversation|memories|answer|system|instructions?)\b"
+    rf"{_OPEN}\s*+(/?)\s*+(passages?|sections|statements?|conversation|memories|help|answer|system|instructions?)\b"
     rf"([^<>＜＞\n]{{0,80}}?){_CLOSE}",
     re.IGNORECASE,
 )

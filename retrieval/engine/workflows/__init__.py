@@ -19,6 +19,7 @@ from retrieval.engine.ports import SearchRequest, SearchResult
 from retrieval.engine.search.hybrid import SEARCH_TIMEOUT_S
 from retrieval.engine.steps.answer import curated_answer
 from retrieval.engine.steps.continuing import Begun, write_on
+from retrieval.engine.steps.direct import reply_without_search
 from retrieval.engine.steps.grounding.second_look import second_look
 from retrieval.engine.steps.grounding.verify import verify
 from retrieval.engine.steps.judge import reranking_is_on
@@ -67,10 +68,12 @@ class Asking(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workflow:
-    """A graph, which also feeds the picture on the page. timeout_s: of an answer."""
+    """A graph, which also feeds the picture on the page. timeout_s: of an answer. routes_itself: a model says in it
+    whether documents are needed, before any search."""
 
     graph: CompiledStateGraph[Any, Deps, Any, Any]
     timeout_s: Callable[[RagSettings], float] = lambda settings: settings.corrective.timeout_s
+    routes_itself: bool = False
 
     async def answer(self, question: Question, *, engine: Deps, trace: Trace) -> Answer:
         """Every step ends at the deadline by falling back; the outer limit is for what no step foresaw.
@@ -103,7 +106,9 @@ class Workflow:
                 entry.degrade("no_web_search")
         if question.task:
             return await answer_from_documents(deps, question, question.task)
-        if ready := await curated_answer(deps, question):
+        ready = await curated_answer(deps, question)
+        ready = ready or await reply_without_search(deps, question, asks_model=not self.routes_itself)
+        if ready:
             return ready
         question = await prefer_what_is_named(deps, question)
         state = await self.graph.ainvoke({"question": question}, {"recursion_limit": RECURSION_LIMIT}, context=deps)

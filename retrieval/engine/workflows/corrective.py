@@ -45,12 +45,12 @@ from retrieval.engine.steps.answer import (
     behind,
     is_unsupported,
     refuse,
-    respond_directly,
     select_passages,
     with_more,
     with_nearest,
     write_from,
 )
+from retrieval.engine.steps.direct import respond_directly
 from retrieval.engine.steps.judge import Assessment, rerank
 from retrieval.engine.steps.query import BetterWords, look_for_better_words, own_words
 from retrieval.engine.steps.retrieve import Stage, dedupe, may_search_web, search_again, stages

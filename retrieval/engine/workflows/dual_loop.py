@@ -41,7 +41,8 @@ from retrieval.engine.errors import IndexUnavailableError, ModelOutputError
 from retrieval.engine.ports import SearchRequest, SearchResult
 from retrieval.engine.providers.chat import limited, shaped
 from retrieval.engine.steps import memory
-from retrieval.engine.steps.answer import ask_back, refuse, respond_directly, write_answer
+from retrieval.engine.steps.answer import ask_back, refuse, write_answer
+from retrieval.engine.steps.direct import respond_directly
 from retrieval.engine.steps.judge import (
     MISSING_CHARS,
     TOP_SCORE,
@@ -423,4 +424,4 @@ def build_graph() -> CompiledStateGraph[State, Deps, State, State]:
     return graph.compile(name="dual_loop")
 
 
-WORKFLOW = Workflow(graph=build_graph(), timeout_s=lambda settings: TIMEOUT_S)
+WORKFLOW = Workflow(graph=build_graph(), timeout_s=lambda settings: TIMEOUT_S, routes_itself=True)

@@ -1,6 +1,8 @@
-"""The state of the model server, for every page's banner."""
+"""The state of the model server, and of what is being read, for every page's banner."""
 
 from __future__ import annotations
+
+from dataclasses import asdict
 
 from adrf.views import APIView
 from drf_spectacular.utils import extend_schema, inline_serializer
@@ -8,12 +10,15 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from ragsite.core.database import database_call
 from ragsite.core.localized import localized
 from retrieval.compose import get_engine
+from retrieval.knowledge.services.reading_progress import reading_progress
 
 
 class StatusApi(APIView):
-    """What the model server offers now: pages say so when answers are made without a model."""
+    """What the model server offers now, and how far the reading of new documents is: pages say so when answers are made
+    without a model, or without some of the documents."""
 
     scope = "read"
 
@@ -34,11 +39,17 @@ class StatusApi(APIView):
                 "fast_model": serializers.CharField(),
                 "embed_model": serializers.CharField(),
                 "reason": serializers.CharField(),
+                "reading": inline_serializer(
+                    "ReadingProgress",
+                    {"total": serializers.IntegerField(), "done": serializers.IntegerField()},
+                    help_text="Of the documents that came in since nothing was left to be read; 0 of 0: all is read.",
+                ),
             },
         ),
     )
     async def get(self, request: Request) -> Response:
         status = await get_engine().models.status()
+        reading = await database_call(lambda: reading_progress(user=request.user))
         return Response(
             {
                 "online": status.reachable and bool(status.chat_model),
@@ -49,5 +60,6 @@ class StatusApi(APIView):
                 "fast_model": status.fast_model,
                 "embed_model": status.embed_model,
                 "reason": localized(status.reason),
+                "reading": asdict(reading),
             }
         )

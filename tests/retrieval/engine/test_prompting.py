@@ -73,6 +73,7 @@ VARIABLES = {
     "web": "no",
     "parts": "- the fee", "count": 5,
     "statements": "1. It is 5. [1]",
+    "help": "I answer from documents.",
     "memories": "- What is the fee? → It is 4.", "answer": "It is 5 (1).", "routes": "direct_chunk_search, direct",
 }  # fmt: skip
 FILES = sorted(BUILT_IN.glob("*.md"))
@@ -96,7 +97,7 @@ def test_the_system_part_never_varies(path: Path) -> None:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_quoted_material_is_declared_as_such(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    for tag in ("passages", "conversation", "memories", "answer"):
+    for tag in ("passages", "conversation", "memories", "help", "answer"):
         assert text.count(f"</{tag}>") == (f"${'history' if tag == 'conversation' else tag}\n" in text)
         if f"</{tag}>" in text:
             assert f"<{tag}>" in text.split("\n---\n")[0]

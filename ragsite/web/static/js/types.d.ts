@@ -63,7 +63,7 @@ declare namespace Api {
   interface Answer {
     role: "assistant"; session_id: Id; message_id: Id; reply_to: Id | null;
     status: "streaming" | "complete" | "cut" | "stopped" | "interrupted" | "failed"; created_at: Time;
-    status_reason: string; superseded: boolean; versions: Id[];
+    status_reason: string; superseded: boolean; being_read: number; versions: Id[];
     decision: "ANSWER" | "CLARIFY" | "NO_ANSWER" | null; reason: string; workflow: string; model: string;
     answer: string; html: string; clarification: Clarification | null; sources: Source[]; decision_path: Step[];
     grounding: Statement[]; support: "full" | "partly" | "none" | null; usage: Usage; curated?: { id: Id; by: string; on: string } | null;
@@ -160,7 +160,7 @@ declare namespace Api {
     filled_prompts: { step: number; call: number; name: string; text: string | null }[]; passages: Record<string, string>;
   }
 
-  interface Status { chat_models: string[]; chat_model: string; online: boolean; offline_forced: boolean; embed_model: string; reason: string }
+  interface Status { chat_models: string[]; chat_model: string; online: boolean; offline_forced: boolean; embed_model: string; reason: string; reading: { total: number; done: number } }
 }
 
 /** What a view leaves in its page as JSON. */

@@ -95,6 +95,10 @@ class MemorySearcher:
         )
         return SearchResult(candidates=candidates)
 
+    async def holds_any(self, terms: Sequence[str], scope: SearchScope) -> bool:
+        readable = (one for one in self.chunks if one.collection_id in scope.ids)
+        return any(set(terms) & set(analyze(f"{one.title} {one.heading} {one.text}")) for one in readable)
+
 
 def _passes(one: StoredChunk, filters: SearchFilters) -> bool:
     pairs = [

@@ -35,7 +35,7 @@ async def test_a_clear_query_goes_straight_to_search_and_takes_two_rounds(online
     assert [name for kind, name in events.log if kind == "tool"] == ["search", "relevance_evaluator"]
 
 
-@pytest.mark.parametrize("message", ["deposit?", "宿舍押金"])
+@pytest.mark.parametrize("message", ["deposit?", "奖学金多少"])
 async def test_a_short_query_is_rewritten_first(online, message: str) -> None:
     online.reply(match="Tried before|试过的查询", json={"query": "deposit room Lakeside hall"})
     online.reply(match="SUFFICIENT", json=ENOUGH)

@@ -7,11 +7,12 @@ import { filterChip, filterLabel } from "./filters.js";
 import { decisionPath, planTasks } from "./path.js";
 import { citedAt, quotesFor } from "./evidence.js";
 import { answerRating, effectOf } from "./rating.js";
-import { isWeb, placeIn, sectionIn, webPlace } from "./source_panel.js";
+import { documentAddress, isWeb, placeIn, sectionIn, webPlace } from "./source_panel.js";
 import { dressProse } from "./prose.js";
 import { loadMarkdown, StreamText } from "./stream_text.js";
 import { versionSwitch } from "./versions.js";
 
+const CARDS_SHOWN = 4; // of passages that are not cited, before the others are a click away
 const INCOMPLETE = ["cut", "stopped", "interrupted"];
 /** @type {Record<string, string>} by why it is not complete; an interrupted one by what broke off, the model or the site */
 const ENDING_ICONS = { cut: "arrow-down", stopped: "stop", model: "warn", interrupted: "clock" };
@@ -156,6 +157,7 @@ export class Answer {
     dressProse(this.text);
     this.dressCitations();
     this.dressWeakSentences();
+    if (isPassagesAlone(message)) this.dressPassages();
     this.showSummary(message);
     replace(this.after);
     this.showNotices(message);
@@ -203,6 +205,17 @@ export class Answer {
     }
   }
 
+  /** No model wrote: a line that says so, and passages, each with a way into its document. */
+  dressPassages() {
+    this.element.classList.add("is-passages");
+    const links = /** @type {HTMLElement[]} */ ([...this.text.querySelectorAll("p > a.citation")]);
+    for (const link of links) {
+      const { shown, index } = this.evidenceOf(Number(link.dataset.marker), link);
+      const { source } = shown[index] ?? {};
+      if (source && !isWeb(source)) link.after(" ", h("a", { class: "open-document", href: documentAddress(shown[index]) }, gettext("Open in document")));
+    }
+  }
+
   /** Sentences that their passages do not bear out: underlined by the server's <mark>, explained below the answer. */
   dressWeakSentences() {
     for (const mark of this.text.querySelectorAll("mark")) mark.title = gettext("The passages do not clearly say this.");
@@ -226,7 +239,7 @@ export class Answer {
   }
 
   /** @param {Api.Answer} message */
-  showNotices({ status, status_reason: reason, error, decision, grounding, support, degraded, curated, decision_path: path }) {
+  showNotices({ status, status_reason: reason, error, decision, grounding, support, degraded, curated, being_read: left, decision_path: path }) {
     if (curated) append(this.after, [h("p", { class: "curated-note" }, icon("check"), h("span", {}, gettext("Checked by {by} on {on}.", { by: curated.by, on: curated.on })))]);
     if (status === "failed") append(this.after, [this.problem(error?.content)]);
     else if (INCOMPLETE.includes(status)) append(this.after, [this.ending(status === "interrupted" && degraded.some(({ step }) => step === "generate") ? "model" : status, reason)]);
@@ -238,6 +251,11 @@ export class Answer {
         h("button", { type: "button", class: "button small", onclick: () => this.on.regenerate(this) }, icon("retry"), gettext("Write it again"))))]);
     }
     this.showPreferred(path);
+    if (left) {
+      append(this.after, [h("div", { class: "notice" }, icon("clock"), h("div", {},
+        h("p", {}, ngettext("{count} document was still being read, so it is not part of this answer.", "{count} documents were still being read, so they are not part of this answer.", left)),
+        h("button", { type: "button", class: "button small", onclick: () => this.on.regenerate(this) }, icon("retry"), gettext("Ask again"))))]);
+    }
     if (support === "none") append(this.after, [h("p", { class: "weak-note" }, icon("warn"), h("span", {}, h("strong", {}, gettext("Not confirmed.")), gettext(" A second look at the passages did not find what was asked in them. Check the sources before you rely on it.")))]);
     const weak = grounding.filter(({ supported }) => supported === false);
     if (weak.length) {
@@ -246,8 +264,8 @@ export class Answer {
         : ngettext("{count} sentence that the passages do not clearly support.", "{count} sentences that the passages do not clearly support.", weak.length);
       append(this.after, [h("p", { class: "weak-note" }, icon("warn"), h("span", {}, what, gettext(" Check the source before you rely on it.")))]);
     }
-    if (decision === "NO_ANSWER") {
-      this.element.classList.add("is-no-answer");
+    if (decision === "NO_ANSWER") this.element.classList.add("is-no-answer");
+    if (decision === "NO_ANSWER" && !left) {
       append(this.after, [h("div", { class: "notice" }, icon("search"), h("div", {},
         h("p", {}, gettextWith("Try other words, choose other collections, or {link}.", { link: h("a", { href: "/documents/" }, gettext("add a document")) }))))]);
     }
@@ -276,6 +294,13 @@ export class Answer {
     const cited = this.sources.filter((source) => source.cited);
     const rest = this.sources.filter((source) => !source.cited);
     const cards = (/** @type {Api.Source[]} */ list) => h("ul", { class: "source-cards" }, list.map((source) => h("li", {}, this.card(source))));
+    if (this.message && isPassagesAlone(this.message)) { // what is cited stands above as it is
+      const more = rest.slice(CARDS_SHOWN);
+      append(this.after, [rest.length ? h("section", { class: "answer-sources", "aria-label": gettext("Sources") }, cards(rest.slice(0, CARDS_SHOWN)),
+        more.length ? h("details", { class: "more-sources" }, h("summary", {}, icon("chevron"),
+          ngettext("{count} more passage looked at", "{count} more passages looked at", more.length)), cards(more)) : null) : null]);
+      return;
+    }
     append(this.after, [h("section", { class: "answer-sources", "aria-label": gettext("Sources") },
       cited.length ? cards(cited) : null,
       rest.length ? h("details", { class: "more-sources" }, h("summary", {}, icon("chevron"), cited.length
@@ -337,6 +362,9 @@ export class Answer {
     ]);
   }
 }
+
+/** No model wrote it: passages as they stand in their documents. @param {Api.Answer} message */
+const isPassagesAlone = ({ decision, degraded, model }) => decision === "ANSWER" && !model && degraded.some(({ step }) => step === "generate");
 
 /** @param {Api.PlanTask[]} tasks */
 const drawPlan = (tasks) => (tasks.length > 1 ? planTasks(tasks) : null);

@@ -24,7 +24,8 @@ const SEARCHED_CHARS = 60;
 const boot = bootData();
 const title = byId("chat-title");
 const announce = announcer();
-const status = watchStatus(byId("banner"));
+const welcome = byId("welcome", HTMLTemplateElement);
+const status = watchStatus(byId("banner"), byId("reading"), { isEmpty: !welcome.content.querySelector(".suggestions"), onRead: renewWelcome });
 const panel = new SourcePanel(byId("source-panel"));
 /** @type {Api.Id | null} */
 let sessionId = null;
@@ -128,6 +129,16 @@ async function loadMessages(id) {
 
 function showWelcome() {
   thread.showWelcome(ask, composer.named.documents.length > 0);
+}
+
+/** With questions that what has been read now answers. */
+async function renewWelcome() {
+  if (welcome.content.querySelector(".suggestions")) return;
+  const page = await fetch("/").then((response) => response.text()).catch(() => "");
+  const fresh = new DOMParser().parseFromString(page, "text/html").querySelector(/** @type {"template"} */ ("template#welcome"));
+  if (!fresh) return;
+  welcome.content.replaceChildren(fresh.content);
+  if (thread.scroll.classList.contains("is-welcome")) showWelcome();
 }
 
 // --------------------------------------------------------------------------------------------- asking

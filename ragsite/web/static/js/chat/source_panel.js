@@ -167,12 +167,17 @@ function isField(target) {
   return target instanceof HTMLElement && /^(input|textarea|select)$/.test(target.localName);
 }
 
+/** Its document's page, at the passage, with the texts marked. @param {Evidence} shown */
+export function documentAddress({ source, quotes }) {
+  const text = quotes.length ? `?${new URLSearchParams({ quote: quotes.join("\n") })}` : "";
+  return `/documents/${source.document_id}/${text}#chunk-${source.chunk_id}`;
+}
+
 /** @param {Evidence} shown */
 function documentLinks({ source, quotes }) {
   const file = `/api/documents/${source.document_id}/file`;
-  const text = quotes.length ? `?${new URLSearchParams({ quote: quotes.join("\n") })}` : "";
   return [
-    h("a", { class: "button small", href: `/documents/${source.document_id}/${text}#chunk-${source.chunk_id}` }, icon("documents"), gettext("Open in document")),
+    h("a", { class: "button small", href: documentAddress({ source, quotes }) }, icon("documents"), gettext("Open in document")),
     SHOWN_INLINE.test(source.file_name)
       ? h("a", { class: "button small", href: `${file}?inline=true${hasPage(source) ? `#page=${pageOf(source, quotes)}` : ""}`, target: "_blank", rel: "noopener" }, icon("external"), gettext("Original file"))
       : h("a", { class: "button small", href: file, download: "" }, icon("download"), gettext("Download")),

@@ -1,44 +1,68 @@
-// The banner: no connection, or answers without a model.
+// The banners: no connection, or answers without a model; and how far the reading of new documents is.
 import { api } from "../api.js";
 import { query } from "../dom.js";
-import { gettext } from "../i18n.js";
+import { gettext, ngettext } from "../i18n.js";
 
 const LOOK_AGAIN_MS = 60_000;
+const LOOK_SOON_MS = 2_000; // while documents are being read
+const LOOKS_AT_FIRST = 15; // where nothing can be asked yet, a new site may be about to read its samples
 
-/** @param {HTMLElement} banner */
-export function watchStatus(banner) {
+/**
+ * @param {HTMLElement} banner @param {HTMLElement} reading
+ * @param {{isEmpty?: boolean, onRead?: () => unknown}} [options] isEmpty: nothing can be asked yet; onRead: all has been read
+ */
+export function watchStatus(banner, reading, { isEmpty = false, onRead } = {}) {
   const text = query(banner, "[data-banner-text]");
   let connected = true;
   let signedOut = false;
+  let looksAtFirst = isEmpty ? LOOKS_AT_FIRST : 0;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
   /** @type {Api.Status | null} */
-  let models = null;
+  let status = null;
 
   const show = () => {
     let message = "";
     if (signedOut) message = gettext("You have been signed out. Reload the page and sign in again.");
     else if (!navigator.onLine || !connected) message = gettext("No connection. An answer being written goes on, and appears here as soon as you are back.");
-    else if (models && !models.online) {
-      message = models.offline_forced
-        ? gettext("Working without a language model: answers are passages quoted from the documents.")
-        : gettext("No language model is reachable: until one is, answers are passages quoted from the documents.");
+    else if (status && !status.online) {
+      message = status.offline_forced
+        ? gettext("Working without an AI model: answers are the passages that fit best.")
+        : gettext("No AI model is connected: answers are the passages that fit best.");
     }
     text.textContent = message;
-    banner.title = models?.reason || "";
+    banner.title = status?.reason || "";
     banner.hidden = !message;
   };
+  const showReading = () => {
+    const { total, done } = status?.reading ?? { total: 0, done: 0 };
+    const wasRead = !reading.hidden && !total;
+    reading.hidden = !total;
+    if (total) {
+      query(reading, "[data-reading-text]").textContent = ngettext("{count} document is being read", "{count} documents are being read: {done} done", total, { done });
+      const bar = /** @type {HTMLProgressElement} */ (query(reading, "progress"));
+      bar.max = total;
+      bar.value = done;
+    }
+    if (wasRead) onRead?.();
+  };
   const look = async () => {
+    clearTimeout(timer);
     if (document.hidden) return;
     try {
-      models = await api.get("/api/status");
+      status = await api.get("/api/status");
     } catch {
       // Whoever asks next says what is wrong.
     }
     show();
+    showReading();
+    if (status?.reading?.total) looksAtFirst = 0;
+    else looksAtFirst -= 1;
+    timer = setTimeout(look, status?.reading?.total || looksAtFirst > 0 ? LOOK_SOON_MS : LOOK_AGAIN_MS);
   };
   addEventListener("online", show);
   addEventListener("offline", show);
   document.addEventListener("visibilitychange", look);
-  setInterval(look, LOOK_AGAIN_MS);
   look();
   return {
     connection: (/** @type {boolean} */ up) => {

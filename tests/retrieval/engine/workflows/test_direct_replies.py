@@ -1,0 +1,81 @@
+"""Messages that ask nothing of the documents: no term of them stands in any document."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from retrieval.engine.ports import SearchRequest, SearchResult
+from retrieval.engine.values import CollectionRef, EmbeddingSpace, ScoredChunk, Scores, SearchScope
+from retrieval.engine.workflows import NAMES
+from tests.retrieval.engine.steps.fakes import HANDBOOK, MemorySearcher, ask
+from tests.retrieval.engine.workflows.runs import names, run
+
+LEXICAL = CollectionRef(id="c1", name="handbook", space=EmbeddingSpace("lexical-hash-v1", 512), documents=6)
+MEANING = replace(LEXICAL, space=EmbeddingSpace("test", 8))
+ROUTE = '"task"'
+every_workflow = pytest.mark.parametrize("name", NAMES)
+
+
+class Nearest(MemorySearcher):
+    """Vectors always find something, however far away it is."""
+
+    async def search(self, request: SearchRequest) -> SearchResult:
+        found = await super().search(request)
+        near = ScoredChunk(chunk=self.chunks[0], scores=Scores(dense=0.1, fused=0.1, final=0.1))
+        return found if found.candidates else SearchResult(candidates=(near,))
+
+
+def message(text: str, ref: CollectionRef = LEXICAL, **fields: object):
+    return ask(text, scope=SearchScope((ref,)), **fields)
+
+
+@every_workflow
+@pytest.mark.parametrize("text", ["hello", "Thanks!", "what can you do?"])
+async def test_without_a_model_the_help_stands_in_place_of_random_passages(offline, name: str, text: str) -> None:
+    result, trace, events = await run(name, message(text), searcher=Nearest(HANDBOOK))
+    assert result.decision == "ANSWER"
+    assert "handbook" in result.text and "Three things to try" in result.text
+    assert result.text == events.text and not result.sources
+    assert trace.steps[-1].detail["reason"] == "no word of the message stands in a document"
+
+
+async def test_the_help_is_in_the_language_of_the_message(offline) -> None:
+    result, *_ = await run("corrective", message("你能做什么？", language="zh-hans"), searcher=Nearest(HANDBOOK))
+    assert "可以试试这三件事" in result.text
+
+
+async def test_what_is_near_in_meaning_is_listed_below_the_help(offline) -> None:
+    result, *_ = await run("corrective", message("Wie hoch ist die Kaution?", MEANING), searcher=Nearest(HANDBOOK))
+    assert "nearest in meaning" in result.text
+    assert [source.cited for source in result.sources] == [False]
+
+
+@every_workflow
+async def test_a_model_replies_directly_where_it_says_that_no_document_is_asked_for(online, name: str) -> None:
+    online.reply(match=ROUTE, json={"task": "chat"})
+    online.reply(match='"route"', json={"route": "direct", "standalone_question": "hello", "queries": []})
+    online.reply(match="grade|score", structured=True, json={"score": 9, "missing": ""})
+    online.reply(match="(?s)<help>.*handbook", structured=False, text="Hello! Ask me about the handbook.")
+    result, trace, _ = await run(name, message("hello"), searcher=Nearest(HANDBOOK))
+    assert (result.decision, result.text) == ("ANSWER", "Hello! Ask me about the handbook.")
+    assert "retrieve" not in names(trace)
+
+
+async def test_the_help_serves_where_a_model_fails_to_reply(online) -> None:
+    online.reply(match=ROUTE, json={"task": "chat"})
+    online.reply(structured=False, status=500, error="out of memory")
+    result, *_ = await run("corrective", message("what can you do?"), searcher=Nearest(HANDBOOK))
+    assert result.decision == "ANSWER" and "Three things to try" in result.text
+
+
+async def test_a_question_in_words_of_its_own_is_looked_up_with_a_model(online) -> None:
+    online.reply(match=ROUTE, json={"task": ""})
+    _, trace, _ = await run("corrective", message("Wie hoch ist die Kaution?", MEANING), searcher=Nearest(HANDBOOK))
+    assert "retrieve" in names(trace)
+
+
+async def test_a_word_that_stands_in_a_document_is_looked_up(offline) -> None:
+    result, *_ = await run("corrective", message("deposit"))
+    assert "EUR 300" in result.text
