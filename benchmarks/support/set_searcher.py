@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,7 +11,7 @@ from benchmarks.support.labelled_sets import LabelledSet, ranked
 from retrieval.engine.ports import SearchRequest, SearchResult
 from retrieval.engine.search.hybrid import best_first, rrf_scores
 from retrieval.engine.text.analysis import query_terms
-from retrieval.engine.values import ScoredChunk, Scores
+from retrieval.engine.values import ScoredChunk, Scores, SearchScope
 
 
 @dataclass
@@ -42,6 +43,9 @@ class SetSearcher:
                 for place in places
             )
         )
+
+    async def holds_any(self, terms: Sequence[str], scope: SearchScope) -> bool:
+        return bool(np.max(self.labelled.bm25.score(terms)) > 0.0)
 
 
 def gold(labelled: LabelledSet, at: int) -> set[int]:

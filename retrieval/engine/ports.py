@@ -226,6 +226,10 @@ class Searcher(Protocol):
         """Raises InvalidQueryError, IndexUnavailableError; EmbeddingUnavailableError only for vectors alone."""
         ...
 
+    async def holds_any(self, terms: Sequence[str], scope: SearchScope) -> bool:
+        """Whether any of these terms stands in a document of the scope. Raises IndexUnavailableError."""
+        ...
+
 
 class BoostSource(Protocol):
     """Where ratings' multipliers come from (`feedback.rounds.live`)."""

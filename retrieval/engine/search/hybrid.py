@@ -297,8 +297,7 @@ class HybridSearcher:
         )
 
     async def holds_any(self, terms: Sequence[str], scope: SearchScope) -> bool:
-        """Whether any of these terms (`search_terms`) stands in a document of the scope. Raises
-        IndexUnavailableError."""
+        """As of `retrieval.engine.ports.Searcher`; terms: of `search_terms`."""
         spaces: dict[EmbeddingSpace, list[str]] = {}
         for ref in scope.collections:
             if ref.space is not None:
