@@ -21,7 +21,7 @@ from retrieval.engine.steps.writing import AnswerWriter, author_of, write_by_mod
 from retrieval.engine.text.analysis import HAN_CHARACTER, phrase, search_terms
 from retrieval.engine.text.quoting import one_line, quote_history
 from retrieval.engine.trace import degrade, note, reason_text
-from retrieval.engine.values import Answer, Query, Question, RememberedFact
+from retrieval.engine.values import Answer, Query, Question, RememberedFact, Source
 
 NAMES_SHOWN = 8  # collections
 
@@ -72,14 +72,16 @@ async def respond_directly(deps: Deps, question: Question, memories: Sequence[Re
 
 # ------------------------------------------------------------------------------------------------ help
 async def give_help(deps: Deps, question: Question) -> Answer | None:
-    """None where a search finds nothing at all: then that is what is to be said."""
-    request = SearchRequest(queries=(Query(question.standalone),), scope=question.scope, top_k=NEAREST)
-    found = (await search_documents(deps, request)).candidates if search_terms(question.standalone) else ()
-    if not found and search_terms(question.standalone):
-        return None
-    sources = as_sources(found) if question.scope.semantic else ()
+    """The help, and what is near in meaning as sources; None where a search finds nothing at all: then that is what is
+    to be said."""
     text = help_text(deps, question)
-    if sources:
+    sources: tuple[Source, ...] = ()
+    if search_terms(question.standalone):
+        request = SearchRequest(queries=(Query(question.standalone),), scope=question.scope, top_k=NEAREST)
+        found = (await search_documents(deps, request)).candidates
+        if not found:
+            return None
+        sources = as_sources(found)
         await deps.trace.choose_sources(sources)
         text += "\n\n" + phrase("near_in_meaning", deps.language)
     await deps.trace.emit_chunk(text)
