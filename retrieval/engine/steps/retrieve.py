@@ -37,7 +37,7 @@ from retrieval.engine.text.analysis import held_share, query_terms, term_weights
 from retrieval.engine.text.quoting import estimate_tokens, one_line, quote_source
 from retrieval.engine.text.statements import headed_statements_of, is_row, list_sign
 from retrieval.engine.trace import degrade, note, reason_text, skip
-from retrieval.engine.values import Query, Question, ScoredChunk, SearchFilters, SearchScope, StoredChunk
+from retrieval.engine.values import Query, Question, ScoredChunk, SearchFilters, SearchScope, StoredChunk, Vocabulary
 
 # ------------------------------------------------------------------------------------------------ web
 MAX_RESULTS = 5  # taken from one search
@@ -240,7 +240,7 @@ async def search_again(
     request = SearchRequest(
         queries=tuple(query for query in queries if stage == "wide" or not query.vector_only),
         scope=question.scope,
-        filters=question.filters if stage == "wide" else filters,
+        filters=replace(question.filters, preferred=Vocabulary()) if stage == "wide" else filters,
         top_k=min(top_k, settings.search.max_top_k),
         stages=("dense", "bm25") if stage == "wide" else ("bm25",),
     )
