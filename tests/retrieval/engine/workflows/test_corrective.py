@@ -70,9 +70,7 @@ async def test_after_the_judges_yes_the_writing_model_is_offered_no_way_out(onli
     assert "NO_ANSWER" not in second and "UNCLEAR" not in second
 
 
-@pytest.mark.parametrize("weak_score", [0.0, 1.0])
-async def test_a_refusal_in_words_of_its_own_is_looked_into_again(online, rag_settings, weak_score: float) -> None:
-    rag_settings(corrective={"weak_score": weak_score})
+async def test_a_refusal_in_words_of_its_own_is_looked_into_again(online) -> None:
     online.reply(match=WRITER, text="Nothing of that kind is mentioned anywhere.", times=1)
     online.reply(match=JUDGE, json=judgement("answer", 1))
     online.reply(match=WRITER, text=ANSWER)
