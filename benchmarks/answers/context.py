@@ -31,7 +31,7 @@ from retrieval.engine.steps.grounding.support import support
 from retrieval.engine.steps.retrieve import compress_passages
 from retrieval.engine.text.analysis import query_terms
 from retrieval.engine.text.quoting import estimate_tokens
-from retrieval.engine.text.statements import sentence_spans
+from retrieval.engine.text.sentences import sentence_spans
 from retrieval.engine.values import ScoredChunk, Scores, StoredChunk
 
 PASSAGES, POOL = 6, 10

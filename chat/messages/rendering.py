@@ -19,9 +19,9 @@ from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
+from retrieval.engine.text.markers import CITATION
 from retrieval.engine.text.statements import cjk_emphasis
 
-MARKER = re.compile(r"\[(\d{1,3})\]")
 TAGS = {
     "a", "blockquote", "br", "code", "del", "div", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "mark", "ol",
     "p", "pre", "s", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
@@ -47,11 +47,6 @@ def render_answer(text: str, *, markers: Collection[int], weak: Sequence[str] = 
 def reachable(html: str) -> str:
     """HTML of `render_answer` for a page without scripts: what can be scrolled sideways is reached by keyboard."""
     return html.replace("<pre>", '<pre tabindex="0">')
-
-
-def cited_markers(text: str) -> set[int]:
-    """The numbers that stand in the text as [n]."""
-    return {int(number) for number in MARKER.findall(text)}
 
 
 def _link_markers(state: StateCore) -> None:
@@ -81,7 +76,7 @@ def _split(token: Token, markers: Collection[int]) -> list[Token]:
         return [token]
     pieces: list[Token] = []
     position = 0
-    for match in MARKER.finditer(token.content):
+    for match in CITATION.finditer(token.content):
         if (number := int(match[1])) in markers:
             link = f'<a class="citation" href="#source-{number}" data-marker="{number}">[{number}]</a>'
             pieces += [_text(_glued(token.content[position : match.start()])), _html(link)]
@@ -98,7 +93,7 @@ def _glued(before: str) -> str:
 # A sentence is found by its letters and digits alone, so emphasis, links and citations inside it do not matter. Each
 # piece of text that belongs to it is wrapped by itself, so the marks never cross another element.
 def _needles(sentences: Iterable[str]) -> list[str]:
-    return list(filter(None, (_squeezed(MARKER.sub("", sentence)) for sentence in sentences)))
+    return list(filter(None, (_squeezed(CITATION.sub("", sentence)) for sentence in sentences)))
 
 
 def _mark_weak(state: StateCore) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from chat.messages.data import evidence_address
-from chat.messages.rendering import MARKER
+from retrieval.engine.text.markers import CITATION
 
 RAGSITE = (
     "decision",
@@ -21,7 +21,7 @@ RAGSITE = (
     "usage",
     "message_id",
 )
-OPEN_MARKER = re.compile(r"\[\d{0,3}\Z")  # may become one with what follows
+OPEN_MARKER = re.compile(r"\[\d{0,3}\]?\Z")  # may become one with what follows
 
 
 def options_of(message: Mapping[str, Any]) -> str:
@@ -40,16 +40,23 @@ class Numbering:
         self.markers = set(markers)
         self.numbers: dict[int, int] = {}
         self._held = ""
+        self._before = ""  # the last character that was given back: a marker is not glued to a word
 
     def feed(self, piece: str) -> str:
         text = self._held + piece
-        cut = OPEN_MARKER.search(text, max(0, len(text) - 4))
+        cut = OPEN_MARKER.search(text, max(0, len(text) - 5))
         self._held = cut[0] if cut else ""
-        return MARKER.sub(self._numbered, text.removesuffix(self._held))
+        return self._read(text.removesuffix(self._held))
 
     def finish(self) -> str:
-        held, self._held = self._held, ""
-        return held
+        held = self._held
+        self._held = ""
+        return self._read(held)
+
+    def _read(self, text: str) -> str:
+        read = CITATION.sub(self._numbered, self._before + text).removeprefix(self._before)
+        self._before = (self._before + text)[-1:]
+        return read
 
     def _numbered(self, found: re.Match[str]) -> str:
         if (marker := int(found[1])) not in self.markers:

@@ -24,7 +24,6 @@ from redis.exceptions import RedisError
 
 from chat import selectors
 from chat.messages.data import answer_status, message_data, source_data
-from chat.messages.rendering import cited_markers
 from chat.models import Message
 from chat.runs.answers import EndStatus, Outcome, answer_finish, answer_save_partial
 from chat.runs.attachments import attachments_await
@@ -39,6 +38,7 @@ from retrieval.engine.errors import ModelError
 from retrieval.engine.providers.registry import ChosenModel
 from retrieval.engine.steps.continuing import Begun
 from retrieval.engine.steps.step import Deps
+from retrieval.engine.text.markers import cited_markers
 from retrieval.engine.trace import TRACER, EventSink, StepRecord, Trace
 from retrieval.engine.values import Answer, Question, Source
 from retrieval.engine.workflows import continue_answer, get_workflow

@@ -14,7 +14,6 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from chat.messages.rendering import MARKER, cited_markers
 from chat.models import Message
 from chat.review.pages import desk_page
 from chat.review.roles import DeskAccess
@@ -23,6 +22,7 @@ from feedback.desk.acting import answer_named, in_force_page, problem_sentence, 
 from feedback.models import CuratedAnswer
 from ragsite.core.errors import AppError
 from ragsite.core.text import clean_text
+from retrieval.engine.text.markers import CITATION, cited_markers
 from retrieval.knowledge.selectors import as_uuid
 from retrieval.models import Chunk
 
@@ -84,7 +84,7 @@ class CuratedForm(forms.Form):
             by=access.user,
             question=fields["question"],
             wordings=fields["wordings"],
-            text=MARKER.sub(lambda found: f"[{places[int(found[1])]}]", fields["text"]),
+            text=CITATION.sub(lambda found: f"[{places[int(found[1])]}]", fields["text"]),
             passages=[self.passages[marker] for marker in places],
             message=message,
             expires_at=fields["expires_on"],

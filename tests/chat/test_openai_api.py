@@ -65,7 +65,7 @@ async def test_a_stream_has_role_text_citations_end_and_usage(client: AsyncOpenA
 @pytest.mark.parametrize("stream", [False, True])
 async def test_a_marker_is_the_number_of_its_annotation(client: AsyncOpenAI, workflow: Any, stream: bool) -> None:
     workflow.sources = tuple(source(marker) for marker in (1, 4, 12))
-    workflow.chunks = ("Ten [", "12][1", "]. A list [7", "] or x[", "4]; four [1", "2], open [1")
+    workflow.chunks = ("Ten [", "12][1", "]. A list [7", "] or r[4] x [", "4]; four [1", "2], open [1")
     answer = await ask(client, stream=stream)
     if stream:
         *_, cited, last = chunks = [chunk async for chunk in answer]
@@ -74,7 +74,7 @@ async def test_a_marker_is_the_number_of_its_annotation(client: AsyncOpenAI, wor
     else:
         message, ours = answer.choices[0].message, answer.ragsite
         text, found = message.content, [one.url_citation.model_dump() for one in message.annotations]
-    assert text == "Ten [1][2]. A list [7] or x[3]; four [1], open [1"
+    assert text == "Ten [1][2]. A list [7] or r[4] x [3]; four [1], open [1"
     assert [text[one["start_index"] : one["end_index"]] for one in found] == ["[1]", "[2]", "[3]"]
     assert [one["url"].rpartition("-")[2] for one in found] == ["12", "1", "4"]
     assert {one["marker"]: one["number"] for one in ours["sources"]} == {1: 2, 4: 3, 12: 1}

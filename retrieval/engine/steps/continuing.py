@@ -15,9 +15,9 @@ from retrieval.engine.steps.answer import written_answer
 from retrieval.engine.steps.retrieve import fit
 from retrieval.engine.steps.step import Deps, step
 from retrieval.engine.steps.writing import AnswerWriter, author_of, write_by_model
-from retrieval.engine.text.markers import without_markers
+from retrieval.engine.text.markers import without_citations
 from retrieval.engine.text.quoting import neutralise, one_line, quote_history, quote_source
-from retrieval.engine.text.statements import split_sentences
+from retrieval.engine.text.sentences import split_sentences
 from retrieval.engine.trace import degrade, reason_text
 from retrieval.engine.values import Answer, Question, ScoredChunk, Source
 
@@ -68,7 +68,7 @@ def _prompt(deps: Deps, begun: Begun, passages: str) -> Prompt:
         "continue",
         history=quote_history(begun.question.history),
         passages=passages,
-        answer=neutralise(without_markers(begun.text)[-SHOWN_CHARS:]),
+        answer=neutralise(without_citations(begun.text)[-SHOWN_CHARS:]),
         question=one_line(begun.question.text),
     )
 
@@ -97,7 +97,7 @@ class Joint:
     """Takes pieces of the rest and gives back what belongs behind the beginning."""
 
     def __init__(self, begun: str) -> None:
-        self._end = without_markers(begun)[-OVERLAP_CHARS:]
+        self._end = without_citations(begun)[-OVERLAP_CHARS:]
         self._gap = not begun or begun[-1].isspace()
         self._held = ""
         self.joined = False
@@ -140,6 +140,6 @@ def joint(end: str, rest: str, *, gap: bool) -> str:
 
 def open_sentence(text: str) -> str:
     """The sentence that the text breaks off in; empty where it ends with one."""
-    last_line = without_markers(text.rsplit("\n", 1)[-1])
+    last_line = without_citations(text.rsplit("\n", 1)[-1])
     sentences: Sequence[str] = split_sentences(last_line)
     return sentences[-1] if sentences and not last_line.rstrip().endswith(_STOPS) else ""

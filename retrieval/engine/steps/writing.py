@@ -19,6 +19,7 @@ from retrieval.engine.steps.grounding.alignment import Aligner
 from retrieval.engine.steps.grounding.citation_stream import CitedStream
 from retrieval.engine.steps.step import Deps
 from retrieval.engine.text.analysis import ScriptKeeper
+from retrieval.engine.text.markers import Brackets
 from retrieval.engine.text.quoting import estimate_tokens
 from retrieval.engine.trace import reason_text
 from retrieval.engine.values import Source
@@ -149,7 +150,8 @@ class AnswerWriter:
     def _begin(self) -> None:
         self._reader = VerdictReader() if self._may_refuse else None
         self._script = ScriptKeeper(self._language)
-        self._cited = CitedStream(self.aligner, markers={source.marker for source in self._sources})
+        brackets = Brackets.of([(source.marker, source.chunk.text) for source in self._sources])
+        self._cited = CitedStream(self.aligner, brackets=brackets)
 
     @property
     def verdict(self) -> Verdict | None:

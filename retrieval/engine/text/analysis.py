@@ -65,7 +65,7 @@ LATIN_CHARS_PER_WORD = 2.0  # what a Latin word weighs against one Han character
 _FUNCTION_WORDS = {
     "en": "the of and to in is that for it with as was on are by this be from at which or what how who when does can",
     "de": "der die und das den von zu mit ist des im für auf nicht eine ein dem auch als wie wird sind welche wer wann"
-    " wurde wurden werden hat haben kann sich nach bei oder zum zur vom",
+    " wurde wurden werden hat haben kann sich nach bei oder zum zur vom am um bis ab ihr sie wir",
     "fr": "le les des et est une du dans qui que pour au pas sur ce avec sont par aux quelle quel comment où",
     "es": "el los las y en que por una del con para su al es lo como más qué cuál cómo dónde cuándo",
     "it": "il di che è la per un in una sono del della con non le dei nel alla gli come quale quando",

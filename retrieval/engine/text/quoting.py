@@ -1,8 +1,8 @@
 """What goes into a prompt: how many tokens it costs, about, without any model's tokenizer; and documents and earlier
 messages as quoted material: delimited, numbered, and unable to end the quotation.
 
-The prompts say that text between <passages> and <conversation> tags is material, never instructions; here those tags,
-and anything that looks like one of our passage numbers, are taken out of what is quoted.
+The prompts say that text between <passages> and <conversation> tags is material, never instructions; here those tags
+are taken out of what is quoted. All else stays as it stands.
 """
 
 from __future__ import annotations
@@ -68,16 +68,14 @@ _TURN = re.compile(
     r"<([|｜][^<>\n]{1,40}[|｜])>|<(/?(?:s|bos|eos|start_of_turn|end_of_turn|think|tool_call|tool_response|unused\d+))>"
     r"|<<(/?SYS)>>|\[(/?(?:INST|SYSTEM_PROMPT|TOOL_CALLS|TOOL_RESULTS|AVAILABLE_TOOLS))\]"
 )
-_MARKER = re.compile(r"[\[【]\s*(\d{1,3})\s*[\]】]")
 _BLANK_LINES = re.compile(r"\n\s*\n+")
 
 
 def neutralise(text: str) -> str:
-    """The text without hidden characters, our delimiters and chat templates' marks, and with its own [1] as (1)."""
+    """The text without hidden characters, our delimiters and chat templates' marks."""
     text = without_hidden(unix_lines(text))
     text = _TAG.sub(r"‹\1\2\3›", text)
     text = _TURN.sub(lambda match: f"‹{next(filter(None, match.groups()))}›", text)
-    text = _MARKER.sub(r"(\1)", text)
     return _BLANK_LINES.sub("\n", text).strip()
 
 

@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 from ragsite.core.rag_settings import IngestSettings
 from retrieval.engine.text.quoting import estimate_tokens, estimate_word_pieces
+from retrieval.engine.text.sentences import sentence_pieces
 from retrieval.engine.text.statements import MOST_COLUMNS
 from retrieval.engine.values import HEADING_JOIN
 from retrieval.knowledge.ingest.blocks import BLOCK_SEPARATOR, GRID, Block, Line, ParsedDocument, Table
@@ -29,18 +30,10 @@ PAGE_BREAK_FROM = 2  # a chunk filled to 1/2 ends with its page, so that its cit
 
 WINDOW_CHARS_PER_TOKEN = 6  # no script has more characters in a token, so that the overlap's window is long enough
 
-# From the best place to cut to the worst; each stays with the text before it.
-SEPARATORS = (
-    r"\n\n+",
-    r"\n",
-    r"(?<=[。！？…])[”’」』）]*",
-    r"(?<=[.!?])[\"')\]]*\s+",
-    r"[；;]\s*",
-    r"[，、：,:]\s*",
-    r"\s+",
-    "",
-)
-_SENTENCE_START = re.compile(r"\n+|(?<=[。！？…；])[”’」』）]*|(?<=[.!?;])[\"')\]]*\s+")
+# Where a text is cut, from the best place to the worst; between lines and clauses stand its sentences. What parts two
+# pieces stays with the first.
+LINE_ENDS = (r"\n\n+", r"\n")
+CLAUSE_ENDS = (r"[；;]\s*", r"[，、：,:]\s*", r"\s+", "")
 _BLANK_LINES = re.compile(r"(?:[^\S\n]*\n)+")
 _CLAUSE_START = re.compile(r"(?<=[，、：,:])\s*|\s+")
 
@@ -120,14 +113,18 @@ class Chunker:
         self._table_limit = max(chunk_tokens, table_tokens)
         self._overlap = overlap_tokens
         self._count = count_tokens
-        self._splitter = RecursiveCharacterTextSplitter(
-            separators=list(SEPARATORS),
-            is_separator_regex=True,
-            keep_separator="end",
-            strip_whitespace=False,  # pieces put together must give the text again: offsets depend on it
-            chunk_size=max(1, chunk_tokens - overlap_tokens),
-            chunk_overlap=0,  # the library counts its overlap in whole pieces; ours goes by sentences, below
-            length_function=count_tokens,
+        self._piece_tokens = max(1, chunk_tokens - overlap_tokens)
+        self._lines, self._clauses = (
+            RecursiveCharacterTextSplitter(
+                separators=list(separators),
+                is_separator_regex=True,
+                keep_separator="end",
+                strip_whitespace=False,  # pieces put together must give the text again: offsets depend on it
+                chunk_size=self._piece_tokens,
+                chunk_overlap=0,  # the library counts its overlap in whole pieces; ours goes by sentences, below
+                length_function=count_tokens,
+            )
+            for separators in (LINE_ENDS, CLAUSE_ENDS)
         )
 
     def split(self, document: ParsedDocument) -> list[TextChunk]:
@@ -188,12 +185,12 @@ class Chunker:
         elif block.table:
             yield from self._row_spans(block, block.table, offset)
         else:
-            yield from self._pieces(text, _Span(offset, 0, 0, block.page))
+            yield from self._piece_spans(text, _Span(offset, 0, 0, block.page))
 
-    def _pieces(self, text: str, span: _Span) -> Iterator[_Span]:
+    def _piece_spans(self, text: str, span: _Span) -> Iterator[_Span]:
         """Of a text that is too long; all else as in `span`, which begins where the text does."""
         start = span.start
-        for piece in self._splitter.split_text(text):
+        for piece in self._pieces(text):
             yield replace(span, start=start, end=start + len(piece), tokens=self._count(piece))
             start += len(piece)
 
@@ -206,7 +203,25 @@ class Chunker:
             if span.tokens <= self._limit:
                 yield span
             else:
-                yield from self._pieces(line, span)
+                yield from self._piece_spans(line, span)
+
+    def _pieces(self, text: str) -> Iterator[str]:
+        """Of a block that is too long: lines where they fit, else sentences, else clauses."""
+        for lines in self._lines.split_text(text):
+            if self._count(lines) <= self._piece_tokens:
+                yield lines
+                continue
+            held = ""
+            for sentence in sentence_pieces(lines):
+                if held and self._count(held + sentence) > self._piece_tokens:
+                    yield held
+                    held = ""
+                if self._count(sentence) > self._piece_tokens:
+                    yield from self._clauses.split_text(sentence)
+                else:
+                    held += sentence
+            if held:
+                yield held
 
     def _joined(self, sections: Iterator[_Section]) -> Iterator[_Section]:
         """Headings without text join what follows; small sections join their neighbours while all fit in one chunk."""
@@ -250,11 +265,11 @@ class Chunker:
     def _overlap_start(self, text: str, earliest: int, end: int) -> int:
         """Where the last sentences before `end` begin that fit the overlap; failing them, the last clauses."""
         window = max(earliest + 1, end - self._overlap * WINDOW_CHARS_PER_TOKEN)
-        for border in (_SENTENCE_START, _CLAUSE_START):
-            for match in border.finditer(text, window, end):
-                begin = match.end()
-                if begin < end and text[begin:end].strip() and self._count(text[begin:end]) <= self._overlap:
-                    return begin
+        sentences = itertools.accumulate(map(len, sentence_pieces(text[window:end])), initial=window)
+        clauses = (match.end() for match in _CLAUSE_START.finditer(text, window, end))
+        for begin in itertools.chain(itertools.islice(sentences, 1, None), clauses):
+            if begin < end and text[begin:end].strip() and self._count(text[begin:end]) <= self._overlap:
+                return begin
         return end
 
 

@@ -16,7 +16,7 @@ from ragsite.core.text import strip_for_reading
 from retrieval.engine.errors import DocumentUnreadableError
 from retrieval.engine.text.analysis import detect_language
 from retrieval.engine.text.quoting import estimate_tokens
-from retrieval.engine.text.statements import split_sentences
+from retrieval.engine.text.sentences import split_sentences
 from retrieval.knowledge.ingest.blocks import Block, ParsedDocument
 from retrieval.knowledge.ingest.chunking import Chunker, ChunkSize, ReadDocument, document_parts
 from retrieval.knowledge.ingest.delimited import parse_csv

@@ -17,7 +17,6 @@ from retrieval.engine.text.analysis import (
     search_terms,
     terms_text,
 )
-from retrieval.engine.text.statements import sentence_spans, split_sentences
 
 
 @pytest.mark.parametrize(
@@ -132,21 +131,3 @@ def test_threads_get_the_same_terms() -> None:
 )
 def test_languages(text: str, language: str) -> None:
     assert detect_language(text) == language
-
-
-def test_sentences_keep_abbreviations_numbers_and_quotes_together() -> None:
-    text = "Dr. Smith pays 3.5 euro, e.g. by card. Does he? 他说：“走吧。”然后走了！\n\nNext part"
-    assert split_sentences(text) == [
-        "Dr. Smith pays 3.5 euro, e.g. by card.",
-        "Does he?",
-        "他说：“走吧。”",
-        "然后走了！",
-        "Next part",
-    ]
-
-
-@given(st.text(alphabet='ab. 。！\n"”?1', max_size=80))
-def test_sentences_lose_nothing_but_white_space(text: str) -> None:
-    spans = sentence_spans(text)
-    assert all(text[span.start : span.end] == span.text for span in spans)
-    assert "".join("".join(span.text.split()) for span in spans) == "".join(text.split())

@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.engine.providers.chat import unfenced
+from retrieval.engine.providers.chat import is_json
 from retrieval.engine.steps.grounding.claims import claims_of
 from retrieval.engine.text.quoting import neutralise
-from retrieval.engine.text.statements import blocks_of, headed_statements_of, split_sentences
+from retrieval.engine.text.sentences import split_sentences
+from retrieval.engine.text.statements import blocks_of, headed_statements_of
 from retrieval.knowledge.ingest.markdown import document_blocks, parse_markdown
 
 
@@ -48,7 +49,7 @@ FREEZES = [
     (claims_of, ("a" + " " * 100_000) * 2),
     (split_sentences, "a" + "." * 200_000 + "b"),
     (neutralise, "<" + " " * 100_000),
-    (unfenced, "```json" + " " * 100_000),
+    (is_json, "```json" + " " * 100_000),
 ]
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from retrieval.engine.text.markers import MARKER, numbers_of, without_markers
+from retrieval.engine.text.markers import CITATION, without_citations
 from retrieval.engine.text.statements import Statement, headed_statements_of, leading_signs
 
 _WORD = re.compile(r"[^\W_]")
-_LEADING_MARKERS = re.compile(rf"(?:\s*+{MARKER})++[\s.,;:，。；]*+")
-_MARKER = re.compile(MARKER)
+_LEADING_MARKERS = re.compile(r"(?:\s*+\[\d{1,3}\](?![(\[]))++[\s.,;:，。；]*+")
 _EMPHASIS = re.compile(r"\*\*|__|[*`~|]")
 _STATES_NOTHING = (":", "：", "?", "？")
 
@@ -30,10 +29,10 @@ def claims_of(answer: str) -> list[Claim]:
     claims = []
     for piece in _pieces(answer):
         text = answer[piece.start : piece.end]
-        words = " ".join(_EMPHASIS.sub(" ", without_markers(text)).split())
+        words = " ".join(_EMPHASIS.sub(" ", without_citations(text)).split())
         states = len(_WORD.findall(words)) > 1 and not words.rstrip("_ ").endswith(_STATES_NOTHING)
         if states and piece.kind != "code":
-            markers = tuple(dict.fromkeys(numbers_of("".join(_MARKER.findall(text)))))
+            markers = tuple(dict.fromkeys(map(int, CITATION.findall(text))))
             claims.append(Claim(words, piece.start, piece.end, markers))
     return claims
 

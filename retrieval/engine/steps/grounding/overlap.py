@@ -9,19 +9,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from retrieval.engine.text.analysis import (
-    ENGLISH,
     HAN,
     KANA,
     UNKNOWN,
     analyze,
-    detect_language,
     held_share,
     query_terms,
     rarity,
     to_simplified,
 )
 from retrieval.engine.text.numbers import known_numbers, number_term, stated_numbers
-from retrieval.engine.text.statements import sentence_spans
+from retrieval.engine.text.sentences import sentence_spans, shown_language
 from retrieval.engine.values import StoredChunk
 
 QUESTION_SHARE = 0.15  # of its weight that a word keeps which the question holds already
@@ -123,17 +121,10 @@ def is_comparable(statement: str, passages: Sequence[StoredChunk]) -> bool:
 def _guesses_differ(statement: str, passage: str) -> bool:
     """Simplified and Traditional Chinese are one; a text that shows no language differs from none, nor does one that
     holds a sentence in another script than most of it."""
-    languages = {_language_of(statement), _language_of(passage)}
+    languages = {shown_language(statement), shown_language(passage)}
     scripts = _letters(vocabulary(statement)) & _SCRIPTS
     quotes = bool(scripts) and scripts <= _letters(vocabulary(passage)) and not languages <= _OF_OTHER_SCRIPTS
     return UNKNOWN not in languages and len(languages) > 1 and not quotes
-
-
-@lru_cache(maxsize=1024)
-def _language_of(text: str) -> str:
-    """English only where one of its small words stands: it is the guess for all that is in Latin letters."""
-    language = detect_language(text).split("-")[0]
-    return UNKNOWN if language == "en" and ENGLISH.isdisjoint(vocabulary(text)) else language
 
 
 @lru_cache(maxsize=4096)

@@ -16,7 +16,7 @@ from ragsite.core.messages import worded
 from retrieval.engine.errors import ModelOutputError
 from retrieval.engine.providers.chat import exactly
 from retrieval.engine.steps.step import Deps, step, try_call
-from retrieval.engine.text.markers import without_markers
+from retrieval.engine.text.markers import without_citations
 from retrieval.engine.text.quoting import one_line, quote_source
 from retrieval.engine.trace import note, skip
 from retrieval.engine.values import Answer, GroundedSentence, Source, SupportLevel
@@ -65,7 +65,7 @@ async def _look(deps: Deps, answer: Answer, question: str) -> Answer:
 
 
 async def _ask(deps: Deps, answer: Answer, sentences: Sequence[GroundedSentence], question: str) -> CheckedStatements:
-    statements = [_statement(sentence) for sentence in sentences] or [one_line(without_markers(answer.text))]
+    statements = [_statement(sentence) for sentence in sentences] or [one_line(without_citations(answer.text))]
     reply = await deps.complete(
         "verify",
         exactly(CheckedStatements, "supported", len(statements)),
@@ -87,7 +87,7 @@ def _cited(answer: Answer) -> Sequence[Source]:
 
 def _statement(sentence: GroundedSentence) -> str:
     markers = "".join(f" [{marker}]" for marker in sentence.markers)
-    return one_line(without_markers(sentence.sentence))[:STATEMENT_CHARS] + markers
+    return one_line(without_citations(sentence.sentence))[:STATEMENT_CHARS] + markers
 
 
 def _doubted(sentence: GroundedSentence) -> GroundedSentence:

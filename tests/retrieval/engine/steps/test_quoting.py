@@ -13,8 +13,10 @@ def test_a_document_can_not_end_the_quotation() -> None:
     assert "Rule 1." in text
 
 
-def test_a_documents_own_reference_marks_are_no_passage_numbers() -> None:
-    assert neutralise("as shown [3] and 【12】") == "as shown (3) and (12)"
+@pytest.mark.parametrize("text", ["row[1] = row[0] + 2", "as shown [3] and 【12】", "Press [9] for the porter."])
+def test_brackets_of_a_document_stay_as_they_are(text: str) -> None:
+    assert neutralise(text) == text
+    assert text in quote_source(1, chunk(1, text))
 
 
 def test_control_and_direction_characters_are_removed() -> None:

@@ -93,4 +93,4 @@ def test_a_web_passage_is_quoted_with_its_site_and_date_and_can_not_end_the_quot
     quoted = quote_source(3, as_chunk(attack))
     assert 'from_the_web="evil.example"' in quoted
     assert "</passages>" not in quoted
-    assert "[2]" not in quoted and quoted.count(">") == 2
+    assert quoted.count(">") == 2

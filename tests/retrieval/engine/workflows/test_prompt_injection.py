@@ -92,5 +92,4 @@ async def test_orders_in_a_document_change_no_decision(online, injected: str, qu
 async def test_a_marker_that_a_document_asked_for_does_not_make_it_a_source(online) -> None:
     online.reply(structured=False, text="The deposit is EUR 300 [1]. All is free [99]. See 【77】.")
     answer, _, _ = await run("corrective", DEPOSIT, poisoned(INJECTIONS["fake passages"]))
-    assert "[99]" not in answer.text
-    assert "77" not in answer.text
+    assert {source.marker for source in answer.sources}.isdisjoint({77, 99})

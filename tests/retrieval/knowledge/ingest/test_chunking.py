@@ -98,6 +98,13 @@ def test_table_and_code_that_fit_are_not_torn() -> None:
     assert any(code.strip() in chunk.text for chunk in chunks)
 
 
+def test_no_chunk_begins_behind_an_abbreviation() -> None:
+    sentence = "Der Antrag Nr. 7 geht bis 3. Mai an Hrn. Dr. med. Brandt, Zi. 12, 2. OG, im Haus."
+    chunks = split(paragraphs(" ".join([sentence] * 12)), limit=60, overlap=24)
+    assert len(chunks) > 2
+    assert all(chunk.text.startswith("Der Antrag") and chunk.text.endswith("Haus.") for chunk in chunks)
+
+
 # ------------------------------------------------------------------------------------------------ tables
 def test_a_small_table_is_one_chunk_with_the_line_that_introduces_it() -> None:
     document = ParsedDocument(blocks=(Block(text="The rates:"), table(16), Block(text="Boats are returned by nine.")))

@@ -3,7 +3,7 @@ import { cells, letters, values } from "../marks.js";
 
 export { markTexts } from "../marks.js";
 
-const MARKER = /\[(\d{1,3})\]/g;
+const MARKER = /(?<![\w\u00c0-\u024f])\[(\d{1,3})\](?!\()/g;
 
 /** @typedef {{source: Api.Source, quotes: string[]}} Evidence what bears a statement out: texts of one source */
 

@@ -8,7 +8,7 @@ import { cjkEmphasis } from "./emphasis.js";
  *   map: [number, number] | null, children: Token[] | null, attrGet: (name: string) => string | null}} Token */
 /** @typedef {(text: string) => Ui.Child[]} Words what draws the words of a block */
 
-const MARKER = /\[(\d{1,3})\]/;
+const MARKER = /(?<![\w\u00c0-\u024f])\[(\d{1,3})\](?!\()/; // not glued to a word, as in row[1]
 const BOLD = /\*\*([^*\n]+)\*\*/;
 const SAFE_ADDRESS = /^(?:https?|mailto):/i;
 
