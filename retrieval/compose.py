@@ -13,6 +13,7 @@ import importlib
 import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -21,6 +22,7 @@ from django.conf import settings
 from django.utils import translation
 
 from ragsite.core.localized import localized
+from ragsite.core.queueing import enqueue
 from ragsite.core.rag_settings import RagSettings
 from ragsite.runtime import milvus_lite
 from retrieval.engine.ports import BoostSource, CuratedAnswers, Models, SearchRequest, SearchResult
@@ -28,6 +30,7 @@ from retrieval.engine.prompting import PromptLibrary
 from retrieval.engine.providers.registry import ModelRegistry
 from retrieval.engine.providers.rerank_http import HttpReranker
 from retrieval.engine.providers.web_search import make_web_searcher
+from retrieval.engine.search.completeness import IndexCompleteness
 from retrieval.engine.search.connection import import_client
 from retrieval.engine.search.hybrid import HybridSearcher
 from retrieval.engine.search.index import BM25_B, BM25_K1, MilvusIndex
@@ -40,6 +43,7 @@ from retrieval.engine.trace import Trace
 from retrieval.engine.workflows import NAMES, get_workflow
 from retrieval.knowledge.index_sync.write_lease import write_lease
 from retrieval.knowledge.selectors import DatabaseChunkStore, DatabaseDocumentReader
+from retrieval.knowledge.term_search import DatabaseTermStore
 from retrieval.memory.store import DatabaseMemoryStore
 
 Result = TypeVar("Result")
@@ -50,12 +54,15 @@ class Engine(Deps):
     """What the workflows work with, and the index behind it, for those who write into it."""
 
     index: MilvusIndex
+    completeness: IndexCompleteness
 
 
 # The garbage collector's thresholds of a process that answers: an answer makes tens of thousands of objects that live
 # as long as it does, and few cycles. Looked through at every 700th, as by default, they cost it processor time.
 COLLECTED_EVERY = (20_000, 20, 20)
 SEARCH_S = 30.0  # that ratings may be waited for in a search without an answer
+INDEX_CHECK = "retrieval.tasks.index_check"
+REPAIR_EXPIRES_S = 60.0  # by then it was asked for again
 GRACE_S = 30.0  # that an answer may take beyond its time
 _closing: set[asyncio.Future[None]] = set()
 _engines: WeakKeyDictionary[asyncio.AbstractEventLoop, list[Engine]] = WeakKeyDictionary()  # the newest first
@@ -160,14 +167,20 @@ def _new(rag: RagSettings) -> Engine:
         b=BM25_B,
     )
     store = DatabaseChunkStore()
+    terms = DatabaseTermStore()
+    ask_repair = partial(enqueue, INDEX_CHECK, keywords={"unless_busy": True}, expires_s=REPAIR_EXPIRES_S)
+    completeness = IndexCompleteness(index=index, store=terms, ask_repair=ask_repair)
     return Engine(
         settings=rag,
         models=models,
         prompts=PromptLibrary(rag.prompts_dir),
         index=index,
+        completeness=completeness,
         store=store,
         documents=DatabaseDocumentReader(),
-        searcher=HybridSearcher(index=index, store=store, models=models, settings=rag.search),
+        searcher=HybridSearcher(
+            index=index, store=store, models=models, settings=rag.search, terms=terms, completeness=completeness
+        ),
         reranker=HttpReranker(rag.rerank) if rag.rerank.url else None,
         web=make_web_searcher(rag.web_search),
         memory=DatabaseMemoryStore(models=models),

@@ -331,6 +331,8 @@ class Chunk(models.Model):
     table_rows = models.JSONField(
         null=True, blank=True
     )  # [first, last, of how many] of a table that it holds a part of
+    # What the index finds it by, for searches without the index (`retrieval.knowledge.term_search`).
+    terms = models.TextField(blank=True, editable=False)
     indexed = models.BooleanField(default=False)  # its vector is durably in Milvus
     embedded = models.BooleanField(default=False)  # the vector in Milvus, if any, is of its present text and title
 

@@ -14,11 +14,12 @@ from celery.signals import worker_ready
 from django.conf import settings
 from django.db import close_old_connections
 
+from ragsite.core.leases import lock_is_held
 from ragsite.core.queueing import BROKER_AWAY, enqueue
 from retrieval.compose import close_engine, get_engine
 from retrieval.engine.errors import EmbeddingUnavailableError, IndexUnavailableError
 from retrieval.engine.values import EmbeddingSpace
-from retrieval.knowledge.index_sync.repair import collection_reembed, index_repair
+from retrieval.knowledge.index_sync.repair import MAINTENANCE, collection_reembed, index_repair
 from retrieval.knowledge.services.documents import INGEST_NEXT
 from retrieval.knowledge.services.ingest import ingest_take_next
 from retrieval.knowledge.services.ingest_jobs import turns
@@ -62,8 +63,13 @@ def collection_unindex(collection_id: str, model: str, dim: int) -> None:
 
 
 @shared_task(**RETRY)
-def index_check() -> int:
-    """Compare the index with the database and repair it. Returns how many chunks were written anew."""
+def index_check(unless_busy: bool = False) -> int:
+    """Compare the index with the database and repair it. Returns how many chunks were written anew.
+
+    unless_busy: leave it out where it is under way, or a rebuild is.
+    """
+    if unless_busy and lock_is_held(MAINTENANCE):
+        return 0
     return sum(repair.written for repair in _run(index_repair))
 
 

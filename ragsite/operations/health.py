@@ -27,6 +27,7 @@ from ragsite.core import storage
 from ragsite.core.api.error_responses import json_error
 from ragsite.core.errors import AppError, PermissionDeniedError
 from retrieval.compose import get_engine
+from retrieval.knowledge.index_sync.repair import index_holdings
 
 logger = logging.getLogger(__name__)
 CHECK_TIMEOUT_S = 3.0
@@ -36,6 +37,14 @@ PROXY_HEADERS = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host")
 
 class Remark(str):
     """What all is well with, but is to be known."""
+
+    state = "ok"
+
+
+class Incomplete(Remark):
+    """Something is missing, and is being mended."""
+
+    state = "incomplete"
 
 
 Check = Callable[[], Awaitable[str | None]]
@@ -57,7 +66,8 @@ async def healthz(request: HttpRequest) -> JsonResponse:
 async def readyz(request: HttpRequest) -> JsonResponse:
     """200 when the site can do its work, else 503; with each dependency's state.
 
-    `ok`; `offline` (Ollama away, answers are extractive: still ready); `down`.
+    `ok`; `offline` (Ollama away, answers are extractive: still ready); `incomplete` (the index lacks rows, which are
+    being written anew: 200, and the status is `degraded`); `down`.
     """
     checks: dict[str, Check] = {
         "database": _database,
@@ -70,7 +80,8 @@ async def readyz(request: HttpRequest) -> JsonResponse:
     states = await asyncio.gather(*(_state(name, check) for name, check in checks.items()))
     dependencies = dict(zip(checks, states, strict=True))
     ready = all(state["state"] != "down" for state in states)
-    body = {"status": "ready" if ready else "not_ready", "dependencies": dependencies}
+    status = "degraded" if any(state["state"] == "incomplete" for state in states) else "ready"
+    body = {"status": status if ready else "not_ready", "dependencies": dependencies}
     return JsonResponse(body, status=200 if ready else 503, headers={"Cache-Control": "no-store"})
 
 
@@ -81,7 +92,7 @@ async def _state(name: str, check: Check) -> dict[str, Any]:
         reason = await asyncio.wait_for(check(), CHECK_TIMEOUT_S)
         state = {"state": "ok"}
         if reason:
-            state = {"state": "ok" if isinstance(reason, Remark) else "offline", "reason": reason}
+            state = {"state": reason.state if isinstance(reason, Remark) else "offline", "reason": reason}
     except TimeoutError:
         state = {"state": "down", "reason": f"no answer within {CHECK_TIMEOUT_S:g} s"}
     except NotReadyError as error:
@@ -96,8 +107,12 @@ async def _database() -> None:
     await User.objects.aexists()
 
 
-async def _milvus() -> None:
+async def _milvus() -> str:
     await get_engine().index.ping()
+    holdings = await index_holdings()
+    if not holdings.missing:
+        return ""
+    return Incomplete(f"{holdings.missing} of {holdings.expected} rows are missing; they are being written anew")
 
 
 async def _ollama() -> str:

@@ -81,6 +81,12 @@ class IndexUnavailableError(UnavailableError):
     message = worded("The search index is not reachable; try again shortly.")
 
 
+class SpaceMissingError(IndexUnavailableError):
+    """Milvus answers, and has nothing of an embedding space: either nothing was written yet, or it was lost."""
+
+    message = worded("A part of the search index is missing; it is rebuilt from the database.")
+
+
 class EmbeddingMismatchError(ConflictError):
     """A collection was embedded by another model than the one now configured."""
 

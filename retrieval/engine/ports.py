@@ -16,6 +16,7 @@ from retrieval.engine.values import (
     DocumentRef,
     EmbeddingSpace,
     Exchange,
+    Level,
     Query,
     Recall,
     ScoredChunk,
@@ -165,6 +166,20 @@ class ChunkStore(Protocol):
         ...
 
     async def vocabulary(self, scope: SearchScope) -> Vocabulary: ...
+
+
+class TermStore(Protocol):
+    """What the index is made from, as the database holds it (`retrieval.knowledge.term_search.DatabaseTermStore`)."""
+
+    async def row_count(self, space: EmbeddingSpace) -> int:
+        """How many rows the index has to hold of a space."""
+        ...
+
+    async def search_terms(
+        self, texts: Sequence[str], *, collection_ids: Sequence[str], filters: SearchFilters, limit: int, level: Level
+    ) -> list[list[LegHit]]:
+        """The BM25 leg without the index: as `MilvusIndex.search_bm25`, over the terms that it was given."""
+        ...
 
 
 class DocumentReader(Protocol):

@@ -117,6 +117,7 @@ class Migration(migrations.Migration):
                 ('char_end', models.PositiveIntegerField(default=0)),
                 ('token_count', models.PositiveIntegerField(default=0)),
                 ('table_rows', models.JSONField(blank=True, null=True)),
+                ('terms', models.TextField(blank=True, editable=False)),
                 ('indexed', models.BooleanField(default=False)),
                 ('embedded', models.BooleanField(default=False)),
                 ('document', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='chunks', to='retrieval.document')),

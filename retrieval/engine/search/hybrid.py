@@ -30,8 +30,14 @@ import numpy as np
 from ragsite.core.messages import worded
 from ragsite.core.rag_settings import SearchSettings
 from ragsite.core.text import CONTROL, strip_invisible
-from retrieval.engine.errors import EmbeddingUnavailableError, InvalidQueryError
-from retrieval.engine.ports import ChunkStore, LegHit, Models, SearchRequest, SearchResult, Vectors
+from retrieval.engine.errors import (
+    EmbeddingUnavailableError,
+    IndexUnavailableError,
+    InvalidQueryError,
+    SpaceMissingError,
+)
+from retrieval.engine.ports import ChunkStore, LegHit, Models, SearchRequest, SearchResult, TermStore, Vectors
+from retrieval.engine.search.completeness import IndexCompleteness
 from retrieval.engine.search.index import MilvusIndex
 from retrieval.engine.text.analysis import HAN_CHARACTER, analyze, held_terms, search_terms
 from retrieval.engine.values import (
@@ -271,9 +277,21 @@ class _Ask:
 class HybridSearcher:
     """Searches the chunks of a scope in both legs."""
 
-    def __init__(self, *, index: MilvusIndex, store: ChunkStore, models: Models, settings: SearchSettings) -> None:
+    def __init__(
+        self,
+        *,
+        index: MilvusIndex,
+        store: ChunkStore,
+        models: Models,
+        settings: SearchSettings,
+        terms: TermStore | None = None,
+        completeness: IndexCompleteness | None = None,
+    ) -> None:
+        """terms, completeness: None where nothing but the index holds what is searched."""
         self._index = index
         self._store = store
+        self._term_store = terms
+        self._completeness = completeness
         self._models = models
         self._settings = settings
 
@@ -281,7 +299,8 @@ class HybridSearcher:
         """Candidates, best first, at most `top_k` (held to 1..max_top_k), or `depth`. Filters hold, however little
         they leave: who may drop one is decided above (`retrieval.engine.steps.retrieve`).
 
-        Raises InvalidQueryError, IndexUnavailableError; EmbeddingUnavailableError only if dense alone was asked for.
+        Where the index is away, or a part of it is missing, words are searched in the database, and `degraded` says so.
+        Raises InvalidQueryError; IndexUnavailableError and EmbeddingUnavailableError only if dense alone was asked for.
         """
         if request.strategy == "hierarchical":
             return await self._search_in_best_documents(request)
@@ -364,7 +383,13 @@ class HybridSearcher:
     # -------------------------------------------------------------------------------------------- one space
     async def _search_space(self, ask: _Ask) -> _Found:
         found = _Found()
-        dense_legs, bm25_legs = await asyncio.gather(self._dense(ask, found), self._bm25(ask))
+        try:
+            dense_legs, bm25_legs, _ = await asyncio.gather(
+                self._dense(ask, found), self._bm25(ask), self._check_completeness(ask, found)
+            )
+        except IndexUnavailableError as error:
+            dense_legs = [[] for _ in ask.groups]
+            bm25_legs = await self._without_index(ask, found, error)
         begun = time.perf_counter()
         lists = []
         for group, dense_hits, bm25_hits in zip(ask.groups, dense_legs, bm25_legs, strict=True):
@@ -416,7 +441,7 @@ class HybridSearcher:
         except EmbeddingUnavailableError as error:
             if "bm25" not in ask.request.stages:
                 raise
-            found.degraded = (worded("no vectors, text search alone: {reason}", reason=error.reason),)
+            found.degraded += (worded("no vectors, text search alone: {reason}", reason=error.reason),)
             return nothing
         ask.timings.add("embed", begun)
         begun = time.perf_counter()
@@ -447,6 +472,37 @@ class HybridSearcher:
         texts = [group.text for group in ask.groups]
         hits = await self._index.search_bm25(ask.space, texts, limit=ask.limit, **ask.rows)
         ask.timings.add("bm25", begun)
+        return hits
+
+    async def _check_completeness(self, ask: _Ask, found: _Found) -> None:
+        """Where rows are missing in the index, `degraded` says how many."""
+        if self._completeness is None:
+            return
+        holdings = await self._completeness.holdings(ask.space)
+        if holdings.missing:
+            found.degraded += (
+                worded(
+                    "{missing} of {expected} passages are missing in the search index; it is being rebuilt",
+                    missing=holdings.missing,
+                    expected=holdings.expected,
+                ),
+            )
+
+    async def _without_index(self, ask: _Ask, found: _Found, error: IndexUnavailableError) -> list[list[LegHit]]:
+        """The text leg, searched in the database. Raises the error where that would not serve."""
+        is_lost = isinstance(error, SpaceMissingError)
+        if is_lost and (self._term_store is None or not await self._term_store.row_count(ask.space)):
+            return [[] for _ in ask.groups]  # nothing was written yet
+        if is_lost and self._completeness is not None:
+            await self._completeness.repair()
+        if self._term_store is None or "bm25" not in ask.request.stages:
+            raise error
+        begun = time.perf_counter()
+        texts = [group.text for group in ask.groups]
+        hits = await self._term_store.search_terms(texts, limit=ask.limit, **ask.rows)
+        ask.timings.add("bm25", begun)
+        reason = worded("words were searched in the database alone: {reason}", reason=error.message)
+        found.degraded = (reason,)
         return hits
 
     # -------------------------------------------------------------------------------------------- candidates

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsite.core.rag_settings import MilvusSettings
+from retrieval.engine.errors import SpaceMissingError
 from retrieval.engine.ports import LegHit, Vectors
 from retrieval.engine.search import connection
 from retrieval.engine.search.connection import MilvusConnection, MissingCollectionError
@@ -243,7 +244,8 @@ async def only_writer(space_key: str) -> AsyncIterator[WriteRight]:
 
 
 class MilvusIndex:
-    """The chunks of every embedding space; an unknown space is simply empty. Raises IndexUnavailableError.
+    """The chunks of every embedding space; an unknown space holds nothing, and can't be searched (SpaceMissingError).
+    Raises IndexUnavailableError.
 
     Belongs to one event loop; opens its connection at the first call.
 
@@ -317,6 +319,11 @@ class MilvusIndex:
                 await self._change(right, "flush", alias, slow=True)
 
     # -------------------------------------------------------------------------------------------- reading
+    async def count(self, space: EmbeddingSpace) -> int:
+        """The number of a space's rows."""
+        rows = await self._query(self.alias(space), "", ["count(*)"])
+        return int(rows[0]["count(*)"]) if rows else 0
+
     async def chunk_ids(self, space: EmbeddingSpace) -> set[str]:
         """All ids of a space."""
         return await self._ids(self.alias(space), "")
@@ -384,8 +391,8 @@ class MilvusIndex:
         }
         try:
             legs = await self._do("search", self.alias(space), data=list(data), **options)
-        except MissingCollectionError:
-            return [[] for _ in data]
+        except MissingCollectionError as error:
+            raise SpaceMissingError from error
         return [_hits(leg, negative=field == "sparse") for leg in legs]
 
     async def _query(self, name: str, expression: str, fields: Sequence[str], **options: Any) -> list[dict[str, Any]]:

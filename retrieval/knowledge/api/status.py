@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import asdict
 
 from adrf.views import APIView
@@ -13,12 +14,16 @@ from rest_framework.response import Response
 from ragsite.core.database import database_call
 from ragsite.core.localized import localized
 from retrieval.compose import get_engine
+from retrieval.engine.errors import IndexUnavailableError
+from retrieval.knowledge.index_sync.repair import index_holdings
 from retrieval.knowledge.services.reading_progress import reading_progress
+
+INDEX_TIMEOUT_S = 3.0
 
 
 class StatusApi(APIView):
-    """What the model server offers now, and how far the reading of new documents is: pages say so when answers are made
-    without a model, or without some of the documents."""
+    """What the model server offers now, whether the index is whole, and how far the reading of new documents is: pages
+    say so when answers are made without a model, or without some of the documents."""
 
     scope = "read"
 
@@ -44,12 +49,22 @@ class StatusApi(APIView):
                     {"total": serializers.IntegerField(), "done": serializers.IntegerField()},
                     help_text="Of the documents that came in since nothing was left to be read; 0 of 0: all is read.",
                 ),
+                "index": serializers.ChoiceField(["ok", "incomplete", "away"], help_text="The search index."),
+                "index_missing": serializers.IntegerField(help_text="Its rows that are missing, and written anew."),
             },
         ),
     )
     async def get(self, request: Request) -> Response:
         status = await get_engine().models.status()
         reading = await database_call(lambda: reading_progress(user=request.user))
+        state = "ok"
+        missing = 0
+        try:
+            async with asyncio.timeout(INDEX_TIMEOUT_S):
+                missing = (await index_holdings()).missing
+            state = "incomplete" if missing else "ok"
+        except (IndexUnavailableError, TimeoutError):
+            state = "away"
         return Response(
             {
                 "online": status.reachable and bool(status.chat_model),
@@ -61,5 +76,7 @@ class StatusApi(APIView):
                 "embed_model": status.embed_model,
                 "reason": localized(status.reason),
                 "reading": asdict(reading),
+                "index": state,
+                "index_missing": missing,
             }
         )

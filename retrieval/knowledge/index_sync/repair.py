@@ -24,11 +24,13 @@ from ragsite.core.messages import worded
 from retrieval.compose import Engine, get_engine
 from retrieval.engine.errors import EmbeddingUnavailableError
 from retrieval.engine.providers.builtin import BUILTIN_SPACE
-from retrieval.engine.values import EmbeddingSpace, IndexRow
+from retrieval.engine.search.completeness import Holdings
+from retrieval.engine.values import SUMMARY_SEQ, EmbeddingSpace, IndexRow
 from retrieval.knowledge.index_sync.embedding_space import vectors_of
 from retrieval.knowledge.index_sync.rows import index_rows, summary_chunk, with_summary
 from retrieval.knowledge.index_sync.write_lease import write_lease
 from retrieval.knowledge.selectors import collection_space
+from retrieval.knowledge.term_search import stored_terms
 from retrieval.models import Chunk, Collection, Document
 
 logger = logging.getLogger(__name__)
@@ -60,7 +62,7 @@ async def index_repair() -> list[SpaceRepair]:
     """Raises IndexUnavailableError, also while another process repairs or rebuilds."""
     engine = get_engine()
     async with write_lease(MAINTENANCE, wait_s=MAINTENANCE_WAIT_S):
-        repairs = [await _repair(engine, space) for space in await _spaces_in_use()]
+        repairs = [await _repair(engine, space) for space in await spaces_in_use()]
     for repair in repairs:
         if repair.missing or repair.surplus:
             logger.warning("Index repaired: %s", repair)
@@ -97,7 +99,7 @@ async def index_rebuild(*, only: EmbeddingSpace | None = None, report: Report = 
     """
     engine = get_engine()
     async with write_lease(MAINTENANCE, wait_s=MAINTENANCE_WAIT_S):
-        spaces = [only] if only else await _spaces_in_use()
+        spaces = [only] if only else await spaces_in_use()
         return sum([await _rebuild(engine, space, report) for space in spaces])
 
 
@@ -145,8 +147,15 @@ async def collection_reembed(*, collection: Collection, report: Report = _silent
     return new
 
 
+async def index_holdings() -> Holdings:
+    """Of all spaces together, as of the last seconds. Raises IndexUnavailableError."""
+    completeness = get_engine().completeness
+    held = [await completeness.holdings(space) for space in await spaces_in_use()]
+    return Holdings(expected=sum(one.expected for one in held), missing=sum(one.missing for one in held))
+
+
 # ------------------------------------------------------------------------------------------------ which rows
-async def _spaces_in_use() -> list[EmbeddingSpace]:
+async def spaces_in_use() -> list[EmbeddingSpace]:
     pairs = Collection.objects.exclude(embedding_model="").order_by("embedding_model", "embedding_dim")
     rows = pairs.values_list("embedding_model", "embedding_dim").distinct()
     return [EmbeddingSpace(model, dim) async for model, dim in rows if dim]
@@ -192,7 +201,20 @@ async def _write_rows(
         if rows:
             embedder = partial(engine.models.embedder, space)
             vectors = await vectors_of(rows, space, engine.index, stored=rows, find_embedder=embedder)
-            await write(await asyncio.to_thread(index_rows, rows, vectors))
+            made = await asyncio.to_thread(index_rows, rows, vectors)
+            await write(made)
+            await _keep_terms(rows, made)
             written += len(rows)
             report(len(rows))
     return written
+
+
+async def _keep_terms(rows: Sequence[Chunk], made: Sequence[IndexRow]) -> None:
+    """Of chunks that do not have them, or others: summaries are no rows of the database."""
+    changed = []
+    for chunk, row in zip(rows, made, strict=True):
+        terms = stored_terms(row.terms)
+        if row.seq > SUMMARY_SEQ and chunk.terms != terms:
+            chunk.terms = terms
+            changed.append(chunk)
+    await Chunk.objects.abulk_update(changed, ["terms"])

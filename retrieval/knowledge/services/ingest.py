@@ -52,6 +52,7 @@ from retrieval.knowledge.services.ingest_jobs import (
     job_give_back,
     job_wait,
 )
+from retrieval.knowledge.term_search import stored_terms
 from retrieval.models import Chunk, Collection, Document, DocumentPart, IngestJob
 
 logger = logging.getLogger(__name__)
@@ -211,6 +212,8 @@ async def _batch(claim: Claim, engine: Engine, space: EmbeddingSpace, chunks: Se
     embedder = partial(embedder_of, space, engine.models)
     vectors = await vectors_of(members, space, engine.index, stored=stored, find_embedder=embedder)
     rows = await asyncio.to_thread(index_rows, members, vectors)
+    for chunk, row in zip(chunks, rows, strict=False):
+        chunk.terms = stored_terms(row.terms)
     await claim.lease.aensure()
     await engine.index.upsert(space, rows)
 
@@ -236,6 +239,7 @@ def _chunks_flag(claim: Claim, chunks: Sequence[Chunk], space: EmbeddingSpace) -
     # vectors are right all the same.
     if chunks and document.title == (used := chunks[0].document).title:
         current = row_metadata(document) == row_metadata(used)
+        Chunk.objects.bulk_update(chunks, ["terms"])
         Chunk.objects.filter(pk__in=[chunk.pk for chunk in chunks]).update(indexed=current, embedded=True)
     left = Chunk.objects.filter(document=document, indexed=False).count()
     if left:

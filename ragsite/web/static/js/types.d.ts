@@ -160,7 +160,7 @@ declare namespace Api {
     filled_prompts: { step: number; call: number; name: string; text: string | null }[]; passages: Record<string, string>;
   }
 
-  interface Status { chat_models: string[]; chat_model: string; online: boolean; offline_forced: boolean; embed_model: string; reason: string; reading: { total: number; done: number } }
+  interface Status { chat_models: string[]; chat_model: string; online: boolean; offline_forced: boolean; embed_model: string; reason: string; reading: { total: number; done: number }; index: "ok" | "incomplete" | "away"; index_missing: number }
 }
 
 /** What a view leaves in its page as JSON. */

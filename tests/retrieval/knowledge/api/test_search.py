@@ -10,10 +10,13 @@ from django.contrib.auth.models import User
 from rest_framework.test import APIClient
 
 from feedback.curation.manual import manual_boost_set
+from retrieval.compose import with_engine
+from retrieval.engine.values import EmbeddingSpace
 from retrieval.knowledge.services.documents import document_delete
 from retrieval.models import Chunk, Collection, Document
 from tests.clients import api_of
 from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory, UserFactory
+from tests.milvus import row
 from tests.retrieval.knowledge.api.conftest import repair_index
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -119,17 +122,21 @@ def test_odd_queries_are_answered(library: None, client: APIClient, query: str) 
 
 def test_what_could_not_be_used_is_said_in_the_readers_language(library: None, client: APIClient) -> None:
     Collection.objects.filter(name="rules").update(embedding_model="away", embedding_dim=8)
+    away = EmbeddingSpace("away", 8)
+    with_engine(lambda engine: engine.index.upsert(away, [row("one"), row("two"), row("three")]))
     client.credentials(HTTP_ACCEPT_LANGUAGE="zh-hans")
     [reason] = search(client, query="books").json()["degraded"]
     assert reason.startswith("没有向量")
 
 
-def test_a_missing_index_is_503_with_retry_after(
+def test_without_the_index_words_are_searched_and_vectors_alone_are_503(
     library: None, client: APIClient, rag_settings: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rag_settings(milvus={"uri": "http://127.0.0.1:9"})
     monkeypatch.setattr("retrieval.engine.search.connection.CONNECT_TIMEOUT_S", 0.5)
-    response = search(client, query="books")
+    found = search(client, query="borrow books").json()
+    assert [candidate["title"] for candidate in found["candidates"]] and "not reachable" in found["degraded"][0]
+    response = search(client, query="books", stages=["dense"])
     assert response.status_code == 503
     assert response.headers["Retry-After"]
     assert response.json()["error"]["code"] == "index_unavailable"

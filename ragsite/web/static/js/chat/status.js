@@ -4,7 +4,7 @@ import { query } from "../dom.js";
 import { gettext, ngettext } from "../i18n.js";
 
 const LOOK_AGAIN_MS = 60_000;
-const LOOK_SOON_MS = 2_000; // while documents are being read
+const LOOK_SOON_MS = 2_000; // while documents are being read, or the index is away or being filled
 const LOOKS_AT_FIRST = 15; // where nothing can be asked yet, a new site may be about to read its samples
 
 /**
@@ -30,6 +30,8 @@ export function watchStatus(banner, reading, { isEmpty = false, onRead } = {}) {
         ? gettext("Working without an AI model: answers are the passages that fit best.")
         : gettext("No AI model is connected: answers are the passages that fit best.");
     }
+    const index = status && connected && !signedOut ? aboutIndex(status) : "";
+    message = [message, index].filter(Boolean).join(" ");
     text.textContent = message;
     banner.title = status?.reason || "";
     banner.hidden = !message;
@@ -58,7 +60,8 @@ export function watchStatus(banner, reading, { isEmpty = false, onRead } = {}) {
     showReading();
     if (status?.reading?.total) looksAtFirst = 0;
     else looksAtFirst -= 1;
-    timer = setTimeout(look, status?.reading?.total || looksAtFirst > 0 ? LOOK_SOON_MS : LOOK_AGAIN_MS);
+    const isUnsettled = status?.reading?.total || (status && aboutIndex(status));
+    timer = setTimeout(look, isUnsettled || looksAtFirst > 0 ? LOOK_SOON_MS : LOOK_AGAIN_MS);
   };
   addEventListener("online", show);
   addEventListener("offline", show);
@@ -74,4 +77,15 @@ export function watchStatus(banner, reading, { isEmpty = false, onRead } = {}) {
       show();
     },
   };
+}
+
+/** @param {Api.Status} status */
+function aboutIndex(status) {
+  if (status.index === "away") return gettext("The search index is not reachable: documents are searched by their words alone.");
+  if (status.index !== "incomplete") return "";
+  return ngettext(
+    "The search index is being rebuilt: {count} passage is missing.",
+    "The search index is being rebuilt: {count} passages are missing.",
+    status.index_missing,
+  );
 }
