@@ -57,6 +57,7 @@ SHOWN_INPUTS = (
     "",
 )
 SUPERSCRIPTS = str.maketrans("0123456789+-=()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿ")
+RAISED = frozenset("0123456789+-=()n")
 BEFORE = {"mfrac": "", "msqrt": "√", "q": "“", "del": "~~", "s": "~~", "strike": "~~", "rt": "("}
 AFTER = {"mfrac": " ", "q": "”", "del": "~~", "s": "~~", "strike": "~~", "rt": ")"}
 BETWEEN = {"mfrac": "/", "msup": "^", "msub": "_", "munder": "_", "mover": "^", "msubsup": " "}  # of two children
@@ -191,6 +192,8 @@ class _Reader:
         self._is_defined = False
         self._tables: list[_OpenTable | None] = []  # None: of one for layout
         self._preformatted = 0
+        self._notes = 0  # open ones
+        self._raised: list[int] = []  # where the words of open superscripts begin
 
     def read(self) -> None:
         walker = etree.iterwalk(self._root, events=("start", "end"))
@@ -293,6 +296,10 @@ class _Reader:
                 self._defines = True
             case "pre":
                 self._preformatted += 1
+            case "sup":
+                self._raised.append(len(self._words))
+            case "aside":
+                self._notes += _is_note(element)
             case "br":
                 self._words.append("\n")
             case "kbd" if _is_after(element, "kbd"):
@@ -311,7 +318,8 @@ class _Reader:
             self._defines = False
         elif tag in BREAKS:
             mark = self._marks.get(element)
-            self._flush("code" if tag == "pre" else "note" if mark and mark.kind == "note" else "paragraph")
+            is_note = self._notes > 0 or (mark is not None and mark.kind == "note")
+            self._flush("code" if tag == "pre" else "note" if is_note else "paragraph")
         match tag:
             case "table":
                 table = self._tables.pop() if self._tables else None
@@ -332,7 +340,9 @@ class _Reader:
             case "pre":
                 self._preformatted -= 1
             case "sup":
-                self._raise_last(element)
+                self._raise_words()
+            case "aside":
+                self._notes -= _is_note(element)
         parent = element.getparent()
         if parent is not None and parent.tag in BETWEEN and element.getnext() is not None:
             self._words.append(BETWEEN[parent.tag])
@@ -377,13 +387,12 @@ class _Reader:
         for part in tables:
             self._append(table_block(part))
 
-    def _raise_last(self, element: etree._Element) -> None:
+    def _raise_words(self) -> None:
         """Figures in superscript: 10⁶ is not 106."""
-        raised = "".join(element.itertext())
-        if raised and len(element) == 0 and self._words and all(ord(one) in SUPERSCRIPTS for one in raised):
-            at = max((at for at, words in enumerate(self._words) if words == raised), default=None)
-            if at is not None:
-                self._words[at] = raised.translate(SUPERSCRIPTS)
+        start = self._raised.pop()
+        raised = "".join(self._words[start:]).strip()
+        if raised and all(character in RAISED for character in raised):
+            self._words[start:] = [raised.translate(SUPERSCRIPTS)]
 
     # -------------------------------------------------------------------------------------------- text
     def _add(self, text: str | None) -> None:
@@ -529,6 +538,11 @@ def _input_text(element: etree._Element) -> str:
     if kind in ("checkbox", "radio"):
         return TICKS[element.get("checked") is not None]
     return f" {element.get('value') or ''} " if kind in SHOWN_INPUTS else ""
+
+
+def _is_note(element: etree._Element) -> bool:
+    roles = f"{element.get('role') or ''} {element.get('epub:type') or ''}"
+    return "footnote" in roles or "endnote" in roles
 
 
 def _is_after(element: etree._Element, tag: str) -> bool:

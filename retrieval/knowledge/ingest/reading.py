@@ -20,10 +20,14 @@ from retrieval.engine.text.sentences import split_sentences
 from retrieval.knowledge.ingest.blocks import Block, ParsedDocument
 from retrieval.knowledge.ingest.chunking import Chunker, ChunkSize, ReadDocument, document_parts
 from retrieval.knowledge.ingest.delimited import parse_csv
+from retrieval.knowledge.ingest.epub import parse_epub
 from retrieval.knowledge.ingest.html import parse_html
+from retrieval.knowledge.ingest.mail import MailReader
 from retrieval.knowledge.ingest.markdown import parse_markdown
+from retrieval.knowledge.ingest.odf_text import parse_odt
 from retrieval.knowledge.ingest.pdf import parse_pdf
 from retrieval.knowledge.ingest.pictures import parse_picture
+from retrieval.knowledge.ingest.rtf import parse_rtf
 from retrieval.knowledge.ingest.slides import parse_pptx
 from retrieval.knowledge.ingest.sniff import PICTURES, FileKind, check_content
 from retrieval.knowledge.ingest.spreadsheet import parse_ods, parse_xlsx
@@ -35,6 +39,9 @@ TEXT_PARSERS: dict[FileKind, Callable[[bytes], ParsedDocument]] = {
     "markdown": parse_markdown,
     "html": parse_html,
     "csv": parse_csv,
+    "rtf": parse_rtf,
+    "eml": lambda data: MailReader(_parsed).parse_eml(data),
+    "mhtml": lambda data: MailReader(_parsed).parse_mhtml(data),
 }
 FILE_PARSERS: dict[FileKind, Callable[[Path], ParsedDocument]] = {
     "pdf": parse_pdf,
@@ -43,6 +50,9 @@ FILE_PARSERS: dict[FileKind, Callable[[Path], ParsedDocument]] = {
     "xlsx": parse_xlsx,
     "ods": parse_ods,
     **dict.fromkeys(PICTURES, parse_picture),
+    "odt": parse_odt,
+    "epub": parse_epub,
+    "msg": lambda path: MailReader(_parsed).parse_msg(path),
 }
 MAX_CHUNKS = 50_000
 MAX_UNPACKED_MIB, MAX_ENTRIES = 400, 20_000  # of an archive
@@ -93,6 +103,10 @@ def parse_file(path: Path, *, kind: FileKind) -> ParsedDocument:
     if not document.blocks:
         raise DocumentUnreadableError(worded("The file holds no text."))
     return document
+
+
+def _parsed(path: Path, kind: FileKind) -> ParsedDocument:
+    return parse_file(path, kind=kind)
 
 
 def _check_archive(path: Path) -> None:

@@ -11,7 +11,25 @@ from ragsite.core.messages import worded
 from retrieval.engine.errors import DocumentUnreadableError
 
 FileKind = Literal[
-    "text", "markdown", "html", "csv", "pdf", "docx", "pptx", "xlsx", "ods", "png", "jpeg", "tiff", "webp"
+    "text",
+    "markdown",
+    "html",
+    "csv",
+    "pdf",
+    "docx",
+    "pptx",
+    "xlsx",
+    "odt",
+    "ods",
+    "rtf",
+    "epub",
+    "eml",
+    "msg",
+    "mhtml",
+    "png",
+    "jpeg",
+    "tiff",
+    "webp",
 ]
 
 EXTENSIONS: dict[str, FileKind] = {
@@ -19,7 +37,9 @@ EXTENSIONS: dict[str, FileKind] = {
     ".md": "markdown", ".markdown": "markdown", ".mdx": "markdown",
     ".html": "html", ".htm": "html", ".xhtml": "html",
     ".csv": "csv", ".tsv": "csv",
-    ".pdf": "pdf", ".docx": "docx", ".pptx": "pptx", ".xlsx": "xlsx", ".ods": "ods",
+    ".pdf": "pdf", ".docx": "docx", ".docm": "docx", ".pptx": "pptx", ".xlsx": "xlsx",
+    ".odt": "odt", ".ods": "ods", ".rtf": "rtf", ".epub": "epub",
+    ".eml": "eml", ".msg": "msg", ".mhtml": "mhtml", ".mht": "mhtml",
     ".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".tif": "tiff", ".tiff": "tiff", ".webp": "webp",
 }  # fmt: skip
 MEDIA_TYPES: dict[FileKind, str] = {
@@ -36,11 +56,18 @@ MEDIA_TYPES: dict[FileKind, str] = {
     "jpeg": "image/jpeg",
     "tiff": "image/tiff",
     "webp": "image/webp",
+    "odt": "application/vnd.oasis.opendocument.text",
+    "rtf": "application/rtf",
+    "epub": "application/epub+zip",
+    "eml": "message/rfc822",
+    "msg": "application/vnd.ms-outlook",
+    "mhtml": "multipart/related",
 }
 PICTURES: tuple[FileKind, ...] = ("png", "jpeg", "tiff", "webp")
 OFFICE_PARTS: dict[str, FileKind] = {"word/": "docx", "ppt/": "pptx", "xl/": "xlsx"}
-OPEN_DOCUMENTS: dict[str, FileKind] = {MEDIA_TYPES["ods"]: "ods"}  # by what their entry "mimetype" says
-LEGACY = {".doc": ".docx", ".ppt": ".pptx", ".xls": ".xlsx", ".rtf": ".docx", ".odt": ".docx", ".wps": ".docx"}
+# By what their entry "mimetype" says
+NAMED_ARCHIVES: dict[str, FileKind] = {MEDIA_TYPES[kind]: kind for kind in ("ods", "odt", "epub")}
+LEGACY = {".doc": ".docx", ".ppt": ".pptx", ".xls": ".xlsx", ".wps": ".docx"}
 PDF_HEADER_WITHIN = 1024  # bytes: readers accept junk before the header up to here
 SNIFF_BYTES = 4096
 MAX_MEDIA_TYPE = 100  # bytes
@@ -95,16 +122,22 @@ def check_content(path: Path, kind: FileKind, *, is_text: bool) -> None:
         return
     if content == kind or (is_text and content in ("", "html")):  # text of any kind reads as text
         return
+    if kind == "msg" and content == "old office":  # both are files of storages
+        return
     if head.startswith(OLD_OFFICE):
         raise DocumentUnreadableError(
             worded("The file is protected by a password or in an old Office format; save it again without.")
         )
     if content == DAMAGED and not is_text:
-        raise DocumentUnreadableError(
-            worded("This {kind} file is damaged or incomplete; upload it again.", kind=kind.upper())
-        )
+        raise damaged(kind)
     really = worded("; its content is {content}: rename it", content=content.upper()) if content else ""
     raise DocumentUnreadableError(worded("This is not really a {kind} file{really}.", kind=kind.upper(), really=really))
+
+
+def damaged(kind: FileKind) -> DocumentUnreadableError:
+    return DocumentUnreadableError(
+        worded("This {kind} file is damaged or incomplete; upload it again.", kind=kind.upper())
+    )
 
 
 def _kind_of(path: Path, head: bytes) -> str:
@@ -128,10 +161,12 @@ def _kind_of(path: Path, head: bytes) -> str:
                         says = entry.read(MAX_MEDIA_TYPE)
         except (zipfile.BadZipFile, OSError, NotImplementedError):
             return DAMAGED
-        if (media_type := says.decode("ascii", "replace").strip()) in OPEN_DOCUMENTS:
-            return OPEN_DOCUMENTS[media_type]
+        if (media_type := says.decode("ascii", "replace").strip()) in NAMED_ARCHIVES:
+            return NAMED_ARCHIVES[media_type]
         parts = OFFICE_PARTS.items()
         return next((kind for folder, kind in parts if any(name.startswith(folder) for name in names)), "zip")
+    if head.lstrip().startswith(b"{\\rtf"):
+        return "rtf"
     start = head.lstrip()[:200].lower()
     is_html = start.startswith((b"<!doctype html", b"<html")) or (start[:5] == b"<?xml" and b"<html" in head.lower())
     return "html" if is_html else ""

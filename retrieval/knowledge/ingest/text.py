@@ -147,12 +147,12 @@ CONTROL = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # of which text has next 
 SEEN_CHARS = 20_000
 
 
-def readable_text(data: bytes, *, markup: bool = False) -> str:
-    """Decoded, with Unix line ends and without NUL. `markup`: it may declare its own encoding.
+def readable_text(data: bytes, *, markup: bool = False, declared: str = "") -> str:
+    """Decoded, with Unix line ends and without NUL. markup: it may declare its own encoding; declared: by what else.
 
     Raises DocumentUnreadableError for what never was text.
     """
-    text = decode_text(data, declared=declared_encoding(data) if markup else "")
+    text = decode_text(data, declared=declared_encoding(data) if markup else declared)
     if len(CONTROL.findall(text[:SEEN_CHARS])) > max(2, len(text[:SEEN_CHARS]) // 200):
         raise DocumentUnreadableError(worded("This is not a text file: it holds binary data."))
     return clean_text(unix_lines(text)).replace("\f", "\n\n")

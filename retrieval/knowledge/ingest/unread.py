@@ -54,6 +54,20 @@ def in_sheet(sheet: str) -> Sentence:
     return worded("sheet {sheet}", sheet=sheet)
 
 
+def summed(told: Iterable[Sentence]) -> tuple[Sentence, ...]:
+    """Those that count the same are one."""
+    counts: dict[tuple[str, str], int] = {}
+    others: list[Sentence] = []
+    for sentence in told:
+        wording = sentence.wording
+        if "one" in wording and not wording["values"]:
+            kind = (wording["one"], wording["many"])
+            counts[kind] = counts.get(kind, 0) + wording["count"]
+        else:
+            others.append(sentence)
+    return (*(counted(one, many, count) for (one, many), count in counts.items()), *others)
+
+
 def bounded(told: Iterable[Sentence]) -> tuple[Sentence, ...]:
     """The first `MOST` of them, and how many there are besides."""
     told = tuple(told)

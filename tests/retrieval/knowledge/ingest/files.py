@@ -268,3 +268,42 @@ def word_bytes(body: str, **parts: str) -> bytes:
     for name, content in parts.items():
         files[f"word/{name}.xml"] = f"<w:{name} {WORD_NAMESPACES}>{content}</w:{name}>"
     return zip_bytes({name: text.encode() for name, text in files.items()})
+
+
+ODF_NAMESPACES = " ".join(
+    f'xmlns:{prefix}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
+    for prefix, name in {
+        "office": "office",
+        "text": "text",
+        "table": "table",
+        "style": "style",
+        "draw": "drawing",
+        "fo": "xsl-fo-compatible",
+    }.items()
+)
+
+
+def odt_bytes(body: str, *, styles: str = "", header: str = "", title: str = "") -> bytes:
+    automatic = f"<office:automatic-styles>{styles}</office:automatic-styles>"
+    pages = f"<office:master-styles><style:master-page>{header}</style:master-page></office:master-styles>"
+    content = f"{automatic}<office:body><office:text>{body}</office:text></office:body>"
+    meta = f'<dc:title xmlns:dc="http://purl.org/dc/elements/1.1/">{title}</dc:title>'
+    return zip_bytes({
+        "mimetype": b"application/vnd.oasis.opendocument.text",
+        "content.xml": f"<office:document-content {ODF_NAMESPACES}>{content}</office:document-content>".encode(),
+        "styles.xml": f"<office:document-styles {ODF_NAMESPACES}>{pages}</office:document-styles>".encode(),
+        "meta.xml": f"<office:document-meta {ODF_NAMESPACES}>{meta}</office:document-meta>".encode(),
+    })  # fmt: skip
+
+
+def epub_bytes(pages: dict[str, str], others: dict[str, str], *, title: str = "") -> bytes:
+    """pages: in the order in which they are read."""
+    manifest = "".join(f'<item id="{name}" href="{name}" media-type="application/xhtml+xml"/>' for name in pages)
+    spine = "".join(f'<itemref idref="{name}"/>' for name in pages)
+    package = (
+        f'<package><metadata><dc:title xmlns:dc="http://purl.org/dc/elements/1.1/">{title}</dc:title></metadata>'
+        f"<manifest>{manifest}</manifest><spine>{spine}</spine></package>"
+    )
+    container = '<container><rootfiles><rootfile full-path="book.opf"/></rootfiles></container>'
+    files = {"mimetype": "application/epub+zip", "META-INF/container.xml": container, "book.opf": package}
+    return zip_bytes({name: text.encode() for name, text in (files | pages | others).items()})

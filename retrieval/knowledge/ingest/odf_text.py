@@ -1,0 +1,331 @@
+"""OpenDocument texts: their XML becomes HTML, which is read like any other.
+
+Labels of lists and numbers of headings are counted here, as they stand nowhere in the file. What changes deleted,
+comments, and what its style hides are left out; headers and footers are read once.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lxml import etree
+from lxml import html as lxml_html
+
+from ragsite.core.messages import Sentence
+from retrieval.knowledge.ingest import unread
+from retrieval.knowledge.ingest.blocks import ParsedDocument, first_title
+from retrieval.knowledge.ingest.html import Mark, read_html
+from retrieval.knowledge.ingest.numbering import alphabetic, roman
+from retrieval.knowledge.ingest.sniff import damaged
+from retrieval.knowledge.ingest.word_styles import PARSER
+
+ODF = "urn:oasis:names:tc:opendocument:xmlns:"
+TEXT, TABLE, STYLE, DRAW = (f"{{{ODF}{name}:1.0}}" for name in ("text", "table", "style", "drawing"))
+OFFICE = f"{{{ODF}office:1.0}}"
+FO = f"{{{ODF}xsl-fo-compatible:1.0}}"
+# Left out: what is not shown, or says nothing of the document.
+SKIPPED = frozenset(
+    (f"{TEXT}tracked-changes", f"{OFFICE}annotation", f"{OFFICE}annotation-end", f"{TEXT}hidden-text",
+     f"{TEXT}hidden-paragraph", f"{TEXT}sequence-decls", f"{TEXT}variable-decls", f"{TEXT}user-field-decls",
+     f"{TEXT}page-number", f"{TEXT}page-count", f"{TEXT}note-citation", f"{TEXT}index-title-template",
+     f"{TEXT}table-of-content-source", f"{OFFICE}forms")
+)  # fmt: skip
+BULLET = "-"
+MAX_REPEATS = 200  # of a cell; spreadsheets in a text repeat empty ones without end
+MAX_LEVEL = 6
+
+
+def parse_odt(path: Path) -> ParsedDocument:
+    """Raises DocumentUnreadableError."""
+    with zipfile.ZipFile(path) as archive:
+        parts: dict[str, etree._Element] = {}
+        for name in ("content.xml", "styles.xml", "meta.xml"):
+            if name in archive.namelist():
+                parts[name] = etree.fromstring(archive.read(name), PARSER)
+    content = parts.get("content.xml")
+    body = None if content is None else content.find(f"{OFFICE}body/{OFFICE}text")
+    if content is None or body is None:
+        raise damaged("odt")
+    maker = _Maker(_Styles(parts))
+    for region in _running_texts(parts.get("styles.xml"), "header"):
+        maker.read(region)
+    maker.read(body)
+    for region in _running_texts(parts.get("styles.xml"), "footer"):
+        maker.read(region)
+    blocks, _ = read_html(maker.root, marks=maker.marks, has_layout_tables=False)
+    meta = parts.get("meta.xml")
+    title = "" if meta is None else (meta.findtext(".//{http://purl.org/dc/elements/1.1/}title") or "").strip()
+    return ParsedDocument(blocks=tuple(blocks), title=title or first_title(blocks), unread=maker.told)
+
+
+def _running_texts(styles: etree._Element | None, kind: str) -> Iterator[etree._Element]:
+    """Headers or footers that are shown, each text once."""
+    seen: set[str] = set()
+    for page in () if styles is None else styles.iter(f"{STYLE}master-page"):
+        for region in page:
+            if region.tag not in (f"{STYLE}{kind}", f"{STYLE}{kind}-left", f"{STYLE}{kind}-first"):
+                continue
+            text = " ".join("".join(region.itertext()).split())
+            if region.get(f"{STYLE}display") != "false" and any(map(str.isalpha, text)) and text not in seen:
+                seen.add(text)
+                yield region
+
+
+# ------------------------------------------------------------------------------------------------ styles
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """Of a list: how its items are labelled."""
+
+    number_format: str = ""
+    prefix: str = ""
+    suffix: str = ""
+    levels_shown: int = 1
+    start: int = 1
+    is_bullet: bool = False
+
+
+class _Styles:
+    """Of a document: which texts are hidden, and how lists are labelled."""
+
+    def __init__(self, parts: dict[str, etree._Element]) -> None:
+        roots = [parts[name] for name in ("styles.xml", "content.xml") if name in parts]
+        self._styles = {style.get(f"{STYLE}name"): style for root in roots for style in root.iter(f"{STYLE}style")}
+        self._lists = {
+            style.get(f"{STYLE}name"): _levels(style) for root in roots for style in root.iter(f"{TEXT}list-style")
+        }
+        outline = next((style for root in roots for style in root.iter(f"{TEXT}outline-style")), None)
+        self.outline = {} if outline is None else _levels(outline)
+
+    def list_levels(self, name: str | None) -> dict[int, _Level]:
+        return self._lists.get(name, {})
+
+    def list_of_paragraph(self, name: str | None) -> str | None:
+        style = self._styles.get(name)
+        return None if style is None else style.get(f"{STYLE}list-style-name")
+
+    def css(self, name: str | None) -> str:
+        """What can hide of a style, as CSS."""
+        found: dict[str, str] = {}
+        for _ in range(MAX_LEVEL):
+            style = self._styles.get(name)
+            if style is None:
+                break
+            for properties in style.iter(f"{STYLE}text-properties", f"{STYLE}paragraph-properties"):
+                if properties.get(f"{TEXT}display") == "none":
+                    found.setdefault("display", "none")
+                for key in ("font-size", "color", "background-color"):
+                    if value := properties.get(f"{FO}{key}"):
+                        found.setdefault(key, value)
+            name = style.get(f"{STYLE}parent-style-name")
+        if found.get("font-size", "").endswith("%"):
+            del found["font-size"]
+        return ";".join(f"{key}:{value}" for key, value in found.items())
+
+
+def _levels(style: etree._Element) -> dict[int, _Level]:
+    levels = {}
+    for element in style:
+        at = element.get(f"{TEXT}level") or ""
+        if not at.isdigit():
+            continue
+        start, shown = element.get(f"{TEXT}start-value") or "1", element.get(f"{TEXT}display-levels") or "1"
+        levels[int(at)] = _Level(
+            number_format=element.get(f"{STYLE}num-format") or "",
+            prefix=element.get(f"{STYLE}num-prefix") or "",
+            suffix=element.get(f"{STYLE}num-suffix") or "",
+            levels_shown=int(shown) if shown.isdigit() else 1,
+            start=int(start) if start.isdigit() else 1,
+            is_bullet=element.tag == f"{TEXT}list-level-style-bullet",
+        )
+    return levels
+
+
+@dataclass(slots=True)
+class _Counters:
+    """Of a list, or of the headings."""
+
+    levels: dict[int, _Level]
+    counts: dict[int, int] = field(default_factory=dict)
+
+    def label(self, depth: int) -> str:
+        """Of the next item at this depth, from 1."""
+        level = self.levels.get(depth, _Level(is_bullet=True))
+        if level.is_bullet:
+            return BULLET
+        self.counts[depth] = self.counts.get(depth, level.start - 1) + 1
+        for deeper in [other for other in self.counts if other > depth]:
+            del self.counts[deeper]
+        if not level.number_format:
+            return ""
+        numbers = []
+        for at in range(max(1, depth - level.levels_shown + 1), depth + 1):
+            other = self.levels.get(at, level)
+            if other.number_format:
+                numbers.append(_number(self.counts.get(at, other.start), other.number_format))
+        return f"{level.prefix}{'.'.join(numbers)}{level.suffix}".strip()
+
+
+def _number(number: int, number_format: str) -> str:
+    match number_format:
+        case "a" | "A":
+            text = alphabetic(number)
+        case "i" | "I":
+            text = roman(number)
+        case _:
+            return str(number)
+    return text.upper() if number_format.isupper() else text
+
+
+# ------------------------------------------------------------------------------------------------ HTML
+class _Maker:
+    """root: what was made so far. marks: the items of its lists and its notes."""
+
+    def __init__(self, styles: _Styles) -> None:
+        self.root = lxml_html.Element("body")
+        self.marks: dict[etree._Element, Mark] = {}
+        self._styles = styles
+        self._pictures = 0
+        self._drawings = 0
+        self._headings = _Counters(styles.outline)
+        self._lists: dict[str, _Counters] = {}
+        self._label: str | None = None  # of an item that has no paragraph yet
+        self._depth = 0
+        self._counters: _Counters | None = None
+        self._notes: list[etree._Element] = []
+
+    @property
+    def told(self) -> tuple[Sentence, ...]:
+        counts = ((unread.pictures, self._pictures), (unread.drawings, self._drawings))
+        return tuple(words(count) for words, count in counts if count)
+
+    def read(self, source: etree._Element) -> None:
+        self._children(source, self.root)
+
+    def _children(self, source: etree._Element, target: etree._Element) -> None:
+        _add_text(target, source.text)
+        for child in source:
+            is_shown = isinstance(child.tag, str) and child.get(f"{TEXT}display") != "none"
+            if is_shown and child.tag not in SKIPPED:
+                self._element(child, target)
+            _add_text(target, child.tail)
+
+    def _element(self, source: etree._Element, target: etree._Element) -> None:
+        match source.tag.removeprefix(TEXT).removeprefix(TABLE).removeprefix(DRAW):
+            case "p" | "h":
+                self._paragraph(source, target)
+            case "list":
+                self._list(source, target)
+            case "span":
+                span = etree.SubElement(target, "span", style=self._styles.css(source.get(f"{TEXT}style-name")))
+                self._children(source, span)
+            case "s":
+                count = source.get(f"{TEXT}c") or "1"
+                _add_text(target, " " * min(int(count) if count.isdigit() else 1, 100))
+            case "tab":
+                _add_text(target, "\t")
+            case "line-break":
+                etree.SubElement(target, "br")
+            case "note":
+                note = lxml_html.Element("div")
+                self._children(source, note)
+                self._notes.append(note)
+            case "table":
+                self._children(source, etree.SubElement(target, "table"))
+            case "table-header-rows":
+                self._children(source, etree.SubElement(target, "thead"))
+            case "table-row":
+                self._children(source, etree.SubElement(target, "tr"))
+            case "table-cell":
+                self._cell(source, target)
+            case "covered-table-cell":
+                pass
+            case "image":
+                self._pictures += 1
+            case "object" | "object-ole" | "plugin":
+                self._drawings += 1
+            case "text-box":
+                box = etree.SubElement(target, "div")
+                self._children(source, box)
+            case "frame":
+                self._frame(source, target)
+            case _:
+                self._children(source, target)
+
+    def _frame(self, source: etree._Element, target: etree._Element) -> None:
+        """Of an object and its picture, the object."""
+        has_object = any(child.tag in (f"{DRAW}object", f"{DRAW}object-ole") for child in source)
+        for child in source:
+            if isinstance(child.tag, str) and not (has_object and child.tag == f"{DRAW}image"):
+                self._element(child, target)
+
+    def _paragraph(self, source: etree._Element, target: etree._Element) -> None:
+        level = source.get(f"{TEXT}outline-level") or "0"
+        depth = int(level) if level.isdigit() else 0
+        is_heading = source.tag == f"{TEXT}h" and depth > 0
+        style = source.get(f"{TEXT}style-name")
+        tag = f"h{min(MAX_LEVEL, depth)}" if is_heading else "p"
+        paragraph = etree.SubElement(target, tag, style=self._styles.css(style))
+        if is_heading:
+            listed = self._label if self._label not in (None, BULLET) else None
+            label = listed or (self._headings.label(depth) if depth in self._headings.levels else "")
+            self._label = None
+            _add_text(paragraph, f"{label} " if label and label != BULLET else "")
+        elif self._label is not None and (source.text or len(source)):
+            self.marks[paragraph] = Mark("list_item", max(1, self._depth), self._label)
+            self._label = None
+        self._children(source, paragraph)
+        for note in self._notes:
+            target.append(note)
+            for inner in note.iter("p"):
+                self.marks[inner] = Mark("note")
+        self._notes = []
+
+    def _list(self, source: etree._Element, target: etree._Element) -> None:
+        name = source.get(f"{TEXT}style-name")
+        outer = self._counters
+        if outer is None or (name and self._depth == 0):
+            levels = self._styles.list_levels(name)
+            key = source.get("{http://www.w3.org/XML/1998/namespace}id") or ""
+            continued = source.get(f"{TEXT}continue-list") or ""
+            goes_on = source.get(f"{TEXT}continue-numbering") == "true"
+            known = self._lists.get(continued) or (self._lists.get(f"style {name}") if goes_on else None)
+            self._counters = known or _Counters(levels)
+            self._lists[key] = self._lists[f"style {name}"] = self._counters
+        elif name:
+            self._counters = _Counters(self._styles.list_levels(name) or outer.levels, outer.counts)
+        self._depth += 1
+        for item in source:
+            if item.tag == f"{TEXT}list-item" and self._counters is not None:
+                start = item.get(f"{TEXT}start-value") or ""
+                if start.isdigit():
+                    self._counters.counts[self._depth] = int(start) - 1
+                holds_list = len(item) > 0 and item[0].tag == f"{TEXT}list"
+                self._label = None if holds_list else self._counters.label(self._depth)
+            if isinstance(item.tag, str):
+                self._children(item, target)
+            self._label = None
+        self._depth -= 1
+        self._counters = outer
+
+    def _cell(self, source: etree._Element, target: etree._Element) -> None:
+        repeated = source.get(f"{TABLE}number-columns-repeated") or "1"
+        for _ in range(min(int(repeated) if repeated.isdigit() else 1, MAX_REPEATS)):
+            cell = etree.SubElement(
+                target,
+                "td",
+                rowspan=source.get(f"{TABLE}number-rows-spanned") or "1",
+                colspan=source.get(f"{TABLE}number-columns-spanned") or "1",
+            )
+            self._children(source, cell)
+
+
+def _add_text(target: etree._Element, text: str | None) -> None:
+    if not text:
+        return
+    if len(target):
+        target[-1].tail = (target[-1].tail or "") + text
+    else:
+        target.text = (target.text or "") + text
