@@ -88,8 +88,9 @@ class UnsupportedFileError(AppError):
     code = "unsupported_file_type"
     status = 415
     message: str = worded(
-        "This kind of file cannot be read. Those that can: PDF, Word (docx), PowerPoint (pptx), Excel (xlsx), OpenDocument"
-        " (odt, ods), RTF, e-mail (eml, msg), EPUB, HTML, MHTML, Markdown, CSV, text and pictures (png, jpg, tiff, webp)."
+        "This kind of file cannot be read. Those that can: PDF, Word (docx), PowerPoint (pptx), Excel (xlsx),"
+        " OpenDocument (odt, ods), RTF, e-mail (eml, msg), EPUB, HTML, MHTML, Markdown, CSV, text and pictures"
+        " (png, jpg, tiff, webp)."
     )
 
 
