@@ -22,7 +22,7 @@ from pypdfium2.raw import FS_RECTF
 
 from ragsite.core.messages import Sentence, worded
 from retrieval.engine.errors import DocumentUnreadableError
-from retrieval.engine.text.statements import NAME_END
+from retrieval.engine.text.statements import HEAD_END, NAME_END
 from retrieval.knowledge.ingest.blocks import (
     BLOCK_SEPARATOR,
     Block,
@@ -70,6 +70,7 @@ _MADE_UP = re.compile(
     re.I,
 )
 _NUMBERED = re.compile(r"(\d{1,2}(?:\.\d{1,2}){0,3})\.?\s+\S")
+_ENTRY = re.compile(r"(?:[•◦▪‣●○■□☐☑·*–—-]|\d{1,3}[.)]|\(?[a-z][.)])\s")  # of a list
 _NUMBERED_TITLE = re.compile(r"(\d{1,2}(?:\.\d{1,2}){0,3})\.?\s+[^\W\d_a-z]")
 _SENTENCE_END = tuple("。！？；：.!?;:”」』）)")
 
@@ -384,12 +385,17 @@ class _TableJoint:
         ]
         if self.columns and self._head and table.goes_on_from(self.columns):
             rows = self._with_head(rows)
+        cells = _Cells([row.cells for row in table.rows])
+        if (form := _form(rows)) is not None:
+            self.end()
+            text = form.text.replace(HEAD_END, " ")
+            yield Block(text=text, page=page), cells.run_of(form, text)
+            return
         tables = tables_of(rows, expects_head=False)
         self.columns = table.columns
         self._head = list(tables[-1].rows[: tables[-1].head_rows]) if tables else []
-        cells = _Cells([row.cells for row in table.rows])
         for part in tables:
-            block = _block_of(part, page)
+            block = table_block(part, page=page)
             yield block, cells.run_of(part, block.text)
 
     def _with_head(self, rows: list[Row]) -> list[Row]:
@@ -444,14 +450,13 @@ class _Cells:
         return None
 
 
-def _block_of(table: Table, page: int) -> Block:
-    """Labels with their values are lines of a text."""
-    is_form = len(table.rows[0]) == 2 and not table.head_rows
-    labels = [row[0] for row in table.rows if all(row)]
-    if is_form and labels and all(label.endswith((":", "：", *TICKS)) for label in labels):
-        lines = [" ".join(filter(None, row)) for row in table.rows]
-        return Block(text="\n".join(filter(None, [table.caption, *lines])), page=page)
-    return table_block(table, page=page)
+def _form(rows: Sequence[Row]) -> Table | None:
+    """Labels with their values, which are lines of a text; None for a table."""
+    labels = [row.cells[0] for row in rows if all(row.cells)]
+    if len(rows[0].cells) != 2 or any(row.is_head for row in rows) or not labels:
+        return None
+    is_form = all(label.endswith((":", "：", *TICKS)) for label in labels)
+    return Table(rows=tuple(row.cells for row in rows)) if is_form else None
 
 
 def _one_line(text: str) -> str:
@@ -485,7 +490,11 @@ def _paragraph(lines: Sequence[TextLine], page: int, width: int) -> tuple[Block,
     """Lines that the page's width broke are joined, so that no word is torn; short lines stay lines."""
     parts: list[Run | str] = [lines[0].run]
     for previous, line in itertools.pairwise(lines):
-        is_whole = previous.text.endswith(_SENTENCE_END) or width_of(previous.text) < FULL_LINE_SHARE * width
+        is_whole = (
+            previous.text.endswith(_SENTENCE_END)
+            or width_of(previous.text) < FULL_LINE_SHARE * width
+            or _ENTRY.match(line.text)
+        )
         parts += ["\n" if is_whole else space_between(previous.text, line.text), line.run]
     run = joined(parts)
     return Block(text=run.text, page=page), run

@@ -66,6 +66,10 @@ class Rect(NamedTuple):
             max(self.top, other.top),
         )
 
+    def is_level(self, other: Rect) -> bool:
+        """Whether both stand on one line that runs across."""
+        return 2 * (min(self.top, other.top) - max(self.bottom, other.bottom)) > min(self.height, other.height)
+
     def beside(self, other: Rect) -> bool:
         """Whether both stand on one line, whichever way it runs."""
         across = min(self.top, other.top) - max(self.bottom, other.bottom)

@@ -18,6 +18,8 @@ from retrieval.knowledge.ingest.pdf_text import Piece, Run, TextLine, joined, sp
 
 CLOSED = 0.7  # of a cell's side: what is drawn of it parts two cells
 MAX_BORDERS = 1_500  # of a page: what has more is a drawing
+SHORTEST = 8.0  # points: a line that reaches further beyond its table's outermost line is the border of a cell
+MIN_RULES = 4  # below each other, of one length: they part the rows of a table
 DISTINCT_SHARE = 0.4  # of the places of a grid: of fewer cells is a drawing
 FILLED_SHARE = 0.25  # of its cells: where fewer hold words
 MAX_GRID = 40_000  # cells of a page's grids
@@ -25,6 +27,8 @@ GAP = 0.75  # of a line's height, between two words: they may stand in different
 CLEAR_GAP = 1.2  # of a line's height: they do
 NARROW = 0.6  # of a line's height: the least gap between two columns
 PARTED = 2.2  # of a line's height, between two rows: another table
+AWAY = 1.4  # of the usual step from row to row
+LOOSE = 1.25  # of the least step: lines further apart stand in different rows
 SAME_ROW = 0.5  # of a line's height
 FULL = 0.8  # of a column's width: a line that fills it
 PROSE_SHARE = 0.6  # of a column's lines that fill it: text in columns
@@ -95,6 +99,10 @@ def page_layout(
         table = grid.table(lines, pieces, used, goes_on=goes_on)
         if table is not None:
             placed.append(((table.at, 0, 0), table))
+    for rules in _row_rules(drawings):
+        table = _ruled_table(rules, lines, pieces, used)
+        if table is not None:
+            placed.append(((table.at, 0, 0), table))
     placed += _Columns(_lines_left(lines, pieces, used)).read()
     placed.sort(key=lambda pair: pair[0])
     return [item for _, item in placed]
@@ -140,6 +148,11 @@ class _Grid:
     def __post_init__(self) -> None:
         self.xs = _snapped(border.at for border in self.down)
         self.ys = _snapped(border.at for border in self.across)[::-1]
+        # Lines between the cells alone reach as far as the cells at the edge do.
+        edges = [border.start for border in self.across], [border.end for border in self.across]
+        self.xs = _with_edges(self.xs, min(edges[0]), max(edges[1]))
+        edges = [border.start for border in self.down], [border.end for border in self.down]
+        self.ys = _with_edges(self.ys[::-1], min(edges[0]), max(edges[1]))[::-1]
 
     def table(
         self,
@@ -324,11 +337,7 @@ def _grids(drawings: Drawings) -> Iterator[_Grid]:
 
     for one, flat in enumerate(across):
         for other, upright in enumerate(down, len(across)):
-            meets = (
-                flat.start - SNAP <= upright.at <= flat.end + SNAP
-                and upright.start - SNAP <= flat.at <= upright.end + SNAP
-            )
-            if meets:
+            if _meets(flat, upright):
                 groups[root(one)] = root(other)
     found: dict[int, tuple[list[Border], list[Border]]] = {}
     for at, border in enumerate([*across, *down]):
@@ -343,6 +352,74 @@ def _grids(drawings: Drawings) -> Iterator[_Grid]:
             yield grid
 
 
+# ------------------------------------------------------------------------------------------------ by lines below rows
+def _row_rules(drawings: Drawings) -> Iterator[list[Border]]:
+    """Lines of one length below each other, from the top, that no other line meets."""
+    groups: list[list[Border]] = []
+    if len(drawings.across) > MAX_BORDERS:
+        return
+    for border in sorted(drawings.across, key=lambda border: -border.at):
+        if any(_meets(border, other) for other in drawings.down):
+            continue
+        for group in groups:
+            if abs(group[0].start - border.start) <= SNAP and abs(group[0].end - border.end) <= SNAP:
+                group.append(border)
+                break
+        else:
+            groups.append([border])
+    yield from (group for group in groups if len(group) >= MIN_RULES)
+
+
+def _meets(flat: Border, upright: Border) -> bool:
+    is_within = flat.start - SNAP <= upright.at <= flat.end + SNAP
+    return is_within and upright.start - SNAP <= flat.at <= upright.end + SNAP
+
+
+def _ruled_table(
+    rules: Sequence[Border],
+    lines: Mapping[int, TextLine],
+    pieces: Sequence[tuple[Piece, int]],
+    used: set[int],
+) -> PageTable | None:
+    """A row between each two lines, and one above the first; None where they part no rows of several columns."""
+    left = rules[0].start - SNAP
+    right = rules[0].end + SNAP
+    ys = [rule.at for rule in rules]
+    bands: list[list[tuple[int, Piece, int]]] = [[] for _ in rules]
+    above: list[tuple[int, Piece, int]] = []
+    for number, (piece, at) in enumerate(pieces):
+        x, y = piece.rect.middle
+        if number in used or lines[at].turn or not left <= x <= right or y < ys[-1]:
+            continue
+        if y < ys[0]:
+            bands[sum(y < place for place in ys)].append((number, piece, at))
+        elif y - ys[0] <= PARTED * piece.rect.height:
+            above.append((number, piece, at))
+    columns = _uncrossed([row for band in bands for row in _parted_rows(band)])
+    lowest = _parted_rows(above)[-1:]
+    if lowest and len(lowest[0].parts) > 1 and all(_column_span(part, columns) for part in _split(lowest[0], columns)):
+        bands[0] = [entry for entry in above if entry[1].rect.middle[1] <= lowest[0].top]
+    rows: list[list[list[tuple[Piece, int]]]] = []
+    taken: list[tuple[int, int]] = []
+    for band in bands:
+        cells: list[list[tuple[Piece, int]]] = [[] for _ in columns]
+        for row in _parted_rows(band) if columns else ():
+            for part in _split(row, columns):
+                column, _ = _column_span(part, columns) or (0, 0)
+                cells[column] += list(zip(part.pieces, part.lines, strict=True))
+        if sum(map(bool, cells)) > 1:
+            rows.append(cells)
+            taken += [(number, at) for number, _, at in band]
+    if len(columns) < 2 or len(rows) < MIN_RULES - 1:
+        return None
+    used.update(number for number, _ in taken)
+    return PageTable(
+        rows=[GridRow([_cell(cell, lines) for cell in cells]) for cells in rows],
+        columns=columns,
+        at=min(at for _, at in taken),
+    )
+
+
 def _snapped(places: Iterable[float]) -> list[float]:
     """In order, those that lie near each other once."""
     snapped: list[float] = []
@@ -350,6 +427,12 @@ def _snapped(places: Iterable[float]) -> list[float]:
         if not snapped or place - snapped[-1] > SNAP:
             snapped.append(place)
     return snapped
+
+
+def _with_edges(places: list[float], first: float, last: float) -> list[float]:
+    before = [first] if places[0] - first > SHORTEST else []
+    after = [last] if last - places[-1] > SHORTEST else []
+    return [*before, *places, *after]
 
 
 def _by_place(borders: Iterable[Border], places: Sequence[float]) -> list[list[Border]]:
@@ -493,9 +576,18 @@ class _Columns:
             is_alone = len(known) == 1
             if is_wide and (is_alone or at - begin > 2):
                 return at
-            if is_alone and known[0][0] == 0 and (at + 1 == end or len(self._rows[at + 1].parts) < 2):
-                return at  # the text below the table, not a row of it
+            if is_alone and known[0][0] == 0 and self._is_text(at, begin, end, columns[0]):
+                return at
         return None
+
+    def _is_text(self, at: int, begin: int, end: int, column: tuple[float, float]) -> bool:
+        """Whether a row that stands in the first column alone is text below the table, not a row of it."""
+        row = self._rows[at]
+        if at + 1 == end or len(self._rows[at + 1].parts) < 2:
+            return True
+        step = self._rows[at - 1].middle - row.middle if at > begin else 0.0
+        is_apart = step > AWAY * max(_pitch(self._rows[begin:at]), row.height)
+        return is_apart or row.parts[0].left < column[0] - row.height
 
     def _column_by_column(self, run: Sequence[_PartedRow], columns: Columns) -> list[Placed]:
         """Text in columns; as pdfium tells it, unless its lines go across."""
@@ -518,10 +610,8 @@ class _Columns:
         ]
 
     def _table(self, run: Sequence[_PartedRow], columns: Columns) -> PageTable:
-        pitch = _pitch(run)
-        rows: list[list[list[tuple[Piece, int]]]] = []
+        lines: list[list[list[tuple[Piece, int]]]] = []
         wide_rows = 0
-        above: _PartedRow | None = None
         for number, row in enumerate(run):
             cells: list[list[tuple[Piece, int]]] = [[] for _ in columns]
             for part in _split(row, columns):
@@ -530,15 +620,8 @@ class _Columns:
                     wide_rows = number + 1
                 for column in range(first, last + 1):
                     cells[column] += list(zip(part.pieces, part.lines, strict=True))
-            filled = sum(map(bool, cells))
-            step = above.middle - row.middle if above is not None else 0.0
-            goes_on = not cells[0] and (filled == 1 or step < 0.9 * pitch)
-            if rows and (goes_on or (filled < len(columns) and step < 0.8 * pitch)):
-                for cell, more in zip(rows[-1], cells, strict=True):
-                    cell += more
-            else:
-                rows.append(cells)
-            above = row
+            lines.append(cells)
+        rows = _joined_rows(run, lines)
         held = {line for row in run for part in row.parts for line in part.lines}
         self._gone |= held
         head = min(wide_rows + 1, len(rows) - 1) if wide_rows else self._bold_rows(rows)
@@ -556,6 +639,39 @@ class _Columns:
         while count < len(rows) and all(self._lines[line].is_bold for cell in rows[count] for _, line in cell):
             count += 1
         return count if count < len(rows) else 0
+
+
+_Line = list[list[tuple[Piece, int]]]  # the words of each of its cells
+
+
+def _joined_rows(run: Sequence[_PartedRow], lines: Sequence[_Line]) -> list[_Line]:
+    """Lines that are one row: near each other, with one line in the first column; or what goes on in a later column."""
+    steps = [one.middle - other.middle for one, other in itertools.pairwise(run)]
+    least = min(steps, default=0.0)
+    blocks: list[list[int]] = [[0]]
+    for at, step in enumerate(steps, 1):
+        if step > LOOSE * least:
+            blocks.append([])
+        blocks[-1].append(at)
+    pitch = _pitch(run)
+    is_loose = any(len(block) > 1 for block in blocks) and len(blocks) > 2
+    rows: list[_Line] = []
+    for block in blocks:
+        firsts = sum(bool(lines[at][0]) for at in block)
+        for at in block:
+            filled = sum(map(bool, lines[at]))
+            is_one_row = is_loose and firsts == 1 and at != block[0]
+            goes_on = at > 0 and not lines[at][0] and (filled == 1 or steps[at - 1] < 0.9 * pitch)
+            if rows and (is_one_row or (goes_on and not (is_loose and at == block[0]))):
+                for cell, more in zip(rows[-1], lines[at], strict=True):
+                    cell += more
+            else:
+                rows.append(lines[at])
+    return rows
+
+
+def _parted_rows(words: Iterable[tuple[int, Piece, int]]) -> list[_PartedRow]:
+    return [_parted(row) for row in _rows([(piece, at) for _, piece, at in words])]
 
 
 def _parted(row: _Row) -> _PartedRow:
@@ -585,8 +701,8 @@ def _columns(run: Sequence[_PartedRow]) -> Columns:
         columns = [
             (min(row.parts[at].left for row in full), max(row.parts[at].right for row in full)) for at in range(count)
         ]
-        height = full[0].height
-        if all(right[0] - left[1] >= NARROW * height / 2 for left, right in itertools.pairwise(columns)):
+        least = 0.0 if len(full) > 2 else NARROW * full[0].height / 2
+        if all(right[0] - left[1] >= least for left, right in itertools.pairwise(columns)):
             return columns
     return _uncrossed([row for row in run if len(row.parts) > 1])
 
@@ -594,7 +710,7 @@ def _columns(run: Sequence[_PartedRow]) -> Columns:
 def _uncrossed(rows: Sequence[_PartedRow]) -> Columns:
     spans = sorted((part.left, part.right) for row in rows for part in row.parts)
     columns: list[tuple[float, float]] = []
-    height = max(row.height for row in rows)
+    height = max((row.height for row in rows), default=0.0)
     for left, right in spans:
         if columns and left - columns[-1][1] < NARROW * height:
             columns[-1] = (columns[-1][0], max(columns[-1][1], right))

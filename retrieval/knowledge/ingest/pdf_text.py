@@ -34,6 +34,7 @@ _RAW_LINE = re.compile(r"[^\r\n]+")
 _BOLD = re.compile(r"bold|black|heavy", re.I)
 _WORD = re.compile(rf"[{WIDE}]|[^\s{WIDE}]+")
 _NOT_BLANK = re.compile(r"\S+")
+_WIDE_CHARACTER = re.compile(f"[{WIDE}]")
 _WIDE_END = re.compile(f"[{WIDE}]$")
 _WIDE_START = re.compile(f"^[{WIDE}]")
 
@@ -127,7 +128,12 @@ class PageText:
         parted: list[Run | str] = []
         lines: list[TextLine] = []
         for match in _RAW_LINE.finditer(text.text):
-            parted.append(_shown(text.part(*match.span())))
+            *whole, last = self._level_parts(text.part(*match.span()))
+            for part in map(_shown, whole):
+                if part.text:
+                    lines.append(self.line(joined([*parted, part])))
+                    parted = []
+            parted.append(_shown(last))
             if match[0].endswith(tuple(_HYPHENS)):
                 continue
             run = joined(parted)
@@ -231,12 +237,33 @@ class PageText:
                     yield Piece(run.part(start + begin, start + at), rects[begin].around(rects[at - 1]), begin > 0)
                     begin = at
 
+    def _level_parts(self, run: Run) -> list[Run]:
+        """pdfium takes what stands below each other in a column of a table for one line, if it is narrow."""
+        shown = [at for at, character in enumerate(run.text) if not character.isspace()]
+        if len(shown) < 2:
+            return [run]
+        rects = [self.rect(run.places[shown[0]]), self.rect(run.places[shown[-1]])]
+        if rects[0].is_level(rects[1]) or self._turn(run.places[shown[0]]) or _WIDE_CHARACTER.search(run.text):
+            return [run]
+        parts: list[Run] = []
+        begin = 0
+        above = rects[0]
+        for at in shown[1:]:
+            rect = self.rect(run.places[at])
+            is_below = not above.is_level(rect) and rect.left < above.right
+            if is_below and run.text[at - 1] not in _HYPHENS:
+                parts.append(run.part(begin, at))
+                begin = at
+            above = rect
+        return [*parts, run.part(begin, len(run.text))]
+
     def _is_vertical(self, run: Run) -> bool:
         """Whether its second character stands below the first one, as in vertical Chinese or Japanese text."""
-        if len(run.text) < 2:
+        shown = [place for character, place in zip(run.text[:3], run.places, strict=False) if not character.isspace()]
+        if len(shown) < 2:
             return False
-        first = self.rect(run.places[0])
-        second = self.rect(run.places[1])
+        first = self.rect(shown[0])
+        second = self.rect(shown[1])
         return second.top <= first.bottom + TOUCHING * first.height and first.holds(second.middle[0], first.middle[1])
 
     def _turn(self, place: int) -> int:

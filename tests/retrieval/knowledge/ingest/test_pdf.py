@@ -76,6 +76,44 @@ def test_tables_beside_each_other_stay_apart(tmp_path: Path) -> None:
     assert "Office: Desk; Phone: 5513" in lines
 
 
+def test_lines_between_cells_alone_part_them(tmp_path: Path) -> None:
+    lines = [f"60 {y} 300 0.5 re f" for y in (660, 680)] + [f"{x} 640 0.5 60 re f" for x in (180, 270)]
+    stream = "\n".join([drawn_table(HOTELS, lines=False), *lines])
+    assert lines_of(tmp_path, drawn_pdf(stream))[1:] == [
+        "City: Tallinn; Limit: 150; Breakfast: included",
+        "City: Busan; Limit: 210; Breakfast: extra",
+    ]
+
+
+STEPS = [("Step", "What", "Who"), ("1", "Call the desk and", "Holder"), ("", "tell the number", "")]
+STEPS += [("2", "Block the card", "Desk"), ("3", "Send a new one by", "Post"), ("", "registered mail", "")]
+
+
+@pytest.mark.parametrize("rules", [(680, 640, 620, 580), ()])
+def test_a_rows_cells_of_several_lines_are_one_row(tmp_path: Path, rules: tuple[int, ...]) -> None:
+    shift = {1: 0, 2: 6, 3: 0, 4: 0, 5: 6}  # lines of one cell stand nearer to each other than rows
+    parts = [drawn_text(64, 686, "Step"), drawn_text(184, 686, "What"), drawn_text(400, 686, "Who")]
+    for at, row in list(enumerate(STEPS))[1:]:
+        for x, text in zip((64, 184, 400), row, strict=True):
+            parts.append(drawn_text(x, 686 - 20 * at + shift[at], text) if text else "")
+    parts += [f"60 {y} 400 0.5 re f" for y in rules]
+    assert lines_of(tmp_path, drawn_pdf("\n".join(parts)))[1:] == [
+        "Step: 1; What: Call the desk and tell the number; Who: Holder",
+        "Step: 2; What: Block the card; Who: Desk",
+        "Step: 3; What: Send a new one by registered mail; Who: Post",
+    ]
+
+
+def test_a_table_that_is_drawn_column_by_column_is_read_row_by_row(tmp_path: Path) -> None:
+    columns = [("Boat", "Raft", "Punt", "Skiff"), ("Week", "33", "38", "50"), ("Day", "7", "8", "12")]
+    stream = "\n".join(
+        drawn_text(60 + 100 * at, 700 - 16 * row, text)
+        for at, column in enumerate(columns)
+        for row, text in enumerate(column)
+    )
+    assert "Boat: Punt; Week: 38; Day: 8" in lines_of(tmp_path, drawn_pdf(stream))
+
+
 @pytest.mark.parametrize("is_repeated", [True, False])
 def test_a_table_that_goes_on_over_a_page_keeps_its_head(tmp_path: Path, is_repeated: bool) -> None:
     more = [("Cork", "95", "extra"), ("Turin", "120", "included")]
