@@ -37,8 +37,8 @@ from retrieval.compose import get_engine
 from retrieval.engine.errors import ModelError
 from retrieval.engine.providers.registry import ChosenModel
 from retrieval.engine.steps.continuing import Begun
+from retrieval.engine.steps.grounding.claims import brackets_of
 from retrieval.engine.steps.step import Deps
-from retrieval.engine.text.markers import cited_markers
 from retrieval.engine.trace import TRACER, EventSink, StepRecord, Trace
 from retrieval.engine.values import Answer, Question, Source
 from retrieval.engine.workflows import continue_answer, get_workflow
@@ -293,7 +293,7 @@ class Run:
 
     def _broken_off(self, status: EndStatus, failure: AppError | None = None) -> Outcome:
         """With the sources that were sent; cited are those that the text so far cites."""
-        cited = cited_markers(self.events.text)
+        cited = brackets_of(self.events.sources).cited(self.events.text)
         sources = tuple(replace(source, cited=source.marker in cited) for source in self.events.sources)
         answer = Answer(decision="ANSWER", text=self.events.text, sources=sources)
         if self._begun:  # what was there stays an answer, whatever becomes of its rest

@@ -14,7 +14,7 @@ from dataclasses import replace
 from ragsite.core.errors import UnavailableError
 from ragsite.core.messages import joined, worded
 from retrieval.engine.ports import Prompt
-from retrieval.engine.steps.grounding.claims import claims_of
+from retrieval.engine.steps.grounding.claims import brackets_of, claims_of
 from retrieval.engine.steps.grounding.verify import NOTHING_SUPPORTED, check_by_words, verify
 from retrieval.engine.steps.passages import NEAREST, NEAREST_CHARS, SHOWN_CHARS, Shown, best_sources, show_passages
 from retrieval.engine.steps.retrieve import compress, order
@@ -120,7 +120,7 @@ async def with_more(deps: Deps, answer: Answer, text: str) -> Answer:
     if text:
         await deps.trace.emit_chunk(text)
     text = answer.text + text
-    return replace(answer, text=text, sources=marked_cited(answer.sources, cited_markers(text)))
+    return replace(answer, text=text, sources=marked_cited(answer.sources, brackets_of(answer.sources).cited(text)))
 
 
 async def with_passages(deps: Deps, answer: Answer, lead: str, shown: Shown) -> Answer:
@@ -131,7 +131,7 @@ async def with_passages(deps: Deps, answer: Answer, lead: str, shown: Shown) -> 
     told = await with_more(deps, answer, lead + shown.text)
     return replace(
         told,
-        sources=marked_cited(answer.sources, cited_markers(answer.text) | shown.markers),
+        sources=marked_cited(answer.sources, brackets_of(answer.sources).cited(answer.text) | shown.markers),
         grounding=(*answer.grounding, *moved),
     )
 
@@ -171,7 +171,8 @@ async def generate(
 
 def written_answer(text: str, sources: Sequence[Source], ended: Ended, *, reason: str = "") -> Answer:
     """What a model wrote, with the sources that it cites marked; the running step's entry says so."""
-    cited, broken = cited_markers(text), bool(ended.failure)
+    cited = brackets_of(sources).cited(text)
+    broken = bool(ended.failure)
     note("written", characters=len(text), of=len(sources), model=ended.model, cited=sorted(cited), partial=broken)
     return Answer(
         decision="ANSWER",

@@ -17,9 +17,9 @@ from retrieval.engine.errors import ModelCutError, ModelError
 from retrieval.engine.ports import ChatModel, Prompt
 from retrieval.engine.steps.grounding.alignment import Aligner
 from retrieval.engine.steps.grounding.citation_stream import CitedStream
+from retrieval.engine.steps.grounding.claims import brackets_of
 from retrieval.engine.steps.step import Deps
 from retrieval.engine.text.analysis import ScriptKeeper
-from retrieval.engine.text.markers import Brackets
 from retrieval.engine.text.quoting import estimate_tokens
 from retrieval.engine.trace import reason_text
 from retrieval.engine.values import Source
@@ -150,8 +150,7 @@ class AnswerWriter:
     def _begin(self) -> None:
         self._reader = VerdictReader() if self._may_refuse else None
         self._script = ScriptKeeper(self._language)
-        brackets = Brackets.of([(source.marker, source.chunk.text) for source in self._sources])
-        self._cited = CitedStream(self.aligner, brackets=brackets)
+        self._cited = CitedStream(self.aligner, brackets=brackets_of(self._sources))
 
     @property
     def verdict(self) -> Verdict | None:

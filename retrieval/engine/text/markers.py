@@ -32,6 +32,7 @@ _TAIL_CHARS = 40  # of what was read that are looked back at
 # A citation of an answer as it is stored. One is set by the site behind a blank, and kept as a model wrote it where a
 # sentence is built on it (根据[2]).
 CITATION = re.compile(rf"(?<![^\W{_EAST_ASIAN}])\[(\d{{1,3}})\](?!\()")
+_SENTENCE_END = re.compile(r"(?:\[\d{1,3}\])*+[*_”’\"')]*+(?:[.!?。！？；…|\n]|\s*+\Z)")
 _CITATIONS = re.compile(rf"(?:(?<![ \t])[ \t]*+(?<![^\W{_EAST_ASIAN}])\[\d{{1,3}}\](?!\())++")
 
 
@@ -66,6 +67,19 @@ class Brackets:
             for match in _BRACKET.finditer(text):
                 own.add((_is_free(text[max(0, match.start() - _TAIL_CHARS) : match.start()]), _named(match[0])))
         return cls(frozenset(number for number, _ in passages), frozenset(own))
+
+    def citations(self, text: str) -> list[re.Match[str]]:
+        """Of a stored answer, in order. Where a passage has the same bracket, the one at a sentence's end is ours."""
+        found = []
+        for match in CITATION.finditer(text):
+            is_own = (_is_free(text[max(0, match.start() - 1) : match.start()]), match[0]) in self.own
+            if int(match[1]) in self.numbers and (not is_own or _SENTENCE_END.match(text, match.end())):
+                found.append(match)
+        return found
+
+    def cited(self, text: str) -> set[int]:
+        """The markers of a stored answer's citations."""
+        return {int(match[1]) for match in self.citations(text)}
 
     def is_marker(self, bracket: str, before: str, following: str) -> bool:
         """before: the end of the text before it, its markers in BEGIN and END; following: the next character."""

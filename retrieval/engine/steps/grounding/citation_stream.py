@@ -151,7 +151,8 @@ class CitedStream:
         self._hints += hints
         text = found["blank"] + found["stop"] + found["bar"] + found["gap"]
         if not self._is_end(found, rest):
-            return self._within(found["before"], hints) + self._pass(text)
+            kept = "" if found["stop"] else self._within(found["before"], hints)
+            return kept + self._pass(text)
         citations = await self._citations(found["stop"], last=last and not rest)
         self._pass(text)
         self._sentence = ""
@@ -167,7 +168,7 @@ class CitedStream:
         new_line = new_line and not (gap.count("\n") == 1 and following[:1].islower())
         if not stop or not _WORD.search(self._sentence):
             return new_line
-        if stop == "." and not found["behind"] and _LIST_NUMBER.fullmatch(self._sentence):
+        if stop == "." and _LIST_NUMBER.fullmatch(self._sentence):
             return new_line
         if not (gap or found["behind"] or stop[0] in EAST_ASIAN_STOPS):
             return new_line

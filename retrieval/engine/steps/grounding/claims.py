@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from retrieval.engine.text.markers import CITATION, without_citations
+from retrieval.engine.text.markers import CITATION, Brackets
 from retrieval.engine.text.statements import Statement, headed_statements_of, leading_signs
+from retrieval.engine.values import Source
 
 _WORD = re.compile(r"[^\W_]")
 _LEADING_MARKERS = re.compile(r"(?:\s*+\[\d{1,3}\](?![(\[]))++[\s.,;:，。；]*+")
@@ -24,17 +26,35 @@ class Claim:
     markers: tuple[int, ...]
 
 
-def claims_of(answer: str) -> list[Claim]:
-    """In order. Headings, code, questions and lines that introduce a list state nothing."""
+def brackets_of(sources: Sequence[Source]) -> Brackets:
+    return Brackets.of([(source.marker, source.chunk.text) for source in sources])
+
+
+def claims_of(answer: str, brackets: Brackets | None = None) -> list[Claim]:
+    """In order. Headings, code, questions and lines that introduce a list state nothing.
+
+    brackets: of the passages; without them each bracketed number is a citation.
+    """
+    citations = brackets.citations(answer) if brackets else list(CITATION.finditer(answer))
     claims = []
     for piece in _pieces(answer):
-        text = answer[piece.start : piece.end]
-        words = " ".join(_EMPHASIS.sub(" ", without_citations(text)).split())
+        cited = [match for match in citations if piece.start <= match.start() < piece.end]
+        text = _cut_out(answer, piece.start, piece.end, cited)
+        words = " ".join(_EMPHASIS.sub(" ", text).split())
         states = len(_WORD.findall(words)) > 1 and not words.rstrip("_ ").endswith(_STATES_NOTHING)
         if states and piece.kind != "code":
-            markers = tuple(dict.fromkeys(map(int, CITATION.findall(text))))
+            markers = tuple(dict.fromkeys(int(match[1]) for match in cited))
             claims.append(Claim(words, piece.start, piece.end, markers))
     return claims
+
+
+def _cut_out(answer: str, start: int, end: int, citations: Sequence[re.Match[str]]) -> str:
+    """`answer[start:end]` without its citations and the blanks before them."""
+    kept = ""
+    for match in citations:
+        kept = (kept + answer[start : match.start()]).rstrip(" \t")
+        start = match.end()
+    return kept + answer[start:end]
 
 
 def _pieces(answer: str) -> list[Statement]:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ragsite.core.messages import worded
-from retrieval.engine.steps.grounding.claims import Claim, claims_of
+from retrieval.engine.steps.grounding.claims import Claim, brackets_of, claims_of
 from retrieval.engine.steps.grounding.support import support
 from retrieval.engine.steps.step import Deps, step
 from retrieval.engine.trace import note, skip
@@ -30,7 +30,7 @@ async def verify(deps: Deps, answer: Answer, *, question: str) -> Answer:
     if reason := _not_to_be_checked(answer, enabled=settings.enabled):
         skip(reason)
         return answer
-    claims = claims_of(answer.text)[:MAX_CLAIMS]
+    claims = claims_of(answer.text, brackets_of(answer.sources))[:MAX_CLAIMS]
     grounding = await asyncio.to_thread(
         check_by_words, answer, claims, question, supported_score=settings.supported_score
     )

@@ -33,6 +33,7 @@ async def stream(pieces, align=seven) -> list[str]:
         ("奖学金每学年五千欧元 [1]。九月申请。[2]", "奖学金每学年五千欧元 [7]。九月申请 [7]。"),
         ("According to [2], it is EUR 55. Good.", "According to [2], it is EUR 55 [7]. Good [7]."),
         ("根据【2】，费用为五十五欧元。", "根据[2]，费用为五十五欧元 [7]。"),
+        ("1. [1] A card\n2. [2] Photos", "1. A card [7]\n2. Photos [7]"),
         ("It costs EUR 55[1].", "It costs EUR 55 [7]."),
         ("It costs EUR 55.[1][2] Pay.", "It costs EUR 55 [7]. Pay [7]."),
         ("[1] The fee is EUR 55", "The fee is EUR 55 [7]"),

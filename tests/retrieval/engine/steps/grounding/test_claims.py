@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.engine.steps.grounding.claims import claims_of
+from retrieval.engine.text.markers import Brackets
 
 
 def read(answer: str) -> list[tuple[str, tuple[int, ...]]]:
@@ -36,3 +37,13 @@ def test_places_are_in_order_and_inside_the_answer(answer: str) -> None:
     ends = [place for claim in claims for place in (claim.start, claim.end)]
     assert ends == sorted(ends)
     assert all(0 <= claim.start < claim.end <= len(answer) for claim in claims)
+
+
+def test_a_bracket_of_a_passage_is_no_citation_but_at_the_end_of_the_sentence() -> None:
+    brackets = Brackets.of([(1, "Dial [2] for the porter."), (2, "The hall is open."), (3, "Nothing.")])
+    claims = claims_of("Dial [2] for the porter [1]. The hall is open [2]. Write row[3] or [9].", brackets)
+    assert [(claim.text, claim.markers) for claim in claims] == [
+        ("Dial [2] for the porter.", (1,)),
+        ("The hall is open.", (2,)),
+        ("Write row[3] or [9].", ()),
+    ]
