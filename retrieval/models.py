@@ -17,6 +17,7 @@ from django.utils.translation import gettext_lazy as _
 
 from ragsite.core.leases import Leased
 from ragsite.core.localized import localized_text
+from ragsite.core.messages import say
 
 # Neither "/" nor ":", which part a name from its owner's, nor the form of an id: an address means one thing.
 name_validator = RegexValidator(
@@ -192,6 +193,8 @@ class Document(models.Model):
     error_wording = models.JSONField(null=True, blank=True, editable=False)  # what `error` was made of
     page_count = models.PositiveIntegerField(_("page count"), null=True, blank=True)
     chunk_count = models.PositiveIntegerField(_("chunk count"), default=0)
+    word_count = models.PositiveIntegerField(_("word count"), default=0)
+    unread = models.JSONField(default=list, blank=True, editable=False)  # wordings of what was not read
     uploaded_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         null=True,
@@ -244,6 +247,11 @@ class Document(models.Model):
     def localized_error(self) -> str:
         """In the active language."""
         return localized_text(self.error, self.error_wording)
+
+    @property
+    def localized_unread(self) -> list[str]:
+        """What a viewer shows of it and was not read, each with its place, in the active language."""
+        return [localized_text(say(wording), wording) for wording in self.unread]
 
 
 class DocumentKey(models.Model):

@@ -46,7 +46,7 @@ CARRIED = (
 # What a new site finds out anew: it may have another embedding model.
 ANEW: dict[str, dict[str, Any]] = {
     "retrieval.collection": {"embedding_model": "", "embedding_dim": None},
-    "retrieval.document": {"file": "", "chunk_count": 0, "page_count": None},
+    "retrieval.document": {"file": "", "chunk_count": 0, "page_count": None, "word_count": 0, "unread": []},
     "retrieval.memory": {"embedding_model": ""},
 }
 KIND = {"kind": "ragsite site", "format": 1}

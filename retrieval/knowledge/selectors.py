@@ -308,11 +308,6 @@ def passages_changed(earlier: Document, document: Document) -> dict[str, int]:
     return {"changed": changed, "new": new - changed, "gone": gone - changed}
 
 
-def pages_unread(document: Document) -> int:
-    """How many pages of a PDF could not be read, though others could."""
-    return document.parts.filter(width=0).count()
-
-
 def document_list(
     *,
     user: User,

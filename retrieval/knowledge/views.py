@@ -29,7 +29,6 @@ from retrieval.knowledge.selectors import (
     collection_list,
     document_get,
     owned_collections,
-    pages_unread,
     passages_changed,
     shares_unanswered,
     visible_documents,
@@ -96,7 +95,7 @@ def document_page(request: HttpRequest, document_id: uuid.UUID) -> HttpResponse:
     earlier = visible_documents(request.user).filter(newer_versions=document).first()
     changes = passages_changed(earlier, document) if earlier and document.status == Document.Status.READY else None
     context = {
-        "document": document, "earlier": earlier, "changes": changes, "unread": pages_unread(document),
+        "document": document, "earlier": earlier, "changes": changes,
         "is_owned": is_owned, "boot": boot, "section": "documents",
     }  # fmt: skip
     return render(request, "documents/document.html", context)

@@ -90,6 +90,8 @@ class Migration(migrations.Migration):
                 ('error', models.CharField(blank=True, max_length=500, verbose_name='error')),
                 ('error_wording', models.JSONField(blank=True, editable=False, null=True)),
                 ('page_count', models.PositiveIntegerField(blank=True, null=True, verbose_name='page count')),
+                ('word_count', models.PositiveIntegerField(default=0, verbose_name='word count')),
+                ('unread', models.JSONField(blank=True, default=list, editable=False)),
                 ('chunk_count', models.PositiveIntegerField(default=0, verbose_name='chunk count')),
                 ('superseded_at', models.DateTimeField(blank=True, help_text='Since then a newer version is searched instead; citations of it still open.', null=True, verbose_name='superseded at')),
                 ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created at')),

@@ -67,6 +67,10 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
     collection_id = serializers.UUIDField(read_only=True)
     editable = serializers.SerializerMethodField()
     error = serializers.CharField(source="localized_error", read_only=True)
+    unread = serializers.ListField(
+        source="localized_unread", child=serializers.CharField(), read_only=True,
+        help_text="What a viewer shows of it and was not read, each with its place.",
+    )  # fmt: skip
     superseded = serializers.SerializerMethodField(help_text="A newer version is searched in its place.")
     newer_version = NewerVersionSerializer(read_only=True, allow_null=True)
 
@@ -75,7 +79,7 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
         fields = [
             "id", "title", "file_name", "collection", "collection_id", "status", "progress", "error", "media_type",
             "size_bytes", "language", "department", "doc_type", "policy_year", "tags", "page_count", "chunk_count",
-            "editable", "replaces", "superseded", "newer_version", "created_at", "updated_at",
+            "word_count", "unread", "editable", "replaces", "superseded", "newer_version", "created_at", "updated_at",
         ]  # fmt: skip
         read_only_fields = fields
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from typing import Any, Literal
 
+from ragsite.core.messages import Sentence
 from ragsite.core.rag_settings import IngestSettings
 from retrieval.engine.text.quoting import estimate_tokens, estimate_word_pieces
 from retrieval.engine.text.sentences import sentence_pieces
@@ -376,7 +377,8 @@ class DocumentPart:
 class ReadDocument:
     """What a file gives.
 
-    title: what the document calls itself, "" where it doesn't. summary: "" for a document of one chunk.
+    title: what the document calls itself, "" where it doesn't. summary: "" for a document of one chunk. unread: what a
+    viewer shows and no chunk holds. word_count: of the whole text.
     """
 
     title: str
@@ -385,6 +387,8 @@ class ReadDocument:
     summary: str
     chunks: tuple[TextChunk, ...]
     parts: tuple[DocumentPart, ...] = ()
+    unread: tuple[Sentence, ...] = ()
+    word_count: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,14 +10,14 @@ import asyncio
 import json
 import signal
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
 
-from ragsite.core.messages import Sentence, worded, wording_of
+from ragsite.core.messages import Sentence, say, worded, wording_of
 from retrieval.engine.errors import DocumentUnreadableError
 from retrieval.knowledge.ingest import confinement
 from retrieval.knowledge.ingest.chunking import ChunkSize, DocumentPart, ReadDocument, TextChunk
@@ -118,7 +118,8 @@ def _loaded(content: bytes) -> ReadDocument:
         DocumentPart(**{**part, "blocks": tuple(part["blocks"]), "lines": tuple(part["lines"])})
         for part in fields.pop("parts")
     )
-    return ReadDocument(**fields, chunks=chunks, parts=parts)
+    unread = tuple(Sentence(say(wording), wording) for wording in fields.pop("unread"))
+    return ReadDocument(**fields, chunks=chunks, parts=parts, unread=unread)
 
 
 # ------------------------------------------------------------------------------------------------ in the fork
@@ -142,4 +143,5 @@ def _read(path: Path, kind: FileKind, size: ChunkSize) -> bytes:
     from retrieval.knowledge.ingest.reading import read_document  # the parsers are loaded nowhere else
 
     document = read_document(path, kind=kind, size=size)
-    return json.dumps(asdict(document), ensure_ascii=False).encode("utf-8", "replace")
+    fields = asdict(replace(document, unread=())) | {"unread": [sentence.wording for sentence in document.unread]}
+    return json.dumps(fields, ensure_ascii=False).encode("utf-8", "replace")

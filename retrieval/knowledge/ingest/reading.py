@@ -6,12 +6,13 @@ this runs in a process of its own, with limits (`retrieval.knowledge.ingest.read
 
 from __future__ import annotations
 
+import re
 import zipfile
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from ragsite.core.messages import worded
+from ragsite.core.messages import Sentence, joined, worded
 from ragsite.core.text import strip_for_reading
 from retrieval.engine.errors import DocumentUnreadableError
 from retrieval.engine.text.analysis import detect_language
@@ -54,6 +55,8 @@ FILE_PARSERS: dict[FileKind, Callable[[Path], ParsedDocument]] = {
     "epub": parse_epub,
     "msg": lambda path: MailReader(_parsed).parse_msg(path),
 }
+# As people count: characters of Chinese and Japanese, else what stands between blanks.
+_WORD = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\\W\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
 MAX_CHUNKS = 50_000
 MAX_UNPACKED_MIB, MAX_ENTRIES = 400, 20_000  # of an archive
 LOOKED_AT_CHARS = 20_000
@@ -87,6 +90,8 @@ def read_document(path: Path, *, kind: FileKind, size: ChunkSize) -> ReadDocumen
         summary=summary,
         chunks=tuple(chunks),
         parts=document_parts(parsed),
+        unread=parsed.unread,
+        word_count=len(_WORD.findall(text)),
     )
 
 
@@ -101,8 +106,14 @@ def parse_file(path: Path, *, kind: FileKind) -> ParsedDocument:
         document = FILE_PARSERS[kind](path)
     document = _as_seen(document)
     if not document.blocks:
-        raise DocumentUnreadableError(worded("The file holds no text."))
+        raise DocumentUnreadableError(_no_text(document))
     return document
+
+
+def _no_text(document: ParsedDocument) -> Sentence:
+    if not document.unread:
+        return worded("The file holds no text.")
+    return worded("The file holds no text that could be read. Not read: {parts}.", parts=joined("; ", document.unread))
 
 
 def _parsed(path: Path, kind: FileKind) -> ParsedDocument:

@@ -302,7 +302,9 @@ def document_reingest(*, document: Document) -> Document:
     if document.status not in FINISHED:
         raise ConflictError(BEING_READ)
     document.chunks.all().delete()
-    document.chunk_count, document.page_count = 0, None
-    document.save(update_fields=["chunk_count", "page_count"])
+    document.chunk_count = document.word_count = 0
+    document.page_count = None
+    document.unread = []
+    document.save(update_fields=["chunk_count", "page_count", "word_count", "unread"])
     collection_touch(collection_id=document.collection_id)
     return document_retry(document=document)

@@ -164,6 +164,8 @@ def _chunks_store(claim: Claim, read: ReadDocument) -> None:
         document.title = title[:300]  # the uploader gave no title: the document's own is better than its file name
     document.language, document.summary = read.language, read.summary
     document.page_count = read.page_count
+    document.word_count = read.word_count
+    document.unread = [sentence.wording for sentence in read.unread]
     document.chunk_count = len(rows)
     document.status = Document.Status.EMBEDDING
     document.progress = PARSED_SHARE

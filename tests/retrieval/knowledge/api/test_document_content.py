@@ -107,6 +107,15 @@ def test_the_part_with_a_quoted_text_is_found_near_its_chunk(client: APIClient, 
     assert str(chunk.pk) in [row["id"] for row in found["chunks"]]
 
 
+def test_a_document_says_what_was_not_read(client: APIClient, user: User) -> None:
+    document = own(user, "<p>Open daily.</p><img src=a.png><iframe src=b></iframe>", "a.html")
+    shown = client.get(f"/api/documents/{document.pk}").json()
+    assert (shown["word_count"], shown["unread"]) == (2, ["1 picture without text", "1 drawing"])
+    client.force_login(user)
+    page = client.get(f"/documents/{document.pk}/").content.decode()
+    assert "<li>1 picture without text</li><li>1 drawing</li>" in page
+
+
 def test_a_stranger_and_a_part_that_is_not_there_get_404(client: APIClient, stranger: APIClient, user: User) -> None:
     document = own(user, MARKDOWN, "a.md")
     assert stranger.get(f"/api/documents/{document.pk}/content").status_code == 404

@@ -67,7 +67,7 @@ def test_a_documents_page_says_that_one_of_its_pages_could_not_be_read(client: A
     collection = CollectionFactory(owner=user, visibility="private")
     document = read_document_row(broken, "loans.pdf", collection=collection)
     client.force_login(user)
-    assert "1 page could not be read." in client.get(f"/documents/{document.pk}/").content.decode()
+    assert "1 page that could not be recognised (page " in client.get(f"/documents/{document.pk}/").content.decode()
 
 
 def test_a_picture_is_a_png_of_the_width_asked_for_that_browsers_keep(client: APIClient, document: Document) -> None:

@@ -96,6 +96,13 @@ async def test_document_becomes_ready_with_every_chunk_indexed() -> None:
     assert not await Chunk.objects.filter(indexed=False).aexists()
 
 
+async def test_document_tells_how_many_words_it_gave_and_what_was_not_read() -> None:
+    document = await add("<p>Open daily, 周末休息.</p><img src=a.png>".encode(), "a.html")
+    assert await document_ingest(document.pk) == "ready"
+    document = await Document.objects.aget(pk=document.pk)
+    assert (document.word_count, document.localized_unread) == (6, ["1 picture without text"])
+
+
 async def test_killed_worker_is_succeeded_without_losing_or_doubling_a_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
     document = await add()
 

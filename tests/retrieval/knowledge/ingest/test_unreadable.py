@@ -50,6 +50,7 @@ async def reason(tmp_path: Path, name: str, data: bytes) -> str:
         ("locked.docx", OLE, "protected by a password"),
         ("locked.xlsx", OLE, "protected by a password"),
         ("locked.pptx", OLE, "protected by a password"),
+        ("picture.html", b"<p></p><img src=plan.png>", "Not read: 1 picture without text."),
         ("binary.txt", bytes(range(256)) * 20, "binary"),
         ("deep.html", b"<div>" * 5000 + b"words", "too deeply"),
         ("really-a.txt", pdf_bytes(["Hello"]), "not really a TEXT file; its content is PDF"),

@@ -28,7 +28,7 @@ export function statusBadge(row) {
     return h("span", { class: "doc-status is-working" }, bar, h("span", {}, WORKING[row.status], row.status === "queued" || !share ? "" : ` ${share} %`));
   }
   if (row.status === "failed") return h("span", { class: "doc-status is-failed" }, icon("warn"), gettext("Could not be read"));
-  const size = [row.page_count ? ngettext("{count} page", "{count} pages", row.page_count) : null, row.chunk_count ? ngettext("{count} passage", "{count} passages", row.chunk_count) : null].filter(Boolean);
+  const size = [row.page_count ? ngettext("{count} page", "{count} pages", row.page_count) : null, row.chunk_count ? ngettext("{count} passage", "{count} passages", row.chunk_count) : null, row.word_count ? ngettext("{count} word", "{count} words", row.word_count) : null].filter(Boolean);
   return h("span", { class: "doc-status is-ready" }, icon("check"), size.join(" · ") || gettext("Ready"));
 }
 
