@@ -19,7 +19,8 @@ from chat.runs.answers import answers_mark_interrupted
 from chat.runs.event_log import close_event_log
 from chat.runs.run import runs_interrupt, runs_shut_down
 from ragsite.core.errors import AppError
-from retrieval.compose import close_engine, warm_up
+from retrieval.compose import close_engine, get_engine, warm_up
+from retrieval.engine.errors import ModelError
 from retrieval.knowledge.index_sync.embedding_space import builtin_model_load
 from retrieval.knowledge.ingest.reader import reader_warm_up
 
@@ -37,7 +38,11 @@ async def lifespan(scope: dict[str, Any], receive: Any, send: Any) -> None:
         await _start()
         await send({"type": "lifespan.startup.complete"})
         # For the first page of a PDF that somebody opens, and for the first question.
-        loading = [asyncio.create_task(asyncio.to_thread(reader_warm_up)), asyncio.create_task(_load_builtin_model())]
+        loading = [
+            asyncio.create_task(asyncio.to_thread(reader_warm_up)),
+            asyncio.create_task(_load_builtin_model()),
+            asyncio.create_task(_load_models()),
+        ]
         await receive()  # lifespan.shutdown
         for task in loading:
             task.cancel()
@@ -75,6 +80,13 @@ async def _load_builtin_model() -> None:
         await builtin_model_load()
     except (DatabaseError, AppError) as error:  # the first question tries again, and says what fails
         logger.warning("the built-in embedding model was not loaded: %s", error)
+
+
+async def _load_models() -> None:
+    try:
+        await get_engine().models.load()
+    except ModelError as error:  # pages and readiness say that there is none
+        logger.info("no model was loaded beforehand: %s", error.reason)
 
 
 async def _start() -> None:

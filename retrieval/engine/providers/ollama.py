@@ -21,6 +21,7 @@ from ragsite.core.rag_settings import OllamaSettings
 from retrieval.engine.errors import ModelMissingError
 from retrieval.engine.providers.server import (
     CONNECT_TIMEOUT_S,
+    KEPT_S,
     TEMPERATURE,
     ChatCall,
     ChatChunk,
@@ -67,7 +68,8 @@ class OllamaServer(ModelServer):
         self._settings = settings
         verify = tls_context()
         timeout = httpx.Timeout(None, connect=CONNECT_TIMEOUT_S)
-        self._transport = httpx.AsyncHTTPTransport(verify=verify)  # one pool for all clients
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=KEPT_S)
+        self._transport = httpx.AsyncHTTPTransport(verify=verify, limits=limits)  # one pool for all clients
         self._client: dict[str, Any] = {
             "base_url": settings.base_url,
             "keep_alive": settings.keep_alive_s,
@@ -103,6 +105,17 @@ class OllamaServer(ModelServer):
                 while chunk is not None:
                     yield _read(chunk)
                     chunk = await anext(chunks, None)
+
+    async def load(self, model: ServedModel) -> None:
+        """A chat without messages loads a model, and keeps it as every call does."""
+        body = {
+            "model": model.name,
+            "messages": [],
+            "keep_alive": self._settings.keep_alive_s,
+            "options": {"num_ctx": self._settings.num_ctx},
+        }
+        with self.explained(model.name):
+            await self._json("POST", "/api/chat", body)
 
     async def embed(self, model: str, texts: list[str]) -> list[list[float]]:
         if model not in self._embeddings:

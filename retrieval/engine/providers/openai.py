@@ -19,6 +19,7 @@ from ragsite.core.rag_settings import OllamaSettings
 from retrieval.engine.errors import ModelMissingError
 from retrieval.engine.providers.server import (
     CONNECT_TIMEOUT_S,
+    KEPT_S,
     TEMPERATURE,
     ChatCall,
     ChatChunk,
@@ -47,7 +48,8 @@ class OpenAIServer(ModelServer):
         address = httpx.URL(url)
         self.address = address_of(address)
         timeout = httpx2.Timeout(None, connect=CONNECT_TIMEOUT_S)
-        http = httpx2.AsyncClient(timeout=timeout, trust_env=False, verify=tls_context())
+        limits = httpx2.Limits(keepalive_expiry=KEPT_S)
+        http = httpx2.AsyncClient(timeout=timeout, limits=limits, trust_env=False, verify=tls_context())
         key = settings.key or "none"
         self._client = openai.AsyncOpenAI(base_url=url, api_key=key, max_retries=RETRIES, http_client=http)
         # Given these, LangChain makes no clients of its own, which would load certificates each time.

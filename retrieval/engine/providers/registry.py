@@ -34,6 +34,8 @@ from retrieval.engine.values import EmbeddingSpace
 Role = Literal["answer", "fast", "embed"]
 ROLES: tuple[Role, ...] = ("answer", "fast", "embed")
 HABITS: defaultdict[tuple[str, str], Habits] = defaultdict(Habits)  # by server and model, of all loops of this process
+CHAT_ROLES: tuple[Literal["answer", "fast"], ...] = ("answer", "fast")
+LOAD_TIMEOUT_S = 300.0  # of a model, into memory
 LISTED_EVERY_S = 15.0  # how long the list of models is believed
 FORCED_OFFLINE = worded("offline mode is switched on (RAG_OFFLINE=1)")
 
@@ -184,6 +186,16 @@ class ModelRegistry:
             return None
         model = (await self._listing("embed")).find(space.model)
         return model.context_length or None if model else None
+
+    async def load(self) -> None:
+        """Have the models loaded that write and judge. Raises ModelUnavailableError."""
+        if self._settings.offline == "1":
+            return
+        for role in CHAT_ROLES:
+            model = self._choose(await self._listing(role), role)
+            server = self._connection(role).server
+            async with server.in_time(LOAD_TIMEOUT_S):
+                await server.load(model)
 
     async def close(self) -> None:
         self._embedders.clear()

@@ -127,6 +127,7 @@ async def request(method: str, url: httpx.URL, *, limit_s: float, label: str, js
 
 # ------------------------------------------------------------------------------------------------ model servers
 CONNECT_TIMEOUT_S = 3.0  # until the connection stands
+KEPT_S = 300.0  # an idle connection is kept: a new one takes 20 ms before the first word
 LIST_TIMEOUT_S = 2.5  # asking for the list of models; of the other calls the callers watch the time
 TEMPERATURE = 0.1  # of answers
 DETAIL_CHARS = 160
@@ -210,6 +211,9 @@ class ModelServer(ABC):
     @abstractmethod
     async def listed(self) -> tuple[ServedModel, ...]:
         """What `models` gives."""
+
+    async def load(self, model: ServedModel) -> None:  # noqa: B027 - not every server can be told to
+        """Load the model into memory, where the server can be told to."""
 
     @abstractmethod
     def chat(self, model: ServedModel, call: ChatCall) -> AsyncGenerator[ChatChunk, None]:

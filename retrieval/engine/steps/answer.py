@@ -49,10 +49,12 @@ CHECKED_SCORE = 0.45  # from which the words of a checked answer's sentence are 
 CHECKED_TIMEOUT_S = 1.0  # for a look into memory, and one into the database where something fits
 
 
-async def select_passages(deps: Deps, question: Question, candidates: Sequence[ScoredChunk]) -> list[ScoredChunk]:
-    """What a model is given of the candidates, best first: as many as fit half of its window, `context_passages` at
-    most."""
-    most = question.options.top_k or deps.settings.corrective.context_passages
+async def select_passages(
+    deps: Deps, question: Question, candidates: Sequence[ScoredChunk], *, most: int | None = None
+) -> list[ScoredChunk]:
+    """What a model is given of the candidates, best first: what fits half of its window, at most `most` (by default
+    `context_passages`), or as many as the request says."""
+    most = question.options.top_k or most or deps.settings.corrective.context_passages
     author = await author_of(deps, lambda: _prompt(deps, question, (), "ask_back"))
     return await order(deps, candidates, most=most, scope=question.scope, room=author.room)
 

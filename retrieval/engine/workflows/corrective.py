@@ -126,7 +126,9 @@ async def _with_found(deps: Deps, state: State, candidates: Sequence[ScoredChunk
     ranked = await rerank(deps, question, hits)
     if refused:
         ranked = ranked[:SECOND_LOOK]
-    return {"hits": hits, "passages": tuple(await select_passages(deps, question, ranked))}
+    settings = deps.settings.corrective
+    most = settings.context_passages if "assessment" in state or question.options.rerank else settings.first_passages
+    return {"hits": hits, "passages": tuple(await select_passages(deps, question, ranked, most=most))}
 
 
 # ------------------------------------------------------------------------------------------------ write
@@ -146,6 +148,8 @@ async def write(state: State, runtime: Runtime[Deps]) -> State:
     if unsupported:
         more = await with_more(deps, answer, f"\n\n{phrase('looked_again', deps.language)}\n\n")
         update["read"] = more.text
+    if verdict == "CLARIFY":  # there may be more readings than these
+        update["passages"] = tuple(await select_passages(deps, question, await rerank(deps, question, state["hits"])))
     if verdict == "NO_ANSWER" and way_out == "none":
         update["refused"] = _refused(state)  # the judge has looked at them, too
     return update

@@ -1,8 +1,9 @@
 """The second look: one short call of the fast model at an answer that has been read.
 
-It is shown the question, the sentences of the answer and the passages that they cite, nothing else: does each sentence
-follow, and does the answer state what was asked? Its doubt takes nothing back. A sentence that it finds unsupported is
-weak, as one whose words the passages lack; a model that is easily pleased proves nothing, so it raises no verdict.
+It is shown the question, the sentences of the answer, the passages that they cite, and where that is little the best
+beside them: does each sentence follow, and does the answer state what was asked? Its doubt takes nothing back. A
+sentence that it finds unsupported is weak, as one whose words the passages lack; a model that is easily pleased proves
+nothing, so it raises no verdict.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from retrieval.engine.values import Answer, GroundedSentence, Source, SupportLev
 
 TIMEOUT_S = 15.0  # that `done` may wait for it
 MOST_SENTENCES = 20
+LEAST_PASSAGES = 3
 MOST_PASSAGES = 8
 STATEMENT_CHARS = 400
 
@@ -69,9 +71,7 @@ async def _ask(deps: Deps, answer: Answer, sentences: Sequence[GroundedSentence]
     reply = await deps.complete(
         "verify",
         exactly(CheckedStatements, "supported", len(statements)),
-        passages="\n\n".join(
-            quote_source(source.marker, source.chunk) for source in _cited(answer) or answer.sources[:MOST_PASSAGES]
-        ),
+        passages="\n\n".join(quote_source(source.marker, source.chunk) for source in _shown(answer)),
         statements="\n".join(f"- {statement}" for statement in statements),
         count=len(statements),
         question=one_line(question),
@@ -79,6 +79,13 @@ async def _ask(deps: Deps, answer: Answer, sentences: Sequence[GroundedSentence]
     if len(reply.supported) != len(statements):
         raise ModelOutputError("verdicts_missing")
     return reply
+
+
+def _shown(answer: Answer) -> Sequence[Source]:
+    """What is cited, and where that is little the best beside it: alone, a passage on the subject looks right."""
+    cited = _cited(answer)
+    others = [source for source in answer.sources if not source.cited]
+    return [*cited, *others[: max(0, LEAST_PASSAGES - len(cited))]]
 
 
 def _cited(answer: Answer) -> Sequence[Source]:

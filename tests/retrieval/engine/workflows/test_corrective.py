@@ -56,8 +56,18 @@ async def test_what_the_writing_model_refused_is_judged_and_then_the_best_five_o
     await answer(CLEAR, chunks)
     (first,) = prompts(online, WRITER)
     judged = prompts(online, JUDGE)
-    assert first.count("EUR") == 12
+    assert first.count("EUR") == 6
     assert [prompt.count("EUR") for prompt in judged] == [12, 5]
+
+
+async def test_where_the_question_is_unclear_the_judge_sees_more_passages_than_the_writer(online) -> None:
+    online.reply(match=WRITER, text=UNCLEAR, times=1)
+    online.reply(match=JUDGE, json=judgement("ask_back", 1, 12))
+    chunks = [chunk(number, f"The deposit in hall {number} is EUR {number}.") for number in range(20)]
+    result, _, _ = await answer(CLEAR, chunks)
+    assert [prompt.count("EUR") for prompt in prompts(online, WRITER)] == [6]
+    assert [prompt.count("EUR") for prompt in prompts(online, JUDGE)] == [12]
+    assert result.decision == "CLARIFY"
 
 
 async def test_after_the_judges_yes_the_writing_model_is_offered_no_way_out(online) -> None:

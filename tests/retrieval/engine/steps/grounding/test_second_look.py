@@ -52,14 +52,19 @@ async def test_what_the_model_says_is_the_answers_support(online, reply: Any, su
     assert trace.steps[-1].detail["support"] == support
 
 
-async def test_the_model_is_shown_the_question_the_sentences_and_what_they_cite_alone(online) -> None:
+async def test_the_model_is_shown_the_question_the_sentences_and_what_they_cite(online) -> None:
     online.reply(structured=True, json={"supported": [True, True], "answers": True})
-    await looked_at(written())
+    others = [chunk(number, f"Rule {number}: the gate is shut at night.") for number in range(2, 8)]
+    sources = tuple(
+        Source(marker=number, chunk=one, scores=Scores(), cited=number == 1)
+        for number, one in enumerate((FEES, *others), start=1)
+    )
+    await looked_at(written(sources=sources))
     (request,) = online.chats
     assert QUESTION in request.prompt
     assert "- A late resit costs EUR 55. [1]" in request.prompt
     assert "Examination Regulations" in request.prompt
-    assert "Student Housing" not in request.prompt
+    assert request.prompt.count("the gate is shut") == 2  # a passage alone, on the subject, looks right
 
 
 async def test_a_model_raises_no_sentence_that_the_words_found_weak(online) -> None:
