@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+import uuid
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any
@@ -66,6 +67,20 @@ def test_a_lease_that_ran_out_is_taken_over(row: NamedLock) -> None:
     with pytest.raises(LeaseLostError):
         mine.renew(holder="me again")
     assert ROWS.get().holder == "other"
+
+
+def test_a_lease_of_a_clock_that_was_set_back_is_taken_over(row: NamedLock) -> None:
+    ahead = timezone.now() + timedelta(days=1)
+    ROWS.update(lease_token=uuid.uuid4(), lease_expires_at=ahead)
+    assert lease().take(holder="me")
+
+
+def test_a_clock_that_jumps_ahead_leaves_its_holder_the_row_until_somebody_takes_it(row: NamedLock) -> None:
+    mine = lease()
+    assert mine.take(holder="me")
+    ROWS.update(lease_expires_at=timezone.now() - timedelta(days=1))
+    mine.renew()
+    assert not lease().take(holder="other")
 
 
 def test_a_late_holder_cannot_write(row: NamedLock) -> None:

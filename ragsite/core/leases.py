@@ -37,6 +37,7 @@ from ragsite.core.database import database_call
 from ragsite.core.errors import ConflictError
 from ragsite.core.messages import worded
 
+LONGEST = timedelta(minutes=10)  # that a lease may last, and clocks of several machines may differ
 RENEWALS = 6  # tries of `hold` within the time of a lease
 logger = logging.getLogger(__name__)
 
@@ -62,10 +63,20 @@ class Leased(models.Model):
     class Meta:
         abstract = True
 
+    @property
+    def is_held(self) -> bool:
+        """As of when the row was read; what `run_out` is for queries."""
+        now = timezone.now()
+        return self.lease_expires_at is not None and now < self.lease_expires_at <= now + LONGEST
+
 
 def run_out(*, at: datetime | None = None) -> Q:
-    """Rows that nobody holds, or whose holder's time is over: `Message.objects.filter(run_out(), status=…)`."""
-    return Q(lease_expires_at=None) | Q(lease_expires_at__lte=at or timezone.now())
+    """Rows that nobody holds, or whose holder's time is over: `Message.objects.filter(run_out(), status=…)`.
+
+    A lease that ends later than any lease lasts was written before the clock was set back, and would be held as long.
+    """
+    now = at or timezone.now()
+    return Q(lease_expires_at=None) | Q(lease_expires_at__lte=now) | Q(lease_expires_at__gt=now + LONGEST)
 
 
 class Lease:
@@ -77,6 +88,8 @@ class Lease:
     """
 
     def __init__(self, rows: QuerySet[Any], pk: Any, *, seconds: float, token: uuid.UUID | None = None) -> None:
+        if seconds > LONGEST.total_seconds() / 2:
+            raise ValueError(f"a lease of {seconds:g} s is longer than {LONGEST} allows")
         self.rows = rows
         self.pk = pk
         self.seconds = seconds

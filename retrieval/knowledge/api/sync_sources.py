@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from django.utils import timezone
 from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field
 from rest_framework import serializers, status
 from rest_framework.generics import GenericAPIView
@@ -77,7 +76,7 @@ class SyncSourceSerializer(serializers.ModelSerializer[SyncSource]):
         return bool(row.credentials)
 
     def get_running(self, row: SyncSource) -> bool:
-        return row.lease_expires_at is not None and row.lease_expires_at > timezone.now()
+        return row.is_held
 
     def get_waiting(self, row: SyncSource) -> bool:
         return row.waits_since is not None and not self.get_running(row)

@@ -161,7 +161,7 @@ def turns() -> list[int | None]:
     if is_full():
         return []
     now = timezone.now()
-    running = Q(state=IngestJob.State.RUNNING, lease_expires_at__gt=now)
+    running = Q(state=IngestJob.State.RUNNING) & ~run_out(at=now)
     users = (
         IngestJob.objects.filter(Q(state__in=OPEN_STATES) | Q(finished_at__gt=now - RECENT))
         .order_by()
