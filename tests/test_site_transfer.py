@@ -134,16 +134,52 @@ def without_the_session(members: dict[str, bytes]) -> None:
     members["rows.jsonl"] = b"".join(line for line in lines if b'"model": "chat.session"' not in line)
 
 
+def with_a_schedule(members: dict[str, bytes]) -> None:
+    interval = {"model": "django_celery_beat.intervalschedule", "pk": 99, "fields": {"every": 1, "period": "seconds"}}
+    members["rows.jsonl"] += json.dumps(interval).encode() + b"\n"
+
+
+def test_names_in_a_file_lead_nowhere(site_file: Path, settings: Any) -> None:
+    def change(members: dict[str, bytes]) -> None:
+        rows = [json.loads(line) for line in members["rows.jsonl"].splitlines()]
+        for row in rows:
+            if row["model"] == "retrieval.document":
+                row["fields"] |= {"file": "../../secret_key", "file_name": "../../../outside.md"}
+        members["rows.jsonl"] = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+
+    call_command("import_site", rewritten(site_file, change))
+    path = Path(Document.objects.get().file.path)
+    assert path.is_relative_to(settings.MEDIA_ROOT) and path.read_text() == TEXT
+
+
+def test_a_file_that_unpacks_to_more_than_the_disk_holds_is_refused(
+    site_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ragsite.core.storage.free_mib", lambda: 0.0001)
+    with pytest.raises(CommandError, match="no room"):
+        call_command("import_site", site_file)
+
+
 @pytest.mark.parametrize(
     "change",
     [
         without_the_session,
         lambda members: members.update({"rows.jsonl": members["rows.jsonl"][:-40]}),
         lambda members: members.update({"../outside.md": b"x"}),
+        lambda members: members.update({"files/../../outside.md": b"x"}),
+        with_a_schedule,
         lambda members: members.update({"site.json": b'{"kind": "another"}'}),
         lambda members: members.pop("rows.jsonl"),
     ],
-    ids=["a row is missing", "cut off", "a path outside", "of another kind", "no rows"],
+    ids=[
+        "a row is missing",
+        "cut off",
+        "a path outside",
+        "a path out of the files",
+        "a row of another table",
+        "of another kind",
+        "no rows",
+    ],
 )
 def test_of_a_damaged_or_foreign_file_nothing_is_imported(
     site_file: Path, change: Callable[[dict[str, bytes]], Any], settings: Any

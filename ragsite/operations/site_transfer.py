@@ -16,7 +16,7 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from django.apps import apps
 from django.contrib.auth.models import Group, Permission, User
@@ -27,6 +27,7 @@ from django.core.management import call_command
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import transaction
 
+from ragsite.core import storage
 from retrieval.knowledge.services.documents import document_retry
 from retrieval.models import Collection, Document
 
@@ -52,6 +53,7 @@ ANEW: dict[str, dict[str, Any]] = {
 KIND = {"kind": "ragsite site", "format": 1}
 ABOUT, ROWS, FILES = "site.json", "rows.jsonl", "files/"
 ROWS_AT_ONCE = 500
+MOST_LINE_BYTES = 256 * 1024 * 1024  # of one row
 COPIED_BYTES = 1024 * 1024
 
 
@@ -126,6 +128,9 @@ def site_import(path: Path) -> int:
 
 def _read(archive: zipfile.ZipFile, stored: list[str]) -> int:
     """stored: gets the names of the files that were written."""
+    unpacked_mib = sum(entry.file_size for entry in archive.infolist()) / storage.MIB
+    if unpacked_mib > storage.free_mib():
+        raise ValueError(f"it unpacks to {unpacked_mib:,.0f} MiB, for which the disk has no room")
     if damaged := archive.testzip():
         raise zipfile.BadZipFile(damaged)
     if json.loads(archive.read(ABOUT)) != KIND:
@@ -134,7 +139,7 @@ def _read(archive: zipfile.ZipFile, stored: list[str]) -> int:
     with tempfile.TemporaryDirectory() as folder:
         fixture = Path(folder) / ROWS
         with archive.open(ROWS) as entry, fixture.open("w", encoding="utf-8") as lines:
-            lines.writelines(_rows(entry))
+            lines.writelines(_rows(_lines(entry)))
         call_command("loaddata", fixture, ignorenonexistent=True, verbosity=0)  # tables and fields that are gone since
     documents = Document.objects.select_related("collection__owner", "uploaded_by").order_by("created_at", "pk")
     names = {f"{FILES}{key}" for key in documents.values_list("pk", flat=True)}
@@ -153,11 +158,34 @@ def _read(archive: zipfile.ZipFile, stored: list[str]) -> int:
     return waiting
 
 
+def _lines(file: IO[bytes]) -> Iterator[bytes]:
+    while line := file.readline(MOST_LINE_BYTES + 1):
+        if len(line) > MOST_LINE_BYTES:
+            raise ValueError("a row is too long")
+        yield line
+
+
+def _may_come(label: str) -> bool:
+    """Tables that are carried, and those that this version does not have, which are left out."""
+    if label in {carried.lower() for carried in CARRIED}:
+        return True
+    try:
+        apps.get_model(label)
+    except (LookupError, ValueError):
+        return True
+    return False
+
+
 def _rows(lines: Iterable[bytes]) -> Iterator[str]:
-    """As this site takes them: without what it finds out anew, and without permissions that are gone since."""
+    """As this site takes them: without what it finds out anew, and without permissions that are gone since.
+
+    Raises ValueError for rows of tables that no export carries, as a schedule's.
+    """
     keys = {permission.natural_key() for permission in Permission.objects.select_related("content_type")}
     for line in lines:
         row = json.loads(line)
+        if not _may_come(row["model"]):
+            raise ValueError(f"it holds rows of {row['model'][:100]!r}")
         fields = row["fields"]
         fields.update(ANEW.get(row["model"], {}))
         for name in {"permissions", "user_permissions"} & fields.keys():
