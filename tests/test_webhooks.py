@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from celery import current_app
+from django.utils import timezone
 
 from feedback.models import KnowledgeGap
 from ragsite.core.errors import UnavailableError
@@ -112,6 +114,30 @@ def test_one_that_was_switched_off_while_it_was_told_stays_off(server: WebServer
     webhook_deliver(webhook_id=str(row.pk), **MESSAGE)
     row.refresh_from_db()
     assert row.last_at and not row.is_active
+
+
+def test_a_receiver_that_failed_is_left_alone_for_a_while(server: WebServer) -> None:
+    server.pages["/hook"] = (500, {}, b"")
+    row = hook(f"{server.url}/hook")
+    for _ in range(3):
+        with pytest.raises(UnavailableError):
+            webhook_deliver(webhook_id=str(row.pk), **MESSAGE)
+    assert len(server.requests) == 1
+    Webhook.objects.update(last_at=timezone.now() - timedelta(minutes=2))
+    server.pages["/hook"] = (200, {}, b"")
+    webhook_deliver(webhook_id=str(row.pk), **MESSAGE)
+    webhook_deliver(webhook_id=str(row.pk), **MESSAGE)
+    assert len(server.requests) == 3
+
+
+def test_a_receiver_that_drips_is_given_up(server: WebServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ragsite.core.outgoing.WHOLE_S", 0.3)
+    server.drips = b"x"
+    row = hook(f"{server.url}/hook")
+    with pytest.raises(UnavailableError):
+        webhook_deliver(webhook_id=str(row.pk), **MESSAGE)
+    row.refresh_from_db()
+    assert "does not answer" in row.last_error
 
 
 def test_an_address_inside_is_never_called() -> None:

@@ -6,6 +6,7 @@ import base64
 import hmac
 import secrets
 import time
+from datetime import timedelta
 
 from django.utils import timezone
 
@@ -19,6 +20,8 @@ from ragsite.models import Webhook
 PREFIX = "whsec_"
 ANSWER_BYTES = 64 * 1024
 GONE = 410  # the receiver wants no more
+# After a failure: one that is slow holds up a worker for a while, and must not do so with each of a hundred messages.
+PAUSE = timedelta(seconds=60)
 
 
 def new_secret() -> str:
@@ -35,6 +38,8 @@ def webhook_deliver(*, webhook_id: str, message_id: str, body: str) -> None:
     hook = Webhook.objects.filter(pk=webhook_id, is_active=True).first()
     if hook is None:
         return
+    if hook.last_error and hook.last_at and timezone.now() - PAUSE < hook.last_at <= timezone.now():
+        raise UnavailableError(worded("It did not take the message before; it is tried again later."))
     stamp, wants_more, failure = int(time.time()), True, None
     try:
         headers = {

@@ -64,7 +64,7 @@ def test_an_empty_page_of_a_bucket_that_names_another_one_ends_the_run(make: Any
 
 
 def test_a_bucket_whose_listing_turns_in_a_circle_ends_the_run(make: Any, server: WebServer) -> None:
-    row = "<Contents><Key>a.png</Key></Contents>"
+    row = "<Contents><Key>a.unread</Key></Contents>"
     answers(server, lambda path: bucket(row, 0))
     report = look(make("s3", f"{server.url}/bucket"))
     assert "does not come to an end" in error_of(report) and len(server.requests) == 2
