@@ -122,6 +122,9 @@ TEXTS: dict[str, Sentence] = {
     "passages_shown": worded("{shown} of {of} passages shown as they stand, without a model"),
     "passages_shown_alone": worded("no model wrote; these passages fit best"),
     "model_refuses": worded("{reason}, says {model}"),
+    "judged_not_written": worded(
+        "a model says that passages answer, and the one that writes put nothing of them into words"
+    ),
     "passages_do_not_answer": worded("the passages do not answer"),
     "passages_differ": worded("the passages are about different things"),
     "empty_answer": worded("the model gave an empty answer"),

@@ -110,6 +110,22 @@ async def with_nearest(deps: Deps, question: Question, answer: Answer) -> Answer
     return await with_passages(deps, answer, f"\n\n{phrase('closest', deps.language)}\n\n", shown)
 
 
+@step("generate")
+async def show_judged(deps: Deps, question: Question, answer: Answer, named: Sequence[ScoredChunk]) -> Answer:
+    """The passages that the judge says to answer, as they stand, where the writing model would not put them into words.
+    answer: what it wrote, or its refusal."""
+    chosen = {passage.chunk_id for passage in named}
+    judged = [source for source in answer.sources if source.chunk.chunk_id in chosen][:NEAREST]
+    shown = await show_passages(
+        deps, question, judged or best_sources(answer.sources), among=answer.sources, chars=SHOWN_CHARS
+    )
+    if not answer.text:
+        await deps.trace.choose_sources(answer.sources)
+    begun = replace(answer, decision="ANSWER", reason=reason_text("judged_not_written"))
+    degrade("judged_not_written")
+    return await with_passages(deps, begun, f"\n\n{phrase('judged', deps.language)}\n\n", shown)
+
+
 def behind(text: str, answer: Answer) -> Answer:
     """The answer of somebody who has read this text before it."""
     moved = tuple(replace(one, start=one.start + len(text), end=one.end + len(text)) for one in answer.grounding)

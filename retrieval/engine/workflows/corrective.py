@@ -46,6 +46,7 @@ from retrieval.engine.steps.answer import (
     is_unsupported,
     refuse,
     select_passages,
+    show_judged,
     with_more,
     with_nearest,
     write_from,
@@ -138,6 +139,8 @@ async def write(state: State, runtime: Runtime[Deps]) -> State:
     way_out = _way_out(state)
     answer = await write_from(deps, question, state["passages"], way_out=way_out)
     unsupported = is_unsupported(answer)
+    if way_out == "none" and answer.decision == "NO_ANSWER":  # two have to refuse, and the judge says yes
+        return _finished(state, await show_judged(deps, question, answer, state["assessment"].named))
     if unsupported and "read" in state:
         return _finished(state, await with_nearest(deps, question, answer))
     if answer.text and not unsupported:
@@ -150,8 +153,6 @@ async def write(state: State, runtime: Runtime[Deps]) -> State:
         update["read"] = more.text
     if verdict == "CLARIFY":  # there may be more readings than these
         update["passages"] = tuple(await select_passages(deps, question, await rerank(deps, question, state["hits"])))
-    if verdict == "NO_ANSWER" and way_out == "none":
-        update["refused"] = _refused(state)  # the judge has looked at them, too
     return update
 
 

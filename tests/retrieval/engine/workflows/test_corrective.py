@@ -93,6 +93,18 @@ async def test_a_refusal_in_words_of_its_own_is_looked_into_again(online) -> Non
     assert [source.chunk.document_id for source in result.sources if source.cited] == ["d3"]
 
 
+@pytest.mark.parametrize("refusal", [REFUSAL, "Nothing of that kind is mentioned anywhere."])
+async def test_what_the_judge_says_to_answer_is_shown_where_nothing_is_written_from_it(online, refusal: str) -> None:
+    online.reply(match=WRITER, text=refusal)
+    online.reply(match=JUDGE, json=judgement("answer", 1))
+    result, trace, events = await answer(CLEAR)
+    assert result.decision == "ANSWER"
+    assert result.text == events.text
+    assert "EUR 300" in result.text
+    assert [source.chunk.document_id for source in result.sources if source.cited] == ["d3"]
+    assert "generate" in {entry["step"] for entry in trace.degraded}
+
+
 async def test_refusals_in_words_of_its_own_end_with_the_nearest_passages(online) -> None:
     online.reply(match=WRITER, text="Nothing of that kind is mentioned anywhere.")
     online.reply(match=JUDGE, json=judgement("no_answer"))
