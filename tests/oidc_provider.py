@@ -2,7 +2,8 @@
 
     python -m tests.oidc_provider PORT FOLDER CALLBACK…
 
-People sign in with their name and `PASSWORD`; the claim `groups` holds what stands in `PEOPLE`.
+People sign in with their name and `PASSWORD`; the claim `groups` holds what stands in `PEOPLE`, and `email_verified`
+what is `told`, where something is.
 """
 
 from __future__ import annotations
@@ -24,6 +25,10 @@ PEOPLE: dict[str, dict[str, Any]] = {
     "mei": {"email": "mei@example.org", "verified": True, "groups": ["library", "everyone"]},
     "lin": {"email": "lin@example.org", "verified": True, "groups": ["everyone"]},
     "eve": {"email": "owner@example.org", "verified": False, "groups": []},
+    "eva": {"email": "owner@example.org", "verified": False, "told": "false", "groups": []},
+    "ada": {"email": "ada@example.org", "verified": True, "told": "true", "groups": "library"},
+    "one": {"email": "one@example.org", "verified": True, "groups": 1},
+    "odd": {"email": "odd@example.org", "verified": True, "groups": [["library"], {"name": "library"}, 1, None]},
 }
 
 

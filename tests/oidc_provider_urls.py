@@ -13,7 +13,10 @@ from tests.oidc_provider import PEOPLE
 class Adapter(DefaultOIDCAdapter):
     def get_claims(self, purpose: Any, user: Any, client: Any, scopes: Any, **kwargs: Any) -> dict[str, Any]:
         claims = super().get_claims(purpose, user, client, scopes, **kwargs)
-        return claims | {"groups": PEOPLE[user.username]["groups"]}
+        person = PEOPLE[user.username]
+        if "told" in person:
+            claims |= {"email": person["email"], "email_verified": person["told"]}
+        return claims | {"groups": person["groups"]}
 
 
 urlpatterns = [path("accounts/", include("allauth.urls")), path("", include("allauth.idp.urls"))]

@@ -110,11 +110,17 @@ def test_it_is_not_linked_where_the_site_has_not_confirmed_the_address(has_row: 
     assert Client().login(username="waiting", password=PASSWORD)
 
 
-def test_it_is_not_linked_where_the_provider_has_not_confirmed_the_address() -> None:
+@pytest.mark.parametrize("name", ["eve", "eva"])
+def test_it_is_not_linked_where_the_provider_has_not_confirmed_the_address(name: str) -> None:
     user = UserFactory(username="owner", email="owner@example.org")
     EmailAddress.objects.create(user=user, email="owner@example.org", verified=True, primary=True)
-    signed_in("eve")
+    signed_in(name)
     assert not SocialAccount.objects.filter(user=user).exists()
+
+
+def test_an_address_that_is_confirmed_in_words_is_confirmed() -> None:
+    signed_in("ada")
+    assert EmailAddress.objects.get(email="ada@example.org").verified is True
 
 
 def test_who_is_signed_in_links_it_after_the_password() -> None:
@@ -171,6 +177,12 @@ def test_a_group_of_the_provider_that_only_has_the_same_name_gives_nothing(setti
     Group.objects.create(name="everyone")
     signed_in("lin")
     assert not User.objects.get().groups.exists()
+
+
+@pytest.mark.parametrize(("name", "groups"), [("ada", ["Reviewers"]), ("one", []), ("odd", [])])
+def test_a_claim_is_a_name_or_a_list_of_names(name: str, groups: list[str]) -> None:
+    assert is_in(signed_in(name))
+    assert list(User.objects.get().groups.values_list("name", flat=True)) == groups
 
 
 # ------------------------------------------------------------------------------------------------ faults

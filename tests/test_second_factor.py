@@ -69,6 +69,30 @@ def test_the_password_alone_opens_no_door(user_with_app: User) -> None:
     assert not user_with_app.api_tokens.exists()
 
 
+@pytest.mark.parametrize("with_recovery_codes", [False, True])
+def test_where_a_passkey_is_the_second_factor_the_password_opens_no_door(with_recovery_codes: bool) -> None:
+    user = UserFactory(is_staff=True, is_superuser=True)
+    passkey = {"name": "key", "credential": {}}
+    Authenticator.objects.create(user=user, type=Authenticator.Type.WEBAUTHN, data=passkey)
+    if with_recovery_codes:
+        RecoveryCodes.activate(user)
+    client = browser(user)
+    assert not is_in(client) and client.get("/admin/").status_code == 302
+    body = {"name": "bot", "scopes": ["read"]}
+    assert client.post("/api/keys", body, content_type="application/json").status_code == 401
+    for code in ("", "000000"):
+        assert ask_token(user, code=code).status_code == 403
+    assert not user.api_tokens.exists()
+
+
+def test_who_has_given_the_password_alone_makes_no_key(user_with_app: User) -> None:
+    client = browser(user_with_app)
+    client.post("/accounts/reauthenticate/", {"password": PASSWORD})
+    answer = client.post("/api/keys", {"name": "bot", "scopes": ["read"]}, content_type="application/json")
+    assert answer.status_code == 401 and client.get("/accounts/keys/new/").status_code == 302
+    assert not user_with_app.api_tokens.exists()
+
+
 def test_the_administration_asks_for_it_too(user_with_app: User, secret: str) -> None:
     User.objects.filter(pk=user_with_app.pk).update(is_staff=True, is_superuser=True)
     client = browser(user_with_app)

@@ -114,6 +114,12 @@ class SocialAccountAdapter(DefaultSocialAccountAdapter):
     def is_open_for_signup(self, request: HttpRequest, sociallogin: Any) -> bool:
         return bool(settings.SIGNUP != "0")
 
+    def populate_user(self, request: HttpRequest, sociallogin: Any, data: Any) -> Any:
+        """Some providers tell `email_verified` as a text, and “false” would be taken for true."""
+        for address in sociallogin.email_addresses:
+            address.verified = address.verified in (True, "true")
+        return super().populate_user(request, sociallogin, data)
+
     def can_authenticate_by_email(self, login: Any, email: str) -> bool:
         """Linked to the account of this address where both sides have confirmed it; the provider's side is checked."""
         return EmailAddress.objects.filter(email=email.lower(), verified=True).exists()
@@ -127,8 +133,8 @@ def groups_follow(user: User, account: SocialAccount) -> None:
     if not settings.OIDC or not settings.OIDC.groups or not settings.OIDC_GROUPS:
         return
     claims = {**account.extra_data.get("id_token", {}), **account.extra_data.get("userinfo", {})}
-    claim = claims.get(settings.OIDC.groups) or []
-    values = {claim} if isinstance(claim, str) else {str(value) for value in claim}
+    claim = claims.get(settings.OIDC.groups)
+    values = {value for value in (claim if isinstance(claim, list) else [claim]) if isinstance(value, str)}
     names = {group for value, group in settings.OIDC_GROUPS.items() if value in values}
     mapped = Group.objects.filter(name__in=settings.OIDC_GROUPS.values())
     user.groups.remove(*mapped.exclude(name__in=names))
