@@ -133,7 +133,7 @@ def queue_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         "filters": [
             (name, one, params.get(name, "")) for name, one in filters.items() if one.choices and name not in QUICK
         ],
-        "params": params,
+        "given": {name: params.get(name, "") for name in FILTER_NAMES},
         "query": _query(params),
         "boot": {
             "filters": params,

@@ -198,6 +198,11 @@ def memory_page(request: HttpRequest) -> HttpResponse:
     return render(request, "memory/memory.html", context)
 
 
+NEW_SOURCE = dict.fromkeys(("kind", "name", "collection", "address", "username", "branch", "region"), "") | {
+    "every_hours": "24", "depth": "1", "most_pages": "200",
+}  # fmt: skip
+
+
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def sources_page(request: HttpRequest) -> HttpResponse:
@@ -216,7 +221,7 @@ def sources_page(request: HttpRequest) -> HttpResponse:
         "section": "documents",
         "rows": [SyncSourceSerializer(row).data for row in sync_source_list(user=user)],
         "kinds": [choice for choice in SyncSource.Kind.choices if choice[0] != "folder" or user.is_staff],
-        "given": request.POST,
+        "given": NEW_SOURCE | request.POST.dict(),
         "problems": problems,
     }
     return render(request, "documents/sources.html", context, status=400 if problems else 200)

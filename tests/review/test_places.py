@@ -37,3 +37,16 @@ def test_an_administrator_has_all_seven(page: str, name: str) -> None:
 
 def test_a_reviewer_has_those_that_need_no_more_than_reading() -> None:
     assert links(person("Reviewers"), "review")[0] == ["Queue", "Gaps", "Dashboard", "Replays"]
+
+
+def test_the_queue_keeps_what_it_was_asked_for_at_the_next_choice() -> None:
+    asked = {
+        "search": "late “books”", "user": "mei", "from": "2026-01-02", "to": "2026-02-03",
+        "session": "11111111-1111-1111-1111-111111111111", "state": "todo", "rating": "bad",
+    }  # fmt: skip
+    page = client_of(person("Administrators")).get("/review/", asked).content.decode()
+    form = page.partition('id="filters"')[2].partition("</form>")[0]
+    kept = dict(re.findall(r'<input[^>]* name="(\w+)"[^>]* value="([^"]*)"', form))
+    for name, options in re.findall(r'<select[^>]* name="(\w+)">(.*?)</select>', form):
+        kept[name] = "".join(re.findall(r'<option value="([^"]*)" selected', options))
+    assert {name: kept.get(name) for name in asked} == asked
