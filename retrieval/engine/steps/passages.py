@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from retrieval.engine.steps.retrieve import seam
 from retrieval.engine.steps.step import Deps
 from retrieval.engine.text.analysis import Language, analyze, in_script_of, term_weights
 from retrieval.engine.text.excerpts import (
@@ -38,6 +39,7 @@ NEAREST = 3  # passages under a refusal
 NEAREST_CHARS = 300
 NEAR_SHARE = 0.6  # of the best one's score above the last one's, from which another passage is shown as well
 EARLIER_WEIGHT = 0.8  # of a term of the question before: `benchmarks.follow_ups`
+MOST_CHARS = 1_000_000  # more than a passage with its neighbours has
 HEAD_WITHIN = 20  # chunks further up in which the head of a table is looked for
 
 
@@ -57,10 +59,10 @@ class Shown:
 async def show_passages(
     deps: Deps, question: Question, shown: Sequence[Source], *, among: Sequence[Source], chars: int
 ) -> Shown:
-    """Each in at most so many characters around its best statement. among: all that was found, which tells how rare a
-    word of the question is."""
-    heads = await _heads_of_tables(deps, [source.chunk for source in shown], question.scope)
-    return await asyncio.to_thread(_shown, question, shown, among, heads, deps.language, chars)
+    """Each in at most so many characters of its document around its best statement. among: all that was found, which
+    tells how rare a word of the question is."""
+    places = await _in_documents(deps, shown, question.scope)
+    return await asyncio.to_thread(_shown, question, places, among, deps.language, chars)
 
 
 def best_sources(sources: Sequence[Source]) -> list[Source]:
@@ -91,93 +93,129 @@ def best_statements(question: str, chunks: Sequence[StoredChunk]) -> list[str]:
     """Of each chunk the statement that holds most of the question's words."""
     passages = [Passage(chunk.text, file_name=chunk.file_name) for chunk in chunks]
     weights = _weights(question, "", passages)
-    return [passage.pieces[_best(passage, weights)].words for passage in passages if passage.pieces]
+    return [passage.pieces[_best(passage, weights, chars=SHOWN_CHARS)].words for passage in passages if passage.pieces]
 
 
 def _weights(question: str, leans_on: str, passages: Sequence[Passage]) -> dict[str, float]:
     """What each term of the question weighs: more where few statements hold it."""
-    pool = [frozenset(analyze(piece.words)) for passage in passages for piece in passage.pieces]
+    pool = [frozenset(analyze(passage.said(at))) for passage in passages for at in range(len(passage.pieces))]
     earlier = {term: EARLIER_WEIGHT * weight for term, weight in term_weights(leans_on, pool).items()}
     return {**earlier, **term_weights(question, pool)}
 
 
-def _best(passage: Passage, weights: Mapping[str, float]) -> int:
-    """A heading announces what stands below it, and a question of an FAQ its answer: neither says it."""
+def _best(passage: Passage, weights: Mapping[str, float], *, chars: int, start: int = 0, end: int = MOST_CHARS) -> int:
+    """The statement to be marked, which begins in `text[start:end]`: that which holds most of the question's words
+    together with what is shown around it, and most by itself.
+
+    A heading announces what stands below it, and a question of an FAQ its answer: neither says it.
+    """
+    held: list[frozenset[str]] = []
+    for at, piece in enumerate(passage.pieces):
+        says = piece.kind != "heading"
+        held.append(frozenset(analyze(passage.said(at))) & weights.keys() if says else frozenset())
 
     def weight(at: int) -> float:
-        piece = passage.pieces[at]
-        if piece.kind == "heading":
-            return -1.0
-        held = weights.keys() & frozenset(analyze(piece.words))
-        return sum(weights[term] for term in held)
+        first, last = passage.around(at, chars)
+        shown = frozenset[str]().union(*held[first : last + 1])
+        return sum(weights[term] for term in shown) + sum(weights[term] for term in held[at])
 
-    best = max(range(len(passage.pieces)), key=lambda at: (weight(at), -at))
-    asks = passage.pieces[best].words.endswith(("?", "？"))
-    return best + 1 if asks and best + 1 < len(passage.pieces) else best
+    pieces = passage.pieces
+    own = [at for at, piece in enumerate(pieces) if start <= piece.start < end and piece.kind != "heading"]
+    best = max(own or range(len(pieces)), key=lambda at: (weight(at), -at))
+    asks = pieces[best].words.endswith(("?", "？"))
+    return best + 1 if asks and best + 1 < len(pieces) else best
 
 
 # ------------------------------------------------------------------------------------------------ what is shown
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A source in its document. text: its own, which begins at `start`, and what stands before and after it. head: of
+    the table that the text begins inside of, where it does."""
+
+    source: Source
+    text: str
+    start: int = 0
+    head: tuple[str, ...] = ()
+
+    @property
+    def passage(self) -> Passage:
+        return Passage(self.text, file_name=self.source.chunk.file_name, head=self.head)
+
+
 def _shown(
-    question: Question,
-    sources: Sequence[Source],
-    among: Sequence[Source],
-    heads: Mapping[str, Sequence[str]],
-    language: Language,
-    chars: int,
+    question: Question, places: Sequence[_Place], among: Sequence[Source], language: Language, chars: int
 ) -> Shown:
-    passages = [
-        Passage(source.chunk.text, file_name=source.chunk.file_name, head=heads.get(source.chunk.chunk_id, ()))
-        for source in sources
-    ]
     weights = _weights(question.standalone, question.leans_on, [Passage(source.chunk.text) for source in among])
     text = ""
     grounding: list[GroundedSentence] = []
-    for source, passage in zip(sources, passages, strict=True):
+    for place in places:
+        passage = place.passage
         if not passage.pieces:
             continue
-        best = _best(passage, weights)
-        path = _path(source.chunk, passage.pieces[best].start)
+        chunk, marker = place.source.chunk, place.source.marker
+        best = _best(passage, weights, chars=chars, start=place.start, end=place.start + len(chunk.text))
+        path = _path(chunk, place.text, passage.pieces[best].start)
         excerpt = passage.excerpt(best, chars=chars, above=path)
-        place = escaped(HEADING_JOIN.join(path))
+        shown = f"**{escaped(HEADING_JOIN.join(path))}** [{marker}]\n\n{quoted(excerpt.markdown)}"
         text += "\n\n" if text else ""
         start = len(text)
-        text += in_script_of(f"**{place}** [{source.marker}]\n\n{quoted(excerpt.markdown)}", language)
+        text += in_script_of(shown, language)
         grounding.append(
             GroundedSentence(
                 sentence=passage.pieces[best].words,
                 start=start,
                 end=len(text),
-                markers=(source.marker,),
+                markers=(marker,),
                 score=1.0,
                 supported=True,
-                evidence=(SentenceEvidence(source.marker, excerpt.start, excerpt.end),),
+                evidence=(SentenceEvidence(marker, excerpt.start - place.start, excerpt.end - place.start),),
             )
         )
     return Shown(text, tuple(grounding))
 
 
-def _path(chunk: StoredChunk, start: int) -> list[str]:
+def _path(chunk: StoredChunk, text: str, start: int) -> list[str]:
     """The title, the headings that the passage stands under, and the one right above what begins at `start`."""
-    above = next((one.heading for one in headed_statements_of(chunk.text) if one.start <= start < one.end), "")
+    above = next((one.heading for one in headed_statements_of(text) if one.start <= start < one.end), "")
     title = chunk.title or chunk.file_name
     headings = dict.fromkeys([*chunk.heading.split(HEADING_JOIN), above])
     return [title, *(heading for heading in headings if heading and not heading.endswith(title))]
 
 
-async def _heads_of_tables(deps: Deps, chunks: Sequence[StoredChunk], scope: SearchScope) -> dict[str, tuple[str, ...]]:
-    """By chunk id, of those that begin with rows of a table whose head stands in an earlier chunk."""
-    cut_off = [chunk for chunk in chunks if chunk.kind == "document" and begins_inside_table(chunk.text)]
-    if not cut_off or deps.documents is None:
-        return {}
-    places = [(chunk.document_id, chunk.places[0] - back) for chunk in cut_off for back in range(1, HEAD_WITHIN + 1)]
-    found = await deps.documents.at([place for place in places if place[1] >= 0], scope=scope)
-    by_place = {(one.document_id, one.seq): one.text for one in found}
-    heads: dict[str, tuple[str, ...]] = {}
-    for chunk in cut_off:
-        for back in range(1, HEAD_WITHIN + 1):
-            text = by_place.get((chunk.document_id, chunk.places[0] - back), "")
-            if head := head_of(text):
-                heads[chunk.chunk_id] = head
-            if not is_inside_table(text):
-                break
-    return heads
+async def _in_documents(deps: Deps, sources: Sequence[Source], scope: SearchScope) -> list[_Place]:
+    """Each with the chunks beside it; one read."""
+    wanted: set[tuple[str, int]] = set()
+    for source in sources:
+        chunk = source.chunk
+        first, last = chunk.places
+        back = HEAD_WITHIN if begins_inside_table(chunk.text) else 1
+        if chunk.kind == "document":
+            wanted |= {(chunk.document_id, seq) for seq in (*range(max(0, first - back), first), last + 1)}
+    found = await deps.documents.at(sorted(wanted), scope=scope) if deps.documents and wanted else ()
+    beside = {(chunk.document_id, chunk.seq): chunk for chunk in found}
+    return [_in_document(source, beside) for source in sources]
+
+
+def _in_document(source: Source, beside: Mapping[tuple[str, int], StoredChunk]) -> _Place:
+    chunk = source.chunk
+    first, last = chunk.places
+    text = chunk.text
+    start = 0
+    head: tuple[str, ...] = ()
+    after = beside.get((chunk.document_id, last + 1))
+    added = seam(chunk, after) if after else None
+    text += added or ""
+    before = beside.get((chunk.document_id, first - 1))
+    added = seam(before, chunk) if before else None
+    if before and added is not None and not begins_inside_table(before.text):
+        whole = before.text + added
+        start = len(whole) - len(chunk.text)
+        return _Place(source, whole + text[len(chunk.text) :], start)
+    for seq in range(first - 1, max(-1, first - 1 - HEAD_WITHIN), -1):
+        earlier = beside.get((chunk.document_id, seq))
+        if earlier is None or not begins_inside_table(text):
+            break
+        head = head_of(earlier.text)
+        if head or not is_inside_table(earlier.text):
+            break
+    return _Place(source, text, start, head)

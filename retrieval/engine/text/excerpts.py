@@ -109,6 +109,11 @@ class Passage:
                     start = block.start + sign + sentence.start
                     yield Piece(start, start + len(sentence.text), sentence.text, number, block.kind)
 
+    def said(self, at: int) -> str:
+        """The words of a piece; of a row with the names of its columns."""
+        table = self._tables.get(self.pieces[at].block)
+        return f"{' '.join(table.columns)} {self.pieces[at].words}" if table else self.pieces[at].words
+
     def excerpt(self, best: int, *, chars: int, above: Collection[str] = ()) -> Excerpt:
         """Around `pieces[best]`: as much of what stands before and after as `chars` hold, its own block first. A
         statement that is longer is cut.
@@ -117,7 +122,7 @@ class Passage:
         excerpt does not begin with.
         """
         chosen = self.pieces[best]
-        first, last = self._around(best, chars)
+        first, last = self.around(best, chars)
         while first < best and self.pieces[first].words.strip("# ") in above:
             first += 1
         markdown = ""
@@ -139,8 +144,9 @@ class Passage:
         is_item = block.kind == "text" and list_sign(self.text[block.start : block.end].lstrip())
         return "\n" if is_item and block.start - before.end <= 1 else "\n\n"
 
-    def _around(self, best: int, chars: int) -> tuple[int, int]:
-        """The first and the last piece of the excerpt. A heading stands only above what it announces."""
+    def around(self, best: int, chars: int) -> tuple[int, int]:
+        """The first and the last piece of an excerpt around `pieces[best]`, its own block first. A heading stands only
+        above what it announces."""
         first = last = best
         block = self.pieces[best].block
         left = chars - self._length(best) - self._head_length(block)

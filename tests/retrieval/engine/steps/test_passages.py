@@ -10,7 +10,7 @@ from chat.messages.rendering import render_answer
 from retrieval.engine.steps.passages import SHOWN_CHARS, best_sources, best_statements, show_passages
 from retrieval.engine.values import Scores, Source, StoredChunk
 from tests.retrieval.engine.steps.document_reader import MemoryReader
-from tests.retrieval.engine.steps.fakes import ask, make_tools
+from tests.retrieval.engine.steps.fakes import ask, cut, make_tools
 
 HOUSING = """## Rent and deposit
 
@@ -67,6 +67,14 @@ async def test_rows_without_their_head_get_it_from_the_chunk_before() -> None:
     cut_off = source(1, rows, document_id=first.document_id)
     text = await shown("What is the rent in North Tower?", cut_off, documents=MemoryReader([first]))
     assert "> | Hall | Room | Rent, EUR a week |\n> |---|---|---:|\n> | Mill Lane |" in text
+
+
+async def test_what_stands_beside_a_passage_in_its_document_is_shown_around_its_sentence() -> None:
+    first, second = cut("## Rent\n\nA room in Lakeside costs 118 a week.", "A deposit of EUR 300 is paid first.", gap=2)
+    found = Source(marker=1, chunk=first, scores=Scores(final=1.0))
+    text = await shown("What does a room in Lakeside cost?", found, documents=MemoryReader([first, second]))
+    assert "> **A room in Lakeside costs 118 a week.**" in text
+    assert "> A deposit of EUR 300 is paid first." in text
 
 
 async def test_a_long_passage_is_shown_around_its_best_sentence() -> None:
