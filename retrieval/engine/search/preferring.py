@@ -15,8 +15,8 @@ from dataclasses import replace
 from retrieval.engine.ports import Searcher, SearchRequest, SearchResult
 from retrieval.engine.values import ScoredChunk, TailHit, Vocabulary
 
-NEAR_BM25 = 0.5  # of the best passage's score, from which on a passage is about the question
-NEAR_DENSE = 0.8  # the same for cosines, which lie closer together
+NEAR_BM25 = 0.6  # of the best passage's score, from which on a passage is about the question
+NEAR_DENSE = 0.7  # the same for cosines, which lie closer together
 
 
 async def search_preferring(searcher: Searcher, request: SearchRequest) -> SearchResult:
@@ -82,15 +82,16 @@ def _is_near(hit: ScoredChunk, best: ScoredChunk) -> bool:
 
 
 def _fields_held(hit: ScoredChunk, preferred: Vocabulary, attached: frozenset[str]) -> int:
-    """How many fields name it. No filter lowers what is attached to the conversation."""
+    """How many fields name it. A tag counts where no other field is preferred: many documents may share it. No filter
+    lowers what is attached to the conversation."""
     chunk = hit.chunk
     if chunk.collection_id in attached:
         return len(preferred.fields)
-    return sum(
-        (
-            chunk.department in preferred.departments,
-            chunk.doc_type in preferred.doc_types,
-            chunk.policy_year in preferred.policy_years,
-            bool(set(chunk.tags) & set(preferred.tags)),
-        )
+    if preferred.fields == ("tags",):
+        return int(not set(preferred.tags).isdisjoint(chunk.tags))
+    held = (
+        chunk.department in preferred.departments,
+        chunk.doc_type in preferred.doc_types,
+        chunk.policy_year in preferred.policy_years,
     )
+    return sum(held)

@@ -70,6 +70,14 @@ async def test_what_is_about_something_else_is_not_raised(fees: Library) -> None
     assert found.index("team 2023") == len(found) - 1
 
 
+async def test_a_tag_counts_where_no_other_field_is_named(fees: Library) -> None:
+    await fees.add(
+        "tuition 2023", "A course costs a fee of 900 euros; a resit of a course too.", policy_year=2023, tags=("fees",)
+    )
+    assert titles(await search(fees, tags=("fees",)))[0] == "tuition 2023"
+    assert titles(await search(fees, tags=("fees",), policy_years=(2023,)))[0] == "fees 2023"
+
+
 async def test_a_value_that_no_document_has_is_relaxed(fees: Library) -> None:
     found = await search(fees, policy_years=(1999,))
     assert titles(found) == titles(await search(fees))
