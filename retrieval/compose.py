@@ -42,6 +42,7 @@ from retrieval.engine.text.analysis import Language
 from retrieval.engine.trace import Trace
 from retrieval.engine.workflows import NAMES, get_workflow
 from retrieval.knowledge.index_sync.write_lease import write_lease
+from retrieval.knowledge.search_cache import SharedSearchCache
 from retrieval.knowledge.selectors import DatabaseChunkStore, DatabaseDocumentReader
 from retrieval.knowledge.term_search import DatabaseTermStore
 from retrieval.memory.store import DatabaseMemoryStore
@@ -99,15 +100,15 @@ async def _close(engine: Engine) -> None:
     await engine.models.close()
 
 
-async def search_as_answered(request: SearchRequest) -> SearchResult:
+async def search_as_answered(request: SearchRequest, *, asker_id: str = "") -> SearchResult:
     """A search as an answer would see it, with what users' ratings make of it, for those who search without asking.
 
     A search in one leg alone is left in its order. Raises as `HybridSearcher.search`.
     """
-    engine = get_engine()
+    deps = get_engine().for_answer(Trace(), timeout_s=SEARCH_S, asker_id=asker_id)
     if len(request.stages) < 2:
-        return await search_preferring(engine.searcher, request)
-    return await search_documents(engine.for_answer(Trace(), timeout_s=SEARCH_S), request)
+        return await search_preferring(deps.searcher, request)
+    return await search_documents(deps, request)
 
 
 async def close_engine() -> None:
@@ -184,6 +185,7 @@ def _new(rag: RagSettings) -> Engine:
         reranker=HttpReranker(rag.rerank) if rag.rerank.url else None,
         web=make_web_searcher(rag.web_search),
         memory=DatabaseMemoryStore(models=models),
+        search_cache=SharedSearchCache(),
         say=_said,
         **{name: make(models) for name, make in _ports.items()},
     )

@@ -17,7 +17,7 @@ from django.apps import apps
 from django.conf import settings
 from django.contrib.auth.models import Permission
 from django.contrib.contenttypes.models import ContentType
-from django.core.cache import cache
+from django.core.cache import caches
 from django.core.management.commands import flush
 from django.db import connection, connections, transaction
 from django.db.models import Model
@@ -121,9 +121,11 @@ def _no_template_of_ours_names_what_is_not_there() -> None:
 
 
 @pytest.fixture(autouse=True)
-def _limits_count_anew() -> None:
-    """What limits on guessing have counted is in the cache; all tests come from one address."""
-    cache.clear()
+def _caches_are_empty() -> None:
+    """What limits on guessing have counted is in a cache, and all tests come from one address; what searches found is
+    in another one."""
+    for each in caches.all():
+        each.clear()
 
 
 @pytest.fixture(autouse=True)

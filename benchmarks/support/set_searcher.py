@@ -44,6 +44,9 @@ class SetSearcher:
             )
         )
 
+    async def is_whole(self, scope: SearchScope) -> bool:
+        return True
+
     async def holds_any(self, terms: Sequence[str], scope: SearchScope) -> bool:
         return bool(np.max(self.labelled.bm25.score(terms)) > 0.0)
 

@@ -233,6 +233,7 @@ def question_of(answer: Message, *, user: User, scope: SearchScope) -> Question:
         model=request.get("model", ""),
         open_clarification=None if is_first else selectors.open_clarification_before(question),
         user_id=str(user.pk) if remembers else "",
+        asker_id=str(user.pk),
         conversation_id=str(answer.session_id),
         answer_id=str(answer.pk),
         language=request.get("language", ""),

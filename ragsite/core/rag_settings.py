@@ -143,6 +143,9 @@ class IngestSettings(Group):
     chunk_overlap_tokens: Annotated[WholeNumber, CONSTANT] = 16  # that a chunk repeats from the one before
 
 
+Legs = Literal["joined", "rrf"]
+
+
 class SearchSettings(Group):
     """Hybrid search (seed 003 §2.1) and fusion (§2.4)."""
 
@@ -153,6 +156,11 @@ class SearchSettings(Group):
     formula: Literal["zscore", "seed"] = "zscore"
     """How the vector and the BM25 scores are put together: both standardised over the window and added, or seed
     003's 0.2·dense + 1.0·BM25."""
+    legs: Legs = "joined"
+    """What is searched for a question, its rewrites and an imagined answer: all as one vector and one text, or each as
+    legs of its own, whose lists are joined by reciprocal ranks (seed 003 §2.4)."""
+    cache_s: WholeNumber = 3600
+    """Seconds that what a user's search found is kept for the same search again, unless a document changes; 0: not."""
     max_top_k: Annotated[Count, CONSTANT] = 50  # that a request may ask for
 
     @model_validator(mode="after")

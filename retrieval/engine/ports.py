@@ -245,9 +245,21 @@ class Searcher(Protocol):
         """Raises InvalidQueryError, IndexUnavailableError; EmbeddingUnavailableError only for vectors alone."""
         ...
 
+    async def is_whole(self, scope: SearchScope) -> bool:
+        """Whether, as of the last seconds, the index can be asked and lacks nothing that the scope should hold."""
+        ...
+
     async def holds_any(self, terms: Sequence[str], scope: SearchScope) -> bool:
         """Whether any of these terms stands in a document of the scope. Raises IndexUnavailableError."""
         ...
+
+
+class SearchCache(Protocol):
+    """Results of searches and when they were made, by key (`retrieval.knowledge.search_cache`). Never raises."""
+
+    async def get(self, key: str) -> tuple[float, SearchResult] | None: ...
+
+    async def put(self, key: str, kept: tuple[float, SearchResult], *, seconds: int) -> None: ...
 
 
 class BoostSource(Protocol):

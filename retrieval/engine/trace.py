@@ -76,6 +76,15 @@ TEXTS: dict[str, Sentence] = {
         "{purpose}: candidates: {found}; preferred, but relaxed, since nothing found has it: {values}; "
         "queries: {searched}"
     ),
+    "retrieved_again": worded("{purpose}: candidates: {found}; queries: {searched}; found in the cache"),
+    "retrieved_again_preferring": worded(
+        "{purpose}: candidates: {found}; preferred, so first: {values} ({lifted}); queries: {searched}; "
+        "found in the cache"
+    ),
+    "retrieved_again_relaxed": worded(
+        "{purpose}: candidates: {found}; preferred, but relaxed, since nothing found has it: {values}; "
+        "queries: {searched}; found in the cache"
+    ),
     "all_words": worded("all words"),
     "own_words": worded("the question as asked"),
     "by_words_alone": worded("by words alone"),

@@ -395,6 +395,7 @@ class Question:
     model: str = ""  # writes the answer in place of the site's
     open_clarification: OpenClarification | None = None
     user_id: str = ""
+    asker_id: str = ""  # whose searches may be found again; empty: nobody's
     conversation_id: str = ""
     answer_id: str = ""
     again: bool = False  # it has been answered, and is to be answered anew

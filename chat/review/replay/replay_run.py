@@ -106,7 +106,9 @@ def _prepare(replay_id: UUID) -> tuple[Replay, Question]:
     if "filters" in change:
         question = replace(question, filters=search_filters(change["filters"]).in_mode("strict"))
     options = replace(question.options, **change.get("options", {}))
-    return replay, replace(question, options=options, model="", user_id="", conversation_id="", answer_id="")
+    return replay, replace(
+        question, options=options, model="", user_id="", asker_id="", conversation_id="", answer_id=""
+    )
 
 
 async def _answer(replay: Replay, question: Question) -> tuple[dict[str, Any], Wordings]:

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from ragsite.core.messages import worded
-from ragsite.core.rag_settings import SearchSettings
+from ragsite.core.rag_settings import Legs, SearchSettings
 from ragsite.core.text import CONTROL, strip_invisible
 from retrieval.engine.errors import (
     EmbeddingUnavailableError,
@@ -173,20 +173,22 @@ class QueryGroup:
         return [(query, max(1, len(queries) - 1) if at == 0 else 1) for at, query in enumerate(queries)]
 
 
-def query_groups(queries: Iterable[Query]) -> list[QueryGroup]:
-    """What asks for the same as the first query, then each part of the question. Queries that say nothing, or the same
-    again, are left out. Raises InvalidQueryError when none is left."""
+def query_groups(queries: Iterable[Query], legs: Legs = "joined") -> list[QueryGroup]:
+    """What asks for the same as the first query, then each part of the question; with legs "rrf" each query by itself.
+    Queries that say nothing, or the same again, are left out. Raises InvalidQueryError when none is left."""
     texts = (replace(query, text=query_text(query.text)) for query in queries)
     distinct = list({(query.text, query.vector_only): query for query in texts if query.text}.values())
     if not distinct:
         raise InvalidQueryError()
-    alike = tuple(query for query in distinct if query.kind != "sub_query")
-    parts = [query for query in distinct if query.kind == "sub_query"]
-    groups = [QueryGroup(alike[0].kind, alike)] if alike else []
-    return groups + [
-        QueryGroup("sub_query" if number == 1 else f"sub_query{number}", (query,))
-        for number, query in enumerate(parts, start=1)
-    ]
+    alone = [query for query in distinct if query.kind == "sub_query" or legs == "rrf"]
+    together = tuple(query for query in distinct if query not in alone)
+    groups = [QueryGroup(together[0].kind, together)] if together else []
+    counts: Counter[str] = Counter()
+    for query in alone:
+        counts[query.kind] += 1
+        number = counts[query.kind]
+        groups.append(QueryGroup(query.kind if number == 1 else f"{query.kind}{number}", (query,)))
+    return groups
 
 
 def query_text(text: str) -> str:
@@ -315,6 +317,17 @@ class HybridSearcher:
             candidates=candidates, tail_hits=tail, timings_ms=timings, degraded=found.degraded, notes=found.notes
         )
 
+    async def is_whole(self, scope: SearchScope) -> bool:
+        """As of `retrieval.engine.ports.Searcher`."""
+        if self._completeness is None:
+            return True
+        spaces = {ref.space for ref in scope.collections if ref.space is not None}
+        try:
+            held = await asyncio.gather(*(self._completeness.holdings(space) for space in spaces))
+        except IndexUnavailableError:
+            return False
+        return not any(holdings.missing for holdings in held)
+
     async def holds_any(self, terms: Sequence[str], scope: SearchScope) -> bool:
         """As of `retrieval.engine.ports.Searcher`; terms: of `search_terms`."""
         spaces: dict[EmbeddingSpace, list[str]] = {}
@@ -356,7 +369,7 @@ class HybridSearcher:
 
     async def _found(self, request: SearchRequest, level: Level, timings: _Timings) -> _Found:
         """All legs in all spaces. Scores of different spaces can't be compared, ranks can."""
-        begun, groups = time.perf_counter(), query_groups(request.queries)
+        begun, groups = time.perf_counter(), query_groups(request.queries, self._settings.legs)
         terms = groups[0].terms
         timings.add("analyse", begun)
         short = len(terms) <= SHORT_QUERY_TERMS
@@ -375,9 +388,13 @@ class HybridSearcher:
         results = await asyncio.gather(*map(self._search_space, asks))
         found = results[0] if len(results) == 1 else _joined(results)
         found.notes |= {
-            "formula": self._settings.formula, "window": limit, "terms": list(terms), "found": len(found.fused),
+            "formula": self._settings.formula,
+            "legs": self._settings.legs,
+            "window": limit,
+            "terms": list(terms),
+            "found": len(found.fused),
             "spaces": len(spaces),
-        }  # fmt: skip
+        }
         return found
 
     # -------------------------------------------------------------------------------------------- one space

@@ -148,7 +148,7 @@ async def retrieve(deps: Deps, request: SearchRequest, *, purpose: str = "") -> 
     preferred = request.filters.preferred.as_dict()
     note(
         _retrieved_code(result, purpose, preferring=bool(preferred)),
-        purpose=purpose or ("all_words" if preferred else ""),
+        purpose=purpose or "all_words",
         preferred=preferred,
         values=[value for values in preferred.values() for value in values],
         lifted=result.notes.get("preferred", 0),
@@ -172,9 +172,13 @@ async def retrieve(deps: Deps, request: SearchRequest, *, purpose: str = "") -> 
 
 
 def _retrieved_code(result: SearchResult, purpose: str, *, preferring: bool) -> str:
-    if not preferring:
-        return "retrieved_for" if purpose else "retrieved"
-    return "retrieved_preferring" if result.notes.get("preferred") else "retrieved_relaxed"
+    again = "cached_s" in result.notes
+    if preferring:
+        code = "retrieved_again" if again else "retrieved"
+        return f"{code}_preferring" if result.notes.get("preferred") else f"{code}_relaxed"
+    if again:
+        return "retrieved_again"
+    return "retrieved_for" if purpose else "retrieved"
 
 
 @step("boost")
@@ -230,7 +234,7 @@ async def search_again(
     filters: SearchFilters,
     number: int,
 ) -> SearchResult:
-    """What the stage finds. Filters of the request itself are kept at every stage. number: of the round, from 1."""
+    """What the stage finds. Strict filters of the request are kept at every stage. number: of the round, from 1."""
     async with deps.trace.step("refine"):
         note("refined", stage=stage, purpose=PURPOSE[stage], number=number)
     if stage == "web":

@@ -37,11 +37,13 @@ from retrieval.engine.ports import (
     Models,
     Prompt,
     Schema,
+    SearchCache,
     Searcher,
     WebSearcher,
 )
 from retrieval.engine.prompting import PromptLibrary
 from retrieval.engine.providers.rerank_http import HttpReranker
+from retrieval.engine.search.cached import CachedSearcher
 from retrieval.engine.text.analysis import Language
 from retrieval.engine.trace import StepName, Trace, degrade, path_text
 
@@ -94,14 +96,29 @@ class Deps:
     web: WebSearcher | None = None  # None: no web search is configured
     memory: MemoryStore | None = None  # None: nothing is remembered from one answer to the next
     curated: CuratedAnswers | None = None  # None: nobody has written answers beforehand
+    search_cache: SearchCache | None = None  # None: every search is made anew
     say: Callable[[str, Language], str] = lambda sentence, language: str(sentence)  # the site's own, in a language
     trace: Trace = field(default_factory=Trace)
     deadline: Deadline = field(default_factory=lambda: Deadline(UNLIMITED_S))
     language: Language = "en"  # to answer in
 
-    def for_answer(self, trace: Trace, *, timeout_s: float, language: Language = "en") -> Deps:
-        """The same parts for one answer; timeout_s: of the whole answer."""
-        return replace(self, trace=trace, deadline=Deadline(timeout_s), language=language)
+    def for_answer(self, trace: Trace, *, timeout_s: float, language: Language = "en", asker_id: str = "") -> Deps:
+        """The same parts for one answer; timeout_s: of the whole answer. asker_id: whose searches of the last hour are
+        found again; empty: every search is made anew."""
+        deps = replace(self, trace=trace, deadline=Deadline(timeout_s), language=language)
+        return replace(deps, searcher=self._cached_searcher(asker_id))
+
+    def _cached_searcher(self, asker_id: str) -> Searcher:
+        settings = self.settings.search
+        if not asker_id or self.search_cache is None or not settings.cache_s:
+            return self.searcher
+        return CachedSearcher(
+            self.searcher,
+            self.search_cache,
+            user_id=asker_id,
+            how=f"{settings.formula} {settings.legs}",
+            seconds=settings.cache_s,
+        )
 
     def prompt(self, name: str, /, **variables: object) -> Prompt:
         """The prompt of this name in the answer's language, filled. Raises ModelError."""

@@ -86,7 +86,7 @@ class Workflow:
             await require_model(engine, worded("The model server can't be used: {reason}."))
         timeout_s = self.timeout_s(engine.settings)
         question = bound_by_choice(question)
-        deps = engine.for_answer(trace, timeout_s=timeout_s, language=language_of(question))
+        deps = engine.for_answer(trace, timeout_s=timeout_s, language=language_of(question), asker_id=question.asker_id)
         try:
             async with asyncio.timeout(timeout_s + SEARCH_TIMEOUT_S):
                 answer = await self._answer(deps, question)

@@ -99,7 +99,7 @@ async def search_answered(*, user: User, body: Mapping[str, Any]) -> SearchResul
         top_k=body.get("top_k", settings.RAG.search.top_k),
         stages=_legs(body.get("stages", [HYBRID])),
     )
-    return await search_as_answered(search)
+    return await search_as_answered(search, asker_id=str(user.pk))
 
 
 def _legs(stages: Sequence[str]) -> tuple[Literal["dense", "bm25"], ...]:

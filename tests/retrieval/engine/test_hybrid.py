@@ -268,6 +268,24 @@ def test_parts_of_a_question_are_groups_of_their_own_after_the_others() -> None:
     assert [made.label for made in query_groups([part])] == ["sub_query"]
 
 
+def test_each_query_can_be_a_leg_of_its_own() -> None:
+    queries = [Query("library"), *rewrites("loans", "books"), IMAGINED, Query("fees", kind="sub_query")]
+    groups = query_groups(queries, "rrf")
+    assert [made.label for made in groups] == ["original", "rewrite", "rewrite2", "hyde", "sub_query"]
+    assert [len(made.queries) for made in groups] == [1] * 5
+
+
+async def test_legs_of_their_own_are_joined_by_rank_and_each_rank_is_told() -> None:
+    dense = [{"a": 0.9, "b": 0.1}, {"b": 0.9, "c": 0.1}]
+    bm25 = [{"a": 2.0}, {"b": 2.0}]
+    parts = Parts(legs={"dense": dense, "bm25": bm25})
+    result = await search(parts, "library", *rewrites("loans"), settings={"legs": "rrf"})
+    scores = {hit.chunk_id: hit.scores.fused for hit in result.candidates}
+    assert scores == pytest.approx({"a": 1 / 61, "b": 1 / 62 + 1 / 61, "c": 1 / 62})
+    best = result.candidates[0]
+    assert (best.chunk_id, best.ranks) == ("b", {"original:dense": 2, "rewrite:dense": 1, "rewrite:bm25": 1})
+
+
 @pytest.mark.parametrize(("question", "times"), [("2022年世界杯", 3), ("world cup 2022", 1)])
 def test_a_number_of_a_chinese_question_is_asked_for_three_times(question: str, times: int) -> None:
     words = group(Query(question)).text.split()

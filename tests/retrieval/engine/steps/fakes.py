@@ -95,6 +95,9 @@ class MemorySearcher:
         )
         return SearchResult(candidates=candidates)
 
+    async def is_whole(self, scope: SearchScope) -> bool:
+        return True
+
     async def holds_any(self, terms: Sequence[str], scope: SearchScope) -> bool:
         readable = (one for one in self.chunks if one.collection_id in scope.ids)
         return any(set(terms) & set(analyze(f"{one.title} {one.heading} {one.text}")) for one in readable)

@@ -22,6 +22,7 @@ from retrieval.engine.values import (
     SearchScope,
 )
 from retrieval.engine.workflows import NAMES, get_workflow
+from retrieval.knowledge.search_cache import SharedSearchCache
 from tests.retrieval.engine.steps.fakes import EMPTY_SCOPE, HANDBOOK, MemorySearcher, ask, chunk, make_tools
 from tests.retrieval.engine.workflows.runs import run
 
@@ -96,6 +97,20 @@ async def test_a_request_may_want_no_preference(offline, name: str) -> None:
     asked = ask("What was the resit fee in 2023?", options=AnswerOptions(route=False))
     _, trace, _ = await run(name, asked, RESITS)
     assert not any(step.detail.get("preferred") for step in trace.steps)
+
+
+@every_workflow
+async def test_the_same_search_of_the_same_user_is_found_in_the_cache(offline, name: str) -> None:
+    searcher = MemorySearcher(HANDBOOK)
+    summaries, texts = list[str](), list[str]()
+    for _ in range(2):
+        asked = ask(VERSIONS, asker_id="7")
+        result, trace, _ = await run(name, asked, searcher=searcher, search_cache=SharedSearchCache())
+        summaries.append(next(step for step in trace.steps if step.name == "retrieve").summary)
+        texts.append(result.text)
+    assert ["found in the cache" in summary for summary in summaries] == [False, True]
+    assert texts[0] == texts[1]
+    assert len(searcher.requests) == len(set(map(repr, searcher.requests)))
 
 
 @every_workflow

@@ -12,7 +12,7 @@ from rest_framework.test import APIClient
 from feedback.curation.manual import manual_boost_set
 from retrieval.compose import with_engine
 from retrieval.engine.values import EmbeddingSpace
-from retrieval.knowledge.services.documents import document_delete
+from retrieval.knowledge.services.documents import document_delete, document_update
 from retrieval.models import Chunk, Collection, Document
 from tests.clients import api_of
 from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory, UserFactory
@@ -69,6 +69,19 @@ def test_a_chinese_question_finds_what_its_words_hold(library: None, client: API
     repair_index()
     body = search(client, query="加班费怎么算？", stages=["bm25"]).json()
     assert [candidate["text"][:6] for candidate in body["candidates"]] == ["第五章 加班"]
+
+
+def test_the_same_search_is_found_in_the_cache_until_a_document_changes(library: None, client: APIClient) -> None:
+    first, again = (search(client, query="borrow books").json() for _ in range(2))
+    assert again["candidates"] == first["candidates"]
+    assert ("cached_s" in first["notes"], "cached_s" in again["notes"]) == (False, True)
+    document_update(document=Document.objects.get(title="Loans"), changes={"department": "Registry"})
+    assert "cached_s" not in search(client, query="borrow books").json()["notes"]
+
+
+def test_the_cache_shows_nobody_what_somebody_else_searched_for(library: None, client: APIClient) -> None:
+    search(client, query="borrow books")
+    assert "cached_s" not in search(api_of(UserFactory()), query="borrow books").json()["notes"]
 
 
 def test_filters_and_stages_are_taken(library: None, client: APIClient) -> None:
