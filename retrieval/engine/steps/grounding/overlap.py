@@ -127,6 +127,12 @@ def _guesses_differ(statement: str, passage: str) -> bool:
     return UNKNOWN not in languages and len(languages) > 1 and not quotes
 
 
+def without_accents(word: str) -> str:
+    if word.isascii():
+        return word
+    return "".join(char for char in unicodedata.normalize("NFKD", word) if not unicodedata.combining(char))
+
+
 @lru_cache(maxsize=4096)
 def vocabulary(text: str) -> frozenset[str]:
     """The words of a text as they are written, small ones included; characters where no blanks part words."""
@@ -161,4 +167,7 @@ def sentences_of(text: str) -> tuple[Place, ...]:
 
 @lru_cache(maxsize=4096)
 def _terms(text: str) -> frozenset[str]:
-    return frozenset({*analyze(text), *map(number_term, known_numbers(text))})
+    """The words as they are written, too: a short statement may be taken for another language than the passage; then
+    other stems are made of it, and other small words are left out."""
+    written = (word for word in vocabulary(text) if len(word) > 1)
+    return frozenset({*analyze(text), *map(without_accents, written), *map(number_term, known_numbers(text))})

@@ -4,6 +4,7 @@ import pytest
 
 from retrieval.engine.steps.grounding.support import support
 from retrieval.engine.steps.grounding.verify import BASELESS
+from retrieval.engine.text.analysis import detect_language
 from tests.retrieval.engine.steps.fakes import chunk
 
 LOANS = (
@@ -60,3 +61,12 @@ def test_a_wrong_number_is_baseless_but_beside_a_right_one_or_the_questions_own_
     assert found.score is not None
     assert found.score < 0.45
     assert (found.score < BASELESS) is baseless
+
+
+def test_a_sentence_that_is_taken_for_another_language_is_supported_by_its_own_words() -> None:
+    statement = "Permits apply as soon as they do enter into force."
+    passage = (
+        "Permits apply as soon as they do enter into force, unless stated otherwise, and are kept for long periods."
+    )
+    assert detect_language(statement) != detect_language(passage)
+    assert score(statement, passage, "When do permits apply?") >= 0.45
