@@ -17,9 +17,12 @@ from dulwich.repo import Repo
 from rest_framework.test import APIClient
 
 from ragsite.accounts.tokens import key_create
+from ragsite.core.errors import AppError
 from retrieval.knowledge.sync import run, web
+from retrieval.knowledge.sync.folder import FolderSource
 from retrieval.knowledge.sync.run import source_run
 from retrieval.knowledge.sync.s3 import S3Source
+from retrieval.knowledge.sync.source import Entry
 from retrieval.models import Document, DocumentKey, IngestJob, SyncSource
 from tests.clients import api_of
 from tests.factories import UserFactory
@@ -112,6 +115,16 @@ def test_no_link_leads_out_of_a_folder(make: Any, tmp_path: Path) -> None:
     os.symlink(tmp_path, tmp_path / "files" / "up")
     look(make("folder", tmp_path / "files"))
     assert names() == ["a.md"]
+
+
+def test_what_has_become_a_link_since_it_was_listed_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "secret.md").write_text("secret")
+    source = FolderSource(address=str(tmp_path / "files"))
+    (tmp_path / "files" / "sub").symlink_to(tmp_path)
+    (tmp_path / "files" / "link.md").symlink_to(tmp_path / "secret.md")
+    for key in ("sub/secret.md", "link.md", "../secret.md"):
+        with pytest.raises(AppError):
+            source.read(Entry(key, name="secret.md"), 1000)
 
 
 def test_only_staff_name_folders_and_only_below_those_of_the_operator(api: APIClient, tmp_path: Path) -> None:
