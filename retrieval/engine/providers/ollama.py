@@ -22,6 +22,8 @@ from retrieval.engine.errors import ModelMissingError
 from retrieval.engine.providers.server import (
     CONNECT_TIMEOUT_S,
     KEPT_S,
+    LIST_BYTES,
+    MOST_MODELS,
     TEMPERATURE,
     ChatCall,
     ChatChunk,
@@ -29,6 +31,7 @@ from retrieval.engine.providers.server import (
     ServedModel,
     address_of,
     first_chunk,
+    read_bounded,
     tls_context,
 )
 
@@ -83,7 +86,7 @@ class OllamaServer(ModelServer):
 
     async def listed(self) -> tuple[ServedModel, ...]:
         entries = (await self._json("GET", "/api/tags"))["models"]
-        return tuple(await asyncio.gather(*map(self._describe, entries)))
+        return tuple(await asyncio.gather(*map(self._describe, entries[:MOST_MODELS])))
 
     def missing(self, name: str) -> ModelMissingError:
         if name:
@@ -152,8 +155,10 @@ class OllamaServer(ModelServer):
         return self._described[key]
 
     async def _json(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
-        response = await self._http.request(method, path, json=body)
-        return response.raise_for_status().json()
+        async with self._http.stream(method, path, json=body) as response:
+            content = await read_bounded(response.aiter_bytes(), most_bytes=LIST_BYTES, label=self.label)
+        answer = httpx.Response(response.status_code, content=content, request=response.request)
+        return answer.raise_for_status().json()
 
     def status_and_message(self, error: Any) -> tuple[int, str]:
         if isinstance(error, httpx.HTTPStatusError):

@@ -20,6 +20,8 @@ from retrieval.engine.errors import ModelMissingError
 from retrieval.engine.providers.server import (
     CONNECT_TIMEOUT_S,
     KEPT_S,
+    LIST_BYTES,
+    MOST_MODELS,
     TEMPERATURE,
     ChatCall,
     ChatChunk,
@@ -28,6 +30,7 @@ from retrieval.engine.providers.server import (
     address_of,
     canonical,
     first_chunk,
+    read_bounded,
     tls_context,
 )
 
@@ -64,7 +67,10 @@ class OpenAIServer(ModelServer):
     async def listed(self) -> tuple[ServedModel, ...]:
         """A server tells names alone: a model embeds where it is named for it, or calls itself so."""
         try:
-            found = [(model.id, model.model_extra or {}) async for model in self._client.models.list()]
+            async with self._client.models.with_streaming_response.list() as response:
+                body = await read_bounded(response.iter_bytes(), most_bytes=LIST_BYTES, label=self.label)
+            entries = json.loads(body)["data"][:MOST_MODELS]
+            found = [(str(entry["id"]), entry) for entry in entries]
         except openai.NotFoundError:  # no list: what the settings name is there
             settings = self._settings
             named = (*settings.chat_models, settings.fast_model, settings.embed_model)

@@ -86,6 +86,18 @@ class CircuitBreaker:
 
 # ------------------------------------------------------------------------------------------------ other servers
 MAX_ANSWER_BYTES = 1_000_000
+LIST_BYTES = 8_000_000  # of a list of models, or of what is told of one
+MOST_MODELS = 500  # of a list: each is asked about
+
+
+async def read_bounded(pieces: AsyncIterator[bytes], *, most_bytes: int, label: str) -> bytes:
+    """A body while it comes: a server may send without an end. Raises ModelOutputError as soon as it is too large."""
+    received = bytearray()
+    async for piece in pieces:
+        received += piece
+        if len(received) > most_bytes:
+            raise ModelOutputError(worded("the answer of {label} is too large", label=label))
+    return bytes(received)
 
 
 def address_of(url: httpx.URL) -> str:
@@ -105,18 +117,15 @@ async def request(method: str, url: httpx.URL, *, limit_s: float, label: str, js
 
     Raises ModelTimeoutError, ModelUnavailableError; ModelOutputError as soon as the body is too large.
     """
-    tls, received = await asyncio.to_thread(tls_context), bytearray()
+    tls = await asyncio.to_thread(tls_context)
     try:
         async with (
             asyncio.timeout(limit_s),
             httpx.AsyncClient(timeout=limit_s, trust_env=False, verify=tls, follow_redirects=False) as client,
             client.stream(method, url, json=json) as response,
         ):
-            async for piece in response.aiter_bytes():
-                received += piece
-                if len(received) > MAX_ANSWER_BYTES:
-                    raise ModelOutputError(worded("the answer of {label} is too large", label=label))
-            return response.status_code, bytes(received)
+            body = await read_bounded(response.aiter_bytes(), most_bytes=MAX_ANSWER_BYTES, label=label)
+            return response.status_code, body
     except (TimeoutError, httpx.TimeoutException) as error:
         reason = worded("{label} timed out after {limit_s:g} s", label=label, limit_s=limit_s)
         raise ModelTimeoutError(reason) from error

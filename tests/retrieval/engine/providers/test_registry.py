@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from ragsite.core.rag_settings import OllamaSettings
 from retrieval.engine.errors import EmbeddingUnavailableError, ModelUnavailableError
+from retrieval.engine.providers import server
 from retrieval.engine.providers.builtin import BUILTIN_SPACE
+from retrieval.engine.providers.registry import ModelRegistry
 from retrieval.engine.values import EmbeddingSpace
 from tests.ollama_server import CHAT_MODEL, EMBED_DIM, EMBED_MODEL, OllamaServer
 from tests.retrieval.engine.providers.conftest import RegistryMaker
+from tests.web_server import WebServer
 
 OLLAMA_SPACE = EmbeddingSpace(EMBED_MODEL, EMBED_DIM)
 
@@ -145,3 +149,17 @@ async def test_a_model_that_fails_is_no_reason_to_embed_a_new_collection_otherwi
     ollama.reply(**reply)
     with pytest.raises(EmbeddingUnavailableError, match=reason):
         await registry(**fields).default_embedder()
+
+
+@pytest.mark.parametrize("kind", ["ollama", "openai"])
+async def test_a_list_of_models_that_has_no_end_is_given_up(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    monkeypatch.setattr(server, "LIST_TIMEOUT_S", 30.0)
+    with WebServer() as web:
+        web.drips = b" " * 200_000
+        headers = {"Content-Type": "application/json", "Content-Length": "10000000000"}
+        web.answer = lambda *_: (200, headers, b"")  # type: ignore[method-assign]
+        address = {"base_url": web.url} if kind == "ollama" else {"server": "openai", "url": f"{web.url}/v1"}
+        models = ModelRegistry(OllamaSettings(**address))
+        status = await models.status()
+        await models.close()
+    assert not status.reachable and "too large" in status.reason
