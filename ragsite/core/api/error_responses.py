@@ -113,7 +113,7 @@ def told(error: AppError) -> dict[str, Any]:
     fields, count = _first_sentences(localized(error.fields))
     message = error.message
     if count == MOST_ERRORS:
-        message = joined(" ", [message, worded("The first {count} errors are told.", count=count)])
+        message = worded("{message} Only the first {count} errors are listed.", message=message, count=count)
     return {"code": error.code, "message": str(localized(message))[:SENTENCE_CHARS], "fields": fields}
 
 
