@@ -15,8 +15,9 @@ from django.test import Client
 from ragsite.accounts.auth import is_signed_in
 from ragsite.accounts.tokens import token_create
 from ragsite.asgi import application
-from ragsite.web import handler
+from ragsite.web import handler, protocol
 from ragsite.web.handler import ANYBODYS, Handler
+from retrieval.models import Document
 from tests.chat.conftest import served
 from tests.factories import UserFactory
 
@@ -114,6 +115,70 @@ async def test_who_never_stops_sending_is_cut_off(monkeypatch: pytest.MonkeyPatc
     async with served(Handler(lambda _: False)) as port:
         with pytest.raises(ConnectionError):
             await _answer_to_all(port, pieces=1_000_000)
+
+
+async def _dripped(port: int, *pieces: bytes, every_s: float = 0.1) -> bytes:
+    """What is read by a client that sends one piece after the other, and then nothing."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    for piece in pieces:
+        writer.write(piece)
+        await asyncio.sleep(every_s)
+    answer = await asyncio.wait_for(reader.read(), 20)
+    writer.close()
+    return answer
+
+
+HEAD = b"POST /api/auth/token HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+
+
+async def test_a_head_that_drips_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "HEAD_S", 0.3)
+    async with served(application) as port:
+        assert await _dripped(port, b"GET /hea", b"lthz HTTP/1.1\r\n", b"Host: localhost\r\n", b"X-A: 1\r\n") == b""
+        assert await _dripped(port) == b""
+
+
+async def test_a_second_head_that_drips_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "HEAD_S", 0.3)
+    async with served(application) as port:
+        answer = await _dripped(
+            port, b"GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n", b"GET /not", b"hing HTTP/1.1\r\n"
+        )
+    assert answer.count(b"HTTP/1.1 404") == 1
+
+
+async def test_an_answer_may_take_longer_than_a_head(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "HEAD_S", 0.1)
+
+    async def slow(scope: Any, receive: Any, send: Any) -> None:
+        await asyncio.sleep(0.5)
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+        await send({"type": "http.response.body", "body": b"ok"})
+
+    async with served(slow) as port, httpx.AsyncClient() as client:
+        assert (await client.get(f"http://127.0.0.1:{port}/")).text == "ok"
+
+
+@pytest.mark.parametrize("begun", [b"Content-Length: 100\r\n\r\n{", b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n"])
+async def test_a_body_that_does_not_come_is_given_up(monkeypatch: pytest.MonkeyPatch, begun: bytes) -> None:
+    monkeypatch.setattr(handler, "BODY_S", 0.3)
+    monkeypatch.setattr(handler, "LINGER_S", 0.1)
+    async with served(application) as port:
+        answer = await _dripped(port, HEAD + begun)
+    assert answer.startswith(b"HTTP/1.1 408") and b"too_slow" in answer
+
+
+async def test_an_upload_that_breaks_off_leaves_nothing(settings: Any) -> None:
+    headers = "".join(f"{name}: {value}\r\n" for name, value in (await a_token()).items())
+    head = f"POST /api/documents HTTP/1.1\r\nHost: localhost\r\nContent-Type: {FORM}\r\nContent-Length: 9999999\r\n"
+    async with served(application) as port:
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write((head + headers + "\r\n").encode() + _form(1 << 20)[: 1 << 19])
+        await writer.drain()
+        writer.close()
+        async with httpx.AsyncClient() as client:
+            assert (await client.get(f"http://127.0.0.1:{port}/healthz")).status_code == 200
+    assert not await Document.objects.aexists()
 
 
 async def test_an_upload_may_be_as_long_as_its_files(rag_settings: Callable[..., None]) -> None:

@@ -139,7 +139,12 @@ def programs(
     celery = [*python, "celery", "-A", "ragsite"]
     web = [*python, "uvicorn", "ragsite.asgi:application", "--host", host, "--port", str(port)]
     web += ["--ws", "websockets-sansio", "--timeout-graceful-shutdown", str(WEB_GRACE_S), "--no-server-header"]
-    web += ["--http", "h11", "--h11-max-incomplete-event-size", str(HEAD_BYTES)]  # httptools takes a head of any length
+    web += [
+        "--http",
+        "ragsite.web.protocol:Protocol",
+        "--h11-max-incomplete-event-size",
+        str(HEAD_BYTES),
+    ]  # httptools takes a head of any length
     web += ["--no-proxy-headers"]  # ragsite.asgi believes RAGSITE_TRUSTED_PROXIES, and nobody else
     pool = ["--pool", "prefork", "--max-tasks-per-child", "200"]
     pool += ["--without-gossip", "--without-mingle", "--without-heartbeat", "--loglevel", "INFO"]

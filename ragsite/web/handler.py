@@ -29,9 +29,16 @@ ANYBODYS = 64 << 10  # bytes
 FOR_ANYBODY = ("/accounts/", "/admin/login/", "/api/auth/token")  # calls that need no sign-in: nobody sends more there
 ANYBODYS_QUERY = 8 << 10  # bytes, at the same calls: their pages repeat `next` in every form and link
 FORM_SLACK = 1 << 20  # boundaries and fields around the files
+BODY_S = 60.0  # within which the first ANYBODYS bytes of a body come, and then each further piece
 LINGER_S = 5.0  # that the rest of a refused body is taken and thrown away, at most
 Scope = dict[str, Any]
 IsSignedIn = Callable[[Mapping[str, Any]], bool]  # of an ASGI scope; it may ask the database
+
+
+class TooSlowError(AppError):
+    code = "too_slow"
+    status = 408
+    message = worded("The request came too slowly; try again.")
 
 
 class Handler(ASGIHandler):
@@ -69,10 +76,21 @@ class _Body:
             self.refused = TooLargeError(worded("This address is too long."), status=414)
         self._scope, self._receive, self._is_signed_in = scope, receive, is_signed_in
         self._count, self._allowed = 0, ANYBODYS
+        self._has_more, self._ends_at = True, asyncio.get_running_loop().time() + BODY_S
 
     async def receive(self) -> dict[str, Any]:
-        message: dict[str, Any] = await self._receive()
+        if not self._has_more:  # Django waits for the client to go
+            return dict(await self._receive())
+        try:
+            async with asyncio.timeout_at(self._ends_at):
+                message: dict[str, Any] = await self._receive()
+        except TimeoutError:
+            self.refused = TooSlowError()
+            return {"type": "http.disconnect"}
+        self._has_more = message.get("more_body", False)
         self._count += len(message.get("body", b""))
+        if self._count > ANYBODYS:
+            self._ends_at = asyncio.get_running_loop().time() + BODY_S
         await self.allow(self._count)
         return message if self.refused is None else {"type": "http.disconnect"}
 

@@ -133,7 +133,9 @@ def program_key(user: User, *scopes: str, **values: Any) -> str:
 @asynccontextmanager
 async def served(app: Any) -> AsyncIterator[int]:
     """The port of this machine on which it is served, in this process."""
-    server = uvicorn.Server(uvicorn.Config(app, port=0, http="h11", lifespan="off", log_level="error"))
+    server = uvicorn.Server(
+        uvicorn.Config(app, port=0, http="ragsite.web.protocol:Protocol", lifespan="off", log_level="error")
+    )
     serving = asyncio.create_task(server.serve())
     while not server.started:
         await asyncio.sleep(0.01)
