@@ -27,6 +27,11 @@ from retrieval.knowledge.ingest.word_styles import PARSER, Styles, is_on, tag
 
 DOCUMENT = "word/document.xml"
 PARTS = (".xml", ".rels")  # pictures are not looked at
+# What mammoth is given: it takes long for what it does not need, as are the styles.
+GIVEN = re.compile(r"\[Content_Types\]\.xml|_rels/\.rels|word/(?:document|footnotes|endnotes)\.xml|word/_rels/.*\.rels")
+NEEDED = frozenset(
+    tag(name) for name in ("pStyle", "rStyle", "rPr", "del", "strike", "vertAlign", "gridSpan", "vMerge", "tblHeader")
+)
 CORE_TITLE = "{http://purl.org/dc/elements/1.1/}title"
 RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 COMPATIBLE = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
@@ -35,11 +40,11 @@ CHARTS = ("{http://schemas.openxmlformats.org/drawingml/2006/chart}chart",
           "{http://schemas.microsoft.com/office/drawing/2014/chartex}chart")  # fmt: skip
 DRAWINGS = ("{http://schemas.openxmlformats.org/drawingml/2006/diagram}relIds", tag("object"), tag("altChunk"))
 HEADING, ITEM, LABEL = "RagsiteHeading", "RagsiteItem", "RagsiteLabel"
-STYLE_MAP = "\n".join([
-    *(f"p.{HEADING}{level} => h{level}:fresh" for level in range(1, 7)),
-    *(f"p.{ITEM}{level} => p.{ITEM}{level}:fresh" for level in range(1, MAX_LEVELS + 1)),
-    f"r.{LABEL} => span.{LABEL}",
-])  # fmt: skip
+STYLE_MAP = {
+    **{f"{HEADING}{level}": f"p.{HEADING}{level} => h{level}:fresh" for level in range(1, 7)},
+    **{f"{ITEM}{level}": f"p.{ITEM}{level} => p.{ITEM}{level}:fresh" for level in range(1, MAX_LEVELS + 1)},
+    LABEL: f"r.{LABEL} => span.{LABEL}",
+}
 NO_DOCUMENT = worded("This Word file is damaged: it has no text part. Save it again.")
 _PAGE_NUMBER = re.compile(r"\s*(?:PAGE|NUMPAGES|SECTIONPAGES)\b")
 _ITEM = re.compile(rf"{ITEM}([1-9])")
@@ -62,7 +67,7 @@ def parse_docx(path: Path) -> ParsedDocument:
 
     result = mammoth.convert_to_html(
         _packed(parts),
-        style_map=STYLE_MAP,
+        style_map="\n".join(line for style, line in STYLE_MAP.items() if style.encode() in parts[DOCUMENT]),
         include_default_style_map=False,
         include_embedded_style_map=False,
         convert_image=count_picture,
@@ -78,7 +83,8 @@ def _packed(parts: dict[str, bytes]) -> io.BytesIO:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         for name, data in parts.items():
-            archive.writestr(name, data)
+            if GIVEN.fullmatch(name):
+                archive.writestr(name, data)
     packed.seek(0)
     return packed
 
@@ -105,10 +111,12 @@ def _prepare(parts: dict[str, bytes]) -> list[Sentence]:
     _make_plain(document, styles)
     for paragraph in list(body.iter(tag("p"))):
         _mark_paragraph(paragraph, styles, labels)
+    _leave_needed(document)
     parts[DOCUMENT] = etree.tostring(document)
     for name in ("word/footnotes.xml", "word/endnotes.xml"):
         if (notes := _part(parts, name)) is not None:
             _make_plain(notes, styles)
+            _leave_needed(notes)
             parts[name] = etree.tostring(notes)
     counts = [(unread.charts, CHARTS), (unread.drawings, DRAWINGS)]
     found = [(words, sum(1 for _ in document.iter(*tags))) for words, tags in counts]
@@ -143,6 +151,15 @@ def _make_plain(root: etree._Element, styles: Styles) -> None:
         element.tag = tag("br") if element.tag == tag("cr") else tag("tab")
 
 
+def _leave_needed(root: etree._Element) -> None:
+    """Takes out the properties that mammoth, or its HTML, does without."""
+    properties = ("pPr", "rPr", "tcPr", "trPr", "tblPr", "tblGrid", "sectPr")
+    for element in list(root.iter(*map(tag, properties))):
+        for child in list(element):
+            if child.tag not in NEEDED:
+                element.remove(child)
+
+
 def _choose(alternatives: etree._Element) -> None:
     """What newer programs show where it holds text, else what older ones do."""
     choice = alternatives.find(f"{COMPATIBLE}Choice")
@@ -155,11 +172,10 @@ def _choose(alternatives: etree._Element) -> None:
 def _lift(content: etree._Element) -> None:
     """A text box's paragraphs, behind the paragraph that it is fixed to."""
     anchor = next(content.iterancestors(tag("p")), None)
-    parent = None if anchor is None else anchor.getparent()
-    if anchor is None or parent is None:
+    if anchor is None:
         return
-    at = parent.index(anchor) + 1
-    parent[at:at] = list(content)
+    for element in reversed(content):
+        anchor.addnext(element)
     _remove(content)
 
 
@@ -281,10 +297,9 @@ def _remove(element: etree._Element) -> None:
 
 
 def _replace(element: etree._Element, by: Sequence[etree._Element]) -> None:
-    parent = element.getparent()
-    if parent is not None:
-        at = parent.index(element)
-        parent[at : at + 1] = by
+    for other in by:
+        element.addprevious(other)
+    _remove(element)
 
 
 # ------------------------------------------------------------------------------------------------ after mammoth
