@@ -97,6 +97,12 @@ describe("a document as it looks", () => {
     assert.match(figure.textContent, /Part 4 of 4/);
     assert.equal(calls.length, 2);
   });
+  test("of a presentation names its slide", async () => {
+    serve({ [content]: { ...page, part: 3, page: 5, width: null, height: null } });
+    const figure = documentFigure({ ...pdf, isPdf: false }, { chunk: "c", quotes: ["Four weeks."] });
+    await settled();
+    assert.match(figure.textContent, /Slide 5/);
+  });
   test("that may not be read any more leaves the passage, and says why", async () => {
     serve({ [content]: [404, { error: { code: "not_found", message: "There is no such document." } }] });
     const figure = documentFigure(pdf, { chunk: "c", quotes: ["Four weeks."], instead: () => h("blockquote", {}, "Four weeks.") });

@@ -16,7 +16,7 @@ from tinycss2.color3 import RGBA, parse_color
 
 MAX_STYLE_CHARS = 400_000  # of all sheets of a page that are read
 MAX_SELECTORS = 1000
-MAX_LOOKUPS = 5_000_000  # elements that selectors are held against, beyond those of a single class, id or tag
+MAX_LOOKUPS = 1_000_000  # elements that selectors are held against, beyond those of a single class, id or tag
 SMALL_PX = 1.0  # text of this size is not read
 OFF_SCREEN_PX = 500.0
 ALIKE = 0.03  # how far a colour may be from its ground, of 1

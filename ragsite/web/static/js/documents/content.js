@@ -195,10 +195,11 @@ function markChunks(part, chunks) {
  * @param {Api.DocumentContent} content @param {boolean} isPage
  * @param {(number: number) => unknown} show
  */
-function partTurn({ part, part_count: count }, isPage, show) {
+function partTurn({ part, part_count: count, page }, isPage, show) {
   if (count < 2) return null;
-  const [before, after, here] = isPage ? [gettext("Previous page"), gettext("Next page"), gettext("Page {page} of {count}", { page: part, count })]
-    : [gettext("Previous part"), gettext("Next part"), gettext("Part {part} of {count}", { part, count })];
+  let [before, after, here] = [gettext("Previous part"), gettext("Next part"), gettext("Part {part} of {count}", { part, count })];
+  if (isPage) [before, after, here] = [gettext("Previous page"), gettext("Next page"), gettext("Page {page} of {count}", { page: part, count })];
+  else if (page !== null) [before, after, here] = [gettext("Previous slide"), gettext("Next slide"), gettext("Slide {page}", { page })];
   return h("span", { class: "page-turn" },
     iconButton("left", before, () => show(part - 1), { class: "small", disabled: part <= 1 }),
     h("span", {}, here),
