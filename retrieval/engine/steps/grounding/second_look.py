@@ -3,7 +3,8 @@
 It is shown the question, the sentences of the answer, the passages that they cite, and where that is little the best
 beside them: does each sentence follow, and does the answer state what was asked? Its doubt takes nothing back. A
 sentence that it finds unsupported is weak, as one whose words the passages lack; a model that is easily pleased proves
-nothing, so it raises no verdict.
+nothing, so it raises no verdict. An answer is not confirmed where the judge, asked about these passages alone, does not
+find it in them, either.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pydantic import BaseModel
 from ragsite.core.messages import worded
 from retrieval.engine.errors import ModelOutputError
 from retrieval.engine.providers.chat import exactly
+from retrieval.engine.steps.judge import RetrievalJudgement
 from retrieval.engine.steps.step import Deps, step, try_call
 from retrieval.engine.text.markers import without_citations
 from retrieval.engine.text.quoting import one_line, quote_source
@@ -62,6 +64,8 @@ async def _look(deps: Deps, answer: Answer, question: str) -> Answer:
         *answer.grounding[len(sentences) :],
     ]
     level = _level(reply)
+    if level == "none" and not await _judge_doubts(deps, answer, question):
+        level = "partly"
     note(f"support_{level}", support=level, grounding=[sentence.as_dict() for sentence in grounding])
     return replace(answer, grounding=tuple(grounding), support=level)
 
@@ -71,7 +75,7 @@ async def _ask(deps: Deps, answer: Answer, sentences: Sequence[GroundedSentence]
     reply = await deps.complete(
         "verify",
         exactly(CheckedStatements, "supported", len(statements)),
-        passages="\n\n".join(quote_source(source.marker, source.chunk) for source in _shown(answer)),
+        passages=_quoted(_shown(answer)),
         statements="\n".join(f"- {statement}" for statement in statements),
         count=len(statements),
         question=one_line(question),
@@ -79,6 +83,24 @@ async def _ask(deps: Deps, answer: Answer, sentences: Sequence[GroundedSentence]
     if len(reply.supported) != len(statements):
         raise ModelOutputError("verdicts_missing")
     return reply
+
+
+async def _judge_doubts(deps: Deps, answer: Answer, question: str) -> bool:
+    """A doubt needs two, as a refusal does: whether the judge does not find the answer in these passages, either."""
+    shown = _shown(answer)
+    call = deps.complete(
+        "judge",
+        RetrievalJudgement,
+        passages=_quoted(shown),
+        question=one_line(question),
+        count=len(shown),
+    )
+    reply = await try_call(deps, call, timeout_s=TIMEOUT_S)
+    return reply is None or reply.verdict == "no_answer"
+
+
+def _quoted(sources: Sequence[Source]) -> str:
+    return "\n\n".join(quote_source(source.marker, source.chunk) for source in sources)
 
 
 def _shown(answer: Answer) -> Sequence[Source]:

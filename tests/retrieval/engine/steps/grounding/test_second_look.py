@@ -13,6 +13,7 @@ from retrieval.engine.steps.grounding.verify import verify
 from retrieval.engine.steps.step import Deadline
 from retrieval.engine.values import Answer, Scores, Source
 from tests.retrieval.engine.steps.fakes import chunk, make_tools
+from tests.retrieval.engine.workflows.runs import judgement
 
 QUESTION = "What does a resit cost?"
 FEES = chunk(1, "A late resit costs EUR 55. Registration for resits closes on 1 July.", title="Examination Regulations")
@@ -44,12 +45,28 @@ async def looked_at(answer: Answer, **parts: Any):
     ],
 )
 async def test_what_the_model_says_is_the_answers_support(online, reply: Any, support: str, supported: list) -> None:
+    online.reply(match="Task: JUDGE", json=judgement("no_answer"))
     online.reply(structured=True, json=reply)
     answer, trace = await looked_at(written())
     assert answer.support == support
     assert [sentence.supported for sentence in answer.grounding] == supported
     assert (answer.text, answer.decision) == (TWO, "ANSWER")
     assert trace.steps[-1].detail["support"] == support
+
+
+async def test_a_doubt_that_the_judge_does_not_share_leaves_a_part_confirmed(online) -> None:
+    online.reply(match="Task: JUDGE", json=judgement("answer", 1))
+    online.reply(structured=True, json={"supported": [True, True], "answers": False})
+    answer, _ = await looked_at(written())
+    assert answer.support == "partly"
+
+
+async def test_where_the_judge_fails_the_doubt_stands(online) -> None:
+    online.reply(match="Task: JUDGE", status=500)
+    online.reply(structured=True, json={"supported": [True, True], "answers": False})
+    answer, trace = await looked_at(written())
+    assert answer.support == "none"
+    assert trace.steps[-1].status == "degraded"
 
 
 async def test_the_model_is_shown_the_question_the_sentences_and_what_they_cite(online) -> None:
