@@ -220,7 +220,7 @@ class CorrectiveSettings(Group):
     env_prefix = "RAG_CORRECTIVE_"
 
     max_refine_rounds: Annotated[WholeNumber, CONSTANT] = 3  # that it searches again before it gives up
-    first_passages: Annotated[Count, CONSTANT] = 6  # given to the model at first: more are read before the first word
+    first_passages: Annotated[Count, CONSTANT] = 8  # given to the model at first: more are read before the first word
     context_passages: Annotated[Count, CONSTANT] = 12  # given to it once it refused, and where it is asked for several
     timeout_s: Annotated[Seconds, CONSTANT] = 180.0  # of a whole answer
 

@@ -56,7 +56,7 @@ async def test_what_the_writing_model_refused_is_judged_and_then_the_best_five_o
     await answer(CLEAR, chunks)
     (first,) = prompts(online, WRITER)
     judged = prompts(online, JUDGE)
-    assert first.count("EUR") == 6
+    assert first.count("EUR") == 8
     assert [prompt.count("EUR") for prompt in judged] == [12, 5]
 
 
@@ -65,7 +65,7 @@ async def test_where_the_question_is_unclear_the_judge_sees_more_passages_than_t
     online.reply(match=JUDGE, json=judgement("ask_back", 1, 12))
     chunks = [chunk(number, f"The deposit in hall {number} is EUR {number}.") for number in range(20)]
     result, _, _ = await answer(CLEAR, chunks)
-    assert [prompt.count("EUR") for prompt in prompts(online, WRITER)] == [6]
+    assert [prompt.count("EUR") for prompt in prompts(online, WRITER)] == [8]
     assert [prompt.count("EUR") for prompt in prompts(online, JUDGE)] == [12]
     assert result.decision == "CLARIFY"
 
