@@ -2,7 +2,7 @@
 
     python -m benchmarks.short_documents [--workflows corrective react] [--misses] [--json]
 
-Eight documents of one chunk each and 51 questions in a user's words (`benchmarks/data/short_documents`): what somebody
+Eight documents of one chunk each and questions in a user's words (`benchmarks/data/short_documents`): what somebody
 has who tries the site with their own first files. Labelled sets are searched in memory, with exact scores for every
 passage; here a leg of the index leaves out what it does not find. Counted as in `benchmarks.sample_answers`, whose
 sample handbook is the baseline: much of it was tuned on that, nothing on these.
@@ -27,7 +27,9 @@ DATA = Path(__file__).resolve().parents[1] / "data" / "short_documents"
 
 
 def read_questions() -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (DATA / "questions.jsonl").read_text(encoding="utf-8").splitlines()]
+    """Those that the documents answer: without a model none is refused."""
+    lines = (DATA / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+    return [entry for entry in map(json.loads, lines) if entry["expects"] == "ANSWER"]
 
 
 @contextmanager

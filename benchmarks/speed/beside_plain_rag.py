@@ -323,7 +323,7 @@ def first_token_rows(replies: dict[str, list[Reply]]) -> list[dict[str, object]]
     pairs = [pair for pair in zip(plain, site, strict=True) if all(one.first_token_ms for one in pair)]
     rows: list[dict[str, object]] = []
     for name, bar in FIRST_TOKEN_BARS.items():
-        # An answer without any model call is decided by the estimate as well, but would flatter the figure.
+        # An answer without any model call would flatter the figure.
         chosen = [pair for pair in pairs if name == "all" or pair[1].model_calls == 1]
         row: dict[str, object] = {"first token": name, "questions": len(chosen), "plain ms": None, "site ms": None}
         if chosen:

@@ -1,4 +1,4 @@
-"""Labelled lists for the estimate: each question with its top 10, with its passages in the collection and without.
+"""Labelled lists: each question with its top 10, with its passages in the collection and without.
 
 A data folder holds one folder per set, of one of three forms:
 

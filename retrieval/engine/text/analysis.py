@@ -10,7 +10,7 @@ text → NFKC → Traditional folded to Simplified → tokens by script → term
 
 A term consists of word characters (`\\w`) in lower case: Milvus Lite's `standard` tokenizer (`\\w+`, lower case) and a
 server's `whitespace` tokenizer leave it as it is. Connectors inside codes become `_`.
-Stop words are those of the two languages that the weights of the estimate are fitted for; in others their rarity alone
+Stop words are those of the two languages that the site speaks; in others their rarity alone
 tells. Negations stay out of the lists: "not" and "不" change what is asked.
 
 A text's language is decided by script first, then, within the Latin script, by function words: cheap, deterministic,

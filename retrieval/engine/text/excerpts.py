@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import PurePosixPath
 
 from retrieval.engine.text.analysis import HAN_CHARACTER
@@ -32,6 +33,7 @@ from retrieval.engine.text.statements import (
 
 MARKDOWN_ENDINGS = (".md", ".markdown")
 CUT = "…"
+ENOUGH = 0.3  # of the characters that an excerpt may have, from which it begins with its section
 MOST_CELL_CHARS = 300  # of a cell that is not marked
 _LINK = re.compile(r"!?\[([^\[\]\n]{0,300})\]\((?!https?://|mailto:)[^()\s]{0,500}(?: \"[^\"\n]{0,200}\")?\)")
 _BRACKETED_NUMBER = re.compile(r"\[(\d{1,3})\]")
@@ -145,17 +147,26 @@ class Passage:
         return "\n" if is_item and block.start - before.end <= 1 else "\n\n"
 
     def around(self, best: int, chars: int) -> tuple[int, int]:
-        """The first and the last piece of an excerpt around `pieces[best]`, its own block first. A heading stands only
-        above what it announces."""
+        """The first and the last piece of an excerpt around `pieces[best]`: its block, its section, what follows, and
+        where that is little, what stands before. A heading stands only above what it announces."""
         first = last = best
-        block = self.pieces[best].block
-        left = chars - self._length(best) - self._head_length(block)
-        for own_block_only in (True, False):
+        left = chars - self._length(best) - self._head_length(self.pieces[best].block)
+        sections = list(accumulate(piece.kind == "heading" for piece in self.pieces))
+        section = range(*self._ends(sections, best))
+        within = (
+            range(*self._ends([piece.block for piece in self.pieces], best)),
+            section,
+            range(section.start, len(self.pieces)),
+            range(len(self.pieces)),
+        )
+        for reach in within:
+            if reach is within[-1] and chars - left >= ENOUGH * chars:
+                break
             grows = True
             while grows:
                 grows = False
                 for at in (last + 1, first - 1):
-                    if not 0 <= at < len(self.pieces) or (own_block_only and self.pieces[at].block != block):
+                    if at not in reach:
                         continue
                     cost = self._length(at)
                     beside = self.pieces[last if at > last else first].block
@@ -169,6 +180,12 @@ class Passage:
         while last > best and self.pieces[last].kind == "heading":
             last -= 1
         return first, last
+
+    @staticmethod
+    def _ends(numbers: Sequence[int], at: int) -> tuple[int, int]:
+        """Where the run of equal numbers begins and ends that `at` is in."""
+        start = numbers.index(numbers[at])
+        return start, start + numbers.count(numbers[at])
 
     def _length(self, at: int) -> int:
         """Of a piece as it is shown, about."""
