@@ -77,7 +77,7 @@ def _runs_end_at_signal() -> Iterator[None]:
 
 async def _load_builtin_model() -> None:
     try:
-        await builtin_model_load()
+        await builtin_model_load(get_engine().models)
     except (DatabaseError, AppError) as error:  # the first question tries again, and says what fails
         logger.warning("the built-in embedding model was not loaded: %s", error)
 

@@ -39,9 +39,11 @@ async def space_of(collection: Collection, models: Models) -> EmbeddingSpace:
     return collection_space(collection) or embedder.space
 
 
-async def builtin_model_load() -> None:
-    """Load the built-in embedding model where a collection uses it, so that the first question need not wait for it."""
-    if await Collection.objects.filter(embedding_model=BUILTIN_SPACE.model).aexists():
+async def builtin_model_load(models: Models) -> None:
+    """Load the built-in embedding model where a collection uses it, or the next one will, so that the first question
+    need not wait for it."""
+    is_used = await Collection.objects.filter(embedding_model=BUILTIN_SPACE.model).aexists()
+    if is_used or not (await models.status()).embed_model:
         await asyncio.to_thread(embed_texts, ["ready"])
 
 
