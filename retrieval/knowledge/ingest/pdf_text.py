@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import pypdfium2
@@ -23,6 +24,8 @@ from retrieval.knowledge.ingest.pdf_drawings import Drawings, Rect, turned
 
 MAX_FONT_NAME = 200  # bytes
 TOUCHING = 0.25  # of a line's height: characters of one word lie nearer to each other
+FINER = 100  # of a step, in which pdfium tells a place
+PACE = 100  # points
 ASKEW = 10  # degrees: what is turned further stands across the page
 USUAL_WIDTH = 0.5  # of a character, of its line's height
 STACKED = 0.4  # of a line's height, that the middles of letters below each other may lie apart
@@ -118,6 +121,7 @@ class PageText:
         self.added = list(added)
         self._rotation = page.get_rotation()
         self._count = self.textpage.count_chars()
+        self._boxes: dict[int, pdfium_c.FS_RECTF] = {}
 
     def close(self) -> None:
         self.textpage.close()
@@ -283,19 +287,42 @@ class PageText:
     def _box(self, place: int) -> pdfium_c.FS_RECTF:
         if place >= self._count:
             return self.added[place - self._count]
-        box = pdfium_c.FS_RECTF()
-        pdfium_c.FPDFText_GetLooseCharBox(self.textpage, place, box)
+        box = self._boxes.get(place)
+        if box is None:
+            box = pdfium_c.FS_RECTF()
+            pdfium_c.FPDFText_GetLooseCharBox(self.textpage, place, box)
+            self._boxes[place] = box
         return box
 
     def _box_on_page(self, place: int) -> Box:
         """In steps of what is shown of the page, which may be cut and turned."""
-        box, x, y = self._box(place), ctypes.c_int(), ctypes.c_int()
-        corners = []
-        for across, down in ((box.left, box.top), (box.right, box.bottom)):
-            pdfium_c.FPDF_PageToDevice(self.page, 0, 0, GRID, GRID, 0, across, down, x, y)
-            corners.append((min(GRID, max(0, x.value)), min(GRID, max(0, y.value))))
-        (x0, y0), (x1, y1) = corners
-        return min(x0, x1), min(y0, y1), max(x0, x1), max(y0, y1)
+        (x, across_x, down_x), (y, across_y, down_y) = self._steps
+        box = self._box(place)
+        xs = sorted(x + across_x * across + down_x * down for across, down in _corners(box))
+        ys = sorted(y + across_y * across + down_y * down for across, down in _corners(box))
+        return _step(xs[0]), _step(ys[0]), _step(xs[1]), _step(ys[1])
+
+    @cached_property
+    def _steps(self) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
+        """How a point of the page becomes steps: where its origin lies, and how far a point across and one up lead."""
+        x = ctypes.c_int()
+        y = ctypes.c_int()
+        found = []
+        size = GRID * FINER
+        for across, down in ((0, 0), (PACE, 0), (0, PACE)):
+            pdfium_c.FPDF_PageToDevice(self.page, 0, 0, size, size, 0, across, down, x, y)
+            found.append((x.value / FINER, y.value / FINER))
+        origin, right, up = found
+        along = [(origin[at], (right[at] - origin[at]) / PACE, (up[at] - origin[at]) / PACE) for at in (0, 1)]
+        return along[0], along[1]
+
+
+def _corners(box: pdfium_c.FS_RECTF) -> tuple[tuple[float, float], tuple[float, float]]:
+    return (box.left, box.top), (box.right, box.bottom)
+
+
+def _step(place: float) -> int:
+    return min(GRID, max(0, round(place)))
 
 
 def _stacked_letters(lines: list[TextLine], page: PageText) -> list[TextLine]:

@@ -19,7 +19,7 @@ from retrieval.knowledge.ingest.ocr import TIMEOUT_S, OcrTimeoutError, ocr_langu
 from retrieval.knowledge.ingest.unread import bounded, on_page, pictures, scanned_pages, unread
 
 FORMATS = ("PNG", "JPEG", "TIFF", "WEBP")
-MAX_PIXELS = 100_000_000  # of a picture: the largest cameras have less, and it has to fit into memory
+MAX_PIXELS = 50_000_000  # of a picture: it has to fit into memory several times
 MAX_PAGES = 200
 SMALL = 1_500_000  # pixels: letters of a screenshot are small, and are recognised better at twice the size
 LARGE = 12_000_000  # pixels: more costs time and tells nothing more

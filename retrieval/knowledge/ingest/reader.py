@@ -32,9 +32,9 @@ DAMAGED = worded("Reading the file failed: it is damaged, or needs more memory t
 class Bounds:
     """Of one fork. memory_mib: of address space, what it has loaded included; output_mib: of its answer."""
 
-    cpu_s: int = 300  # processor time: the same file on every day
+    cpu_s: int = 60  # processor time: the same file on every day
     timeout_s: float = 1200.0  # by the clock: a busy machine gives a process a quarter of a processor
-    memory_mib: int = 2048
+    memory_mib: int = 1280  # a quarter of it is what was loaded before
     output_mib: int = 256
 
 

@@ -59,6 +59,7 @@ FILE_PARSERS: dict[FileKind, Callable[[Path], ParsedDocument]] = {
 _WORD = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\\W\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
 MAX_CHUNKS = 50_000
 MAX_UNPACKED_MIB, MAX_ENTRIES = 400, 20_000  # of an archive
+MAX_PART_MIB = 48  # of a part of an archive that is read whole
 LOOKED_AT_CHARS = 20_000
 MIN_CHARS, MAX_CHARS = 12, 600  # of a sentence that is quoted
 SUMMARY_TOKENS = 160  # of a document's summary, by which hierarchical search finds it
@@ -125,10 +126,20 @@ def _check_archive(path: Path) -> None:
     with zipfile.ZipFile(path) as archive:
         entries = archive.infolist()
     # Declared sizes can lie, but zipfile reads no more of an entry than it declares.
+    largest = max((entry.file_size for entry in entries if _is_read_whole(entry.filename)), default=0)
+    if largest > MAX_PART_MIB * 1024**2:
+        raise DocumentUnreadableError(
+            worded("A part of the file unpacks to more than {max_part_mib} MiB; split it.", max_part_mib=MAX_PART_MIB)
+        )
     if sum(entry.file_size for entry in entries) > MAX_UNPACKED_MIB * 1024**2 or len(entries) > MAX_ENTRIES:
         raise DocumentUnreadableError(
             worded("The file unpacks to more than {max_unpacked_mib} MiB; split it.", max_unpacked_mib=MAX_UNPACKED_MIB)
         )
+
+
+def _is_read_whole(part: str) -> bool:
+    """Whether all of a part is in memory at once, in ten times its size. A workbook's sheets are read row by row."""
+    return part.endswith((".xml", ".rels")) and not part.startswith(("xl/worksheets/", "xl/sharedStrings"))
 
 
 def _as_seen(document: ParsedDocument) -> ParsedDocument:

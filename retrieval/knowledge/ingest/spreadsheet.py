@@ -30,6 +30,7 @@ from retrieval.knowledge.ingest.unread import bounded, formulas, in_sheet, pictu
 
 MAX_CELLS = 500_000  # of a workbook, empty ones between filled ones included
 MAX_ROWS = 1_048_576  # the format's limit of a sheet; only a file made to do harm names a later row
+MAX_COLUMNS = 16_384  # the format's limit
 MAX_MERGED = 20_000  # ranges of a sheet
 MAX_FILLED = 100_000  # places of a sheet that merged cells fill
 MAX_NOTES = 2_000  # of a sheet
@@ -236,6 +237,7 @@ def _read_layout(archive: zipfile.ZipFile, part: str, sheet: _Sheet) -> None:
     """Merged cells, hidden rows and columns, and formulas without a stored value."""
     with archive.open(part) as source:
         number = 0
+        told = 0  # hidden columns
         for _, element in etree.iterparse(source, events=("end",), **PARSER):
             match etree.QName(element).localname:
                 case "c":
@@ -249,8 +251,12 @@ def _read_layout(archive: zipfile.ZipFile, part: str, sheet: _Sheet) -> None:
                     element.clear()
                 case "col":
                     if _is_on(element.get("hidden")) or element.get("width") == "0":
-                        last = min(int(element.get("max", "0")), 16_384)
-                        sheet.hidden_columns.update(range(int(element.get("min", "0")), last + 1))
+                        last = min(int(element.get("max", "0")), MAX_COLUMNS)
+                        columns = range(int(element.get("min", "0")), last + 1)
+                        told += len(columns)
+                        if told > MAX_COLUMNS:  # each has at most one width
+                            raise DocumentUnreadableError(worded("This workbook is damaged: its columns overlap."))
+                        sheet.hidden_columns.update(columns)
                 case "mergeCell" if len(sheet.merged) < MAX_MERGED:
                     left, first, right, last = range_boundaries(element.get("ref", "A1"))
                     sheet.merged.append((first, left, last, right))
@@ -349,7 +355,7 @@ class _OdsBook:
         for element in table.iter(f"{TABLE}table-column"):
             count = _repeated(element, "number-columns-repeated")
             if element.get(f"{TABLE}visibility") in HIDDEN:
-                sheet.hidden_columns.update(range(column, min(column + count, 20_000)))
+                sheet.hidden_columns.update(range(column, min(column + count, MAX_COLUMNS + 1)))
             column += count
         number = 1
         for row in table.iter(f"{TABLE}table-row"):
@@ -388,7 +394,7 @@ class _OdsBook:
             for at in range(number, number + count):
                 sheet.rows[at] = dict(texts)
         if is_hidden:
-            sheet.hidden_rows.update(range(number, number + min(count, MAX_CELLS)))
+            sheet.hidden_rows.update(range(number, min(number + count, MAX_ROWS + 1)))
         return count
 
     def _count(self, cells: int) -> None:

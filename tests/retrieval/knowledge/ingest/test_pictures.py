@@ -81,9 +81,9 @@ def png_head(width: int, height: int) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", fields) + chunk(b"IDAT", zlib.compress(bytes(100)))
 
 
-@pytest.mark.parametrize("size", [(12_000, 10_000), (60_000, 60_000)])
+@pytest.mark.parametrize("size", [(8_000, 7_000), (60_000, 60_000)])
 def test_a_picture_that_unpacks_to_too_much_is_refused(tmp_path: Path, size: tuple[int, int]) -> None:
-    with pytest.raises(DocumentUnreadableError, match="100 megapixels"):
+    with pytest.raises(DocumentUnreadableError, match="50 megapixels"):
         read(tmp_path, png_head(*size))
 
 
