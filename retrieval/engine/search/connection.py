@@ -14,6 +14,8 @@ from retrieval.engine.trace import note_index_wait
 
 TIMEOUT_S = 20.0  # one search
 CONNECT_TIMEOUT_S = 5.0  # until the connection stands
+HUNG_S = 15.0  # for so long after a call that was not answered in time …
+HUNG_TIMEOUT_S = 2.0  # … others wait no longer than this: an answer makes several, and has a way without the index
 RESTART_WAIT_S = 6.0  # from the beginning of an outage: Milvus Lite is back 2 to 4 s after it was killed
 RESTART_POLL_S = 0.25
 MAX_LOADS = 2
@@ -61,6 +63,7 @@ class MilvusConnection:
         self._retired: list[Any] = []
         self._connecting = asyncio.Lock()
         self._has_answered = False
+        self._hung_until = 0.0  # by the loop's clock
         self._away_since = 0.0  # by the loop's clock, of the first call that was lost; 0: the last call went well
 
     async def call(
@@ -71,10 +74,15 @@ class MilvusConnection:
         While a server that has answered before is being restarted, it waits up to `RESTART_WAIT_S` for it; the running
         step of the decision path says so. Raises IndexUnavailableError, MissingCollectionError.
         """
+        now = asyncio.get_running_loop().time
+        limit_s = timeout_s or TIMEOUT_S
+        if now() < self._hung_until:
+            limit_s = min(limit_s, HUNG_TIMEOUT_S)
         try:
-            async with asyncio.timeout(timeout_s or TIMEOUT_S):
+            async with asyncio.timeout(limit_s):
                 return await self._patient_call(run, collection)
         except TimeoutError as error:
+            self._hung_until = now() + HUNG_S
             raise IndexUnavailableError(
                 worded("The search index did not answer in time; try again shortly.")
             ) from error
@@ -113,7 +121,9 @@ class MilvusConnection:
 
     def _note_answer(self) -> None:
         """The server is there, whatever it said: the outage, if there was one, is over."""
-        self._has_answered, self._away_since = True, 0.0
+        self._has_answered = True
+        self._away_since = 0.0
+        self._hung_until = 0.0
 
     def _may_be_restarting(self) -> bool:
         """In the first seconds after a server that has answered was lost."""

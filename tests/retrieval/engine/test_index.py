@@ -7,6 +7,7 @@ import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from ragsite.core.rag_settings import MilvusSettings
 from ragsite.runtime.milvus_lite import LiteServer
 from retrieval.engine.errors import IndexUnavailableError
+from retrieval.engine.search import connection
 from retrieval.engine.search.index import MAX_TERMS_BYTES, MilvusIndex, WriteRight, entity, only_writer
 from retrieval.engine.text.analysis import search_terms
 from retrieval.engine.trace import Trace
@@ -222,3 +224,20 @@ async def test_documents_written_one_by_one_rank_as_if_written_at_once(milvus_se
     assert len(rankings[0]) == 4
     assert list(rankings[1]) == list(rankings[0])
     assert rankings[1] == pytest.approx(rankings[0], rel=1e-4)
+
+
+async def test_after_a_call_that_hung_the_next_ones_are_given_up_soon(
+    index: MilvusIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def hang(_: Any) -> None:
+        await asyncio.sleep(3600)
+
+    monkeypatch.setattr(connection, "HUNG_TIMEOUT_S", 0.05)
+    with pytest.raises(IndexUnavailableError):
+        await index._connection.call(hang, timeout_s=0.05)
+    async with asyncio.timeout(30):
+        with pytest.raises(IndexUnavailableError):
+            await index._connection.call(hang, timeout_s=3600)
+    monkeypatch.setattr(connection, "HUNG_TIMEOUT_S", 20.0)
+    assert await index.chunk_ids(SPACE) == set()  # it answers again
+    assert index._connection._hung_until == 0.0
