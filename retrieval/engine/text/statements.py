@@ -34,6 +34,7 @@ MOST_COLUMNS = 200  # of a table that is shown as one
 CELL_END = "; "
 NAME_END = ": "
 HEAD_END = " | "
+QUOTE = '"'
 LEVELS = " · "  # between the names of a column that several rows name
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
 
@@ -48,12 +49,15 @@ def column_names(head: Sequence[Sequence[str]]) -> tuple[str, ...]:
 
 
 def labelled_row(columns: Sequence[str], cells: Sequence[str]) -> str:
-    """Empty cells are left out; a cell of a column without a name stands alone."""
-    pairs = [
-        f"{columns[at]}{NAME_END}{cell}" if at < len(columns) and columns[at] else cell
-        for at, cell in enumerate(cells)
-        if cell
-    ]
+    """Empty cells are left out; a cell of a column without a name stands alone. A cell whose words could be taken for a
+    cell of another column stands in quotation marks."""
+    ends = tuple(f"{CELL_END}{name}{NAME_END}" for name in columns if name)
+    pairs = []
+    for at, cell in enumerate(cells):
+        if not cell:
+            continue
+        shown = f"{QUOTE}{cell}{QUOTE}" if any(end in cell for end in ends) else cell
+        pairs.append(f"{columns[at]}{NAME_END}{shown}" if at < len(columns) and columns[at] else shown)
     return CELL_END.join(pairs)
 
 
@@ -61,15 +65,22 @@ def cells_of(line: str, columns: Sequence[str]) -> list[str]:
     """The cells of a labelled row, one for each column; what has no name belongs to the cell before it."""
     cells = [""] * len(columns)
     at = -1
-    for piece in line.split(CELL_END):
+    pieces = line.split(CELL_END)
+    for number, piece in enumerate(pieces):
         later = enumerate(columns[at + 1 :], start=at + 1)
         named = next((column for column, name in later if name and piece.startswith(name + NAME_END)), None)
-        if named is None:
+        if named is None or (at >= 0 and _is_open(cells[at], pieces[number:])):
             cells[max(at, 0)] += (CELL_END if cells[max(at, 0)] else "") + piece
         else:
             at = named
             cells[at] = piece[len(columns[at]) + len(NAME_END) :]
-    return cells
+    return [cell[1:-1] if CELL_END in cell and cell[0] == cell[-1] == QUOTE else cell for cell in cells]
+
+
+def _is_open(cell: str, pieces: Sequence[str]) -> bool:
+    """Whether a quoted cell goes on in the pieces of the line that follow."""
+    begins = cell.startswith(QUOTE) and not (len(cell) > 1 and cell.endswith(QUOTE))
+    return begins and any(piece.endswith(QUOTE) for piece in pieces)
 
 
 def labelled_lines(lines: Sequence[str]) -> frozenset[int]:

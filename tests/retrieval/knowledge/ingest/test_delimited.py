@@ -7,6 +7,7 @@ from unittest.mock import patch
 import pytest
 
 from retrieval.engine.errors import DocumentUnreadableError
+from retrieval.engine.text.statements import cells_of
 from retrieval.knowledge.ingest import delimited
 from retrieval.knowledge.ingest.delimited import parse_csv
 
@@ -43,6 +44,14 @@ def test_quoted_cells_hold_delimiters_and_line_ends() -> None:
         "Item: Bolt; Remark: new",
         "Item: Glue; Remark: dry, cool",
     ]
+
+
+def test_words_of_a_cell_are_not_taken_for_another_column() -> None:
+    columns = ("Item", "Remark", "Price")
+    cells = ["Anchor", "old; Price: 1, sold", "95"]
+    line = lines('Item,Remark,Price\nAnchor,"old; Price: 1, sold",95\nBuoy,new,40\n')[1]
+    assert line == 'Item: Anchor; Remark: "old; Price: 1, sold"; Price: 95'
+    assert cells_of(line, columns) == cells
 
 
 def test_lines_above_the_head_are_the_tables_caption() -> None:
