@@ -25,6 +25,7 @@ from ragsite.core.errors import AppError
 from ragsite.core.messages import worded
 from ragsite.runtime import milvus_lite
 from retrieval.compose import Engine, with_engine
+from retrieval.engine.errors import IndexUnavailableError
 from retrieval.engine.ports import SearchRequest
 from retrieval.engine.search.hybrid import NO_BOOST, Hit, rank_with_boosts
 from retrieval.engine.values import Query, ScoredChunk, SearchScope, TailHit
@@ -88,6 +89,8 @@ async def _compare(
             own = await asyncio.to_thread(wording, question.text, vector)
             request = SearchRequest(queries=(Query(question.text),), scope=question.scope, top_k=TOP)
             result = await engine.searcher.search(request)
+            if not await engine.searcher.is_whole(question.scope):
+                raise IndexUnavailableError  # what the database finds in its place is ranked otherwise
         hits: list[ScoredChunk | TailHit] = [*result.candidates, *result.tail_hits]
         rankings = [_ranking(question, snapshot, own, hits) for snapshot in (before, after)]
         await sync_to_async(report)()
