@@ -30,7 +30,7 @@ _XML_DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
 _SPACES = re.compile(r"[ \t\n\r\f\u00a0]+")
 # Nothing of these is shown as text, or it is no part of what the page says.
 SKIPPED = frozenset(
-    ("script", "style", "noscript", "template", "nav", "head", "datalist", "annotation", "annotation-xml", "rp",
+    ("script", "style", "noscript", "template", "nav", "title", "datalist", "annotation", "annotation-xml", "rp",
      "video", "audio", "map", "colgroup")
 )  # fmt: skip
 HEADINGS = {f"h{level}": level for level in range(1, 7)}

@@ -10,13 +10,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import tinycss2
-from cssselect import HTMLTranslator, SelectorError, parser
+from cssselect import SelectorError, parser
 from lxml import etree
 from tinycss2.color3 import RGBA, parse_color
 
 MAX_STYLE_CHARS = 400_000  # of all sheets of a page that are read
 MAX_SELECTORS = 1000
-MAX_LOOKUPS = 1_000_000  # elements that selectors are held against, beyond those of a single class, id or tag
+MAX_LOOKUPS = 1_000_000  # elements around others that are looked at
+MAX_SIBLINGS = 200  # before an element
 SMALL_PX = 1.0  # text of this size is not read
 OFF_SCREEN_PX = 500.0
 ALIKE = 0.03  # how far a colour may be from its ground, of 1
@@ -86,44 +87,98 @@ class Visibility:
                 if selectors > MAX_SELECTORS or selector.pseudo_element:
                     continue
                 order = next(self._order)
+                specificity = selector.specificity()
                 for element in index.elements(selector):
                     for name, value, is_important in declarations:
-                        _declare(self._declared[element], name, value, (is_important, selector.specificity(), order))
+                        _declare(self._declared[element], name, value, (is_important, specificity, order))
 
 
 class _Index:
-    """Finds the elements of a selector."""
+    """Finds the elements of a selector: those of its last part by a name, the others by their ancestors and siblings.
+
+    XPath, which `cssselect` would make of it, takes the square of the elements' number where they nest deeply.
+    """
 
     def __init__(self, root: etree._Element) -> None:
-        self._root = root
-        self._translator = HTMLTranslator()
         self._by_name: dict[str, list[etree._Element]] = defaultdict(list)
-        self._count = 0
         for element in root.iter(etree.Element):
-            self._count += 1
             self._by_name[element.tag].append(element)
+            self._by_name[""].append(element)
             self._by_name[f"#{element.get('id')}"].append(element)
             for name in set((element.get("class") or "").split()):
                 self._by_name[f".{name}"].append(element)
         self._left = MAX_LOOKUPS
+        self._known: dict[tuple[int, etree._Element], bool] = {}  # of the selector at hand
 
     def elements(self, selector: Any) -> list[etree._Element]:
+        """Those of a selector that is not understood, or takes too long, are none."""
         tree = selector.parsed_tree
-        match tree:
-            case parser.Class(selector=parser.Element(element=None)):
-                return self._by_name.get(f".{tree.class_name}", [])
-            case parser.Hash(selector=parser.Element(element=None)):
-                return self._by_name.get(f"#{tree.id}", [])
-            case parser.Element():
-                return self._by_name.get(tree.element or "", [])
-        self._left -= self._count
-        if self._left < 0:
-            return []
+        self._known = {}
+        last = tree.subselector if isinstance(tree, parser.CombinedSelector) else tree
         try:
-            found = self._root.xpath(self._translator.selector_to_xpath(selector))
-        except (SelectorError, etree.XPathError):
+            return [element for element in self._by_name.get(_name(last), []) if self._matches(tree, element)]
+        except NotImplementedError:
             return []
-        return [element for element in found if isinstance(element, etree._Element)]
+
+    def _matches(self, tree: Any, element: etree._Element | None) -> bool:
+        """Raises NotImplementedError."""
+        if element is None:
+            return False
+        match tree:
+            case parser.Element():
+                return tree.element in (None, "*", element.tag)
+            case parser.Class():
+                return tree.class_name in (element.get("class") or "").split() and self._matches(tree.selector, element)
+            case parser.Hash():
+                return tree.id == element.get("id") and self._matches(tree.selector, element)
+            case parser.Attrib(operator="exists"):
+                return element.get(tree.attrib) is not None and self._matches(tree.selector, element)
+            case parser.Attrib(operator="=", value=value) if value is not None:
+                return element.get(tree.attrib) == value.value and self._matches(tree.selector, element)
+            case parser.Negation():
+                return not self._matches(tree.subselector, element) and self._matches(tree.selector, element)
+            case parser.Pseudo(ident="first-child"):
+                return element.getprevious() is None and self._matches(tree.selector, element)
+            case parser.Pseudo(ident="last-child"):
+                return element.getnext() is None and self._matches(tree.selector, element)
+            case parser.CombinedSelector():
+                return self._matches(tree.subselector, element) and self._is_placed(tree, element)
+        raise NotImplementedError
+
+    def _is_placed(self, tree: Any, element: etree._Element) -> bool:
+        """Whether what the combined selector asks for stands around or before the element."""
+        key = (id(tree), element)
+        if key not in self._known:
+            match tree.combinator:
+                case ">":
+                    others = iter([element.getparent()])
+                case "+":
+                    others = iter([element.getprevious()])
+                case "~":
+                    others = itertools.islice(element.itersiblings(preceding=True), MAX_SIBLINGS)
+                case _:
+                    others = element.iterancestors()
+            self._known[key] = any(self._is_one(tree.selector, other) for other in others)
+        return self._known[key]
+
+    def _is_one(self, tree: Any, element: etree._Element | None) -> bool:
+        self._left -= 1
+        if self._left < 0:
+            raise NotImplementedError
+        return self._matches(tree, element)
+
+
+def _name(tree: Any) -> str:
+    """What the elements of a selector's part are found by: "#id", ".class", a tag, or "" for all."""
+    match tree:
+        case parser.Hash():
+            return f"#{tree.id}"
+        case parser.Class():
+            return f".{tree.class_name}"
+        case parser.Element():
+            return "" if tree.element in (None, "*") else str(tree.element)
+        case _:
+            return _name(tree.selector)
 
 
 # ------------------------------------------------------------------------------------------------ what hides

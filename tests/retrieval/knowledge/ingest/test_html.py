@@ -45,6 +45,30 @@ def test_what_styles_hide_is_not_read(attributes: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "selector",
+    [
+        "div > p.gone",
+        "section p",
+        "h1 + div p",
+        "h1 ~ div > .gone",
+        "[data-off] p",
+        "p:first-child",
+        "p:not(.kept)",
+        "* .gone",
+    ],
+)
+def test_selectors_of_style_sheets_find_what_they_hide(selector: str) -> None:
+    page = '<section><h1>Hours</h1><div data-off="1"><p class="gone">free</p></div></section>'
+    assert texts(f"<style>{selector} {{ display: none }}</style>{page}") == ["Hours"]
+
+
+def test_style_sheets_of_deep_pages_are_read_in_time() -> None:
+    """The test's time limit is what fails."""
+    sheet = "div div i div p { display: none } " * 200
+    assert "words" in texts(f"<style>{sheet}</style>" + "<div>" * 200 + "<p>words</p>" * 2000)
+
+
+@pytest.mark.parametrize(
     "page",
     [
         '<p aria-hidden="true">Open daily.</p>',
