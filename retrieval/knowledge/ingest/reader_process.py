@@ -7,6 +7,7 @@ import os
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # a process that forks must have no other thread
 
+import langchain_text_splitters  # noqa: F401
 from PIL import Image
 
 from retrieval.engine.text.analysis import chinese_variant, warm_up

@@ -19,6 +19,7 @@ from retrieval.knowledge.ingest.chunking import ChunkSize, ReadDocument
 from retrieval.knowledge.ingest.reader import Bounds, read_file
 from retrieval.knowledge.ingest.reading import read_document
 from tests.processes import alive, descendants, wait_until
+from tests.retrieval.knowledge.ingest.files import docx_bytes, pdf_bytes, pptx_bytes, xlsx_bytes
 
 SIZE = ChunkSize(80, 10, "word_pieces")
 TEXT = "# Loans\n\n" + "\n\n".join(
@@ -104,3 +105,34 @@ def test_readers_die_with_their_worker(tmp_path: Path) -> None:
         readers = list(descendants(worker.pid))
         worker.kill()
     assert readers and wait_until(lambda: not any(map(alive, readers)), within_s=20)
+
+
+LOADED_WHILE_READING = """
+import sys
+from pathlib import Path
+import retrieval.knowledge.ingest.reader_process
+from retrieval.knowledge.ingest.chunking import ChunkSize
+from retrieval.knowledge.ingest.reading import read_document
+from retrieval.knowledge.ingest.sniff import kind_by_name
+before = set(sys.modules)
+for path in Path(sys.argv[1]).iterdir():
+    read_document(path, kind=kind_by_name(path.name), size=ChunkSize(80, 10, "word_pieces"))
+packages = {name.partition(".")[0] for name in set(sys.modules) - before}
+print(*sorted(packages - sys.stdlib_module_names))
+"""
+
+
+def test_no_fork_loads_a_library_that_the_server_could_have_loaded_once(tmp_path: Path) -> None:
+    files = {
+        "a.md": TEXT.encode(),
+        "a.html": b"<h1>Loans</h1><p>Four weeks.</p>",
+        "a.docx": docx_bytes(),
+        "a.xlsx": xlsx_bytes({"Loans": [["books", "weeks"], [10, 4]]}),
+        "a.pptx": pptx_bytes(),
+        "a.pdf": pdf_bytes(["Students may borrow ten books."]),
+    }
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
+    command = [sys.executable, "-c", LOADED_WHILE_READING, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
