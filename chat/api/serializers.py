@@ -45,6 +45,11 @@ class OptionsSerializer(StrictSerializer):
     hyde = FlagField(required=False, allow_null=True)
     rerank = FlagField(required=False, allow_null=True)
     web_search = FlagField(required=False, allow_null=True)
+    force_generate = FlagField(
+        required=False,
+        allow_null=True,
+        help_text="`self_corrective`: answer at the last rewrite from the best documents, although none has passed.",
+    )
     route = FlagField(
         required=False,
         allow_null=True,

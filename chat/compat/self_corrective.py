@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
+from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.http import StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
@@ -15,16 +17,31 @@ from rest_framework.response import Response
 from chat.api.event_schema import EVENTS
 from chat.api.streaming import EVENT_STREAM, ChatView, event_stream, finished_message, wants_events
 from chat.services.ask import ask
-from ragsite.core.api.fields import IdField, NumberField, StrictSerializer, TextField, WholeNumberField, read_body
+from ragsite.core.api.fields import (
+    FlagField,
+    IdField,
+    NumberField,
+    StrictSerializer,
+    TextField,
+    WholeNumberField,
+    read_body,
+)
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 from ragsite.core.errors import InvalidInputError
 from ragsite.core.messages import worded
+from ragsite.runtime import milvus_lite
 from retrieval.engine.workflows import self_corrective
 from retrieval.knowledge.api.serializers import QuestionField
 from retrieval.knowledge.collection_addresses import MAX_ADDRESS_CHARS
+from retrieval.knowledge.selectors import collection_find
 
 WORKFLOW = "self_corrective"
+# The seed's own example names these: its index, which here is the site's, and all that is searched unasked.
+SEED_ADDRESS = "localhost:19530"
+SEED_COLLECTION = "rag_documents"
+MILVUS_PORT = 19530
+ADDRESSES_SETTING = "RAG_SELF_CORRECTIVE_ALLOWED_ADDRESSES"
 # Which node of the workflow's graph a step of the decision path belongs to.
 NODE_OF_STEP = {
     "condense": "condense",
@@ -47,24 +64,46 @@ OPTIONS = {
     "similarityThreshold": "min_similarity",
     "maxRewriteAttempts": "max_rewrites",
     "gradePassThreshold": "pass_rate",
+    "forceGenerate": "force_generate",
 }
 Step = Mapping[str, Any]
 
 
 def _allowed_addresses() -> list[str]:
-    return [address.strip() for address in settings.RAG.self_corrective.allowed_addresses.split(",") if address.strip()]
+    """Names of the site's own index that requests may be told of."""
+    named = settings.RAG.self_corrective.allowed_addresses.split(",")
+    return [SEED_ADDRESS, *(address.strip() for address in named if address.strip())]
+
+
+def means_this_index(address: str) -> bool:
+    """Whether an address is a name of the site's own index. Nothing that a request names is connected to."""
+    own = settings.RAG.milvus.uri or milvus_lite.current_uri(settings.RAG.data_dir)
+    return _host_and_port(address) in map(_host_and_port, filter(None, [own, *_allowed_addresses()]))
+
+
+def _host_and_port(address: str) -> str:
+    """Without scheme and path, which Milvus does without; Milvus listens on port 19530 where none is named."""
+    try:
+        parts = urlsplit(address if "//" in address else f"//{address}")
+        port = parts.port or MILVUS_PORT
+    except ValueError:  # no address at all
+        return address
+    if not parts.hostname or "@" in address:
+        return address
+    host = "127.0.0.1" if parts.hostname == "localhost" else parts.hostname
+    return f"{host}:{port}"
 
 
 class AddressField(TextField):
-    """An allowed address is another name for the site's own index: nothing that a request names is connected to."""
-
     schema_rules = {"enum": ["", None, *_allowed_addresses()]}
 
     def to_internal_value(self, data: Any) -> str:
         address = super().to_internal_value(data)
-        if address and address not in _allowed_addresses():
+        if address and not means_this_index(address):
             message = worded(
-                "This site searches its own index only: leave the address out, or have an administrator allow it."
+                "This site searches its own index only: leave the address out, or have an administrator add it to "
+                "{setting}.",
+                setting=ADDRESSES_SETTING,
             )
             raise InvalidInputError(message, fields={"milvusConfig": {"address": [message]}})
         return address
@@ -78,16 +117,17 @@ class MilvusConfigSerializer(StrictSerializer):
         allow_null=True,
         allow_blank=True,
         max_length=255,
-        help_text="Refused unless it is among RAG_SELF_CORRECTIVE_ALLOWED_ADDRESSES; the site's own index is searched "
-        "in any case.",
+        help_text="The site's own Milvus, `localhost:19530`, or one of RAG_SELF_CORRECTIVE_ALLOWED_ADDRESSES; all of "
+        "them mean this site's index, and any other is refused.",
     )
     collectionName = TextField(
         required=False,
         allow_null=True,
         allow_blank=True,
         max_length=MAX_ADDRESS_CHARS,
-        help_text="A collection that you may read: its id, `owner/name`, `site:name`, or name. By default your own, "
-        "those shared with your groups, and those that the site has approved.",
+        help_text="A collection that you may read: its id, `owner/name`, `site:name`, or name. By default, and for "
+        "`rag_documents` where no collection is called so, your own, those shared with your groups, and those that the "
+        "site has approved.",
     )
 
 
@@ -123,6 +163,11 @@ class SelfCorrectiveSerializer(StrictSerializer):
         max_value=1.0,
         help_text="Share of relevant documents to answer from; 0.6 by default, 0.8 is strict, 0.4 relaxed.",
     )
+    forceGenerate = FlagField(
+        required=False,
+        allow_null=True,
+        help_text="At the last rewrite, answer from the best documents although none has passed; false by default.",
+    )
     milvusConfig = MilvusConfigSerializer(required=False, allow_null=True)
     sessionId = IdField(required=False, allow_null=True, help_text="Go on in this conversation; a new one by default.")
 
@@ -150,7 +195,13 @@ class SelfCorrectiveApi(ChatView):
     async def post(self, request: Request) -> Response | StreamingHttpResponse:
         """Ask with every document graded by itself. With `Accept: text/event-stream` the events of `/api/chat`."""
         serializer = await read_body(SelfCorrectiveSerializer, request)
-        run = await ask(user=asking_user(request), **serializer.arguments())
+        user = asking_user(request)
+        arguments = serializer.arguments()
+        if arguments["request"].get("collections") == [SEED_COLLECTION]:
+            named = await sync_to_async(collection_find)(user=user, name=SEED_COLLECTION)
+            if named is None:
+                del arguments["request"]["collections"]
+        run = await ask(user=user, **arguments)
         if wants_events(request):
             return event_stream(request, run.message.pk)
         message = await finished_message(request, run.message.pk)

@@ -231,10 +231,12 @@ class SelfCorrectiveSettings(Group):
     env_prefix = "RAG_SELF_CORRECTIVE_"
 
     allowed_addresses: str = ""
-    """Addresses that `milvusConfig.address` may name, with commas: all of them mean this site's own index, and none
-    is ever connected to."""
+    """Addresses that `milvusConfig.address` may name beside the site's own Milvus and `localhost:19530`, with commas:
+    all of them mean this site's own index, and none is ever connected to."""
     pass_rate: Annotated[Share, CONSTANT] = 0.6  # share of relevant documents from which it is answered
     max_rewrites: Annotated[int, Field(ge=0, le=10), CONSTANT] = 3  # then it answers from what passed
+    force_generate: bool = False
+    """Answer at the last rewrite from the best documents, although none has passed; a request may say otherwise."""
 
 
 class MemorySettings(Group):

@@ -118,6 +118,7 @@ TEXTS: dict[str, Sentence] = {
     "enough": worded("enough documents passed"),
     "web_was_last": worded("the web was searched last"),
     "rewrites_used_up": worded("all rewrites are used up"),
+    "forced_to_generate": worded("no document passed, and an answer was asked for all the same"),
     "no_time_to_search": worded("too little time is left to search again"),
     "reflected": worded(
         "{outcome}: {score} (relevance {relevance}, completeness {completeness}, factuality {factuality})"

@@ -341,7 +341,7 @@ class HistoryMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerOptions:
-    """Per-request switches of the contract. None: the setting's default. The last three belong to `self_corrective`.
+    """Per-request switches of the contract. None: the setting's default. The last four belong to `self_corrective`.
 
     route: whether values of the documents that the question names (department, type, year, tags) are preferred.
     """
@@ -355,6 +355,7 @@ class AnswerOptions:
     min_similarity: float | None = None  # cosine, 0..1
     max_rewrites: int | None = None
     pass_rate: float | None = None  # share of relevant documents, 0..1
+    force_generate: bool | None = None  # answer at the limit, from the best documents, where none has passed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -55,7 +55,7 @@ async def handbook(user: User, rag_settings: Any, milvus_settings: MilvusSetting
 
 async def test_the_response_is_the_seeds(api: Api, handbook: Handbook, online: Any) -> None:
     await handbook()
-    online.reply(match="is_relevant", json={"is_relevant": True, "confidence": 9})
+    online.reply(match="is_relevant", json={"is_relevant": True, "confidence": 9, "reasoning": "it states the number"})
     online.reply(structured=False, text="Ten books [1].")
     response = await post(api, topK=2, milvusConfig={"collectionName": "handbook"})
     data = response.json()
@@ -65,7 +65,7 @@ async def test_the_response_is_the_seeds(api: Api, handbook: Handbook, online: A
     assert data["rewriteHistory"] == []
     retrieval, grader = data["retrieval"], data["graderResult"]
     assert retrieval["totalDocuments"] == retrieval["filteredDocuments"] == len(retrieval["documents"]) <= 2
-    assert retrieval["documents"][0]["gradeResult"]["reasoning"].startswith("the model says: relevant")
+    assert retrieval["documents"][0]["gradeResult"]["reasoning"] == "it states the number"
     assert "ten books" in retrieval["documents"][0]["content"]
     assert (grader["passRate"], grader["shouldRewrite"]) == (1.0, False)
     assert grader["passCount"] == grader["totalCount"] == len(grader["documentGrades"])
@@ -126,13 +126,64 @@ async def test_wrong_input_is_refused_by_its_field(api: Api, workflow: ScriptedW
     assert not workflow.questions
 
 
-@pytest.mark.parametrize("address", ["localhost:19530", "http://169.254.169.254/", "milvus.example:19530"])
-async def test_an_address_is_refused_unless_it_was_allowed(
+async def test_at_the_limit_an_answer_is_written_although_no_document_passed_where_the_request_wants_it(
+    api: Api, handbook: Handbook, online: Any
+) -> None:
+    await handbook()
+    online.reply(match="is_relevant", json={"is_relevant": False, "confidence": 8})
+    online.reply(structured=False, text="Ten books [1].")
+    data = (await post(api, maxRewriteAttempts=0, forceGenerate=True)).json()
+    assert (data["decision"], data["answer"]) == ("ANSWER", "Ten books [1].")
+    assert data["retrieval"]["filteredDocuments"] == 0
+    assert "an answer was asked for all the same" in data["graderResult"]["reasoning"]
+
+
+async def test_the_seeds_own_example_works_as_it_stands(api: Api, handbook: Handbook, offline: None) -> None:
+    await handbook()
+    example = {"topK": 5, "similarityThreshold": 0.3, "maxRewriteAttempts": 3, "gradePassThreshold": 0.6}
+    response = await post(
+        api, **example, milvusConfig={"address": "localhost:19530", "collectionName": "rag_documents"}
+    )
+    assert response.status_code == 200, response.json()
+    assert response.json()["retrieval"]["totalDocuments"]
+
+
+async def test_another_unknown_collection_is_still_refused(api: Api, workflow: ScriptedWorkflow) -> None:
+    response = await post(api, milvusConfig={"collectionName": "rag_other"})
+    assert response.status_code == 404
+    assert not workflow.questions
+
+
+async def test_a_collection_of_the_seeds_name_is_searched_alone(
+    api: Api, workflow: ScriptedWorkflow, user: User
+) -> None:
+    named = await sync_to_async(CollectionFactory)(name="rag_documents", owner=user, visibility="private")
+    await sync_to_async(CollectionFactory)(name="handbook", owner=user, visibility="private")
+    assert (await post(api, milvusConfig={"collectionName": "rag_documents"})).status_code == 200
+    (question,) = workflow.questions
+    assert question.scope.ids == (str(named.pk),)
+
+
+@pytest.mark.parametrize("address", ["milvus.internal:19530", "http://milvus.internal:19530/", "milvus.internal"])
+async def test_the_sites_own_milvus_is_a_name_of_its_index(
+    api: Api, workflow: ScriptedWorkflow, rag_settings: Any, address: str
+) -> None:
+    rag_settings(milvus={"uri": "http://milvus.internal:19530"})
+    assert (await post(api, milvusConfig={"address": address})).status_code == 200
+    assert len(workflow.questions) == 1
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["localhost:19531", "http://169.254.169.254/", "milvus.example:19530", "http://u:p@localhost:19530", "[", "::1"],
+)
+async def test_any_other_address_is_refused_with_the_name_of_the_setting_unless_it_was_allowed(
     api: Api, workflow: ScriptedWorkflow, rag_settings: Any, address: str
 ) -> None:
     response = await post(api, milvusConfig={"address": address})
     assert response.status_code == 400
-    assert "address" in response.json()["error"]["fields"]["milvusConfig"]
+    (reason,) = response.json()["error"]["fields"]["milvusConfig"]["address"]
+    assert "RAG_SELF_CORRECTIVE_ALLOWED_ADDRESSES" in reason
     rag_settings(self_corrective={"allowed_addresses": f"other:1, {address}"})
     assert (await post(api, milvusConfig={"address": address})).status_code == 200
     assert len(workflow.questions) == 1

@@ -6,7 +6,7 @@ the verdict is REFINE: nobody has judged. `evaluate` is the evaluator of `react`
 for every document, all of them side by side. Without a language model a cross-encoder's score, where one is configured,
 orders the passages; nothing else scores them.
 Sources: seed 003 §2.5 and §2.6; Yan et al., Corrective RAG, 2024, arXiv:2401.15884; seed 004, tool 3 and node 4; seed
-000, node 2 (is_relevant, confidence).
+000, node 2 (is_relevant, confidence, reasoning).
 """
 
 from __future__ import annotations
@@ -250,12 +250,14 @@ async def _verdict(deps: Deps, question: Question, passages: Sequence[ScoredChun
 
 # ------------------------------------------------------------------------------------------------ grade
 GRADING_TIMEOUT_S = 60.0  # all documents of one search together
+MAX_REASON_CHARS = 200  # of a grade
 EXCERPT_CHARS = 2000  # of a graded document, kept in the decision path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentGrade:
-    """`confidence`: in this verdict, 0..1. by_model: a model gave it; else nobody did, and the document stays."""
+    """`confidence`: in this verdict, 0..1. reason: the model's, in the question's language. by_model: a model gave it;
+    else nobody did, and the document stays."""
 
     relevant: bool
     confidence: float
@@ -329,10 +331,11 @@ async def grade(
 
 
 class DocumentVerdict(BaseModel):
-    """Whether one document holds information that the answer needs, and how sure this judgement is."""
+    """Whether one document holds information that the answer needs, how sure this judgement is, and why."""
 
     is_relevant: bool
     confidence: Score
+    reasoning: Annotated[str, limited(maxLength=MAX_REASON_CHARS)] = ""
 
 
 async def _by_model(deps: Deps, text: str, documents: Sequence[ScoredChunk]) -> dict[str, DocumentGrade]:
@@ -363,12 +366,18 @@ async def _by_model(deps: Deps, text: str, documents: Sequence[ScoredChunk]) -> 
         grade_key(document): DocumentGrade(
             relevant=verdict.is_relevant,
             confidence=verdict.confidence / TOP_SCORE,
-            reason=reason_text("model_says_relevant" if verdict.is_relevant else "model_says_not_relevant"),
+            reason=_reason(verdict),
             by_model=True,
         )
         for document, verdict in zip(documents, verdicts, strict=True)
         if verdict is not None
     }
+
+
+def _reason(verdict: DocumentVerdict) -> str:
+    """The model's own, in one line; the verdict's sentence where it gave none."""
+    own = one_line(verdict.reasoning)[:MAX_REASON_CHARS].strip()
+    return own or reason_text("model_says_relevant" if verdict.is_relevant else "model_says_not_relevant")
 
 
 def _in_order(documents: Sequence[ScoredChunk], grades: Mapping[str, DocumentGrade]) -> tuple[ScoredChunk, ...]:

@@ -3,6 +3,7 @@
     START → condense ─┬─ nothing to search in ─► no_answer ─► END
                       └─► retrieve ─► grade ─┬─ passRate ≥ threshold, or rewrites used up ─► generate ──► END
                              ▲        ▲      ├─ the same, and nothing has passed ──────────► no_answer ► END
+                             │        │      │  (with `force_generate`, as the seed has it ► generate)
                              │        │      ├─ the same, and the web is wanted ─► web_search, once ─► grade
                              │        └──────┼────────────────────────────────────────┘
                              │               └─ passRate < threshold ─► rewrite ─┬─ no other words ► as above
@@ -15,7 +16,8 @@ words run out.
 The web is the last resort, where it is configured and wanted: when nothing of the documents has passed, its pages are
 graded in their place.
 
-Only a model's grades, or its mark before the answer, end in no_answer: a document that no model has graded stays.
+Only a model's grades, or its mark before the answer, end in no_answer: a document that no model has graded stays. With
+`force_generate` the answer is written at the limit from the best documents although none has passed, and says so.
 Nothing is asked back.
 """
 
@@ -74,12 +76,13 @@ class State(Asking, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """The seed's four numbers, of the request or of the settings."""
+    """The seed's four numbers and its forced answer, of the request or of the settings."""
 
     top_k: int
     min_similarity: float
     pass_rate: float
     max_rewrites: int
+    force_generate: bool  # answer from the best documents where none has passed
 
 
 def limits_of(deps: Deps, question: Question) -> Limits:
@@ -89,6 +92,7 @@ def limits_of(deps: Deps, question: Question) -> Limits:
         min_similarity=MIN_SIMILARITY if options.min_similarity is None else options.min_similarity,
         pass_rate=settings.pass_rate if options.pass_rate is None else options.pass_rate,
         max_rewrites=settings.max_rewrites if options.max_rewrites is None else options.max_rewrites,
+        force_generate=settings.force_generate if options.force_generate is None else options.force_generate,
     )
 
 
@@ -150,6 +154,9 @@ async def decide(deps: Deps, state: State) -> Verdict:
             verdict = "no_answer" if refused else "generate"
             if not passed and web_is_left(deps, state):
                 verdict = "web_search"
+            elif refused and state["documents"] and limits.force_generate:
+                verdict = "generate"
+                stop = "forced_to_generate"
         entry.note(
             "pass_rate_stop" if stop else "pass_rate",
             pass_rate=round(graded.pass_rate, 3),
@@ -276,11 +283,14 @@ async def generate(state: State, runtime: Runtime[Deps]) -> State:
     deps, question, found = runtime.context, state["question"], state["documents"]
     passed = passing(found, state["grades"])
     documents = passed or tuple(sorted(found, key=lambda document: -(document.scores.rerank or 0.0)))
-    way_out: WayOut = "none" if passed and state["graded"].by_model else "refuse"
+    forced = state["graded"].by_model and not passed  # a model has refused each, and it is written all the same
+    way_out: WayOut = "none" if forced or (passed and state["graded"].by_model) else "refuse"
     answer = await write_answer(deps, question, documents, way_out=way_out)
     if not answer.text:
         answer = await refuse(deps, question, documents, reason=answer.reason)
-    reason = worded("{passed} of {found} documents passed the grading", passed=len(passed), found=len(found))
+    reason: str = worded("{passed} of {found} documents passed the grading", passed=len(passed), found=len(found))
+    if forced and answer.decision == "ANSWER":
+        reason = reason_text("forced_to_generate")
     return {"answer": replace(answer, reason=answer.reason or reason)}
 
 

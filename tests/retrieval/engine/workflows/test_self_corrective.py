@@ -75,6 +75,38 @@ async def test_with_what_passed_it_answers_once_the_rewrites_are_used_up(online,
     assert len(steps(trace, "rewrite")) == 1
 
 
+async def test_the_graders_reasons_are_in_the_path_and_in_the_prompt_of_the_rewrite(online) -> None:
+    reason = "it is about </passages> rooms,\nnot about the cup"
+    online.reply(match=GRADE, json=verdict(False) | {"reasoning": reason})
+    _, trace, _ = await answer(LOANS)
+    documents = steps(trace, "grade")[0].detail["documents"]
+    assert {row["reason"] for row in documents} == {"it is about ‹/passages› rooms, not about the cup"}
+    prompts = [call.prompt.user for call in trace.calls if call.prompt_name == "retry_rewrite" and call.prompt]
+    assert "(rejected: it is about ‹/passages› rooms, not about the cup)" in prompts[0]
+
+
+async def test_a_grade_without_a_reason_stands(online) -> None:
+    online.reply(match=GRADE, json=verdict(True))
+    _, trace, _ = await answer(DEPOSIT)
+    assert steps(trace, "grade")[0].detail["documents"][0]["reason"] == "the model says: relevant"
+
+
+async def test_where_it_is_to_answer_in_any_case_it_writes_from_the_best_of_what_failed(online) -> None:
+    online.reply(match=GRADE, json=verdict(False))
+    online.reply(structured=False, text="12 books [1].")
+    question = ask(LOANS, options=AnswerOptions(force_generate=True, max_rewrites=0))
+    result, trace, _ = await answer(question)
+    assert (result.decision, result.text) == ("ANSWER", "12 books [1].")
+    assert result.reason == "no document passed, and an answer was asked for all the same"
+    assert steps(trace, "assess")[0].detail["verdict"] == "generate"
+
+
+async def test_nothing_found_is_no_answer_although_it_is_to_answer_in_any_case(online) -> None:
+    question = ask(UNKNOWN, options=AnswerOptions(force_generate=True, max_rewrites=0))
+    result, _, _ = await answer(question, searcher=MemorySearcher(()))
+    assert result.decision == "NO_ANSWER"
+
+
 async def test_a_document_is_graded_once_whatever_was_searched_for(online) -> None:
     online.reply(match=GRADE, json=verdict(False))
     for number in range(3):

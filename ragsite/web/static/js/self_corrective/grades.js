@@ -58,6 +58,7 @@ export class Grades {
 function sayVerdict({ verdict, stop, passed_in_all: passed }, summary) {
   const why = stop ? gettext("{reason}. ", { reason: capitalized(stop) }) : "";
   if (verdict === "rewrite") return gettext("The query is rewritten.");
+  if (verdict === "generate" && !passed) return why + gettext("The answer is written from the nearest documents.");
   if (verdict === "generate") return why + ngettext("The answer is written from {count} document.", "The answer is written from {count} documents.", passed);
   if (verdict === "web_search") return why + gettext("The web is searched.");
   if (verdict === "no_answer") return why + gettext("No document passed.");
