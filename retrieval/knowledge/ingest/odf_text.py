@@ -34,7 +34,7 @@ SKIPPED = frozenset(
      f"{TEXT}table-of-content-source", f"{OFFICE}forms")
 )  # fmt: skip
 BULLET = "-"
-MAX_REPEATS = 200  # of a cell; spreadsheets in a text repeat empty ones without end
+MAX_REPEATS = 50  # of a cell; sheets in a text repeat empty ones without end
 MAX_LEVEL = 6
 
 
