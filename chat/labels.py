@@ -73,7 +73,7 @@ REASONS: Labels = {  # why an answer is to be looked at
 
 Named = dict[str, tuple[str | Promise, str | Promise]]  # label, hint
 EFFORTS: dict[str, dict[str, Any]] = {  # what of a question's request each stands for
-    "quick": {"workflow": "corrective", "options": {"rewrite": False, "hyde": False, "rerank": False}},
+    "quick": {"workflow": "corrective", "options": {"rewrite": False, "hyde": False, "rerank": False, "judge": False}},
     "careful": {"workflow": "corrective"},
     "thorough": {"workflow": "dual_loop"},
 }

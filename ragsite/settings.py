@@ -18,10 +18,10 @@ import dj_database_url
 from csp.constants import NONE, SELF
 from dotenv import dotenv_values
 
-from ragsite.core.rag_settings import RagSettings
+from ragsite.core.rag_settings import GROUPS, RagSettings
 from ragsite.core.redis_connection import lasting_connection
 from ragsite.core.runtime_settings import constance_settings
-from ragsite.core.settings_group import SettingsError
+from ragsite.core.settings_group import SettingsError, refuse_unknown
 from ragsite.core.site_settings import SiteSettings, email_settings
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -29,6 +29,7 @@ TESTING = "pytest" in sys.modules
 _DOTENV = {} if TESTING else dotenv_values(BASE_DIR / ".env")  # tests must not read the site's own
 ENVIRON: dict[str, str] = {**{key: value for key, value in _DOTENV.items() if value is not None}, **os.environ}
 
+refuse_unknown(ENVIRON, (SiteSettings, *GROUPS.values()))
 SITE = SiteSettings.from_env(ENVIRON)
 
 

@@ -52,7 +52,7 @@ class Reply:
     times: int | None = None  # how often it serves; None: always
     text: str | None = None
     pieces: Sequence[str] = ()  # the text as it is cut for the stream; by default at its words
-    json: Any = None  # the answer is this object as JSON
+    json: Any = None  # the answer is this object as JSON, or what this function makes of the prompt
     status: int = 200
     error: str = ""
     delay_s: float = 0.0  # before the response's first byte
@@ -370,7 +370,8 @@ class OllamaServer:
         reading = answers.Reading.of(request.body.get("messages", []))
         schema = request.body.get("format")
         if reply.json is not None:
-            text = jsonlib.dumps(reply.json, ensure_ascii=False)
+            value = reply.json(request.prompt) if callable(reply.json) else reply.json
+            text = jsonlib.dumps(value, ensure_ascii=False)
         elif reply.text is not None:
             text = reply.text
         elif isinstance(schema, dict):

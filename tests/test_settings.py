@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from ragsite.core.rag_settings import GROUPS, RagSettings
-from ragsite.core.settings_group import SettingsError
+from ragsite.core.settings_group import SettingsError, refuse_unknown
 from ragsite.core.site_settings import SiteSettings, email_settings
 from tests.settings_page import PAGE, render
 
+GROUPS_OF_ALL = (SiteSettings, *GROUPS.values())
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -78,6 +79,9 @@ def test_another_address_for_e_mail_is_refused_without_its_password(url: str) ->
         ("RAG_OFFLINE", "maybe", "'auto', '0' or '1'"),
         ("RAG_RERANK_ENABLED", "perhaps", "valid boolean"),
         ("RAG_SEARCH_TOP_K", "60", "at most 50"),
+        ("RAG_REWRITE_VARIANTS", "0", "greater than or equal to 1"),
+        ("RAG_RERANK_PROMPT", "/nowhere/rerank.md", "not a file"),
+        ("RAG_POSITION_STRATEGY", "middle", "'top_first' or 'sandwich'"),
         ("RAG_OLLAMA_FIRST_TOKEN_TIMEOUT_S", "nan", "finite number"),
         ("MILVUS_URI", "me:pw", "must be an address that starts with http:// or https://"),
     ],
@@ -94,4 +98,27 @@ def test_the_page_of_settings_is_what_the_code_says() -> None:
 
 
 def test_variables_stay_few() -> None:
-    assert sum(len(group.variables()) for group in (SiteSettings, *GROUPS.values())) <= 70
+    assert sum(len(group.variables()) for group in (SiteSettings, *GROUPS.values())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("variable", "nearest"),
+    [
+        ("RAG_SERCH_TOP_K", "RAG_SEARCH_TOP_K"),
+        ("RAG_REWRITE_ENABLE", "RAG_REWRITE_ENABLED"),
+        ("RAGSITE_PROT", "RAGSITE_PORT"),
+    ],
+)
+def test_a_variable_that_is_no_setting_is_refused_with_the_nearest_name(variable: str, nearest: str) -> None:
+    with pytest.raises(SettingsError, match=f"^{variable}: .*{nearest}"):
+        refuse_unknown({variable: "1"}, GROUPS_OF_ALL)
+
+
+def test_variables_of_other_programs_are_left_alone() -> None:
+    refuse_unknown({"RAGTIME": "1", "PATH": "/bin", "RAGSITE_KEY": "secret", "RAG_RERANK_URL": ""}, GROUPS_OF_ALL)
+
+
+def test_a_command_does_not_start_with_a_misspelt_setting() -> None:
+    done = manage("check", RAG_RERANK_ENABLD="1")
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert done.stderr.startswith("RAG_RERANK_ENABLD") and "RAG_RERANK_ENABLED" in done.stderr

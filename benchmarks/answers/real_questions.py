@@ -262,7 +262,7 @@ async def ask_all(
     names: the set's names of documents, by their ids."""
     sides: list[Side] = [site] if plain is None else [plain, site]
     more: dict[str, Any] = {"workflow": options.workflow} if options.workflow else {}
-    more |= {"options": {"rerank": True}} if options.rerank else {}
+    more |= {"options": {"judge": True}} if options.judge_first else {}
     for text in WARM_UP:
         for side in sides:
             await ask(side, text, len(questions), collections=[questions[0].part])
@@ -438,7 +438,7 @@ def measured(
     environment = {
         **judge.environment,
         **dict(one.split("=", 1) for one in options.setting),
-        "RAG_TOP_K": str(FOUND_AT),
+        "PLAIN_TOP_K": str(FOUND_AT),
     }
     names = {row["document_id"]: row["title"] for row in loaded.rows()}
     with contextlib.ExitStack() as stack:
@@ -461,7 +461,7 @@ def main() -> None:
     parser.add_argument("--embed-model", default="all-minilm")
     parser.add_argument("--data", type=Path, help="where loaded sites are kept and used again")
     parser.add_argument("--workflow", help="the default one by default")
-    parser.add_argument("--rerank", action="store_true", help="ask with options.rerank: judge before writing")
+    parser.add_argument("--judge-first", action="store_true", help="ask with options.judge: judge before writing")
     parser.add_argument("--setting", action="append", default=[], metavar="NAME=VALUE", help="of the site, many times")
     parser.add_argument("--limit", type=int, help="so many questions, spread over the set")
     parser.add_argument("--only", nargs="+", help="ids of questions")

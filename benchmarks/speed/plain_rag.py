@@ -18,7 +18,7 @@ from typing import Any
 import httpx
 import numpy as np
 
-TOP_K = int(os.environ.get("RAG_TOP_K", "5"))
+TOP_K = int(os.environ.get("PLAIN_TOP_K", "5"))
 PROMPT = (
     "Answer the question from the numbered passages alone. Put the number of each passage that you use, like [1]. "
     "If they do not hold the answer, say that you don't know."

@@ -13,12 +13,14 @@ from ragsite.core.api.fields import (
     FlagField,
     IdField,
     ListField,
+    NumberField,
     StrictSerializer,
     TextField,
     WholeNumberField,
 )
 from ragsite.core.localized import localized
 from ragsite.core.messages import worded
+from ragsite.core.rag_settings import POSITION_STRATEGIES
 from retrieval.engine.values import TASK_NAMES
 from retrieval.engine.workflows import available_workflows
 from retrieval.knowledge.api.serializers import (
@@ -43,7 +45,25 @@ class OptionsSerializer(StrictSerializer):
     top_k = WholeNumberField(required=False, allow_null=True, min_value=1, max_value=settings.RAG.search.max_top_k)
     rewrite = FlagField(required=False, allow_null=True)
     hyde = FlagField(required=False, allow_null=True)
-    rerank = FlagField(required=False, allow_null=True)
+    rerank = FlagField(
+        required=False, allow_null=True, help_text="Order the candidates anew: a cross-encoder, else a model."
+    )
+    top_n = WholeNumberField(
+        required=False, allow_null=True, min_value=1, max_value=settings.RAG.search.max_top_k,
+        help_text="Candidates that are left after reranking.",
+    )  # fmt: skip
+    min_score = NumberField(
+        required=False, allow_null=True, min_value=0.0, max_value=1.0,
+        help_text="Candidates that reranking scores below it are left out, but for the best one.",
+    )  # fmt: skip
+    judge = FlagField(
+        required=False,
+        allow_null=True,
+        help_text="false: no model judges passages or the answer; true: passages are judged before the first writing.",
+    )
+    position_strategy = serializers.ChoiceField(
+        choices=POSITION_STRATEGIES, required=False, allow_null=True, help_text="The order of passages in a prompt."
+    )
     web_search = FlagField(required=False, allow_null=True)
     force_generate = FlagField(
         required=False,

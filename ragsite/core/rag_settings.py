@@ -17,6 +17,7 @@ from ragsite.core.settings_group import (
     Address,
     Count,
     Group,
+    PromptFile,
     Seconds,
     Share,
     WholeNumber,
@@ -144,6 +145,8 @@ class IngestSettings(Group):
 
 
 Legs = Literal["joined", "rrf"]
+PositionStrategy = Literal["top_first", "sandwich"]
+POSITION_STRATEGIES: tuple[PositionStrategy, ...] = ("top_first", "sandwich")
 
 
 class SearchSettings(Group):
@@ -171,17 +174,39 @@ class SearchSettings(Group):
 
 
 class RewriteSettings(Group):
-    enabled: Annotated[bool, CONSTANT] = True
+    """Other words for a search (seed 003 §2.2)."""
+
+    env_prefix = "RAG_REWRITE_"
+
+    enabled: bool = True
+    """Search in other words where the question's own found too little; a request may say otherwise."""
+    variants: int = Field(3, ge=1, le=8)
+    """Rewrites that the model is asked for."""
+    prompt: PromptFile = ""
+    """A file in place of the prompt `rewrite`; empty: the one of the data folder's `prompts`, else ours."""
 
 
 class RerankSettings(Group):
+    """The first candidates in another order: a cross-encoder's, else that of the scores, 0 to 1, that a model gives
+    (seed 003 §2.5)."""
+
     env_prefix = "RAG_RERANK_"
 
-    enabled: bool = True
-    """Order the candidates anew."""
+    enabled: bool | None = None
+    """1: in every workflow; 0: in none; empty: by a cross-encoder in every workflow, by a model in Thorough. A request
+    may say otherwise."""
     url: Address = Field("", repr=False, validation_alias="RAG_RERANK_URL")
     """A cross-encoder server; empty: the model reranks."""
-    max_candidates: Annotated[int, Field(ge=1, le=50), CONSTANT] = 10
+    max_candidates: int = Field(10, ge=1, le=50)
+    """Candidates that are ordered anew."""
+    snippet_length: int = Field(600, ge=50, le=4000)
+    """Characters of each candidate that a model is shown for it; a cross-encoder is sent 2000."""
+    top_n: WholeNumber = 0
+    """Candidates that are left after it; 0: all."""
+    min_score: Share = 0.0
+    """Candidates below this score are left out, but for the best one; 0: none."""
+    prompt: PromptFile = ""
+    """A file in place of the prompt `rerank`; empty: the one of the data folder's `prompts`, else ours."""
     evaluator: Literal["overall", "eight_criteria"] = "overall"
     """How a model judges passages: by naming those that answer, or by seed 002's eight criteria."""
 
@@ -212,6 +237,9 @@ class AnswerSettings(Group):
         "corrective", validation_alias="RAG_DEFAULT_WORKFLOW"
     )
     """How much is done for a question that does not say: `corrective` is Careful, `dual_loop` Thorough."""
+    position_strategy: PositionStrategy = Field("top_first", validation_alias="RAG_POSITION_STRATEGY")
+    """The order of the passages in a prompt: the best first, or with `sandwich` the best at both ends and the weakest
+    in the middle (seed 002; Liu et al., 2024)."""
 
 
 class CorrectiveSettings(Group):
@@ -322,6 +350,12 @@ class RagSettings(Group):
     web_search: WebSearchSettings = WebSearchSettings()
     data_dir: str = "var"
     prompts_dir: str = ""
+
+    @property
+    def prompt_files(self) -> dict[str, str]:
+        """Prompt → the file that a setting names in its place."""
+        named = {"rewrite": self.rewrite.prompt, "rerank": self.rerank.prompt}
+        return {prompt: path for prompt, path in named.items() if path}
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str], *, data_dir: str = "var", prompts_dir: str = "") -> Self:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 from urllib.parse import urlsplit
 
@@ -56,6 +58,20 @@ class Group(BaseModel):
         return type(self)(**{**dict(self), **changes})
 
 
+PREFIXES = ("RAG_", "RAGSITE_")
+OTHERS = ("RAGSITE_KEY", "RAGSITE_TEST_")  # what the examples in docs/ and the tests read begins so
+
+
+def refuse_unknown(environ: Mapping[str, str], groups: Iterable[type[Group]]) -> None:
+    """Raises SettingsError for a variable that looks like a setting and is none, with the nearest name."""
+    known = [variable for group in groups for variable in group.variables().values()]
+    for variable in sorted(environ):
+        if not variable.startswith(PREFIXES) or variable.startswith(OTHERS) or variable in known:
+            continue
+        nearest = get_close_matches(variable, known, n=1, cutoff=0.0)
+        raise SettingsError(f"{variable}: there is no such setting; did you mean {nearest[0]}?")
+
+
 def is_address(text: str) -> bool:
     """Whether it is an http(s) address with a host."""
     try:
@@ -69,6 +85,13 @@ def _check_address(text: str) -> str:
     if text and not is_address(text):
         raise ValueError("must be an address that starts with http:// or https://")
     return text
+
+
+def check_prompt_file(path: str) -> str:
+    """Raises ValueError unless it is empty, or the path of a file."""
+    if path and not Path(path).expanduser().is_file():
+        raise ValueError("is not a file")
+    return path
 
 
 def word_or_server(word: str, kind: str) -> AfterValidator:
@@ -87,5 +110,6 @@ Count = Annotated[int, Field(ge=1)]
 WholeNumber = Annotated[int, Field(ge=0)]
 Seconds = Annotated[float, Field(gt=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
+PromptFile = Annotated[str, AfterValidator(check_prompt_file)]
 Address = Annotated[str, AfterValidator(_check_address)]
 """An http(s) address, or nothing. Give such a field `repr=False`: addresses may hold passwords."""

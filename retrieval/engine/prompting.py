@@ -3,7 +3,7 @@
 A file holds an optional HTML comment (what the prompt is for), the system text, a line `---`, and the user text.
 The system text comes first and should not vary, so that the model server's prompt cache works. Variables are those of
 `string.Template`: `$query`; braces stay literal and `$$` is a dollar sign. A file of the same name in the setting
-`prompts_dir` replaces ours.
+`prompts_dir` replaces ours, and so does one that a setting of its own names (RAG_REWRITE_PROMPT, RAG_RERANK_PROMPT).
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from __future__ import annotations
 import hashlib
 import re
 import string
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 
 from ragsite.core.messages import worded
 from retrieval.engine.errors import ModelError
@@ -58,8 +60,10 @@ class PromptTemplate:
 class PromptLibrary:
     """Finds prompt files. A changed file is read anew at its next use."""
 
-    def __init__(self, prompts_dir: str = "") -> None:
+    def __init__(self, prompts_dir: str = "", files: Mapping[str, str] = MappingProxyType({})) -> None:
+        """files: prompt → the file that serves in its place, in every language."""
         self._folders = [Path(prompts_dir).expanduser(), BUILT_IN] if prompts_dir else [BUILT_IN]
+        self._files = {name: Path(path).expanduser() for name, path in files.items()}
 
     def render(self, name: str, *, language: str = "en", **variables: object) -> Prompt:
         """The prompt in this language, filled. Raises PromptError."""
@@ -68,6 +72,8 @@ class PromptLibrary:
     def template(self, name: str, *, language: str = "en") -> PromptTemplate:
         """The first file of: this language, its main language (zh-hant → zh), no language, English; of two the
         operator's own. Raises PromptError."""
+        if path := self._files.get(name):
+            return read_prompt(name, path, path.stat().st_mtime_ns if path.is_file() else 0)
         language = language.lower()
         for tag in (f".{language}", f".{language.split('-')[0]}", "", ".en"):
             for folder in self._folders:

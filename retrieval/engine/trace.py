@@ -96,6 +96,7 @@ TEXTS: dict[str, Sentence] = {
     "not_boosted": worded("no ratings apply to what was found"),
     "deduped": worded("candidates: {before} → {after}"),
     "ordered": worded("{given} of {found} passages, the best first"),
+    "ordered_sandwich": worded("{given} of {found} passages, the best first and last, the weakest in the middle"),
     "compressed": worded("cut from {before} to {after} tokens"),
     "web_not_wanted": worded("not asked for"),
     "no_web_search": worded("this site has no web search (RAG_WEB_SEARCH)"),
@@ -103,6 +104,8 @@ TEXTS: dict[str, Sentence] = {
     "web_found": worded("{query}: results: {count}"),
     # ---------------------------------------------------------------- judge
     "reranked": worded("best {best}: {title}"),
+    "reranked_fewer": worded("best {best}: {title}; left out: {left_out}"),
+    "reranked_below": worded("none reaches {min_score}, so the best stays: {best}, {title}; left out: {left_out}"),
     "judged_yes": worded("the model says that passages answer"),
     "judged_no": worded("the model says that no passage answers"),
     "judged_unclear": worded("the model says that the passages are about different things"),

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal
 
+from ragsite.core.rag_settings import PositionStrategy
+
 Decision = Literal["ANSWER", "CLARIFY", "NO_ANSWER"]
 Level = Literal["chunks", "documents"]  # which rows of the index are searched
 HEADING_JOIN = " › "  # between the headings that a chunk stands under
@@ -344,6 +346,8 @@ class AnswerOptions:
     """Per-request switches of the contract. None: the setting's default. The last four belong to `self_corrective`.
 
     route: whether values of the documents that the question names (department, type, year, tags) are preferred.
+    rerank, top_n, min_score: as the settings of that name. judge: whether a model judges passages and answers; True:
+    before the first writing, too.
     """
 
     top_k: int | None = None
@@ -351,6 +355,10 @@ class AnswerOptions:
     rewrite: bool | None = None
     hyde: bool | None = None
     rerank: bool | None = None
+    top_n: int | None = None
+    min_score: float | None = None
+    judge: bool | None = None
+    position_strategy: PositionStrategy | None = None
     web_search: bool | None = None
     min_similarity: float | None = None  # cosine, 0..1
     max_rewrites: int | None = None

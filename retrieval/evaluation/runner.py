@@ -21,11 +21,12 @@ from ragsite.core.rag_settings import RagSettings
 from retrieval.engine.ports import SearchRequest
 from retrieval.engine.prompting import PromptLibrary
 from retrieval.engine.providers.registry import ModelRegistry
+from retrieval.engine.providers.rerank_http import HttpReranker
 from retrieval.engine.search.hybrid import HybridSearcher
 from retrieval.engine.search.index import BM25_B, BM25_K1, MilvusIndex, only_writer
-from retrieval.engine.steps.judge import judge, rerank
+from retrieval.engine.steps.judge import rerank
 from retrieval.engine.steps.query import hyde, rewrite
-from retrieval.engine.steps.retrieve import search_documents
+from retrieval.engine.steps.retrieve import breadth, dedupe, search_documents
 from retrieval.engine.steps.step import Deps
 from retrieval.engine.text.analysis import answer_language
 from retrieval.engine.trace import Trace
@@ -96,9 +97,10 @@ async def evaluate(
             deps = Deps(
                 settings=settings,
                 models=models,
-                prompts=PromptLibrary(settings.prompts_dir),
+                prompts=PromptLibrary(settings.prompts_dir, settings.prompt_files),
                 store=collection.store,
                 searcher=HybridSearcher(index=index, store=collection.store, models=models, settings=settings.search),
+                reranker=HttpReranker(settings.rerank) if settings.rerank.url else None,
             )
             figures: dict[str, dict[str, float]] = {}
             fallbacks: dict[str, Counter[str]] = {}
@@ -166,10 +168,10 @@ async def _search(
     )
     candidates = (await search_documents(deps, request)).candidates
     if "+rerank" in added:
-        shown = candidates[: deps.settings.rerank.max_candidates]
-        assessment = await judge(deps, question, await rerank(deps, question, shown))
-        first = (*assessment.named, *assessment.candidates, *candidates)
-        candidates = tuple({candidate.chunk_id: candidate for candidate in first}.values())
+        # As an answer has it: of what it searches for, each said once. It never sees the others.
+        found = breadth(question, deps.settings)
+        ranked = await rerank(deps, question, await dedupe(deps, candidates[:found]), by_default=True)
+        candidates = (*ranked, *candidates[found:])
     fallbacks = {f"{entry['step']}: {entry['reason']}" for entry in trace.degraded}
     return candidates, fallbacks | ({NO_RATINGS} if "+boosts" in added else set())
 

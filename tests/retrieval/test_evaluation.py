@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from io import StringIO
 from pathlib import Path
@@ -14,6 +15,7 @@ from pymilvus import MilvusClient
 
 from ragsite.core.rag_settings import MilvusSettings, OllamaSettings
 from retrieval.evaluation import runner
+from tests.ollama_server import OllamaServer
 
 DOCUMENTS = [
     {"id": "leave", "title": "Leave", "text": "Every employee has thirty days of paid leave in a year."},
@@ -98,8 +100,23 @@ def test_nothing_is_left_in_the_index_when_it_is_stopped(
 
 def test_stages_that_need_a_model_say_that_a_fallback_served(labelled: Path, offline: str) -> None:
     told = evaluate(labelled, "--stages", "hybrid,rerank,boosts", "--no-decisions")
-    assert "+rerank: a fallback served for 3 of 3 (assess: offline mode" in told
+    assert "+rerank: a fallback served for 3 of 3 (rerank: offline mode" in told
     assert "+boosts: a fallback served for 3 of 3 (boost: there are no ratings" in told
+
+
+def test_a_reranking_is_the_one_that_answers_have(
+    labelled: Path, online: OllamaServer, milvus: MilvusSettings, rag_settings: Callable[..., Any]
+) -> None:
+    rag_settings(milvus=milvus)
+
+    def kitchen_first(prompt: str) -> dict[str, list[int]]:
+        return {"scores": [10 if title == "Kitchen" else 1 for title in re.findall(r'title="(\w+)"', prompt)]}
+
+    online.reply(match="You score how well", json=kitchen_first)
+    result = json.loads(evaluate(labelled, "--json", "--stages", "hybrid,rerank", "--no-decisions"))
+    assert result["stages"]["hybrid"]["mrr"] == 1.0
+    assert result["stages"]["+rerank"]["mrr"] == 0.5
+    assert not [request for request in online.chats if "JUDGE" in request.prompt]
 
 
 def test_a_saved_run_is_compared_with(labelled: Path, offline: str, tmp_path: Path) -> None:

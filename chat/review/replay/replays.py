@@ -146,4 +146,6 @@ def change_words(change: Mapping[str, Any]) -> list[str]:
 
 def option_label(name: str) -> str:
     """Of a question's option."""
-    return _("Passages given to the model") if name == "top_k" else labels.label(labels.STEPS, name)
+    if name == "top_k":
+        return _("Passages given to the model")
+    return labels.label(labels.STEPS, "assess" if name == "judge" else name)

@@ -43,7 +43,7 @@ from retrieval.knowledge.api.serializers import FiltersSerializer, search_filter
 from retrieval.knowledge.selectors import as_uuid
 
 ON_A_PAGE = 100
-OPTIONS = ("rewrite", "hyde", "rerank", "web_search")
+OPTIONS = ("rewrite", "hyde", "rerank", "judge", "web_search")
 _DOCUMENT_LINK = re.compile(r"\[([^\[\]\n]{1,300})\]\(/documents/[0-9a-f-]{36}/\)")
 
 

@@ -17,7 +17,7 @@ from retrieval.engine.ports import Prompt
 from retrieval.engine.steps.grounding.claims import brackets_of, claims_of
 from retrieval.engine.steps.grounding.verify import NOTHING_SUPPORTED, check_by_words, verify
 from retrieval.engine.steps.passages import NEAREST, NEAREST_CHARS, SHOWN_CHARS, Shown, best_sources, show_passages
-from retrieval.engine.steps.retrieve import compress, order
+from retrieval.engine.steps.retrieve import compress, order, position_strategy, positions
 from retrieval.engine.steps.step import Deps, step
 from retrieval.engine.steps.writing import (
     AnswerWriter,
@@ -56,7 +56,8 @@ async def select_passages(
     `context_passages`), or as many as the request says."""
     most = question.options.top_k or most or deps.settings.corrective.context_passages
     author = await author_of(deps, lambda: _prompt(deps, question, (), "ask_back"))
-    return await order(deps, candidates, most=most, scope=question.scope, room=author.room)
+    strategy = position_strategy(deps, question)
+    return await order(deps, candidates, most=most, scope=question.scope, room=author.room, strategy=strategy)
 
 
 async def write_answer(
@@ -218,10 +219,11 @@ async def _passages(deps: Deps, question: Question, sources: tuple[Source, ...],
 
 
 def _prompt(deps: Deps, question: Question, passages: Sequence[ScoredChunk], way_out: WayOut) -> Prompt:
+    places = positions(len(passages), position_strategy(deps, question))
     return deps.prompt(
         PROMPTS[way_out],
         history=quote_history(question.history),
-        passages="\n\n".join(quote_source(number, passage.chunk) for number, passage in enumerate(passages, start=1)),
+        passages="\n\n".join(quote_source(number, passages[number - 1].chunk) for number in places),
         question=one_line(question.standalone),
     )
 

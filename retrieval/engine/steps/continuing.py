@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from retrieval.engine.ports import Prompt
 from retrieval.engine.steps.answer import written_answer
-from retrieval.engine.steps.retrieve import fit
+from retrieval.engine.steps.retrieve import fit, position_strategy, positions
 from retrieval.engine.steps.step import Deps, step
 from retrieval.engine.steps.writing import AnswerWriter, author_of, write_by_model
 from retrieval.engine.text.markers import without_citations
@@ -48,7 +48,7 @@ async def write_on(deps: Deps, begun: Begun) -> Answer:
     author = await author_of(deps, lambda: _prompt(deps, begun, ""))
     writer = ContinuedWriter(deps, begun)
     ended = await write_by_model(
-        deps, author, lambda: _prompt(deps, begun, _passages(begun, tokens=author.room or 0)), writer
+        deps, author, lambda: _prompt(deps, begun, _passages(deps, begun, tokens=author.room or 0)), writer
     )
     if reason := ended.failure or ("" if len(writer.text) > len(begun.text) else "empty_answer"):
         ended = replace(ended, failure=reason_text(reason))
@@ -56,11 +56,13 @@ async def write_on(deps: Deps, begun: Begun) -> Answer:
     return written_answer(writer.text, begun.sources, ended, reason=begun.reason)
 
 
-def _passages(begun: Begun, *, tokens: int) -> str:
+def _passages(deps: Deps, begun: Begun, *, tokens: int) -> str:
     """As many as the beginning leaves room for in the window."""
     candidates = [ScoredChunk(chunk=source.chunk, scores=source.scores) for source in begun.sources]
     selection = fit(candidates, tokens=tokens) if tokens else []
-    return "\n\n".join(quote_source(source.marker, source.chunk) for source in begun.sources[: len(selection)])
+    places = positions(len(selection), position_strategy(deps, begun.question))
+    sources = [begun.sources[place - 1] for place in places]
+    return "\n\n".join(quote_source(source.marker, source.chunk) for source in sources)
 
 
 def _prompt(deps: Deps, begun: Begun, passages: str) -> Prompt:

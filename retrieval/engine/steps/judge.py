@@ -3,10 +3,10 @@
 The fast model is shown the passages in the form and order in which the writing model is given them, and replies with
 the numbers of those that answer, and a verdict, about 20 tokens. Only a model's word refuses or asks back; without one
 the verdict is REFINE: nobody has judged. `evaluate` is the evaluator of `react`; `grade` gives one independent verdict
-for every document, all of them side by side. Without a language model a cross-encoder's score, where one is configured,
-orders the passages; nothing else scores them.
-Sources: seed 003 §2.5 and §2.6; Yan et al., Corrective RAG, 2024, arXiv:2401.15884; seed 004, tool 3 and node 4; seed
-000, node 2 (is_relevant, confidence, reasoning).
+for every document, all of them side by side. `rerank` orders the passages by the scores of a cross-encoder, where one
+is configured, else of a model; nothing else scores them.
+Sources: seed 003 §2.5 and §2.6; seed 002 (TopN and MinScore); Yan et al., Corrective RAG, 2024, arXiv:2401.15884; seed
+004, tool 3 and node 4; seed 000, node 2 (is_relevant, confidence, reasoning).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from retrieval.engine.values import Question, ScoredChunk
 BOOST_SHARE = 0.5  # exponent of what ratings gave a candidate: how far it counts on after reranking; 0: not at all
 YES_SCORE = 6  # of TOP_SCORE, from which a model's score means yes
 FRAME_TOKENS = 1000  # of a judge's prompt, for all that is no passage
-SNIPPET_CHARS = 2000  # of each passage that a cross-encoder is sent; it reads some 500 tokens
+CROSS_ENCODER_CHARS = 2000  # of each passage that it is sent; it reads some 500 tokens
 MISSING_CHARS = 300
 TOP_SCORE = 10  # of the whole numbers, from 0, that a model scores with
 CRITERIA = (
@@ -68,10 +68,9 @@ class Assessment:
 
 
 # ------------------------------------------------------------------------------------------------ what judges share
-def reranking_is_on(deps: Deps, question: Question) -> bool:
-    """Whether a model may be asked about passages: as the request says, else the settings."""
-    option = question.options.rerank
-    return deps.settings.rerank.enabled if option is None else option
+def judging_is_on(question: Question) -> bool:
+    """Whether a model may be asked about passages and answers, unless the request says no."""
+    return question.options.judge is not False
 
 
 async def quoted(deps: Deps, passages: Sequence[ScoredChunk]) -> list[str]:
@@ -107,33 +106,93 @@ def check_score(*numbers: float) -> None:
 
 
 # ------------------------------------------------------------------------------------------------ rerank
-def _as_found(
-    deps: Deps, reranker: HttpReranker, text: str, passages: Sequence[ScoredChunk]
+class RerankScores(BaseModel):
+    """How well each passage answers, in the passages' order."""
+
+    scores: list[Score]
+
+
+def reranking_is_on(deps: Deps, question: Question, *, by_default: bool = False) -> bool:
+    """As the request says, else the setting; where neither does, with a cross-encoder, or `by_default`."""
+    for choice in (question.options.rerank, deps.settings.rerank.enabled):
+        if choice is not None:
+            return choice
+    return by_default or deps.reranker is not None
+
+
+async def rerank(
+    deps: Deps, question: Question, passages: Sequence[ScoredChunk], *, by_default: bool = False
 ) -> tuple[ScoredChunk, ...]:
+    """The first `max_candidates` in the order of a cross-encoder, where one is configured, else of a model's scores,
+    then the others; without those that `min_score` and `top_n` leave out.
+
+    As they came where reranking is not wanted or failed. by_default: the workflow wants it where nobody has said.
+    """
+    if not passages or not reranking_is_on(deps, question, by_default=by_default):
+        return tuple(passages)
+    if deps.reranker is None:
+        return await _rerank_by_model(deps, question, passages)
+    return await _rerank_by_cross_encoder(deps, question, passages, reranker=deps.reranker)
+
+
+def _as_found(deps: Deps, question: Question, passages: Sequence[ScoredChunk], **_: Any) -> tuple[ScoredChunk, ...]:
     return tuple(passages)
 
 
-async def rerank(deps: Deps, question: Question, passages: Sequence[ScoredChunk]) -> tuple[ScoredChunk, ...]:
-    """In the order of a cross-encoder, where one is configured and reranking is wanted; else as they came."""
-    if deps.reranker is None or not passages or not reranking_is_on(deps, question):
-        return tuple(passages)
-    return await _rerank(deps, deps.reranker, question.standalone, passages[: deps.settings.rerank.max_candidates])
-
-
-@step("rerank", fallback=lambda deps, reranker, text, passages: tuple(passages), timeout_s=rerank_http.TIMEOUT_S)
-async def _rerank(
-    deps: Deps, reranker: HttpReranker, text: str, passages: Sequence[ScoredChunk]
+@step("rerank", fallback=_as_found, timeout_s=rerank_http.TIMEOUT_S)
+async def _rerank_by_cross_encoder(
+    deps: Deps, question: Question, passages: Sequence[ScoredChunk], *, reranker: HttpReranker
 ) -> tuple[ScoredChunk, ...]:
-    snippets = [f"{label(passage.chunk)}\n{passage.chunk.text[:SNIPPET_CHARS]}" for passage in passages]
-    ranked = rank(passages, await reranker.rerank(text, snippets))
+    first = passages[: deps.settings.rerank.max_candidates]
+    texts = [f"{label(passage.chunk)}\n{passage.chunk.text[:CROSS_ENCODER_CHARS]}" for passage in first]
+    scores = await reranker.rerank(question.standalone, texts)
+    return _reranked(deps, question, passages, scores, by=reranker.name)
+
+
+@step("rerank", fallback=_as_found, optional=True)
+async def _rerank_by_model(deps: Deps, question: Question, passages: Sequence[ScoredChunk]) -> tuple[ScoredChunk, ...]:
+    """In one call, of as many snippets as fit its prompt."""
+    settings = deps.settings.rerank
+    snippets = [
+        replace(passage, chunk=replace(passage.chunk, text=passage.chunk.text[: settings.snippet_length]))
+        for passage in passages[: settings.max_candidates]
+    ]
+    shown = await quoted(deps, snippets)
+    reply = await deps.complete(
+        "rerank",
+        exactly(RerankScores, "scores", len(shown)),
+        passages="\n\n".join(shown),
+        question=one_line(question.standalone),
+        count=len(shown),
+    )
+    if len(reply.scores) != len(shown):
+        raise ModelOutputError("wrong_number_of_scores")
+    check_score(*reply.scores)
+    model = await deps.models.chat("fast")
+    return _reranked(deps, question, passages, [score / TOP_SCORE for score in reply.scores], by=model.name)
+
+
+def _reranked(
+    deps: Deps, question: Question, passages: Sequence[ScoredChunk], scores: Sequence[float], *, by: str
+) -> tuple[ScoredChunk, ...]:
+    """scores: of the first so many passages."""
+    options, settings = question.options, deps.settings.rerank
+    least = settings.min_score if options.min_score is None else options.min_score
+    most = options.top_n or settings.top_n or len(passages)
+    ranked = rank(passages[: len(scores)], scores)
+    reaching = [passage for passage in ranked if (passage.scores.rerank or 0.0) >= least]
+    chosen = (*(reaching or ranked[:1]), *(passages[len(scores) :] if not least else ()))[:most]
+    left_out = len(passages) - len(chosen)
     note(
-        "reranked",
-        reranker=reranker.name,
+        "reranked_below" if not reaching else "reranked_fewer" if left_out else "reranked",
+        reranker=by,
         scores=scores_by_chunk(ranked),
         best=ranked[0].scores.rerank or 0.0,
         title=ranked[0].chunk.title,
+        min_score=least,
+        left_out=left_out,
     )
-    return ranked
+    return chosen
 
 
 # ------------------------------------------------------------------------------------------------ judge
@@ -144,7 +203,7 @@ def not_judged(deps: Deps, question: Question, passages: Sequence[ScoredChunk], 
 
 @step("assess", fallback=not_judged)
 async def judge(deps: Deps, question: Question, passages: Sequence[ScoredChunk]) -> Assessment:
-    if not passages or not reranking_is_on(deps, question):
+    if not passages or not judging_is_on(question):
         return not_judged(deps, question, passages)
     verdict, numbers = await _verdict(deps, question, passages)
     named = tuple(passages[number - 1] for number in dict.fromkeys(numbers))
@@ -165,7 +224,7 @@ class SufficiencyVerdict(BaseModel):
 @step("assess", fallback=not_judged)
 async def evaluate(deps: Deps, question: Question, passages: Sequence[ScoredChunk], *, most: int) -> Assessment:
     """ANSWER stands for sufficient, NO_ANSWER for insufficient. most: passages that the model is shown."""
-    if not passages or not reranking_is_on(deps, question):
+    if not passages or not judging_is_on(question):
         return not_judged(deps, question, passages)
     shown = "\n\n".join(await quoted(deps, passages[:most]))
     question_line = one_line(question.standalone)
@@ -315,7 +374,7 @@ async def grade(
         return Graded(grades=known)
     fresh = [document for document in documents if grade_key(document) not in known]
     grades = dict(known)
-    if fresh and reranking_is_on(deps, question):
+    if fresh and judging_is_on(question):
         grades |= await _by_model(deps, question.standalone, fresh)
     grades = {grade_key(document): NOT_GRADED for document in fresh} | grades
     graded = Graded(documents=_in_order(documents, grades), grades=grades)

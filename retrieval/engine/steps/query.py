@@ -33,7 +33,7 @@ from retrieval.engine.text.quoting import one_line, quote_history
 from retrieval.engine.trace import note, skip
 from retrieval.engine.values import DocumentRef, DocumentTask, Query, QueryKind, Question, SearchFilters, Vocabulary
 
-VARIANTS = 3  # wordings asked for
+VARIANTS = 3  # wordings that come with a strategy (`dual_loop`)
 QUERY_CHARS = 500
 NONE = "-"
 SUB_QUERIES = 4  # parts at most
@@ -97,14 +97,15 @@ async def rewrite(deps: Deps, question: Question) -> tuple[Query, ...]:
     if not rewriting_is_on(deps, question):
         skip("switched_off")
         return ()
+    variants = deps.settings.rewrite.variants
     reply = await deps.complete(
         "rewrite",
-        exactly(RewrittenQueries, "queries", VARIANTS),
+        exactly(RewrittenQueries, "queries", variants),
         history=quote_history(question.history),
         question=question.standalone,
-        variants=VARIANTS,
+        variants=variants,
     )
-    return _noted(distinct(reply.queries, tried=[question.standalone])[:VARIANTS])
+    return _noted(distinct(reply.queries, tried=[question.standalone])[:variants])
 
 
 @step("rewrite", fallback=no_queries, optional=True)

@@ -25,7 +25,7 @@ from pydantic import BaseModel
 
 from ragsite.core.errors import AppError
 from ragsite.core.messages import joined
-from ragsite.core.rag_settings import RagSettings
+from ragsite.core.rag_settings import PositionStrategy, RagSettings
 from retrieval.engine.errors import WebSearchError, explained
 from retrieval.engine.ports import BoostSource, SearchRequest, SearchResult, WebResult
 from retrieval.engine.providers import web_search as engine
@@ -443,17 +443,36 @@ def _belong_together(chunk: StoredChunk, other: StoredChunk) -> bool:
 # ------------------------------------------------------------------------------------------------ order
 @step("order")
 async def order(
-    deps: Deps, candidates: Sequence[ScoredChunk], *, most: int, scope: SearchScope, room: int | None
+    deps: Deps,
+    candidates: Sequence[ScoredChunk],
+    *,
+    most: int,
+    scope: SearchScope,
+    room: int | None,
+    strategy: PositionStrategy = "top_first",
 ) -> list[ScoredChunk]:
-    """The best `most` candidates, with neighbours where they are cut off; those that fit. room: tokens that the prompt
-    has for them; None: no model reads them."""
+    """The best `most` candidates, best first, with neighbours where they are cut off; those that fit. room: tokens that
+    the prompt has for them; None: no model reads them. strategy: of their places in the prompt (`positions`)."""
     chosen, joined = list(candidates[:most]), dict[str, list[str]]()
     if room is not None:
         chosen, joined = await with_neighbours(deps, chosen, scope=scope, tokens=min(room // 2, CONTEXT_TOKENS))
         chosen = fit_half(chosen, room=room)
     ids = [passage.chunk_id for passage in chosen]
-    note("ordered", given=len(chosen), found=len(candidates), chunk_ids=ids, joined=joined)
+    code = "ordered_sandwich" if strategy == "sandwich" else "ordered"
+    places = positions(len(chosen), strategy)
+    note(code, given=len(chosen), found=len(candidates), chunk_ids=ids, joined=joined, positions=places)
     return chosen
+
+
+def position_strategy(deps: Deps, question: Question) -> PositionStrategy:
+    return question.options.position_strategy or deps.settings.answer.position_strategy
+
+
+def positions(count: int, strategy: PositionStrategy) -> list[int]:
+    """The ranks, from 1, in the order in which they stand in a prompt. sandwich: 1 3 5 6 4 2, since what stands in the
+    middle of a long prompt is read least (Liu et al., 2024)."""
+    ranks = range(1, count + 1)
+    return [*ranks[::2], *reversed(ranks[1::2])] if strategy == "sandwich" else list(ranks)
 
 
 def fit_half(ranked: Sequence[ScoredChunk], *, room: int) -> list[ScoredChunk]:

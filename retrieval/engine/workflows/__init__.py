@@ -22,7 +22,7 @@ from retrieval.engine.steps.continuing import Begun, write_on
 from retrieval.engine.steps.direct import reply_without_search
 from retrieval.engine.steps.grounding.second_look import second_look
 from retrieval.engine.steps.grounding.verify import verify
-from retrieval.engine.steps.judge import reranking_is_on
+from retrieval.engine.steps.judge import judging_is_on
 from retrieval.engine.steps.query import fold, prefer_what_is_named
 from retrieval.engine.steps.retrieve import breadth, search_documents
 from retrieval.engine.steps.step import Deps
@@ -113,7 +113,7 @@ class Workflow:
         question = await prefer_what_is_named(deps, question)
         state = await self.graph.ainvoke({"question": question}, {"recursion_limit": RECURSION_LIMIT}, context=deps)
         answer: Answer = state["answer"]
-        if not reranking_is_on(deps, question):  # a quick answer
+        if not judging_is_on(question):  # a quick answer
             return answer
         asked: Question = state["question"]
         return await second_look(deps, answer, question=asked.standalone)
@@ -127,7 +127,7 @@ async def continue_answer(begun: Begun, *, engine: Deps, trace: Trace) -> Answer
     timeout_s, language = engine.settings.corrective.timeout_s, language_of(begun.question)
     deps = engine.for_answer(trace, timeout_s=timeout_s, language=language)
     answer = await verify(deps, await write_on(deps, begun), question=begun.question.text)
-    if reranking_is_on(deps, begun.question):
+    if judging_is_on(begun.question):
         answer = await second_look(deps, answer, question=begun.question.text)
     await close_path(trace, answer)
     return answer

@@ -77,6 +77,7 @@ class State(Asking, total=False):
     queries: tuple[Query, ...]
     words: BetterWords  # once they have been looked for
     hits: tuple[ScoredChunk, ...]  # what was found so far, merged, each said once; the last search's first
+    ranked: tuple[ScoredChunk, ...]  # these, in the order of the reranker where there is one
     passages: tuple[ScoredChunk, ...]  # what models are given of it
     nearest: tuple[ScoredChunk, ...]  # what the first search gave them
     refused: frozenset[str]  # ids of chunks that the judge has said not to answer
@@ -107,7 +108,7 @@ async def after_search(state: State, runtime: Runtime[Deps]) -> Literal["judge",
     """A request may want a judgement before the writing. Without a model nobody can say whether the documents answer:
     where the web is wanted, it is searched as well."""
     deps, question = runtime.context, state["question"]
-    if question.options.rerank or not state["passages"]:
+    if question.options.judge or not state["passages"]:
         return "judge"
     return "refine" if state["offline"] and may_search_web(deps, question) else "write"
 
@@ -128,8 +129,8 @@ async def _with_found(deps: Deps, state: State, candidates: Sequence[ScoredChunk
     if refused:
         ranked = ranked[:SECOND_LOOK]
     settings = deps.settings.corrective
-    most = settings.context_passages if "assessment" in state or question.options.rerank else settings.first_passages
-    return {"hits": hits, "passages": tuple(await select_passages(deps, question, ranked, most=most))}
+    most = settings.context_passages if "assessment" in state or question.options.judge else settings.first_passages
+    return {"hits": hits, "ranked": ranked, "passages": tuple(await select_passages(deps, question, ranked, most=most))}
 
 
 # ------------------------------------------------------------------------------------------------ write
@@ -152,7 +153,7 @@ async def write(state: State, runtime: Runtime[Deps]) -> State:
         more = await with_more(deps, answer, f"\n\n{phrase('looked_again', deps.language)}\n\n")
         update["read"] = more.text
     if verdict == "CLARIFY":  # there may be more readings than these
-        update["passages"] = tuple(await select_passages(deps, question, await rerank(deps, question, state["hits"])))
+        update["passages"] = tuple(await select_passages(deps, question, state["ranked"]))
     return update
 
 

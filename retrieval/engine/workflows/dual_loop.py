@@ -26,6 +26,7 @@ sent, and condensed by a worker later.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
@@ -251,9 +252,19 @@ async def grade_documents(state: State, runtime: Runtime[Deps]) -> State:
     is_first = state.get("judged_in") != len(state["drafts"])
     if not fresh and not (is_first and state["candidates"]):
         return {**update, "documents_are_relevant": False}
-    assessment = await judge(deps, question, await rerank(deps, question, passages))
+    assessment = await _rerank_and_judge(deps, question, passages)
     relevant = not assessment.refused
     return {**update, "assessment": assessment, "documents_are_relevant": relevant, "judged_in": len(state["drafts"])}
+
+
+async def _rerank_and_judge(deps: Deps, question: Question, passages: Sequence[ScoredChunk]) -> Assessment:
+    """A model scores and judges in two calls side by side, which are one round; a cross-encoder goes first."""
+    if deps.reranker is not None:
+        return await judge(deps, question, await rerank(deps, question, passages, by_default=True))
+    ranked, assessment = await asyncio.gather(
+        rerank(deps, question, passages, by_default=True), judge(deps, question, passages)
+    )
+    return replace(assessment, candidates=ranked)
 
 
 def decide_after_document_grading(

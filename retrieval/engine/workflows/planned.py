@@ -38,10 +38,10 @@ from retrieval.engine.steps.judge import (
     YES_SCORE,
     Score,
     check_score,
+    judging_is_on,
     quoted,
     rank,
     rerank,
-    reranking_is_on,
     scores_by_chunk,
 )
 from retrieval.engine.steps.memory import consolidate_memory, quote_memories, recall_memory
@@ -353,7 +353,7 @@ async def reflect(
     if not passages:
         note("nothing_found", outcome="retry")
         return Reflection(candidates=(), score=0.0, outcome="retry")
-    if not reranking_is_on(deps, question):
+    if not judging_is_on(question):
         return not_reflected(deps, question, passages)
     shown = await quoted(deps, passages[:MOST_SHOWN])
     reply = await deps.complete(
@@ -393,7 +393,7 @@ async def reflect_on_findings(state: State, runtime: Runtime[Deps]) -> State:
     """On all that was found; the latest findings come first where they are equal."""
     deps, question = runtime.context, state["question"]
     lists = [finding.candidates for finding in reversed(list(state["findings"].values())) if finding.candidates]
-    passages = await dedupe(deps, pool(lists)) if lists else ()
+    passages = await rerank(deps, question, await dedupe(deps, pool(lists))) if lists else ()
     parts = state["goals"] if len(state["goals"]) > 1 else ()
     reflection = await reflect(deps, question, passages, parts=parts)
     best = state.get("best")

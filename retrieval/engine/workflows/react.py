@@ -29,7 +29,7 @@ from langgraph.runtime import Runtime
 
 from retrieval.engine.ports import SearchRequest
 from retrieval.engine.steps.answer import refuse, write_answer
-from retrieval.engine.steps.judge import Assessment, evaluate
+from retrieval.engine.steps.judge import Assessment, evaluate, rerank
 from retrieval.engine.steps.query import own_words, rewrite_to_concepts, rewriting_is_on
 from retrieval.engine.steps.retrieve import breadth, dedupe, may_search_web, search_documents
 from retrieval.engine.steps.retrieve import web_search as search_web
@@ -102,9 +102,9 @@ async def retriever(state: State, runtime: Runtime[Deps]) -> State:
         filters=question.filters,
         top_k=breadth(question, deps.settings, default=TOP_K),
     )
-    passages = await dedupe(deps, (await search_documents(deps, request)).candidates, known=before)
+    fresh = await dedupe(deps, (await search_documents(deps, request)).candidates, known=before)
     tried = (*state.get("tried", ()), state["queries"][0].text)
-    return {"passages": (*passages, *before), "tried": tried}
+    return {"passages": await rerank(deps, question, (*fresh, *before)), "tried": tried}
 
 
 async def web_search(state: State, runtime: Runtime[Deps]) -> State:

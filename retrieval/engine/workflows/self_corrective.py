@@ -40,7 +40,7 @@ from retrieval.engine.steps import query
 from retrieval.engine.steps.answer import refuse, write_answer
 from retrieval.engine.steps.judge import DocumentGrade, Graded, grade_key
 from retrieval.engine.steps.query import NONE, QueryText, new_query, no_queries
-from retrieval.engine.steps.retrieve import dedupe, may_search_web, search_documents
+from retrieval.engine.steps.retrieve import breadth, dedupe, may_search_web, search_documents
 from retrieval.engine.steps.retrieve import web_search as search_web
 from retrieval.engine.steps.step import Deps, step
 from retrieval.engine.steps.writing import WayOut
@@ -116,10 +116,17 @@ async def retrieve(state: State, runtime: Runtime[Deps]) -> State:
     deps, question, rewrites = runtime.context, state["question"], len(state["tried"]) - 1
     limits = limits_of(deps, question)
     queries = (Query(state["tried"][-1], kind="rewrite"),) if rewrites else query.own_words(question)
-    request = SearchRequest(queries=queries, scope=question.scope, filters=question.filters, top_k=limits.top_k)
+    reranks = grading.reranking_is_on(deps, question)
+    request = SearchRequest(
+        queries=queries,
+        scope=question.scope,
+        filters=question.filters,
+        top_k=breadth(question, deps.settings, default=TOP_K) if reranks else limits.top_k,
+    )
     near = (await search_documents(deps, request)).candidates
     near = tuple(hit for hit in near if is_similar(hit, limits.min_similarity))
-    return {"candidates": await dedupe(deps, near)}
+    ranked = await grading.rerank(deps, question, await dedupe(deps, near))
+    return {"candidates": ranked[: limits.top_k]}
 
 
 def is_similar(hit: ScoredChunk, least: float) -> bool:

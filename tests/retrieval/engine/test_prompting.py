@@ -63,6 +63,12 @@ def test_changed_file_is_read_anew_and_has_another_hash(tmp_path: Path) -> None:
     assert first.hash != second.hash
 
 
+def test_a_file_that_a_setting_names_serves_in_every_language(tmp_path: Path) -> None:
+    write(tmp_path, "own.md", "Mine.\n---\n$question")
+    library = PromptLibrary(files={"rerank": str(tmp_path / "own.md")})
+    assert {library.render("rerank", language=name, question="x").system for name in ("en", "zh")} == {"Mine."}
+
+
 # ------------------------------------------------------------------------------------------------ the files that ship
 VARIABLES = {
     "history": "User: hello", "question": "What is the fee?", "passages": "[1] Fees\nIt is 5.", "variants": 3,

