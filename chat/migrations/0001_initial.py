@@ -111,6 +111,7 @@ class Migration(migrations.Migration):
                 ('model', models.CharField(blank=True, max_length=200)),
                 ('decision', models.CharField(blank=True, max_length=10)),
                 ('status', models.CharField(max_length=12)),
+                ('answer_score', models.PositiveSmallIntegerField(blank=True, null=True)),
                 ('worst_score', models.PositiveSmallIntegerField(blank=True, null=True)),
                 ('first_token_ms', models.PositiveIntegerField(blank=True, null=True)),
                 ('total_ms', models.PositiveIntegerField(blank=True, null=True)),

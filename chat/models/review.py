@@ -37,7 +37,8 @@ class AnswerReview(models.Model):
     model = models.CharField(max_length=200, blank=True)
     decision = models.CharField(max_length=10, blank=True)
     status = models.CharField(max_length=12)
-    worst_score = models.PositiveSmallIntegerField(null=True, blank=True)  # of its ratings, 1 to 5
+    answer_score = models.PositiveSmallIntegerField(null=True, blank=True)  # of the answer's own rating, 1 to 5
+    worst_score = models.PositiveSmallIntegerField(null=True, blank=True)  # of this one and those of its sources
     first_token_ms = models.PositiveIntegerField(null=True, blank=True)
     total_ms = models.PositiveIntegerField(null=True, blank=True)
     llm_calls = models.PositiveIntegerField(null=True, blank=True)

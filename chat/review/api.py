@@ -187,7 +187,8 @@ class PercentilesSerializer(serializers.Serializer[Any]):
 class FiguresSerializer(serializers.Serializer[Any]):
     """Counts of answers. cut: broken off or failed, too; unconfirmed: a second look does not confirm it;
     weak: with a sentence that its sources do not bear out; degraded: a fallback served; flagged: with a remark, or a
-    tag that names a fault; rated_good, rated_bad: the worst rating is 4 or 5, 1 or 2."""
+    tag that names a fault; rated: the answer itself, whatever was said of its sources; rated_good, rated_bad: 4 or 5,
+    1 or 2."""
 
     first_token_ms = PercentilesSerializer()
     total_ms = PercentilesSerializer()

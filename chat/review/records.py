@@ -37,7 +37,8 @@ USAGE = ("first_token_ms", "total_ms", "llm_calls", "llm_rounds", "prompt_tokens
 # What a row is made from. Passages and the wordings of the path are most of an answer, and not among it.
 READ = ("session__user", "role", "text", "request", "status", "created_at", "workflow", "model",
         "decision", "usage", "grounding", "support", "degraded")  # fmt: skip
-MADE = ["session", "user", "created_at", "workflow", "model", "decision", "status", "worst_score",
+MADE = ["session", "user", "created_at", "workflow", "model", "decision", "status", "answer_score",
+        "worst_score",
         *USAGE, *REASONS, "severity"]  # fmt: skip
 
 
@@ -121,6 +122,7 @@ def _row(answer: Message) -> AnswerReview:
         model=answer.model,
         decision=answer.decision,
         status=answer.status,
+        answer_score=min((rating.score for rating in ratings if rating.source_id is None), default=None),
         worst_score=worst,
         **figures,
         severity=severity + (WORST_RATED if worst == 1 else 0),

@@ -14,7 +14,7 @@ from django.utils import timezone
 from chat.models import AnswerReview, Message
 from chat.review.percentiles import Percentile
 from chat.review.queue import collections_known
-from chat.review.records import USAGE
+from chat.review.records import BAD_SCORE, USAGE
 from chat.review.roles import DeskAccess
 from ragsite.core.errors import InvalidInputError
 from ragsite.core.messages import worded
@@ -26,7 +26,8 @@ Z_95 = 1.959964
 COUNTED: dict[str, Q] = {
     "answered": Q(decision=Message.Decision.ANSWER), "clarified": Q(decision=Message.Decision.CLARIFY),
     **{name: Q(**{name: True}) for name in ("no_answer", "cut", "unconfirmed", "weak", "degraded", "slow", "flagged")},
-    "rated": Q(worst_score__isnull=False), "rated_good": Q(worst_score__gte=4), "rated_bad": Q(badly_rated=True),
+    "rated": Q(answer_score__isnull=False), "rated_good": Q(answer_score__gte=4),
+    "rated_bad": Q(answer_score__lte=BAD_SCORE),
 }  # fmt: skip
 TIMES = ("first_token_ms", "total_ms")
 SUMMED = [name for name in USAGE if name not in TIMES]

@@ -16,6 +16,7 @@ from tests.factories import (
     CollectionFactory,
     RatingFactory,
     SessionFactory,
+    SourceFactory,
     answered,
 )
 
@@ -38,6 +39,18 @@ def got(client: Client, path: str, **query: str) -> Any:
     response = client.get(f"/api/review/{path}", {"from": "2026-03-01", "to": "2026-03-31", **query})
     assert response.status_code == 200, response.content
     return response.json()
+
+
+def test_workflows_are_compared_by_the_answers_rating_not_by_that_of_a_source() -> None:
+    answer = given_answer(score=5)
+    source = SourceFactory(message=answer)
+    RatingFactory(message=answer, source=source, score=1)
+    unrated = given_answer(workflow="react")
+    RatingFactory(message=unrated, source=SourceFactory(message=unrated), score=1)
+    answers_record([answer.pk, unrated.pk])
+    rows = {row["key"]: row for row in got(client_of(person("Reviewers")), "compare", by="workflow")["rows"]}
+    assert (rows["corrective"]["rates"]["good"]["rate"], rows["corrective"]["rates"]["bad"]["rate"]) == (1.0, 0.0)
+    assert rows["react"]["rates"]["bad"]["count"] == 0
 
 
 def test_a_day_counts_each_answer_once() -> None:
