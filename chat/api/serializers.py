@@ -68,7 +68,8 @@ class OptionsSerializer(StrictSerializer):
     force_generate = FlagField(
         required=False,
         allow_null=True,
-        help_text="`self_corrective`: answer at the last rewrite from the best documents, although none has passed.",
+        help_text="true: after the last rewrite `self_corrective` and `react` answer from the best documents, although "
+        "none has passed. `react` may do so unless it is false; the answer is not confirmed then.",
     )
     route = FlagField(
         required=False,

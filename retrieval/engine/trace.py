@@ -151,6 +151,9 @@ TEXTS: dict[str, Sentence] = {
     "no_direct_reply": worded("no model to reply from the conversation"),
     "decided": worded("{decision}: {reason}"),
     "not_decided": worded("no decision: {reason}"),
+    "written_without_confirmation": worded(
+        "no other words are left; this is written from what was found, which the model does not call sufficient"
+    ),
     "this_was_found": worded("this is what was found"),
     "no_documents_needed": worded("it needed no documents"),
     # ---------------------------------------------------------------- cite

@@ -347,7 +347,8 @@ class AnswerOptions:
 
     route: whether values of the documents that the question names (department, type, year, tags) are preferred.
     rerank, top_n, min_score: as the settings of that name. judge: whether a model judges passages and answers; True:
-    before the first writing, too.
+    before the first writing, too. force_generate: answer at the limit from the best passages, although a model calls
+    them insufficient; `react` does so unless it is False, and then may still refuse unless it is True.
     """
 
     top_k: int | None = None
@@ -363,7 +364,7 @@ class AnswerOptions:
     min_similarity: float | None = None  # cosine, 0..1
     max_rewrites: int | None = None
     pass_rate: float | None = None  # share of relevant documents, 0..1
-    force_generate: bool | None = None  # answer at the limit, from the best documents, where none has passed
+    force_generate: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -222,11 +222,11 @@ class SufficiencyVerdict(BaseModel):
 
 
 @step("assess", fallback=not_judged)
-async def evaluate(deps: Deps, question: Question, passages: Sequence[ScoredChunk], *, most: int) -> Assessment:
-    """ANSWER stands for sufficient, NO_ANSWER for insufficient. most: passages that the model is shown."""
+async def evaluate(deps: Deps, question: Question, passages: Sequence[ScoredChunk]) -> Assessment:
+    """ANSWER stands for sufficient, NO_ANSWER for insufficient."""
     if not passages or not judging_is_on(question):
         return not_judged(deps, question, passages)
-    shown = "\n\n".join(await quoted(deps, passages[:most]))
+    shown = "\n\n".join(await quoted(deps, passages))
     question_line = one_line(question.standalone)
     reply = await deps.complete("sufficiency", SufficiencyVerdict, passages=shown, question=question_line)
     if reply.verdict == "SUFFICIENT":

@@ -69,11 +69,12 @@ class Asking(TypedDict, total=False):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workflow:
     """A graph, which also feeds the picture on the page. timeout_s: of an answer. routes_itself: a model says in it
-    whether documents are needed, before any search."""
+    whether documents are needed, before any search. looks_itself: the second look is a part of it."""
 
     graph: CompiledStateGraph[Any, Deps, Any, Any]
     timeout_s: Callable[[RagSettings], float] = lambda settings: settings.corrective.timeout_s
     routes_itself: bool = False
+    looks_itself: bool = False
 
     async def answer(self, question: Question, *, engine: Deps, trace: Trace) -> Answer:
         """Every step ends at the deadline by falling back; the outer limit is for what no step foresaw.
@@ -113,7 +114,7 @@ class Workflow:
         question = await prefer_what_is_named(deps, question)
         state = await self.graph.ainvoke({"question": question}, {"recursion_limit": RECURSION_LIMIT}, context=deps)
         answer: Answer = state["answer"]
-        if not judging_is_on(question):  # a quick answer
+        if self.looks_itself or not judging_is_on(question):  # a quick answer
             return answer
         asked: Question = state["question"]
         return await second_look(deps, answer, question=asked.standalone)

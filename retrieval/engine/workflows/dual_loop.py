@@ -18,10 +18,11 @@
 
 Inner loop: hierarchical_search, direct_chunk_search and web_search, each once (`tried_routes`). Nothing found in the
 documents goes on to the web by itself. Only a model's word refuses or asks back.
-Outer loop: an answer is written to the end, graded, and only then sent, so that no reader sees text that is taken back;
-what happens meanwhile is told by the steps' events. A corrective round searches with new words, so every strategy is
-open again in it, and what was found is judged anew. What is worth remembering is written down after the answer was
-sent, and condensed by a worker later.
+Outer loop: an answer is written to the end, graded, looked at a second time, and only then sent, so that no reader sees
+text that is taken back; what happens meanwhile is told by the steps' events. A corrective round searches with new
+words, so every strategy is open again in it, and what was found is judged anew. One that the second look does not
+confirm is searched for and written anew once. What is worth remembering is written down after the answer was sent, and
+condensed by a worker later.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ from retrieval.engine.providers.chat import limited, shaped
 from retrieval.engine.steps import memory
 from retrieval.engine.steps.answer import ask_back, refuse, write_answer
 from retrieval.engine.steps.direct import respond_directly
+from retrieval.engine.steps.grounding.second_look import second_look
 from retrieval.engine.steps.judge import (
     MISSING_CHARS,
     TOP_SCORE,
@@ -53,6 +55,7 @@ from retrieval.engine.steps.judge import (
     SearchWords,
     check_score,
     judge,
+    judging_is_on,
     rerank,
 )
 from retrieval.engine.steps.query import VARIANTS, QueryText, distinct, distinct_queries, own_words, rewrite_to_concepts
@@ -352,13 +355,22 @@ def support(answer: Answer) -> float:
 
 
 async def grade_relevance(state: State, runtime: Runtime[Deps]) -> State:
+    """The grade and the second look side by side; both have to accept it."""
     response = state["response"]
     if response is None:
         written = Answer(decision="NO_ANSWER", text="", reason=reason_text("no_direct_reply"))
         graded = AnswerAssessment(accepted=False, score=0.0, reason=written.reason)
         return {"drafts": (*state["drafts"], (written, graded))}
-    graded = await grade_answer(runtime.context, state["question"].standalone, response)
-    return {"drafts": (*state["drafts"], (response, graded))}
+    deps, question, drafts = runtime.context, state["question"], state["drafts"]
+    looks = judging_is_on(question)
+    graded, looked = await asyncio.gather(
+        grade_answer(deps, question.standalone, response),
+        second_look(deps, response, question=question.standalone) if looks else asyncio.sleep(0, response),
+    )
+    # Once: an answer that is not confirmed after another search, either, is sent as such.
+    if looked.support == "none" and not any(draft.support == "none" for draft, _ in drafts):
+        graded = replace(graded, accepted=False)
+    return {"drafts": (*drafts, (looked, graded))}
 
 
 def decide_after_answer_grading(
@@ -435,4 +447,4 @@ def build_graph() -> CompiledStateGraph[State, Deps, State, State]:
     return graph.compile(name="dual_loop")
 
 
-WORKFLOW = Workflow(graph=build_graph(), timeout_s=lambda settings: TIMEOUT_S, routes_itself=True)
+WORKFLOW = Workflow(graph=build_graph(), timeout_s=lambda settings: TIMEOUT_S, routes_itself=True, looks_itself=True)

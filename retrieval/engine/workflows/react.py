@@ -7,12 +7,15 @@
                                     │          │
                                     ▼          │
                                 evaluator ─────┼─ INSUFFICIENT, rewrites left ► rewriter
-                                 ▲     │       └─ SUFFICIENT ─────────────────► generator ──► END
-                    web_search ──┘     ├─ INSUFFICIENT, web not yet searched ► web_search
-                                       └─ INSUFFICIENT, nothing left ────────► no_answer ──► END
+                                 ▲     │       ├─ SUFFICIENT ─────────────────► generator ──► END
+                    web_search ──┘     │       └─ INSUFFICIENT, nothing left ─► generator, not confirmed
+                                       ├─ INSUFFICIENT, web not yet searched ► web_search
+                                       └─ the same, `force_generate` is false ► no_answer ──► END
 
 At most two rewrites, the router's included. What several searches found is evaluated together, so a rewrite can't make
-things worse. Only a model's word ends in no_answer, the evaluator's or the generator's; without one what was found is
+things worse; the evaluator is shown what the generator is given. Where nothing is left to try the generator answers
+from what there is, as the seed has it: it may still refuse, unless `force_generate` is true, and what it writes is not
+confirmed. Only a model's word ends in no_answer, the evaluator's or the generator's; without one what was found is
 quoted. The web is searched only where it is configured and asked for. The seed's router also reads chatty words; here
 a chatty question that finds too little is rewritten by the evaluator's word.
 Source: Yao et al., "ReAct", ICLR 2023; seed 004.
@@ -28,18 +31,19 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
 from retrieval.engine.ports import SearchRequest
-from retrieval.engine.steps.answer import refuse, write_answer
+from retrieval.engine.steps.answer import is_unsupported, refuse, select_passages, with_nearest, write_from
 from retrieval.engine.steps.judge import Assessment, evaluate, rerank
 from retrieval.engine.steps.query import own_words, rewrite_to_concepts, rewriting_is_on
 from retrieval.engine.steps.retrieve import breadth, dedupe, may_search_web, search_documents
 from retrieval.engine.steps.retrieve import web_search as search_web
 from retrieval.engine.steps.step import Deps
 from retrieval.engine.steps.writing import WayOut
+from retrieval.engine.trace import reason_text
 from retrieval.engine.values import Query, ScoredChunk
 from retrieval.engine.workflows import Asking, Workflow, has_documents
 
 SHORT_QUERY_CHARS = 10  # a shorter question is rewritten before it is searched for
-TOP_K = 5  # passages that the evaluator is shown
+TOP_K = 5  # candidates of a search, unless more are to be reranked
 MAX_REWRITES = 2  # of the query, the one before the first search included
 TIMEOUT_S = 180.0  # a whole answer
 
@@ -113,9 +117,10 @@ async def web_search(state: State, runtime: Runtime[Deps]) -> State:
 
 
 async def evaluator(state: State, runtime: Runtime[Deps]) -> State:
+    """Shown what an answer would be written from."""
     deps, question = runtime.context, state["question"]
-    most = question.options.top_k or TOP_K
-    return {"evaluation": await evaluate(deps, question, state["passages"], most=most)}
+    passages = await select_passages(deps, question, state["passages"])
+    return {"evaluation": await evaluate(deps, question, passages)}
 
 
 def after_evaluation(
@@ -136,16 +141,22 @@ def without_rewriting(deps: Deps, state: State) -> Literal["web_search", "genera
     may_look = may_search_web(deps, state["question"]) and not state.get("web_searched")
     if may_look and deps.deadline.remaining() > 0:
         return "web_search"
-    return "no_answer" if evaluation.refused or not evaluation.candidates else "generator"
+    may_write = not evaluation.refused or state["question"].options.force_generate is not False
+    return "generator" if may_write and evaluation.candidates else "no_answer"
 
 
 # ------------------------------------------------------------------------------------------------ answers
 async def generator(state: State, runtime: Runtime[Deps]) -> State:
     deps, question, evaluation = runtime.context, state["question"], state["evaluation"]
-    way_out: WayOut = "none" if evaluation.verdict == "ANSWER" else "refuse"
-    answer = await write_answer(deps, question, evaluation.candidates, way_out=way_out)
+    must_write = evaluation.verdict == "ANSWER" or question.options.force_generate is True
+    way_out: WayOut = "none" if must_write else "refuse"
+    answer = await write_from(deps, question, evaluation.candidates, way_out=way_out)
     if not answer.text:
         answer = await refuse(deps, question, evaluation.candidates, reason=answer.reason)
+    elif is_unsupported(answer):
+        answer = await with_nearest(deps, question, answer)
+    elif evaluation.refused and answer.decision == "ANSWER":
+        answer = replace(answer, support="none", reason=reason_text("written_without_confirmation"))
     return {"answer": replace(answer, reason=answer.reason or evaluation.reason)}
 
 

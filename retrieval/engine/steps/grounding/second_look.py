@@ -40,9 +40,10 @@ class CheckedStatements(BaseModel):
 
 
 async def second_look(deps: Deps, answer: Answer, *, question: str) -> Answer:
-    """The answer with its `support`, None where it could not be looked at. Never raises a ModelError."""
+    """The answer with its `support`, None where it could not be looked at; one that has it stays as it is. Never raises
+    a ModelError."""
     is_written = answer.decision == "ANSWER" and bool(answer.model and answer.text and answer.sources)
-    if not is_written or answer.partial or not deps.settings.verify.by_model:
+    if not is_written or answer.support or answer.partial or not deps.settings.verify.by_model:
         return answer
     return await _look(deps, answer, question)
 

@@ -147,6 +147,39 @@ async def test_nothing_found_in_the_documents_goes_on_to_the_web_by_itself(onlin
 
 
 # ------------------------------------------------------------------------------------------------ the outer loop
+async def test_an_answer_that_is_not_confirmed_is_searched_and_written_anew_once(online) -> None:
+    online.reply(match=ROUTE, json=route("direct_chunk_search"))
+    online.reply(match=REWRITE, json={"query": "late resit price"})
+    online.reply(match=JUDGE, json=judgement("answer", 1), times=1)
+    online.reply(match=JUDGE, json=judgement("no_answer"), times=1)  # of the second look
+    online.reply(match=JUDGE, json=judgement("answer", 1))
+    online.reply(match=GRADE, json=grade(0.9))
+    online.reply(match='"supported"', json={"supported": [False], "answers": False}, times=1)
+    online.reply(match='"supported"', json={"supported": [True], "answers": True})
+    online.reply(structured=False, text="The deposit is EUR 300, at first try [1].", times=1)
+    online.reply(structured=False, text="The deposit is EUR 300 [1].")
+    searcher = MemorySearcher(HANDBOOK)
+    result, trace, events = await answer(DEPOSIT, searcher=searcher)
+    assert result.text == events.text == "The deposit is EUR 300 [1]."
+    assert result.support == "full"
+    assert [query.text for query in searcher.requests[-1].queries] == ["late resit price"]
+    assert names(trace).count("verify") >= 2
+
+
+async def test_an_answer_that_is_never_confirmed_is_sent_as_such(online) -> None:
+    online.reply(match=ROUTE, json=route("direct_chunk_search"))
+    online.reply(match=REWRITE, json={"query": "late resit price"})
+    online.reply(match=GRADE, json=grade(0.9))
+    online.reply(match='"supported"', json={"supported": [False], "answers": False})
+    for _ in range(2):
+        online.reply(match=JUDGE, json=judgement("answer", 1), times=1)
+        online.reply(match=JUDGE, json=judgement("no_answer"), times=1)
+    online.reply(structured=False, text="The deposit is EUR 300 [1].")
+    result, trace, _ = await answer(DEPOSIT)
+    assert (result.decision, result.support) == ("ANSWER", "none")
+    assert names(trace).count("generate") == 2
+
+
 async def test_a_rejected_answer_is_never_sent_and_searched_anew_with_other_words(online) -> None:
     online.reply(match=ROUTE, json=route("direct_chunk_search"))
     online.reply(match=REWRITE, json={"query": "late resit price"})

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import re
 from functools import partial
 
 import pytest
 
 from retrieval.engine.ports import WebResult
 from retrieval.engine.values import AnswerOptions
-from tests.retrieval.engine.steps.fakes import EMPTY_SCOPE, HANDBOOK, MemorySearcher, MemoryWeb, ask
+from tests.retrieval.engine.steps.fakes import EMPTY_SCOPE, HANDBOOK, MemorySearcher, MemoryWeb, ask, chunk
 from tests.retrieval.engine.workflows.runs import names, run
 
 answer = partial(run, "react")
@@ -78,10 +79,40 @@ async def test_there_are_never_more_than_two_rewrites(online, message: str) -> N
 
 async def test_a_question_that_nothing_answers_gets_no_answer(online) -> None:
     online.reply(match="SUFFICIENT", json=TOO_LITTLE)
-    result, trace, events = await answer(UNKNOWN)
+    result, _, events = await answer(UNKNOWN)
     assert result.decision == "NO_ANSWER"
     assert result.text == events.text
+
+
+async def test_after_the_rewrites_it_is_answered_from_what_there_is_and_not_confirmed(online) -> None:
+    online.reply(match="SUFFICIENT", json=TOO_LITTLE)
+    result, trace, _ = await answer(CLEAR)
+    assert (result.decision, result.support) == ("ANSWER", "none")
+    assert "EUR 300" in result.text
+    assert "does not call sufficient" in trace.steps[-1].summary
+
+
+async def test_a_request_may_have_it_refuse_after_the_rewrites(online) -> None:
+    online.reply(match="SUFFICIENT", json=TOO_LITTLE)
+    result, trace, _ = await answer(ask(CLEAR, options=AnswerOptions(force_generate=False)))
+    assert result.decision == "NO_ANSWER"
     assert "generate" not in names(trace)
+
+
+@pytest.mark.parametrize(("forced", "offered"), [(None, True), (True, False)])
+async def test_a_forced_answer_is_not_offered_a_refusal(online, forced: bool | None, offered: bool) -> None:
+    online.reply(match="SUFFICIENT", json=TOO_LITTLE)
+    await answer(ask(CLEAR, options=AnswerOptions(force_generate=forced)))
+    (writing,) = [request.prompt for request in online.chats if "Task: WRITE" in request.prompt]
+    assert ("NO_ANSWER" in writing) == offered
+
+
+async def test_the_evaluator_is_shown_what_the_writer_is_given(online) -> None:
+    online.reply(match="SUFFICIENT", json=ENOUGH)
+    halls = [chunk(number, f"The deposit for hall {number} is EUR {number}.") for number in range(9)]
+    await answer("What is the deposit for a hall?", halls)
+    shown = [re.findall(r"EUR \d", request.prompt) for request in online.chats[:2]]
+    assert shown[0] == shown[1] and len(shown[0]) == 9
 
 
 # ------------------------------------------------------------------------------------------------ the web
