@@ -142,7 +142,7 @@ class SettingsForm(ConstanceForm):
     """A key that the environment decides is shown and can't be changed. What is as by default is not stored."""
 
     def __init__(self, initial: dict[str, Any], *args: Any, **kwargs: Any) -> None:
-        locked = live_settings.locked_settings()
+        locked = live_settings.locked_settings() & settings.CONSTANCE_CONFIG.keys()
         shown = initial | {name: settings.CONSTANCE_CONFIG[name][0] for name in locked}
         super().__init__(shown, *args, **kwargs)
         for name in locked:

@@ -21,6 +21,8 @@ from ragsite.accounts.email import undone_without_letter
 from ragsite.operations import health
 from ragsite.operations.keys import api as keys_api
 from ragsite.operations.keys import pages as key_pages
+from ragsite.operations.model_server import api as models_api
+from ragsite.operations.model_server import pages as models_pages
 from ragsite.schema_view import SchemaView
 
 _STARTED = timezone.now()
@@ -60,6 +62,9 @@ urlpatterns = [
     path("api/auth/token", api.TokenApi.as_view(), name="auth_token"),
     path("api/keys", keys_api.KeysApi.as_view(), name="api_keys"),
     path("api/keys/<uuid:key_id>", keys_api.KeyApi.as_view(), name="api_key"),
+    path("settings/models/", models_pages.models_page, name="models"),
+    path("api/model-server", models_api.ModelServerApi.as_view(), name="model_server"),
+    path("api/model-server/test", models_api.ModelServerTestApi.as_view(), name="model_server_test"),
     path("api/schema", SchemaView.as_view(), name="schema"),
     path("", include("retrieval.urls")),
     path("", include("feedback.urls")),

@@ -29,7 +29,15 @@ from tests.factories import (
 
 pytestmark = pytest.mark.django_db
 PRIVATE = Collection.Visibility.PRIVATE
-NO_KEY_OPENS = {"KeysApi", "KeyApi", "MemoriesApi", "MemoryApi", "MemorySettingsApi"}
+NO_KEY_OPENS = {
+    "KeysApi",
+    "KeyApi",
+    "MemoriesApi",
+    "MemoryApi",
+    "MemorySettingsApi",
+    "ModelServerApi",
+    "ModelServerTestApi",
+}
 NO_SIGN_IN = {"TokenApi", "SchemaView", "SpectacularSwaggerSplitView"}
 
 

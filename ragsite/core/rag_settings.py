@@ -14,6 +14,7 @@ from pydantic import Field, model_validator
 from ragsite.core.settings_group import (
     CONSTANT,
     LIVE,
+    MODEL_SERVER,
     Address,
     Count,
     Group,
@@ -21,6 +22,7 @@ from ragsite.core.settings_group import (
     Seconds,
     Share,
     WholeNumber,
+    origin_of,
     word_or_server,
 )
 
@@ -33,24 +35,26 @@ class OllamaSettings(Group):
 
     env_prefix = "RAG_OLLAMA_"
 
-    server: Literal["ollama", "openai"] = Field("ollama", validation_alias="RAG_MODEL_SERVER")
+    server: Annotated[Literal["ollama", "openai"], MODEL_SERVER] = Field("ollama", validation_alias="RAG_MODEL_SERVER")
     """The kind of the model server: Ollama, or any that speaks OpenAI's protocol (vLLM, llama.cpp, LM Studio …)."""
-    url: Address = Field("", repr=False, validation_alias="RAG_MODEL_URL")
+    url: Annotated[Address, MODEL_SERVER] = Field("", repr=False, validation_alias="RAG_MODEL_URL")
     """With `openai`: the server's base address, e.g. http://127.0.0.1:8000/v1."""
-    key: str = Field("", repr=False, validation_alias="RAG_MODEL_KEY")
+    key: Annotated[str, MODEL_SERVER] = Field("", repr=False, validation_alias="RAG_MODEL_KEY")
     """With `openai`: its key, where it asks for one."""
     embed_server: Annotated[str, word_or_server("ollama", "openai")] = Field(
         "", repr=False, validation_alias="RAG_EMBED_SERVER"
     )
     """Another server for the embedding model: `ollama`, or `openai=URL`; empty: the same."""
-    base_url: Address = Field("http://127.0.0.1:11434", min_length=1, repr=False, validation_alias="OLLAMA_BASE_URL")
+    base_url: Annotated[Address, MODEL_SERVER] = Field(
+        "http://127.0.0.1:11434", min_length=1, repr=False, validation_alias="OLLAMA_BASE_URL"
+    )
     """Where Ollama listens."""
-    chat_model: Annotated[str, LIVE] = Field("", validation_alias="RAG_CHAT_MODEL")
+    chat_model: Annotated[str, MODEL_SERVER] = Field("", validation_alias="RAG_CHAT_MODEL")
     """The model that writes answers. Several, separated by commas: a question may choose one of them. Empty: all
     chat models listed, the first by default."""
-    fast_model: Annotated[str, LIVE] = Field("", validation_alias="RAG_FAST_MODEL")
+    fast_model: Annotated[str, MODEL_SERVER] = Field("", validation_alias="RAG_FAST_MODEL")
     """The model for rewrites, grades and reranking; empty: the chat model."""
-    embed_model: str = Field("", validation_alias="RAG_EMBED_MODEL")
+    embed_model: Annotated[str, MODEL_SERVER] = Field("", validation_alias="RAG_EMBED_MODEL")
     """The model that embeds documents and queries; empty: the first one listed."""
     num_ctx: int = Field(8192, ge=1024, validation_alias="RAG_NUM_CTX")
     """Context length in tokens; prompts are budgeted to it."""
@@ -65,6 +69,7 @@ class OllamaSettings(Group):
     max_concurrency: Annotated[Count, CONSTANT] = 4  # calls at once from this process; the server queues without limit
     max_answer_tokens: Annotated[Count, CONSTANT] = 4096  # where num_ctx leaves so many; it can be continued
     keep_alive_s: Annotated[int, CONSTANT] = 600  # that Ollama keeps a model loaded after a call
+    key_origin: Annotated[str, CONSTANT] = ""  # the only server that gets the key; empty: those the operator names
 
     @model_validator(mode="after")
     def _has_an_address(self) -> Self:
@@ -80,6 +85,10 @@ class OllamaSettings(Group):
         if named == "ollama" or self.server == "ollama":
             return "ollama", self.base_url
         return "openai", self.url
+
+    def key_for(self, url: str) -> str:
+        """The key, for the server that it was entered for; empty for any other."""
+        return self.key if self.key_origin in ("", origin_of(url)) else ""
 
     @property
     def chat_models(self) -> tuple[str, ...]:

@@ -12,7 +12,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 # Metadata of fields.
 CONSTANT = "constant"  # it has no variable: only code gives it another value
-LIVE = "live"  # superusers change it while the site runs
+LIVE = "live"  # superusers change it while the site runs, in the administration
+MODEL_SERVER = "model server"  # they change it there, too, on the page of models
 
 
 class SettingsError(ValueError):
@@ -70,6 +71,15 @@ def refuse_unknown(environ: Mapping[str, str], groups: Iterable[type[Group]]) ->
             continue
         nearest = get_close_matches(variable, known, n=1, cutoff=0.0)
         raise SettingsError(f"{variable}: there is no such setting; did you mean {nearest[0]}?")
+
+
+def origin_of(address: str) -> str:
+    """Scheme, host and port: what a key is bound to. Empty for no address."""
+    if not address:
+        return ""
+    parts = urlsplit(address)
+    port = parts.port or {"http": 80, "https": 443}[parts.scheme]
+    return f"{parts.scheme}://{parts.hostname}:{port}"
 
 
 def is_address(text: str) -> bool:

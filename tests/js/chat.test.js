@@ -391,6 +391,7 @@ describe("the banner", () => {
     navigator.onLine = onLine;
     const banner = element("div", { hidden: "" });
     element("p", { "data-banner-text": "" }, banner);
+    element("a", { "data-banner-models": "", hidden: "" }, banner);
     const reading = element("div", { hidden: "" });
     element("span", { "data-reading-text": "" }, reading);
     element("progress", {}, reading);
@@ -409,6 +410,7 @@ describe("the banner", () => {
     const { banner } = await made(status, online);
     assert.equal(banner.textContent, text);
     assert.equal(banner.hidden, text === "");
+    assert.equal(banner.querySelector("[data-banner-models]").hidden, name !== "no model"); // the step that mends it
   });
   test("documents that are being read", async () => {
     const { reading } = await made({ ...up, reading: { total: 24, done: 3 } });

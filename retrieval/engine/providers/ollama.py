@@ -76,7 +76,7 @@ class OllamaServer(ModelServer):
         self._client: dict[str, Any] = {
             "base_url": settings.base_url,
             "keep_alive": settings.keep_alive_s,
-            "client_kwargs": {"timeout": timeout, "verify": verify},
+            "client_kwargs": {"timeout": timeout, "verify": verify, "follow_redirects": False},
             "async_client_kwargs": {"transport": self._transport},
         }
         self._chat = ChatOllama(model="", **self._client)

@@ -53,7 +53,7 @@ class OpenAIServer(ModelServer):
         timeout = httpx2.Timeout(None, connect=CONNECT_TIMEOUT_S)
         limits = httpx2.Limits(keepalive_expiry=KEPT_S)
         http = httpx2.AsyncClient(timeout=timeout, limits=limits, trust_env=False, verify=tls_context())
-        key = settings.key or "none"
+        key = settings.key_for(url) or "none"
         self._client = openai.AsyncOpenAI(base_url=url, api_key=key, max_retries=RETRIES, http_client=http)
         # Given these, LangChain makes no clients of its own, which would load certificates each time.
         chats = self._client.chat.completions

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import time
 from collections import defaultdict
 from dataclasses import dataclass
@@ -59,6 +60,9 @@ class Connection:
         self.chat_breaker, self.embed_breaker = CircuitBreaker(limit=limit), CircuitBreaker(limit=limit)
         self._listing, self._listed_at, self._asking = Listing(), float("-inf"), asyncio.Lock()
 
+    def look_again(self) -> None:
+        self._listed_at = float("-inf")
+
     async def listing(self) -> Listing:
         """Callers share a request. Never raises."""
         called_at = time.monotonic()
@@ -73,6 +77,11 @@ class Connection:
                         self._listing = Listing(failure=error)
                 self._listed_at = begun_at
         return self._listing
+
+
+async def load_kind(kind: str) -> None:
+    """Load what a kind of server needs, beside the event loop: with LangChain it takes a second."""
+    await asyncio.to_thread(importlib.import_module, f"retrieval.engine.providers.{kind}")
 
 
 def make_server(address: ServerAddress, settings: OllamaSettings) -> ModelServer:
@@ -197,6 +206,11 @@ class ModelRegistry:
             async with server.in_time(LOAD_TIMEOUT_S):
                 await server.load(model)
 
+    def look_again(self) -> None:
+        """Ask for the lists of models anew with the next call: a model has come."""
+        for connection in self._connections.values():
+            connection.look_again()
+
     async def close(self) -> None:
         self._embedders.clear()
         for connection in self._connections.values():
@@ -205,6 +219,8 @@ class ModelRegistry:
     async def _listing(self, role: Role) -> Listing:
         if self._settings.offline == "1":
             return Listing(failure=ModelUnavailableError(FORCED_OFFLINE))
+        if self._settings.server_of(role) not in self._connections:
+            await load_kind(self._settings.server_of(role)[0])
         return await self._connection(role).listing()
 
     def _choose(self, listing: Listing, role: Role, name: str = "") -> ServedModel:

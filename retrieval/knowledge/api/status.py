@@ -13,6 +13,7 @@ from rest_framework.response import Response
 
 from ragsite.core.database import database_call
 from ragsite.core.localized import localized
+from ragsite.runtime import live_settings
 from retrieval.compose import get_engine
 from retrieval.engine.errors import IndexUnavailableError
 from retrieval.knowledge.index_sync.repair import index_holdings
@@ -55,6 +56,7 @@ class StatusApi(APIView):
         ),
     )
     async def get(self, request: Request) -> Response:
+        await database_call(live_settings.refresh)
         status = await get_engine().models.status()
         reading = await database_call(lambda: reading_progress(user=request.user))
         state = "ok"

@@ -160,6 +160,17 @@ declare namespace Api {
     filled_prompts: { step: number; call: number; name: string; text: string | null }[]; passages: Record<string, string>;
   }
 
+  // ------------------------------------------------------------------------------------------- models
+  interface ModelServer {
+    server: "ollama" | "openai"; ollama_url: string; openai_url: string; has_key: boolean; chat_models: string[];
+    fast_model: string; embed_model: string; offline_forced: boolean; locked: string[];
+  }
+  interface FoundModel { name: string; can_chat: boolean; can_embed: boolean; can_think: boolean; context_length: number }
+  interface ModelServerTest {
+    label: string; address: string; answered: boolean; list_ms: number | null; models: FoundModel[]; called: string;
+    call_ms: number | null; ignoring_format: string[]; reason: string;
+  }
+
   interface Status { chat_models: string[]; chat_model: string; online: boolean; offline_forced: boolean; embed_model: string; reason: string; reading: { total: number; done: number }; index: "ok" | "incomplete" | "away"; index_missing: number }
 }
 

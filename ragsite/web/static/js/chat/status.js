@@ -13,6 +13,7 @@ const LOOKS_AT_FIRST = 15; // where nothing can be asked yet, a new site may be 
  */
 export function watchStatus(banner, reading, { isEmpty = false, onRead } = {}) {
   const text = query(banner, "[data-banner-text]");
+  const models = query(banner, "[data-banner-models]"); // what the reader can do about it
   let connected = true;
   let signedOut = false;
   let looksAtFirst = isEmpty ? LOOKS_AT_FIRST : 0;
@@ -23,9 +24,11 @@ export function watchStatus(banner, reading, { isEmpty = false, onRead } = {}) {
 
   const show = () => {
     let message = "";
+    models.hidden = true;
     if (signedOut) message = gettext("You have been signed out. Reload the page and sign in again.");
     else if (!navigator.onLine || !connected) message = gettext("No connection. An answer being written goes on, and appears here as soon as you are back.");
     else if (status && !status.online) {
+      models.hidden = status.offline_forced;
       message = status.offline_forced
         ? gettext("Working without an AI model: answers are the passages that fit best.")
         : gettext("No AI model is connected: answers are the passages that fit best.");

@@ -1,0 +1,216 @@
+"""The page of models and its API: who may, what is tried, what is stored, where the key goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
+from typing import Any
+
+import pytest
+from constance.models import Constance
+from django.contrib.contenttypes.models import ContentType
+from django.urls import reverse
+
+from ragsite.runtime import live_settings
+from tests.clients import administrator, client_of
+from tests.factories import UserFactory
+from tests.ollama_server import CHAT_MODEL, EMBED_MODEL, OllamaServer
+
+pytestmark = pytest.mark.django_db(transaction=True)
+PAGE, API = "/settings/models/", "/api/model-server"
+JSON = {"content_type": "application/json"}
+
+
+@pytest.fixture(autouse=True)
+def own_settings(settings: Any) -> Iterator[None]:
+    """What is stored in a test ends with it; nothing is decided by the environment of the tests."""
+    settings.ENVIRON, settings.RAG = {}, settings.RAG
+    settings.OPERATORS_RAG = settings.RAG.replace(ollama=settings.RAG.ollama.replace(offline="auto"))
+    settings.RAG = settings.OPERATORS_RAG
+    ContentType.objects.clear_cache()
+    live_settings._taken_up, live_settings._looked_at = {}, float("-inf")
+    yield
+    live_settings._taken_up, live_settings._looked_at = {}, float("-inf")
+    ContentType.objects.clear_cache()
+
+
+class KeyedServer(HTTPServer):
+    """Speaks as little of OpenAI's protocol as a list of models takes, and notes the keys that it was sent."""
+
+    def __init__(self) -> None:
+        self.keys: list[str] = []
+        super().__init__(("127.0.0.1", 0), _Noting)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/v1"
+
+
+class _Noting(BaseHTTPRequestHandler):
+    server: KeyedServer
+
+    def do_GET(self) -> None:
+        self.server.keys.append(self.headers.get("Authorization", ""))
+        body = b'{"data": []}'
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Not into the output of the tests."""
+
+
+@pytest.fixture
+def keyed() -> Iterator[list[KeyedServer]]:
+    servers = [KeyedServer(), KeyedServer()]
+    for server in servers:
+        Thread(target=server.serve_forever, daemon=True).start()
+    yield servers
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+# ------------------------------------------------------------------------------------------------ who may
+def test_only_superusers_see_the_page_and_its_calls() -> None:
+    staff = client_of(UserFactory(is_staff=True))
+    reader = client_of(UserFactory())
+    assert (administrator().get(PAGE).status_code, staff.get(PAGE).status_code, reader.get(PAGE).status_code) == (
+        200,
+        403,
+        404,
+    )
+    for client in (staff, reader):
+        assert client.get(API).status_code == 403
+        assert client.patch(API, {"server": "ollama"}, **JSON).status_code == 403
+        assert client.post(f"{API}/test", {}, **JSON).status_code == 403
+
+
+def test_the_banner_leads_administrators_to_the_page_and_others_to_them() -> None:
+    assert f'href="{PAGE}"' in administrator().get("/").text
+    page = client_of(UserFactory()).get("/").text
+    assert PAGE not in page and "Ask your administrator to connect one." in page
+
+
+# ------------------------------------------------------------------------------------------------ trying
+def test_a_test_says_what_answered_with_which_models_and_stores_nothing(ollama: OllamaServer) -> None:
+    found = administrator().post(f"{API}/test", {"ollama_url": ollama.url}, **JSON).json()
+    assert found["answered"] and found["label"] == "Ollama"
+    assert {model["name"]: model["can_chat"] for model in found["models"]} == {CHAT_MODEL: True, EMBED_MODEL: False}
+    assert found["called"] == CHAT_MODEL and found["call_ms"] > 0 and found["ignoring_format"] == []
+    assert not Constance.objects.exists()
+
+
+def test_a_test_says_which_model_does_not_keep_to_a_form(ollama: OllamaServer) -> None:
+    ollama.reply(text="Yes, I am ready.")
+    found = administrator().post(f"{API}/test", {"ollama_url": ollama.url}, **JSON).json()
+    assert found["ignoring_format"] == [CHAT_MODEL]
+
+
+def test_a_model_that_fails_is_told_beside_the_list(ollama: OllamaServer) -> None:
+    ollama.reply(status=500, error="out of memory")
+    found = administrator().post(f"{API}/test", {"ollama_url": ollama.url}, **JSON).json()
+    assert found["answered"] and found["call_ms"] is None and "out of memory" in found["reason"]
+
+
+def test_a_server_that_is_not_there_is_said(ollama: OllamaServer) -> None:
+    url = ollama.url
+    ollama.stop()
+    found = administrator().post(f"{API}/test", {"ollama_url": url}, **JSON).json()
+    assert not found["answered"] and "not reachable" in found["reason"] and found["models"] == []
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["ftp://models.example.org", "http://me:secret@127.0.0.1:11434", "http://169.254.169.254/latest", "127.0.0.1:1"],
+)
+def test_an_address_where_no_model_server_can_be_is_refused(address: str) -> None:
+    for answer in (
+        administrator().post(f"{API}/test", {"ollama_url": address}, **JSON),
+        administrator().patch(API, {"ollama_url": address}, **JSON),
+    ):
+        assert answer.status_code == 400 and "ollama_url" in answer.json()["error"]["fields"]
+    assert not Constance.objects.exists()
+
+
+# ------------------------------------------------------------------------------------------------ storing
+def test_what_is_saved_counts_at_once_and_stands_in_the_log(settings: Any, ollama: OllamaServer) -> None:
+    client = administrator()
+    saved = client.patch(API, {"ollama_url": ollama.url, "chat_models": [CHAT_MODEL, "other"]}, **JSON)
+    assert saved.json()["chat_models"] == [CHAT_MODEL, "other"]
+    assert (settings.RAG.ollama.base_url, settings.RAG.ollama.answer_model) == (ollama.url, CHAT_MODEL)
+    assert client.get("/api/status").json()["chat_model"] == CHAT_MODEL
+    assert "OLLAMA_BASE_URL" in client.get(reverse("admin:constance_config_history")).text
+
+
+def test_another_process_takes_the_server_up_when_a_page_asks_for_the_state(
+    settings: Any, ollama: OllamaServer
+) -> None:
+    client = administrator()
+    assert not client.get("/api/status").json()["online"]
+    live_settings.store({"OLLAMA_BASE_URL": ollama.url})  # as another process does
+    live_settings._looked_at = float("-inf")
+    assert client.get("/api/status").json()["online"]
+
+
+def test_what_is_as_the_operator_has_it_is_not_stored(settings: Any) -> None:
+    client = administrator()
+    client.patch(API, {"fast_model": "small"}, **JSON)
+    client.patch(API, {"fast_model": ""}, **JSON)
+    assert not Constance.objects.exists() and settings.RAG.ollama.fast_model == ""
+
+
+def test_what_the_environment_decides_is_told_and_refused(settings: Any) -> None:
+    settings.ENVIRON = {"RAG_CHAT_MODEL": "large"}
+    client = administrator()
+    assert client.get(API).json()["locked"] == ["chat_models"]
+    refused = client.patch(API, {"chat_models": ["small"]}, **JSON)
+    assert refused.status_code == 400 and "chat_models" in refused.json()["error"]["fields"]
+
+
+# ------------------------------------------------------------------------------------------------ the key
+def connect(client: Any, server: KeyedServer) -> None:
+    changes = {"server": "openai", "openai_url": server.url, "key": "secret"}
+    assert client.patch(API, changes, **JSON).json()["has_key"]
+
+
+def test_a_key_is_stored_encrypted_and_never_told(keyed: list[KeyedServer]) -> None:
+    client = administrator()
+    connect(client, keyed[0])
+    assert "secret" not in Constance.objects.get(key="RAG_MODEL_KEY").value
+    assert "secret" not in client.get(API).text + client.get(PAGE).text
+    client.post(f"{API}/test", {}, **JSON)
+    assert keyed[0].keys == ["Bearer secret"]
+
+
+def test_a_key_never_goes_to_another_server_than_its_own(settings: Any, keyed: list[KeyedServer]) -> None:
+    client = administrator()
+    connect(client, keyed[0])
+    client.post(f"{API}/test", {"openai_url": keyed[1].url}, **JSON)
+    changed = client.patch(API, {"openai_url": keyed[1].url}, **JSON).json()
+    client.post(f"{API}/test", {}, **JSON)
+    assert not changed["has_key"] and not Constance.objects.filter(key="RAG_MODEL_KEY").exists()
+    assert keyed[1].keys == ["Bearer none", "Bearer none"]
+
+
+def test_a_stored_key_is_not_sent_where_the_environment_leads_later(settings: Any, keyed: list[KeyedServer]) -> None:
+    client = administrator()
+    connect(client, keyed[0])
+    operators = settings.RAG.ollama.replace(server="openai", url=keyed[1].url, key="", key_origin="")
+    settings.OPERATORS_RAG = settings.OPERATORS_RAG.replace(ollama=operators)
+    settings.ENVIRON = {"RAG_MODEL_URL": keyed[1].url}
+    live_settings._taken_up = {}
+    live_settings.refresh(at_once=True)
+    client.post(f"{API}/test", {}, **JSON)
+    assert keyed[1].keys == ["Bearer none"]
+
+
+def test_the_environments_key_binds_the_address(settings: Any, keyed: list[KeyedServer]) -> None:
+    operators = settings.RAG.ollama.replace(server="openai", url=keyed[0].url, key="operators")
+    settings.RAG = settings.OPERATORS_RAG = settings.RAG.replace(ollama=operators)
+    settings.ENVIRON = {"RAG_MODEL_KEY": "operators"}
+    client = administrator()
+    assert client.post(f"{API}/test", {"openai_url": keyed[1].url}, **JSON).status_code == 400
+    assert keyed[1].keys == []
