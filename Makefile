@@ -14,13 +14,16 @@ TEST_ENV = env -u PYTHONDONTWRITEBYTECODE -u DATABASE_URL -u REDIS_URL -u MILVUS
 	-u RAG_CHAT_MODEL -u RAG_FAST_MODEL -u RAG_EMBED_MODEL -u RAG_OFFLINE RAGSITE_DATA_DIR="$$data"
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-js schemathesis mutation lint format messages pictures clean
+.PHONY: help run check test test-js schemathesis mutation lint format messages pictures clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile | expand -t 22
 
 run: $(VENV)/.installed ## start the site: web, worker, scheduler and Milvus Lite; Ctrl-C stops it
 	@exec $(PYTHON) manage.py up
+
+check: ## everything that CI does: lint, scripts, all tests, PostgreSQL, the API against its schema
+	@.ci/run
 
 test: $(VENV)/.installed-dev ## run the whole test suite (ARGS="-k name" for a part; WORKERS=0: in one process)
 	@data=$$(mktemp -d) && trap 'rm -rf "$$data"' EXIT && $(TEST_ENV) $(PYTHON) -m pytest -q -n $(WORKERS) $(ARGS)

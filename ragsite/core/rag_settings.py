@@ -207,7 +207,7 @@ class RerankSettings(Group):
     url: Address = Field("", repr=False, validation_alias="RAG_RERANK_URL")
     """A cross-encoder server; empty: the model reranks."""
     max_candidates: int = Field(10, ge=1, le=50)
-    """Candidates that are ordered anew."""
+    """Candidates that are reordered."""
     snippet_length: int = Field(600, ge=50, le=4000)
     """Characters of each candidate that a model is shown for it; a cross-encoder is sent 2000."""
     top_n: WholeNumber = 0
@@ -245,7 +245,7 @@ class AnswerSettings(Group):
     workflow: Annotated[Literal["corrective", "self_corrective", "dual_loop", "planned", "react"], LIVE] = Field(
         "corrective", validation_alias="RAG_DEFAULT_WORKFLOW"
     )
-    """How much is done for a question that does not say: `corrective` is Careful, `dual_loop` Thorough."""
+    """Default thoroughness: `corrective` is Careful, `dual_loop` Thorough."""
     position_strategy: PositionStrategy = Field("top_first", validation_alias="RAG_POSITION_STRATEGY")
     """The order of the passages in a prompt: the best first, or with `sandwich` the best at both ends and the weakest
     in the middle (seed 002; Liu et al., 2024)."""
@@ -291,7 +291,7 @@ class FeedbackSettings(Group):
     env_prefix = "RAG_FEEDBACK_"
 
     auto_live: Annotated[bool, LIVE] = True
-    """A revision that passes its checks goes live automatically."""
+    """A ranking change that passes its checks goes live automatically."""
 
 
 # ------------------------------------------------------------------------------------------------ users

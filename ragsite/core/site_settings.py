@@ -104,7 +104,7 @@ class SiteSettings(Group):
     share_links: bool = False
     """1: conversations may be shared by a secret link, which anybody who has it can read, without an account."""
     trusted_origins: Annotated[list[Origin], BeforeValidator(_split)] = []
-    """How people reach the site, with commas, such as https://rag.example.org or http://10.0.0.5:8000; links in letters
+    """How people reach the site, with commas, such as https://rag.example.org or http://10.0.0.5:8000; links in e-mails
     begin with the first. With one of https:// cookies are for HTTPS alone, and the proxy's `X-Forwarded-Proto` is
     believed."""
     trusted_proxies: Annotated[list[IPvAnyNetwork], BeforeValidator(_split)] = []
@@ -123,9 +123,9 @@ class SiteSettings(Group):
     """Channel layer, cache and Celery broker; empty: in this process, and a broker of files."""
     email_url: str = Field("", repr=False, validation_alias="EMAIL_URL")
     """`smtp://user:password@host:587` (STARTTLS; with `?tls=0` none) or `smtps://user:password@host:465`; empty:
-    letters are written to the log of the worker."""
+    e-mails are written to the log of the worker."""
     email_from: str = "Ragsite <ragsite@localhost>"
-    """The sender of letters, such as Ragsite <no-reply@example.org>."""
+    """The sender of e-mails, such as Ragsite <no-reply@example.org>."""
 
     @property
     def local_origin(self) -> str:
