@@ -15,15 +15,16 @@ from retrieval.engine.workflows import available_workflows
 Labels = dict[str, str | Promise]
 STEPS: Labels = {
     "memory": _("Recall"), "condense": _("Understand the question"), "route": _("Choose the way"), "plan": _("Plan"),
-    "rewrite": _("Rephrase"), "step_back": _("Step back"), "decompose": _("Split the question"),
-    "hyde": _("Imagine an answer"), "retrieve": _("Search"), "fuse": _("Merge results"), "boost": _("Apply ratings"),
-    "dedupe": _("Remove repeats"), "rerank": _("Rank"), "assess": _("Judge the passages"),
+    "rewrite": _("Rephrase"), "step_back": _("Broader question"), "decompose": _("Split the question"),
+    "hyde": _("Draft an answer to search with"), "retrieve": _("Search"), "fuse": _("Merge results"),
+    "boost": _("Apply ratings"),
+    "dedupe": _("Remove repeats"), "rerank": _("Re-rank"), "assess": _("Judge the passages"),
     "grade": _("Grade the documents"), "refine": _("Search again"), "web_search": _("Search the web"),
     "compress": _("Shorten"), "order": _("Choose the passages"), "clarify": _("Ask back"), "generate": _("Write"),
     "verify": _("Check the answer"), "reflect": _("Review the draft"), "consolidate": _("Remember"),
 }  # fmt: skip
 STATES: Labels = {
-    "ok": _("Done"), "skipped": _("Skipped"), "degraded": _("Fallback used"), "failed": _("Failed"),
+    "ok": _("Done"), "skipped": _("Skipped"), "degraded": _("Done another way"), "failed": _("Failed"),
 }  # fmt: skip
 DETAILS: Labels = {  # of a step; others are called by their names
     "accepted": _("Accepted"), "boosts": _("Ratings' weight"), "by_model": _("By a model"),
@@ -31,18 +32,18 @@ DETAILS: Labels = {  # of a step; others are called by their names
     "completeness": _("Completeness"), "decision": _("Decision"), "documents": _("Documents"),
     "dropped": _("Removed"), "evidence": _("Evidence"), "factuality": _("Factuality"), "facts": _("Facts"),
     "filters": _("Filters"), "found": _("Found"), "given": _("Given"), "grounding": _("Sentences"),
-    "kept": _("Kept"), "merged": _("Merged"), "missing": _("Missing"), "model": _("Model"),
+    "kept": _("Kept"), "merged": _("Combined"), "missing": _("Missing"), "model": _("Model"),
     "model_calls": _("Model calls"), "named": _("Named"), "options": _("Options"), "outcome": _("Outcome"),
     "passage": _("Passage"), "preferred": _("Preferred"), "problems": _("Problems"), "queries": _("Queries"),
     "query": _("Query"),
-    "reason": _("Reason"), "relaxed": _("Filters left out"), "relevance": _("Relevance"), "revision": _("Revision"),
+    "reason": _("Reason"), "relaxed": _("Filters left out"), "relevance": _("Relevance"), "revision": _("Ranking change"),
     "rewritten": _("Rewritten"), "route": _("Route"), "score": _("Score"), "scores": _("Scores"),
     "standalone_question": _("Full question"), "tasks": _("Tasks"), "timings_ms": _("Times in ms"),
     "verdict": _("Verdict"),
 }  # fmt: skip
 TASKS: Labels = {  # of a plan
-    "rewrite": _("Rephrase"), "decompose": _("Split the question"), "step_back": _("Step back"),
-    "hyde": _("Imagine an answer"), "retrieve": _("Search"), "text_search": _("Search by words"),
+    "rewrite": _("Rephrase"), "decompose": _("Split the question"), "step_back": _("Broader question"),
+    "hyde": _("Draft an answer to search with"), "retrieve": _("Search"), "text_search": _("Search by words"),
     "vector_search": _("Search by meaning"), "wide_search": _("Search wider"), "web_search": _("Search the web"),
     "rerank": _("Judge what was found"), "evaluate": _("Judge what was found"),
 }  # fmt: skip
@@ -66,9 +67,9 @@ FILTERS: Labels = {  # of a question's search
     "department": _("Department"), "doc_type": _("Type"), "policy_year": _("Year"), "tags": _("Tags"),
 }  # fmt: skip
 REASONS: Labels = {  # why an answer is to be looked at
-    "badly_rated": _("Badly rated"), "flagged": _("Flagged by a user"), "cut": _("Cut or interrupted"),
+    "badly_rated": _("Thumbs down"), "flagged": _("Flagged by a user"), "cut": _("Cut or interrupted"),
     "no_answer": _("No answer found"), "unconfirmed": _("Not confirmed"), "weak": _("Weakly supported"),
-    "degraded": _("Fallback used"), "slow": _("Slow"),
+    "degraded": _("Done another way"), "slow": _("Slow"),
 }  # fmt: skip
 
 Named = dict[str, tuple[str | Promise, str | Promise]]  # label, hint

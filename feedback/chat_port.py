@@ -41,7 +41,7 @@ class ChatFeedback:
             return SnapshotBoosts(snapshot=Snapshot(Content()), models=models)
         row = Revision.objects.filter(pk=revision).first()
         if row is None:
-            raise NotFoundError(worded("There is no such revision; choose another one."))
+            raise NotFoundError(worded("There is no such ranking change; choose another one."))
         snapshot = Snapshot(content_of(row), revision=str(row.pk), manual=manual_rules())
         return SnapshotBoosts(snapshot=snapshot, models=models)
 

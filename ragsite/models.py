@@ -92,7 +92,7 @@ class Webhook(models.Model):
         DOCUMENT_READY = "document.ready", _("A document is ready")
         DOCUMENT_FAILED = "document.failed", _("A document could not be read")
         ANSWER_RATED_DOWN = "answer.rated_down", _("An answer is rated down")
-        GAP_OPENED = "gap.opened", _("A knowledge gap is opened")
+        GAP_OPENED = "gap.opened", _("An unanswered question is reported")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     name = models.CharField(max_length=100, verbose_name=_("name"))

@@ -45,7 +45,7 @@ class CollectionAdmin(ActionsAdmin, admin.ModelAdmin):
         ordinary = super().get_queryset(request).filter(conversation_id=None)
         return ordinary.annotate(document_count=Count("documents"))
 
-    @admin.action(description=_("Approve: search them where a question names no collection"), permissions=["action"])
+    @admin.action(description=_("Search for everyone by default"), permissions=["action"])
     def approve(self, request: HttpRequest, queryset: QuerySet[Collection]) -> None:
         self._approve(request, queryset, approved=True)
 
@@ -65,7 +65,7 @@ class CollectionAdmin(ActionsAdmin, admin.ModelAdmin):
             )
             self.message_user(request, stay % {"count": left}, messages.WARNING)
 
-    @admin.action(description=_("Embed again with the model for new collections"), permissions=["action"])
+    @admin.action(description=_("Rebuild the index with the current model"), permissions=["action"])
     def reembed(self, request: HttpRequest, queryset: QuerySet[Collection]) -> None:
         for collection in queryset:
             enqueue("retrieval.tasks.collection_reembed_task", str(collection.pk))

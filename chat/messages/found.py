@@ -64,7 +64,7 @@ def _outcome(answer: Data) -> str:
             return ngettext("answered from {count}", "answered from {count}", cited).format(count=cited)
         case "complete", "CLARIFY":
             return _("several answers fit, so it asks which is meant")
-        case "complete", "NO_ANSWER" if answer["model"]:
+        case "complete", "NO_ANSWER" if answer["model"] and not _last(answer["decision_path"], "read", "total"):
             return _("none of them answers the question")
     return ""
 

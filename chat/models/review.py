@@ -25,7 +25,7 @@ class AnswerReview(models.Model):
     """An answer at the desk. Its number grows in the order in which rows are made, which is nearly that of answers."""
 
     class State(models.TextChoices):
-        TODO = "todo", _("To do")
+        TODO = "todo", _("New")
         REVIEWED = "reviewed", _("Reviewed")
         RESOLVED = "resolved", _("Resolved")
 
@@ -75,7 +75,10 @@ class AnswerReview(models.Model):
             ("read_answers", _("Can read and mark answers at the review desk")),
             ("see_names", _("Can see at the review desk who asked")),
             ("export_answers", _("Can export answers from the review desk")),
-            ("curate_answers", _("Can create golden questions, boosts and checked answers at the review desk")),
+            (
+                "curate_answers",
+                _("Can create test questions and checked answers and change source ranks at the review desk"),
+            ),
             ("administer_desk", _("Can see the log of the review desk")),
         ]
         indexes = [

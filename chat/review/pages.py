@@ -165,7 +165,7 @@ def _filters(access: DeskAccess) -> dict[str, Filter]:
     def named(names: Mapping[str, Any]) -> list[tuple[str, str]]:
         return [(value, str(name)) for value, name in names.items()]
 
-    rated = {"bad": _("Badly rated"), "good": _("Well rated"), "any": _("Rated"), "none": _("Not rated")}
+    rated = {"bad": _("Thumbs down"), "good": _("Thumbs up"), "any": _("Rated"), "none": _("Not rated")}
     known = [(str(row.pk), row.address) for row in collections_known(access.user)[:CHOICES]]
     workflows = [(name, labels.workflow_label(name)) for name in available_workflows()]
     return {
@@ -287,8 +287,8 @@ def dashboard_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         row | {"label": labels.workflow_label(row["key"])} for row in compare_workflows(access=access, days=days)
     ]
     names = {
-        "good": _("Well rated"), "bad": _("Badly rated"), "no_answer": _("No answer"),
-        "unconfirmed": _("Not confirmed"), "weak": _("Weakly supported"), "degraded": _("Fallback used"),
+        "good": _("Thumbs up"), "bad": _("Thumbs down"), "no_answer": _("No answer"),
+        "unconfirmed": _("Not confirmed"), "weak": _("Weakly supported"), "degraded": _("Done another way"),
     }  # fmt: skip
     context = {
         "section": "review",

@@ -46,7 +46,7 @@ class Place(NamedTuple):
 
 PLACES = (
     Place(gettext_lazy("Queue"), ("review", "review_answer")),
-    Place(gettext_lazy("Gaps"), ("review_gaps", "review_gap")),
+    Place(gettext_lazy("Unanswered"), ("review_gaps", "review_gap")),
     Place(
         gettext_lazy("Answers & questions"),
         ("review_curated", "review_curated_new", "review_golden", "review_golden_new"),
@@ -62,10 +62,10 @@ PLACES = (
 TABS = {
     "answers": (
         Place(gettext_lazy("Checked answers"), ("review_curated",)),
-        Place(gettext_lazy("Golden questions"), ("review_golden",)),
+        Place(gettext_lazy("Test questions"), ("review_golden",)),
     ),
     "feedback": (
-        Place(gettext_lazy("Rounds"), ("review_revisions",)), Place(gettext_lazy("Set by hand"), ("review_boosts",))
+        Place(gettext_lazy("New ratings"), ("review_revisions",)), Place(gettext_lazy("Set by hand"), ("review_boosts",))
     ),
 }  # fmt: skip
 

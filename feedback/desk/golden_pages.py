@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from django.contrib import messages
@@ -45,7 +45,7 @@ def golden_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         except AppError as error:
             problem = problem_sentence(error)
         else:
-            messages.success(request, _("Golden question saved. New revisions are measured on it."))
+            messages.success(request, _("Test question saved. Every ranking change is tested on it."))
             return redirect("review_answer", message_id=answer.pk)
     asked_in = answer.request.get("collection_ids") or [row.collection_id for row in there.values()]
     context = {
@@ -54,7 +54,7 @@ def golden_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         "answer": answer,
         "text": request.POST.get("text") or question_of(answer)[:MAX_TEXT_CHARS],
         "search": query,
-        "documents": [(document, key in ticked, key in sources) for key, document in there.items()],
+        "documents": [(document, key in ticked, use_of(key, sources)) for key, document in there.items()],
         "collections": [(str(row.pk), row.name) for row in collections_known(access.user)[:MOST_COLLECTIONS]],
         "collection": request.POST.get("collection") or str(next(iter(asked_in), "")),
         "problem": problem,
@@ -76,8 +76,15 @@ def golden_undo(request: HttpRequest, *, access: DeskAccess, question_id: UUID) 
     question: GoldenQuestion = get_object_or_404(golden_list(user=access.user), pk=question_id)
     answer_id = question.message_id
     question.delete()
-    messages.success(request, _("Golden question removed."))
+    messages.success(request, _("Test question removed."))
     return redirect("review_answer", message_id=answer_id) if answer_id else redirect("review")
+
+
+def use_of(document_id: UUID, sources: Mapping[UUID, bool]) -> str:
+    """ "cited", "found" (shown to the answer but not cited), or "" for a document that it was not given."""
+    if document_id not in sources:
+        return ""
+    return "cited" if sources[document_id] else "found"
 
 
 def _save(

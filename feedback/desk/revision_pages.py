@@ -66,10 +66,13 @@ def revision_decide(request: HttpRequest, *, access: DeskAccess, number: int) ->
     revision = get_object_or_404(Revision, number=number)
     why = request.POST.get("why", "").strip()[:MAX_WHY]
     decisions: dict[str, tuple[Callable[[], Any], str]] = {
-        "release": (lambda: revision_go_live(revision=revision, by=access.user, why=why), _("The revision is live.")),
+        "release": (
+            lambda: revision_go_live(revision=revision, by=access.user, why=why),
+            _("The ranking change is live."),
+        ),
         "roll_back": (
             lambda: revision_roll_back(revision=revision, by=access.user, why=why),
-            _("Rolled back. The revision before it is live again."),
+            _("Undone. The ranking before it is live again."),
         ),
     }
     if (decision := request.POST.get("decision", "")) not in decisions:
@@ -80,7 +83,9 @@ def revision_decide(request: HttpRequest, *, access: DeskAccess, number: int) ->
 
 @desk_page("curate", methods=("POST",))
 def round_decide(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
-    tell(request, partial(round_queue, by=access.user), _("A round has started. Its result will appear here."))
+    tell(
+        request, partial(round_queue, by=access.user), _("New ratings are being applied. The result will appear here.")
+    )
     return redirect("review_revisions")
 
 

@@ -43,8 +43,8 @@ class GoldenQuestion(models.Model):
     updated_at = models.DateTimeField(auto_now=True, verbose_name=_("updated at"))
 
     class Meta:
-        verbose_name = _("golden question")
-        verbose_name_plural = _("golden questions")
+        verbose_name = _("test question")
+        verbose_name_plural = _("test questions")
         ordering = ["-created_at", "pk"]
 
     def __str__(self) -> str:
@@ -68,8 +68,8 @@ class ManualBoost(InForce):
     why = models.CharField(max_length=500, verbose_name=_("why"))
 
     class Meta:
-        verbose_name = _("manual boost")
-        verbose_name_plural = _("manual boosts")
+        verbose_name = _("manual rank change")
+        verbose_name_plural = _("manual rank changes")
         ordering = ["-created_at"]
         constraints = [
             models.CheckConstraint(

@@ -17,8 +17,8 @@ from ragsite.core.messages import wordings_of
 from retrieval.models import Document
 
 ROUND_STATUSES = {  # of a round, as the end of a sentence
-    "live": _("its revision is live"), "held": _("its revision is held back"), "proposed": _("its revision waits"),
-    "unchanged": _("no new revision"), "failed": _("it failed"),
+    "live": _("the ranking change is live"), "held": _("the ranking change is held back"), "proposed": _("the ranking change waits for a decision"),
+    "unchanged": _("nothing had to change"), "failed": _("it failed"),
 }  # fmt: skip
 
 
@@ -48,22 +48,22 @@ class Revision(models.Model):
         max_length=500, blank=True, help_text=_("Why it has its status."), verbose_name=_("reason")
     )
     wordings = models.JSONField(default=dict, editable=False)  # what the sentences in `guard` and `reason` were made of
-    made_by = who(_("made by"), help_text=_("Empty: the periodic round."))
+    made_by = who(_("made by"), help_text=_("Empty: the nightly run."))
     live_by = who(_("live by"), help_text=_("Who made it live; empty: it went live automatically."))
     created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
     live_at = models.DateTimeField(null=True, blank=True, verbose_name=_("live at"))
     ended_at = models.DateTimeField(null=True, blank=True, verbose_name=_("ended at"))
 
     class Meta:
-        verbose_name = _("revision")
-        verbose_name_plural = _("revisions")
+        verbose_name = _("ranking change")
+        verbose_name_plural = _("ranking changes")
         ordering = ["-number"]
         constraints = [models.UniqueConstraint(fields=["status"], condition=Q(status="live"), name="one_live_revision")]
         indexes = [models.Index(fields=["status", "-number"])]
 
     def __str__(self) -> str:
         return translate(
-            "Revision {number} ({status})", number=self.number, status=str(self.get_status_display()).lower()
+            "Ranking change {number} ({status})", number=self.number, status=str(self.get_status_display()).lower()
         )  # fmt: skip
 
     def reason_set(self, why: str) -> None:

@@ -94,7 +94,7 @@ def judge(questions: Sequence[Compared], *, untouched_golden: int = 0, untouched
     )
 
 
-NO_GOLDEN = worded("there are no golden questions: whether the right documents come first was not measured")
+NO_GOLDEN = worded("there are no test questions yet: add some to check that the right documents come first")
 
 
 def _golden_reason(drop: float | None, interval: Sequence[float] | None) -> list[Sentence]:
@@ -107,7 +107,7 @@ def _golden_reason(drop: float | None, interval: Sequence[float] | None) -> list
         return []
     return [
         worded(
-            "nDCG@{top} on the golden questions drops by {drop} ({confidence} interval {low} to {high})",
+            "test questions are ranked worse: nDCG@{top} drops by {drop} ({confidence} interval {low} to {high})",
             top=TOP, drop=f"{drop:.4f}", confidence=f"{CONFIDENCE:.0%}", low=f"{low:.4f}", high=f"{high:.4f}",
         )
     ]  # fmt: skip

@@ -40,7 +40,7 @@ def revision_create(
     one_at_a_time()
     newest = Revision.objects.order_by("-number").values_list("number", flat=True).first() or 0
     for waiting in Revision.objects.filter(status__in=(Status.PROPOSED, Status.HELD)):
-        _end(waiting, Status.SUPERSEDED, worded("Revision {number} replaced it.", number=newest + 1))
+        _end(waiting, Status.SUPERSEDED, worded("Ranking change {number} replaced it.", number=newest + 1))
     revision = Revision.objects.create(
         number=newest + 1, parent=live_revision(), digest=digest, summary=summary, guard=guard, wordings=wordings,
         made_by=by,
@@ -80,12 +80,12 @@ def revision_go_live(*, revision: Revision, by: User | None = None, why: str = "
     if live and live.number > revision.number:
         raise ConflictError(
             worded(
-                "Revision {number} was made before revision {live}, which is live; run a new round.",
+                "Ranking change {number} was made before ranking change {live}, which is live; apply the new ratings again.",
                 number=revision.number, live=live.number,
             )
         )  # fmt: skip
     if live:
-        _end(live, Status.SUPERSEDED, worded("Revision {number} replaced it.", number=revision.number))
+        _end(live, Status.SUPERSEDED, worded("Ranking change {number} replaced it.", number=revision.number))
     _make_live(revision, by=by, why=why)
     return revision
 
@@ -110,10 +110,10 @@ def revision_roll_back(*, revision: Revision, by: User, why: str = "") -> Revisi
     one_at_a_time()
     live = live_revision()
     if live is None or live.pk != revision.pk:
-        raise ConflictError(worded("Revision {number} is not live.", number=revision.number))
+        raise ConflictError(worded("Ranking change {number} is not live.", number=revision.number))
     _end(live, Status.ROLLED_BACK, why)
     if live.parent:
-        _make_live(live.parent, by=by, why=worded("Revision {number} was rolled back.", number=live.number))
+        _make_live(live.parent, by=by, why=worded("Ranking change {number} was undone.", number=live.number))
     version_bump()
     return live.parent
 
@@ -134,7 +134,7 @@ def _waiting(revision: Revision) -> Revision:
     if revision.status not in (Status.PROPOSED, Status.HELD):
         raise ConflictError(
             worded(
-                "Revision {number} is {status}; only one that waits can be decided on.",
+                "Ranking change {number} is {status}; only one that waits can be decided on.",
                 number=revision.number, status=revision.get_status_display().lower(),
             )
         )  # fmt: skip

@@ -73,14 +73,14 @@ class RoundOutcome:
         return {**asdict(self), "notes": list(self.notes), "wordings": known}
 
 
-BUSY = RoundOutcome(status="busy", reason=worded("Another round is running."))
+BUSY = RoundOutcome(status="busy", reason=worded("New ratings are being applied already."))
 
 
 class RoundLostError(ConflictError):
     """The round was stopped for so long that another one has taken over."""
 
     code = "feedback_round_lost"
-    message = worded("Another round has started. See its result.")
+    message = worded("New ratings are being applied by another run. See its result.")
 
 
 class QueueAwayError(UnavailableError):
@@ -139,7 +139,7 @@ def feedback_round(*, by: User | None = None, dry_run: bool = False) -> RoundOut
         except Exception:  # staff who look for the outcome see that it failed, which the task queue does not show
             at = timezone.localtime().strftime("%Y-%m-%d %H:%M")
             reason = worded(
-                "It was interrupted at {at}; the worker's log says why. The ratings wait for the next round.", at=at
+                "It was interrupted at {at}; the worker's log says why. The ratings wait for the next run.", at=at
             )
             with suppress(DatabaseError):
                 _record(RoundOutcome(status="failed", reason=reason, by=name))
@@ -204,13 +204,13 @@ def _decide(
 ) -> Revision:
     """The revision, with its boosts and its status: all of it or nothing."""
     if live_revision() != live:
-        raise RoundLostError(worded("Another revision went live while this round was measured. Start it again."))
+        raise RoundLostError(worded("Another ranking change went live while this one was tested. Start again."))
     reasons = [report.reason] if report.reason else []
     reasons += [_burst_reason(burst) for burst in proposal.bursts[:BURSTS_SHOWN]]
     taken_back = Revision.objects.filter(status=Revision.Status.ROLLED_BACK, digest=proposal.digest).first()
     if taken_back:
         reasons.append(
-            worded("It does the same as revision {number}, which was rolled back.", number=taken_back.number)
+            worded("It does the same as ranking change {number}, which was undone.", number=taken_back.number)
         )
     revision = revision_create(
         queries=proposal.queries, documents=proposal.documents, digest=proposal.digest, guard=asdict(report),

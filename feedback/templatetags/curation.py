@@ -22,9 +22,9 @@ def made_of(message_id: UUID, user: User) -> list[dict[str, str]]:
     """Its golden questions that this person may know, and the boosts by hand in force on what it was shown: what was
     made (`text`), and where a POST takes it back (`undo`)."""
     expected = {
-        GoldenQuestion.Expected.ANSWER: _("Golden question: these documents are expected"),
-        GoldenQuestion.Expected.CLARIFY: _("Golden question: that it asks back"),
-        GoldenQuestion.Expected.NO_ANSWER: _("Golden question: that there is no answer"),
+        GoldenQuestion.Expected.ANSWER: _("Test question: should find these documents"),
+        GoldenQuestion.Expected.CLARIFY: _("Test question: should ask back"),
+        GoldenQuestion.Expected.NO_ANSWER: _("Test question: should have no answer"),
     }
     made = [
         {"text": expected[GoldenQuestion.Expected(row.expects)], "undo": reverse("review_golden_undo", args=[row.pk])}
@@ -32,7 +32,7 @@ def made_of(message_id: UUID, user: User) -> list[dict[str, str]]:
     ]
     shown = Source.objects.filter(message=message_id, document_id__isnull=False).values_list("document_id", flat=True)
     for boost in ManualBoost.in_force().filter(document__in=list(shown))[:MADE_SHOWN]:
-        line = _("Hidden: {title}") if boost.hide else _("Boost × {factor}: {title}")
+        line = _("Hidden: {title}") if boost.hide else _("Rank × {factor}: {title}")
         text = line.format(title=boost.document.title[:60], factor=f"{boost.multiplier:g}")
         if boost.question:
             text = _("{made}, for “{question}”").format(made=text, question=boost.question[:60])

@@ -32,7 +32,7 @@ from retrieval.engine.values import Source
 
 # ------------------------------------------------------------------------------------------------ sentences
 MAX_CHARS = 300  # of one value within a sentence
-CODES = ("reason", "purpose")  # values that may be codes themselves
+CODES = ("reason", "purpose", "decision")  # values that may be codes themselves
 
 TEXTS: dict[str, Sentence] = {
     # ---------------------------------------------------------------- any step
@@ -67,36 +67,36 @@ TEXTS: dict[str, Sentence] = {
     "task_failed": worded("{id} {type}: not possible, {note}"),
     "plan_without_search": worded("no task of the model's plan searches for anything"),
     # ---------------------------------------------------------------- retrieve
-    "retrieved": worded("candidates: {found}; queries: {searched}"),
-    "retrieved_for": worded("{purpose}: candidates: {found}; queries: {searched}"),
+    "retrieved": worded("passages found: {found}; queries: {searched}"),
+    "retrieved_for": worded("{purpose}: passages found: {found}; queries: {searched}"),
     "retrieved_preferring": worded(
-        "{purpose}: candidates: {found}; preferred, so first: {values} ({lifted}); queries: {searched}"
+        "{purpose}: passages found: {found}; preferred, so first: {values} ({lifted}); queries: {searched}"
     ),
     "retrieved_relaxed": worded(
-        "{purpose}: candidates: {found}; preferred, but relaxed, since nothing found has it: {values}; "
+        "{purpose}: passages found: {found}; preferred, but relaxed, since nothing found has it: {values}; "
         "queries: {searched}"
     ),
-    "retrieved_again": worded("{purpose}: candidates: {found}; queries: {searched}; found in the cache"),
+    "retrieved_again": worded("{purpose}: passages found: {found}; queries: {searched}; taken from the cache"),
     "retrieved_again_preferring": worded(
-        "{purpose}: candidates: {found}; preferred, so first: {values} ({lifted}); queries: {searched}; "
-        "found in the cache"
+        "{purpose}: passages found: {found}; preferred, so first: {values} ({lifted}); queries: {searched}; "
+        "taken from the cache"
     ),
     "retrieved_again_relaxed": worded(
-        "{purpose}: candidates: {found}; preferred, but relaxed, since nothing found has it: {values}; "
-        "queries: {searched}; found in the cache"
+        "{purpose}: passages found: {found}; preferred, but relaxed, since nothing found has it: {values}; "
+        "queries: {searched}; taken from the cache"
     ),
     "all_words": worded("all words"),
     "own_words": worded("the question as asked"),
     "by_words_alone": worded("by words alone"),
     "wider": worded("wider, without the filters read from the question"),
     "on_the_web": worded("on the web"),
-    "refined": worded("round {number}: {purpose}"),
+    "refined": worded("search {number}: {purpose}"),
     "ratings_late": worded("ratings could not be used: they took too long"),
-    "boosted": worded("ratings raised or lowered {rated} of {found} candidates"),
+    "boosted": worded("ratings moved {rated} of {found} passages"),
     "not_boosted": worded("no ratings apply to what was found"),
-    "deduped": worded("candidates: {before} → {after}"),
-    "ordered": worded("{given} of {found} passages, the best first"),
-    "ordered_sandwich": worded("{given} of {found} passages, the best first and last, the weakest in the middle"),
+    "deduped": worded("passages: {before} → {after}"),
+    "ordered": worded("kept {given} of {found} passages, best first"),
+    "ordered_sandwich": worded("kept {given} of {found} passages, best first and last, the weakest in the middle"),
     "compressed": worded("cut from {before} to {after} tokens"),
     "web_not_wanted": worded("not asked for"),
     "no_web_search": worded("this site has no web search (RAG_WEB_SEARCH)"),
@@ -154,10 +154,13 @@ TEXTS: dict[str, Sentence] = {
     "written_without_confirmation": worded(
         "no other words are left; this is written from what was found, which the model does not call sufficient"
     ),
-    "this_was_found": worded("this is what was found"),
+    "ANSWER": worded("Answered"),
+    "CLARIFY": worded("Asked back"),
+    "NO_ANSWER": worded("No answer found"),
+    "this_was_found": worded("the passages answer the question"),
     "no_documents_needed": worded("it needed no documents"),
     # ---------------------------------------------------------------- cite
-    "sentences_checked": worded("sentences: {good} supported, {weak} weakly supported, {unchecked} not checked"),
+    "sentences_checked": worded("sentences backed by a source: {good}; weakly backed: {weak}; not checked: {unchecked}"),
     "nothing_stated": worded("nothing in the answer states a fact"),
     "no_answer_to_check": worded("there is no answer to check"),
     "quoted_word_by_word": worded("the sentences are quoted word by word"),

@@ -88,7 +88,7 @@ def test_sign_up_upload_ask_cite_and_rate(open_page: OpenPage, site: Site, tmp_p
     answer.get_by_text("Incomplete").click()
     answer.get_by_label("Comment").fill("What about postgraduates?")
     answer.get_by_role("button", name="Send", exact=True).click()
-    expect(page.locator("#toasts")).to_contain_text("Thanks; it counts from the next round.")
+    expect(page.locator("#toasts")).to_contain_text("Thanks, this will improve tomorrow's answers.")
     page.reload()
     expect(page.get_by_role("button", name="Bad answer")).to_have_attribute("aria-pressed", "true")
 

@@ -38,7 +38,7 @@ def test_the_worst_answer_is_found_read_and_marked_by_keyboard(api: httpx.Client
     sign_in(page, to="/review/?sort=worst")
     rows = page.locator(".review-row")
     expect(rows.first).to_contain_text(QUESTIONS[1])
-    expect(rows.first).to_contain_text("Badly rated")
+    expect(rows.first).to_contain_text("Thumbs down")
     page.wait_for_load_state("load")  # the keys work from then on
     page.keyboard.press("j")
     page.keyboard.press("r")

@@ -64,7 +64,7 @@ def test_the_worst_answers_become_golden_questions_and_a_closed_gap(
     page.get_by_role("combobox", name="Order").select_option(label="Worst first")
     expect(page.get_by_text("5 answers")).to_be_visible()
     expect(page).to_have_url(re.compile("sort=worst"))
-    expect(page.get_by_role("main").get_by_role("listitem").filter(has_text=OPENS)).to_contain_text("Badly rated")
+    expect(page.get_by_role("main").get_by_role("listitem").filter(has_text=OPENS)).to_contain_text("Thumbs down")
     page.get_by_role("link", name=OPENS).click()
     page.get_by_role("link", name="Replay", exact=True).click()
     page.get_by_role("combobox", name="Workflow").select_option(label="Thorough")
@@ -76,19 +76,19 @@ def test_the_worst_answers_become_golden_questions_and_a_closed_gap(
 
     # two golden questions
     for question, button, made in (
-        (OPENS, "Expect the ticked documents", "Golden question saved. New revisions are measured on it."),
-        (CUP, "Expect that there is no answer", "Golden question saved."),
+        (OPENS, "Save: the ticked documents are right", "Test question saved. Every ranking change is tested on it."),
+        (CUP, "Save: there is no answer", "Test question saved."),
     ):
         page.goto("/review/?search=canteen&sort=worst")
         page.get_by_role("link", name=question).click()
-        page.get_by_role("link", name="Golden question").click()
+        page.get_by_role("link", name="Test question").click()
         page.get_by_role("button", name=button).click()
         expect(page.get_by_role("status").filter(has_text=made)).to_be_visible()
         expect(page.get_by_role("button", name="Undo")).to_be_visible()
 
     # the gap, closed with a document
     page.goto("/review/")
-    go(page, "Gaps")
+    go(page, "Unanswered")
     page.get_by_role("link", name=LUNCH).first.click()
     prices = tmp_path / "Canteen prices.md"
     prices.write_text(PRICES)

@@ -34,7 +34,7 @@ def page_after_a_round_is_asked_for(desk: Client) -> str:
 def test_a_worker_runs_it_as_the_person_who_wants_it(
     desk: Client, staff: User, queue: list[tuple[str, dict[str, Any]]]
 ) -> None:
-    assert "A round has started" in page_after_a_round_is_asked_for(desk)
+    assert "New ratings are being applied" in page_after_a_round_is_asked_for(desk)
     assert queue == [("feedback.tasks.reindex_feedback", {"by": staff.pk})]
     assert reindex_feedback(by=staff.pk) == "unchanged"
     assert feedback_state().last_round["by"] == staff.username

@@ -89,7 +89,7 @@ def test_a_decision_that_comes_too_late_is_told(desk: Client) -> None:
     made_live()
     desk.post(f"{LIST}1/decide/", {"decision": "roll_back"})
     response = desk.post(f"{LIST}1/decide/", {"decision": "roll_back"}, follow=True)
-    assert "Revision 1 is not live." in response.content.decode()
+    assert "Ranking change 1 is not live." in response.content.decode()
 
 
 def test_a_question_is_shown_as_text(desk: Client) -> None:

@@ -150,7 +150,7 @@ describe("a decision path", () => {
   test("candidates are a table of ranks and scores by leg", () => {
     const rows = [{ chunk_id: "abcdefghijk", ranks: { bm25: 1 }, scores: { final: 0.5 } }, { chunk_id: "x", ranks: { dense: 2 }, scores: {} }];
     const [head, body] = passageTable("candidates", rows);
-    assert.deepEqual(head, ["Passage", "Final score", "Rank, Words", "Rank, Meaning"]);
+    assert.deepEqual(head, ["Passage", "Overall", "Rank: By words", "Rank: By meaning"]);
     assert.deepEqual(body, [["abcdefgh", 0.5, 1, undefined], ["x", undefined, undefined, 2]]);
   });
 });

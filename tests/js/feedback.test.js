@@ -32,7 +32,7 @@ describe("an answer's thumbs", () => {
     assert.deepEqual(calls.map(({ call, body }) => [call, body]), [[`PUT ${ANSWER}`, { thumb: "up", tags: [], comment: "" }]]);
     assert.deepEqual(pressed(rating), ["true", "false"]);
     assert.equal(rating.form.hidden, true);
-    assert.equal(toast(), "Thanks; it counts from the next round.");
+    assert.equal(toast(), "Thanks, this will improve tomorrow's answers.");
   });
   test("pressed again take the rating back", async () => {
     const calls = serve({ [`DELETE ${ANSWER}`]: [204] });

@@ -112,7 +112,7 @@ def test_a_golden_question_is_made_told_on_the_answer_and_taken_back(answer: Mes
     assert list(made.documents.all()) == [chunks[1].document]
     undo = reverse("review_golden_undo", args=[made.pk])
     page = client.get(response["Location"]).content.decode()
-    assert undo in page and "these documents are expected" in page
+    assert undo in page and "should find these documents" in page
     assert client.post(undo).status_code == 302
     assert not GoldenQuestion.objects.exists()
     assert client.post(undo).status_code == 404

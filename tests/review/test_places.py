@@ -11,7 +11,7 @@ from django.urls import reverse
 from tests.clients import client_of, person
 
 pytestmark = pytest.mark.django_db
-ALL = ["Queue", "Gaps", "Answers &amp; questions", "Feedback", "Dashboard", "Replays", "Log"]
+ALL = ["Queue", "Unanswered", "Answers &amp; questions", "Feedback", "Dashboard", "Replays", "Log"]
 LINK = re.compile(r'<a class="side-link" href="[^"]+"( aria-current="page")?><span class="text">([^<]+)</span>')
 
 
@@ -26,7 +26,7 @@ def links(user: User, page: str) -> tuple[list[str], list[str]]:
 @pytest.mark.parametrize(
     ("page", "name"),
     [
-        ("review", "Queue"), ("review_gaps", "Gaps"), ("review_curated", ALL[2]), ("review_golden", ALL[2]),
+        ("review", "Queue"), ("review_gaps", "Unanswered"), ("review_curated", ALL[2]), ("review_golden", ALL[2]),
         ("review_revisions", "Feedback"), ("review_boosts", "Feedback"), ("review_dashboard", "Dashboard"),
         ("review_replays", "Replays"), ("review_log", "Log"),
     ],
@@ -36,7 +36,7 @@ def test_an_administrator_has_all_seven(page: str, name: str) -> None:
 
 
 def test_a_reviewer_has_those_that_need_no_more_than_reading() -> None:
-    assert links(person("Reviewers"), "review")[0] == ["Queue", "Gaps", "Dashboard", "Replays"]
+    assert links(person("Reviewers"), "review")[0] == ["Queue", "Unanswered", "Dashboard", "Replays"]
 
 
 def test_the_queue_keeps_what_it_was_asked_for_at_the_next_choice() -> None:

@@ -133,7 +133,9 @@ def change_words(change: Mapping[str, Any]) -> list[str]:
         words.append(_("model {name}").format(name=model))
     if revision := change.get("revision"):
         words.append(
-            _("without boosts") if revision == NO_REVISION else _("boost revision {name}").format(name=revision[:8])
+            _("without rating effects")
+            if revision == NO_REVISION
+            else _("ranking change {name}").format(name=revision[:8])
         )
     for name, value in change.get("options", {}).items():
         shown = value if not isinstance(value, bool) else _("on") if value else _("off")

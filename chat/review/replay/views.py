@@ -68,7 +68,7 @@ class ChangeSerializer(StrictSerializer):
 
     def validate_revision(self, revision: str | None) -> str | None:
         if revision and revision not in (NO_REVISION, *(str(one.pk) for one in revisions_offered())):
-            _refuse(worded("There is no such revision; choose another one."))
+            _refuse(worded("There is no such ranking change; choose another one."))
         return revision
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:

@@ -47,13 +47,17 @@ class Command(BaseCommand):
         )
         if outcome.counts:
             self.stdout.write(
-                translate("Boosts for questions: {query_boosts}, of documents: {document_boosts}", **outcome.counts)
+                translate(
+                    "Effects on single questions: {query_boosts}, on documents: {document_boosts}", **outcome.counts
+                )
             )
         for note in report["notes"]:
             self.stdout.write(translate("Note: {note}", note=note))
         if outcome.status in Revision.Status.values:  # a dry run's has no number
             status = str(Revision.Status(outcome.status).label).lower()
-            self.stdout.write(translate("Revision {number} ({status})", number=outcome.number or "–", status=status))
+            self.stdout.write(
+                translate("Ranking change {number} ({status})", number=outcome.number or "–", status=status)
+            )
         self.stdout.write(report["reason"])
         if outcome.dry_run:
             self.stdout.write(translate("Dry run: nothing was saved."))

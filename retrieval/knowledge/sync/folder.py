@@ -10,7 +10,7 @@ from pathlib import Path
 from django.conf import settings
 
 from ragsite.core.errors import PermissionDeniedError, TooLargeError
-from ragsite.core.messages import worded
+from ragsite.core.messages import Sentence, worded
 from retrieval.knowledge.sync.source import TOO_LARGE, Entry, PartAwayError, Source, SourceAwayError
 
 UNREADABLE = worded("The file cannot be read.")
@@ -59,7 +59,12 @@ def folder_of(address: str) -> Path:
     """As it lies on the disk. Raises PermissionDeniedError where the operator names no folder above it."""
     folder = Path(address).resolve()
     if not any(folder.is_relative_to(Path(root).resolve()) for root in settings.SITE.source_folders):
-        raise PermissionDeniedError(
-            worded("The operator has to name this folder, or one above it, in RAGSITE_SOURCE_FOLDERS first.")
-        )
+        raise PermissionDeniedError(_allowed())
     return folder
+
+
+def _allowed() -> Sentence:
+    roots = settings.SITE.source_folders
+    if not roots:
+        return worded("No folder may be read on this site: the operator lists them in RAGSITE_SOURCE_FOLDERS.")
+    return worded("Only these folders may be read: {folders} (set on the server).", folders=", ".join(map(str, roots)))

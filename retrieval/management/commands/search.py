@@ -54,7 +54,7 @@ class Command(EngineCommand):
         for number, candidate in enumerate(result.candidates, start=1):
             self._print_candidate(number, candidate)
         for reason in result.degraded:
-            self.stdout.write(translate("Fallback used: {reason}", reason=reason))
+            self.stdout.write(translate("Done another way: {reason}", reason=reason))
         self.stdout.write(", ".join(f"{stage} {ms:.0f} ms" for stage, ms in result.timings_ms.items()))
 
     def _print_candidate(self, number: int, candidate: ScoredChunk) -> None:

@@ -70,7 +70,7 @@ export function passageTable(key, value) {
   if (key === "candidates" && Array.isArray(value) && value.every((row) => row?.chunk_id)) {
     const legs = [...new Set(value.flatMap((row) => Object.keys(row.ranks || {})))];
     const scores = [...new Set(value.flatMap((row) => Object.keys(row.scores || {})))];
-    return [[gettext("Passage"), ...scores.map(scoreLabel), ...legs.map((leg) => gettext("Rank, {leg}", { leg: scoreLabel(leg) }))],
+    return [[gettext("Passage"), ...scores.map(scoreLabel), ...legs.map((leg) => gettext("Rank: {leg}", { leg: scoreLabel(leg) }))],
       value.map((row) => [passageName(row.chunk_id), ...scores.map((name) => row.scores?.[name]), ...legs.map((leg) => row.ranks?.[leg])])];
   }
   if (value === null || typeof value !== "object" || Array.isArray(value)) return null;

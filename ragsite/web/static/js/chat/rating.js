@@ -44,7 +44,7 @@ class Rating {
       this.show();
     }
     this.onchange(this.rating);
-    toast(input === null ? gettext("Rating removed.") : gettext("Thanks; it counts from the next round."));
+    toast(input === null ? gettext("Rating removed.") : gettext("Thanks, this will improve tomorrow's answers."));
   }
 }
 

@@ -7,7 +7,7 @@ import { sourceRating } from "./rating.js";
 import { drawPassage, loadMarkdown } from "./stream_text.js";
 
 const SCORES = {
-  final: gettext("Final score"), rerank: gettext("Relevance"), dense: gettext("Meaning"), bm25: gettext("Words"), fused: gettext("Merged"), boost: gettext("Feedback"),
+  final: gettext("Overall"), rerank: gettext("Relevance"), dense: gettext("By meaning"), bm25: gettext("By words"), fused: gettext("Combined"), boost: gettext("Feedback"),
 };
 
 /** What people call a score, or the leg of a search. @param {string} name */

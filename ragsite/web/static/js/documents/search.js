@@ -8,10 +8,10 @@ import { drawPassage, loadMarkdown } from "../chat/stream_text.js";
 
 /** @type {Record<string, string>} */
 const SCORES = {
-  dense: gettext("Meaning"), bm25: gettext("Words"), fused: gettext("Merged"), standing: gettext("Place, 0 to 1"), rerank: gettext("Relevance"),
-  boost: gettext("Feedback"), final: gettext("Final score"),
+  dense: gettext("By meaning"), bm25: gettext("By words"), fused: gettext("Combined"), standing: gettext("Place, 0 to 1"), rerank: gettext("Relevance"),
+  boost: gettext("Feedback"), final: gettext("Overall"),
 };
-const LEGS = { dense: gettext("Meaning"), bm25: gettext("Words") };
+const LEGS = { dense: gettext("By meaning"), bm25: gettext("By words") };
 const EXCERPT = 500; // characters
 
 const form = byId("search-form", HTMLFormElement);

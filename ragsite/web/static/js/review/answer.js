@@ -59,7 +59,7 @@ replace(byId("sources"), reviewed.message.sources.length
   : h("p", { class: "muted" }, gettext("No passage was given to the model.")));
 
 /** @param {Api.GivenRating} rating */
-const verdictOf = ({ score }) => (score >= 4 ? gettext("Well rated") : score <= 2 ? gettext("Badly rated") : gettext("Rated average"));
+const verdictOf = ({ score }) => (score >= 4 ? gettext("Thumbs up") : score <= 2 ? gettext("Thumbs down") : gettext("Rated average"));
 
 /** @param {Api.Source} source */
 function sourceRow(source) {
@@ -76,7 +76,7 @@ function sourceRow(source) {
     scores.length ? h("dl", { class: "review-scores" }, scores) : null,
     boost ? h("p", { class: "muted" }, gettext("Feedback: {origin}.", { origin: boost.origin || boost.factor || "" })) : null,
     source.document_id && !isWeb(source) ? h("a", { href: `/documents/${source.document_id}/#chunk-${source.chunk_id}` }, gettext("Open in document")) : null,
-    source.document_id && !isWeb(source) && boot.rights.includes("curate") ? h("a", { class: "review-source-action", href: `/review/boosts/new/?${new URLSearchParams({ document: source.document_id, chunk: source.chunk_id, answer: review.message_id })}` }, gettext("Hide, lower or raise")) : null);
+    source.document_id && !isWeb(source) && boot.rights.includes("curate") ? h("a", { class: "review-source-action", href: `/review/boosts/new/?${new URLSearchParams({ document: source.document_id, chunk: source.chunk_id, answer: review.message_id })}` }, gettext("Change this source's rank")) : null);
 }
 
 /** @param {import("../chat/evidence.js").Evidence | undefined} evidence */

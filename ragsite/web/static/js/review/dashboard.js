@@ -75,8 +75,8 @@ function draw() {
     line(gettext("Users"), ofDays((row) => row.users), "ink-2", { yAxisID: "y2" }),
   ], { stacked: true, second: true });
   chart("chart-ratings", [
-    bar(gettext("Well rated"), ofDays((row) => row.rated_good), "accent"),
-    bar(gettext("Badly rated"), ofDays((row) => row.rated_bad), "red"),
+    bar(gettext("Thumbs up"), ofDays((row) => row.rated_good), "accent"),
+    bar(gettext("Thumbs down"), ofDays((row) => row.rated_bad), "red"),
   ], { stacked: true });
   chart("chart-times", [
     line(gettext("First words, median"), ofDays((row) => seconds(row.first_token_ms.p50)), "accent"),

@@ -7,7 +7,7 @@ import { errorToast, formDialog, toast } from "../ui.js";
 /** @typedef {{state?: State, assignee?: string | null, note?: string, labels?: string[]}} Changes */
 
 /** @type {Record<State, string>} */
-export const STATES = { todo: gettext("To do"), reviewed: gettext("Reviewed"), resolved: gettext("Resolved") };
+export const STATES = { todo: gettext("New"), reviewed: gettext("Reviewed"), resolved: gettext("Resolved") };
 
 /** @param {Api.Id} id @param {Changes} changes @returns {Promise<Api.Review>} */
 export const mark = (id, changes) => api.patch(`/api/review/answers/${id}`, changes);
