@@ -65,9 +65,10 @@ TABS = {
         Place(gettext_lazy("Test questions"), ("review_golden",)),
     ),
     "feedback": (
-        Place(gettext_lazy("New ratings"), ("review_revisions",)), Place(gettext_lazy("Set by hand"), ("review_boosts",))
+        Place(gettext_lazy("New ratings"), ("review_revisions",)),
+        Place(gettext_lazy("Set by hand"), ("review_boosts",)),
     ),
-}  # fmt: skip
+}
 
 
 @register.simple_tag(takes_context=True)

@@ -17,9 +17,12 @@ from ragsite.core.messages import wordings_of
 from retrieval.models import Document
 
 ROUND_STATUSES = {  # of a round, as the end of a sentence
-    "live": _("the ranking change is live"), "held": _("the ranking change is held back"), "proposed": _("the ranking change waits for a decision"),
-    "unchanged": _("nothing had to change"), "failed": _("it failed"),
-}  # fmt: skip
+    "live": _("the ranking change is live"),
+    "held": _("the ranking change is held back"),
+    "proposed": _("the ranking change waits for a decision"),
+    "unchanged": _("nothing had to change"),
+    "failed": _("it failed"),
+}
 
 
 class Revision(models.Model):

@@ -80,7 +80,8 @@ def revision_go_live(*, revision: Revision, by: User | None = None, why: str = "
     if live and live.number > revision.number:
         raise ConflictError(
             worded(
-                "Ranking change {number} was made before ranking change {live}, which is live; apply the new ratings again.",
+                "Ranking change {number} was made before ranking change {live}, which is live; "
+                "apply the new ratings again.",
                 number=revision.number, live=live.number,
             )
         )  # fmt: skip

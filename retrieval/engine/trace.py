@@ -160,7 +160,9 @@ TEXTS: dict[str, Sentence] = {
     "this_was_found": worded("the passages answer the question"),
     "no_documents_needed": worded("it needed no documents"),
     # ---------------------------------------------------------------- cite
-    "sentences_checked": worded("sentences backed by a source: {good}; weakly backed: {weak}; not checked: {unchecked}"),
+    "sentences_checked": worded(
+        "sentences backed by a source: {good}; weakly backed: {weak}; not checked: {unchecked}"
+    ),
     "nothing_stated": worded("nothing in the answer states a fact"),
     "no_answer_to_check": worded("there is no answer to check"),
     "quoted_word_by_word": worded("the sentences are quoted word by word"),
