@@ -31,9 +31,9 @@ from retrieval.engine.providers.registry import ModelRegistry
 from retrieval.engine.providers.rerank_http import HttpReranker
 from retrieval.engine.providers.web_search import make_web_searcher
 from retrieval.engine.search.completeness import IndexCompleteness
-from retrieval.engine.search.connection import import_client
 from retrieval.engine.search.hybrid import HybridSearcher
-from retrieval.engine.search.index import BM25_B, BM25_K1, MilvusIndex
+from retrieval.engine.search.milvus.connection import import_client
+from retrieval.engine.search.milvus.index import BM25_B, BM25_K1, MilvusIndex
 from retrieval.engine.search.preferring import search_preferring
 from retrieval.engine.steps.retrieve import search_documents
 from retrieval.engine.steps.step import Deps

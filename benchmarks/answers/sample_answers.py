@@ -62,7 +62,7 @@ def sample_site(folder: str, *, offline: bool = True) -> Iterator[None]:
     from django.core.management import call_command
 
     django.setup()
-    from retrieval.engine.search import connection
+    from retrieval.engine.search.milvus import connection
 
     connection.TIMEOUT_S = 120.0  # a busy machine
     from ragsite.runtime.milvus_lite import ensure_server

@@ -48,7 +48,7 @@ import json, os, resource, sys, time
 import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ragsite.settings")
 django.setup()
-from retrieval.engine.search import connection
+from retrieval.engine.search.milvus import connection
 
 connection.TIMEOUT_S = 120.0  # a busy machine
 connection.import_client()

@@ -32,9 +32,9 @@ from ragsite.runtime.milvus_lite import ensure_server
 from retrieval.engine.ports import SearchRequest, Vectors
 from retrieval.engine.providers.registry import ModelRegistry
 from retrieval.engine.search import hybrid
-from retrieval.engine.search import index as milvus
 from retrieval.engine.search.hybrid import HybridSearcher
-from retrieval.engine.search.index import MilvusIndex, only_writer
+from retrieval.engine.search.milvus.backends import HNSW_EF
+from retrieval.engine.search.milvus.index import MilvusIndex, only_writer
 from retrieval.engine.text.analysis import search_terms, terms_text
 from retrieval.engine.values import CollectionRef, EmbeddingSpace, IndexRow, Query, SearchScope, StoredChunk
 
@@ -161,7 +161,7 @@ async def measure(size: int, queries: int, settings: RagSettings, uri: str) -> l
         options = {"limit": window, "filter": f'collection_id in ["{scope.ids[0]}"]', "output_fields": ["document_id"]}
 
         async def raw(number: int, variants: int = 1) -> None:
-            ef = {"metric_type": "COSINE", "params": {"ef": max(milvus.HNSW_EF, window)}}
+            ef = {"metric_type": "COSINE", "params": {"ef": max(HNSW_EF, window)}}
             asked = [(number + at) % len(corpus.queries) for at in range(variants)]
             vectors, texts = (
                 [corpus.query_vectors[at] for at in asked],

@@ -49,7 +49,7 @@ def run(files: Path, read_memory_after: Sequence[int]) -> tuple[dict[str, float]
 
     django.setup()
     from ragsite.runtime.milvus_lite import ensure_server
-    from retrieval.engine.search.index import MilvusIndex
+    from retrieval.engine.search.milvus.index import MilvusIndex
     from retrieval.knowledge.services import ingest
     from retrieval.models import Chunk
 

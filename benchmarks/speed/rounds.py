@@ -59,7 +59,7 @@ def a_site(folder: str, model_server: str) -> Iterator[None]:
     from django.core.management import call_command
 
     django.setup()
-    from retrieval.engine.search import connection
+    from retrieval.engine.search.milvus import connection
 
     connection.TIMEOUT_S = 120.0  # a busy machine
     from ragsite.runtime.milvus_lite import ensure_server

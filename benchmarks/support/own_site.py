@@ -36,7 +36,7 @@ def set_up(folder: str, database: str) -> None:
     from django.core.management import call_command
 
     django.setup()
-    from retrieval.engine.search import connection
+    from retrieval.engine.search.milvus import connection
 
     connection.TIMEOUT_S = 120.0  # a busy machine
     call_command("migrate", verbosity=0)

@@ -112,6 +112,29 @@ class MilvusSettings(Group):
     """Port of the Milvus Lite server; 0: the first free port from 19530."""
     prefix: str = "ragsite"
     """Begins the name of every collection in Milvus; sites that share one server need different ones."""
+    database: str = ""
+    """The server's database that holds them; empty: its default."""
+    ca_file: str = ""
+    """With an `https://` address: PEM file of the authority that signed the server's certificate; empty: those that the
+    system trusts."""
+    client_certificate: str = ""
+    """PEM file that shows the server who we are, where it asks for one (mutual TLS)."""
+    client_key: str = Field("", repr=False)
+    """PEM file of its key."""
+    replicas: int = Field(1, ge=1, le=16)
+    """Copies that a server keeps in memory: with more than one, the loss of a node is not noticed. Needs as many query
+    nodes."""
+    index: Literal["hnsw", "auto"] = "hnsw"
+    """A server's index of vectors: `hnsw`, or `auto` where the service chooses (Zilliz Cloud). Holds for what is made
+    from then on: run `manage.py rebuild_index` afterwards."""
+
+    @model_validator(mode="after")
+    def _client_certificate_is_whole(self) -> Self:
+        if self.client_certificate and not (self.client_key and self.ca_file):
+            raise ValueError(
+                "RAG_MILVUS_CLIENT_KEY and RAG_MILVUS_CA_FILE must be set where RAG_MILVUS_CLIENT_CERTIFICATE is"
+            )
+        return self
 
 
 class WebSearchSettings(Group):

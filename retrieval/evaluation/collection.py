@@ -17,7 +17,7 @@ from tqdm import tqdm
 from ragsite.core.rag_settings import RagSettings
 from ragsite.runtime import milvus_lite
 from retrieval.engine.ports import Models
-from retrieval.engine.search.index import MilvusIndex
+from retrieval.engine.search.milvus.index import MilvusIndex
 from retrieval.engine.text.analysis import detect_language
 from retrieval.engine.values import CollectionRef, SearchScope, StoredChunk, Vocabulary
 from retrieval.evaluation.dataset import Dataset, LabelledDocument

@@ -23,7 +23,7 @@ from retrieval.engine.prompting import PromptLibrary
 from retrieval.engine.providers.registry import ModelRegistry
 from retrieval.engine.providers.rerank_http import HttpReranker
 from retrieval.engine.search.hybrid import HybridSearcher
-from retrieval.engine.search.index import BM25_B, BM25_K1, MilvusIndex, only_writer
+from retrieval.engine.search.milvus.index import BM25_B, BM25_K1, MilvusIndex, only_writer
 from retrieval.engine.steps.judge import rerank
 from retrieval.engine.steps.query import hyde, rewrite
 from retrieval.engine.steps.retrieve import breadth, dedupe, search_documents

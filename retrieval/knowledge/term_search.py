@@ -21,7 +21,7 @@ from django.db.models.lookups import GreaterThan
 
 from ragsite.core.database import database_call
 from retrieval.engine.ports import LegHit
-from retrieval.engine.search.index import BM25_B, BM25_K1
+from retrieval.engine.search.milvus.index import BM25_B, BM25_K1
 from retrieval.engine.values import EmbeddingSpace, Level, SearchFilters
 from retrieval.models import Chunk, Document
 

@@ -115,8 +115,8 @@ def test_an_index_that_is_away_holds_the_revision(
     golden(library, right)
     rate_chunk(QUESTION, right, by=2)
     with monkeypatch.context() as patch:
-        patch.setattr("retrieval.engine.search.connection.CONNECT_TIMEOUT_S", 0.2)
-        patch.setattr("retrieval.engine.search.connection.TIMEOUT_S", 0.5)
+        patch.setattr("retrieval.engine.search.milvus.connection.CONNECT_TIMEOUT_S", 0.2)
+        patch.setattr("retrieval.engine.search.milvus.connection.TIMEOUT_S", 0.5)
         rag_settings(milvus={"uri": "http://127.0.0.1:9"})
         outcome = feedback_round()
     assert outcome.status == "held"

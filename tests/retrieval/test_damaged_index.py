@@ -14,7 +14,7 @@ import pytest
 
 from ragsite.core.rag_settings import MilvusSettings
 from ragsite.runtime.milvus_lite import LiteServer
-from retrieval.engine.search.index import MilvusIndex, only_writer
+from retrieval.engine.search.milvus.index import MilvusIndex, only_writer
 from retrieval.engine.values import IndexRow
 from tests.milvus import COLLECTION, SPACE, unit_vector
 

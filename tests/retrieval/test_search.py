@@ -14,7 +14,7 @@ from retrieval.engine.ports import SearchRequest, SearchResult
 from retrieval.engine.providers.builtin import BUILTIN_SPACE as BUILTIN
 from retrieval.engine.providers.builtin import BuiltinEmbedder, embed_texts
 from retrieval.engine.search.hybrid import HybridSearcher
-from retrieval.engine.search.index import MilvusIndex
+from retrieval.engine.search.milvus.index import MilvusIndex
 from retrieval.engine.text.analysis import terms_text
 from retrieval.engine.values import (
     SUMMARY_SEQ,

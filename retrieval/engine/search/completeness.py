@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from retrieval.engine.ports import TermStore
-from retrieval.engine.search.index import MilvusIndex
+from retrieval.engine.search.milvus.index import MilvusIndex
 from retrieval.engine.values import EmbeddingSpace
 
 LOOK_EVERY_S = 5.0  # at a space, however many ask

@@ -38,7 +38,7 @@ from retrieval.engine.errors import (
 )
 from retrieval.engine.ports import ChunkStore, LegHit, Models, SearchRequest, SearchResult, TermStore, Vectors
 from retrieval.engine.search.completeness import IndexCompleteness
-from retrieval.engine.search.index import MilvusIndex
+from retrieval.engine.search.milvus.index import MilvusIndex
 from retrieval.engine.text.analysis import HAN_CHARACTER, analyze, held_terms, search_terms
 from retrieval.engine.values import (
     Boost,

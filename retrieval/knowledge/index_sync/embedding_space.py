@@ -13,7 +13,7 @@ from retrieval.engine.errors import EmbeddingMismatchError
 from retrieval.engine.ports import Embedder, Models, Vectors
 from retrieval.engine.providers.builtin import BUILTIN_SPACE, embed_texts
 from retrieval.engine.providers.server import canonical
-from retrieval.engine.search.index import MilvusIndex
+from retrieval.engine.search.milvus.index import MilvusIndex
 from retrieval.engine.values import EmbeddingSpace
 from retrieval.knowledge.index_sync.rows import embedding_text
 from retrieval.knowledge.ingest.chunking import ChunkSize, chunk_size

@@ -4,16 +4,29 @@ from __future__ import annotations
 
 import re
 import string
+from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import numpy as np
 import pytest
+import pytest_asyncio
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from retrieval.engine.search.index import MAX_ENCODED_CHARS, MilvusIndex, encode_value, identifier, in_collections
+from ragsite.core.rag_settings import MilvusSettings
+from retrieval.engine.search.milvus.filters import MAX_ENCODED_CHARS, encode_value, identifier, in_collections
+from retrieval.engine.search.milvus.index import MilvusIndex, only_writer
 from retrieval.engine.values import SearchFilters, Vocabulary
 from tests.milvus import COLLECTION, SPACE, ids, row, unit_vector
+
+
+@pytest_asyncio.fixture
+async def index(milvus_settings: MilvusSettings, uri_of_each_kind: str) -> AsyncIterator[MilvusIndex]:
+    """Tests that take it run on every kind of Milvus."""
+    index = MilvusIndex(milvus_settings.replace(uri=uri_of_each_kind), uri=uri_of_each_kind, writer_lock=only_writer)
+    yield index
+    await index.close()
+
 
 HOSTILE = [
     'a" or 1 == 1 or "a" == "a',

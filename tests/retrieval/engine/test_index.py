@@ -1,4 +1,4 @@
-"""The index against a real Milvus Lite."""
+"""The index against a real Milvus Lite, and what every kind of Milvus has to do alike."""
 
 from __future__ import annotations
 
@@ -11,18 +11,29 @@ from typing import Any
 
 import numpy as np
 import pytest
+import pytest_asyncio
 
 from ragsite.core.rag_settings import MilvusSettings
 from ragsite.runtime.milvus_lite import LiteServer
 from retrieval.engine.errors import IndexUnavailableError
-from retrieval.engine.search import connection
-from retrieval.engine.search.index import MAX_TERMS_BYTES, MilvusIndex, WriteRight, entity, only_writer
+from retrieval.engine.search.milvus import connection
+from retrieval.engine.search.milvus.index import MilvusIndex, WriteRight, only_writer
+from retrieval.engine.search.milvus.schema import MAX_TERMS_BYTES, entity
 from retrieval.engine.text.analysis import search_terms
 from retrieval.engine.trace import Trace
 from retrieval.engine.values import EmbeddingSpace, SearchFilters
 from tests.milvus import COLLECTION, SPACE, ids, row, unit_vector
+from tests.milvus_servers import MilvusServer
 
 NONE = SearchFilters()
+
+
+@pytest_asyncio.fixture
+async def index(milvus_settings: MilvusSettings, uri_of_each_kind: str) -> AsyncIterator[MilvusIndex]:
+    """Tests that take it run on every kind of Milvus."""
+    index = MilvusIndex(milvus_settings.replace(uri=uri_of_each_kind), uri=uri_of_each_kind, writer_lock=only_writer)
+    yield index
+    await index.close()
 
 
 async def dense(index: MilvusIndex, *vector: float, limit: int = 10, filters: SearchFilters = NONE) -> list[str]:
@@ -129,7 +140,7 @@ async def test_without_a_server_the_error_says_so() -> None:
 
 
 async def test_a_dead_address_is_unavailable_not_empty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("retrieval.engine.search.connection.CONNECT_TIMEOUT_S", 0.5)
+    monkeypatch.setattr("retrieval.engine.search.milvus.connection.CONNECT_TIMEOUT_S", 0.5)
     index = MilvusIndex(MilvusSettings(), uri="http://127.0.0.1:9", writer_lock=only_writer)
     with pytest.raises(IndexUnavailableError):
         await index.ping()
@@ -141,8 +152,8 @@ async def test_a_dead_address_is_unavailable_not_empty(monkeypatch: pytest.Monke
 async def test_a_search_waits_while_its_server_is_restarted_and_says_so(
     tmp_path_factory: pytest.TempPathFactory, milvus_settings: MilvusSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("retrieval.engine.search.connection.RESTART_WAIT_S", 60.0)
-    monkeypatch.setattr("retrieval.engine.search.connection.TIMEOUT_S", 60.0)
+    monkeypatch.setattr("retrieval.engine.search.milvus.connection.RESTART_WAIT_S", 60.0)
+    monkeypatch.setattr("retrieval.engine.search.milvus.connection.TIMEOUT_S", 60.0)
     server, trace, reconnecting = LiteServer(tmp_path_factory.mktemp("restarted")), Trace(), asyncio.Event()
     assert server.start()
     server.wait_ready()
@@ -188,7 +199,7 @@ async def test_a_writer_asks_before_every_write_whether_it_still_may(
         yield right
 
     right = Right()
-    monkeypatch.setattr("retrieval.engine.search.index.WRITE_BATCH_SIZE", 1)
+    monkeypatch.setattr("retrieval.engine.search.milvus.index.WRITE_BATCH_SIZE", 1)
     index = MilvusIndex(milvus_settings, uri=milvus_settings.uri, writer_lock=lock)
     await index.upsert(SPACE, [row("first")])
     with pytest.raises(IndexUnavailableError, match="taken over"):
@@ -241,3 +252,33 @@ async def test_after_a_call_that_hung_the_next_ones_are_given_up_soon(
     monkeypatch.setattr(connection, "HUNG_TIMEOUT_S", 20.0)
     assert await index.chunk_ids(SPACE) == set()  # it answers again
     assert index._connection._hung_until == 0.0
+
+
+async def test_a_server_is_never_asked_to_flush(milvus_settings: MilvusSettings, emulated_server: MilvusServer) -> None:
+    """It allows one flush of a collection in 10 s: a site that asks for one after every write would stand still."""
+    asked_before = emulated_server.calls["Flush"]
+    index = MilvusIndex(milvus_settings, uri=emulated_server.uri, writer_lock=only_writer)
+    rows = [row(f"text {number}") for number in range(12)]
+    for one in rows:
+        await index.upsert(SPACE, [one])
+    await index.delete_chunks(SPACE, [rows[0].chunk_id])
+    generation = await index.build_generation(SPACE)
+    await index.write_generation(generation, rows[1:])
+    async with index.swapping(generation):
+        pass
+    assert await index.chunk_ids(SPACE) == {one.chunk_id for one in rows[1:]}
+    assert emulated_server.calls["Flush"] == asked_before
+    await index.close()
+
+
+async def test_the_emulated_server_refuses_a_second_flush_within_ten_seconds(
+    milvus_settings: MilvusSettings, emulated_server: MilvusServer
+) -> None:
+    index = MilvusIndex(milvus_settings, uri=emulated_server.uri, writer_lock=only_writer)
+    await index.upsert(SPACE, [row("text")])
+    name = index.alias(SPACE)
+    await index._do("flush", name)
+    with pytest.raises(IndexUnavailableError):
+        await index._connection.call(lambda client: client.flush(name, timeout=0.5), timeout_s=5.0)
+    assert emulated_server.refused_flushes > 0
+    await index.close()

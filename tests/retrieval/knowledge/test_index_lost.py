@@ -78,7 +78,7 @@ async def ready(async_client: AsyncClient) -> tuple[int, str, dict[str, Any]]:
 
 
 async def away(rag_settings: Any, monkeypatch: pytest.MonkeyPatch) -> Engine:
-    monkeypatch.setattr("retrieval.engine.search.connection.CONNECT_TIMEOUT_S", 0.5)
+    monkeypatch.setattr("retrieval.engine.search.milvus.connection.CONNECT_TIMEOUT_S", 0.5)
     await close_engine()
     rag_settings(milvus={"uri": "http://127.0.0.1:9"})
     return get_engine()

@@ -146,7 +146,7 @@ def test_without_the_index_words_are_searched_and_vectors_alone_are_503(
     library: None, client: APIClient, rag_settings: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rag_settings(milvus={"uri": "http://127.0.0.1:9"})
-    monkeypatch.setattr("retrieval.engine.search.connection.CONNECT_TIMEOUT_S", 0.5)
+    monkeypatch.setattr("retrieval.engine.search.milvus.connection.CONNECT_TIMEOUT_S", 0.5)
     found = search(client, query="borrow books").json()
     assert [candidate["title"] for candidate in found["candidates"]] and "not reachable" in found["degraded"][0]
     response = search(client, query="books", stages=["dense"])

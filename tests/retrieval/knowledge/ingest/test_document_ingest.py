@@ -181,8 +181,8 @@ async def test_waiting_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_absent_index_is_waited_for(rag_settings: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
     rag_settings(milvus={"uri": "http://127.0.0.1:9"})
-    monkeypatch.setattr("retrieval.engine.search.connection.CONNECT_TIMEOUT_S", 0.2)
-    monkeypatch.setattr("retrieval.engine.search.connection.TIMEOUT_S", 0.5)
+    monkeypatch.setattr("retrieval.engine.search.milvus.connection.CONNECT_TIMEOUT_S", 0.2)
+    monkeypatch.setattr("retrieval.engine.search.milvus.connection.TIMEOUT_S", 0.5)
     document = await add()
     assert await document_ingest(document.pk) == "waiting"
     assert (await open_job(document)).waits == 1

@@ -1,14 +1,8 @@
-"""The vector index on Milvus: filters, the schema, and `MilvusIndex`, which writes, searches and rebuilds.
+"""The vector index on Milvus: `MilvusIndex` writes, searches and rebuilds, alike on every kind of Milvus (`backends`).
 
 One Milvus collection per embedding space, reached through an alias (`ragsite_<model>_<dim>_<hash>` → `…_g1`), so that a
-rebuild fills the next generation beside it and swaps. Every write is made by one writer at a time and ends with a
-flush: Milvus Lite loses the acknowledged rows of concurrent writers when it is killed. Lite and a server are asked
-alike; they differ in `backend_options` and in the sign of BM25.
-
-No user text can change a filter expression. Metadata values are percent-encoded on their way into the index and into an
-expression: what reaches Milvus consists of ASCII letters, digits, spaces and `%-._~`, so there is no quote, backslash
-or line break to escape, and the same expression means the same to every backend. (Filter templates would do it on a
-server; Milvus Lite has none.) Identifiers are ours and are refused if they are anything but letters, digits and `-_.:`.
+rebuild fills the next generation beside it and swaps. Every write is made by one writer at a time, and ends with what
+makes it durable: Milvus Lite loses the acknowledged rows of concurrent writers when it is killed.
 """
 
 from __future__ import annotations
@@ -16,11 +10,11 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import re
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
-from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,186 +22,18 @@ from numpy.typing import NDArray
 from ragsite.core.rag_settings import MilvusSettings
 from retrieval.engine.errors import SpaceMissingError
 from retrieval.engine.ports import LegHit, Vectors
-from retrieval.engine.search import connection
-from retrieval.engine.search.connection import MilvusConnection, MissingCollectionError
-from retrieval.engine.values import SUMMARY_SEQ, EmbeddingSpace, IndexRow, Level, SearchFilters, Vocabulary
+from retrieval.engine.search.milvus import connection
+from retrieval.engine.search.milvus.backends import Backend, find_backend, generation_number, generations
+from retrieval.engine.search.milvus.connection import MilvusConnection, MissingCollectionError
+from retrieval.engine.search.milvus.filters import any_of, identifier, in_collections, rows_of
+from retrieval.engine.search.milvus.schema import create_collection, entity
+from retrieval.engine.values import EmbeddingSpace, IndexRow, Level, SearchFilters
 
-# ------------------------------------------------------------------------------------------------ filters
-MAX_ENCODED_CHARS = 480
-_IDENTIFIER = re.compile(r"[A-Za-z0-9_.:\-]{1,100}")
-
-
-def encode_value(value: str) -> str:
-    """One-to-one for values of a usual length; longer ones by their beginning and their SHA-256."""
-    encoded = quote(value, safe=" ", errors="surrogatepass")
-    if len(encoded) <= MAX_ENCODED_CHARS:
-        return encoded
-    digest = hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()
-    return f"{encoded[:100]}~{digest}"
-
-
-def identifier(value: str) -> str:
-    """The identifier as a literal. Raises ValueError for anything that is not one."""
-    if not _IDENTIFIER.fullmatch(value):
-        raise ValueError(f"not an identifier: {value[:50]!r}")
-    return f'"{value}"'
-
-
-def in_collections(collection_ids: Sequence[str], filters: SearchFilters | None = None) -> str:
-    """The permission clause and, with it, the metadata filters. Raises ValueError without any collection."""
-    if not collection_ids:
-        raise ValueError("a search without collections must not reach the index")
-    if not filters:
-        return any_of("collection_id", collection_ids)
-    if filters.documents:
-        named = any_of("document_id", filters.documents)
-        return f"{in_collections(collection_ids, replace(filters, documents=()))} and {named}"
-    spared = [key for key in collection_ids if key in filters.spared]
-    filtered = [key for key in collection_ids if key not in filters.spared]
-    if not filtered:
-        return any_of("collection_id", spared)
-    clause = " and ".join([any_of("collection_id", filtered), *_metadata_clauses(filters)])
-    return f"(({clause}) or {any_of('collection_id', spared)})" if spared else clause
-
-
-def rows_of(level: Level) -> str:
-    """Which rows: chunks, or what stands for whole documents (summaries and first chunks)."""
-    return f"seq > {SUMMARY_SEQ}" if level == "chunks" else "seq <= 0"
-
-
-def any_of(field: str, identifiers: Iterable[str]) -> str:
-    return f"{field} in [{', '.join(map(identifier, identifiers))}]"
-
-
-def _metadata_clauses(filters: SearchFilters) -> Iterable[str]:
-    if filters.department:
-        yield f'department == "{encode_value(filters.department)}"'
-    if filters.doc_type:
-        yield f'doc_type == "{encode_value(filters.doc_type)}"'
-    if filters.policy_year is not None:
-        yield f"policy_year == {int(filters.policy_year)}"
-    if filters.tags:
-        yield f"array_contains_any(tags, [{_encoded(filters.tags)}])"
-    if filters.preferred:
-        yield f"({' or '.join(_preferring_clauses(filters.preferred))})"
-
-
-def _preferring_clauses(preferred: Vocabulary) -> Iterable[str]:
-    """What any field names."""
-    for field, values in (("department", preferred.departments), ("doc_type", preferred.doc_types)):
-        if values:
-            yield f"{field} in [{_encoded(values)}]"
-    if preferred.policy_years:
-        yield f"policy_year in [{', '.join(str(int(year)) for year in preferred.policy_years)}]"
-    if preferred.tags:
-        yield f"array_contains_any(tags, [{_encoded(preferred.tags)}])"
-
-
-def _encoded(values: Iterable[str]) -> str:
-    return ", ".join(f'"{encode_value(value)}"' for value in values)
-
-
-# ------------------------------------------------------------------------------------------------ schema
-HNSW_M = 16  # neighbours per node of the graph
-HNSW_EF_CONSTRUCTION = 200  # candidates while building; more is slower and better
 BM25_K1 = 0.9  # saturation of a term's frequency
 BM25_B = 0.4  # weight of a chunk's length
 
 MAX_RESULTS = 16_384  # of one query or search, on every backend
-MAX_TERMS_BYTES = 65_000  # of Milvus' 65,535 for a VARCHAR
-MAX_VALUE_BYTES = 512
-MAX_TAGS = 100
-SERVER_PARTITIONS = 64  # of the partition key, collection_id
-
-
-def backend_options(server_version: str) -> tuple[str, dict[str, Any]]:
-    """The tokenizer that leaves our terms as they are, and the options of `create_collection`.
-
-    Milvus Lite has no `whitespace` tokenizer, and its searches cost per segment: there more partitions only slow down.
-    """
-    if "lite" in server_version:
-        return "standard", {"num_partitions": 1}
-    return "whitespace", {"num_partitions": SERVER_PARTITIONS}
-
-
-def index_options(server_version: str, options: Mapping[str, float]) -> dict[str, Any]:
-    """What to give `add_index` as `params`.
-
-    pymilvus 3 sends each as a field of its own, as servers take them; Milvus Lite reads them from one field `params`
-    alone, and would go on with its defaults (BM25: k1 1.5, b 0.75) without a word.
-    """
-    return {"params": dict(options)} if "lite" in server_version else dict(options)
-
-
-def create_collection(client: Any, name: str, *, dim: int, bm25: dict[str, float], keep_existing: bool) -> None:
-    """Make the collection with its indexes, and load it. `client`: a synchronous MilvusClient."""
-    timeout = connection.TIMEOUT_S
-    if client.has_collection(name, timeout=timeout):
-        if keep_existing:
-            return
-        client.drop_collection(name, timeout=timeout)
-    version = client.get_server_version(timeout=timeout)
-    tokenizer, options = backend_options(version)
-    indexes = client.prepare_index_params()
-    hnsw = {"M": HNSW_M, "efConstruction": HNSW_EF_CONSTRUCTION}
-    indexes.add_index("vector", index_type="HNSW", metric_type="COSINE", params=index_options(version, hnsw))
-    bm25_options = index_options(version, bm25)
-    indexes.add_index("sparse", index_type="SPARSE_INVERTED_INDEX", metric_type="BM25", params=bm25_options)
-    schema = _schema(client, dim=dim, tokenizer=tokenizer)
-    client.create_collection(name, schema=schema, timeout=timeout, **options)
-    client.create_index(name, indexes, timeout=timeout, sync=False)  # nothing is in it: no need to wait half a second
-    client.load_collection(name, timeout=timeout)
-
-
-def _schema(client: Any, *, dim: int, tokenizer: str) -> Any:
-    from pymilvus import DataType, Function, FunctionType
-
-    schema = client.create_schema(auto_id=False, enable_dynamic_field=False)
-    schema.add_field("chunk_id", DataType.VARCHAR, max_length=MAX_VALUE_BYTES, is_primary=True)
-    schema.add_field("collection_id", DataType.VARCHAR, max_length=MAX_VALUE_BYTES, is_partition_key=True)
-    for field in ("document_id", "department", "doc_type"):
-        schema.add_field(field, DataType.VARCHAR, max_length=MAX_VALUE_BYTES)
-    schema.add_field("seq", DataType.INT64)
-    schema.add_field("policy_year", DataType.INT64)
-    schema.add_field(
-        "tags", DataType.ARRAY, element_type=DataType.VARCHAR, max_capacity=MAX_TAGS, max_length=MAX_VALUE_BYTES
-    )
-    analyzer = {"tokenizer": tokenizer}
-    schema.add_field("terms", DataType.VARCHAR, max_length=65_535, enable_analyzer=True, analyzer_params=analyzer)
-    schema.add_field("sparse", DataType.SPARSE_FLOAT_VECTOR)
-    schema.add_field("vector", DataType.FLOAT_VECTOR, dim=dim)
-    names = {"input_field_names": ["terms"], "output_field_names": ["sparse"]}
-    schema.add_function(Function(name="bm25", function_type=FunctionType.BM25, **names))
-    return schema
-
-
-def entity(row: IndexRow) -> dict[str, Any]:
-    """A row as Milvus takes it. No year is 0; tags beyond MAX_TAGS can't be filtered by."""
-    return {
-        "chunk_id": row.chunk_id,
-        "collection_id": row.collection_id,
-        "document_id": row.document_id,
-        "seq": row.seq,
-        "department": encode_value(row.department),
-        "doc_type": encode_value(row.doc_type),
-        "policy_year": row.policy_year or 0,
-        "tags": [encode_value(tag) for tag in row.tags[:MAX_TAGS]],
-        "terms": _cut(row.terms),
-        "vector": np.asarray(row.vector, dtype=np.float32),
-    }
-
-
-def _cut(terms: str) -> str:
-    """Whole terms up to the field's size in bytes."""
-    encoded = terms.encode()
-    if len(encoded) <= MAX_TERMS_BYTES:
-        return terms
-    return encoded[:MAX_TERMS_BYTES].decode("utf-8", "ignore").rpartition(" ")[0]
-
-
-# ------------------------------------------------------------------------------------------------ index
 WRITE_TIMEOUT_S = 120.0  # of one batch, and of reading all ids back
-HNSW_EF = 128  # candidates while searching
 WRITE_BATCH_SIZE = 500  # rows in one write
 
 
@@ -260,28 +86,29 @@ class MilvusIndex:
         *,
         uri: str | Callable[[], str],
         writer_lock: WriterLock,
-        k1: float = 0.9,
-        b: float = 0.4,
+        k1: float = BM25_K1,
+        b: float = BM25_B,
     ) -> None:
         self._settings = settings
         self._connection = MilvusConnection(settings, find_uri=uri if callable(uri) else lambda: uri)
         self._writer_lock = writer_lock
         self._bm25 = {"bm25_k1": k1, "bm25_b": b}
         self._known: set[str] = set()  # aliases that were there when last used
+        self._found_backend: Backend | None = None
 
     # -------------------------------------------------------------------------------------------- writing
     async def upsert(self, space: EmbeddingSpace, rows: Sequence[IndexRow]) -> None:
-        """Write rows (idempotent by chunk_id) and flush: on return they are durable."""
+        """Write rows (idempotent by chunk_id): on return they are durable."""
         if rows:
             alias = self.alias(space)
             async with self._writer_lock(alias) as right:
                 await self._ensure_collection(space, right)
                 try:
-                    await self._write(right, alias, rows)
+                    await self._write(right, await self._in_use(alias), rows)
                 except MissingCollectionError:  # Milvus lost its data since we last looked
                     self._known.discard(alias)
                     await self._ensure_collection(space, right)
-                    await self._write(right, alias, rows)
+                    await self._write(right, await self._in_use(alias), rows)
 
     async def delete_chunks(self, space: EmbeddingSpace, chunk_ids: Sequence[str]) -> None:
         await self._delete(space, _batches_of(chunk_ids))
@@ -297,8 +124,8 @@ class MilvusIndex:
         alias = self.alias(space)
         async with self._writer_lock(alias) as right:
             self._known.discard(alias)
-            with contextlib.suppress(MissingCollectionError):
-                await self._change(right, "drop_alias", alias)
+            backend = await self._backend()
+            await backend.take_out_of_use(partial(self._change, right), alias)
             await self._drop_generations(right, alias, keep="")
 
     async def _write(self, right: WriteRight, name: str, rows: Sequence[IndexRow]) -> None:
@@ -306,7 +133,7 @@ class MilvusIndex:
             await self._change(
                 right, "upsert", name, [entity(row) for row in rows[at : at + WRITE_BATCH_SIZE]], slow=True
             )
-        await self._change(right, "flush", name, slow=True)
+        await (await self._backend()).make_durable(partial(self._change, right), name)
 
     async def _delete(self, space: EmbeddingSpace, expressions: Sequence[str]) -> None:
         if not expressions:
@@ -314,25 +141,28 @@ class MilvusIndex:
         alias = self.alias(space)
         async with self._writer_lock(alias) as right:
             with contextlib.suppress(MissingCollectionError):
+                name = await self._in_use(alias)
                 for expression in expressions:
-                    await self._change(right, "delete", alias, filter=expression, slow=True)
-                await self._change(right, "flush", alias, slow=True)
+                    await self._change(right, "delete", name, filter=expression, slow=True)
+                await (await self._backend()).make_durable(partial(self._change, right), name)
 
     # -------------------------------------------------------------------------------------------- reading
     async def count(self, space: EmbeddingSpace) -> int:
         """The number of a space's rows."""
-        rows = await self._query(self.alias(space), "", ["count(*)"])
+        rows = await self._query_space(space, "", ["count(*)"])
         return int(rows[0]["count(*)"]) if rows else 0
 
     async def chunk_ids(self, space: EmbeddingSpace) -> set[str]:
         """All ids of a space."""
-        return await self._ids(self.alias(space), "")
+        with contextlib.suppress(MissingCollectionError):
+            return await self._ids(await self._in_use(self.alias(space)))
+        return set()
 
     async def vectors(self, space: EmbeddingSpace, chunk_ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """The stored vectors, shape (dim,), of those chunks that are there."""
         if not chunk_ids:
             return {}
-        rows = await self._query(self.alias(space), any_of("chunk_id", chunk_ids), ["chunk_id", "vector"])
+        rows = await self._query_space(space, any_of("chunk_id", chunk_ids), ["chunk_id", "vector"])
         return {row["chunk_id"]: np.asarray(row["vector"], dtype=np.float32) for row in rows}
 
     async def search_dense(
@@ -344,14 +174,16 @@ class MilvusIndex:
         filters: SearchFilters,
         limit: int,
         level: Level = "chunks",
+        fresh: bool = True,
     ) -> list[list[LegHit]]:
         """One list per vector, best first; score is the cosine. All vectors in one call.
 
-        level "documents": summaries and first chunks alone.
+        level "documents": summaries and first chunks alone. fresh: what was written in the last seconds must be seen,
+        which a server has to wait for.
         """
-        ef = max(HNSW_EF, limit)
-        params = {"metric_type": "COSINE", "params": {"ef": ef}}
-        rows = _row_filter(collection_ids, filters, level)
+        backend = await self._backend()
+        params = {"metric_type": "COSINE", "params": backend.vector_search(limit)}
+        rows = _Rows(collection_ids, filters, level, fresh)
         return await self._search(space, list(vectors), "vector", params, rows, limit)
 
     async def search_bm25(
@@ -363,10 +195,14 @@ class MilvusIndex:
         filters: SearchFilters,
         limit: int,
         level: Level = "chunks",
+        fresh: bool = True,
     ) -> list[list[LegHit]]:
-        """One list per analysed query, best first; score is BM25, positive. A text without terms finds nothing."""
+        """One list per analysed query, best first; score is BM25, positive. A text without terms finds nothing.
+
+        level, fresh: as of `search_dense`.
+        """
         queries = [text for text in texts if text.strip()]
-        rows = _row_filter(collection_ids, filters, level)
+        rows = _Rows(collection_ids, filters, level, fresh)
         legs = await self._search(space, queries, "sparse", {"metric_type": "BM25"}, rows, limit)
         hits = iter(legs)
         return [next(hits) if text.strip() else [] for text in texts]
@@ -377,23 +213,35 @@ class MilvusIndex:
         data: Sequence[Any],
         field: str,
         params: Mapping[str, Any],
-        rows: str,
+        rows: _Rows,
         limit: int,
     ) -> list[list[LegHit]]:
-        if not data or not rows:
+        if not data or not rows.collection_ids:
             return [[] for _ in data]
+        backend = await self._backend()
+        listed, lists = backend.lists()
+        expression = f"{in_collections(rows.collection_ids, rows.filters, listed)} and {rows_of(rows.level)}"
         options: dict[str, Any] = {
             "anns_field": field,
-            "filter": rows,
+            "filter": expression,
+            "filter_params": lists,
             "limit": min(limit, MAX_RESULTS),
             "search_params": dict(params),
             "output_fields": ["document_id"],
+            **backend.consistency(fresh=rows.fresh),
         }
         try:
-            legs = await self._do("search", self.alias(space), data=list(data), **options)
+            legs = await self._do("search", await self._in_use(self.alias(space)), data=list(data), **options)
         except MissingCollectionError as error:
             raise SpaceMissingError from error
         return [_hits(leg, negative=field == "sparse") for leg in legs]
+
+    async def _query_space(self, space: EmbeddingSpace, expression: str, fields: Sequence[str]) -> list[dict[str, Any]]:
+        try:
+            name = await self._in_use(self.alias(space))
+        except MissingCollectionError:
+            return []
+        return await self._query(name, expression, fields)
 
     async def _query(self, name: str, expression: str, fields: Sequence[str], **options: Any) -> list[dict[str, Any]]:
         options |= {"output_fields": list(fields), "consistency_level": "Strong"}
@@ -418,8 +266,8 @@ class MilvusIndex:
     async def build_generation(self, space: EmbeddingSpace) -> Generation:
         """A new, empty Milvus collection beside the one in use, which goes on serving searches."""
         alias = self.alias(space)
-        current = await self._physical_name(alias)
-        number = int(current.rpartition("_g")[2]) + 1 if current else 1
+        current = await (await self._backend()).generation_in_use(self._do, alias)
+        number = generation_number(current) + 1 if current else 1
         generation = Generation(space, alias, f"{alias}_g{number}")
         await self._create(generation, keep_existing=False)
         return generation
@@ -445,25 +293,17 @@ class MilvusIndex:
             await self._swap(generation, right)
 
     async def _swap(self, generation: Generation, right: WriteRight) -> None:
-        current = await self._physical_name(generation.alias)
-        await self._do("load_collection", generation.name, slow=True)
-        if current != generation.name:
-            await self._change(right, "alter_alias" if current else "create_alias", generation.name, generation.alias)
+        backend = await self._backend()
+        await self._do("load_collection", generation.name, slow=True, **backend.load_options())
+        await backend.put_in_use(self._do, partial(self._change, right), generation.alias, generation.name)
         self._known.add(generation.alias)
         await self._drop_generations(right, generation.alias, keep=generation.name)
 
     async def _drop_generations(self, right: WriteRight, alias: str, *, keep: str) -> None:
         """The one before, and what a killed rebuild has left."""
-        collections = await self._connection.call(lambda client: client.list_collections(timeout=connection.TIMEOUT_S))
-        for name in collections:
-            if name.startswith(f"{alias}_g") and name != keep:
+        for name in generations(await self._do("list_collections"), alias):
+            if name != keep:
                 await self._change(right, "drop_collection", name)
-
-    async def _physical_name(self, alias: str) -> str:
-        try:
-            return str((await self._do("describe_alias", alias))["collection_name"])
-        except MissingCollectionError:
-            return ""
 
     # -------------------------------------------------------------------------------------------- names, connection
     def alias(self, space: EmbeddingSpace) -> str:
@@ -476,16 +316,18 @@ class MilvusIndex:
         alias = self.alias(space)
         if alias in self._known:
             return
-        if not await self._physical_name(alias):
+        if not await (await self._backend()).generation_in_use(self._do, alias):
             generation = Generation(space, alias, f"{alias}_g1")
             await self._create(generation, keep_existing=True)
             await self._swap(generation, right)
         self._known.add(alias)
 
     async def _create(self, generation: Generation, *, keep_existing: bool) -> None:
+        backend = await self._backend()
         await self._connection.define(
             lambda client: create_collection(
                 client,
+                backend,
                 generation.name,
                 dim=generation.space.dim,
                 bm25=self._bm25,
@@ -493,32 +335,48 @@ class MilvusIndex:
             )
         )
 
-    async def _change(self, right: WriteRight, method: str, name: str, *args: Any, **kwargs: Any) -> None:
+    async def _in_use(self, alias: str) -> str:
+        """Raises MissingCollectionError."""
+        return await (await self._backend()).name_in_use(self._do, alias)
+
+    async def _backend(self) -> Backend:
+        if self._found_backend is None:
+            self._found_backend = await find_backend(self._do, self._settings)
+        return self._found_backend
+
+    async def _change(self, right: WriteRight, method: str, *args: Any, **kwargs: Any) -> Any:
         """`_do`, as long as this process is the one that may write."""
         await right.aensure()
-        await self._do(method, name, *args, **kwargs)
+        return await self._do(method, *args, **kwargs)
 
-    async def _do(self, method: str, name: str, *args: Any, slow: bool = False, **kwargs: Any) -> Any:
-        """Call a method of the client on a collection. Raises IndexUnavailableError, MissingCollectionError."""
+    async def _do(self, method: str, *args: Any, slow: bool = False, **kwargs: Any) -> Any:
+        """Call a method of the client; the first of `args` is the collection. Raises IndexUnavailableError,
+        MissingCollectionError."""
         timeout = WRITE_TIMEOUT_S if slow else connection.TIMEOUT_S
         return await self._connection.call(
-            lambda client: getattr(client, method)(name, *args, timeout=timeout, **kwargs),
-            collection=name,
+            lambda client: getattr(client, method)(*args, timeout=timeout, **kwargs),
+            collection=args[0] if args else "",
+            load_options=self._found_backend.load_options() if self._found_backend else {},
             timeout_s=timeout,
         )
 
     async def ping(self) -> None:
         """Raises IndexUnavailableError."""
         timeout = connection.CONNECT_TIMEOUT_S
-        await self._connection.call(lambda client: client.get_server_version(timeout=timeout), timeout_s=timeout)
+        await self._connection.call(lambda client: client.list_collections(timeout=timeout), timeout_s=timeout)
 
     async def close(self) -> None:
         await self._connection.close()
 
 
-def _row_filter(collection_ids: Sequence[str], filters: SearchFilters, level: Level) -> str:
-    """Empty where nothing may be seen."""
-    return f"{in_collections(collection_ids, filters)} and {rows_of(level)}" if collection_ids else ""
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Which rows a search may find."""
+
+    collection_ids: Sequence[str]
+    filters: SearchFilters
+    level: Level
+    fresh: bool
 
 
 def _batches_of(chunk_ids: Sequence[str]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
 from ragsite.core.messages import worded
@@ -19,6 +19,8 @@ HUNG_TIMEOUT_S = 2.0  # … others wait no longer than this: an answer makes sev
 RESTART_WAIT_S = 6.0  # from the beginning of an outage: Milvus Lite is back 2 to 4 s after it was killed
 RESTART_POLL_S = 0.25
 MAX_LOADS = 2
+MAX_RETRIES = 2  # of what the server says may succeed at another try: a node was lost, a channel is being moved
+RETRY_PAUSE_S = 0.3
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
@@ -50,6 +52,14 @@ class _ConnectionLostError(Exception):
     pass
 
 
+class _PassingError(Exception):
+    """The server says that the same call may succeed at another try."""
+
+
+class NotSupportedError(Exception):
+    """This kind of Milvus has no such call."""
+
+
 class MilvusConnection:
     """One `AsyncMilvusClient` at a time. Belongs to one event loop.
 
@@ -67,12 +77,18 @@ class MilvusConnection:
         self._away_since = 0.0  # by the loop's clock, of the first call that was lost; 0: the last call went well
 
     async def call(
-        self, run: Callable[[Any], Awaitable[T]], *, collection: str = "", timeout_s: float | None = None
+        self,
+        run: Callable[[Any], Awaitable[T]],
+        *,
+        collection: str = "",
+        load_options: Mapping[str, Any] | None = None,
+        timeout_s: float | None = None,
     ) -> T:
-        """`run(client)`; again on a new connection when the old one was lost, or after loading `collection`.
+        """`run(client)`, which must do no harm when it is done twice; again on a new connection when the old one was
+        lost, after loading `collection`, or where the server says that another try may succeed.
 
         While a server that has answered before is being restarted, it waits up to `RESTART_WAIT_S` for it; the running
-        step of the decision path says so. Raises IndexUnavailableError, MissingCollectionError.
+        step of the decision path says so. Raises IndexUnavailableError, MissingCollectionError, NotSupportedError.
         """
         now = asyncio.get_running_loop().time
         limit_s = timeout_s or TIMEOUT_S
@@ -80,26 +96,40 @@ class MilvusConnection:
             limit_s = min(limit_s, HUNG_TIMEOUT_S)
         try:
             async with asyncio.timeout(limit_s):
-                return await self._patient_call(run, collection)
+                return await self._patient_call(run, collection, load_options or {})
         except TimeoutError as error:
             self._hung_until = now() + HUNG_S
             raise IndexUnavailableError(
                 worded("The search index did not answer in time; try again shortly.")
             ) from error
 
-    async def _patient_call(self, run: Callable[[Any], Awaitable[T]], collection: str) -> T:
-        """Raises IndexUnavailableError, MissingCollectionError."""
+    async def _patient_call(
+        self, run: Callable[[Any], Awaitable[T]], collection: str, load_options: Mapping[str, Any]
+    ) -> T:
+        """Raises IndexUnavailableError, MissingCollectionError, NotSupportedError."""
         now = asyncio.get_running_loop().time
-        client, loads, load, lost_at = await self._connect(), 0, False, 0.0
+        client = await self._connect()
+        loads = 0
+        load = False
+        lost_at = 0.0
+        retries = 0
         while True:
             try:
                 if load:
-                    await _translated(lambda c: c.load_collection(collection, timeout=TIMEOUT_S), client)
+                    await _translated(
+                        lambda c: c.load_collection(collection, timeout=TIMEOUT_S, **load_options), client
+                    )
                     load = False
                 result = await _translated(run, client)
-            except MissingCollectionError:
+            except (MissingCollectionError, NotSupportedError):
                 self._note_answer()
                 raise
+            except _PassingError as error:
+                self._note_answer()
+                if retries == MAX_RETRIES:
+                    raise IndexUnavailableError from error
+                retries += 1
+                await asyncio.sleep(RETRY_PAUSE_S)
             except _ReleasedCollectionError as error:
                 self._note_answer()
                 if not collection or loads == MAX_LOADS:
@@ -137,7 +167,7 @@ class MilvusConnection:
         uri = self._uri()
         try:
             await asyncio.to_thread(_run_synchronously, change, uri, self._settings)
-        except (_ConnectionLostError, _ReleasedCollectionError, MissingCollectionError) as error:
+        except (_ConnectionLostError, _ReleasedCollectionError, _PassingError, MissingCollectionError) as error:
             raise IndexUnavailableError from error
 
     async def close(self) -> None:
@@ -164,13 +194,7 @@ class MilvusConnection:
     async def _new_client(self) -> Any:
         uri = self._uri()
         client_class = await asyncio.to_thread(import_client)
-        return client_class(
-            uri=uri,
-            token=self._settings.token,
-            timeout=CONNECT_TIMEOUT_S,
-            dedicated=True,
-            grpc_options=GRPC_OPTIONS,
-        )
+        return client_class(**client_options(self._settings, uri), grpc_options=GRPC_OPTIONS)
 
     async def _reconnect(self, lost: Any) -> Any:
         """A new client in place of `lost`, which others may be waiting on still: it is closed later."""
@@ -180,6 +204,24 @@ class MilvusConnection:
             while len(self._retired) > MAX_RETIRED:
                 await self._retired.pop(0).close()
         return await self._connect()
+
+
+def client_options(settings: MilvusSettings, uri: str) -> dict[str, Any]:
+    """How a client, of either kind, finds the server and proves who it is. TLS follows from an `https://` address."""
+    options: dict[str, Any] = {
+        "uri": uri,
+        "token": settings.token,
+        "db_name": settings.database,
+        "timeout": CONNECT_TIMEOUT_S,
+        "dedicated": True,
+    }
+    if settings.client_certificate:  # pymilvus takes the authority from this name only then
+        options["ca_pem_path"] = settings.ca_file
+        options["client_pem_path"] = settings.client_certificate
+        options["client_key_path"] = settings.client_key
+    elif settings.ca_file:
+        options["server_pem_path"] = settings.ca_file
+    return options
 
 
 def import_client() -> Any:
@@ -196,7 +238,7 @@ def _run_synchronously(change: Callable[[Any], None], uri: str, settings: Milvus
     import pymilvus
 
     try:
-        client = pymilvus.MilvusClient(uri=uri, token=settings.token, timeout=CONNECT_TIMEOUT_S, dedicated=True)
+        client = pymilvus.MilvusClient(**client_options(settings, uri))
         try:
             change(client)
         finally:
@@ -226,11 +268,15 @@ def _classified(error: Exception) -> Exception:
     if isinstance(error, TimeoutError):
         return TimeoutError(str(error))
     name = getattr(code, "name", str(code))
+    if name == "UNIMPLEMENTED":
+        return NotSupportedError(str(error))
     if code == CONNECT_FAILED_CODE or name in ("UNAVAILABLE", "CANCELLED") or isinstance(error, OSError):
         return _ConnectionLostError(str(error))
     if "UsageError" in type(error).__name__:  # the channel was closed under us
         return _ConnectionLostError(str(error))
     logger.warning("Milvus refused a call: %s", error)
+    if getattr(error, "retriable", False):
+        return _PassingError(str(error))
     if "no space left" in str(error).lower():
         return IndexUnavailableError(
             worded("The disk of the search index is full; it continues by itself when there is space.")
