@@ -49,8 +49,24 @@ async def test_the_answer_goes_on_in_the_same_message_from_the_same_sources(api:
     assert (done["status"], done["status_reason"]) == ("complete", "")
     assert [sentence["supported"] for sentence in done["grounding"]] == [True, True]
     assert done["sources"][0]["rating"]["score"] == 5
-    assert [step["name"] for step in done["decision_path"]][-3:] == ["generate", "verify", "assess"]
     assert len({step["seq"] for step in done["decision_path"]}) == len(done["decision_path"])
+
+
+async def test_the_whole_answer_is_checked_by_its_words_and_then_by_the_model(api: Api, online: Any) -> None:
+    message = await unfinished(api)
+    online.reply(structured=True, json={"supported": [True, False], "answers": True})
+    online.reply(text="for four weeks.")
+    done = (await api.call("post", path(message))).json()
+    steps = done["decision_path"]
+    assert [step["name"] for step in steps][-4:] == ["generate", "verify", "verify", "assess"]
+    by_words, by_model = (step["detail"] for step in steps[-3:-1])
+    sentences = [sentence["sentence"] for sentence in by_words["grounding"]]
+    assert sentences == [sentence["sentence"] for sentence in by_model["grounding"]]
+    assert sentences == [sentence["sentence"] for sentence in done["grounding"]]
+    assert sentences[0] == "Undergraduates may borrow ten books [1]." and "four weeks" in sentences[1]
+    assert (by_words["weak"], by_model["support"]) == (0, "partly")
+    assert [sentence["supported"] for sentence in done["grounding"]] == [True, False]
+    assert done["support"] == "partly"
 
 
 async def test_events_begin_anew_and_their_chunks_are_the_answer(api: Api, online: Any) -> None:

@@ -114,10 +114,10 @@ class Workflow:
         question = await prefer_what_is_named(deps, question)
         state = await self.graph.ainvoke({"question": question}, {"recursion_limit": RECURSION_LIMIT}, context=deps)
         answer: Answer = state["answer"]
-        if self.looks_itself or not judging_is_on(question):  # a quick answer
+        if self.looks_itself:
             return answer
         asked: Question = state["question"]
-        return await second_look(deps, answer, question=asked.standalone)
+        return await _looked_at(deps, answer, asked, question=asked.standalone)
 
 
 async def continue_answer(begun: Begun, *, engine: Deps, trace: Trace) -> Answer:
@@ -128,10 +128,16 @@ async def continue_answer(begun: Begun, *, engine: Deps, trace: Trace) -> Answer
     timeout_s, language = engine.settings.corrective.timeout_s, language_of(begun.question)
     deps = engine.for_answer(trace, timeout_s=timeout_s, language=language)
     answer = await verify(deps, await write_on(deps, begun), question=begun.question.text)
-    if judging_is_on(begun.question):
-        answer = await second_look(deps, answer, question=begun.question.text)
+    answer = await _looked_at(deps, answer, begun.question, question=begun.question.text)
     await close_path(trace, answer)
     return answer
+
+
+async def _looked_at(deps: Deps, answer: Answer, asked: Question, *, question: str) -> Answer:
+    """Not a quick answer, nor one from whole documents: a few passages say little about what these leave out."""
+    if asked.task or not judging_is_on(asked):
+        return answer
+    return await second_look(deps, answer, question=question)
 
 
 async def require_writer(deps: Deps) -> None:

@@ -208,7 +208,8 @@ async def improve(state: State, runtime: Runtime[Deps]) -> State:
     words = state.get("words") or await look_for_better_words(deps, question, question.filters, found=_found(state))
     route = words.route
     if route.task:
-        return _finished(state, await answer_from_documents(deps, words.question, route.task))
+        answer = await answer_from_documents(deps, words.question, route.task)
+        return {**_finished(state, answer), "question": replace(words.question, task=route.task)}
     if route.direct and (reply := await respond_directly(deps, question, ())):
         return _finished(state, reply)
     update: State = {
