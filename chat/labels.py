@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from retrieval.engine.workflows import available_workflows
+from retrieval.engine.workflows import offered_workflows
 
 Labels = dict[str, str | Promise]
 STEPS: Labels = {
@@ -120,10 +121,11 @@ def script_labels() -> dict[str, Any]:
 
 def script_efforts() -> list[dict[str, Any]]:
     """How much may be done for an answer: the efforts, then every workflow by its own name."""
+    offered = offered_workflows(settings.RAG)
     rows = [(name, EFFORT_LABELS[name], request, True) for name, request in EFFORTS.items()]
-    rows += [(name, WORKFLOWS[name], {"workflow": name}, False) for name in available_workflows()]
+    rows += [(name, WORKFLOWS[name], {"workflow": name}, False) for name in offered]
     return [
         {"name": name, "label": str(title), "hint": str(hint), "options": {}, **request, "is_effort": is_effort}
         for name, (title, hint), request, is_effort in rows
-        if request["workflow"] in available_workflows()
+        if request["workflow"] in offered
     ]

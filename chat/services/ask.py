@@ -34,6 +34,7 @@ from retrieval.compose import get_engine
 from retrieval.engine.providers.server import canonical
 from retrieval.engine.text import quoting
 from retrieval.engine.values import AnswerOptions, DocumentTask, HistoryMessage, Question, SearchFilters, SearchScope
+from retrieval.engine.workflows import require_offered
 from retrieval.knowledge.selectors import (
     attached_documents,
     collection_addresses,
@@ -126,6 +127,7 @@ def _answer_create(
     before = regenerated or (selectors.shown_answer(edited) if edited else None)
     request = _merged_request(before, request) if before else dict(request)
     workflow = request.pop("workflow", "") or settings.RAG.answer.workflow
+    require_offered(workflow, settings.RAG)
     scope = request_scope(user=user, request=request)
     _keep_addresses(request, scope)
     answers_mark_interrupted(session__user=user)

@@ -240,7 +240,10 @@ class RerankSettings(Group):
     prompt: PromptFile = ""
     """A file in place of the prompt `rerank`; empty: the one of the data folder's `prompts`, else ours."""
     evaluator: Literal["overall", "eight_criteria"] = "overall"
-    """How a model judges passages: by naming those that answer, or by seed 002's eight criteria."""
+    """How a model judges passages: by naming those that answer, or by the mean of seed 002's eight criteria, which
+    orders them and leaves out what is not good; in Careful then before the first writing (CRAG)."""
+    min_docs: Count = 1
+    """With `eight_criteria`: good passages from which it is answered; with fewer it is searched again."""
 
 
 class CompressSettings(Group):
@@ -297,6 +300,21 @@ class SelfCorrectiveSettings(Group):
     max_rewrites: Annotated[int, Field(ge=0, le=10), CONSTANT] = 3  # then it answers from what passed
     force_generate: bool = False
     """Answer at the last rewrite from the best documents, although none has passed; a request may say otherwise."""
+
+
+class PlannedSettings(Group):
+    """The search planned as a graph of tasks (seed 002 §8)."""
+
+    env_prefix = "RAG_PLANNED_"
+
+    enabled: bool = True
+    """Offer `planned`; 0: a question that names it is refused."""
+    max_retries: int = Field(2, ge=0, le=5)
+    """Times that the search is mended after a reflection on what it found."""
+    timeout_s: float = Field(180.0, gt=0, le=270)
+    """A whole answer."""
+    planner_model: str = Field("", validation_alias="RAG_PLANNED_MODEL")
+    """The model that makes the plan; empty: the fast model."""
 
 
 class MemorySettings(Group):
@@ -374,6 +392,7 @@ class RagSettings(Group):
     answer: AnswerSettings = AnswerSettings()
     corrective: CorrectiveSettings = CorrectiveSettings()
     self_corrective: SelfCorrectiveSettings = SelfCorrectiveSettings()
+    planned: PlannedSettings = PlannedSettings()
     memory: MemorySettings = MemorySettings()
     feedback: FeedbackSettings = FeedbackSettings()
     limits: LimitSettings = LimitSettings()
@@ -388,6 +407,12 @@ class RagSettings(Group):
         """Prompt → the file that a setting names in its place."""
         named = {"rewrite": self.rewrite.prompt, "rerank": self.rerank.prompt}
         return {prompt: path for prompt, path in named.items() if path}
+
+    @model_validator(mode="after")
+    def _default_workflow_is_offered(self) -> Self:
+        if self.answer.workflow == "planned" and not self.planned.enabled:
+            raise ValueError("RAG_DEFAULT_WORKFLOW must not be planned where RAG_PLANNED_ENABLED is 0")
+        return self
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str], *, data_dir: str = "var", prompts_dir: str = "") -> Self:

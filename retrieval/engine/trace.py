@@ -32,7 +32,7 @@ from retrieval.engine.values import Source
 
 # ------------------------------------------------------------------------------------------------ sentences
 MAX_CHARS = 300  # of one value within a sentence
-CODES = ("reason", "purpose", "decision")  # values that may be codes themselves
+CODES = ("reason", "purpose", "decision", "problem")  # values that may be codes themselves
 
 TEXTS: dict[str, Sentence] = {
     # ---------------------------------------------------------------- any step
@@ -61,7 +61,13 @@ TEXTS: dict[str, Sentence] = {
     "straight_to_search": worded("straight to the search"),
     "plan_by_model": worded("{type}, {complexity}: {order}"),
     "plan_by_rule": worded("{order}"),
-    "plan_mended": worded("retry {retry}, {remedy}: {order}"),
+    "plan_mended": worded("retry {retry}, {problem} → {remedy}: {order}"),
+    "outdated": worded("what was found is out of date"),
+    "absent": worded("the documents hold nothing about it"),
+    "badly_ordered": worded("what answers did not come first"),
+    "incomplete": worded("a part of the question is not covered"),
+    "low_relevance": worded("too little of it is relevant"),
+    "not_enough": worded("it was not enough"),
     "task_running": worded("{id} {type}: running"),
     "task_done": worded("{id} {type}: {note} found"),
     "task_failed": worded("{id} {type}: not possible, {note}"),
@@ -109,6 +115,8 @@ TEXTS: dict[str, Sentence] = {
     "judged_yes": worded("the model says that passages answer"),
     "judged_no": worded("the model says that no passage answers"),
     "judged_unclear": worded("the model says that the passages are about different things"),
+    "enough_good": worded("good passages: {good}; needed: {min_docs}"),
+    "too_few_good": worded("good passages: {good}, too few; needed: {min_docs}"),
     "not_judged": worded("no model judged what was found"),
     "passage_out_of_range": worded("the model named a passage that it was not shown"),
     "score_out_of_range": worded("the model gave a number outside its range"),
@@ -462,6 +470,14 @@ def note(code: str, /, **detail: Any) -> None:
     """What came of the running step, see `StepRecord.note`; nothing where none runs."""
     if current := _current.get():
         current[1].note(code, **detail)
+
+
+def running_entry() -> StepRecord:
+    """The running step's entry. Raises LookupError where no step runs."""
+    current = _current.get()
+    if current is None:
+        raise LookupError("no step is running")
+    return current[1]
 
 
 def skip(reason: str) -> None:

@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 import uvicorn
+from asgiref.sync import sync_to_async
 from channels.testing import WebsocketCommunicator
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -17,9 +18,13 @@ from django.test import AsyncClient
 from chat.runs.run import runs_shut_down
 from ragsite.accounts.tokens import key_create, token_create
 from ragsite.asgi import application
+from ragsite.core.rag_settings import MilvusSettings
+from retrieval.compose import close_engine, get_engine
 from retrieval.engine.trace import Trace
 from retrieval.engine.values import Answer, Clarification, Question, Scores, Source, StoredChunk
-from tests.factories import UserFactory
+from retrieval.knowledge.index_sync.repair import index_repair
+from retrieval.models import Collection
+from tests.factories import ChunkFactory, CollectionFactory, UserFactory
 
 TEXT = "Undergraduates may borrow ten books [1]."
 
@@ -272,3 +277,33 @@ async def eventually(condition: Any, *, within_s: float = 5.0) -> None:
 
 def types(events: Sequence[dict[str, Any]]) -> list[str]:
     return [event["type"] for event in events]
+
+
+# ------------------------------------------------------------------------------------------------ a real index
+HANDBOOK_TEXTS = (
+    "An undergraduate may borrow ten books for four weeks.",
+    "The deposit for a room in Lakeside hall is EUR 300.",
+    "Wi-Fi error E107 means that your password has expired.",
+)
+
+Handbook = Callable[[], Awaitable[Collection]]
+
+
+@pytest.fixture
+async def handbook(user: User, rag_settings: Any, milvus_settings: MilvusSettings) -> AsyncIterator[Handbook]:
+    """`await handbook()` indexes three documents in a collection of the user's, with the embedder of that moment."""
+    rag_settings(milvus=milvus_settings)
+
+    async def build() -> Collection:
+        space = (await get_engine().models.default_embedder()).space
+        embedded = {"embedding_model": space.model, "embedding_dim": space.dim}
+        collection = await sync_to_async(CollectionFactory)(
+            name="handbook", owner=user, visibility="private", **embedded
+        )
+        for text in HANDBOOK_TEXTS:
+            await sync_to_async(ChunkFactory)(text=text, document__collection=collection, indexed=False)
+        await index_repair()
+        return collection
+
+    yield build
+    await close_engine()

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 
-from ragsite.core.rag_settings import MilvusSettings
-from retrieval.compose import close_engine, get_engine
-from retrieval.knowledge.index_sync.repair import index_repair
-from retrieval.models import Collection
-from tests.chat.conftest import Api, ScriptedWorkflow, events_of, types
-from tests.factories import ChunkFactory, CollectionFactory
+from tests.chat.conftest import Api, Handbook, ScriptedWorkflow, events_of, types
+from tests.factories import CollectionFactory
 
 PATH = "/api/self-corrective-rag"
 QUESTION = "How many books may an undergraduate borrow?"
@@ -22,35 +17,6 @@ QUESTION = "How many books may an undergraduate borrow?"
 
 async def post(api: Api, **body: Any) -> Any:
     return await api.call("post", PATH, {"query": QUESTION, **body})
-
-
-TEXTS = (
-    "An undergraduate may borrow ten books for four weeks.",
-    "The deposit for a room in Lakeside hall is EUR 300.",
-    "Wi-Fi error E107 means that your password has expired.",
-)
-
-Handbook = Callable[[], Awaitable[Collection]]
-
-
-@pytest.fixture
-async def handbook(user: User, rag_settings: Any, milvus_settings: MilvusSettings) -> AsyncIterator[Handbook]:
-    """`await handbook()` indexes three documents in a collection of the user's, with the embedder of that moment."""
-    rag_settings(milvus=milvus_settings)
-
-    async def build() -> Collection:
-        space = (await get_engine().models.default_embedder()).space
-        embedded = {"embedding_model": space.model, "embedding_dim": space.dim}
-        collection = await sync_to_async(CollectionFactory)(
-            name="handbook", owner=user, visibility="private", **embedded
-        )
-        for text in TEXTS:
-            await sync_to_async(ChunkFactory)(text=text, document__collection=collection, indexed=False)
-        await index_repair()
-        return collection
-
-    yield build
-    await close_engine()
 
 
 async def test_the_response_is_the_seeds(api: Api, handbook: Handbook, online: Any) -> None:

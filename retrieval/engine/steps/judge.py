@@ -27,7 +27,7 @@ from retrieval.engine.providers.rerank_http import HttpReranker
 from retrieval.engine.steps.retrieve import fit
 from retrieval.engine.steps.step import Deadline, Deps, step, try_call
 from retrieval.engine.text.quoting import label, one_line, quote_source
-from retrieval.engine.trace import note, queue_model_call, reason_text, skip
+from retrieval.engine.trace import note, path_text, queue_model_call, reason_text, skip
 from retrieval.engine.values import Question, ScoredChunk
 
 # ------------------------------------------------------------------------------------------------ judge
@@ -43,6 +43,9 @@ CRITERIA = (
 )  # fmt: skip
 Verdict = Literal["ANSWER", "CLARIFY", "NO_ANSWER", "REFINE"]
 JudgedAs = Literal["answer", "no_answer", "ask_back"]
+AssessmentCode = Literal[
+    "nothing_found", "not_judged", "judged_no", "judged_unclear", "judged_yes", "enough_good", "too_few_good"
+]
 Score = Annotated[int, limited(minimum=0, maximum=TOP_SCORE)]
 SearchWords = Annotated[str, limited(maxLength=60)]  # for what is missing
 
@@ -205,6 +208,8 @@ def not_judged(deps: Deps, question: Question, passages: Sequence[ScoredChunk], 
 async def judge(deps: Deps, question: Question, passages: Sequence[ScoredChunk]) -> Assessment:
     if not passages or not judging_is_on(question):
         return not_judged(deps, question, passages)
+    if deps.settings.rerank.evaluator == "eight_criteria":
+        return await _judge_by_criteria(deps, question, passages)
     verdict, numbers = await _verdict(deps, question, passages)
     named = tuple(passages[number - 1] for number in dict.fromkeys(numbers))
     if verdict == "no_answer":
@@ -239,12 +244,13 @@ async def evaluate(deps: Deps, question: Question, passages: Sequence[ScoredChun
 
 
 def assessed(
-    code: Literal["nothing_found", "not_judged", "judged_no", "judged_unclear", "judged_yes"],
+    code: AssessmentCode,
     verdict: Verdict,
     passages: Sequence[ScoredChunk],
     *,
     named: tuple[ScoredChunk, ...] = (),
     missing: str = "",
+    **detail: Any,
 ) -> Assessment:
     """An assessment, and its entry in the decision path."""
     note(
@@ -253,10 +259,10 @@ def assessed(
         by_model=verdict != "REFINE",
         named=[passage.chunk_id for passage in named],
         missing=missing,
+        **detail,
     )
-    return Assessment(
-        verdict=verdict, candidates=tuple(passages), reason=reason_text(code), missing=missing, named=named
-    )
+    reason = path_text(code, detail)
+    return Assessment(verdict=verdict, candidates=tuple(passages), reason=reason, missing=missing, named=named)
 
 
 class RetrievalJudgement(BaseModel):
@@ -284,27 +290,91 @@ class CriteriaJudgement(BaseModel):
 async def _verdict(deps: Deps, question: Question, passages: Sequence[ScoredChunk]) -> tuple[JudgedAs, Sequence[int]]:
     """The verdict, and the numbers of the passages that answer. Raises ModelError, also for what is no judgement."""
     shown = await quoted(deps, passages)
-    count, joined = len(shown), "\n\n".join(shown)
-    question_line, numbers = one_line(question.standalone), list[int]()
-    if deps.settings.rerank.evaluator == "eight_criteria":
-        by_criteria = await deps.complete(
-            "judge_criteria",
-            exactly(CriteriaJudgement, "passages", count),
-            passages=joined,
-            question=question_line,
-            count=count,
-        )
-        check_score(*(number for entry in by_criteria.passages for number in entry.criteria))
-        verdict = by_criteria.verdict
-        numbers = [entry.passage for entry in by_criteria.passages if fmean(entry.criteria) >= YES_SCORE]
-    else:
-        number = {"type": "integer", "minimum": 1, "maximum": count}
-        schema = shaped(RetrievalJudgement, relevant_passages={"maxItems": count, "items": number})
-        reply = await deps.complete("judge", schema, passages=joined, question=question_line, count=count)
-        verdict, numbers = reply.verdict, reply.relevant_passages
-    if any(not 1 <= number <= count for number in numbers):
+    count = len(shown)
+    number = {"type": "integer", "minimum": 1, "maximum": count}
+    schema = shaped(RetrievalJudgement, relevant_passages={"maxItems": count, "items": number})
+    question_line = one_line(question.standalone)
+    reply = await deps.complete("judge", schema, passages="\n\n".join(shown), question=question_line, count=count)
+    check_numbers(reply.relevant_passages, count)
+    return reply.verdict, reply.relevant_passages
+
+
+def check_numbers(numbers: Sequence[int], count: int) -> None:
+    """Raises ModelOutputError for a passage that the model was not shown."""
+    if not all(1 <= number <= count for number in numbers):
         raise ModelOutputError("passage_out_of_range")
-    return verdict, numbers
+
+
+# ------------------------------------------------------------------------------------------------ eight criteria
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CriteriaScores:
+    """`passages`: those that were scored, best first, the mean of their criteria, 0..1, in `scores.rerank`; then the
+    others as they came. verdict: the model's."""
+
+    passages: tuple[ScoredChunk, ...]
+    verdict: JudgedAs = "answer"
+
+    @property
+    def good(self) -> tuple[ScoredChunk, ...]:
+        """Those whose mean reaches YES_SCORE."""
+        return tuple(one for one in self.passages if (one.scores.rerank or 0.0) >= YES_SCORE / TOP_SCORE)
+
+
+def _as_they_came(deps: Deps, question: Question, passages: Sequence[ScoredChunk]) -> CriteriaScores:
+    return CriteriaScores(passages=tuple(passages))
+
+
+@step("rerank", fallback=_as_they_came)
+async def score_by_criteria(deps: Deps, question: Question, passages: Sequence[ScoredChunk]) -> CriteriaScores:
+    """The passages in the order of a model's judgement by the eight criteria (seed 002, LLMEvaluatorPrompt)."""
+    if not passages or not judging_is_on(question):
+        skip("switched_off" if passages else "nothing_found")
+        return _as_they_came(deps, question, passages)
+    scored = await _by_criteria(deps, question, passages)
+    best = scored.passages[0]
+    note(
+        "reranked",
+        reranker="eight_criteria",
+        scores=scores_by_chunk(scored.passages),
+        best=best.scores.rerank or 0.0,
+        title=best.chunk.title,
+    )
+    return scored
+
+
+async def _by_criteria(deps: Deps, question: Question, passages: Sequence[ScoredChunk]) -> CriteriaScores:
+    """Raises ModelError, also for what is no judgement."""
+    shown = await quoted(deps, passages)
+    reply = await deps.complete(
+        "judge_criteria",
+        exactly(CriteriaJudgement, "passages", len(shown)),
+        passages="\n\n".join(shown),
+        question=one_line(question.standalone),
+        count=len(shown),
+    )
+    check_numbers([entry.passage for entry in reply.passages], len(shown))
+    check_score(*(number for entry in reply.passages for number in entry.criteria))
+    means = {entry.passage: fmean(entry.criteria) / TOP_SCORE for entry in reply.passages}
+    scored = [passages[number - 1] for number in means]
+    others = [passage for number, passage in enumerate(passages, start=1) if number not in means]
+    ranked = rank(scored, list(means.values()))
+    return CriteriaScores(passages=(*ranked, *others), verdict=reply.verdict)
+
+
+async def _judge_by_criteria(deps: Deps, question: Question, passages: Sequence[ScoredChunk]) -> Assessment:
+    """Yes where `min_docs` passages are good, and these are then all that is answered from (seed 002, CRAG light).
+    Raises ModelError."""
+    scored = await _by_criteria(deps, question, passages)
+    good = scored.good
+    least = deps.settings.rerank.min_docs
+    scores = scores_by_chunk([passage for passage in scored.passages if passage.scores.rerank is not None])
+    readings = tuple({passage.document_id: passage for passage in reversed(good)}.values())[::-1]
+    if scored.verdict == "ask_back" and len(readings) > 1:
+        return assessed("judged_unclear", "CLARIFY", scored.passages, named=readings, scores=scores)
+    code: AssessmentCode = "enough_good" if len(good) >= least else "too_few_good"
+    verdict: Verdict = "ANSWER" if len(good) >= least else "NO_ANSWER"
+    candidates = good if verdict == "ANSWER" else scored.passages
+    return assessed(code, verdict, candidates, named=good, scores=scores, good=len(good), min_docs=least)
 
 
 # ------------------------------------------------------------------------------------------------ grade

@@ -59,13 +59,14 @@ def is_the_users(text: str, question: Question) -> bool:
 
 
 @step("web_search")
-async def web_search(deps: Deps, question: Question, *, words: str = "") -> SearchResult:
+async def web_search(deps: Deps, question: Question, *, words: str = "", tried: Sequence[str] = ()) -> SearchResult:
     """Web results as candidates, best first, without scores: they are still to be judged.
 
     words: to look up in place of the self-contained question; where either holds words that are not the user's (a
-    model may have taken them from an answer), the message as it was typed serves instead. Never raises for a search
-    engine that fails: `degraded` then says why nothing could be looked up. Not configured or not wanted: no candidates,
-    and a skipped entry in the path.
+    model may have taken them from an answer), the message as it was typed serves instead. tried: queries that are not
+    asked again; where no other is left, nothing is searched for. `notes["query"]`: the one that was asked. Never raises
+    for a search engine that fails: `degraded` then says why nothing could be looked up. Not configured or not wanted:
+    no candidates, and a skipped entry in the path.
     """
     if deps.web is None or not may_search_web(deps, question):
         skip("web_not_wanted" if deps.web else "no_web_search")
@@ -73,7 +74,10 @@ async def web_search(deps: Deps, question: Question, *, words: str = "") -> Sear
     text = words or question.standalone
     if not await asyncio.to_thread(is_the_users, text, question):
         text = question.text
-    query = await _query(deps, text)
+    query = await _query(deps, text, tried)
+    if not query:
+        skip("no_other_words")
+        return SearchResult()
     await deps.trace.announce("web_search", f"{deps.web.name}: {query}")
     limit_s = deps.deadline.limit(engine.TIMEOUT_S)
     try:
@@ -83,22 +87,29 @@ async def web_search(deps: Deps, question: Question, *, words: str = "") -> Sear
         reason = error.reason if isinstance(error, WebSearchError) else reason_text("late")
         degrade(reason)
         note("web_away", reason=reason, query=query, engine=deps.web.name)
-        return SearchResult(degraded=(reason,))
+        return SearchResult(degraded=(reason,), notes={"query": query})
     found = [{"title": result.title, "url": result.url, "published": result.published} for result in results]
     note("web_found", query=query, engine=deps.web.name, results=found, count=len(found))
     ranked = enumerate(map(as_chunk, results), start=1)
-    return SearchResult(candidates=tuple(ScoredChunk(chunk=chunk, ranks={LEG: rank}) for rank, chunk in ranked))
+    candidates = tuple(ScoredChunk(chunk=chunk, ranks={LEG: rank}) for rank, chunk in ranked)
+    return SearchResult(candidates=candidates, notes={"query": query})
 
 
 class WebQuery(BaseModel):
     query: Annotated[str, limited(minLength=3, maxLength=120)]
 
 
-async def _query(deps: Deps, text: str) -> str:
-    """The model's words for a search engine, or the text itself."""
-    reply = await try_call(deps, deps.complete("web_query", WebQuery, question=one_line(text)), optional=True)
+async def _query(deps: Deps, text: str, tried: Sequence[str]) -> str:
+    """The model's words for a search engine, or the text itself; "" where both were tried."""
+    call = deps.complete("web_query", WebQuery, tried="; ".join(map(one_line, tried)) or "-", question=one_line(text))
+    reply = await try_call(deps, call, optional=True)
     words = one_line(reply.query).strip("\"'“”") if reply else ""
-    return (words or one_line(text))[:QUERY_CHARS].strip()
+    known = {one.casefold() for one in tried}
+    for query in (words, one_line(text)):
+        query = query[:QUERY_CHARS].strip()
+        if query and query.casefold() not in known:
+            return query
+    return ""
 
 
 def as_chunk(result: WebResult) -> StoredChunk:

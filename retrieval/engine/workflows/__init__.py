@@ -40,8 +40,24 @@ RECURSION_LIMIT = 100  # of LangGraph: a guard against a graph that never ends, 
 
 
 def available_workflows() -> tuple[str, ...]:
-    """The names that can be chosen."""
+    """The names that there are."""
     return NAMES
+
+
+def offered_workflows(settings: RagSettings) -> tuple[str, ...]:
+    """The names that can be chosen on this site."""
+    return tuple(name for name in NAMES if name != "planned" or settings.planned.enabled)
+
+
+def require_offered(name: str, settings: RagSettings) -> None:
+    """Raises InvalidInputError for a workflow that is switched off here."""
+    offered = offered_workflows(settings)
+    if name in NAMES and name not in offered:
+        known = ", ".join(offered)
+        raise InvalidInputError(
+            worded("The workflow '{name}' is switched off here; choose one of: {known}.", name=name, known=known),
+            fields={"workflow": [worded("one of {known}", known=known)]},
+        )
 
 
 def get_workflow(name: str) -> Workflow:

@@ -24,6 +24,9 @@ to.
 has refused is judged with all that the better words found, in their order; of what the judge has refused no more than
 fills up SECOND_LOOK passages is shown again.
 
+With the eight criteria (`rerank.evaluator`) the passages are judged before the first writing; only good ones are
+written from, and while too few are, the web is searched in new words (`retrieval.engine.steps.correct`).
+
 Only a model's word refuses or asks back.
 Simplified from Yan et al., 2024, arXiv:2401.15884.
 """
@@ -51,6 +54,7 @@ from retrieval.engine.steps.answer import (
     with_nearest,
     write_from,
 )
+from retrieval.engine.steps.correct import judge_and_correct
 from retrieval.engine.steps.direct import respond_directly
 from retrieval.engine.steps.judge import Assessment, rerank
 from retrieval.engine.steps.query import BetterWords, look_for_better_words, own_words
@@ -59,7 +63,7 @@ from retrieval.engine.steps.step import Deps
 from retrieval.engine.steps.writing import WayOut
 from retrieval.engine.text.analysis import phrase
 from retrieval.engine.trace import reason_text
-from retrieval.engine.values import Answer, Query, ScoredChunk, SearchFilters
+from retrieval.engine.values import Answer, Query, Question, ScoredChunk, SearchFilters
 from retrieval.engine.workflows import (
     Asking,
     Workflow,
@@ -82,6 +86,7 @@ class State(Asking, total=False):
     nearest: tuple[ScoredChunk, ...]  # what the first search gave them
     refused: frozenset[str]  # ids of chunks that the judge has said not to answer
     assessment: Assessment
+    web_queries: tuple[str, ...]  # that the web was asked while too few passages were good by the eight criteria
     tried: tuple[Stage, ...]
     read: str  # a refusal in the model's own words, which the reader has seen, and that it is looked again
     offline: bool  # no model can be asked
@@ -108,7 +113,8 @@ async def after_search(state: State, runtime: Runtime[Deps]) -> Literal["judge",
     """A request may want a judgement before the writing. Without a model nobody can say whether the documents answer:
     where the web is wanted, it is searched as well."""
     deps, question = runtime.context, state["question"]
-    if question.options.judge or not state["passages"]:
+    judges_first = question.options.judge or (_by_criteria(deps, question) and not state["offline"])
+    if judges_first or not state["passages"]:
         return "judge"
     return "refine" if state["offline"] and may_search_web(deps, question) else "write"
 
@@ -231,8 +237,19 @@ async def judge(state: State, runtime: Runtime[Deps]) -> State:
     passages = state["passages"]
     if refused and all(passage.chunk_id in refused for passage in passages):
         return {"assessment": Assessment(verdict="NO_ANSWER", candidates=passages, reason=reason_text("nothing_new"))}
-    assessment = await judging.judge(deps, question, passages)
-    return {"assessment": assessment, "refused": _refused(state) if assessment.refused else refused}
+    if _by_criteria(deps, question):
+        before = state.get("web_queries", ())
+        assessment, web_queries = await judge_and_correct(deps, question, passages, tried=before)
+        passages = tuple(await select_passages(deps, question, assessment.candidates))
+    else:
+        assessment = await judging.judge(deps, question, passages)
+        web_queries = ()
+    update: State = {"assessment": assessment, "passages": passages, "web_queries": web_queries}
+    return {**update, "refused": _refused({**state, **update}) if assessment.refused else refused}
+
+
+def _by_criteria(deps: Deps, question: Question) -> bool:
+    return deps.settings.rerank.evaluator == "eight_criteria" and judging.judging_is_on(question)
 
 
 def after_judging(

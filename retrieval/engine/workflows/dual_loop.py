@@ -262,6 +262,8 @@ async def grade_documents(state: State, runtime: Runtime[Deps]) -> State:
 
 async def _rerank_and_judge(deps: Deps, question: Question, passages: Sequence[ScoredChunk]) -> Assessment:
     """A model scores and judges in two calls side by side, which are one round; a cross-encoder goes first."""
+    if deps.settings.rerank.evaluator == "eight_criteria":  # which orders, and leaves out what is not good
+        return await judge(deps, question, await rerank(deps, question, passages))
     if deps.reranker is not None:
         return await judge(deps, question, await rerank(deps, question, passages, by_default=True))
     ranked, assessment = await asyncio.gather(

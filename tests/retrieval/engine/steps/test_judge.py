@@ -138,6 +138,29 @@ async def test_top_n_and_min_score_are_settings_too(online, rag_settings) -> Non
     assert ids((await reranked())[0]) == ["k2"]
 
 
+def by_criteria(*means: int, verdict: str = "answer") -> dict[str, Any]:
+    """Of each passage, of 10."""
+    entries = [{"passage": number, "criteria": [mean] * 8} for number, mean in enumerate(means, start=1)]
+    return {"passages": entries, "verdict": verdict}
+
+
+async def test_by_eight_criteria_the_good_passages_alone_are_left_the_best_first(online, rag_settings) -> None:
+    rag_settings(rerank={"evaluator": "eight_criteria", "min_docs": 2})
+    online.reply(json=by_criteria(7, 2, 9))
+    assessment, steps = await judge()
+    assert assessment.verdict == "ANSWER"
+    assert [(one.chunk_id, one.scores.rerank) for one in assessment.candidates] == [("k3", 0.9), ("k1", 0.7)]
+    assert steps[-1].detail["scores"] == {"k1": 0.7, "k2": 0.2, "k3": 0.9}
+
+
+async def test_by_eight_criteria_fewer_good_passages_than_are_needed_do_not_answer(online, rag_settings) -> None:
+    rag_settings(rerank={"evaluator": "eight_criteria", "min_docs": 2})
+    online.reply(json=by_criteria(7, 2, 5))
+    assessment, _ = await judge()
+    assert (assessment.verdict, assessment.reason) == ("NO_ANSWER", "good passages: 1, too few; needed: 2")
+    assert [one.chunk_id for one in assessment.candidates] == ["k1", "k3", "k2"]
+
+
 class CrossEncoder:
     name = "cross-encoder"
 

@@ -11,7 +11,7 @@ from retrieval.engine.ports import WebResult
 from retrieval.engine.values import AnswerOptions, Clarification, HistoryMessage, OpenClarification, SearchFilters
 from tests.retrieval.engine.steps.document_reader import MemoryReader
 from tests.retrieval.engine.steps.fakes import HANDBOOK, MemorySearcher, MemoryWeb, ask, chunk
-from tests.retrieval.engine.workflows.runs import judgement, names, run
+from tests.retrieval.engine.workflows.runs import judgement, names, run, steps
 
 answer = partial(run, "corrective")
 CLEAR = "What is the deposit for a room in Lakeside hall?"
@@ -318,3 +318,61 @@ async def test_where_a_model_is_required_its_absence_is_an_error(rag_settings) -
     rag_settings(ollama={"offline": "0", "base_url": "http://127.0.0.1:9"})
     with pytest.raises(UnavailableError, match="model server"):
         await answer(CLEAR)
+
+
+# ------------------------------------------------------------------------------------------------ eight criteria
+def by_criteria(*means: int) -> dict[str, Any]:
+    """Of each passage, of 10."""
+    entries = [{"passage": number, "criteria": [mean] * 8} for number, mean in enumerate(means, start=1)]
+    return {"passages": entries, "verdict": "answer"}
+
+
+ROOM_AND_RESIT = "deposit for a room in Lakeside hall, late resit"
+ROOMS = [one for one in HANDBOOK if one.chunk_id in ("k3", "k6")]
+CUP_PAGES = [
+    WebResult(title=f"Cup {number}", url=f"https://example.org/{number}", snippet=f"The cup went to FC Nord {number}.")
+    for number in range(3)
+]
+
+
+class NewPages(MemoryWeb):
+    """Another page for each search."""
+
+    async def search(self, query: str, *, limit: int) -> tuple[WebResult, ...]:
+        self.asked.append((query, limit))
+        return (CUP_PAGES[len(self.asked) - 1],)
+
+
+async def test_by_eight_criteria_it_is_judged_first_and_written_from_what_is_good(online, rag_settings) -> None:
+    rag_settings(rerank={"evaluator": "eight_criteria"})
+    online.reply(match='"criteria"', json=by_criteria(2, 9))
+    online.reply(structured=False, text="The deposit for a room in Lakeside hall is EUR 300 [1].")
+    result, trace, _ = await answer(ROOM_AND_RESIT, ROOMS)
+    found = [row["chunk_id"] for row in steps(trace, "retrieve")[0].detail["candidates"]]
+    assert [source.chunk.chunk_id for source in result.sources] == found[1:]
+
+
+async def test_while_too_few_are_good_the_web_is_searched_in_new_words_three_times(online, rag_settings) -> None:
+    rag_settings(rerank={"evaluator": "eight_criteria", "min_docs": 2})
+    online.reply(match='"criteria"', json=by_criteria(1, 1), times=1)
+    online.reply(match='"criteria"', json=by_criteria(9, 1, 1), times=1)
+    online.reply(match='"criteria"', json=by_criteria(1, 9, 1, 1), times=1)
+    online.reply(match='"criteria"', json=by_criteria(9, 9, 1, 1, 1))
+    for number in range(3):
+        online.reply(match="one query for a search engine", json={"query": f"football cup {number}"}, times=1)
+    online.reply(structured=False, text="FC Nord [1].")
+    web = NewPages()
+    question = ask("Who won the deposit and the resit cup?", options=AnswerOptions(web_search=True))
+    result, trace, _ = await answer(question, ROOMS, web=web)
+    assert web.queries == ["football cup 0", "football cup 1", "football cup 2"]
+    assert [step.detail["good"] for step in steps(trace, "assess") if "good" in step.detail] == [0, 1, 1, 2]
+    assert result.decision == "ANSWER"
+    assert {source.chunk.kind for source in result.sources} == {"web"}
+
+
+async def test_what_is_good_but_too_little_is_written_from_once_the_web_was_tried(online, rag_settings) -> None:
+    rag_settings(rerank={"evaluator": "eight_criteria", "min_docs": 2})
+    online.reply(match='"criteria"', json=by_criteria(9, 1))
+    online.reply(structured=False, text="The deposit for a room in Lakeside hall is EUR 300 [1].")
+    result, _, _ = await answer(ROOM_AND_RESIT, ROOMS)
+    assert (result.decision, len(result.sources)) == ("ANSWER", 1)

@@ -152,8 +152,12 @@ async def test_nonsense_in_place_of_json_leaves_the_answer_whole(online, workflo
 async def test_nothing_goes_on_past_the_workflows_time(
     online, workflow: str, rag_settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rag_settings(ollama={"first_token_timeout_s": 900.0, "structured_timeout_s": 900.0}, corrective={"timeout_s": 0.3})
-    if workflow != "corrective":  # the only one with a setting for it
+    rag_settings(
+        ollama={"first_token_timeout_s": 900.0, "structured_timeout_s": 900.0},
+        corrective={"timeout_s": 0.3},
+        planned={"timeout_s": 0.3},
+    )
+    if workflow not in ("corrective", "planned"):  # those with a setting for it
         monkeypatch.setattr(sys.modules[f"retrieval.engine.workflows.{workflow}"], "TIMEOUT_S", 0.3)
     monkeypatch.setattr("retrieval.engine.providers.chat.BETWEEN_TOKENS_TIMEOUT_S", 900.0)
     online.reply(delay_s=900.0)

@@ -4,11 +4,12 @@ import asyncio
 from functools import partial
 from typing import Any
 
+import pytest
+
 from retrieval.engine.errors import IndexUnavailableError
 from retrieval.engine.ports import WebResult
 from retrieval.engine.trace import Trace
 from retrieval.engine.values import AnswerOptions
-from retrieval.engine.workflows.planned import MAX_RETRIES
 from tests.retrieval.engine.steps.fakes import HANDBOOK, MemorySearcher, MemoryWeb, ask
 from tests.retrieval.engine.workflows.runs import run, steps
 
@@ -93,15 +94,15 @@ async def test_one_failing_search_does_not_stop_the_others(online) -> None:
     assert {name: row["state"] for name, row in shown_tasks(trace).items()} == {"t1": "failed", "t2": "done"}
 
 
-async def test_a_slow_task_is_given_up_and_the_answer_comes_from_the_others(online, monkeypatch) -> None:
+async def test_a_slow_task_is_given_up_and_the_answer_comes_from_the_others(online, monkeypatch, rag_settings) -> None:
     class Slow(MemorySearcher):
         async def search(self, request: Any) -> Any:
             if request.queries[0].text == "slow":
                 await asyncio.sleep(600)
             return await super().search(request)
 
-    monkeypatch.setattr("retrieval.engine.workflows.planned.MAX_RETRIES", 0)
-    monkeypatch.setattr("retrieval.engine.workflows.planned.TASK_TIMEOUT_S", 2.0)
+    rag_settings(planned={"max_retries": 0})
+    monkeypatch.setattr("retrieval.engine.workflows.planned.runner.TASK_TIMEOUT_S", 2.0)
     online.reply(match=PLANS, json=plan(task("t1", "retrieve", "slow"), task("t2", "retrieve", "deposit Lakeside")))
     online.reply(match=REFLECTS, json=reflection(9, completeness=10))
     online.reply(structured=False, text=GOOD)
@@ -128,7 +129,92 @@ async def test_what_nothing_answers_gets_no_answer_after_the_retries(online) -> 
     result, trace, events = await answer(UNKNOWN)
     assert result.decision == "NO_ANSWER"
     assert result.text == events.text
-    assert len(steps(trace, "plan")) <= 1 + MAX_RETRIES
+    assert len(steps(trace, "plan")) <= 3
+
+
+@pytest.mark.parametrize(
+    ("reply", "problem", "remedy"),
+    [
+        (reflection(4, 4, completeness=9), "low_relevance", "rewrite"),
+        (reflection(7, 7, completeness=3), "incomplete", "wide_search"),
+        (reflection(3, 9, completeness=4), "badly_ordered", "rerank"),
+        (reflection(2, 1, completeness=0), "absent", "web_search"),
+        (reflection(7, 7, completeness=3) | {"outdated": True}, "outdated", "web_search"),
+        (reflection(9, 9, completeness=10) | {"outdated": True}, "outdated", "web_search"),
+    ],
+)
+async def test_the_remedy_follows_the_problem(online, reply: Any, problem: str, remedy: str) -> None:
+    online.reply(match=PLANS, json=plan(task("t1", "retrieve", "deposit Lakeside hall late resit")))
+    online.reply(match=REFLECTS, json=reply, times=1)
+    online.reply(match=REFLECTS, json=reflection(9, 9, completeness=10))
+    online.reply(structured=False, text=GOOD)
+    handbook = [one for one in HANDBOOK if one.chunk_id in ("k3", "k6")]
+    question = ask(COMPARISON, options=AnswerOptions(web_search=True))
+    _, trace, _ = await answer(question, handbook, web=MemoryWeb(()))
+    assert problem in steps(trace, "reflect")[0].detail["problems"]
+    mended = steps(trace, "plan")[1].detail
+    assert (mended["problem"], mended["remedy"]) == (problem, remedy)
+
+
+async def test_without_the_web_what_is_outdated_is_searched_for_otherwise(online) -> None:
+    online.reply(match=PLANS, json=plan(task("t1", "retrieve", "deposit Lakeside hall late resit")))
+    online.reply(match=REFLECTS, json=reflection(7, 7, completeness=3) | {"outdated": True})
+    _, trace, _ = await answer(COMPARISON)
+    assert steps(trace, "plan")[1].detail["remedy"] == "wide_search"
+
+
+async def test_a_medium_result_that_was_completed_in_vain_is_answered_from(online) -> None:
+    online.reply(match=PLANS, json=plan(task("t1", "retrieve", "deposit Lakeside hall")))
+    online.reply(match=REFLECTS, json=reflection(9, 9, 9, 9, 9, 9, completeness=3))
+    online.reply(structured=False, text=GOOD)
+    result, trace, _ = await answer(COMPARISON, HANDBOOK[2:3])
+    assert result.decision == "ANSWER"
+    assert len(steps(trace, "plan")) <= 2
+
+
+# ------------------------------------------------------------------------------------------------ tasks
+async def test_each_part_of_a_question_is_searched_for_by_itself_twenty_deep_and_reranked(online) -> None:
+    online.reply(match=PLANS, json=plan(task("t1", "decompose", COMPARISON), kind="multi_part"))
+    online.reply(match="sub_queries", json={"sub_queries": ["deposit Lakeside hall", "late resit costs"]})
+    online.reply(match=REFLECTS, json=reflection(9, 9, completeness=10))
+    online.reply(structured=False, text=GOOD)
+    searcher = MemorySearcher(HANDBOOK)
+    result, trace, _ = await answer(COMPARISON, searcher=searcher)
+    assert [(request.queries[0].text, request.top_k) for request in searcher.requests] == [
+        ("deposit Lakeside hall", 20), ("late resit costs", 20),
+    ]  # fmt: skip
+    assert {"k3", "k6"} <= {source.chunk.chunk_id for source in result.sources}
+    assert shown_tasks(trace)["t1"]["state"] == "done"
+
+
+async def test_an_evaluation_puts_what_was_found_in_the_order_of_a_models_judgement(online) -> None:
+    tasks = [task("t1", "retrieve", "deposit late resit"), task("t2", "evaluate", "", "t1")]
+    criteria = [{"passage": 1, "criteria": [2] * 8}, {"passage": 2, "criteria": [9] * 8}]
+    online.reply(match=PLANS, json=plan(*tasks))
+    online.reply(match='"criteria"', json={"passages": criteria, "verdict": "answer"})
+    online.reply(match=REFLECTS, status=500)
+    online.reply(structured=False, text="[1] says it.")
+    searcher = MemorySearcher([one for one in HANDBOOK if one.chunk_id in ("k3", "k6")])
+    result, trace, _ = await answer(COMPARISON, searcher=searcher)
+    found = [row["chunk_id"] for row in steps(trace, "retrieve")[0].detail["candidates"]]
+    assert [source.chunk.chunk_id for source in result.sources] == found[::-1]
+    assert {row["state"] for row in shown_tasks(trace).values()} == {"done"}
+
+
+# ------------------------------------------------------------------------------------------------ settings
+async def test_no_retry_where_the_settings_allow_none(online, rag_settings) -> None:
+    rag_settings(planned={"max_retries": 0})
+    online.reply(match=REFLECTS, json=reflection(3, 3, 3, 3, 3, 3, completeness=2))
+    _, trace, _ = await answer(VAGUE)
+    assert len(steps(trace, "plan")) == 1
+
+
+async def test_the_planner_model_of_the_settings_makes_the_plan(online, rag_settings) -> None:
+    rag_settings(planned={"planner_model": "absent:1b"})
+    _, trace, _ = await answer(VAGUE)
+    entry = steps(trace, "plan")[0]
+    assert entry.status == "degraded"
+    assert "absent:1b" in entry.detail["reason"]
 
 
 # ------------------------------------------------------------------------------------------------ the web

@@ -1,0 +1,227 @@
+"""A plan at work: what each type of task does, and how those that wait for each other follow one another."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from graphlib import TopologicalSorter
+from typing import Literal
+
+from ragsite.core.errors import AppError
+from retrieval.engine.errors import IndexUnavailableError
+from retrieval.engine.ports import SearchRequest
+from retrieval.engine.search.hybrid import best_first, rrf_scores
+from retrieval.engine.steps import query
+from retrieval.engine.steps import retrieve as retrieval
+from retrieval.engine.steps.judge import rerank, score_by_criteria
+from retrieval.engine.steps.passages import best_statements
+from retrieval.engine.steps.query import QUERY_CHARS, ClearQuery, own_words
+from retrieval.engine.steps.retrieve import breadth, dedupe, search_documents
+from retrieval.engine.steps.step import Deps, step
+from retrieval.engine.text.quoting import one_line
+from retrieval.engine.trace import note, path_text, reason_text
+from retrieval.engine.values import Query, Question, ScoredChunk
+from retrieval.engine.workflows.planned.plan import Plan, Task, TaskStatus, TaskType
+
+MAX_CONCURRENCY = 4  # tasks at once
+TASK_TIMEOUT_S = 45.0  # one task
+WIDER = 3  # times as many candidates
+PART_TOP_K = 20  # candidates of each part of a question that is taken apart; seed 002, TopK
+STATEMENTS = 2  # of earlier findings that a following query is made from
+LEGS: Mapping[TaskType, tuple[Literal["dense", "bm25"], ...]] = {"text_search": ("bm25",), "vector_search": ("dense",)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What a task came to. covers: the tasks whose candidates it has put in another order; theirs stand no more."""
+
+    queries: tuple[Query, ...] = ()
+    candidates: tuple[ScoredChunk, ...] = ()
+    covers: tuple[str, ...] = ()
+
+
+Findings = Mapping[str, Finding]  # by the task's id
+Handler = Callable[[Deps, Question, Task, Findings], Awaitable[Finding]]
+
+
+def standing_candidates(findings: Findings) -> list[tuple[ScoredChunk, ...]]:
+    """What each task found, the latest first, without what another one has covered."""
+    covered = {name for finding in findings.values() for name in finding.covers}
+    lists = [finding.candidates for name, finding in findings.items() if name not in covered]
+    return [candidates for candidates in reversed(lists) if candidates]
+
+
+def pool(lists: Sequence[Sequence[ScoredChunk]]) -> tuple[ScoredChunk, ...]:
+    """Several searches' candidates as one list by reciprocal rank: each search's best stand in front."""
+    by_id = {candidate.chunk_id: candidate for candidates in reversed(lists) for candidate in candidates}
+    scores = rrf_scores([[candidate.chunk_id for candidate in candidates] for candidates in lists])
+    return tuple(map(by_id.__getitem__, best_first(scores)))
+
+
+class PlanRunner:
+    """Runs a plan's tasks. findings: what the tasks of earlier plans of this answer came to."""
+
+    def __init__(self, deps: Deps, question: Question, plan: Plan, findings: Findings) -> None:
+        self.deps = deps
+        self.question = question
+        self.plan = plan
+        self.findings = dict(findings)
+        self.statuses = {task.id: TaskStatus(task=task) for task in plan.tasks}
+        self.errors: list[Exception] = []
+        self._slots = asyncio.Semaphore(MAX_CONCURRENCY)
+
+    async def run(self) -> Findings:
+        """All findings so far. Tasks whose dependencies have ended run side by side, the most urgent first. One that
+        fails does not stop the others.
+
+        Raises IndexUnavailableError when nothing at all could be looked up: that is not "nothing found".
+        """
+        waits = {
+            name: [other for other in status.task.depends_on if other in self.statuses]
+            for name, status in self.statuses.items()
+        }
+        order = TopologicalSorter(waits)
+        order.prepare()
+        while order.is_active():
+            ready = [self.statuses[name] for name in order.get_ready()]
+            ready.sort(key=lambda status: -status.task.priority)
+            await asyncio.gather(*map(self._run_task, ready))
+            order.done(*(status.task.id for status in ready))
+        unavailable = [error for error in self.errors if isinstance(error, IndexUnavailableError)]
+        if unavailable and not any(finding.candidates for finding in self.findings.values()):
+            raise unavailable[0]
+        return self.findings
+
+    async def _run_task(self, status: TaskStatus) -> None:
+        task = status.task
+        async with self._slots:
+            await self._show(status, "running")
+            before = {name: self.findings[name] for name in task.depends_on if name in self.findings}
+            try:
+                async with asyncio.timeout(self.deps.deadline.limit(TASK_TIMEOUT_S)):
+                    found = await HANDLERS[task.type](self.deps, self.question, task, before)
+            except (AppError, TimeoutError) as error:
+                self.errors.append(error)
+                reason = error.message if isinstance(error, AppError) else reason_text("late")
+                await self._show(status, "failed", reason)
+            else:
+                self.findings[task.id] = found
+                await self._show(status, "done", str(len(found.candidates or found.queries)))
+
+    async def _show(self, status: TaskStatus, state: Literal["running", "done", "failed"], note: str = "") -> None:
+        """In the plan's entry, and to whoever waits for the answer."""
+        status.state = state
+        status.note = note
+        self.plan.entry.detail["tasks"] = [each.as_row() for each in self.statuses.values()]
+        text = path_text(f"task_{state}", status.as_row())
+        await self.deps.trace.sink.tool_called("plan", text, self.plan.entry)
+
+
+# ------------------------------------------------------------------------------------------------ handlers
+def _about(question: Question, task: Task) -> Question:
+    """The question in the task's words."""
+    return replace(question, condensed=task.input or question.standalone)
+
+
+def _found(before: Findings) -> tuple[ScoredChunk, ...]:
+    return pool([finding.candidates for finding in before.values()])
+
+
+async def rewrite(deps: Deps, question: Question, task: Task, before: Findings) -> Finding:
+    return Finding(queries=await query.rewrite(deps, _about(question, task)))
+
+
+async def step_back(deps: Deps, question: Question, task: Task, before: Findings) -> Finding:
+    return Finding(queries=await query.step_back(deps, _about(question, task)))
+
+
+async def hyde(deps: Deps, question: Question, task: Task, before: Findings) -> Finding:
+    return Finding(queries=await query.hyde(deps, _about(question, task)))
+
+
+async def search(deps: Deps, question: Question, task: Task, before: Findings) -> Finding:
+    """For the words that the tasks before it found, and for its own; where these follow a search, together with that
+    one's best statements."""
+    text = task.input or question.standalone
+    found = _found(before)
+    reworded = tuple(each for finding in before.values() for each in finding.queries)
+    if found and task.input:
+        chunks = [candidate.chunk for candidate in found[:STATEMENTS]]
+        statements = await asyncio.to_thread(best_statements, task.input, chunks)
+        text = await follow_up(deps, task.input, statements)
+    own = own_words(question) if text == question.standalone else (Query(text),)
+    queries = (*own, *reworded) if task.input or not reworded else reworded
+    stages = LEGS.get(task.type, ("dense", "bm25"))
+    if stages == ("bm25",):
+        queries = tuple(each for each in queries if not each.vector_only) or own_words(question)
+    top_k = breadth(question, deps.settings) * (WIDER if task.type == "wide_search" else 1)
+    request = SearchRequest(
+        queries=queries,
+        scope=question.scope,
+        filters=question.filters,
+        stages=stages,
+        top_k=min(top_k, deps.settings.search.max_top_k),
+    )
+    return Finding(candidates=(await search_documents(deps, request, purpose=task.id)).candidates)
+
+
+@step("rewrite", fallback=lambda deps, text, found: f"{text} {' '.join(found)}"[:QUERY_CHARS], optional=True)
+async def follow_up(deps: Deps, text: str, statements: Sequence[str]) -> str:
+    """The query of a chain's next link. text: the link's own words. statements: the best of what was found before."""
+    passages = "\n".join(f"[{number}] {one_line(found)}" for number, found in enumerate(statements, start=1))
+    reply = await deps.complete("follow_up", ClearQuery, passages=passages, question=one_line(text))
+    words = " ".join(reply.query.split())[:QUERY_CHARS] or text
+    note("queries_made", queries=[words], found=list(statements))
+    return words
+
+
+async def search_parts(deps: Deps, question: Question, task: Task, before: Findings) -> Finding:
+    """Each part of the question by itself, side by side; what they find is pooled, said once each, and reranked. The
+    question itself where it has no parts."""
+    about = _about(question, task)
+    parts = await query.decompose(deps, about) or (Query(about.standalone),)
+    requests = [
+        SearchRequest(
+            queries=(part,),
+            scope=question.scope,
+            filters=question.filters,
+            top_k=min(PART_TOP_K, deps.settings.search.max_top_k),
+        )
+        for part in parts
+    ]
+    results = await asyncio.gather(*(search_documents(deps, request, purpose=task.id) for request in requests))
+    pooled = await dedupe(deps, pool([result.candidates for result in results]))
+    return Finding(candidates=await rerank(deps, about, pooled, by_default=True))
+
+
+async def search_web(deps: Deps, question: Question, task: Task, before: Findings) -> Finding:
+    words = task.input or question.standalone
+    return Finding(candidates=(await retrieval.web_search(deps, question, words=words)).candidates)
+
+
+async def rerank_found(deps: Deps, question: Question, task: Task, before: Findings) -> Finding:
+    """In the order of the reranker, or of a model's scores."""
+    candidates = await rerank(deps, _about(question, task), _found(before), by_default=True)
+    return Finding(candidates=candidates, covers=tuple(before))
+
+
+async def evaluate_found(deps: Deps, question: Question, task: Task, before: Findings) -> Finding:
+    """In the order of a model's judgement by the eight criteria."""
+    judged = await score_by_criteria(deps, _about(question, task), _found(before))
+    return Finding(candidates=judged.passages, covers=tuple(before))
+
+
+HANDLERS: Mapping[TaskType, Handler] = {
+    "retrieve": search,
+    "text_search": search,
+    "vector_search": search,
+    "wide_search": search,
+    "web_search": search_web,
+    "decompose": search_parts,
+    "rewrite": rewrite,
+    "step_back": step_back,
+    "hyde": hyde,
+    "rerank": rerank_found,
+    "evaluate": evaluate_found,
+}
