@@ -147,7 +147,7 @@ class SelfCorrectiveSerializer(StrictSerializer):
         allow_null=True,
         min_value=0.0,
         max_value=1.0,
-        help_text="Cosine below which a document that only the vectors found is left out; 0.3 by default.",
+        help_text="Cosine below which a document is left out; by default 0.3, for those that only the vectors found.",
     )
     maxRewriteAttempts = WholeNumberField(
         required=False,

@@ -103,6 +103,7 @@ TEXTS: dict[str, Sentence] = {
     "deduped": worded("passages: {before} → {after}"),
     "ordered": worded("kept {given} of {found} passages, best first"),
     "ordered_sandwich": worded("kept {given} of {found} passages, best first and last, the weakest in the middle"),
+    "too_far": worded("left out {left_out} passages less similar than {least}"),
     "compressed": worded("cut from {before} to {after} tokens"),
     "web_not_wanted": worded("not asked for"),
     "no_web_search": worded("this site has no web search (RAG_WEB_SEARCH)"),

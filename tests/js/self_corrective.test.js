@@ -141,6 +141,7 @@ describe("settings", () => {
     defaults: { topK: 5, similarityThreshold: 0.3, maxRewriteAttempts: 3, gradePassThreshold: 0.7 },
     collections: [{ id: "c1", name: "policies", address: "ann/policies", owner: "ann" }],
   };
+  const unset = { topK: 5, maxRewriteAttempts: 3, gradePassThreshold: 0.7 }; // a similarity that is named binds
   const made = (kept) => {
     if (kept !== undefined) localStorage.setItem("ragsite.self_corrective", kept);
     const form = element("form");
@@ -153,22 +154,22 @@ describe("settings", () => {
   };
   test("begin with the site's defaults", () => {
     const { settings } = made();
-    assert.deepEqual(settings.request(), boot.defaults);
+    assert.deepEqual(settings.request(), unset);
     assert.equal(settings.preset, "standard");
   });
   for (const [preset, wanted] of Object.entries(boot.presets)) {
     test(`the preset ${preset} wants a pass rate of ${wanted}`, () => {
       const { settings } = made();
       settings.choose(preset);
-      assert.deepEqual(settings.request(), { ...boot.defaults, gradePassThreshold: wanted });
+      assert.deepEqual(settings.request(), { ...unset, gradePassThreshold: wanted });
       assert.equal(settings.preset, preset);
     });
   }
-  for (const [name, value] of [["topK", 7], ["gradePassThreshold", 0.65]]) {
+  for (const [name, value] of [["topK", 7], ["gradePassThreshold", 0.65], ["similarityThreshold", 0.4]]) {
     test(`${name} of one's own is no preset, and is kept`, () => {
       made().slide(name, value);
       const again = made().settings;
-      assert.deepEqual(again.request(), { ...boot.defaults, [name]: value });
+      assert.deepEqual(again.request(), { ...unset, [name]: value });
       assert.equal(again.preset, "custom");
     });
   }
@@ -177,5 +178,5 @@ describe("settings", () => {
     ["is no JSON", "{"],
     ["is null", "null"],
     ["names a collection that is gone", '{"collection": "c9"}'],
-  ]) test(`what was kept and ${name} is not used`, () => assert.deepEqual(made(kept).settings.request(), boot.defaults));
+  ]) test(`what was kept and ${name} is not used`, () => assert.deepEqual(made(kept).settings.request(), unset));
 });

@@ -33,7 +33,7 @@ from langgraph.runtime import Runtime
 from pydantic import BaseModel
 
 from ragsite.core.messages import worded
-from retrieval.engine.ports import SearchRequest
+from retrieval.engine.ports import SearchRequest, SearchResult
 from retrieval.engine.providers.chat import limited
 from retrieval.engine.steps import judge as grading
 from retrieval.engine.steps import query
@@ -50,8 +50,7 @@ from retrieval.engine.values import Query, Question, ScoredChunk
 from retrieval.engine.workflows import Asking, Workflow, has_documents
 
 TOP_K = 5  # documents that a search gives the grader
-# cosine below which a document that only the vectors found is left out
-MIN_SIMILARITY = 0.3
+MIN_SIMILARITY = 0.3  # cosine below which a document is left out that only the vectors found
 REWRITES_LIMIT = 5  # the most that a request may ask for
 TIMEOUT_S = 180.0  # a whole answer
 MAX_FAILED = 5  # documents that the model is shown
@@ -123,15 +122,26 @@ async def retrieve(state: State, runtime: Runtime[Deps]) -> State:
         filters=question.filters,
         top_k=breadth(question, deps.settings, default=TOP_K) if reranks else limits.top_k,
     )
-    near = (await search_documents(deps, request)).candidates
-    near = tuple(hit for hit in near if is_similar(hit, limits.min_similarity))
+    found = await search_documents(deps, request)
+    near = similar(found, limits.min_similarity, for_all=question.options.min_similarity is not None)
+    if left_out := len(found.candidates) - len(near):
+        async with deps.trace.step("order") as entry:
+            entry.note("too_far", left_out=left_out, least=limits.min_similarity)
     ranked = await grading.rerank(deps, question, await dedupe(deps, near))
     return {"candidates": ranked[: limits.top_k]}
 
 
-def is_similar(hit: ScoredChunk, least: float) -> bool:
-    """Words found it, or it is near enough; without a dense score there is no reason to leave it out."""
-    return bool(hit.scores.bm25) or hit.scores.dense is None or hit.scores.dense >= least
+def similar(found: SearchResult, least: float, *, for_all: bool) -> tuple[ScoredChunk, ...]:
+    """The candidates that are near enough by their cosine. for_all: a request says how near, as the seed has it; else
+    what words found stays. One without a cosine is no nearer than the last of those that have one; where no vectors
+    were searched, there is no reason to leave anything out."""
+    farthest = min((hit.scores.dense for hit in found.candidates if hit.scores.dense is not None), default=1.0)
+
+    def is_near(hit: ScoredChunk) -> bool:
+        dense = hit.scores.dense if hit.scores.dense is not None else farthest
+        return dense >= least or (bool(hit.scores.bm25) and not for_all)
+
+    return tuple(filter(is_near, found.candidates))
 
 
 async def web_search(state: State, runtime: Runtime[Deps]) -> State:

@@ -104,7 +104,7 @@ declare namespace Api {
     task?: Task; documents?: Id[];
   }
   type Task = "summarise" | "list" | "compare";
-  interface SelfCorrectiveAsk extends SelfCorrectiveNumbers {
+  interface SelfCorrectiveAsk extends Partial<SelfCorrectiveNumbers> {
     query: string; sessionId?: Id; milvusConfig?: { collectionName: string };
   }
   interface SelfCorrectiveNumbers {

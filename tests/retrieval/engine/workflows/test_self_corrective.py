@@ -165,16 +165,41 @@ async def test_a_follow_up_is_graded_as_the_question_that_it_means(online) -> No
 
 
 class NearAndFar(MemorySearcher):
-    """Found by meaning alone; the cosine similarities fall from 0.8 in steps of 0.1."""
+    """Found by meaning, or by words, too; the cosine similarities fall from 0.8 in steps of 0.1."""
+
+    by_words = False
 
     async def search(self, request: SearchRequest) -> SearchResult:
         hits = (await super().search(request)).candidates
-        near = (replace(hit, scores=replace(hit.scores, dense=0.8 - 0.1 * i, bm25=None)) for i, hit in enumerate(hits))
+        near = (replace(hit, scores=replace(hit.scores, dense=0.8 - 0.1 * i)) for i, hit in enumerate(hits))
+        if not self.by_words:
+            near = (replace(hit, scores=replace(hit.scores, bm25=None)) for hit in near)
         return SearchResult(candidates=tuple(near))
 
 
+class FoundByWordsToo(NearAndFar):
+    by_words = True
+
+
 @pytest.mark.parametrize(("least", "graded"), [(0.75, 1), (0.65, 2)])
-async def test_a_request_says_how_similar_a_document_has_to_be(offline, least: float, graded: int) -> None:
+@pytest.mark.parametrize("searcher", [NearAndFar, FoundByWordsToo])
+async def test_a_request_says_how_similar_a_document_has_to_be(
+    offline, least: float, graded: int, searcher: Any
+) -> None:
     question = ask("borrow books deposit hall room", options=AnswerOptions(min_similarity=least, max_rewrites=0))
-    _, trace, _ = await answer(question, searcher=NearAndFar(HANDBOOK))
+    _, trace, _ = await answer(question, searcher=searcher(HANDBOOK))
     assert steps(trace, "grade")[0].detail["total_count"] == graded
+    assert steps(trace, "order")[0].summary == f"left out {3 - graded} passages less similar than {least}"
+
+
+async def test_unless_a_request_says_so_what_words_found_stays(offline, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("retrieval.engine.workflows.self_corrective.MIN_SIMILARITY", 0.75)
+    question = ask("borrow books deposit hall room", options=AnswerOptions(max_rewrites=0))
+    _, trace, _ = await answer(question, searcher=FoundByWordsToo(HANDBOOK))
+    assert steps(trace, "grade")[0].detail["total_count"] == 3
+
+
+async def test_where_no_vectors_were_searched_nothing_is_too_far(offline) -> None:
+    question = ask("borrow books deposit hall room", options=AnswerOptions(min_similarity=0.9, max_rewrites=0))
+    _, trace, _ = await answer(question)
+    assert steps(trace, "grade")[0].detail["total_count"] == 3

@@ -30,7 +30,7 @@ export class Settings {
     /** @type {Record<Name, Row>} */
     this.rows = {
       topK: { label: gettext("Documents per search"), help: gettext("How many documents are found and graded."), min: 1, max: Math.min(TOP_K_MAX, boot.limits.top_k), step: 1, show: String },
-      similarityThreshold: { label: gettext("Minimum similarity"), help: gettext("For documents that share no words with the query."), min: 0, max: 1, step: 0.05, show: percent },
+      similarityThreshold: { label: gettext("Minimum similarity"), help: gettext("Left as it is, only for documents that share no words with the query; else for all."), min: 0, max: 1, step: 0.05, show: percent },
       maxRewriteAttempts: { label: gettext("Maximum rewrites"), help: gettext("Two or three are usually enough."), min: 0, max: boot.limits.rewrites, step: 1, show: (value) => (value ? String(value) : gettext("none")) },
       gradePassThreshold: { label: gettext("Pass rate needed"), help: gettext("The share of relevant documents that is enough."), min: 0, max: 1, step: 0.05, show: percent },
     };
@@ -122,9 +122,10 @@ export class Settings {
     this.help.textContent = PRESETS[preset][1];
   }
 
-  /** The fields of a request besides its query. @returns {Omit<Api.SelfCorrectiveAsk, "query" | "sessionId">} */
+  /** The fields of a request besides its query. A similarity that nobody has set is not named: it would bind. @returns {Omit<Api.SelfCorrectiveAsk, "query" | "sessionId">} */
   request() {
-    const { collection, ...numbers } = this.values;
-    return { ...numbers, ...(collection ? { milvusConfig: { collectionName: collection } } : {}) };
+    const { collection, similarityThreshold, ...numbers } = this.values;
+    const isSet = similarityThreshold !== this.boot.defaults.similarityThreshold;
+    return { ...numbers, ...(isSet ? { similarityThreshold } : {}), ...(collection ? { milvusConfig: { collectionName: collection } } : {}) };
   }
 }
