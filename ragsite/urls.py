@@ -18,6 +18,7 @@ from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from ragsite.accounts import api, pages
 from ragsite.accounts.email import undone_without_letter
+from ragsite.administration import pages as administration
 from ragsite.operations import health
 from ragsite.operations.keys import api as keys_api
 from ragsite.operations.keys import pages as key_pages
@@ -46,6 +47,12 @@ urlpatterns = [
     path("metrics", health.metrics, name="metrics"),
     path("admin/password_change/", RedirectView.as_view(pattern_name="account_change_password")),  # one door
     path("admin/", admin.site.urls),
+    path("administration/", administration.overview_page, name="administration"),
+    path("administration/health/", administration.health_page, name="administration_health"),
+    path("administration/people/", administration.people_page, name="administration_people"),
+    path("administration/people/<int:user_id>/", administration.person_page, name="administration_person"),
+    path("administration/log/", administration.log_page, name="administration_log"),
+    path("accounts/invitation/<str:token>/", administration.invitation_page, name="invitation"),
     path("favicon.ico", RedirectView.as_view(url=static("favicon.svg"))),
     path("texts.js", script_texts, name="script_texts"),
     path("accounts/", pages.account, name="account"),

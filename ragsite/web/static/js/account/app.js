@@ -1,15 +1,6 @@
-// The account page: asks before something ends that cannot be taken back, switches the theme.
-// Its forms work without it, too.
+// The account page: switches the theme. Its forms work without it, too.
+import "../confirmed.js";
 import { byId, store } from "../dom.js";
-import { confirmDialog } from "../ui.js";
-
-for (const form of document.querySelectorAll(/** @type {"form"} */ ("form[data-confirm]"))) {
-  form.addEventListener("submit", async (event) => {
-    event.preventDefault();
-    const { confirm = "", confirmText = "", confirmButton } = form.dataset;
-    if (await confirmDialog(confirm, confirmText, { confirm: confirmButton })) form.submit();
-  });
-}
 
 // --------------------------------------------------------------------------------------------- the theme
 const root = document.documentElement;

@@ -1,0 +1,1 @@
+"""The site's own pages of administration: what needs attention, people, health, and the log."""

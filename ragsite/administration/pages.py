@@ -1,0 +1,223 @@
+"""The pages under /administration/, for superusers and the group Administrators; and the door of an invitation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial
+from typing import NamedTuple
+
+from allauth.account.decorators import reauthentication_required
+from allauth.account.utils import perform_login
+from django.contrib import messages
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth import logout
+from django.contrib.auth.forms import SetPasswordForm
+from django.contrib.auth.models import Group, User
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.dateparse import parse_datetime
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from chat.models import DeskEvent
+from chat.review.pages import desk_page, problem_sentences
+from chat.review.roles import SHIPPED, DeskAccess
+from ragsite.administration import people
+from ragsite.administration.state import figures, health_parts, matters, versions
+from ragsite.core.errors import AppError, NotFoundError
+
+PEOPLE_A_PAGE = 50
+ENTRIES_A_PAGE = 100
+GROUPS_SHOWN = 200
+SEARCH_CHARS = 150
+
+
+@never_cache
+@desk_page("administer", query=())
+def overview_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
+    """What needs a person, and how much there is of everything."""
+    parts = health_parts()
+    context = {
+        "section": "administration",
+        "place": "overview",
+        "matters": matters(access=access, parts=parts),
+        "parts": parts,
+        "figures": figures(),
+        "versions": versions(),
+    }
+    return render(request, "administration/overview.html", context)
+
+
+@never_cache
+@desk_page("administer", query=())
+def health_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
+    """What /readyz knows, with what to do about it."""
+    context = {"section": "administration", "place": "health", "parts": health_parts()}
+    return render(request, "administration/health.html", context)
+
+
+# ------------------------------------------------------------------------------------------------ people
+@never_cache
+@desk_page("administer", methods=("GET", "HEAD", "POST"), query=("page", "search"))
+@reauthentication_required(allow_get=True)
+def people_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
+    """The list; POST invites somebody, whose link is shown this once."""
+    problems: list[str] = []
+    invited: User | None = None
+    if request.method == "POST":
+        try:
+            name, role = request.POST.get("name", ""), request.POST.get("role", "")
+            invited = people.person_invite(name=name, by=access.user, role=role)
+        except AppError as error:
+            problems = problem_sentences(error)
+    return _people(request, access, invited=invited, problems=problems)
+
+
+@never_cache
+@desk_page("administer", methods=("GET", "POST"))
+@reauthentication_required(allow_get=True)
+def person_page(request: HttpRequest, *, access: DeskAccess, user_id: int) -> HttpResponse:
+    """One account; POST changes it, by `action`."""
+    user = get_object_or_404(User, pk=user_id)
+    if request.method == "POST":
+        act = _action(request, user, access.user)
+        try:
+            act()
+        except AppError as error:
+            messages.error(request, " ".join(problem_sentences(error)))
+        else:
+            if request.POST["action"] == "invite":
+                user.refresh_from_db()
+                return _person(request, access, user, link=_invitation_link(request, user))
+            messages.success(request, _("Saved."))
+        return redirect("administration_person", user_id)
+    return _person(request, access, user)
+
+
+def _action(request: HttpRequest, user: User, by: User) -> Callable[[], None]:
+    match request.POST.get("action"):
+        case "change":
+            chosen = [int(key) for key in request.POST.getlist("groups") if key.isdecimal()]
+            group_ids = chosen if by.is_superuser else None
+            role = request.POST.get("role", "")
+            return partial(people.person_change, user=user, by=by, role=role, group_ids=group_ids)
+        case "close" | "open" as action:
+            return partial(people.person_close, user=user, by=by, active=action == "open")
+        case "sign_out":
+            return partial(people.person_sign_out, user=user, by=by)
+        case "invite":
+            return partial(people.person_invite_again, user=user, by=by)
+    raise NotFoundError
+
+
+def _people(request: HttpRequest, access: DeskAccess, *, invited: User | None, problems: list[str]) -> HttpResponse:
+    search = request.GET.get("search", "").strip()[:SEARCH_CHARS]
+    page = Paginator(people.people_list(search=search), PEOPLE_A_PAGE).get_page(request.GET.get("page"))
+    context = {
+        "section": "administration",
+        "place": "people",
+        "people": people.people_shown(users=list(page), by=access.user),
+        "page": page,
+        "search": search,
+        "roles": people.roles_given_by(access.user),
+        "usage_days": people.USAGE_DAYS,
+        "invitation_days": people.INVITATION_DAYS,
+        "invited": invited,
+        "link": _invitation_link(request, invited) if invited else "",
+        "problems": problems,
+        "given": {name: request.POST.get(name, "") if problems else "" for name in ("name", "role")},
+    }
+    return render(request, "administration/people.html", context, status=400 if problems else 200)
+
+
+def _person(request: HttpRequest, access: DeskAccess, user: User, *, link: str = "") -> HttpResponse:
+    [person] = people.people_shown(users=[user], by=access.user)
+    own = {group.pk for group in person.groups}
+    others = Group.objects.exclude(name__in=SHIPPED).order_by("name")[:GROUPS_SHOWN]
+    context = {
+        "section": "administration",
+        "place": "people",
+        "person": person,
+        "roles": people.roles_given_by(access.user),
+        "groups": [(group, group.pk in own) for group in others] if access.user.is_superuser else [],
+        "usage_days": people.USAGE_DAYS,
+        "invitation_days": people.INVITATION_DAYS,
+        "link": link,
+    }
+    return render(request, "administration/person.html", context)
+
+
+def _invitation_link(request: HttpRequest, user: User) -> str:
+    return request.build_absolute_uri(reverse("invitation", args=[people.invitation_of(user)]))
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def invitation_page(request: HttpRequest, token: str) -> HttpResponse:
+    """Choose a password, then be signed in. Who is signed in here as somebody else is signed out by it."""
+    try:
+        user = people.invited_by_link(token)
+    except NotFoundError:
+        return render(request, "accounts/invitation_over.html", status=404)
+    form = SetPasswordForm(user, request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        form.save()
+        logout(request)
+        response: HttpResponse = perform_login(request, user)
+        return response
+    return render(request, "accounts/invitation.html", {"form": form, "name": user.get_username()})
+
+
+# ------------------------------------------------------------------------------------------------ the log
+class Entry(NamedTuple):
+    """What somebody did. of: what it was done to."""
+
+    at: datetime
+    by: str
+    what: str
+    of: str = ""
+    address: str = ""
+
+
+@never_cache
+@desk_page("administer", query=("before",))
+def log_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
+    """What was done in the administration and at the review desk, the latest first. before: only what is older."""
+    before = parse_datetime(request.GET.get("before", ""))
+    entries = sorted(_changes(before) + _desk_events(before), reverse=True)
+    shown = entries[:ENTRIES_A_PAGE]
+    context = {
+        "section": "administration",
+        "place": "log",
+        "entries": shown,
+        "before": shown[-1].at.isoformat() if len(entries) > ENTRIES_A_PAGE else "",
+    }
+    return render(request, "administration/log.html", context)
+
+
+def _changes(before: datetime | None) -> list[Entry]:
+    rows = LogEntry.objects.select_related("user", "content_type").order_by("-action_time")
+    if before is not None:
+        rows = rows.filter(action_time__lt=before)
+    entries = []
+    for row in rows[: ENTRIES_A_PAGE + 1]:
+        kind = str(row.content_type).rpartition(" | ")[2] if row.content_type else ""
+        what = row.get_change_message() or row.get_action_flag_display()
+        entries.append(Entry(row.action_time, row.user.get_username(), str(what), f"{kind}: {row.object_repr}"))
+    return entries
+
+
+def _desk_events(before: datetime | None) -> list[Entry]:
+    rows = DeskEvent.objects.select_related("answer").order_by("-at", "-id")
+    if before is not None:
+        rows = rows.filter(at__lt=before)
+    entries = []
+    for row in rows[: ENTRIES_A_PAGE + 1]:
+        address = reverse("review_answer", args=[row.answer.message_id]) if row.answer else ""
+        of = _("an answer") if row.answer else _("answers")
+        entries.append(Entry(row.at, row.by_name, str(row.get_kind_display()), of, address))
+    return entries
