@@ -298,16 +298,17 @@ def _of_the_web(deps: Deps) -> str:
 
 
 @step("clarify")
-async def ask_back(deps: Deps, readings: Sequence[ScoredChunk]) -> Answer:
-    """The question about these readings, a passage of each, in place of an answer."""
-    clarification = from_documents(readings, deps.language)
+async def ask_back(deps: Deps, readings: Sequence[ScoredChunk], *, asks: str = "") -> Answer:
+    """The question about these readings, a passage of each, in place of an answer. asks: the judge's own words for it;
+    where it gave none, ours."""
+    clarification = from_documents(readings, deps.language, asks=asks)
     note("asked_back", question=clarification.question, options=list(clarification.options))
     reason = worded("what was found is about several things: {options}", options=joined(", ", clarification.options))
     answer = Answer(decision="CLARIFY", text="", clarification=clarification, reason=reason)
     return await with_more(deps, answer, clarification.question)
 
 
-def from_documents(readings: Sequence[ScoredChunk], language: Language) -> Clarification:
+def from_documents(readings: Sequence[ScoredChunk], language: Language, *, asks: str = "") -> Clarification:
     """Options by the documents' titles; where these are equal, with year or section; failing that, by file names."""
     chunks = [reading.chunk for reading in readings[:MAX_OPTIONS]]
     titles, years = [chunk.title for chunk in chunks], [f"{chunk.title} ({chunk.policy_year})" for chunk in chunks]
@@ -315,7 +316,8 @@ def from_documents(readings: Sequence[ScoredChunk], language: Language) -> Clari
     files = [chunk.file_name or chunk.document_id for chunk in chunks]
     options = next((named for named in (titles, years, sections) if len(set(named)) == len(named)), files)
     documents = tuple(chunk.document_id for chunk in chunks)
-    return Clarification(question=phrase("clarify", language), options=tuple(options), documents=documents)
+    question = in_script(asks, language) or phrase("clarify", language)
+    return Clarification(question=question, options=tuple(options), documents=documents)
 
 
 # ------------------------------------------------------------------------------------------------ curated

@@ -36,6 +36,7 @@ YES_SCORE = 6  # of TOP_SCORE, from which a model's score means yes
 FRAME_TOKENS = 1000  # of a judge's prompt, for all that is no passage
 CROSS_ENCODER_CHARS = 2000  # of each passage that it is sent; it reads some 500 tokens
 MISSING_CHARS = 300
+ASKS_CHARS = 200
 TOP_SCORE = 10  # of the whole numbers, from 0, that a model scores with
 CRITERIA = (
     "topical_alignment", "intent_alignment", "key_entity_match", "direct_answerability", "coverage_depth",
@@ -47,6 +48,7 @@ AssessmentCode = Literal[
     "nothing_found", "not_judged", "judged_no", "judged_unclear", "judged_yes", "enough_good", "too_few_good"
 ]
 Score = Annotated[int, limited(minimum=0, maximum=TOP_SCORE)]
+ClarifyingQuestion = Annotated[str, limited(maxLength=ASKS_CHARS)]  # in the question's language
 SearchWords = Annotated[str, limited(maxLength=60)]  # for what is missing
 
 
@@ -56,6 +58,7 @@ class Assessment:
 
     verdict: ANSWER, NO_ANSWER and CLARIFY are a model's word; REFINE: no model has said anything. `named`: the passages
     that it says to answer; of CLARIFY, one for each thing that the question may be about. `missing`: search words.
+    asks: of CLARIFY, the model's own question back; empty where it gave none.
     """
 
     verdict: Verdict
@@ -63,6 +66,7 @@ class Assessment:
     reason: str = ""
     missing: str = ""
     named: tuple[ScoredChunk, ...] = ()
+    asks: str = ""
 
     @property
     def refused(self) -> bool:
@@ -210,14 +214,14 @@ async def judge(deps: Deps, question: Question, passages: Sequence[ScoredChunk])
         return not_judged(deps, question, passages)
     if deps.settings.rerank.evaluator == "eight_criteria":
         return await _judge_by_criteria(deps, question, passages)
-    verdict, numbers = await _verdict(deps, question, passages)
-    named = tuple(passages[number - 1] for number in dict.fromkeys(numbers))
-    if verdict == "no_answer":
+    reply = await _judgement(deps, question, passages)
+    named = tuple(passages[number - 1] for number in dict.fromkeys(reply.relevant_passages))
+    if reply.verdict == "no_answer":
         return assessed("judged_no", "NO_ANSWER", passages)
     first_of_each = {passage.document_id: passage for passage in reversed(named)}
     readings = tuple(passage for passage in named if passage in first_of_each.values())
-    if verdict == "ask_back" and len(readings) > 1:  # one document alone leaves nothing to choose
-        return assessed("judged_unclear", "CLARIFY", passages, named=readings)
+    if reply.verdict == "ask_back" and len(readings) > 1:  # one document alone leaves nothing to choose
+        return assessed("judged_unclear", "CLARIFY", passages, named=readings, asks=reply.clarifying_question)
     return assessed("judged_yes", "ANSWER", passages, named=named)
 
 
@@ -250,6 +254,7 @@ def assessed(
     *,
     named: tuple[ScoredChunk, ...] = (),
     missing: str = "",
+    asks: str = "",
     **detail: Any,
 ) -> Assessment:
     """An assessment, and its entry in the decision path."""
@@ -262,7 +267,14 @@ def assessed(
         **detail,
     )
     reason = path_text(code, detail)
-    return Assessment(verdict=verdict, candidates=tuple(passages), reason=reason, missing=missing, named=named)
+    return Assessment(
+        verdict=verdict,
+        candidates=tuple(passages),
+        reason=reason,
+        missing=missing,
+        named=named,
+        asks=one_line(asks)[:ASKS_CHARS],
+    )
 
 
 class RetrievalJudgement(BaseModel):
@@ -271,6 +283,7 @@ class RetrievalJudgement(BaseModel):
 
     relevant_passages: list[int]
     verdict: JudgedAs
+    clarifying_question: ClarifyingQuestion = ""
 
 
 class PassageCriteria(BaseModel):
@@ -285,10 +298,11 @@ class PassageCriteria(BaseModel):
 class CriteriaJudgement(BaseModel):
     passages: list[PassageCriteria]
     verdict: JudgedAs
+    clarifying_question: ClarifyingQuestion = ""
 
 
-async def _verdict(deps: Deps, question: Question, passages: Sequence[ScoredChunk]) -> tuple[JudgedAs, Sequence[int]]:
-    """The verdict, and the numbers of the passages that answer. Raises ModelError, also for what is no judgement."""
+async def _judgement(deps: Deps, question: Question, passages: Sequence[ScoredChunk]) -> RetrievalJudgement:
+    """Raises ModelError, also for what is no judgement."""
     shown = await quoted(deps, passages)
     count = len(shown)
     number = {"type": "integer", "minimum": 1, "maximum": count}
@@ -296,7 +310,7 @@ async def _verdict(deps: Deps, question: Question, passages: Sequence[ScoredChun
     question_line = one_line(question.standalone)
     reply = await deps.complete("judge", schema, passages="\n\n".join(shown), question=question_line, count=count)
     check_numbers(reply.relevant_passages, count)
-    return reply.verdict, reply.relevant_passages
+    return reply
 
 
 def check_numbers(numbers: Sequence[int], count: int) -> None:
@@ -313,6 +327,7 @@ class CriteriaScores:
 
     passages: tuple[ScoredChunk, ...]
     verdict: JudgedAs = "answer"
+    asks: str = ""
 
     @property
     def good(self) -> tuple[ScoredChunk, ...]:
@@ -358,7 +373,7 @@ async def _by_criteria(deps: Deps, question: Question, passages: Sequence[Scored
     scored = [passages[number - 1] for number in means]
     others = [passage for number, passage in enumerate(passages, start=1) if number not in means]
     ranked = rank(scored, list(means.values()))
-    return CriteriaScores(passages=(*ranked, *others), verdict=reply.verdict)
+    return CriteriaScores(passages=(*ranked, *others), verdict=reply.verdict, asks=reply.clarifying_question)
 
 
 async def _judge_by_criteria(deps: Deps, question: Question, passages: Sequence[ScoredChunk]) -> Assessment:
@@ -370,7 +385,7 @@ async def _judge_by_criteria(deps: Deps, question: Question, passages: Sequence[
     scores = scores_by_chunk([passage for passage in scored.passages if passage.scores.rerank is not None])
     readings = tuple({passage.document_id: passage for passage in reversed(good)}.values())[::-1]
     if scored.verdict == "ask_back" and len(readings) > 1:
-        return assessed("judged_unclear", "CLARIFY", scored.passages, named=readings, scores=scores)
+        return assessed("judged_unclear", "CLARIFY", scored.passages, named=readings, asks=scored.asks, scores=scores)
     code: AssessmentCode = "enough_good" if len(good) >= least else "too_few_good"
     verdict: Verdict = "ANSWER" if len(good) >= least else "NO_ANSWER"
     candidates = good if verdict == "ANSWER" else scored.passages

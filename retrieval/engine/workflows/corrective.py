@@ -291,7 +291,7 @@ def next_stage(deps: Deps, state: State) -> Stage | None:
 
 # ------------------------------------------------------------------------------------------------ other answers
 async def clarify(state: State, runtime: Runtime[Deps]) -> State:
-    return _finished(state, await ask_back(runtime.context, state["assessment"].named))
+    return _finished(state, await ask_back(runtime.context, state["assessment"].named, asks=state["assessment"].asks))
 
 
 async def no_answer(state: State, runtime: Runtime[Deps]) -> State:

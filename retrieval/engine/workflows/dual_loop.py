@@ -414,7 +414,8 @@ async def consolidate_memory(state: State, runtime: Runtime[Deps]) -> State:
 
 
 async def clarify(state: State, runtime: Runtime[Deps]) -> Asking:
-    return {"answer": await ask_back(runtime.context, state["assessment"].named)}
+    assessment = state["assessment"]
+    return {"answer": await ask_back(runtime.context, assessment.named, asks=assessment.asks)}
 
 
 async def fallback_response(state: State, runtime: Runtime[Deps]) -> State:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -193,8 +194,27 @@ async def test_readings_that_differ_are_asked_back_about(online) -> None:
     assert result.decision == "CLARIFY"
     assert result.clarification is not None
     assert set(result.clarification.options) == {"Hall rules", "Guest rules"}
-    assert result.text == events.text
+    assert result.text == events.text == result.clarification.question
     assert trace.usage().llm_rounds == 2
+
+
+@pytest.mark.parametrize(
+    ("nights", "asks", "asked"),
+    [
+        (NIGHTS, "Do you mean the hall rules,\nor the guest rules?", "Do you mean the hall rules, or the guest rules?"),
+        ("客人在宿舍可以住几晚？", "您問的是宿舍規定還是訪客規定？", "您问的是宿舍规定还是访客规定？"),
+        (NIGHTS, "", "Which of these is your question about?"),
+    ],
+)
+async def test_the_question_back_is_the_judges_sentence(online, nights: str, asks: str, asked: str) -> None:
+    rivals = [replace(rival, text=f"{rival.text} 客人在宿舍可以住几晚。") for rival in RIVALS]
+    online.reply(match="Task: WRITE|任务：作答", text=UNCLEAR)
+    judged = {**judgement("ask_back", 1, 2), "clarifying_question": asks}
+    online.reply(match="Task: JUDGE|任务：判断", json=judged)
+    result, _, _ = await answer(nights, rivals)
+    assert result.clarification is not None
+    assert result.text == result.clarification.question == asked
+    assert set(result.clarification.options) == {"Hall rules", "Guest rules"}
 
 
 @pytest.mark.parametrize("judged", [judgement("answer", 1), judgement("ask_back", 1)])
