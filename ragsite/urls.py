@@ -71,6 +71,7 @@ urlpatterns = [
     path("api/keys/<uuid:key_id>", keys_api.KeyApi.as_view(), name="api_key"),
     path("settings/models/", models_pages.models_page, name="models"),
     path("api/model-server", models_api.ModelServerApi.as_view(), name="model_server"),
+    path("api/model-server/pulls", models_api.ModelPullsApi.as_view(), name="model_server_pulls"),
     path("api/model-server/test", models_api.ModelServerTestApi.as_view(), name="model_server_test"),
     path("api/schema", SchemaView.as_view(), name="schema"),
     path("", include("retrieval.urls")),

@@ -244,6 +244,8 @@ class OllamaServer:
             connection.cut()
         elif reply.body is not None:
             await connection.send_json(reply.body)
+        elif request.endpoint == "pull":
+            await self._pull(request, reply, connection)
         elif (plain := self._plain(request)) is not None:
             await connection.send_json(*plain)
         else:
@@ -277,6 +279,26 @@ class OllamaServer:
         if request.body.get("think") and "thinking" not in model.capabilities:
             return {"error": f'"{name}" does not support thinking'}, 400
         return None
+
+    async def _pull(self, request: RecordedRequest, reply: Reply, connection: Connection) -> None:
+        """Two files in four steps each; `stall_after` and `disconnect_after` count the steps."""
+        name = str(request.body["model"])
+        await connection.start_stream()
+        await connection.line({"status": "pulling manifest"})
+        if name.startswith("nowhere"):
+            await connection.line({"error": "pull model manifest: file does not exist"})
+            await connection.end_stream()
+            return
+        for file, size in (("sha256:aa", 4_000_000), ("sha256:bb", 1_000_000)):
+            for part in range(5):
+                if await self._breaks(request.pieces_sent, reply, connection):
+                    return
+                line = {"status": f"pulling {file}", "digest": file, "total": size, "completed": size * part // 4}
+                await connection.line(line)
+                request.pieces_sent += 1
+        self.add_model(name, "embedding" if "embed" in name else "completion")
+        await connection.line({"status": "success"})
+        await connection.end_stream()
 
     def _tag(self, model: Model) -> dict[str, Any]:
         tag = {"name": model.name, "model": model.name, "digest": f"d-{model.name}", "details": {}}

@@ -37,6 +37,7 @@ NO_KEY_OPENS = {
     "MemorySettingsApi",
     "ModelServerApi",
     "ModelServerTestApi",
+    "ModelPullsApi",
 }
 NO_SIGN_IN = {"TokenApi", "SchemaView", "SpectacularSwaggerSplitView"}
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from contextlib import aclosing
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
 from typing import Any
 
 import pytest
+from asgiref.sync import async_to_sync
 from constance.models import Constance
+from django.conf import settings as settings_of_site
 from django.contrib.contenttypes.models import ContentType
 from django.urls import reverse
 
+from ragsite.operations.model_server import pulling
 from ragsite.runtime import live_settings
 from tests.clients import administrator, client_of
 from tests.factories import UserFactory
@@ -214,3 +219,63 @@ def test_the_environments_key_binds_the_address(settings: Any, keyed: list[Keyed
     client = administrator()
     assert client.post(f"{API}/test", {"openai_url": keyed[1].url}, **JSON).status_code == 400
     assert keyed[1].keys == []
+
+
+# ------------------------------------------------------------------------------------------------ downloading
+def pull(client: Any, model: str) -> list[dict[str, Any]]:
+    """The events of a whole download."""
+    answer = client.post(f"{API}/pulls", {"model": model}, **JSON)
+    assert answer.status_code == 200, answer.content
+
+    async def whole() -> str:
+        return "".join([piece.decode() async for piece in answer])
+
+    return [json.loads(event.removeprefix("data: ")) for event in async_to_sync(whole)().split("\n\n") if event]
+
+
+def test_a_download_tells_how_far_it_is_and_its_model_answers_afterwards(online: OllamaServer) -> None:
+    online.models.clear()
+    client = administrator()
+    assert not client.get("/api/status").json()["online"]
+    events = pull(client, "fresh:1b")
+    assert events[-1]["step"] == "success" and events[-1]["total"] == 5_000_000
+    assert [event["completed"] for event in events] == sorted(event["completed"] for event in events)
+    assert all(event["free"] > 0 for event in events)  # the server is on this machine
+    assert client.get("/api/status").json()["chat_model"] == "fresh:1b"
+
+
+def test_a_model_that_no_library_has_is_said(online: OllamaServer) -> None:
+    assert "file does not exist" in pull(administrator(), "nowhere:1b")[-1]["error"]
+
+
+def test_a_download_that_breaks_off_is_no_success(online: OllamaServer) -> None:
+    online.reply(endpoint="pull", disconnect_after=3)
+    events = pull(administrator(), "fresh:1b")
+    assert events[-1]["error"] and "success" not in [event["step"] for event in events]
+
+
+def test_a_model_for_which_there_is_no_room_is_not_downloaded(
+    online: OllamaServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pulling, "space_left", lambda _: 2_000_000)
+    online.reply(endpoint="pull", stall_after=3)
+    events = pull(administrator(), "fresh:1b")
+    assert "not enough room" in events[-1]["error"] and "fresh:1b" not in online.models
+
+
+def test_who_leaves_breaks_the_download_off(online: OllamaServer) -> None:
+    online.reply(endpoint="pull", stall_after=3)
+
+    async def leave_at_the_first_byte() -> None:
+        async with aclosing(pulling.pull_events("fresh:1b", settings_of_site.RAG.ollama, None)) as lines:
+            async for line in lines:
+                if json.loads(line.removeprefix("data: "))["total"]:
+                    return
+
+    async_to_sync(leave_at_the_first_byte)()
+    assert online.requests[-1].wait_client_closed()
+
+
+def test_a_server_that_downloads_nothing_by_itself_is_not_asked_to(rag_settings: Any) -> None:
+    rag_settings(ollama={"server": "openai", "url": "http://127.0.0.1:9/v1"})
+    assert administrator().post(f"{API}/pulls", {"model": "x"}, **JSON).status_code == 409

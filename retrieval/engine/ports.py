@@ -123,6 +123,10 @@ class Models(Protocol):
         """How many tokens of a text this space's model reads; None: all, or it can't be found out. Never raises."""
         ...
 
+    def look_again(self) -> None:
+        """Ask for the lists of models anew with the next call: a model has come."""
+        ...
+
     async def load(self) -> None:
         """Have the chat models loaded into memory, where their server can be told to. Raises ModelUnavailableError."""
         ...

@@ -9,6 +9,7 @@ from adrf.views import APIView as AsyncAPIView
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.core.validators import RegexValidator
+from django.http import StreamingHttpResponse
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.permissions import BasePermission, IsAuthenticated
@@ -16,12 +17,17 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from chat.api.streaming import JsonOrEvents, streamed
 from ragsite.accounts.auth import KeyHasScope
+from ragsite.accounts.credentials import credential_of_request
 from ragsite.core.api.fields import ListField, StrictSerializer, TextField, checked, read_body
+from ragsite.core.api.schema import EVENT_STREAM, event_stream
 from ragsite.core.api.user import asking_user
 from ragsite.core.database import database_call
 from ragsite.core.errors import ConflictError
 from ragsite.core.localized import localized
+from ragsite.core.messages import worded
+from ragsite.operations.model_server.pulling import pull_events
 from ragsite.operations.model_server.settings import (
     address_shown,
     locked_names,
@@ -37,6 +43,7 @@ MAX_KEY_CHARS = 1000
 MAX_MODEL_CHARS = 200
 MOST_MODELS = 50
 MODEL_NAME = r"^[^,\x00-\x1f]*$"  # the names of several are separated by commas
+PULLED_NAME = r"^[A-Za-z0-9][A-Za-z0-9._:/-]*$"
 SERVERS = ["ollama", "openai"]
 
 
@@ -55,6 +62,11 @@ class SwitchedOffError(ConflictError):
     message = FORCED_OFFLINE
 
 
+class NoPullError(ConflictError):
+    code = "no_pull"
+    message = worded("Only Ollama downloads models by itself; give this server its model where it runs.")
+
+
 class ModelNameField(TextField):
     """A model as its server calls it."""
 
@@ -62,6 +74,15 @@ class ModelNameField(TextField):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(max_length=MAX_MODEL_CHARS, validators=[RegexValidator(MODEL_NAME)], **options)
+
+
+class PulledNameField(TextField):
+    """Ollama's names: `model`, `model:tag`, `namespace/model:tag`, or with a registry's host before it."""
+
+    schema_rules: ClassVar[Mapping[str, Any]] = {"pattern": PULLED_NAME}
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_length=MAX_MODEL_CHARS, validators=[RegexValidator(PULLED_NAME)], **options)
 
 
 class ModelServerChangesSerializer(StrictSerializer):
@@ -179,3 +200,40 @@ class ModelServerTestApi(AsyncAPIView):
         if settings.RAG.ollama.offline == "1":
             raise SwitchedOffError
         return Response(ProbeSerializer(await probe(await sync_to_async(settings_with)(changes))).data)
+
+
+class PullInputSerializer(StrictSerializer):
+    model = PulledNameField(help_text="As Ollama's library has it: `qwen3:4b`, or `hf.co/…`.")
+
+
+class PullEventSerializer(serializers.Serializer[Any]):
+    """free: bytes on the disk of a server on this machine; null: not known from here. error: why it ended."""
+
+    step = serializers.CharField(help_text="As the server says it; `success` ends a pull that went well.")
+    completed = serializers.IntegerField(help_text="Bytes.")
+    total = serializers.IntegerField(help_text="Bytes of the files that have begun; 0: not known yet.")
+    free = serializers.IntegerField(allow_null=True)
+    error = serializers.CharField(required=False)
+
+
+class ModelPullsApi(AsyncAPIView):
+    scope = ""
+    permission_classes = SUPERUSERS
+    content_negotiation_class = JsonOrEvents
+
+    @extend_schema(
+        operation_id="model_server_pull",
+        request=PullInputSerializer,
+        responses={(200, EVENT_STREAM): event_stream("ModelPull", PullEventSerializer)},
+        tags=["models"],
+    )
+    async def post(self, request: Request) -> StreamingHttpResponse:
+        """Have Ollama download a model, and follow how far it is. Closing the connection breaks it off; asked for
+        again, it goes on from there. For superusers."""
+        name = (await read_body(PullInputSerializer, request)).validated_data["model"]
+        await database_call(live_settings.refresh)
+        if settings.RAG.ollama.offline == "1":
+            raise SwitchedOffError
+        if settings.RAG.ollama.server != "ollama":
+            raise NoPullError
+        return streamed(pull_events(name, settings.RAG.ollama, credential_of_request(request)))

@@ -6,6 +6,7 @@ Every call to a model carries the same `num_ctx`: another one would reload the m
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Any
@@ -18,7 +19,7 @@ from tenacity import retry, retry_if_exception, stop_after_attempt
 
 from ragsite.core.messages import worded
 from ragsite.core.rag_settings import OllamaSettings
-from retrieval.engine.errors import ModelMissingError
+from retrieval.engine.errors import ModelMissingError, ModelOutputError
 from retrieval.engine.providers.server import (
     CONNECT_TIMEOUT_S,
     KEPT_S,
@@ -28,6 +29,7 @@ from retrieval.engine.providers.server import (
     ChatCall,
     ChatChunk,
     ModelServer,
+    PullProgress,
     ServedModel,
     address_of,
     first_chunk,
@@ -42,6 +44,8 @@ JUDGING: Mapping[str, Any] = {
     "frequency_penalty": 0.0, "seed": 0,
 }  # fmt: skip
 NANOSECONDS_PER_MS = 1e6
+LINE_BYTES = 100_000  # of a stream; a line of progress has some hundred
+SILENCE_S = 600.0  # of a pull: checking what was downloaded is silent, and takes minutes for a large model
 CLOSED = (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError)
 
 
@@ -119,6 +123,44 @@ class OllamaServer(ModelServer):
         }
         with self.explained(model.name):
             await self._json("POST", "/api/chat", body)
+
+    async def pull(self, name: str) -> AsyncGenerator[PullProgress, None]:
+        """A model is several files, each with lines of its own; what is told is of those that have begun."""
+        sizes: dict[str, int] = {}
+        done: dict[str, int] = {}
+        with self.explained(name):
+            async with aclosing(self._pull_lines(name)) as lines:
+                async for line in lines:
+                    if "error" in line:
+                        raise ResponseError(str(line["error"]))
+                    if file := line.get("digest"):
+                        sizes[file] = int(line.get("total") or 0)
+                        done[file] = int(line.get("completed") or 0)
+                    step = str(line.get("status", ""))
+                    yield PullProgress(step=step, completed=sum(done.values()), total=sum(sizes.values()))
+                    if step == "success":
+                        return
+        raise ModelOutputError(worded("the download of {model} ended before it was complete", model=name))
+
+    async def _pull_lines(self, name: str) -> AsyncGenerator[Mapping[str, Any], None]:
+        async with self._http.stream("POST", "/api/pull", json={"model": name, "stream": True}) as response:
+            if not response.is_success:
+                body = await read_bounded(response.aiter_bytes(), most_bytes=LINE_BYTES, label=self.label)
+                raise ResponseError(body.decode(errors="replace"), response.status_code)
+            received = bytearray()
+            pieces = response.aiter_bytes()
+            while True:
+                async with self.in_time(SILENCE_S):
+                    piece = await anext(pieces, None)
+                if piece is None:
+                    return
+                *lines, rest = (bytes(received) + piece).split(b"\n")
+                for line in lines:
+                    if line.strip():
+                        yield json.loads(line)
+                received = bytearray(rest)
+                if len(received) > LINE_BYTES:
+                    raise ModelOutputError(worded("the answer of {label} is too large", label=self.label))
 
     async def embed(self, model: str, texts: list[str]) -> list[list[float]]:
         if model not in self._embeddings:

@@ -207,7 +207,6 @@ class ModelRegistry:
                 await server.load(model)
 
     def look_again(self) -> None:
-        """Ask for the lists of models anew with the next call: a model has come."""
         for connection in self._connections.values():
             connection.look_again()
 

@@ -181,6 +181,15 @@ class ChatChunk:
     generation_ms: float | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullProgress:
+    """How far the download of a model is. step: as the server says it. Bytes; total 0: not known yet."""
+
+    step: str
+    completed: int = 0
+    total: int = 0
+
+
 class ModelServer(ABC):
     """Belongs to one event loop. Raises the `ModelError`s of `retrieval.engine.errors`, nothing else.
 
@@ -223,6 +232,11 @@ class ModelServer(ABC):
 
     async def load(self, model: ServedModel) -> None:  # noqa: B027 - not every server can be told to
         """Load the model into memory, where the server can be told to."""
+
+    def pull(self, name: str) -> AsyncGenerator[PullProgress, None]:
+        """Download a model into the server, to its end; closing it breaks off, and the next pull goes on from there.
+        Raises ModelError, also where the server can't be told to."""
+        raise ModelOutputError(worded("{label} can't be told to download models", label=self.label))
 
     @abstractmethod
     def chat(self, model: ServedModel, call: ChatCall) -> AsyncGenerator[ChatChunk, None]:

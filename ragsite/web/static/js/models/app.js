@@ -4,6 +4,7 @@ import { bootData, byId, query } from "../dom.js";
 import { gettext } from "../i18n.js";
 import { copyText, errorToast, toast } from "../ui.js";
 import { showFound } from "./found.js";
+import { offerPulls, showOffers } from "./pull.js";
 
 /** @typedef {import("../api.js").ApiError} ApiError */
 
@@ -65,6 +66,7 @@ async function test() {
     showFound(byId("found"), found);
     byId("no-server").hidden = found.answered;
     showChoices(found);
+    showOffers(found, settings.server === "ollama" && !Object.keys(serverChanges()).length); // it downloads into the saved one
   } catch (error) {
     if (turn === tests) showError(serverForm, /** @type {ApiError} */ (error));
   } finally {
@@ -169,6 +171,7 @@ saves(serverForm, serverChanges, () => {
   void test();
 });
 saves(chosenForm, chosenChanges, () => void test());
+offerPulls(() => void test());
 showServer();
 showLocks();
 if (settings.offline_forced) query(serverForm, "[data-test]", HTMLButtonElement).disabled = true;
