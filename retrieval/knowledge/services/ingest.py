@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
+import numpy as np
 from asgiref.sync import sync_to_async
 from django.db import transaction
 
@@ -33,8 +34,9 @@ from retrieval.engine.errors import (
     EmbeddingUnavailableError,
     IndexUnavailableError,
 )
+from retrieval.engine.ports import Vectors
 from retrieval.engine.providers import embeddings
-from retrieval.engine.values import EmbeddingSpace
+from retrieval.engine.values import SUMMARY_SEQ, EmbeddingSpace
 from retrieval.knowledge.index_sync.embedding_space import embedder_of, size_of_chunks, space_of, vectors_of
 from retrieval.knowledge.index_sync.rows import index_rows, row_metadata, summary_chunk
 from retrieval.knowledge.ingest.chunking import ReadDocument
@@ -59,6 +61,8 @@ logger = logging.getLogger(__name__)
 IngestOutcome = Literal["ready", "failed", "waiting", "busy"]
 PARSED_SHARE = 0.1  # of the progress, when all chunks are known
 DB_BATCH = 500
+WRITE_BATCH = 128  # chunks written together: each write waits for the space's writer lease, and Milvus Lite flushes it
+WRITE_AFTER_S = 10.0  # … or what a slow model has embedded by then: no more is done again if the worker is killed
 FILE_GONE = worded("The stored file is gone; upload it again.")
 
 
@@ -191,7 +195,7 @@ async def _embed(claim: Claim, space: EmbeddingSpace) -> None:
     while progress != 1.0:
         chunks, last = await sync_to_async(_chunks_to_do)(document_id)
         if chunks:
-            await _batch(claim, engine, space, chunks, last=last)
+            chunks = await _batch(claim, engine, space, chunks, last=last)
         try:
             progress = await sync_to_async(_chunks_flag)(claim, chunks, space)
         except Document.DoesNotExist:  # deleted while its rows were being written, so they have to be cleared here
@@ -203,26 +207,49 @@ async def _embed(claim: Claim, space: EmbeddingSpace) -> None:
             space = await space_of(document.collection, engine.models)
 
 
-async def _batch(claim: Claim, engine: Engine, space: EmbeddingSpace, chunks: Sequence[Chunk], *, last: bool) -> None:
-    """Embed, analyse, write. The document's summary goes with its last batch: a write of its own costs a flush.
+async def _batch(
+    claim: Claim, engine: Engine, space: EmbeddingSpace, chunks: Sequence[Chunk], *, last: bool
+) -> list[Chunk]:
+    """Embed, analyse, write; the chunks that were: all of them, or the first ones where the model is slow.
 
-    Raises as `_embed`.
+    The document's summary goes with its last batch: a write of its own costs a flush. Raises as `_embed`.
     """
     document = chunks[0].document
-    members = [*chunks, summary_chunk(document, embedded=chunks[0].embedded)] if last and document.summary else chunks
-    stored = [chunk for chunk in members if chunk.embedded]  # their words are still the same
-    embedder = partial(embedder_of, space, engine.models)
-    vectors = await vectors_of(members, space, engine.index, stored=stored, find_embedder=embedder)
+    members = list(chunks)
+    if last and document.summary:  # first, so that it is written whenever the last chunk is
+        members.insert(0, summary_chunk(document, embedded=chunks[0].embedded))
+    vectors = await _vectors_in_time(engine, space, members)
+    members = members[: len(vectors)]
     rows = await asyncio.to_thread(index_rows, members, vectors)
-    for chunk, row in zip(chunks, rows, strict=False):
-        chunk.terms = stored_terms(row.terms)
+    written = []
+    for member, row in zip(members, rows, strict=True):
+        if member.seq > SUMMARY_SEQ:
+            member.terms = stored_terms(row.terms)
+            written.append(member)
     await claim.lease.aensure()
     await engine.index.upsert(space, rows)
+    return written
+
+
+async def _vectors_in_time(engine: Engine, space: EmbeddingSpace, members: Sequence[Chunk]) -> Vectors:
+    """Of the first members, at least two where there are two: as many as are embedded within WRITE_AFTER_S."""
+    now = asyncio.get_running_loop().time
+    deadline = now() + WRITE_AFTER_S
+    size = max(2, embeddings.EMBED_BATCH_SIZE)
+    parts = []
+    for start in range(0, len(members), size):
+        part = members[start : start + size]
+        stored = [chunk for chunk in part if chunk.embedded]  # their words are still the same
+        embedder = partial(embedder_of, space, engine.models)
+        parts.append(await vectors_of(part, space, engine.index, stored=stored, find_embedder=embedder))
+        if now() > deadline:
+            break
+    return np.concatenate(parts)
 
 
 def _chunks_to_do(document_id: uuid.UUID) -> tuple[list[Chunk], bool]:
     """The next batch, with the document's metadata as they are now, and whether it is the last one."""
-    size = embeddings.EMBED_BATCH_SIZE
+    size = WRITE_BATCH
     todo = Chunk.objects.filter(document=document_id, indexed=False).select_related("document").order_by("seq")
     chunks = list(todo[: size + 1])
     return chunks[:size], len(chunks) <= size

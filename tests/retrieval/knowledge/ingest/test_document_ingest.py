@@ -43,7 +43,7 @@ async def site(
     milvus: Any, offline: None, uploads: None, rag_settings: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[None]:
     """A site without a model server. Small chunks make several batches."""
-    monkeypatch.setattr("retrieval.engine.providers.embeddings.EMBED_BATCH_SIZE", BATCH)
+    monkeypatch.setattr(ingest, "WRITE_BATCH", BATCH)
     rag_settings(ingest={"chunk_tokens": 80, "chunk_overlap_tokens": 10})
     yield
     await close_engine()
@@ -125,6 +125,40 @@ async def test_killed_worker_is_succeeded_without_losing_or_doubling_a_chunk(mon
     assert await document_ingest(document.pk) == "ready"
     assert await chunk_ids(document) == known == await indexed_ids(document)
     assert (await open_job(document)).attempts == 2
+
+
+async def test_what_a_slow_model_has_embedded_is_written_before_the_batch_is_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ingest, "WRITE_BATCH", 100)
+    monkeypatch.setattr(ingest, "WRITE_AFTER_S", 0.0)
+    monkeypatch.setattr("retrieval.engine.providers.embeddings.EMBED_BATCH_SIZE", 3)
+    document = await add()
+    flagged = []
+
+    async def count(_: int) -> None:
+        flagged.append(await Chunk.objects.filter(indexed=True).acount())
+
+    before_upsert(monkeypatch, count)
+    assert await document_ingest(document.pk) == "ready"
+    assert flagged == [*range(0, len(await chunk_ids(document)), 2)]  # the summary goes with each write
+    assert str(document.pk) in await get_engine().index.chunk_ids(BUILTIN_SPACE)
+    assert await indexed_ids(document) == await chunk_ids(document)
+
+
+async def test_a_short_document_is_written_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ingest, "WRITE_BATCH", 100)
+    monkeypatch.setattr("retrieval.engine.providers.embeddings.EMBED_BATCH_SIZE", 3)
+    document = await add()
+    writes = []
+
+    async def note(call: int) -> None:
+        writes.append(call)
+
+    before_upsert(monkeypatch, note)
+    assert await document_ingest(document.pk) == "ready"
+    assert writes == [1]
+    assert await indexed_ids(document) == await chunk_ids(document)
 
 
 async def test_worker_whose_job_was_taken_over_stops_where_it_is(
