@@ -5,7 +5,7 @@ from django.utils.translation import gettext_lazy as _
 
 class ChatConfig(AppConfig):
     name = "chat"
-    verbose_name = _("Chat")
+    verbose_name = _("Conversations")
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:

@@ -4,7 +4,7 @@ from django.utils.translation import gettext_lazy as _
 
 class FeedbackConfig(AppConfig):
     name = "feedback"
-    verbose_name = _("Feedback")
+    verbose_name = _("Ratings")
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from allauth.account.decorators import secure_admin_login
+from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount, SocialApp, SocialToken
 from allauth.usersessions.models import UserSession
@@ -24,6 +25,8 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
+from django_celery_beat.admin import CrontabScheduleAdmin, IntervalScheduleAdmin, PeriodicTaskAdmin
+from django_celery_beat.models import ClockedSchedule, CrontabSchedule, IntervalSchedule, PeriodicTask, SolarSchedule
 from pydantic import ValidationError
 
 from ragsite.accounts.personal_data import LastAdministratorError, deletion_start, export_response
@@ -41,6 +44,30 @@ admin.site.index_title = _("Conversations, documents, ratings")
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
 # The provider comes from the environment, secrets of second factors are nobody's to read, sessions end by their owner.
 admin.site.unregister((SocialApp, SocialToken, SocialAccount, Authenticator, UserSession, Config, User))
+# Addresses are their owners' to confirm; nothing of the site runs by the sun or once.
+admin.site.unregister((EmailAddress, SolarSchedule, ClockedSchedule, PeriodicTask, IntervalSchedule, CrontabSchedule))
+
+
+class OffTheIndex(admin.ModelAdmin):
+    """Mixin: the page of health leads there, the index of tables does not."""
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return False
+
+
+@admin.register(PeriodicTask)
+class ScheduleAdmin(OffTheIndex, PeriodicTaskAdmin):
+    """When what happens by the clock."""
+
+
+@admin.register(CrontabSchedule)
+class TimeOfDayAdmin(OffTheIndex, CrontabScheduleAdmin):
+    """A choice of the schedule's form."""
+
+
+@admin.register(IntervalSchedule)
+class IntervalAdmin(OffTheIndex, IntervalScheduleAdmin):
+    """A choice of the schedule's form."""
 
 
 @admin.register(ApiToken)

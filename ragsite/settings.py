@@ -188,6 +188,7 @@ LOGOUT_REDIRECT_URL = "/accounts/login/"
 LANGUAGE_CODE = "en"
 LOCALE_PATHS = [BASE_DIR / "ragsite" / "locale"]
 LANGUAGES = [("en", "English"), ("zh-hans", "简体中文"), ("zh-hant", "繁體中文")]
+FORMAT_MODULE_PATH = "ragsite.formats"
 LANGUAGE_COOKIE_AGE = 365 * 24 * 3600
 LANGUAGE_COOKIE_SAMESITE = "Lax"
 LANGUAGE_COOKIE_HTTPONLY = True

@@ -31,8 +31,14 @@ class CollectionAdmin(ActionsAdmin, admin.ModelAdmin):
     """Collections: approved, re-embedded."""
 
     list_display = [
-        "name", "owner", "visibility", "approved", "documents_held", "embedding_model", "embedding_dim", "updated_at",
-    ]  # fmt: skip
+        "name",
+        "owner",
+        "visibility",
+        "approved",
+        "documents_held",
+        "embedding_model",
+        "updated_at",
+    ]
     list_filter = ["visibility", "approved", "embedding_model"]
     list_select_related = ["owner"]
     ordering = ["name", "pk"]  # a count beside each row takes the model's own order away
@@ -90,9 +96,15 @@ class DocumentAdmin(ActionsAdmin, admin.ModelAdmin):
     """Documents come in by upload; here they are read again or deleted."""
 
     list_display = [
-        "title", "collection", "status", "department", "doc_type", "policy_year", "language", "chunk_count", "size",
-        "uploaded_by", "problem", "created_at",
-    ]  # fmt: skip
+        "title",
+        "collection",
+        "status",
+        "chunk_count",
+        "size",
+        "uploaded_by",
+        "problem",
+        "created_at",
+    ]
     list_filter = ["status", ("collection", admin.RelatedOnlyFieldListFilter), "language", "media_type"]
     list_select_related = ["collection", "uploaded_by"]
     list_per_page = 50
@@ -137,18 +149,3 @@ class DocumentAdmin(ActionsAdmin, admin.ModelAdmin):
     @admin.display(description=_("Error"), ordering="error")
     def problem(self, document: Document) -> str:
         return excerpt(document.localized_error) or "–"
-
-
-@admin.register(IngestJob)
-class IngestJobAdmin(PartOfHistoryAdmin, admin.ModelAdmin):
-    """All jobs: who works on what, and why it failed."""
-
-    list_display = ["document", "state", "attempts", "holder", "error", "created_at", "started_at", "finished_at"]
-    list_filter = ["state", "attempts"]
-    list_select_related = ["document"]
-    search_fields = ["document__title", "document__file_name", "error", "holder"]
-    date_hierarchy = "created_at"
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[IngestJob]:
-        """Without those of files of people's conversations."""
-        return super().get_queryset(request).filter(document__collection__conversation_id=None)

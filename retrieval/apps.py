@@ -5,7 +5,7 @@ from django.utils.translation import gettext_lazy as _
 
 class RetrievalConfig(AppConfig):
     name = "retrieval"
-    verbose_name = _("Retrieval")
+    verbose_name = _("Documents")
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:

@@ -22,6 +22,7 @@ from ragsite.operations import health
 from retrieval.models import Document, IngestJob
 from tests.clients import browser, client_of, is_in, person, sure
 from tests.factories import PASSWORD, DocumentFactory, IngestJobFactory, MessageFactory, UserFactory
+from tests.ollama_server import RagSettingsChanger
 
 pytestmark = pytest.mark.django_db
 PEOPLE = "/administration/people/"
@@ -34,8 +35,9 @@ async def fine() -> str:
 
 
 @pytest.fixture(autouse=True)
-def _all_well(monkeypatch: pytest.MonkeyPatch) -> None:
+def _all_well(monkeypatch: pytest.MonkeyPatch, rag_settings: RagSettingsChanger) -> None:
     """Every dependency answers, and the schedule has just run."""
+    rag_settings(ollama={"offline": "auto"})
     for name in ("_database", "_milvus", "_ollama", "_broker", "_storage", "_channel_layer"):
         monkeypatch.setattr(health, name, fine)
     PeriodicTask.objects.update(last_run_at=timezone.now())
@@ -97,6 +99,19 @@ def test_the_overview_tells_what_needs_a_person(monkeypatch: pytest.MonkeyPatch)
     assert "1 document could not be read." in html and "status__exact=failed" in html
     assert 'href="/review/ratings/7/"' in html
     assert "Nothing at the moment." not in html
+
+
+def test_models_that_the_operator_switched_off_are_no_matter(
+    monkeypatch: pytest.MonkeyPatch, rag_settings: RagSettingsChanger
+) -> None:
+    async def off() -> str:
+        return "switched off by RAG_OFFLINE=1"
+
+    monkeypatch.setattr(health, "_ollama", off)
+    rag_settings(ollama={"offline": "1"})
+    client = client_of(superuser())
+    assert "Nothing at the moment." in text_of(client, "/administration/")
+    assert "Remove it to connect one." in text_of(client, "/administration/health/")
 
 
 def test_an_administrator_of_the_desk_gets_no_link_to_tables_that_are_closed_to_them() -> None:

@@ -64,6 +64,9 @@ ADVICE: dict[tuple[str, str], Promise] = {
         "Start the model server, or check its address and the models chosen. Until then, answers show the "
         "best-matching passages as they are."
     ),
+    ("ollama", "switched off"): gettext_lazy(
+        "RAG_OFFLINE=1 in the environment switches models off. Remove it to connect one."
+    ),
     ("ollama", "down"): gettext_lazy(
         "Start the model server, or check its address. RAG_OFFLINE=0 makes the site depend on it; “auto” does not."
     ),
@@ -108,12 +111,19 @@ class Part:
         return str(STATES[self.state])
 
     @property
+    def is_switched_off(self) -> bool:
+        """By the operator, who knows."""
+        return self.name == "ollama" and settings.RAG.ollama.offline == "1"
+
+    @property
     def needs_attention(self) -> bool:
-        return self.state != "ok" or bool(self.reason)
+        return (self.state != "ok" or bool(self.reason)) and not self.is_switched_off
 
     @property
     def advice(self) -> str:
-        return str(ADVICE.get((self.name, self.state), "")) if self.needs_attention else ""
+        if self.state == "ok" and not self.reason:
+            return ""
+        return str(ADVICE.get((self.name, "switched off" if self.is_switched_off else self.state), ""))
 
 
 def health_parts() -> list[Part]:

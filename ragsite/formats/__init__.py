@@ -1,0 +1,1 @@
+"""How dates are written, where a template does not say it itself."""

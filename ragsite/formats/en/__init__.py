@@ -1,0 +1,1 @@
+"""English, as the site's own pages write it."""

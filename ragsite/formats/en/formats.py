@@ -1,0 +1,5 @@
+"""28 Nov 2026 14:05."""
+
+DATE_FORMAT = "j M Y"
+DATETIME_FORMAT = "j M Y H:i"
+TIME_FORMAT = "H:i"
