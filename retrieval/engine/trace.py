@@ -58,6 +58,7 @@ TEXTS: dict[str, Sentence] = {
     "strategy": worded("{route}: {standalone_question}"),
     "route_not_available": worded("the model chose a way that is not available"),
     "rewritten_first": worded("the query is rewritten before the search: it is short, or follows another"),
+    "rewritten_by_route": worded("the query is rewritten before the search: the model says that it is chatty or vague"),
     "straight_to_search": worded("straight to the search"),
     "plan_by_model": worded("{type}, {complexity}: {order}"),
     "plan_by_rule": worded("{order}"),

@@ -100,3 +100,15 @@ async def test_by_eight_criteria_only_good_passages_are_answered_from(
     data = (await api.ask("How many books may an undergraduate borrow?")).json()
     assert (data["decision"], len(data["sources"])) == ("ANSWER", 1)
     assert data["sources"][0]["scores"]["rerank"] == 0.9
+
+
+# ------------------------------------------------------------------------------------------------ react
+async def test_a_chatty_question_is_rewritten_by_the_models_word(api: Api, handbook: Handbook, online: Any) -> None:
+    await handbook()
+    online.reply(match='"route"', json={"route": "rewrite"})
+    online.reply(match="Tried before", json={"query": "loan limit undergraduate"})
+    online.reply(structured=False, text=ANSWER)
+    chatty = "Hello there, could you be so kind and tell me about the books that I may take home?"
+    data = (await api.ask(chatty, workflow="react")).json()
+    assert steps(data, "plan")[0]["detail"]["route"] == "rewrite"
+    assert steps(data, "retrieve")[0]["detail"]["queries"][0]["text"] == "loan limit undergraduate"

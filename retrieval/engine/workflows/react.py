@@ -1,7 +1,7 @@
-"""ReAct (seed 004): rewrite a query that is short or a follow-up, search, evaluate, and answer with citations.
+"""ReAct (seed 004): rewrite a query that is short, chatty or a follow-up, search, evaluate, and answer with citations.
 
     START → router ─┬─ no documents ────────► web_search, else no_answer ──► END
-                    ├─ short, or a follow-up ► rewriter ─┬─ a query ──────────► retriever
+                    ├─ short, chatty, follow-up ► rewriter┬─ a query ──────────► retriever
                     │                          ▲         └─ none left to try ─► evaluator's other ways out
                     └─ clear ─► retriever      │
                                     │          │
@@ -16,8 +16,8 @@ At most two rewrites, the router's included. What several searches found is eval
 things worse; the evaluator is shown what the generator is given. Where nothing is left to try the generator answers
 from what there is, as the seed has it: it may still refuse, unless `force_generate` is true, and what it writes is not
 confirmed. Only a model's word ends in no_answer, the evaluator's or the generator's; without one what was found is
-quoted. The web is searched only where it is configured and asked for. The seed's router also reads chatty words; here
-a chatty question that finds too little is rewritten by the evaluator's word.
+quoted. The web is searched only where it is configured and asked for. Where the seed's router has a list of chatty
+words, a model is asked for one word; without it the length alone routes.
 Source: Yao et al., "ReAct", ICLR 2023; seed 004.
 """
 
@@ -29,6 +29,7 @@ from typing import Literal
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
+from pydantic import BaseModel
 
 from retrieval.engine.ports import SearchRequest
 from retrieval.engine.steps.answer import is_unsupported, refuse, select_passages, with_nearest, write_from
@@ -36,10 +37,11 @@ from retrieval.engine.steps.judge import Assessment, evaluate, rerank
 from retrieval.engine.steps.query import own_words, rewrite_to_concepts, rewriting_is_on
 from retrieval.engine.steps.retrieve import breadth, dedupe, may_search_web, search_documents
 from retrieval.engine.steps.retrieve import web_search as search_web
-from retrieval.engine.steps.step import Deps
+from retrieval.engine.steps.step import Deps, step
 from retrieval.engine.steps.writing import WayOut
-from retrieval.engine.trace import reason_text
-from retrieval.engine.values import Query, ScoredChunk
+from retrieval.engine.text.quoting import one_line
+from retrieval.engine.trace import note, reason_text
+from retrieval.engine.values import Query, Question, ScoredChunk
 from retrieval.engine.workflows import Asking, Workflow, has_documents
 
 SHORT_QUERY_CHARS = 10  # a shorter question is rewritten before it is searched for
@@ -59,16 +61,38 @@ class State(Asking, total=False):
 
 
 # ------------------------------------------------------------------------------------------------ before retrieval
+def route_by_length(deps: Deps, question: Question) -> bool:
+    """Without a model: a question that is not short is searched for as it stands."""
+    note("straight_to_search", rewrite=False)
+    return False
+
+
+class QueryRoute(BaseModel):
+    route: Literal["rewrite", "search"]
+
+
+@step("plan", fallback=route_by_length, optional=True)
+async def is_to_be_rewritten(deps: Deps, question: Question) -> bool:
+    """Whether the query is rewritten before the search: a short one and a follow-up by rule, any other one where the
+    model says in a word that much of it says nothing of what is looked for."""
+    if not rewriting_is_on(deps, question):
+        note("straight_to_search", rewrite=False)
+        return False
+    short = len(question.text.strip()) < SHORT_QUERY_CHARS
+    if short or (question.history and not question.condensed):
+        note("rewritten_first", rewrite=True)
+        return True
+    reply = await deps.complete("query_router", QueryRoute, question=one_line(question.standalone))
+    rewrites = reply.route == "rewrite"
+    note("rewritten_by_route" if rewrites else "straight_to_search", rewrite=rewrites, route=reply.route)
+    return rewrites
+
+
 async def router(state: State, runtime: Runtime[Deps]) -> State:
-    deps, question = runtime.context, state["question"]
+    question = state["question"]
     if not has_documents(question):
         return {"should_rewrite": False}
-    short = len(question.text.strip()) < SHORT_QUERY_CHARS
-    follows = bool(question.history) and not question.condensed
-    rewrites = (short or follows) and rewriting_is_on(deps, question)
-    async with deps.trace.step("plan") as entry:
-        entry.note("rewritten_first" if rewrites else "straight_to_search", rewrite=rewrites)
-    return {"queries": own_words(question), "should_rewrite": rewrites}
+    return {"queries": own_words(question), "should_rewrite": await is_to_be_rewritten(runtime.context, question)}
 
 
 def after_routing(state: State, runtime: Runtime[Deps]) -> Literal["no_answer", "web_search", "rewriter", "retriever"]:

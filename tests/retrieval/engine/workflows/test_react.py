@@ -23,17 +23,45 @@ PARKING = WebResult(
 
 
 # ------------------------------------------------------------------------------------------------ the seed's cases
-async def test_a_clear_query_goes_straight_to_search_and_takes_two_rounds(online) -> None:
+ROUTES = '"route"'
+
+
+async def test_a_clear_query_goes_straight_to_search_and_takes_three_rounds(online) -> None:
+    online.reply(match=ROUTES, json={"route": "search"})
     online.reply(match="SUFFICIENT", json=ENOUGH)
     searcher = MemorySearcher(HANDBOOK)
     result, trace, events = await answer(CLEAR, searcher=searcher)
     assert result.decision == "ANSWER"
     assert "EUR 300" in result.text
     assert [source.chunk.title for source in result.sources if source.cited] == ["Student Housing Policy"]
-    assert (trace.usage().llm_rounds, trace.usage().llm_calls) == (2, 3)  # the second look comes behind the text
+    assert (trace.usage().llm_rounds, trace.usage().llm_calls) == (3, 4)  # the second look comes behind the text
     assert "rewrite" not in names(trace)
     assert [query.text for query in searcher.requests[0].queries] == [CLEAR]
     assert [name for kind, name in events.log if kind == "tool"] == ["search", "relevance_evaluator"]
+
+
+async def test_a_query_that_the_model_calls_chatty_is_rewritten_first(online) -> None:
+    online.reply(match=ROUTES, json={"route": "rewrite"})
+    online.reply(match="Tried before", json={"query": "deposit room Lakeside hall"})
+    online.reply(match="SUFFICIENT", json=ENOUGH)
+    searcher = MemorySearcher(HANDBOOK)
+    _, trace, _ = await answer(CHATTY, searcher=searcher)
+    assert [query.text for query in searcher.requests[0].queries] == ["deposit room Lakeside hall"]
+    assert "chatty or vague" in next(step.summary for step in trace.steps if step.name == "plan")
+
+
+@pytest.mark.parametrize(("message", "rewritten"), [(CHATTY, 0), ("deposit?", 1)])
+async def test_without_the_models_word_length_alone_routes(online, message: str, rewritten: int) -> None:
+    online.reply(match=ROUTES, status=500)
+    online.reply(match="SUFFICIENT", json=ENOUGH)
+    _, trace, _ = await answer(message)
+    assert names(trace).count("rewrite") == rewritten
+
+
+async def test_nobody_is_asked_for_the_way_where_rewriting_is_switched_off(online) -> None:
+    _, trace, _ = await answer(ask(CHATTY, options=AnswerOptions(rewrite=False)))
+    assert not any(ROUTES in request.prompt for request in online.chats)
+    assert "rewrite" not in names(trace)
 
 
 @pytest.mark.parametrize("message", ["deposit?", "奖学金多少"])
@@ -68,10 +96,11 @@ async def test_too_little_is_searched_for_again_with_what_is_missing(online) -> 
 async def test_there_are_never_more_than_two_rewrites(online, message: str) -> None:
     for number in range(5):
         online.reply(match="Tried before", json={"query": f"deposit room wording {number}"}, times=1)
+    online.reply(match=ROUTES, json={"route": "rewrite"})
     online.reply(match="SUFFICIENT", json=TOO_LITTLE)
     _, trace, _ = await answer(message)
     assert names(trace).count("rewrite") == 2
-    assert trace.usage().llm_rounds <= 8
+    assert trace.usage().llm_rounds <= 9
 
 
 # ------------------------------------------------------------------------------------------------ decisions
@@ -111,7 +140,7 @@ async def test_the_evaluator_is_shown_what_the_writer_is_given(online) -> None:
     online.reply(match="SUFFICIENT", json=ENOUGH)
     halls = [chunk(number, f"The deposit for hall {number} is EUR {number}.") for number in range(9)]
     await answer("What is the deposit for a hall?", halls)
-    shown = [re.findall(r"EUR \d", request.prompt) for request in online.chats[:2]]
+    shown = [re.findall(r"EUR \d", request.prompt) for request in online.chats if "EUR" in request.prompt]
     assert shown[0] == shown[1] and len(shown[0]) == 9
 
 
