@@ -170,7 +170,7 @@ def test_an_answer_with_as_many_errors_as_are_told_says_so(person: User) -> None
     body = {"message": "hello", "collections": [1] * 50}
     error = sure(person).post("/api/chat", json.dumps(body), content_type="application/json").json()["error"]
     assert len(error["fields"]["collections"]) == MOST_ERRORS
-    assert "The first 20 errors are told." in error["message"]
+    assert "Only the first 20 errors are listed." in error["message"]
 
 
 def test_a_form_of_too_many_fields_is_too_large(person: User) -> None:

@@ -17,13 +17,13 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 def test_a_file_is_attached_asked_about_and_kept(open_page: OpenPage, site: Site, tmp_path: Path) -> None:
     site.ollama.reset()
     site.ollama.reply(structured=False, text=ANSWER)
-    file, picture = tmp_path / "library-loans.md", tmp_path / "photo.png"
+    file, picture = tmp_path / "library-loans.md", tmp_path / "sound.mp3"
     file.write_text(HANDBOOK, encoding="utf-8")
     picture.write_bytes(b"no picture")
     page = open_page(PHONE)
     sign_up(page)
     page.get_by_label("Files to attach").set_input_files([file, picture])
-    expect(page.locator(".file-chip.is-failed")).to_contain_text("photo.png")
+    expect(page.locator(".file-chip.is-failed")).to_contain_text("sound.mp3")
     expect(page.locator(".file-chip")).to_have_count(2)
     expect(page.locator(".file-chip").first).not_to_contain_text(re.compile("Uploading|Saving"))
     page.reload()
